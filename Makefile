@@ -1,0 +1,47 @@
+# Every target sets up what it needs; a second run installs nothing.
+PYTHON ?= $(shell command -v python3.11 || command -v python3.12 || command -v python3.13 || command -v python3)
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+
+.PHONY: setup demo check test e2e bench clean lint types
+
+setup: $(STAMP)
+
+$(STAMP): pyproject.toml constraints.txt
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade 'pip>=25.1' 'setuptools>=77'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt 'torch==2.13.0'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[semantic]' --group dev
+	mkdir -p .typing && ln -sfn .. .typing/memoryvault
+	$(BIN)/python -m compileall -q hooks vault
+	touch $(STAMP)
+
+demo: setup
+	$(BIN)/python -m memoryvault.demo
+
+lint: setup
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/lint-imports --no-logo
+
+types: setup
+	cd .typing && ../$(BIN)/mypy --strict -p memoryvault
+
+# The everyday gate: everything but the slow tests.
+check: lint types
+	$(BIN)/python -m pytest -q -m 'not slow and not e2e'
+
+test: setup
+	$(BIN)/python -m pytest -q -m 'not e2e'
+
+# The real Claude Code client against a stand-in model on loopback (needs Node.js, npm and tmux).
+e2e: setup
+	$(BIN)/python -m memoryvault.tests.e2e.install_client
+	$(BIN)/python -m pytest -q -m e2e tests/e2e
+
+bench: setup
+	$(BIN)/python -m memoryvault.bench
+
+clean:
+	rm -rf $(VENV) .typing .e2e build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .import_linter_cache

@@ -1,0 +1,69 @@
+"""`make bench`: every table of docs/benchmarks.md, in one run on one machine.
+
+`python -m memoryvault.bench NAME …` makes only the tables that are named.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import sqlite3
+import subprocess
+import sys
+from importlib import metadata
+from pathlib import Path
+
+TABLES = {
+    "hooks": "Hooks, as whole processes",
+    "queue": "The queue",
+    "index": "Indexing and recall",
+    "recall": "Quality of recall",
+    "reflection": "Quality of reflection",
+    "scrub": "Scrubbing",
+}
+NEEDS_DATA = {"recall", "reflection", "scrub"}
+PACKAGES = ("huey", "apsw", "sqlite-vec", "sentence-transformers", "torch")
+
+
+def machine() -> str:
+    """What the figures were measured on, as one line."""
+    model = platform.processor() or platform.machine()
+    cpuinfo = Path("/proc/cpuinfo")
+    if cpuinfo.is_file():
+        names = [
+            line.split(":", 1)[1].strip() for line in cpuinfo.read_text("utf-8").splitlines() if "model name" in line
+        ]
+        model = names[0] if names else model
+    versions = []
+    for package in PACKAGES:
+        try:
+            versions.append(f"{package} {metadata.version(package)}")
+        except metadata.PackageNotFoundError:
+            continue
+    return (
+        f"{os.cpu_count()} cores ({model}), {platform.system()} {platform.release()}, "
+        f"Python {platform.python_version()}, SQLite {sqlite3.sqlite_version}, {', '.join(versions)}"
+    )
+
+
+def main(argv: list[str]) -> int:
+    """Run the tables one after the other; 1 when one of them failed."""
+    unknown = [name for name in argv if name not in TABLES]
+    if unknown:
+        print(f"there is no table {unknown[0]}; choose from {', '.join(TABLES)}", file=sys.stderr)
+        return 2
+    print(f"Measured on {machine()}.\n", flush=True)
+    failed = False
+    for name in argv or TABLES:
+        print(f"## {TABLES[name]}\n\n`python -m memoryvault.bench {name}`\n", flush=True)
+        if name in NEEDS_DATA and not os.environ.get("MEMORYVAULT_DATA"):
+            print("Not made: MEMORYVAULT_DATA does not name the folder with the data sets.\n", flush=True)
+            continue
+        done = subprocess.run([sys.executable, "-m", f"memoryvault.bench.{name}"], check=False)
+        failed |= done.returncode != 0
+        print(flush=True)
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main(sys.argv[1:]))

@@ -1,0 +1,111 @@
+"""Labelled messages for training and judging the local miner.
+
+Three sources: `labelled/dev.jsonl` of the development data, the labels in `pipelines/mining/training/labels.jsonl`
+(record ids only; the words are read from the sessions) and our own `examples.jsonl`.
+"""
+
+from __future__ import annotations
+
+import json
+import tarfile
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from ..sources.transcripts.claude import ClaudeReader
+from ..sources.transcripts.words import pasted_ranges
+from ..vault.turn import Origin, Role, Turn
+
+TRAINING = Path(__file__).parent.parent / "pipelines" / "mining" / "training"
+
+Source = Literal["dev", "labels", "examples"]
+
+_ORIGINS = {"slash-args": Origin.COMMAND_ARGS, None: Origin.ASSISTANT}
+
+
+@dataclass(frozen=True)
+class Labelled:
+    """One message with its label: preference, correction, fix, idea, workflow or none."""
+
+    turn: Turn
+    label: str
+    source: Source
+    near: bool = False
+    """One of our examples that resembles a development message: not used where that message is judged."""
+
+    @property
+    def by_agent(self) -> bool:
+        return self.turn.role is Role.ASSISTANT
+
+
+@contextmanager
+def unpacked_sessions(data: Path) -> Iterator[list[Path]]:
+    """The sessions of `sessions.tar.gz`, in a temporary folder."""
+    with tempfile.TemporaryDirectory(prefix="memoryvault-sessions-") as folder:
+        with tarfile.open(data / "sessions.tar.gz") as archive:
+            archive.extractall(folder, filter="data")
+        yield sorted(Path(folder).rglob("*.jsonl"))
+
+
+def said(path: Path) -> Iterator[Turn]:
+    """What the user and the agent said in a session."""
+    for turn in ClaudeReader(path):
+        if turn.is_users_words or turn.origin is Origin.ASSISTANT:
+            yield turn
+
+
+def labelled(data: Path, sessions: list[Path]) -> list[Labelled]:
+    """All labelled messages, in a fixed order. Messages of sessions that are not at hand come from their text alone."""
+    wanted: dict[tuple[str, str], str] = {}
+    for row in _rows(TRAINING / "labels.jsonl"):
+        wanted[row["session"], row["record"]] = row["label"]
+    development = _rows(data / "labelled" / "dev.jsonl")
+    at_hand: dict[tuple[str, str], Turn] = {}
+    ours: list[Labelled] = []
+    keys = {(row["session"], row["record"]) for row in development if "record" in row}
+    for path in sessions:
+        for turn in said(path):
+            key = (turn.session, turn.record)
+            if key in keys:
+                at_hand.setdefault(key, turn)
+            elif key in wanted:
+                ours.append(Labelled(turn, wanted.pop(key), "labels"))
+    found: list[Labelled] = []
+    for row in development:
+        known = at_hand.get((row["session"], row.get("record", "")))
+        found.append(Labelled(known or _turn(row), row["label"], "dev"))
+    return [*found, *ours, *_examples()]
+
+
+def _turn(row: dict[str, str]) -> Turn:
+    text = row["text"]
+    by_user = row["role"] == "user"
+    kind = row.get("kind")
+    return Turn(
+        role=Role.USER if by_user else Role.ASSISTANT,
+        origin=_ORIGINS[kind] if kind in _ORIGINS else Origin(str(kind)),
+        text=text,
+        record=row.get("record") or row["id"],
+        session=row["session"],
+        pasted=pasted_ranges(text) if by_user else (),
+    )
+
+
+def _examples() -> Iterator[Labelled]:
+    for number, row in enumerate(_rows(TRAINING / "examples.jsonl")):
+        origin = Origin(row["origin"])
+        turn = Turn(
+            role=Role.ASSISTANT if origin is Origin.ASSISTANT else Role.USER,
+            origin=origin,
+            text=row["text"],
+            record=f"example:{number}",
+            session="examples",
+        )
+        yield Labelled(turn, row["label"], "examples", near=bool(row.get("near")))
+
+
+def _rows(path: Path) -> list[dict[str, str]]:
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]

@@ -1,0 +1,133 @@
+"""`python -m memoryvault.bench.scrub [DATA]`: how much the scrubber finds, and how much it damages.
+
+DATA (or MEMORYVAULT_DATA) is the folder of development data: `secrets/dev.jsonl.gz` (lines with `text`, `label`,
+`rule`, `src`) and, if it is there, `sessions.tar.gz`. A string counts as found when scrubbing changes it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gzip
+import hashlib
+import json
+import os
+import re
+import sys
+import tarfile
+import tempfile
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from ..pipelines.scrub import Policy, findings
+from ..sources.transcripts.claude import ClaudeReader, transcript_files
+
+
+@dataclass(frozen=True)
+class Sample:
+    """A string and whether it holds a secret."""
+
+    text: str
+    secret: bool
+    rule: str
+    source: str
+
+    @property
+    def family(self) -> str:
+        """The maker a rule is about: rules of one maker stay on one side of a split."""
+        return re.split(r"[.-]", self.rule.removeprefix("np."), maxsplit=1)[0]
+
+    @property
+    def half(self) -> str:
+        """A or B, by the maker."""
+        return "AB"[hashlib.sha256(self.family.encode()).digest()[-1] % 2]
+
+
+@dataclass(frozen=True)
+class Score:
+    """Counts over some samples."""
+
+    found: int
+    secrets: int
+    changed: int
+    others: int
+
+    @property
+    def recall(self) -> float:
+        return self.found / self.secrets if self.secrets else float("nan")
+
+    @property
+    def false_positive_rate(self) -> float:
+        return self.changed / self.others if self.others else float("nan")
+
+
+def load(path: Path) -> tuple[Sample, ...]:
+    """Every sample of a gzipped JSONL file. Raises OSError."""
+    with gzip.open(path, "rt", encoding="utf-8") as file:
+        rows = [json.loads(line) for line in file]
+    return tuple(Sample(row["text"], bool(row["label"]), row["rule"], row["src"]) for row in rows)
+
+
+def score(samples: Iterable[Sample], policy: Policy = Policy.SECRETS) -> Score:
+    """How many secrets are found and how many other strings are changed."""
+    found = secrets = changed = others = 0
+    for sample in samples:
+        hit = bool(findings(sample.text, policy))
+        if sample.secret:
+            secrets, found = secrets + 1, found + hit
+        else:
+            others, changed = others + 1, changed + hit
+    return Score(found, secrets, changed, others)
+
+
+def user_messages(archive: Path) -> Iterator[str]:
+    """What users typed in the sessions of an archive."""
+    with tempfile.TemporaryDirectory() as folder:
+        with tarfile.open(archive) as tar:
+            tar.extractall(folder, filter="data")
+        for path in transcript_files(Path(folder)):
+            for turn in ClaudeReader(path):
+                if turn.is_users_words:
+                    yield turn.text
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Print the tables."""
+    parser = argparse.ArgumentParser(prog="python -m memoryvault.bench.scrub", description=__doc__)
+    parser.add_argument("data", nargs="?", type=Path, default=os.environ.get("MEMORYVAULT_DATA"))
+    data = parser.parse_args(arguments).data
+    if data is None or not (Path(data) / "secrets" / "dev.jsonl.gz").is_file():
+        print("bench.scrub: name the folder of development data, or set MEMORYVAULT_DATA", file=sys.stderr)
+        return 2
+    samples = load(Path(data) / "secrets" / "dev.jsonl.gz")
+    contested = {sample.text for sample in samples if sample.secret}
+    print("| strings | recall | false positives |\n|---|---|---|")
+    groups: list[tuple[str, list[Sample]]] = [("all", list(samples))]
+    groups += [(f"half {half} of the makers", [s for s in samples if s.half == half]) for half in "AB"]
+    groups += [
+        (f"from {source}", [s for s in samples if s.source == source]) for source in sorted({s.source for s in samples})
+    ]
+    groups.append(("without strings labelled both ways", [s for s in samples if s.secret or s.text not in contested]))
+    for name, group in groups:
+        result = score(group)
+        print(
+            f"| {name} | {result.recall:.3f} ({result.found}/{result.secrets})"
+            f" | {result.false_positive_rate:.3f} ({result.changed}/{result.others}) |"
+        )
+    archive = Path(data) / "sessions.tar.gz"
+    if archive.is_file():
+        messages = list(user_messages(archive))
+        print("\n| ordinary messages of users | unchanged | speed |\n|---|---|---|")
+        for policy in Policy:
+            start = time.process_time()
+            changed = sum(bool(findings(message, policy)) for message in messages)
+            seconds = time.process_time() - start
+            megabytes = sum(map(len, messages)) / 1e6
+            unchanged = f"{1 - changed / len(messages):.2%} of {len(messages)}"
+            print(f"| policy `{policy}` | {unchanged} | {megabytes / seconds:.1f} MB/s |")
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,171 @@
+"""Rebuilds the local miner's weights: `MEMORYVAULT_DATA=… python -m memoryvault.bench.train_miner`.
+
+Deterministic: the same data gives the same file. Thresholds are chosen on out-of-fold probabilities, grouped by session.
+Needs numpy (it comes with the extra `semantic`).
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from ..pipelines.mining.features import Features, message
+from ..pipelines.mining.fitting import Examples, Vector
+from ..pipelines.mining.model import WEIGHTS_FILE, Classifier, Head
+from .mining_data import Labelled, labelled, unpacked_sessions
+
+FOLDS = 8
+SHARED_CHARS = 45
+"""Messages that begin alike for so long were said once and copied with their session."""
+
+SOURCE_WEIGHT = {"dev": 1.0, "labels": 0.5, "examples": 0.5}
+"""Our own labels and examples count half: one annotator, one style."""
+
+
+@dataclass(frozen=True)
+class Question:
+    """What a head is trained to answer, on which messages, and which balance its threshold strikes."""
+
+    head: str
+    asks: Callable[[Labelled], bool]
+    among: Callable[[Labelled], bool]
+    strength: float
+    goal: tuple[float, float] | None = None
+    """Precision and recall to keep the same distance from; None for the best F1."""
+
+
+QUESTIONS = (
+    Question(
+        "durable", lambda m: m.label in ("preference", "correction"), lambda m: not m.by_agent, 0.3, goal=(0.45, 0.6)
+    ),
+    Question(
+        "correction",
+        lambda m: m.label == "correction",
+        lambda m: not m.by_agent and m.label in ("preference", "correction"),
+        0.03,
+    ),
+    Question("idea", lambda m: m.label == "idea", lambda m: not m.by_agent, 0.1),
+    Question("agent-fix", lambda m: m.label == "fix", lambda m: m.by_agent, 0.03),
+)
+"""There is no head for fixes in the user's words: they are too few to learn from, so only clear forms count
+(`rules.explicit`)."""
+
+
+def rows_of(messages: Sequence[Labelled]) -> list[Features]:
+    return [message(item.turn).features for item in messages]
+
+
+def fold_of(messages: Sequence[Labelled], folds: int = FOLDS) -> list[int]:
+    """A fold per message (-1 for our examples): families of sessions whole, largest first into the smallest fold."""
+    family = _families(messages)
+    sizes = Counter(family[item.turn.session] for item in messages if item.source != "examples")
+    load = [0] * folds
+    fold: dict[str, int] = {}
+    for name in sorted(sizes, key=lambda name: (-sizes[name], name)):
+        fold[name] = load.index(min(load))
+        load[fold[name]] += sizes[name]
+    return [-1 if item.source == "examples" else fold[family[item.turn.session]] for item in messages]
+
+
+def _families(messages: Sequence[Labelled]) -> dict[str, str]:
+    """Session -> a name for all sessions it shares a message with: resumed and forked ones repeat what was said."""
+    family = {item.turn.session: item.turn.session for item in messages}
+
+    def root(session: str) -> str:
+        while family[session] != session:
+            session = family[session]
+        return session
+
+    first: dict[str, str] = {}
+    for item in messages:
+        words = " ".join(item.turn.text.lower().split())[:SHARED_CHARS]
+        if len(words) == SHARED_CHARS:
+            one, other = root(first.setdefault(words, item.turn.session)), root(item.turn.session)
+            family[max(one, other)] = min(one, other)
+    return {session: root(session) for session in family}
+
+
+@dataclass(frozen=True)
+class Training:
+    """The labelled messages with their features, ready for any number of fits."""
+
+    messages: Sequence[Labelled]
+    examples: Examples
+
+    def classifier(self, use: Sequence[int]) -> Classifier:
+        """All heads, on the messages `use`; their thresholds by cross-validation inside these."""
+        heads: dict[str, Head] = {}
+        for question in QUESTIONS:
+            inside = [index for index in use if question.among(self.messages[index])]
+            heads[question.head] = self.examples.head(
+                inside, self._solve(question, inside), self._threshold(question, inside)
+            )
+        return Classifier(heads)
+
+    def _solve(self, question: Question, inside: Sequence[int]) -> Vector:
+        group = [self.messages[index] for index in inside]
+        return self.examples.solve(
+            inside,
+            [question.asks(item) for item in group],
+            [SOURCE_WEIGHT[item.source] for item in group],
+            strength=question.strength,
+        )
+
+    def _threshold(self, question: Question, use: Sequence[int]) -> float:
+        folds = fold_of([self.messages[index] for index in use])
+        judged: list[tuple[float, bool, float]] = []
+        for fold in range(FOLDS):
+            inside = [i for i, own in zip(use, folds, strict=True) if own != fold and not self.messages[i].near]
+            outside = [i for i, own in zip(use, folds, strict=True) if own == fold]
+            if outside:
+                answers = self.examples.probabilities(outside, inside, self._solve(question, inside))
+                for probability, i in zip(answers, outside, strict=True):
+                    item = self.messages[i]
+                    judged.append((probability, question.asks(item), SOURCE_WEIGHT[item.source]))
+        return choose_threshold(judged, question.goal)
+
+
+PLATEAU = 0.97
+"""Thresholds that do nearly as well as the best one are alike; the middle of them is the least accidental."""
+
+
+def choose_threshold(judged: Sequence[tuple[float, bool, float]], goal: tuple[float, float] | None) -> float:
+    """The probability from which to say yes, from (probability, truth, weight) of messages the model has not seen."""
+    positives = sum(weight for _, yes, weight in judged if yes)
+    values: list[tuple[float, float]] = []
+    hits = count = 0.0
+    for probability, yes, weight in sorted(judged, key=lambda row: -row[0]):
+        count += weight
+        hits += weight * yes
+        if goal is not None:
+            value = min(hits / count / goal[0], hits / positives / goal[1])
+        else:
+            value = 2 * hits / (count + positives)
+        values.append((probability, value))
+    best = max(value for _, value in values)
+    plateau = [probability for probability, value in values if value >= PLATEAU * best]
+    return plateau[len(plateau) // 2]
+
+
+def main() -> int:
+    root = os.environ.get("MEMORYVAULT_DATA")
+    if not root:
+        print("MEMORYVAULT_DATA must name the folder with the development data", file=sys.stderr)
+        return 2
+    data = Path(root)
+    with unpacked_sessions(data) as sessions:
+        messages = labelled(data, sessions)
+    classifier = Training(messages, Examples(rows_of(messages))).classifier(range(len(messages)))
+    WEIGHTS_FILE.write_text(classifier.dump(), encoding="utf-8")
+    for name, head in classifier.heads.items():
+        print(f"{name}: {len(head.named)} named weights, threshold {head.threshold:.3f}")
+    print(f"wrote {WEIGHTS_FILE} ({WEIGHTS_FILE.stat().st_size} bytes) from {len(messages)} messages")
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

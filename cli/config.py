@@ -1,0 +1,42 @@
+"""`memory config`: the settings in force, and what each means."""
+
+from __future__ import annotations
+
+import argparse
+
+from ..vault.settings import effective_value, render_settings_reference
+from ..vault.settings_table import SETTINGS, as_toml
+from .context import Context
+from .output import add_json, print_json, print_table
+
+EPILOG = """example:
+  memory config                 every setting, its value now, and where that is from
+  memory config --reference     what each means and allows, as docs/reference/settings.md has it
+"""
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Arguments of `memory config`."""
+    parser.epilog = EPILOG
+    parser.add_argument("--reference", action="store_true", help="print what each setting means")
+    add_json(parser)
+
+
+def run(args: argparse.Namespace, context: Context) -> int:
+    """Print the settings; a bad value in the file is named with its line."""
+    if args.reference:
+        print(render_settings_reference())
+        return 0
+    settings = context.settings
+    rows = [
+        (row.name, effective_value(settings, row.name), settings.origins.get(row.name, "default")) for row in SETTINGS
+    ]
+    if args.json:
+        print_json({name: {"value": _plain(value), "from": origin} for name, value, origin in rows})
+    else:
+        print_table(("setting", "value", "from"), [(n, "-" if v is None else as_toml(v), o) for n, v, o in rows])
+    return 0
+
+
+def _plain(value: object) -> object:
+    return value if isinstance(value, bool | int | float | str) or value is None else str(value)

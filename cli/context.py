@@ -1,0 +1,54 @@
+"""What a command needs of the world: settings and the stores, opened when first asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import date
+from functools import cached_property
+from pathlib import Path
+
+from ..vault.errors import VaultUnavailable
+from ..vault.layout import StatePaths
+from ..vault.settings import Settings, load_settings
+from ..vault.store import VaultStore
+
+
+class Context:
+    """Settings from `env` and the file they name; nothing is read before it is needed."""
+
+    def __init__(self, env: Mapping[str, str]) -> None:
+        self.env = env
+
+    @cached_property
+    def settings(self) -> Settings:
+        """The settings in force; raises SettingsError with file, line and what is allowed."""
+        return load_settings(self.env)
+
+    @cached_property
+    def vault(self) -> Path:
+        """The vault's folder; raises SettingsError when none is chosen, VaultUnavailable when it is
+        not there."""
+        vault = self.settings.required_vault_path
+        if not vault.is_dir():
+            raise VaultUnavailable(
+                f"the vault {vault} is not there; mount it, or run `memory init` to choose another"
+            )
+        return vault
+
+    @cached_property
+    def state(self) -> StatePaths:
+        """This device's state folder for the vault, made if it is not there."""
+        _ = self.vault
+        state = self.settings.state
+        state.ensure()
+        return state
+
+    @property
+    def index_db(self) -> Path:
+        """The index; it may not be there yet."""
+        return Path(self.state.index_db)
+
+    @cached_property
+    def store(self) -> VaultStore:
+        """The vault's files."""
+        return VaultStore(self.vault, Path(self.state.vault_lock), date.today)

@@ -1,0 +1,226 @@
+"""`memory doctor`: every assumption tested live, and the round trip that proves the whole."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import secrets
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from ..hooks.install import installed_events
+from ..index.client import RecallClient, ServiceUnavailable, ensure_service, start_service
+from ..index.database import load_vectors, open_writer
+from ..index.embedder import locate_model, verify_model
+from ..tasks.enqueue import open_ledger
+from ..tasks.indexing import drain_now, open_index, reconcile_now
+from ..tasks.lock import running_worker
+from ..vault.errors import MemoryVaultError
+from ..vault.layout import DEFAULT_GROUP
+from ..vault.scrubbed import Scrubbed
+from .context import Context
+from .output import add_json, print_json, print_table
+
+EPILOG = """example:
+  memory doctor          exit code 0 when nothing is broken
+"""
+
+SERVICE_PATIENCE_SECONDS = 60.0
+PROBE_KIND = "doctor-probe"
+# The question shares no content word with the note, so that only meaning can find it.
+PROBE_NOTE = "Ship new versions on Tuesday mornings only."
+PROBE_WORDS = "ship new versions on Tuesday"
+PROBE_QUESTION = "Which day may we deploy a release to production?"
+LOW_DISK_BYTES = 200 * 1024 * 1024
+
+Grade = Literal["ok", "note", "fault"]
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing that was tested; `todo` is what the user should do, empty when nothing."""
+
+    what: str
+    grade: Grade
+    detail: str
+    todo: str = ""
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Arguments of `memory doctor`."""
+    parser.epilog = EPILOG
+    add_json(parser)
+
+
+def run(args: argparse.Namespace, context: Context) -> int:
+    """Print the findings; exit code 1 when one of them is a fault."""
+    findings = list(examine(context))
+    if args.json:
+        print_json([finding.__dict__ for finding in findings])
+    else:
+        print_table(
+            ("", "what", "found"),
+            [(f.grade, f.what, f.detail + (f" — {f.todo}" if f.todo else "")) for f in findings],
+        )
+    return 1 if any(finding.grade == "fault" for finding in findings) else 0
+
+
+def examine(context: Context) -> Iterator[Finding]:
+    """Test one assumption after the other; a broken one does not keep the others from being tested."""
+    try:
+        _ = context.vault, context.state
+    except (MemoryVaultError, OSError) as error:
+        yield Finding("vault", "fault", str(error), "choose one with `memory init`")
+        return
+    for what, check in CHECKS:
+        try:
+            yield check(context)
+        except (MemoryVaultError, OSError) as error:
+            yield Finding(what, "fault", str(error), "see docs/how-to/troubleshooting.md")
+
+
+def _vault(context: Context) -> Finding:
+    with tempfile.NamedTemporaryFile(dir=context.vault, prefix=".doctor-"):
+        pass
+    free = shutil.disk_usage(context.vault).free
+    if free < LOW_DISK_BYTES:
+        return Finding(
+            "vault", "fault", f"{free // 2**20} MB left on the disk of {context.vault}", "free some space"
+        )
+    return Finding("vault", "ok", f"{context.vault} can be written, {free // 2**20} MB free")
+
+
+def _permissions(context: Context) -> Finding:
+    open_to_others = [
+        path for path in context.state.folders() if os.path.isdir(path) and os.stat(path).st_mode & 0o077
+    ]
+    if open_to_others:
+        return Finding("permissions", "fault", f"{open_to_others[0]} is open to others", "chmod 700 it")
+    return Finding("permissions", "ok", f"{context.state.root} is private")
+
+
+def _hooks(context: Context) -> Finding:
+    events = installed_events(context.settings)
+    if not events:
+        return Finding("hooks", "note", "not in Claude Code's settings", "run `memory init` to wire them")
+    return Finding("hooks", "ok", ", ".join(sorted(events)))
+
+
+def _worker(context: Context) -> Finding:
+    process = running_worker(context.state.worker_lock)
+    if process is not None:
+        return Finding("worker", "ok", f"runs as process {process}")
+    return Finding("worker", "note", "does not run", "the next session starts it, or `memory up`")
+
+
+def _queue(context: Context) -> Finding:
+    with open_ledger(context.settings) as ledger:
+        backlog = ledger.backlog()
+        dead = len(ledger.list(["dead"]))
+    detail = f"{backlog.running} running, {backlog.due} due, {backlog.delayed} waiting"
+    if dead:
+        return Finding("queue", "note", f"{detail}, {dead} dead", "`memory jobs list --state dead` says why")
+    return Finding("queue", "ok", detail)
+
+
+def _index(context: Context) -> Finding:
+    reconcile_now(context.settings)
+    with open_index(context.settings) as index:
+        problems = index.integrity_problems()
+        stats = index.stats()
+    if problems:
+        return Finding("index", "fault", problems[0], "`memory reindex --rebuild`")
+    return Finding(
+        "index", "ok", f"{stats.entries} entries, {stats.chunks} passages, {stats.pending} without a vector"
+    )
+
+
+def _extension(context: Context) -> Finding:
+    connection = open_writer(context.index_db)
+    try:
+        loaded = load_vectors(connection)
+    finally:
+        connection.close()
+    if not loaded:
+        return Finding("sqlite-vec", "note", "cannot be loaded: recall works on keywords only")
+    return Finding("sqlite-vec", "ok", "loads")
+
+
+def _model(context: Context) -> Finding:
+    location = locate_model(context.settings.embedding.model, Path(context.state.models))
+    verify_model(location)
+    return Finding("model", "ok", context.settings.embedding.model)
+
+
+def _round_trip(context: Context) -> Finding:
+    """Save, recall sideways, delete."""
+    store = context.store
+    path = store.entry_path(DEFAULT_GROUP, PROBE_KIND, f"probe-{secrets.token_hex(4)}")
+    entry = store.create(
+        path,
+        {
+            "kind": PROBE_KIND,
+            "status": "active",
+            "group": DEFAULT_GROUP,
+            "slug": path.rsplit("/", 1)[-1][:-3],
+        },
+        title=None,
+        body=Scrubbed.trusted(PROBE_NOTE, reason="our own sentence"),
+    )
+    try:
+        with _service(context):
+            reconcile_now(context.settings)
+            drained = drain_now(context.settings)
+            semantic = drained.reason is None
+            question = PROBE_QUESTION if semantic else PROBE_WORDS
+            with RecallClient(context.state.recall_socket) as client:
+                answer = client.recall(question, k=3, filter=f"kind={PROBE_KIND}", all_projects=True)
+        found = any(hit["path"] == path for hit in answer["hits"])
+    finally:
+        with suppress(MemoryVaultError):
+            store.remove(path, entry.content_hash)
+        folder = context.vault / DEFAULT_GROUP / PROBE_KIND
+        with suppress(OSError):
+            folder.rmdir()
+        reconcile_now(context.settings)
+    if not found:
+        return Finding("round trip", "fault", "a note that was saved did not come back", "see `memory logs`")
+    how = "asked sideways" if semantic else "asked with its own words: there is no model"
+    return Finding("round trip", "ok" if semantic else "note", f"saved, {how}, came back, deleted")
+
+
+@contextmanager
+def _service(context: Context) -> Iterator[None]:
+    """The recall service, model loaded: the one that runs, else one for the time of the test."""
+    with RecallClient(context.state.recall_socket) as client:
+        try:
+            client.ping()
+            yield
+            return
+        except ServiceUnavailable:
+            pass
+        start_service(context.settings)
+        ensure_service(context.settings, SERVICE_PATIENCE_SECONDS, wait_for_model=True)
+        try:
+            yield
+        finally:
+            if not context.settings.memory.autostart:
+                client.stop()
+
+
+CHECKS: tuple[tuple[str, Callable[[Context], Finding]], ...] = (
+    ("vault", _vault),
+    ("permissions", _permissions),
+    ("hooks", _hooks),
+    ("worker", _worker),
+    ("queue", _queue),
+    ("index", _index),
+    ("sqlite-vec", _extension),
+    ("model", _model),
+    ("round trip", _round_trip),
+)

@@ -1,0 +1,69 @@
+"""`memory eval`: the recall engine on documents and questions of your own."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import tempfile
+from pathlib import Path
+
+from ..index.embedder import Embedder, load_embedder, model_name
+from ..index.evaluation import load_documents, load_questions, opened, ranking_json
+from ..vault.errors import ModelUnavailable, UsageError
+from .context import Context
+from .output import add_json, note, print_json
+
+EPILOG = """example:
+  memory eval rank --docs notes.jsonl --queries questions.jsonl -k 10 --json
+
+Documents are lines of JSON with id, text and, if you like, group; questions likewise. A question sees only the
+documents of its group.
+"""
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Arguments of `memory eval`."""
+    parser.epilog = EPILOG
+    parser.add_argument("action", choices=("rank",))
+    parser.add_argument("--docs", type=Path, required=True, help="JSON lines: id, text, group?")
+    parser.add_argument("--queries", type=Path, required=True, help="JSON lines: id, text, group?")
+    parser.add_argument("-k", type=int, default=10, help="how many ids for each question (default 10)")
+    parser.add_argument("--floor", action="store_true", help="leave out what a prompt hook would not print")
+    add_json(parser)
+
+
+def run(args: argparse.Namespace, context: Context) -> int:
+    """Rank through an index of its own in a temporary folder; the vault is not touched."""
+    if args.k < 1:
+        raise UsageError("-k must be 1 or more")
+    documents, questions = load_documents(args.docs), load_questions(args.queries)
+    with tempfile.TemporaryDirectory(prefix="memoryvault-eval-") as folder:
+        progress = _progress if sys.stderr.isatty() else None
+        with opened(documents, Path(folder), _embedder(context), on_progress=progress) as evaluation:
+            order = {question.id: place for place, question in enumerate(questions)}
+            rankings = sorted(
+                evaluation.rank(questions, args.k, floor=args.floor), key=lambda one: order[one.question.id]
+            )
+    if args.json:
+        print_json([ranking_json(ranking) for ranking in rankings])
+        return 0
+    for ranking in rankings:
+        print(f"{ranking.question.id}\t{' '.join(ranking.ids)}")
+    return 0
+
+
+def _embedder(context: Context) -> Embedder | None:
+    """The model of the settings; None, said on stderr, when there is none."""
+    settings = context.settings
+    models = Path(settings.state.models) if settings.vault_path else settings.state_root / "models"
+    try:
+        return load_embedder(
+            model_name(settings.embedding.model), models_folder=models, threads=settings.embedding.threads
+        )
+    except ModelUnavailable as error:
+        note(f"memory: by keywords only: {error}")
+        return None
+
+
+def _progress(done: int, total: int) -> None:
+    print(f"\rindexing {done}/{total}", end="\n" if done >= total else "", file=sys.stderr, flush=True)

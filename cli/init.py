@@ -1,0 +1,131 @@
+"""`memory init`: choose the vault, wire the hooks, start the worker."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from pathlib import Path
+
+import tomlkit
+from tomlkit.exceptions import TOMLKitError
+
+from ..hooks.install import install, settings_file_of
+from ..index.client import ensure_service
+from ..tasks.enqueue import open_ledger, request_indexing
+from ..vault.errors import SettingsError, UsageError, VaultUnavailable
+from ..vault.settings import compile_snapshot, load_settings
+from .context import Context
+from .output import add_json, note, print_json
+
+EPILOG = """example:
+  memory init                                       asks
+  memory init --yes --vault ~/Obsidian/MemoryVault  does not ask
+"""
+
+VAULT_NAME = "MemoryVault"
+OBSIDIAN_FOLDER = ".obsidian"
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Arguments of `memory init`."""
+    parser.epilog = EPILOG
+    parser.add_argument("--vault", type=Path, help="the folder MemoryVault/ itself (made if it is not there)")
+    parser.add_argument(
+        "--host", default="claude", choices=("claude",), help="the agent whose hooks are wired"
+    )
+    parser.add_argument("--yes", action="store_true", help="do not ask")
+    add_json(parser)
+
+
+def run(args: argparse.Namespace, context: Context) -> int:
+    """Write the settings file and the hooks; a second run changes nothing."""
+    settings = context.settings
+    vault = (
+        _absolute(args.vault) if args.vault else (settings.vault_path or _found(context) or _default(context))
+    )
+    note(f"memory: the vault is {vault}" + ("" if vault.is_dir() else " (it will be made)"))
+    note(f"memory: hooks go into {settings_file_of(settings)}, with a copy of it made first")
+    if not args.yes and not _agreed():
+        note("memory: nothing was changed")
+        return 1
+    try:
+        vault.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise VaultUnavailable(
+            f"can't make the vault {vault}: {error.strerror}; choose another with --vault"
+        ) from error
+    _choose(settings.config_file, vault)
+    settings = load_settings(context.env)
+    if settings.vault_path != vault:
+        note(f"memory: MEMORY_VAULT_PATH is set and wins over the settings file: {settings.vault_path}")
+    settings.state.ensure()
+    with open_ledger(settings):
+        pass  # Makes queue.db: hooks enqueue into it but never create it.
+    compile_snapshot(context.env)
+    installed = install(settings)
+    for warning in installed.warnings:
+        note(f"memory: {warning}")
+    request_indexing(settings)
+    if settings.memory.autostart:
+        ensure_service(settings)
+    result = {
+        "vault": str(vault),
+        "settings": str(settings.config_file),
+        "hooks": str(installed.settings_file),
+        "changed": installed.changed,
+        "backup": str(installed.backup) if installed.backup else None,
+    }
+    if args.json:
+        print_json(result)
+    else:
+        print("done: the next session is recorded" if installed.changed else "the hooks are in place already")
+        print("try: memory doctor")
+    return 0
+
+
+def _absolute(path: Path) -> Path:
+    return Path(os.path.abspath(path.expanduser()))
+
+
+def _found(context: Context) -> Path | None:
+    """MemoryVault/ in the one Obsidian vault that lies in the usual places; None when there are more, or none."""
+    home = Path(context.env.get("HOME") or Path.home())
+    places = [home, home / "Documents"]
+    found = {
+        folder
+        for place in places
+        if place.is_dir()
+        for folder in place.iterdir()
+        if (folder / OBSIDIAN_FOLDER).is_dir()
+    }
+    return found.pop() / VAULT_NAME if len(found) == 1 else None
+
+
+def _default(context: Context) -> Path:
+    return Path(context.env.get("HOME") or Path.home()) / "Obsidian" / VAULT_NAME
+
+
+def _agreed() -> bool:
+    if not sys.stdin.isatty():
+        raise UsageError("there is no terminal to ask at; add --yes (and --vault FOLDER) to go ahead")
+    print("Go ahead? [y/N] ", end="", file=sys.stderr, flush=True)
+    return sys.stdin.readline().strip().lower() in ("y", "yes")
+
+
+def _choose(config_file: Path, vault: Path) -> None:
+    """Write vault.path into the settings file; the rest of it, comments included, stays as it is."""
+    try:
+        text = config_file.read_text("utf-8") if config_file.exists() else ""
+        document = tomlkit.parse(text)
+        section = document.setdefault("vault", tomlkit.table())
+        if section.get("path") == str(vault):
+            return
+        section["path"] = str(vault)
+        config_file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        temporary = config_file.with_name(f".{config_file.name}.{os.getpid()}.tmp")
+        temporary.write_text(tomlkit.dumps(document), "utf-8")
+        temporary.chmod(0o600)
+        temporary.replace(config_file)
+    except (OSError, TOMLKitError) as error:
+        raise SettingsError(f"can't write {config_file}: {error}") from error

@@ -1,0 +1,77 @@
+"""The `memory` command: parsing, the one place where errors become a line and an exit code."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import os
+import sys
+from collections.abc import Sequence
+
+from .. import __version__
+from ..vault.errors import MemoryVaultError
+from .context import Context
+
+# Command name -> module that has `configure(parser)` and `run(args, context) -> int`, and the help line.
+# Modules are imported only when their command is asked for: `memory jobs` must not wait for apsw.
+COMMANDS: dict[str, tuple[str, str]] = {
+    "init": ("init", "choose the vault, wire the hooks into your agent, start the worker"),
+    "uninstall": ("uninstall", "take the hooks out again; the vault stays"),
+    "save": ("save", "write an entry"),
+    "recall": ("recall", "ask the vault"),
+    "search": ("recall", "the same as recall"),
+    "list": ("list_entries", "list entries"),
+    "inspect": ("inspect", "show what was recalled into prompts, and why"),
+    "reflect": ("reflect", "mine a session transcript"),
+    "reindex": ("reindex", "bring the index in step with the files"),
+    "jobs": ("jobs", "look into the job ledger"),
+    "worker": ("worker", "run the worker"),
+    "serve": ("serve", "run the recall service"),
+    "up": ("up", "run worker and recall service together"),
+    "doctor": ("doctor", "test every assumption live"),
+    "config": ("config", "show the settings in force, and what each means"),
+    "eval": ("evaluate", "rank documents for queries with the recall engine"),
+    "hook-command": ("hook_command", "print the exact command that an agent host runs for an event"),
+}
+
+
+def build_parser(argv: Sequence[str]) -> argparse.ArgumentParser:
+    """The parser; only the asked command's arguments are defined, the others by name and help line."""
+    parser = argparse.ArgumentParser(
+        prog="memory",
+        description="MemoryVault: permanent, local memory for coding agents.",
+        epilog="Example: memory recall 'how do we release?'   (memory COMMAND --help for each command)",
+    )
+    parser.add_argument("--version", action="version", version=f"memory {__version__}")
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
+    asked = next((word for word in argv if not word.startswith("-")), None)
+    for name, (module_name, line) in COMMANDS.items():
+        sub = commands.add_parser(name, help=line, formatter_class=argparse.RawDescriptionHelpFormatter)
+        if name == asked:
+            module = importlib.import_module(f".{module_name}", __package__)
+            sub.description = line[0].upper() + line[1:] + "."
+            module.configure(sub)
+            sub.set_defaults(run=module.run)
+    return parser
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command. Exit codes: 0 done, 1 failed with one line on stderr, 2 bad usage."""
+    arguments = list(sys.argv[1:] if argv is None else argv)
+    args = build_parser(arguments).parse_args(arguments)
+    try:
+        return int(args.run(args, Context(os.environ)))
+    except MemoryVaultError as error:
+        print(f"memory: {error}", file=sys.stderr)
+        return error.exit_code
+    except KeyboardInterrupt:
+        print("memory: interrupted; nothing that was already done is lost", file=sys.stderr)
+        return 1
+    except BrokenPipeError:
+        # The reader (head, less) went away: that is its right, not our failure.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

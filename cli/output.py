@@ -1,0 +1,34 @@
+"""How commands speak: JSON for programs, aligned text for people."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+
+def add_json(parser: argparse.ArgumentParser) -> None:
+    """The `--json` that every command with a result has."""
+    parser.add_argument("--json", action="store_true", help="print JSON for programs")
+
+
+def print_json(value: Any) -> None:
+    """One JSON document on stdout."""
+    json.dump(value, sys.stdout, ensure_ascii=False, indent=2)
+    sys.stdout.write("\n")
+
+
+def print_table(header: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
+    """Columns padded to their widest cell; nothing is cut, so that a line can be searched."""
+    cells = [list(header), *([str(cell) for cell in row] for row in rows)]
+    widths = [max(len(row[column]) for row in cells) for column in range(len(header))]
+    for row in cells:
+        line = "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True))
+        print(line.rstrip())
+
+
+def note(line: str) -> None:
+    """A remark to the person, on stderr, so that stdout stays what was asked for."""
+    print(line, file=sys.stderr)

@@ -1,0 +1,101 @@
+"""`memory recall` (and `search`): ask the vault from a terminal or a program."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from collections.abc import Mapping
+from typing import Any
+
+from ..index.client import RecallClient, ServiceRefused, ServiceUnavailable, ensure_service
+from ..index.engine import RecallEngine, RecallQuery
+from ..vault.errors import UsageError
+from ..vault.layout import INBOX, INCUBATOR, REVIEW
+from ..vault.project import project_of
+from .context import Context
+from .output import add_json, note, print_json
+
+EPILOG = """example:
+  memory recall 'how do we release?'
+  memory recall 'login tokens' --filter 'tag=security AND project=shop' -k 3 --json
+"""
+
+SERVICE_PATIENCE_SECONDS = 20.0
+IN_WORDS = {
+    "no-model": "by keywords only: no embedding model",
+    "model-loading": "by keywords only: the model is still loading",
+    "no-vectors": "by keywords only: nothing is embedded yet",
+    "no-extension": "by keywords only: sqlite-vec cannot be loaded",
+    "no-index": "by reading the files: there is no index yet",
+    "dense-late": "by keywords only: the model was late",
+    "keyword-late": "by meaning only: the keyword search was late",
+    "vault-missing": "from the index only: the vault is not there",
+}
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Arguments of `memory recall`."""
+    parser.epilog = EPILOG
+    parser.add_argument("query", help="a question, or the words you remember")
+    parser.add_argument("-k", type=int, default=5, help="how many at most (default 5)")
+    parser.add_argument(
+        "--filter", metavar="EXPR", help="kind= status= tag= project= group= created> updated> AND OR NOT"
+    )
+    parser.add_argument("--group", help="only entries of this group")
+    parser.add_argument(
+        "--project", help="entries of this project and of none (default: the current folder's)"
+    )
+    parser.add_argument("--all-projects", action="store_true", help="entries of every project")
+    parser.add_argument(
+        "--include-inbox", action="store_true", help="what waits in inbox, review and incubator too"
+    )
+    add_json(parser)
+
+
+def run(args: argparse.Namespace, context: Context) -> int:
+    """Print the hits, best first; none is an answer too."""
+    if args.k < 1:
+        raise UsageError("-k must be 1 or more")
+    if not args.query.strip():
+        raise UsageError("what should be recalled? the query is empty")
+    request: dict[str, Any] = {
+        "k": args.k,
+        "filter": args.filter,
+        "group": args.group,
+        "project": args.project or project_of(os.getcwd()),
+        "all_projects": args.all_projects,
+        "include": sorted((INBOX, REVIEW, INCUBATOR)) if args.include_inbox else [],
+    }
+    answer = _ask(args.query, request, context)
+    for code in answer["degraded"]:
+        note(f"memory: answered {IN_WORDS.get(code, code)}")
+    if args.json:
+        print_json({"query": args.query, "hits": answer["hits"], "degraded": answer["degraded"]})
+        return 0
+    if not answer["hits"]:
+        print("nothing in the vault answers that")
+    for hit in answer["hits"]:
+        place = f"{hit['kind'] or '-'}, {hit['project'] or 'any project'}, {hit['updated'] or hit['created'] or '-'}"
+        print(f"{hit['score']:.2f}  {hit['title']}  ({place})\n      {hit['path']}")
+    return 0
+
+
+def _ask(query: str, request: Mapping[str, Any], context: Context) -> Mapping[str, Any]:
+    """The service's answer, which is started when it does not run; else the index's, without meaning."""
+    _ = context.state
+    if context.settings.memory.autostart:
+        ensure_service(context.settings, SERVICE_PATIENCE_SECONDS, wait_for_model=True)
+    try:
+        with RecallClient(context.state.recall_socket) as client:
+            return client.recall(query, caller="command", **request)
+    except ServiceRefused as error:
+        raise UsageError(str(error)) from error
+    except ServiceUnavailable as error:
+        note(f"memory: {error}")
+    engine = RecallEngine(context.index_db, context.vault, None)
+    try:
+        include = frozenset(request["include"])
+        result = engine.recall(RecallQuery(query, **{**request, "include": include}))
+    finally:
+        engine.close()
+    return {"hits": [hit.__dict__ for hit in result.hits], "degraded": list(result.degraded)}

@@ -1,0 +1,77 @@
+"""`memory reflect`: mine a transcript now."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+from ..pipelines.routing import RoutedCandidate
+from ..sources.transcripts.hosts import HOSTS
+from ..tasks.enqueue import request_indexing
+from ..tasks.mining import MiningRequest, mine_transcript
+from ..tasks.remembering import preview, remember
+from ..vault.errors import UsageError
+from .context import Context
+from .output import add_json, note, print_json
+
+EPILOG = """example:
+  memory reflect --session ~/.claude/projects/-home-me-shop/3f0c6a52.jsonl --dry-run
+"""
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Arguments of `memory reflect`."""
+    parser.epilog = EPILOG
+    parser.add_argument("--session", type=Path, required=True, metavar="PATH", help="the transcript")
+    parser.add_argument("--host", choices=sorted(HOSTS), help="which agent wrote it (found out by itself)")
+    parser.add_argument("--dry-run", action="store_true", help="show what would be kept; write nothing")
+    add_json(parser)
+
+
+def run(args: argparse.Namespace, context: Context) -> int:
+    """Mine the whole file; what is known already is recognised, so that a second run changes nothing."""
+    path = args.session.expanduser()
+    if not path.is_file():
+        raise UsageError(f"there is no transcript {path}")
+    try:
+        mined = mine_transcript(MiningRequest(str(path), args.host or ""))
+    except OSError as error:
+        raise UsageError(f"can't read {path}: {error.strerror}") from error
+    if mined.bad_lines:
+        note(f"memory: {mined.bad_lines} lines are no JSON and were passed over")
+    if mined.headless:
+        note("memory: a program ran this session, not a person: nothing is mined")
+    store = context.store
+    if args.dry_run:
+        routed = preview(mined.candidates, store, context.settings)
+    else:
+        with store.lock():
+            remembered = remember(mined.candidates, store, context.settings, host=mined.host)
+        routed = remembered.routed
+        if remembered.written:
+            request_indexing(context.settings)
+    if args.json:
+        print_json([as_json(one) for one in routed])
+        return 0
+    if not routed:
+        print("nothing in it was worth keeping")
+    for one in routed:
+        print(f"{one.tier:6} {one.candidate.category:10} {one.candidate.statement}")
+        print(f"       {one.action}: {one.destination} ({one.why})")
+    return 0
+
+
+def as_json(routed: RoutedCandidate) -> dict[str, Any]:
+    """One candidate as `memory reflect --json` prints it."""
+    candidate = routed.candidate
+    return {
+        "category": candidate.category,
+        "tier": str(routed.tier),
+        "statement": candidate.statement,
+        "reason": candidate.reason,
+        "role": candidate.role,
+        "records": list(candidate.records),
+        "excerpt": candidate.excerpt,
+        "destination": routed.destination,
+    }

@@ -1,0 +1,52 @@
+"""`memory reindex`: bring the index in step with the files, or make it anew."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+
+from ..tasks.indexing import drain_now, reconcile_now
+from .context import Context
+from .output import add_json, note, print_json
+
+EPILOG = """example:
+  memory reindex               what changed
+  memory reindex --rebuild     everything, from the files
+"""
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Arguments of `memory reindex`."""
+    parser.epilog = EPILOG
+    parser.add_argument("--rebuild", action="store_true", help="throw the index away first")
+    add_json(parser)
+
+
+def run(args: argparse.Namespace, context: Context) -> int:
+    """Reconcile and embed now, in this process; interrupted, the next run goes on where it was."""
+    _ = context.state
+    report = reconcile_now(context.settings, full=args.rebuild)
+    drained = drain_now(context.settings, on_progress=_progress if sys.stderr.isatty() else None)
+    counts = {
+        "added": report.added,
+        "changed": report.changed,
+        "moved": report.moved,
+        "removed": report.removed,
+        "unchanged": report.unchanged,
+        "embedded": drained.processed,
+        "without_vector": drained.remaining,
+    }
+    if args.json:
+        print_json({**counts, "failed": list(report.failed)})
+    else:
+        print(", ".join(f"{value} {name.replace('_', ' ')}" for name, value in counts.items()))
+    if drained.reason:
+        note(f"memory: {drained.reason}")
+    for path in report.failed:
+        note(f"memory: could not be read: {path}")
+    return 1 if report.failed else 0
+
+
+def _progress(done: int, total: int) -> None:
+    end = "\n" if done >= total else ""
+    print(f"\rembedding {done}/{total}", end=end, file=sys.stderr, flush=True)

@@ -1,0 +1,94 @@
+"""`memory save`: an entry written by the user, or on the user's request."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+from ..pipelines.scrub import Policy, scrub
+from ..tasks.enqueue import request_indexing
+from ..vault.errors import UsageError
+from ..vault.layout import DEFAULT_GROUP
+from .context import Context
+from .output import add_json, note, print_json
+
+EPILOG = """example:
+  memory save preferences release-notes --tags release,style --body 'Release notes are bullet points.'
+  echo 'We deploy on Tuesdays.' | memory save convention deploy-day --group personal-projects/shop
+"""
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Arguments of `memory save`."""
+    parser.epilog = EPILOG
+    parser.add_argument(
+        "kind", help="what it is: preferences, workflow, fix, convention, … (lower case, dashes)"
+    )
+    parser.add_argument("slug", help="its name: lower case letters, digits and dashes")
+    parser.add_argument("--group", default=None, help="folder in the vault (default personal-private)")
+    parser.add_argument("--always-load", action="store_true", help="load it into every session")
+    parser.add_argument("--tags", default="", help="comma separated")
+    parser.add_argument("--title", default=None, help="first heading (default: the slug in words)")
+    parser.add_argument("--project", default=None, help="only for this project")
+    body = parser.add_mutually_exclusive_group()
+    body.add_argument("--body", default=None, help="the text")
+    body.add_argument("--body-file", type=Path, default=None, help="a file with the text")
+    parser.add_argument("--vault-path", type=Path, default=None, help="another vault than the configured one")
+    add_json(parser)
+
+
+def run(args: argparse.Namespace, context: Context) -> int:
+    """Write the entry; its place is printed. It is recallable as soon as the worker has indexed it."""
+    if args.vault_path is not None:
+        context = Context({**context.env, "MEMORY_VAULT_PATH": str(args.vault_path)})
+    body = _body(args)
+    if not body.strip():
+        raise UsageError(
+            "the entry has no text; give --body TEXT, --body-file FILE, or text on standard input"
+        )
+    # What a user writes down on purpose may name people and places; a secret is never wanted in a note.
+    # A failure report is copied from logs, so it gets the full scrub.
+    policy = Policy.FULL if args.kind == "failure-incident" else Policy.SECRETS
+    text = scrub(body, policy)
+    if policy is Policy.SECRETS and text.rstrip("\n") != body.rstrip("\n"):
+        note("memory: secrets in the text were replaced before saving")
+    store = context.store
+    tags = [tag.strip() for tag in args.tags.split(",") if tag.strip()]
+    path = store.entry_path(
+        args.group or DEFAULT_GROUP, args.kind, args.slug, always_load=args.always_load
+    )
+    entry = store.create(
+        path,
+        {
+            "kind": args.kind,
+            "status": "active",
+            "tags": tags,
+            "group": args.group or DEFAULT_GROUP,
+            "slug": args.slug,
+            "always_load": args.always_load,
+            "project": args.project,
+        },
+        title=scrub(args.title, policy) if args.title else None,
+        body=text,
+    )
+    request_indexing(context.settings)
+    where = str(context.vault / entry.path)
+    if args.json:
+        print_json({"path": where, "slug": entry.slug, "kind": entry.kind})
+    else:
+        print(where)
+    return 0
+
+
+def _body(args: argparse.Namespace) -> str:
+    if args.body is not None:
+        return str(args.body)
+    if args.body_file is not None:
+        try:
+            return Path(args.body_file).read_text("utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            raise UsageError(f"can't read {args.body_file}: {error}") from error
+    if sys.stdin.isatty():
+        note("memory: type the text, end with Ctrl-D")
+    return sys.stdin.read()

@@ -1,0 +1,51 @@
+"""`memory serve`: the recall service with the warm model."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from ..index.service import Outcome, ServiceConfig, serve
+from ..vault import hooklog
+from .context import Context
+from .output import note
+
+EPILOG = """example:
+  memory serve          it is started on demand, so this is for watching it
+"""
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Arguments of `memory serve`."""
+    parser.epilog = EPILOG
+
+
+def run(args: argparse.Namespace, context: Context) -> int:
+    """Serve until idle for the configured time, told to stop, or another service already runs."""
+    del args
+    outcome = serve(service_config(context), log=_log(context))
+    if outcome is Outcome.ALREADY_RUNNING:
+        note("memory: a recall service already runs for this vault")
+    return 0
+
+
+def service_config(context: Context) -> ServiceConfig:
+    """The user's settings, as the service takes them."""
+    settings = context.settings
+    return ServiceConfig(
+        vault=context.vault,
+        state=context.state,
+        model=settings.embedding.model,
+        threads=settings.embedding.threads,
+        idle_exit_seconds=settings.recall.idle_exit_seconds,
+    )
+
+
+def _log(context: Context) -> Callable[[str, Mapping[str, Any]], None]:
+    log_file = context.state.log_file
+
+    def write(event: str, fields: Mapping[str, Any]) -> None:
+        hooklog.append(log_file, "info", f"recall.{event}", **fields)
+
+    return write

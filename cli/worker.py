@@ -1,0 +1,48 @@
+"""`memory worker`: runs the jobs."""
+
+from __future__ import annotations
+
+import argparse
+import logging
+
+from ..tasks.wiring import build_worker
+from ..tasks.worklog import log_to
+from .context import Context
+from .output import add_json, print_json
+
+EPILOG = """example:
+  memory worker                 run until it is told to stop (SIGTERM drains)
+  memory worker --until-idle    run all that is due, then exit
+"""
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Arguments of `memory worker`."""
+    parser.epilog = EPILOG
+    parser.add_argument(
+        "--until-idle",
+        action="store_true",
+        help="run all that is due, sessions in their quiet period included, and exit",
+    )
+    parser.add_argument(
+        "--timeout", type=float, default=600.0, metavar="SECONDS", help="longest wait for idle (default 600)"
+    )
+    add_json(parser)
+
+
+def run(args: argparse.Namespace, context: Context) -> int:
+    """Run the worker; with --until-idle, exit code 1 when a job died or the time was not enough."""
+    settings = context.settings
+    log_to(context.state.log_file, getattr(logging, settings.memory.log_level.upper()))
+    worker = build_worker(settings, watch=not args.until_idle)
+    if not args.until_idle:
+        return worker.run_forever()
+    report = worker.run_until_idle(
+        timeout_seconds=args.timeout, include_delayed_seconds=settings.session.quiet_seconds
+    )
+    if args.json:
+        print_json(report.__dict__)
+    else:
+        counts = {name: getattr(report, name) for name in ("done", "retried", "dead", "postponed", "delayed")}
+        print(", ".join(f"{count} {name}" for name, count in counts.items() if count) or "nothing to do")
+    return 1 if report.dead or report.timed_out else 0

@@ -1,0 +1,132 @@
+"""`make demo`: the whole loop in a temporary vault, by the commands and hooks a user has.
+
+A session is recorded by its hooks and mined by the worker; a second session asks sideways and must get the
+memory back. With DEMO_SESSION=PATH a transcript of yours goes the same way instead.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import sys
+import tempfile
+import uuid
+from pathlib import Path
+from typing import Any
+
+from .sandbox import Sandbox
+
+SHIPPED_SESSION = Path(__file__).with_name("session.jsonl")
+# Shares no content word with "always ship on Tuesday mornings, never right before the weekend".
+SIDEWAYS = "Which day is good for putting the new version into production?"
+EXPECTED = "tuesday"
+
+
+def main() -> int:
+    """Run the demo; 0 when the memory came back."""
+    chosen = os.environ.get("DEMO_SESSION")
+    session = Path(chosen).expanduser() if chosen else SHIPPED_SESSION
+    if not session.is_file():
+        print(f"demo: there is no transcript {session}", file=sys.stderr)
+        return 2
+    root = Path(tempfile.mkdtemp(prefix="memoryvault-demo-"))
+    try:
+        return run(Sandbox(root), session, shipped=chosen is None)
+    finally:
+        shutil.rmtree(root, ignore_errors=True)
+
+
+def run(sandbox: Sandbox, session: Path, *, shipped: bool) -> int:
+    """Record, reflect, index, recall."""
+    first, cwd, prompts = _identity(session)
+    print(f"1. A session is recorded: {session.name} ({len(prompts)} prompts, session {first[:8]})")
+    transcript = sandbox.projects / "-demo" / f"{first}.jsonl"
+    transcript.parent.mkdir(parents=True)
+    common = {"session_id": first, "transcript_path": str(transcript), "cwd": cwd}
+    sandbox.hook("SessionStart", {**common, "source": "startup"})
+    for prompt in prompts[:2]:
+        sandbox.hook("UserPromptSubmit", {**common, "prompt_id": str(uuid.uuid4()), "prompt": prompt})
+    shutil.copyfile(session, transcript)
+    sandbox.hook("Stop", {**common, "prompt_id": str(uuid.uuid4()), "stop_hook_active": False})
+    sandbox.hook("SessionEnd", {**common, "reason": "prompt_input_exit"})
+
+    print("2. The worker mines it and indexes what was found")
+    with sandbox.recall_service():
+        print("   " + sandbox.memory("worker", "--until-idle").strip())
+        mined = sandbox.json("list", "--status", "all")
+        _show(mined)
+        status = _ask_sideways(sandbox, first) if shipped else _ask_back(sandbox, mined)
+    print("\nEach hook, whole process:")
+    for event, ms in sandbox.hook_ms:
+        print(f"   {event:17} {ms:6.1f} ms")
+    return status
+
+
+def _show(mined: list[dict[str, Any]]) -> None:
+    if not mined:
+        print("   nothing in it was worth keeping")
+    for entry in mined:
+        print(f"   {entry['confidence'] or '-':6} {entry['kind'] or '-':12} {entry['title']}")
+        print(f"          -> {entry['path']}")
+
+
+def _ask_sideways(sandbox: Sandbox, first: str) -> int:
+    second = str(uuid.uuid4())
+    common = {"session_id": second, "transcript_path": str(sandbox.projects / "-demo" / f"{second}.jsonl")}
+    sandbox.hook("SessionStart", {**common, "cwd": "/home/dev/shop", "source": "startup"})
+    print(f"\n3. A new session ({second[:8]}) asks sideways: {SIDEWAYS}\n")
+    block = sandbox.hook(
+        "UserPromptSubmit",
+        {**common, "cwd": "/home/dev/shop", "prompt_id": str(uuid.uuid4()), "prompt": SIDEWAYS},
+    )
+    print("\n".join("   | " + line for line in block.splitlines()))
+    if EXPECTED in block.lower() and first[:8] in block:
+        print(f"\nThe memory came back, from session {first}.")
+        return 0
+    print("\nThe memory did NOT come back.", file=sys.stderr)
+    return 1
+
+
+def _ask_back(sandbox: Sandbox, mined: list[dict[str, Any]]) -> int:
+    if not mined:
+        print("\n3. Nothing to ask for.")
+        return 0
+    order = {"HIGH": 0, "MEDIUM": 1, "LOW": 2}
+    entry = min(mined, key=lambda item: (order.get(item["confidence"], 3), item["path"]))
+    print(f"\n3. One of them is asked for, inbox included: {entry['title']}\n")
+    hits = sandbox.json("recall", entry["title"], "--include-inbox", "--all-projects")["hits"]
+    for hit in hits:
+        print(f"   {hit['score']:.2f}  {hit['path']}")
+    if any(hit["path"] == entry["path"] for hit in hits):
+        print("\nIt came back.")
+        return 0
+    print("\nIt did NOT come back.", file=sys.stderr)
+    return 1
+
+
+def _identity(session: Path) -> tuple[str, str, list[str]]:
+    """Session id, working directory and typed prompts of a transcript."""
+    identity, cwd, prompts = session.stem, "/home/dev/demo", []
+    with session.open(encoding="utf-8", errors="replace") as lines:
+        for line in lines:
+            try:
+                record = json.loads(line)
+            except ValueError:
+                continue
+            if not isinstance(record, dict):
+                continue
+            identity = record.get("sessionId") or identity
+            cwd = record.get("cwd") or cwd
+            message = record.get("message")
+            if (
+                record.get("type") == "user"
+                and isinstance(message, dict)
+                and isinstance(message.get("content"), str)
+            ):
+                prompts.append(message["content"])
+    return identity, cwd, prompts
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,105 @@
+"""Asking the recall service over its UNIX socket, with a deadline for everything."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+
+from .payload import parse_object, quote
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+ANSWER_LIMIT_BYTES = 1 << 20
+TEXT_LIMIT_CHARACTERS = 20_000
+"""A pasted log is not a question; its beginning and its end say what it is about."""
+
+
+def shorten(text: str, limit: int = TEXT_LIMIT_CHARACTERS) -> str:
+    """The first and the last half of a text that is longer than `limit` characters."""
+    return text if len(text) <= limit else text[: limit // 2] + "\n" + text[-(limit // 2) :]
+
+
+class Question:
+    """One request that was sent; `answer` may be asked for more than once."""
+
+    __slots__ = ("_buffer", "_socket")
+
+    def __init__(self, path: str, request: bytes, deadline: float) -> None:
+        """Connect and send; raises OSError (FileNotFoundError, ConnectionRefusedError: nobody is there)."""
+        try:
+            from _socket import AF_UNIX, SOCK_STREAM, socket
+        except ImportError:
+            from socket import AF_UNIX, SOCK_STREAM, socket  # type: ignore[assignment]
+        self._buffer = b""
+        self._socket: Any = socket(AF_UNIX, SOCK_STREAM)
+        self._socket.settimeout(max(deadline - time.monotonic(), 0.001))
+        self._socket.connect(path)
+        if not _is_ours(self._socket):
+            raise ConnectionError("the recall service's socket belongs to another user")
+        self._socket.sendall(request)
+
+    def answer(self, deadline: float) -> dict[str, Any] | None:
+        """The service's answer, or None when it has not come by `deadline` (monotonic seconds).
+
+        Raises OSError when the connection broke or the answer is no JSON object.
+        """
+        while b"\n" not in self._buffer:
+            patience = deadline - time.monotonic()
+            if patience <= 0:
+                return None
+            self._socket.settimeout(patience)
+            try:
+                piece = self._socket.recv(1 << 16)
+            except TimeoutError:
+                return None
+            if not piece:
+                raise ConnectionError("the recall service hung up")
+            self._buffer += piece
+            if len(self._buffer) > ANSWER_LIMIT_BYTES:
+                raise ConnectionError("the recall service's answer is too long")
+        answer = parse_object(self._buffer.partition(b"\n")[0])
+        if answer is None:
+            raise ConnectionError("the recall service's answer is no JSON object")
+        return answer
+
+
+def _is_ours(connection: Any) -> bool:
+    """Whether the process at the other end runs as this user: its answer goes into a prompt."""
+    if sys.platform == "linux":
+        from _socket import SO_PEERCRED, SOL_SOCKET
+
+        credentials = connection.getsockopt(SOL_SOCKET, SO_PEERCRED, 12)  # struct ucred: pid, uid, gid
+    else:
+        # macOS: LOCAL_PEERCRED (1) of level SOL_LOCAL (0), struct xucred: version, uid, …
+        credentials = connection.getsockopt(0, 1, 76)
+    return int.from_bytes(credentials[4:8], sys.byteorder) == os.geteuid()
+
+
+def recall_request(text: str, k: int, cwd: str, session: str, budget_ms: int, token_budget: int) -> bytes:
+    """One line of the service's protocol, version 1."""
+    return (
+        f'{{"v":1,"op":"recall","text":{quote(shorten(text))},"k":{k},"cwd":{quote(cwd)},"session":{quote(session)},'
+        f'"project":null,"budget_ms":{budget_ms},"render":true,"token_budget":{token_budget}}}\n'
+    ).encode("ascii")
+
+
+def is_listening(path: str) -> bool:
+    """Whether a process accepts connections at `path`; a stopped one counts, its kernel queue answers."""
+    try:
+        from _socket import AF_UNIX, SOCK_STREAM, socket
+    except ImportError:
+        from socket import AF_UNIX, SOCK_STREAM, socket  # type: ignore[assignment]
+    probe: Any = socket(AF_UNIX, SOCK_STREAM)
+    try:
+        probe.settimeout(0.02)
+        probe.connect(path)
+    except (FileNotFoundError, ConnectionRefusedError):
+        return False
+    except OSError:
+        return True
+    finally:
+        probe.close()
+    return True

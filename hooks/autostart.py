@@ -1,0 +1,120 @@
+"""Starting the worker and the recall service detached from the session that needed them.
+
+The child gets an allow-listed environment, `/` as its working directory, /dev/null for its three streams
+and no other descriptor: a host that waits for its hook's pipes to close must not wait for a daemon, and a
+repository's PYTHONPATH, proxy or MEMORY_* settings must not reach a process that outlives the session.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from _signal import SIGCHLD, SIGHUP, SIGINT, SIGTERM  # type: ignore[import-not-found]
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+THROTTLE_SECONDS = 15.0
+"""A start that fails is not repeated sooner, nor by the other sessions that open in this time."""
+PASSED_ON = (
+    "CLAUDE_CONFIG_DIR",
+    "CODEX_HOME",
+    "HOME",
+    "LANG",
+    "LC_ALL",
+    "LC_CTYPE",
+    "LOGNAME",
+    "TMPDIR",
+    "TZ",
+    "USER",
+    "XDG_CACHE_HOME",
+    "XDG_CONFIG_HOME",
+    "XDG_RUNTIME_DIR",
+    "XDG_STATE_HOME",
+)
+OFFLINE = {
+    "HF_HUB_DISABLE_TELEMETRY": "1",
+    "HF_HUB_OFFLINE": "1",
+    "TOKENIZERS_PARALLELISM": "false",
+    "TRANSFORMERS_OFFLINE": "1",
+}
+"""As `settings.child_environment` sets it: what loads the model must not ask the network."""
+DEFAULT_PATH = "/usr/local/bin:/usr/bin:/bin"
+
+
+def daemon_environment(env: Mapping[str, str], identity: Mapping[str, str], cwd: str) -> dict[str, str]:
+    """The allow-listed part of `env`, and `identity`: which vault, state folder and settings file are meant.
+
+    PATH keeps its absolute folders outside `cwd`, so that a project's own `bin` can stand in for no program.
+    """
+    clean = {key: env[key] for key in PASSED_ON if key in env}
+    inside = cwd.rstrip("/") + "/" if cwd.rstrip("/") else "\0"
+    folders = [
+        folder
+        for folder in env.get("PATH", DEFAULT_PATH).split(":")
+        if folder.startswith("/") and not (folder + "/").startswith(inside)
+    ]
+    clean["PATH"] = ":".join(folders) or DEFAULT_PATH
+    clean.update(OFFLINE)
+    clean.update(identity)
+    return clean
+
+
+def start(command: str, python: str, run: str, env: dict[str, str]) -> bool:
+    """Start `memory <command>` detached unless that was just tried; True when a process was started.
+
+    Raises OSError when it cannot be started. A second one loses against the first one's lock and leaves
+    by itself.
+    """
+    stamp = f"{run}/starting-{command}"
+    try:
+        if time.time() - os.stat(stamp).st_mtime < THROTTLE_SECONDS:
+            return False
+    except FileNotFoundError:
+        pass
+    os.close(os.open(stamp, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600))
+    os.utime(stamp)
+    _keep_descriptors_to_ourselves()
+    os.chdir("/")  # posix_spawn cannot set the child's; ours is not needed any more.
+    argv = [python, "-I", "-m", "memoryvault", command]
+    null = [
+        (os.POSIX_SPAWN_OPEN, 0, "/dev/null", os.O_RDONLY, 0),
+        (os.POSIX_SPAWN_OPEN, 1, "/dev/null", os.O_WRONLY, 0),
+        (os.POSIX_SPAWN_OPEN, 2, "/dev/null", os.O_WRONLY, 0),
+    ]
+    try:
+        os.posix_spawn(
+            python,
+            argv,
+            env,
+            file_actions=null,
+            setsid=True,
+            setsigmask=[],
+            setsigdef=[SIGCHLD, SIGHUP, SIGINT, SIGTERM],
+        )
+    except NotImplementedError:
+        _fork_and_run(argv, env)
+    return True
+
+
+def _keep_descriptors_to_ourselves() -> None:
+    """Mark all above the three streams close-on-exec: the host may have left us descriptors of its own."""
+    for name in os.listdir("/dev/fd"):
+        if name.isdigit() and int(name) > 2:
+            try:
+                os.set_inheritable(int(name), False)
+            except OSError:
+                continue  # The descriptor of the listing itself, closed by now.
+
+
+def _fork_and_run(argv: list[str], env: dict[str, str]) -> None:
+    if os.fork():
+        return
+    try:
+        os.setsid()
+        for stream in (0, 1, 2):
+            os.dup2(os.open("/dev/null", os.O_RDWR), stream)
+        os.execve(argv[0], argv, env)
+    finally:
+        os._exit(127)

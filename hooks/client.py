@@ -1,0 +1,388 @@
+"""The client behind every hook: what happened is recorded, what was learned before is given back.
+
+A hook must never fail, delay or confuse the agent's turn. So: exit code 0 in every case, nothing on
+standard output that is not meant for the model, a hard end enforced by a second thread, and no import
+that costs more than it does.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from _thread import LockType, allocate_lock, start_new_thread
+
+from ..vault import hooklog
+from ..vault.marker import Marker, create_marker, forget_end, note_end, touch_marker
+from ..vault.snapshot import config_stamp, read_snapshot, write_snapshot
+from . import claude
+from .payload import HookCall, parse_object, read_stdin
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import NoReturn
+
+HOSTS = {claude.HOST: claude}
+"""Adapter by host name; `--host` chooses, Claude Code is the default."""
+IMMEDIATE = ("SessionEnd", "PreCompact", "Notification")
+"""Events after which the session is reflected at once; Stop, which comes every turn, waits for quiet."""
+BUDGET_SECONDS = {"SessionStart": 0.5, "UserPromptSubmit": 0.3}
+BUDGET_OTHERS_SECONDS = 0.1
+"""What an event may cost where the machine has time for it; every wait in here is bounded accordingly."""
+RECORDING_END_SECONDS = 0.5
+"""Hard end of the events that only record. On a starved machine a record that is late is worth more than a punctual
+end: what is cut off is found by the sweep alone, an hour later. The two that answer end at their budget."""
+MARGIN_SECONDS = 0.025
+"""What starting and ending a process cost the host besides what we can measure."""
+LAST_WORDS_SECONDS = 0.01
+LAST_WORDS_OF_AN_ENQUEUE_SECONDS = 0.15
+"""An event whose reflection would only be found by the sweep, hours later, may run over its budget."""
+COMPILE_SECONDS = 0.4
+"""Added once when settings must be compiled and nobody waits for the answer."""
+QUIET_LEVELS = ("warning", "error")
+
+
+class Hook:
+    """One invocation: what is known so far, for the log line and for the watchdog."""
+
+    __slots__ = ("argv", "budget", "call", "deadline", "delay", "fields", "finished", "settings", "started")
+
+    def __init__(self, argv: list[str]) -> None:
+        # The processor time so far is the interpreter's start: the host has been waiting for that, too.
+        self.started = time.monotonic() - time.process_time()
+        self.argv = argv
+        self.budget = BUDGET_OTHERS_SECONDS
+        self.deadline = self.started + RECORDING_END_SECONDS
+        self.call: HookCall | None = None
+        self.settings: Mapping[str, str] = {}
+        self.fields: dict[str, object] = {}
+        """Of the log line."""
+        self.delay: float | None = None
+        """Quiet seconds of the reflection that is being enqueued."""
+        self.finished = False
+
+    def log(self, level: str, result: str) -> None:
+        """Write this invocation's line, if the log's place is known."""
+        log_file = self.settings.get("log_file")
+        if level == "info" and self.settings.get("log_level") in QUIET_LEVELS:
+            return
+        if log_file and self.call is not None:
+            self.fields["hook"] = self.call.event
+            self.fields["session"] = self.call.session
+            self.fields["ms"] = round((time.monotonic() - self.started) * 1000, 1)
+            hooklog.append(log_file, level, "hook", result=result, **self.fields)
+
+
+def main(argv: list[str]) -> NoReturn:
+    """Run one hook and end the process, always with exit code 0."""
+    hook = Hook(argv)
+    _hold_standard_streams()
+    try:
+        result = run(hook)
+        if result:
+            hook.log("info" if result in ("ok", "duplicate") else "warning", result)
+    except BaseException as error:  # noqa: BLE001
+        say(f"memoryvault: {type(error).__name__}: {error}")
+        hook.fields["error"] = f"{type(error).__name__}: {error}"
+        hook.log("error", "error")
+    hook.finished = True
+    os._exit(0)
+
+
+def run(hook: Hook) -> str:
+    """Do what the event asks for; the result for the log, '' when nothing at all was to be done."""
+    env = os.environ
+    if env.get("MEMORY_WORKER_CHILD"):
+        return ""
+    options = _options(hook.argv)
+    event = options.get("event", "")
+    hook.budget = BUDGET_SECONDS.get(event, BUDGET_OTHERS_SECONDS)
+    hook.deadline = hook.started + BUDGET_SECONDS.get(event, RECORDING_END_SECONDS)
+    if "--budget-ms" in options:  # Shortens what the hook gives itself; the hard end stays where it is.
+        hook.budget = min(hook.budget, int(options["--budget-ms"]) / 1000)
+    start_new_thread(_watch, (hook,))
+    raw = read_stdin()
+    adapter = HOSTS[options.get("--host", claude.HOST)]
+    payload = parse_object(raw)
+    call = adapter.read_call(event, payload or {})
+    hook.call = call
+    if call.agent or (call.event == "Notification" and call.notification != "idle_prompt"):
+        return ""
+    settings = _settings(hook, env)
+    if settings["enabled"] != "1":
+        return ""
+    if not settings["state"]:
+        say("memoryvault: no vault is set: run `memory init`, or set MEMORY_VAULT_PATH")
+        return ""
+    if os.path.exists(f"{settings['harness']}/STOP"):
+        return ""
+    hook.settings = settings
+    if payload is None:
+        say(f"memoryvault: no {'prompt' if call.event == 'UserPromptSubmit' else 'payload'} on stdin")
+        return "no payload"
+    if call.event == "SessionStart":
+        return _session_start(hook, call, settings, raw, int(options.get("--token-budget", "-1")))
+    if call.event == "UserPromptSubmit":
+        return _prompt(hook, call, settings, raw)
+    if call.event == "Stop":
+        return _record(hook, call, settings, float(settings["quiet_seconds"]))
+    if call.event in IMMEDIATE:
+        return _record(hook, call, settings, None)
+    return ""
+
+
+def say(line: str) -> None:
+    """One line on standard error, where the user can find it and the model cannot."""
+    try:
+        os.write(2, (line + "\n").encode("utf-8", "replace"))
+    except OSError:
+        return
+
+
+def _settings(hook: Hook, env: Mapping[str, str]) -> Mapping[str, str]:
+    settings = read_snapshot(env)
+    if settings is not None:
+        return settings
+    # The slow way, once after a change: the TOML parser and its company cost more than everything else here.
+    if hook.call is not None and hook.call.event not in BUDGET_SECONDS:
+        hook.deadline += COMPILE_SECONDS
+    from ..vault.settings import load_settings, snapshot_values
+
+    stamp = config_stamp(env)
+    values = snapshot_values(load_settings(env))
+    if values["enabled"] == "1":  # Switched off means that nothing is written, this included.
+        try:
+            write_snapshot(env, values, stamp)
+        except OSError as error:
+            hook.fields["snapshot"] = str(error)
+    return values
+
+
+def _session_start(hook: Hook, call: HookCall, settings: Mapping[str, str], raw: bytes, token_budget: int) -> str:
+    from ..vault.project import project_of
+    from .held import add_injected, forget_injected, is_first, sweep
+    from .session_start import opening
+
+    harness, run_folder = settings["harness"], f"{settings['state']}/run"
+    try:
+        refused = _mark(hook, call, settings)
+        if not is_first(run_folder, call.event, call.session, call.moment, raw):
+            return "duplicate"
+        if call.session:
+            forget_end(harness, call.session)
+        if call.session and call.source in ("compact", "clear"):
+            forget_injected(harness, call.session)
+    except OSError as error:
+        refused = _unwritable(hook, error)
+    if token_budget < 0:
+        token_budget = int(settings["always_load_token_budget"])
+    reading_until = hook.started + hook.budget * 0.7
+    told = opening(settings["vault"], harness, call.session, project_of(call.cwd), token_budget, reading_until)
+    _print(hook, told.text + "\n" if told.text else "")
+    if told.note:
+        say(f"memoryvault: {told.note}")
+    say(told.status)
+    hook.fields["injected"] = told.entries
+    try:
+        if call.session and told.paths:
+            add_injected(harness, call.session, told.paths)
+    except OSError as error:
+        refused = _unwritable(hook, error)
+    _start_processes(hook, call, settings, worker=True, service=True)
+    sweep(run_folder)
+    return refused or told.note or "ok"
+
+
+def _prompt(hook: Hook, call: HookCall, settings: Mapping[str, str], raw: bytes) -> str:
+    from .held import add_injected, is_first
+
+    if not call.prompt.strip():
+        say("memoryvault: no prompt on stdin")
+        return "no prompt"
+    try:
+        refused = _mark(hook, call, settings)
+        if not is_first(f"{settings['state']}/run", call.event, call.session, call.moment, raw):
+            return "duplicate"
+    except OSError as error:
+        refused = _unwritable(hook, error)
+    question = HOSTS[call.host].question(call.prompt)
+    if not question:
+        return refused or "ok"
+    from .recall import LAST_PATIENCE_SECONDS, recall
+
+    # A smaller budget on the command line shortens every wait by moving the start back.
+    told = recall(question, call, settings, hook.started - max(BUDGET_SECONDS[call.event] - hook.budget, 0.0))
+    _print(hook, f"{told.block.rstrip()}\n\n{told.status}\n" if told.paths else "")
+    if told.note:
+        say(f"memoryvault: {told.note}")
+    say(told.status)
+    hook.fields["injected"] = len(told.paths)
+    hook.fields["service"] = told.service
+    if told.note:
+        hook.fields["degraded"] = told.note
+    try:
+        if call.session and told.paths:
+            add_injected(settings["harness"], call.session, told.paths)
+    except OSError as error:
+        refused = _unwritable(hook, error)
+    if time.monotonic() < hook.started + LAST_PATIENCE_SECONDS:
+        _start_processes(hook, call, settings, worker=True, service=told.service == "absent")
+    return refused or "ok"
+
+
+def _record(hook: Hook, call: HookCall, settings: Mapping[str, str], delay: float | None) -> str:
+    """Stop and its kin: touch the marker, ask for the reflection `delay` seconds from now (None: at once)."""
+    from .enqueue import enqueue_reflection, ring_worker
+
+    if not call.session:
+        say("memoryvault: no session_id on stdin")
+        return "no session"
+    try:
+        refused = _mark(hook, call, settings)
+    except OSError as error:
+        refused = _unwritable(hook, error)
+    if refused.startswith("transcript"):
+        return refused
+    if call.event == "SessionEnd" and not refused:
+        note_end(settings["harness"], call.session)
+    hook.delay = -1.0 if delay is None else delay
+    outcome = enqueue_reflection(settings["queue_db"], settings["spool"], call.session, delay)
+    hook.delay = None
+    hook.fields["enqueued"] = outcome.where
+    if outcome.why:
+        hook.fields["why"] = outcome.why
+        say(f"memoryvault: the queue cannot be reached, kept in the spool: {outcome.why}")
+    if delay is None and not ring_worker(settings["wake_socket"]):
+        _start_processes(hook, call, settings, worker=True, service=False)
+    return refused or "ok"
+
+
+def _mark(hook: Hook, call: HookCall, settings: Mapping[str, str]) -> str:
+    """Write or touch the session's marker; '' or why it was refused. Raises OSError."""
+    if not call.session:
+        return "no session"
+    transcript = HOSTS[call.host].transcript_of(call, settings["transcript_roots"].split(os.pathsep))
+    if transcript is None:
+        hook.fields["transcript"] = call.transcript
+        say(f"memoryvault: transcript refused, it is outside the agent's own folder: {call.transcript}")
+        return "transcript refused"
+    harness = settings["harness"]
+    if touch_marker(harness, call.session):
+        return ""
+    marker = Marker(
+        session_id=call.session,
+        started_at=time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+        source=call.source or "unknown",
+        transcript=transcript,
+        cwd=call.cwd,
+        host=call.host,
+    )
+    try:
+        create_marker(harness, marker)
+    except FileNotFoundError:  # The first hook ever for this vault.
+        from ..vault.layout import StatePaths
+
+        StatePaths(settings["state"]).ensure()
+        create_marker(harness, marker)
+    return ""
+
+
+def _unwritable(hook: Hook, error: OSError) -> str:
+    hook.fields["error"] = str(error)
+    say(f"memoryvault: the state folder cannot be written: {error}")
+    return "state not writable"
+
+
+def _start_processes(hook: Hook, call: HookCall, settings: Mapping[str, str], *, worker: bool, service: bool) -> None:
+    """Start what does not run, unless the settings forbid it. Never raises."""
+    if settings["autostart"] != "1" or not settings["python"]:
+        return
+    from .ask import is_listening
+    from .enqueue import ring_worker
+
+    missing = []
+    if worker and not ring_worker(settings["wake_socket"]):
+        missing.append("worker")
+    if service and not is_listening(settings["recall_socket"]):
+        missing.append("serve")
+    if not missing:
+        return
+    from .autostart import daemon_environment, start
+
+    identity = {
+        "MEMORY_CONFIG": settings["config"],
+        "MEMORY_STATE_DIR": settings["state_root"],
+        "MEMORY_VAULT_PATH": settings["vault"],
+    }
+    environment = daemon_environment(os.environ, identity, call.cwd)
+    for command in missing:
+        try:
+            if start(command, settings["python"], f"{settings['state']}/run", environment):
+                hook.fields["started"] = " ".join(missing)
+        except OSError as error:
+            hook.fields["start_failed"] = str(error)
+
+
+def _print(hook: Hook, text: str) -> None:
+    """Put `text` before the model. A reader that went away or does not read is no error."""
+    data = text.encode("utf-8", "replace")
+    while data:
+        try:
+            data = data[os.write(1, data) :]
+        except BlockingIOError:
+            if time.monotonic() > hook.deadline:
+                return
+            time.sleep(0.002)
+        except OSError as error:
+            hook.fields["stdout"] = str(error)
+            return
+
+
+def _options(argv: list[str]) -> dict[str, str]:
+    """`<event> [--host NAME] [--budget-ms N] [--token-budget N]`."""
+    options: dict[str, str] = {}
+    words = iter(argv)
+    for word in words:
+        if word.startswith("--"):
+            options[word] = next(words, "")
+        else:
+            options.setdefault("event", word)
+    return options
+
+
+def _hold_standard_streams() -> None:
+    """A host may have closed a standard stream: the next file opened would take its number, and our text."""
+    for descriptor in (0, 1, 2):
+        try:
+            os.fstat(descriptor)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)
+
+
+def _watch(hook: Hook) -> None:
+    """The net: end the process at its deadline, whatever the main thread is caught in."""
+    while True:
+        left = hook.deadline - MARGIN_SECONDS - time.monotonic()
+        if left <= 0:
+            break
+        time.sleep(left)
+    if hook.finished:
+        return
+    # In a thread of its own: the log's disk may be what we are waiting for.
+    written = allocate_lock()
+    written.acquire()
+    start_new_thread(_last_words, (hook, written))
+    written.acquire(timeout=LAST_WORDS_SECONDS if hook.delay is None else LAST_WORDS_OF_AN_ENQUEUE_SECONDS)
+    os._exit(0)
+
+
+def _last_words(hook: Hook, written: LockType) -> None:
+    """Spool what was about to be enqueued, then say and log that time is up."""
+    call = hook.call
+    if hook.delay is not None and call is not None:
+        from .enqueue import spool_reflection
+
+        spool_reflection(hook.settings["spool"], call.session, None if hook.delay < 0 else hook.delay)
+    say("memoryvault: time budget exceeded")
+    hook.log("warning", "time budget exceeded")
+    written.release()

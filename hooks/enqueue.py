@@ -1,0 +1,112 @@
+"""The hook's half of the queue: one ledger row, and its doorbell when it is due; else a line in the spool.
+
+The schema belongs to `tasks/schema.py`; this module knows the columns it writes and the version they
+belong to. A hook never creates queue.db: what cannot be enqueued within the patience is spooled, and the
+worker takes it in.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+
+from .sqlite import open_database
+
+SCHEMA_VERSION = 1
+LOCK_PATIENCE_SECONDS = 0.04
+"""How long a hook waits for another writer; a commit takes a few milliseconds."""
+NOW = "(julianday('now')-2440587.5)*86400.0"
+"""Unix seconds by the database's clock; SQLite before 3.42 has no unixepoch('subsec')."""
+
+PRIORITY = 10
+"""Of `reflect.session`, as in `tasks/kinds.py`."""
+AGING_SECONDS = 60.0
+"""What a point of priority is worth in huey's order, as in `tasks/kinds.py`."""
+
+_INSERT = (
+    "INSERT INTO job(kind, args, unique_key, priority, run_at, created_at)"
+    f" VALUES('reflect.session', ?, ?, {PRIORITY}, {NOW} + ?, {NOW})"
+    " ON CONFLICT(unique_key) WHERE state = 'queued' AND unique_key IS NOT NULL DO UPDATE SET run_at = "
+)
+# A quiet period starts again with every turn; what is wanted now is never put off.
+ENQUEUE_LATER = _INSERT + "excluded.run_at RETURNING id, rung_at, run_at"
+ENQUEUE_SOONER = _INSERT + "min(job.run_at, excluded.run_at) RETURNING id, rung_at, run_at"
+RING = f"INSERT INTO task(queue, data, priority) VALUES('memoryvault', ?, {PRIORITY * AGING_SECONDS} - ?)"
+MARK_RUNG = f"UPDATE job SET rung_at = {NOW} WHERE id = ?"
+
+
+class Enqueued:
+    """How it went: `where` is 'queue' or 'spool'; `why` says what kept it from the queue."""
+
+    __slots__ = ("where", "why")
+
+    def __init__(self, where: str, why: str = "") -> None:
+        self.where = where
+        self.why = why
+
+
+def enqueue_reflection(queue_db: str, spool: str, session: str, delay: float | None) -> Enqueued:
+    """Ask for the reflection of `session` (a checked id): in `delay` seconds from now, or at once when None.
+
+    Raises OSError only when neither the queue nor the spool can be written.
+    """
+    try:
+        _insert(queue_db, session, delay)
+    except Exception as error:  # noqa: BLE001  Whatever ails the queue, the spool keeps what was asked.
+        spool_reflection(spool, session, delay)
+        return Enqueued("spool", f"{type(error).__name__}: {error}")
+    return Enqueued("queue")
+
+
+def spool_reflection(spool: str, session: str, delay: float | None) -> None:
+    """Write the same request as one JSON line in a file of its own, by rename; raises OSError."""
+    now = time.time()
+    policy = "sooner" if delay is None else "later"
+    line = (
+        f'{{"kind":"reflect.session","args":{{"session":"{session}"}},'
+        f'"unique_key":"reflect.session:{session}","run_at":{now + (delay or 0.0)!r},"policy":"{policy}"}}\n'
+    )
+    name = f"{spool}/{time.time_ns()}-{os.getpid()}.json"
+    descriptor = os.open(name + ".tmp", os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    try:
+        os.write(descriptor, line.encode())
+    finally:
+        os.close(descriptor)
+    os.rename(name + ".tmp", name)
+
+
+def _insert(queue_db: str, session: str, delay: float | None) -> None:
+    connection = open_database(queue_db, "rw", LOCK_PATIENCE_SECONDS)
+    # FULL is SQLite's default, but a build may change it; what was enqueued must survive a power cut.
+    connection.execute("PRAGMA synchronous = FULL")
+    version = connection.execute("PRAGMA user_version").fetchone()[0]
+    if version != SCHEMA_VERSION:
+        raise RuntimeError(f"queue.db has schema {version}, these hooks write schema {SCHEMA_VERSION}")
+    connection.execute("BEGIN IMMEDIATE")
+    statement = ENQUEUE_SOONER if delay is None else ENQUEUE_LATER
+    values = (f'{{"session":"{session}"}}', f"reflect.session:{session}", delay or 0.0)
+    # Read to the end: with RETURNING the change is complete only then.
+    ((job, rung_at, run_at),) = connection.execute(statement, values).fetchall()
+    if not delay and rung_at is None:
+        message = f'{{"id":"{os.urandom(16).hex()}","name":"memoryvault.run","args":[{job}]}}'
+        connection.execute(RING, (message.encode(), run_at))
+        connection.execute(MARK_RUNG, (job,))
+    connection.execute("COMMIT")
+    # Not closed: the process is about to end, and a close would checkpoint the log on the user's time.
+
+
+def ring_worker(wake_socket: str) -> bool:
+    """Wake the worker by one datagram; False when nobody listens. Never blocks, never raises."""
+    try:
+        from _socket import AF_UNIX, SOCK_DGRAM, socket
+    except ImportError:
+        from socket import AF_UNIX, SOCK_DGRAM, socket  # type: ignore[assignment]
+    try:
+        bell = socket(AF_UNIX, SOCK_DGRAM)
+        bell.setblocking(False)
+        bell.sendto(b"1", wake_socket)
+    except BlockingIOError:
+        return True  # Its buffer is full of bells: it lives, and will look.
+    except OSError:
+        return False
+    return True

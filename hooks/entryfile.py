@@ -1,0 +1,71 @@
+"""An entry's file as a hook prints it: read at the last moment, so that what is shown is what is there."""
+
+from __future__ import annotations
+
+import os
+
+from ..vault.header import skim
+
+READ_LIMIT_BYTES = 256 * 1024
+_DATALESS = 0x40000000  # macOS SF_DATALESS: a cloud client has the content, this disk does not.
+
+
+class EntryFile:
+    """One markdown file of the vault, with the fields that `vault.render` asks for."""
+
+    __slots__ = (
+        "body",
+        "created",
+        "excerpt",
+        "kind",
+        "path",
+        "priority",
+        "project",
+        "session",
+        "slug",
+        "status",
+        "updated",
+    )
+
+    def __init__(self, path: str, text: str) -> None:
+        fields, self.body = skim(text)
+        self.path = path
+        """Relative to the vault."""
+        self.slug = fields.get("slug") or fields.get("name") or path.rsplit("/", 1)[-1].removesuffix(".md")
+        self.kind = fields.get("kind", "")
+        self.status = fields.get("status", "active")
+        self.project = fields.get("project", "") or project_by_folder(path)
+        self.priority = fields.get("priority", "")
+        self.created = fields.get("created", "")
+        self.updated = fields.get("updated", "")
+        self.session = ""
+        self.excerpt = self.body
+
+
+def project_by_folder(path: str) -> str:
+    """The project by an entry's place: `personal-projects/<project>/…`, `projects/<project>/…`; else ''."""
+    parts = path.split("/")
+    return parts[1] if len(parts) > 2 and parts[0] in ("personal-projects", "projects") else ""
+
+
+def read_entry_file(vault: str, path: str) -> EntryFile | None:
+    """The entry at `path` in `vault`; None when it is gone, leaves the vault or is not on this disk."""
+    absolute = f"{vault}/{path}"
+    try:
+        real = os.path.realpath(absolute)
+        if real != absolute and not real.startswith(os.path.realpath(vault) + "/"):
+            return None
+        if getattr(os.stat(real), "st_flags", 0) & _DATALESS:
+            return None
+        with open(real, "rb", buffering=0) as file:
+            text = file.read(READ_LIMIT_BYTES).decode("utf-8", "replace")
+    except (OSError, ValueError):
+        return None
+    return EntryFile(path, text.replace("\r\n", "\n"))
+
+
+def is_entry_name(name: str) -> bool:
+    """Whether a file of this name is an entry: markdown, not hidden, not a sync client's conflict copy."""
+    return (
+        name.endswith(".md") and name[0] not in "._" and "sync-conflict" not in name and "conflicted copy" not in name
+    )

@@ -1,0 +1,288 @@
+"""Wiring the hooks into Claude Code's settings.json, and taking them out again.
+
+Other tools' hooks and the file's other settings are left as they are. Before the first change a dated
+copy is made beside the file; an uninstall that finds nothing else changed puts its bytes back.
+"""
+
+from __future__ import annotations
+
+import compileall
+import json
+import os
+import sys
+import tempfile
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from ..vault.errors import SettingsError
+from ..vault.settings import Settings
+
+STUB = Path(__file__).with_name("stub.py")
+TIMEOUT_SECONDS = {
+    "SessionStart": 5,
+    "UserPromptSubmit": 3,
+    "Stop": 5,
+    "SessionEnd": 1,
+    "PreCompact": 5,
+    "Notification": 5,
+}
+"""What the host allows before it gives up; the hooks themselves end long before."""
+MATCHERS = {"SessionStart": "startup|resume|clear|compact|fork", "Notification": "idle_prompt"}
+EVENTS = tuple(TIMEOUT_SECONDS)
+BACKUP_MARK = ".memoryvault-backup-"
+
+Json = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Installed:
+    """What `install` did. `warnings` are sentences for the user."""
+
+    settings_file: Path
+    changed: bool
+    backup: Path | None
+    warnings: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Uninstalled:
+    """What `uninstall` did; `restored`: the file has the bytes it had before the install."""
+
+    settings_file: Path
+    changed: bool
+    restored: bool
+
+
+def hook_argv(event: str, settings: Settings, *, python: str | None = None) -> list[str]:
+    """The exact argv that the host runs for `event`.
+
+    The interpreter is this one (of the virtual environment, so that processes which hooks start find the
+    packages): never a shim from PATH. `-I -S` keep the user's PYTHONPATH, folder and site-packages out.
+    """
+    del settings  # The same for every vault: hooks read the settings themselves.
+    if event not in EVENTS:
+        raise SettingsError(f"there is no hook for {event!r}; the events are {', '.join(EVENTS)}")
+    return [python or sys.executable, "-I", "-S", str(STUB), event]
+
+
+def settings_file_of(settings: Settings) -> Path:
+    """Claude Code's own settings; where it is a symbolic link (dotfiles), the file behind it."""
+    return Path(os.path.realpath(settings.hosts.claude_config_dir / "settings.json"))
+
+
+def install(settings: Settings, *, now: datetime | None = None) -> Installed:
+    """Put our hooks into settings.json; a second call changes nothing.
+
+    Raises SettingsError when the file is no JSON object or cannot be written; it is then as it was.
+    """
+    path = settings_file_of(settings)
+    before, document = _read(path)
+    updated = with_hooks(document, settings)
+    warnings = _warnings(document)
+    precompile()
+    if updated == document:
+        return Installed(path, False, None, warnings)
+    backup = None
+    if before is not None and not _has_hooks(document):
+        stamp = (now or datetime.now(UTC)).strftime("%Y%m%d-%H%M%S")
+        backup = path.with_name(f"{path.name}{BACKUP_MARK}{stamp}")
+        _write(backup, before)
+    _replace(path, before, _dump(updated, before))
+    return Installed(path, True, backup, warnings)
+
+
+def uninstall(settings: Settings) -> Uninstalled:
+    """Take our hooks out. If what is left equals the copy, its bytes are put back and it is removed.
+
+    Raises SettingsError when the file is no JSON object or cannot be written; it is then as it was.
+    """
+    path = settings_file_of(settings)
+    before, document = _read(path)
+    if before is None or not _has_hooks(document):
+        return Uninstalled(path, False, False)
+    cleaned = without_hooks(document)
+    for backup in sorted(path.parent.glob(f"{path.name}{BACKUP_MARK}*"), reverse=True):
+        original = backup.read_bytes()
+        if _same_settings(original, cleaned):
+            _replace(path, before, original)
+            backup.unlink()
+            return Uninstalled(path, True, True)
+    if not cleaned and not list(path.parent.glob(f"{path.name}{BACKUP_MARK}*")):
+        path.unlink()  # There was no such file before us, and nobody has put anything else into it.
+        return Uninstalled(path, True, True)
+    _replace(path, before, _dump(cleaned, before))
+    return Uninstalled(path, True, False)
+
+
+def installed_events(settings: Settings) -> dict[str, list[str]]:
+    """Event to the argv that settings.json has for us; for `memory doctor`."""
+    _, document = _read(settings_file_of(settings))
+    found: dict[str, list[str]] = {}
+    for event, groups in _hooks(document).items():
+        for group in groups:
+            for hook in group.get("hooks", []):
+                if is_ours(hook):
+                    found[event] = [hook["command"], *hook["args"]]
+    return found
+
+
+def is_ours(hook: object) -> bool:
+    """Whether an entry was written by us, at whatever place we were installed then."""
+    if not isinstance(hook, dict):
+        return False
+    args = hook.get("args")
+    return (
+        isinstance(args, list)
+        and len(args) >= 4
+        and args[:2] == ["-I", "-S"]
+        and str(args[2]).endswith("/hooks/stub.py")
+        and args[3] in EVENTS
+    )
+
+
+def with_hooks(document: Json, settings: Settings) -> Json:
+    """`document` with exactly one current entry of ours per event; all else stays in its order."""
+    if _current(document, settings):
+        return document
+    result = without_hooks(document)
+    hooks = dict(_hooks(result))
+    for event in EVENTS:
+        command, *args = hook_argv(event, settings)
+        entry = {"type": "command", "command": command, "args": args, "timeout": TIMEOUT_SECONDS[event]}
+        group: Json = {"matcher": MATCHERS[event]} if event in MATCHERS else {}
+        hooks[event] = [*hooks.get(event, []), {**group, "hooks": [entry]}]
+    return {**result, "hooks": hooks}
+
+
+def without_hooks(document: Json) -> Json:
+    """`document` without our entries, and without the groups, events and the key that held nothing else."""
+    kept: dict[str, Any] = {}
+    for event, groups in _hooks(document).items():
+        remaining = []
+        for group in groups:
+            entries = group.get("hooks", []) if isinstance(group, dict) else []
+            others = [hook for hook in entries if not is_ours(hook)]
+            if len(others) == len(entries):
+                remaining.append(group)
+            elif others:
+                remaining.append({**group, "hooks": others})
+        if remaining or not groups:
+            kept[event] = remaining
+    if kept or not _hooks(document):
+        return {**document, "hooks": kept} if "hooks" in document else dict(document)
+    return {key: value for key, value in document.items() if key != "hooks"}
+
+
+def precompile() -> None:
+    """Leave compiled code for what hooks load: in a read-only package they could not do it later."""
+    for folder in (STUB.parent, STUB.parent.parent / "vault"):
+        compileall.compile_dir(folder, maxlevels=0, quiet=2)
+
+
+def _current(document: Json, settings: Settings) -> bool:
+    count = 0
+    for event, groups in _hooks(document).items():
+        for group in groups:
+            for hook in group.get("hooks", []) if isinstance(group, dict) else []:
+                if is_ours(hook):
+                    if event not in EVENTS or [hook.get("command"), *hook["args"]] != hook_argv(event, settings):
+                        return False
+                    count += 1
+    return count == len(EVENTS)
+
+
+def _has_hooks(document: Json) -> bool:
+    return without_hooks(document) != document
+
+
+def _hooks(document: Json) -> Json:
+    hooks = document.get("hooks", {})
+    return hooks if isinstance(hooks, dict) else {}
+
+
+def _warnings(document: Json) -> tuple[str, ...]:
+    if document.get("disableAllHooks") is True:
+        return ("Claude Code's setting disableAllHooks is on: no hook will run until you switch it off",)
+    return ()
+
+
+def _read(path: Path) -> tuple[bytes | None, Json]:
+    try:
+        data = path.read_bytes()
+    except FileNotFoundError:
+        return None, {}
+    except OSError as error:
+        raise SettingsError(f"{path} cannot be read: {error.strerror}") from error
+    if not data.strip():
+        return data, {}
+    try:
+        document = json.loads(data.decode("utf-8-sig"))
+    except ValueError as error:
+        raise SettingsError(f"{path} is not valid JSON ({error}): mend it, then run this again") from error
+    if not isinstance(document, dict) or not isinstance(document.get("hooks", {}), dict):
+        raise SettingsError(f"{path} has an unexpected shape (settings and `hooks` must be objects): mend it first")
+    for event, groups in document.get("hooks", {}).items():
+        if not isinstance(groups, list):
+            raise SettingsError(f"{path}: hooks.{event} is not a list: mend it first")
+    return data, document
+
+
+def _same_settings(data: bytes, document: Json) -> bool:
+    try:
+        original = json.loads(data.decode("utf-8-sig")) if data.strip() else {}
+        return _without_empty(original) == _without_empty(document)
+    except (ValueError, AttributeError):
+        return False
+
+
+def _without_empty(document: Json) -> Json:
+    """Settings as the host reads them: an event without hooks, and `hooks` without events, say nothing."""
+    hooks = {event: groups for event, groups in _hooks(document).items() if groups}
+    rest = {key: value for key, value in document.items() if key != "hooks"}
+    return {**rest, "hooks": hooks} if hooks else rest
+
+
+def _dump(document: Json, like: bytes | None) -> bytes:
+    """The document with the indentation and the final newline that the file had."""
+    text = (like or b"").decode("utf-8-sig", "replace")
+    indent: int | str = 2
+    for line in text.split("\n"):
+        blank = line[: len(line) - len(line.lstrip(" \t"))]
+        if blank and line.strip():
+            indent = "\t" if blank.startswith("\t") else len(blank)
+            break
+    end = "" if text.strip() and not text.endswith("\n") else "\n"
+    mark = b"\xef\xbb\xbf" if (like or b"").startswith(b"\xef\xbb\xbf") else b""
+    try:
+        return mark + (json.dumps(document, indent=indent, ensure_ascii=False) + end).encode()
+    except UnicodeEncodeError:  # A lone surrogate, which only an escape can write.
+        return mark + (json.dumps(document, indent=indent) + end).encode()
+
+
+def _replace(path: Path, before: bytes | None, after: bytes) -> None:
+    """Write `after` if the file still is as it was read; the host may write it, too."""
+    try:
+        now = path.read_bytes() if path.exists() else None
+        if now != before:
+            raise SettingsError(f"{path} was changed meanwhile: run this again")
+        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        _write(path, after)
+    except OSError as error:
+        raise SettingsError(f"{path} cannot be written: {error.strerror}") from error
+
+
+def _write(path: Path, data: bytes) -> None:
+    mode = path.stat().st_mode & 0o777 if path.exists() else 0o600
+    descriptor, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+    try:
+        with open(descriptor, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        os.chmod(name, mode)
+        os.replace(name, path)
+    except BaseException:
+        Path(name).unlink(missing_ok=True)
+        raise

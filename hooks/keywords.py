@@ -1,0 +1,93 @@
+"""Which words of a prompt say something, and which entries they are enough to recall. Pure.
+
+Without vectors the danger is noise: any two texts about code share words. So a word counts by its rarity
+in the vault, a word that is everywhere counts nothing, and an entry is recalled only if what it shares
+with the prompt is a fair part of what the prompt is about.
+"""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Mapping, Sequence
+    from typing import TypeVar
+
+    Id = TypeVar("Id", int, str)
+
+WORD_LIMIT = 40
+"""Looking up a word costs a query; a long prompt is judged by its beginning and its end."""
+COVERAGE_FLOOR = 0.3
+"""Share of the prompt's weight that an entry must hold."""
+COVERAGE_WORDS = 5
+"""A prompt is about so many words at most: the rarest ones. More words must not make it harder to match."""
+COMMON_SHARE = 0.2
+"""A word in more than this share of the entries, and in more than `COMMON_COUNT`, distinguishes nothing."""
+COMMON_COUNT = 8
+
+_STOP = (
+    "a about above after again against ago all almost already also always am among an and another any "
+    "anyone anything anyway are aren around as ask at away back bad be became because been before "
+    "being below best better between big bit both but by bye call came can cannot change check come "
+    "continue could couldn did didn different do does doesn doing don done down during each either "
+    "else end enough etc even ever every everything exactly explain far few find finally fine first "
+    "for found from full further gave get gets getting give given gives go goes going gonna good got "
+    "great had hadn happen happened happens has hasn have haven having he hello help her here hers "
+    "hey hi him his how however i idea if im in instead into is isn issue it its itself ive just keep "
+    "kind knew know last later least less let lets like little ll long look looking looks lot lots "
+    "made mainly make makes making many may maybe me mean might mine more most much must my myself "
+    "need needs never new next nice no nope not nothing now of off often oh ok okay old on once one "
+    "ones only onto or other others otherwise our ours out over own part per perfect perhaps please "
+    "possible pretty probably problem put quite rather re read ready really right said same saw say "
+    "says see seem seems seen several shall she should shouldn show side similar simply since so some "
+    "someone something soon sorry sort start still stop stuff such sure take taken takes tell than "
+    "thank thanks that thats the their them then there these they thing things think this those "
+    "though through time to today together told too took total totally toward tried tries true try "
+    "trying two under understand unless until up upon us use used using usually ve very via want "
+    "wanted wants was wasn way ways we well went were weren what whatever when where whether which "
+    "while who whole whom whose why will wish with within without won wonder work works worth would "
+    "wouldn wow yeah yes yesterday yet you your yours yourself "
+)
+STOP_WORDS = frozenset(_STOP.split())
+
+
+def significant_words(text: str) -> list[str]:
+    """Distinct lower-case words of `text` that are no stop words, in order, at most WORD_LIMIT."""
+    spaced = "".join([c if c.isalnum() else " " for c in text.lower()])
+    words = list(dict.fromkeys(w for w in spaced.split() if w not in STOP_WORDS and (len(w) > 1 or not w.isascii())))
+    if len(words) > WORD_LIMIT:
+        words = words[: WORD_LIMIT // 2] + words[-(WORD_LIMIT // 2) :]
+    return words
+
+
+def common_limit(total: int) -> int:
+    """A word found in more entries than this says nothing."""
+    return max(COMMON_COUNT, int(total * COMMON_SHARE))
+
+
+def rank(
+    found: Mapping[str, Collection[Id]],
+    total: int,
+    log: Callable[[float], float],
+    floor: float = COVERAGE_FLOOR,
+) -> list[tuple[Id, float]]:
+    """Entries above the floor with their coverage (0..1], best first, ties by id.
+
+    `found`: for every significant word of the prompt the entries that hold it (possibly none); `total`:
+    number of entries searched. A word that no entry holds weighs most: the prompt is about something
+    else.
+    """
+    limit = common_limit(total)
+    weights = {word: log(1.0 + total / max(len(ids), 0.5)) for word, ids in found.items() if len(ids) <= limit}
+    about = sum(_heaviest(list(weights.values())))
+    if not about:
+        return []
+    held: dict[Id, float] = {}
+    for word, weight in weights.items():
+        for entry in found[word]:
+            held[entry] = held.get(entry, 0.0) + weight
+    scored = [(entry, min(weight / about, 1.0)) for entry, weight in held.items() if weight / about >= floor]
+    return sorted(scored, key=lambda pair: (-pair[1], pair[0]))
+
+
+def _heaviest(weights: Sequence[float]) -> Sequence[float]:
+    return sorted(weights, reverse=True)[:COVERAGE_WORDS]

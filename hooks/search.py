@@ -1,0 +1,195 @@
+"""Recall without the service: FTS5 over index.db, or the files themselves where there is no index.
+
+Both apply the hook's scope (active, nothing from a special folder, no other project's), read every hit's
+file before it is shown, and stop at a deadline with what they have.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+
+from .entryfile import EntryFile, is_entry_name, project_by_folder, read_entry_file
+from .keywords import common_limit, rank, significant_words
+from .sqlite import open_database
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+SCOPE = "m.status = 'active' AND m.special = '' AND (m.project IS NULL OR m.project IN ('', ?))"
+"""What a hook may show. What stands in `_always-load` the session has held since it started."""
+COUNT = f"SELECT count(*) FROM entry_meta m WHERE {SCOPE}"
+MATCH = (
+    "SELECT DISTINCT m.rowid FROM chunk_fts f JOIN chunk c ON c.rowid = f.rowid JOIN entry_meta m"
+    f" ON m.rowid = c.entry_rowid WHERE chunk_fts MATCH ? AND {SCOPE} LIMIT ?"
+)
+META = "SELECT path, project, session FROM entry_meta WHERE rowid = ?"
+BEST_CHUNK = (
+    "SELECT c.text FROM chunk_fts f JOIN chunk c ON c.rowid = f.rowid"
+    " WHERE chunk_fts MATCH ? AND c.entry_rowid = ? ORDER BY rank LIMIT 1"
+)
+EXCERPT_CHARACTERS = 1600
+"""A longer entry is shown by the passage that matched."""
+LOCK_PATIENCE_SECONDS = 0.02
+SCAN_FILE_LIMIT = 5000
+SCAN_READ_BYTES = 32 * 1024
+
+
+class Search:
+    """What is asked for."""
+
+    __slots__ = ("deadline", "exclude", "k", "project", "text", "vault")
+
+    def __init__(self, text: str, vault: str, project: str, k: int, exclude: set[str], deadline: float) -> None:
+        self.text = text
+        self.vault = vault
+        self.project = project
+        self.k = k
+        self.exclude = exclude
+        """Vault-relative paths the session already holds."""
+        self.deadline = deadline
+        """time.monotonic() at which to stop."""
+
+
+class Found:
+    """Hits, best first; `degraded` says in words what was missing; `searched` is False when nothing was."""
+
+    __slots__ = ("degraded", "hits", "searched")
+
+    def __init__(self, hits: list[EntryFile], degraded: str, searched: bool) -> None:
+        self.hits = hits
+        self.degraded = degraded
+        self.searched = searched
+
+
+def search(query: Search, index_db: str) -> Found:
+    """Ask the index, or without one the files. Never raises."""
+    if not os.path.isdir(query.vault):
+        if os.path.exists(query.vault):
+            return Found([], f"recall engine error: the vault {query.vault} is not a folder", False)
+        return Found([], f"vault path not found: {query.vault}", False)
+    words = significant_words(query.text)
+    if not words:
+        return Found([], "", True)
+    why = "no index yet"
+    if os.path.exists(index_db):
+        try:
+            return Found(_search_index(query, words, index_db), "keywords only", True)
+        except Exception as error:  # noqa: BLE001  A damaged index is one of the things this path is for.
+            why = f"index unusable ({error})"
+            if "fts5" in str(error):
+                return Found([], f"this Python's SQLite has no FTS5 ({error}): nothing was searched", False)
+    try:
+        return Found(_scan(query, words), f"{why}: searched the files", True)
+    except Exception as error:  # noqa: BLE001
+        return Found([], f"recall engine error: {error}", False)
+
+
+def _search_index(query: Search, words: list[str], index_db: str) -> list[EntryFile]:
+    from math import log
+
+    connection = open_database(index_db, "ro", LOCK_PATIENCE_SECONDS)
+    total = connection.execute(COUNT, (query.project,)).fetchone()[0]
+    limit = common_limit(total) + 1
+    found: dict[str, list[int]] = {}
+    for word in words:
+        if time.monotonic() > query.deadline:
+            break
+        rows = connection.execute(MATCH, (f'"{word}"', query.project, limit)).fetchall()
+        found[word] = [row[0] for row in rows]
+    match = " OR ".join(f'"{word}"' for word in words)
+
+    def hits() -> Iterator[tuple[EntryFile, float]]:
+        for rowid, score in rank(found, total, log):
+            path, project, session = connection.execute(META, (rowid,)).fetchone()
+            hit = _current(query, path)
+            if hit is None:
+                continue
+            hit.session = session or ""
+            if len(hit.body) > EXCERPT_CHARACTERS:
+                row = connection.execute(BEST_CHUNK, (match, rowid)).fetchone()
+                hit.excerpt = _passage(hit.body, row[0] if row else "")
+            yield hit, score + (0.05 if project and project == query.project else 0.0)
+
+    return _best(query, hits())
+
+
+def _current(query: Search, path: str) -> EntryFile | None:
+    """The entry as its file is now, None when it must not be shown (any more)."""
+    if path in query.exclude:
+        return None
+    hit = read_entry_file(query.vault, path)
+    if hit is None or hit.status != "active" or hit.project not in ("", query.project):
+        return None
+    return hit
+
+
+def _best(query: Search, hits: Iterator[tuple[EntryFile, float]]) -> list[EntryFile]:
+    """The first k, this project's ahead of equals; twice as many are read so that `ahead` means something."""
+    kept: list[tuple[EntryFile, float]] = []
+    for hit in hits:
+        kept.append(hit)
+        if len(kept) >= 2 * query.k or time.monotonic() > query.deadline:
+            break
+    kept.sort(key=lambda pair: -pair[1])
+    return [hit for hit, _ in kept[: query.k]]
+
+
+def _passage(body: str, chunk: str) -> str:
+    """The passage `chunk` while the file still holds it, else the beginning of the body."""
+    if chunk and chunk.strip() in body:
+        return chunk.strip()
+    return body[:EXCERPT_CHARACTERS].rsplit("\n", 1)[0] + " …"
+
+
+def _scan(query: Search, words: list[str]) -> list[EntryFile]:
+    from math import log
+
+    stems = {word: _stem(word) for word in words}
+    found: dict[str, list[str]] = {word: [] for word in words}
+    total = 0
+    for path in _entry_paths(query.vault, query.deadline):
+        if project_by_folder(path) not in ("", query.project):
+            continue
+        try:
+            with open(f"{query.vault}/{path}", "rb", buffering=0) as file:
+                text = file.read(SCAN_READ_BYTES).decode("utf-8", "replace").lower()
+        except OSError:
+            continue
+        total += 1
+        possible = [word for word in words if stems[word] in text]
+        if possible:
+            held = {_stem(w) for w in "".join([c if c.isalnum() else " " for c in text]).split()}
+            for word in possible:
+                if stems[word] in held:
+                    found[word].append(path)
+    pairs = rank(found, total, log)
+    current = ((hit, score) for path, score in pairs if (hit := _current(query, path)) is not None)
+    hits = _best(query, current)
+    for hit in hits:
+        if len(hit.body) > EXCERPT_CHARACTERS:
+            hit.excerpt = _passage(hit.body, "")
+    return hits
+
+
+def _entry_paths(vault: str, deadline: float) -> Iterator[str]:
+    """Vault-relative paths of entries outside special folders, until `deadline` or SCAN_FILE_LIMIT."""
+    count = 0
+    for folder, folders, names in os.walk(vault):
+        folders[:] = sorted(name for name in folders if name[0] not in "._")
+        inside = folder[len(vault) :].strip("/")
+        for name in sorted(names):
+            if is_entry_name(name):
+                yield f"{inside}/{name}" if inside else name
+                count += 1
+                if count >= SCAN_FILE_LIMIT or time.monotonic() > deadline:
+                    return
+
+
+def _stem(word: str) -> str:
+    """A word without its plural or verb ending, roughly: enough to find `widgets` by `widget`."""
+    for ending in ("ing", "ed", "es", "s"):
+        if word.endswith(ending) and len(word) > len(ending) + 3:
+            return word[: -len(ending)]
+    return word

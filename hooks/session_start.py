@@ -1,0 +1,150 @@
+"""SessionStart: what every session gets, and one line about what waits for the user."""
+
+from __future__ import annotations
+
+import os
+import time
+
+from ..vault.layout import ALWAYS_LOAD, ARCHIVE, INBOX, INCUBATOR, PROJECTS, REVIEW
+from ..vault.marker import REFLECTED, START, list_markers, marker_path
+from ..vault.render import clean, render_always_load
+from .entryfile import EntryFile, is_entry_name, read_entry_file
+
+INDEX_LINES = 200
+INDEX_BYTES = 25_000
+"""What Claude Code itself loads of an auto-memory index."""
+INBOX_LIMIT = 50
+INCUBATOR_LIMIT = 20
+SILENT_DAYS = 7
+_DAY_SECONDS = 86_400
+
+
+class Opening:
+    """What a session starts with."""
+
+    __slots__ = ("entries", "note", "paths", "status", "text")
+
+    def __init__(self, text: str, entries: int, paths: list[str], status: str, note: str) -> None:
+        self.text = text
+        self.entries = entries
+        self.paths = paths
+        self.status = status
+        self.note = note
+
+
+def opening(vault: str, harness: str, session: str, project: str, token_budget: int, deadline: float) -> Opening:
+    """The text for a session of `project`; reading stops at `deadline` (monotonic) with what there is."""
+    loaded = "Loaded {} MemoryVault always-load entries"
+    if not os.path.isdir(vault):
+        return Opening("", 0, [], loaded.format(0), f"vault path not found: {vault}")
+    entries, complete = always_load_entries(vault, project, deadline)
+    text, shown = render_always_load(entries, token_budget)
+    parts = [text.strip(), project_index(vault, project), waiting(vault, harness, session)]
+    note = "" if complete else "time budget exceeded"
+    return Opening(
+        "\n\n".join(part for part in parts if part),
+        len(shown),
+        [entry.path for entry in shown],
+        loaded.format(len(shown)),
+        note,
+    )
+
+
+def always_load_entries(vault: str, project: str, deadline: float) -> tuple[list[EntryFile], bool]:
+    """Active entries of every group's `_always-load` and of this project's; False when time ran out."""
+    folders = [f"{group}/{ALWAYS_LOAD}" for group in _folders(vault)]
+    if project:
+        folders.append(f"{PROJECTS}/{project}/{ALWAYS_LOAD}")
+    entries: list[EntryFile] = []
+    for folder in folders:
+        for name in _names(f"{vault}/{folder}"):
+            if time.monotonic() >= deadline:
+                return entries, False
+            if not is_entry_name(name):
+                continue
+            entry = read_entry_file(vault, f"{folder}/{name}")
+            if entry is not None and entry.status == "active" and entry.project in ("", project):
+                entries.append(entry)
+    return entries, True
+
+
+def project_index(vault: str, project: str) -> str:
+    """The project's auto-memory index as a section, '' when it has none."""
+    path = f"{PROJECTS}/{project}/memory/MEMORY.md"
+    entry = read_entry_file(vault, path) if project else None
+    if entry is None or not entry.body:
+        return ""
+    lines = entry.body.split("\n")
+    text = "\n".join(lines[:INDEX_LINES]).encode()[:INDEX_BYTES].decode("utf-8", "ignore")
+    folder = f"{vault}/{PROJECTS}/{project}/memory"
+    cut = f"\n(cut; the whole index is {folder}/MEMORY.md)" if len(text) < len(entry.body) else ""
+    head = f"# MemoryVault — memory index of {project}\n\nThe files it names lie in {folder}."
+    return f"{head}\n\n{clean(text)}{cut}"
+
+
+def waiting(vault: str, harness: str, session: str) -> str:
+    """One line when something waits for the user or nothing has been reflected for a week, else ''."""
+    reviews = inbox = ideas = 0
+    for group in _folders(vault):
+        reviews += _entry_count(f"{vault}/{group}/{REVIEW}")
+        inbox += _entry_count(f"{vault}/{group}/{INBOX}")
+        ideas += _idea_count(f"{vault}/{group}/{INCUBATOR}")
+    parts = []
+    if reviews:
+        parts.append(f"{reviews} {'memory waits' if reviews == 1 else 'memories wait'} for review (`memory review`)")
+    if inbox > INBOX_LIMIT:
+        parts.append(f"the inbox holds {inbox} entries (`memory inbox`)")
+    if ideas > INCUBATOR_LIMIT:
+        parts.append(f"the incubator holds {ideas} ideas (`memory idea list`)")
+    days = silent_days(harness, session, time.time())
+    if days >= SILENT_DAYS:
+        parts.append(f"nothing was reflected for {days} days (`memory doctor`)")
+    return f"MemoryVault: {'; '.join(parts)}." if parts else ""
+
+
+def silent_days(harness: str, session: str, now: float) -> int:
+    """Whole days since a session was last reflected, or since the oldest one that never was; else 0."""
+    try:
+        reflected = [_age(marker_path(harness, sid, REFLECTED), now) for sid in list_markers(harness, REFLECTED)]
+        if reflected:
+            return int(min(reflected) // _DAY_SECONDS)
+        waiting = [_age(marker_path(harness, sid), now) for sid in list_markers(harness, START) if sid != session]
+    except OSError:
+        return 0
+    return int(max(waiting, default=0.0) // _DAY_SECONDS)
+
+
+def _age(path: str, now: float) -> float:
+    try:
+        return max(now - os.stat(path).st_mtime, 0.0)
+    except OSError:
+        return 0.0
+
+
+def _names(folder: str) -> list[str]:
+    try:
+        return sorted(os.listdir(folder))
+    except OSError:
+        return []
+
+
+def _folders(vault: str) -> list[str]:
+    """Groups: the vault's own folders that are neither hidden nor special."""
+    try:
+        with os.scandir(vault) as items:
+            return sorted(item.name for item in items if item.name[0] not in "._" and item.is_dir())
+    except OSError:
+        return []
+
+
+def _entry_count(folder: str) -> int:
+    """Entries in `folder` and its folders, archives aside."""
+    count = 0
+    for _, folders, names in os.walk(folder):
+        folders[:] = [name for name in folders if name != ARCHIVE and name[0] != "."]
+        count += sum(is_entry_name(name) for name in names)
+    return count
+
+
+def _idea_count(folder: str) -> int:
+    return sum(1 for name in _names(folder) if name[0] not in "._" and os.path.isfile(f"{folder}/{name}/_index.md"))

@@ -1,0 +1,174 @@
+"""Talking to the recall service, and starting it when nobody does."""
+
+from __future__ import annotations
+
+import base64
+import os
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
+
+from ..vault.errors import MemoryVaultError, ModelUnavailable
+from .drain import EmbeddedBatch
+from .protocol import VERSION, LineReader, MessageTooLong, decode, encode
+
+if TYPE_CHECKING:
+    from ..vault.settings import Settings
+
+CONNECT_SECONDS = 0.5
+PING_SECONDS = 1.0
+EMBED_SECONDS = 180.0
+RECALL_SECONDS = 10.0
+_LOOK_AGAIN_SECONDS = 0.02
+
+# The process between is waited for by the caller, so nobody is left with a zombie, and the service
+# belongs to init, in a session of its own.
+_DETACH = "import os,sys; os.fork() and os._exit(0); os.setsid(); os.execv(sys.argv[1], sys.argv[1:])"
+
+
+class ServiceUnavailable(MemoryVaultError):
+    """Nobody answers at the socket, or not in time."""
+
+
+class ServiceRefused(MemoryVaultError):
+    """The service answered with an error."""
+
+
+class RecallClient:
+    """One connection to the service, opened at the first request and again after a failure."""
+
+    def __init__(self, socket_path: str | os.PathLike[str]) -> None:
+        self._path = os.fspath(socket_path)
+        self._socket: socket.socket | None = None
+        self._reader: LineReader | None = None
+
+    def __enter__(self) -> RecallClient:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        if self._socket is not None:
+            self._socket.close()
+        self._socket = self._reader = None
+
+    def request(self, message: Mapping[str, Any], timeout_seconds: float) -> dict[str, Any]:
+        """One request and its answer. Raises ServiceUnavailable, ServiceRefused."""
+        try:
+            answer = self._exchange(encode({"v": VERSION, **message}), timeout_seconds)
+        except (OSError, MessageTooLong) as error:
+            self.close()
+            raise ServiceUnavailable(
+                f"the recall service does not answer at {self._path} ({error or type(error).__name__}): "
+                "start it with `memory serve`"
+            ) from error
+        if answer.get("ok") is not True:
+            raise ServiceRefused(str(answer.get("error") or "the recall service refused"))
+        return answer
+
+    def ping(self, timeout_seconds: float = PING_SECONDS) -> dict[str, Any]:
+        return self.request({"op": "ping"}, timeout_seconds)
+
+    def stop(self) -> None:
+        self.request({"op": "stop"}, PING_SECONDS)
+
+    def recall(self, text: str, *, timeout_seconds: float = RECALL_SECONDS, **options: Any) -> dict[str, Any]:
+        """`options` are the fields of the protocol's recall: k, cwd, project, filter, render, budget_ms, …"""
+        return self.request({"op": "recall", "text": text, **options}, timeout_seconds)
+
+    def embed(self, texts: Sequence[str]) -> EmbeddedBatch:
+        """Vectors of passages, for the drain. Raises ModelUnavailable: no service, no model."""
+        try:
+            answer = self.request({"op": "embed", "texts": list(texts)}, EMBED_SECONDS)
+        except (ServiceUnavailable, ServiceRefused) as error:
+            raise ModelUnavailable(str(error)) from error
+        dimension = int(answer["dim"])
+        rows = base64.b64decode(answer["vectors"])
+        size = 4 * dimension
+        vectors = tuple(rows[start : start + size] for start in range(0, len(rows), size))
+        words = tuple(base64.b64decode(packed) for packed in answer["words"])
+        return EmbeddedBatch(str(answer["model"]), dimension, vectors, words)
+
+    def _exchange(self, data: bytes, timeout_seconds: float) -> dict[str, Any]:
+        deadline = time.monotonic() + timeout_seconds
+        if self._socket is None or self._reader is None:
+            self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+            self._socket.settimeout(min(CONNECT_SECONDS, timeout_seconds))
+            self._socket.connect(self._path)
+            self._reader = LineReader(self._socket, limit=64 * 1024 * 1024)
+        self._socket.settimeout(max(0.001, deadline - time.monotonic()))
+        self._socket.sendall(data)
+        self._socket.settimeout(max(0.001, deadline - time.monotonic()))
+        line = self._reader.line()
+        if line is None:
+            raise ConnectionError("it hung up")
+        return decode(line)
+
+
+def ensure_service(
+    settings: Settings,
+    wait_seconds: float = 0.0,
+    *,
+    wait_for_model: bool = False,
+    command: Sequence[str] | None = None,
+) -> bool:
+    """Start the recall service detached unless one answers; True when one answers now.
+
+    Waits up to `wait_seconds` for it to listen (and with `wait_for_model`, to have loaded the model or
+    failed to). A service of another program version is asked to leave first.
+    """
+    from .service import program_version
+
+    state = settings.state
+    deadline = time.monotonic() + wait_seconds
+    started = False
+    with RecallClient(state.recall_socket) as client:
+        while True:
+            try:
+                answer = client.ping()
+                if answer.get("version") != program_version() and not started:
+                    client.stop()
+                    client.close()
+                    raise ServiceUnavailable("a service of another version leaves")
+                if not (wait_for_model and answer.get("loading")):
+                    return True
+            except ServiceRefused:
+                client.close()
+            except ServiceUnavailable:
+                if not started:
+                    started = True
+                    start_service(settings, command)
+            if time.monotonic() >= deadline:
+                return False
+            time.sleep(_LOOK_AGAIN_SECONDS)
+
+
+def start_service(settings: Settings, command: Sequence[str] | None = None) -> None:
+    """Start `memory serve` detached: own session, working directory `/`, allow-listed environment.
+
+    A second one that is started meanwhile finds the lock taken and ends. `command` (its first word an
+    absolute path) stands in for it in tests.
+    """
+    from ..vault.settings import child_environment
+
+    state = settings.state
+    state.ensure()
+    command = command or [sys.executable, "-I", "-m", "memoryvault", "serve"]
+    with open(Path(state.log) / "serve.stderr", "ab") as errors:
+        subprocess.run(
+            [sys.executable, "-I", "-S", "-c", _DETACH, *command],
+            env=child_environment(settings),
+            cwd="/",
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=errors,
+            check=True,
+        )

@@ -1,0 +1,170 @@
+"""Opening index.db: extension, pragmas, and what happens when the file is damaged."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import datetime
+from pathlib import Path
+
+import apsw
+
+from ..vault.errors import IndexUnavailable, SchemaTooNew
+from . import schema
+
+BUSY_MILLISECONDS = 10_000
+_CACHE_KIBIBYTES = 16_384
+_DAMAGED = (apsw.CorruptError, apsw.NotADBError)
+
+
+def open_writer(path: Path, *, vectors: bool = True) -> apsw.Connection:
+    """A connection that may write; the file is made if it is absent.
+
+    Raises IndexUnavailable when it is damaged, cannot be opened or stays locked, SchemaTooNew
+    when a newer program wrote it.
+    """
+    try:
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        # SQLite would create it with the umask's mode; state is the user's alone.
+        os.close(os.open(path, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600))
+    except OSError as error:
+        raise IndexUnavailable(f"{path} cannot be written ({error.strerror}): check the state folder") from error
+    with explained(path):
+        connection = apsw.Connection(str(path))
+        try:
+            connection.set_busy_timeout(BUSY_MILLISECONDS)
+            connection.execute("PRAGMA journal_mode = WAL")
+            connection.execute("PRAGMA synchronous = NORMAL")
+            connection.execute(f"PRAGMA cache_size = -{_CACHE_KIBIBYTES}")
+            if vectors:
+                load_vectors(connection)
+            schema.migrate(connection)
+        except BaseException:
+            connection.close()
+            raise
+    return connection
+
+
+def open_reader(path: Path, *, vectors: bool = True, busy_milliseconds: int = 100) -> apsw.Connection:
+    """A read-only connection. Raises IndexUnavailable when there is no usable index."""
+    if not path.exists():
+        raise IndexUnavailable(f"there is no index at {path} yet: run `memory reindex`")
+    with explained(path):
+        connection = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)
+        try:
+            connection.set_busy_timeout(busy_milliseconds)
+            connection.execute(f"PRAGMA cache_size = -{_CACHE_KIBIBYTES}")
+            found = schema.user_version(connection)
+            if found > schema.SCHEMA_VERSION:
+                raise SchemaTooNew(
+                    f"index.db has schema {found}, this program knows {schema.SCHEMA_VERSION}: update memoryvault"
+                )
+            if found < schema.SCHEMA_VERSION:
+                raise IndexUnavailable(f"the index at {path} is empty or of an older shape: run `memory reindex`")
+            if vectors:
+                load_vectors(connection)
+        except BaseException:
+            connection.close()
+            raise
+    return connection
+
+
+def load_vectors(connection: apsw.Connection) -> bool:
+    """Load sqlite-vec; False where it is not to be had (then there is no dense arm)."""
+    try:
+        import sqlite_vec
+    except ImportError:
+        return False
+    try:
+        connection.enable_load_extension(True)
+        try:
+            connection.load_extension(sqlite_vec.loadable_path())
+        finally:
+            connection.enable_load_extension(False)
+    except (apsw.Error, AttributeError, OSError):
+        return False
+    return True
+
+
+def has_vectors(connection: apsw.Connection) -> bool:
+    try:
+        connection.execute("SELECT vec_version()").get  # noqa: B018 - runs the statement
+    except apsw.SQLError:
+        return False
+    return True
+
+
+def quarantine(path: Path, now: datetime) -> Path:
+    """Set a damaged index aside as `index.db.corrupt-<date>`; returns the new name.
+
+    The write-ahead log goes along: it must never be replayed into the next file.
+    """
+    stamp = now.strftime("%Y%m%dT%H%M%S")
+    target = path.with_name(f"{path.name}.corrupt-{stamp}")
+    number = 2
+    while target.exists():
+        target = path.with_name(f"{path.name}.corrupt-{stamp}-{number}")
+        number += 1
+    for suffix in ("-wal", "-shm", ""):
+        source = path.with_name(path.name + suffix)
+        if source.exists():
+            source.rename(target.with_name(target.name + suffix))
+    return target
+
+
+# Files whose pages this process has checked; an error takes one out again. The check reads the whole
+# file, so it is not made at each of the many times a worker opens the index.
+_sound: set[tuple[int, int]] = set()
+
+
+def is_known_sound(path: Path) -> bool:
+    return file_identity(path) in _sound
+
+
+def remember_sound(path: Path) -> None:
+    identity = file_identity(path)
+    if identity is not None:
+        _sound.add(identity)
+
+
+def file_identity(path: Path) -> tuple[int, int] | None:
+    """Device and inode: another pair means that index.db was set aside or deleted."""
+    try:
+        status = os.stat(path)
+    except OSError:
+        return None
+    return status.st_dev, status.st_ino
+
+
+@contextmanager
+def replacing(path: Path) -> Iterator[None]:
+    """One process at a time decides that index.db is damaged and sets it aside."""
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    handle = os.open(path.with_name(path.name + ".lock"), os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(handle)
+
+
+@contextmanager
+def explained(path: Path) -> Iterator[None]:
+    """Turn what a user can fix into IndexUnavailable; other errors are bugs and go through."""
+    try:
+        yield
+    except _DAMAGED as error:
+        _sound.discard(file_identity(path) or (0, 0))
+        raise IndexDamaged(f"{path} is damaged: run `memory reindex` (it is rebuilt from the vault)") from error
+    except (apsw.BusyError, apsw.LockedError) as error:
+        raise IndexUnavailable(f"{path} is locked by another process: try again in a moment") from error
+    except (apsw.CantOpenError, apsw.ReadOnlyError, apsw.IOError, apsw.PermissionsError) as error:
+        raise IndexUnavailable(f"{path} cannot be used ({error}): check the state folder") from error
+    except apsw.FullError as error:
+        raise IndexUnavailable(f"no space left for {path}: free some and run `memory reindex`") from error
+
+
+class IndexDamaged(IndexUnavailable):
+    """The file is not a sound database; `store.open_or_rebuild` sets it aside."""

@@ -1,0 +1,151 @@
+"""The drain: every text without a vector gets one. Running it again changes nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+from ..vault.errors import IndexUnavailable, ModelUnavailable
+from .embedder import Embedder
+from .store import IndexStore, PendingText
+from .words import pack
+
+BATCH_TEXTS = 128
+"""Texts per call of the embedder: a few seconds of work, so that a kill costs little."""
+BATCH_BYTES = 2_000_000
+"""Well below the recall service's message limit."""
+WINDOW_TEXTS = 4096
+"""Pending texts sorted by length at a time."""
+
+
+@dataclass(frozen=True)
+class EmbeddedBatch:
+    """One batch in the order of its texts: float32 little-endian rows of `dimension`, words packed."""
+
+    model: str
+    dimension: int
+    vectors: tuple[bytes, ...]
+    words: tuple[bytes, ...]
+
+
+Embed = Callable[[Sequence[str]], EmbeddedBatch]
+"""Raises ModelUnavailable when nothing can be embedded now; any other error is the batch's own."""
+
+
+def embed_with(embedder: Embedder) -> Embed:
+    """An `Embed` over an embedder in this process, where no recall service is wanted."""
+
+    def embed(texts: Sequence[str]) -> EmbeddedBatch:
+        encoded = embedder.encode_words(texts)
+        rows = tuple(row.astype("<f4").tobytes() for row in encoded.vectors)
+        words = tuple(pack(each) for each in encoded.words) or (b"",) * len(rows)
+        return EmbeddedBatch(embedder.name, embedder.dimension, rows, words)
+
+    return embed
+
+
+@dataclass(frozen=True)
+class DrainReport:
+    """`skipped`: not tried for want of a model or of sqlite-vec; `errors`: texts whose batch failed."""
+
+    processed: int
+    skipped: int
+    errors: int
+    remaining: int
+    reason: str | None = None
+
+
+def drain(
+    store: IndexStore,
+    embed: Embed,
+    *,
+    model: str,
+    batch_texts: int = BATCH_TEXTS,
+    should_stop: Callable[[], bool] = lambda: False,
+    on_progress: Callable[[int, int], None] | None = None,
+) -> DrainReport:
+    """Embed what is pending for `model` in batches of like length; store each as it arrives.
+
+    While one batch is stored the next is being embedded. A batch that fails is tried text by text,
+    so that one bad text does not hold up the rest. `on_progress(done, total)` after each batch.
+    """
+    total = store.pending_count(model)
+    if not store.has_vectors:
+        return DrainReport(0, total, 0, total, "sqlite-vec cannot be loaded here: recall works on keywords only")
+    done, failed, reason = 0, set[str](), None
+    with ThreadPoolExecutor(1, thread_name_prefix="drain") as ahead:
+        while not should_stop() and reason is None:
+            window = store.pending_texts(model, WINDOW_TEXTS, skip=failed)
+            if not window:
+                break
+            batches = _batches(window, batch_texts)
+            coming = ahead.submit(_embed_batch, embed, batches[0])
+            for number, batch in enumerate(batches):
+                outcome = coming.result()
+                following = batches[number + 1] if number + 1 < len(batches) else None
+                stop = should_stop() or isinstance(outcome, ModelUnavailable)
+                if following is not None and not stop:
+                    coming = ahead.submit(_embed_batch, embed, following)
+                if isinstance(outcome, ModelUnavailable):
+                    reason = str(outcome)
+                    break
+                if isinstance(outcome, EmbeddedBatch):
+                    _store(store, model, batch, outcome)
+                else:
+                    failed |= _one_by_one(store, embed, model, batch)
+                done += sum(text.text_hash not in failed for text in batch)
+                if on_progress is not None:
+                    on_progress(done, total)
+                if stop:
+                    break
+    remaining = store.pending_count(model)
+    if remaining == 0 and total:
+        rows = store.models()
+        store.drop_other_models(rows[model])
+    return DrainReport(done, remaining if reason else 0, len(failed), remaining, reason)
+
+
+def _embed_batch(embed: Embed, batch: Sequence[PendingText]) -> EmbeddedBatch | Exception:
+    """The outcome as a value: the caller decides what it means."""
+    try:
+        return embed([text.text for text in batch])
+    except Exception as error:  # noqa: BLE001 - any failure of a batch leads to text by text
+        return error
+
+
+def _one_by_one(store: IndexStore, embed: Embed, model: str, batch: Sequence[PendingText]) -> set[str]:
+    """Embed a failed batch's texts alone; the hashes of those that fail again."""
+    failed = set()
+    for text in batch:
+        outcome = _embed_batch(embed, [text])
+        if isinstance(outcome, EmbeddedBatch):
+            _store(store, model, [text], outcome)
+        else:
+            failed.add(text.text_hash)
+    return failed
+
+
+def _store(store: IndexStore, model: str, batch: Sequence[PendingText], embedded: EmbeddedBatch) -> None:
+    if embedded.model != model:
+        raise ModelUnavailable(
+            f"the recall service embeds with {embedded.model}, the settings say {model}: restart it (`memory serve`)"
+        )
+    if any(len(vector) != 4 * embedded.dimension for vector in embedded.vectors):
+        raise IndexUnavailable(f"{embedded.model} gave vectors of another size than {embedded.dimension}")
+    model_id = store.model_id(embedded.model, embedded.dimension)
+    store.add_vectors(model_id, [text.text_hash for text in batch], embedded.vectors, embedded.words)
+
+
+def _batches(window: Sequence[PendingText], batch_texts: int) -> list[list[PendingText]]:
+    """`window` in its order, cut at `batch_texts` and at BATCH_BYTES."""
+    batches: list[list[PendingText]] = [[]]
+    size = 0
+    for text in window:
+        weight = len(text.text.encode("utf-8", "replace"))
+        if batches[-1] and (len(batches[-1]) >= batch_texts or size + weight > BATCH_BYTES):
+            batches.append([])
+            size = 0
+        batches[-1].append(text)
+        size += weight
+    return batches

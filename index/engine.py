@@ -1,0 +1,467 @@
+"""The recall engine: one path from a prompt to hits, for hooks, command, MCP and evaluation.
+
+    query → scope → keyword arm ┐
+                  → dense arm   ┴→ fuse, floor → check each hit against its file → hits
+
+Each arm may be missing or late; the other answers, and the result says so in `degraded`.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import TimeoutError as FutureTimeout
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import date
+from pathlib import Path
+
+import apsw
+
+from ..vault.entry import parse_entry
+from ..vault.errors import IndexUnavailable, ModelUnavailable
+from .chunking import chunks_of
+from .database import file_identity
+from .embedder import Embedder, ModelLoading
+from .filescan import MAX_FILE_BYTES, scan_files
+from .filters import parse_filter
+from .query import QueryAnalysis, analyse, refine
+from .ranking import (
+    DenseHit,
+    KeywordHit,
+    Scored,
+    Weights,
+    WordEvidence,
+    above_floor,
+    fuse,
+    is_near_duplicate,
+)
+from .reader import EntryRow, IndexReader
+from .scope import Scope, row_of
+from .words import WordVectors, match, match_texts
+
+# What `degraded` may hold.
+NO_INDEX = "no-index"  # the files were scanned instead
+SCAN_INCOMPLETE = "scan-incomplete"
+NO_MODEL = "no-model"
+MODEL_LOADING = "model-loading"
+NO_EXTENSION = "no-extension"  # sqlite-vec cannot be loaded
+NO_VECTORS = "no-vectors"  # nothing embedded by this model yet
+DENSE_LATE = "dense-late"
+KEYWORD_LATE = "keyword-late"
+VAULT_MISSING = "vault-missing"  # hits could not be checked against their files
+
+CACHED_QUESTIONS = 512
+POOLED_READERS = 4
+_BUDGET_SHARE = 0.75
+"""Of the budget, what the arms may use; the rest is for fusion, the files and the way back."""
+
+
+@dataclass(frozen=True)
+class RecallQuery:
+    """What is asked. With no `project` and not `all_projects`, only entries of no project are seen."""
+
+    text: str
+    k: int = 5
+    project: str | None = None
+    all_projects: bool = False
+    filter: str | None = None
+    group: str | None = None
+    statuses: frozenset[str] = frozenset({"active"})
+    include: frozenset[str] = frozenset()
+    exclude_paths: frozenset[str] = frozenset()
+    exclude_always_load: bool = False
+    collapse: bool = False
+    """True: of entries that say the same, only the best (for prompts, where each costs tokens)."""
+    floor: bool = True
+    """False: also what is below the floor (for evaluation and for the search of duplicates)."""
+
+
+@dataclass(frozen=True)
+class Hit:
+    """One entry with its best chunk. `dense` is a cosine, `keyword` a BM25; None where that arm is silent."""
+
+    path: str
+    slug: str
+    title: str
+    kind: str | None
+    status: str | None
+    project: str | None
+    score: float
+    dense: float | None
+    keyword: float | None
+    excerpt: str
+    ordinal: int
+    session: str | None
+    created: str | None = None
+    updated: str | None = None
+
+
+@dataclass(frozen=True)
+class RecallResult:
+    """Hits best first (this project's before the others), what was missing, milliseconds by stage."""
+
+    hits: tuple[Hit, ...]
+    degraded: tuple[str, ...]
+    timings_ms: Mapping[str, float]
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """A question as the model sees it: float32 little-endian bytes, and the vectors of its words."""
+
+    vector: bytes
+    words: WordVectors | None
+
+
+@dataclass
+class _Run:
+    """One recall in progress."""
+
+    query: RecallQuery
+    analysis: QueryAnalysis
+    scope: Scope
+    deadline: float | None
+    degraded: list[str] = field(default_factory=list)
+    timings: dict[str, float] = field(default_factory=dict)
+
+    @contextmanager
+    def stage(self, name: str) -> Iterator[None]:
+        start = time.perf_counter()
+        try:
+            yield
+        finally:
+            self.timings[name] = round((time.perf_counter() - start) * 1000, 3)
+
+    def say(self, what: str) -> None:
+        if what not in self.degraded:
+            self.degraded.append(what)
+
+    def seconds_left(self) -> float | None:
+        return None if self.deadline is None else max(0.0, self.deadline - time.monotonic())
+
+
+class RecallEngine:
+    """Answers recalls over one index and one vault; may be used from several threads."""
+
+    def __init__(
+        self,
+        index_db: Path,
+        vault: Path,
+        embedder: Embedder | None,
+        weights: Weights | None = None,
+        *,
+        today: Callable[[], date] = date.today,
+    ) -> None:
+        self._index_db = index_db
+        self._vault = vault
+        self._embedder = embedder
+        self._weights = weights or Weights()
+        self._today = today
+        self._readers: list[IndexReader] = []
+        self._questions: OrderedDict[tuple[str, str], _Asked] = OrderedDict()
+        self._lock = threading.Lock()
+        self._dense_thread = ThreadPoolExecutor(POOLED_READERS, thread_name_prefix="dense")
+
+    def close(self) -> None:
+        self._dense_thread.shutdown(wait=False, cancel_futures=True)
+        with self._lock:
+            readers, self._readers = self._readers, []
+        for reader in readers:
+            reader.close()
+
+    def recall(self, query: RecallQuery, *, budget_ms: float | None = None) -> RecallResult:
+        """The best hits within `budget_ms` (None: take the time). Raises UsageError for a bad filter."""
+        started = time.perf_counter()
+        scope = Scope(
+            project=query.project,
+            all_projects=query.all_projects,
+            group=query.group,
+            statuses=query.statuses,
+            include=query.include,
+            exclude_paths=query.exclude_paths,
+            exclude_always_load=query.exclude_always_load,
+            filter=parse_filter(query.filter, self._today()),
+        )
+        deadline = None if budget_ms is None else time.monotonic() + budget_ms * _BUDGET_SHARE / 1000
+        run = _Run(query, analyse(query.text), scope, deadline)
+        hits: list[Hit] = []
+        if query.k > 0:
+            try:
+                with self._reader() as reader:
+                    hits = self._from_index(reader, run)
+            except IndexUnavailable:
+                run.say(NO_INDEX)
+                with run.stage("scan"):
+                    hits = self._from_files(run)
+        run.timings["total"] = round((time.perf_counter() - started) * 1000, 3)
+        return RecallResult(tuple(hits), tuple(run.degraded), run.timings)
+
+    # From the index
+
+    def _from_index(self, reader: IndexReader, run: _Run) -> list[Hit]:
+        said_something = bool(run.analysis.words or run.analysis.identifiers)
+        coming = self._ask(reader, run) if said_something else None
+        with reader.snapshot():
+            scored: list[Scored] = []
+            rows: dict[int, EntryRow] = {}
+            if said_something:
+                with run.stage("refine"):
+                    run.analysis = refine(run.analysis, reader)
+                keyword = self._keyword_arm(reader, run)
+                asked = self._await(run, coming)
+                model, dense = self._dense_arm(reader, run, asked, keyword)
+                with run.stage("evidence"):
+                    evidence = self._evidence(reader, run, asked, model, dense, keyword)
+                with run.stage("fuse"):
+                    rows = reader.entries([hit.entry_rowid for hit in keyword] + [hit.entry_rowid for hit in dense])
+                    facts = {rowid: row.facts() for rowid, row in rows.items()}
+                    scored = fuse(run.analysis, dense, keyword, facts, self._weights, evidence)
+                    if run.query.floor:
+                        scored = above_floor(scored, self._weights)
+            with run.stage("check"):
+                hits = self._checked(reader, run, scored, rows)
+                if not hits and run.scope.filter is not None:
+                    hits = self._only_filtered(reader, run)
+        project = (run.query.project or "").lower()
+        if project:
+            hits.sort(key=lambda hit: (hit.project or "").lower() != project)
+        return hits
+
+    def _keyword_arm(self, reader: IndexReader, run: _Run) -> list[KeywordHit]:
+        if run.analysis.fts_match is None:
+            return []
+        with run.stage("keyword"):
+            try:
+                with reader.interrupted_at(run.deadline):
+                    return reader.keyword(run.analysis.fts_match, run.scope)
+            except apsw.InterruptError:
+                run.say(KEYWORD_LATE)
+                return []
+
+    def _ask(self, reader: IndexReader, run: _Run) -> Future[_Asked] | None:
+        """Start to embed the question; the keyword arm runs meanwhile."""
+        if self._embedder is None:
+            run.say(NO_MODEL)
+            return None
+        if not reader.has_vectors:
+            run.say(NO_EXTENSION)
+            return None
+        return self._dense_thread.submit(self._asked, self._embedder, run.analysis.dense_text)
+
+    def _asked(self, embedder: Embedder, text: str) -> _Asked:
+        key = (embedder.name, text)
+        with self._lock:
+            if key in self._questions:
+                self._questions.move_to_end(key)
+                return self._questions[key]
+        encoded = embedder.encode_words([text], query=True)
+        asked = _Asked(encoded.vectors[0].astype("<f4").tobytes(), encoded.words[0] if encoded.words else None)
+        with self._lock:
+            self._questions[key] = asked
+            while len(self._questions) > CACHED_QUESTIONS:
+                self._questions.popitem(last=False)
+        return asked
+
+    def _await(self, run: _Run, coming: Future[_Asked] | None) -> _Asked | None:
+        """The embedded question, if it comes in time."""
+        if coming is None:
+            return None
+        with run.stage("embed"):
+            try:
+                return coming.result(run.seconds_left())
+            except FutureTimeout:
+                coming.cancel()
+                run.say(DENSE_LATE)
+            except ModelLoading:
+                run.say(MODEL_LOADING)
+            except ModelUnavailable:
+                run.say(NO_MODEL)
+        return None
+
+    def _dense_arm(
+        self, reader: IndexReader, run: _Run, asked: _Asked | None, keyword: Sequence[KeywordHit]
+    ) -> tuple[int | None, list[DenseHit]]:
+        """The model's id and the nearest chunks, with the likeness of every keyword hit too."""
+        if asked is None or self._embedder is None:
+            return None, []
+        with run.stage("dense"):
+            model = reader.model(self._embedder.name)
+            if model is None or model[1] * 4 != len(asked.vector):
+                run.say(NO_VECTORS)
+                return None, []
+            try:
+                with reader.interrupted_at(run.deadline):
+                    hits = reader.dense(model[0], asked.vector, run.scope)
+                    known = {hit.chunk_rowid for hit in hits}
+                    missing = [h.chunk_rowid for h in keyword if h.chunk_rowid not in known]
+                    if missing:
+                        hits += reader.similarities(model[0], asked.vector, missing)
+                    return model[0], hits
+            except apsw.InterruptError:
+                run.say(DENSE_LATE)
+                return None, []
+
+    def _evidence(
+        self,
+        reader: IndexReader,
+        run: _Run,
+        asked: _Asked | None,
+        model: int | None,
+        dense: Sequence[DenseHit],
+        keyword: Sequence[KeywordHit],
+    ) -> Mapping[int, WordEvidence]:
+        """What each chunk has for the words of the question: by their vectors, else by their spelling."""
+        chunks = list(dict.fromkeys([h.chunk_rowid for h in dense] + [h.chunk_rowid for h in keyword]))
+        found: dict[int, WordEvidence] = {}
+        if model is not None and asked is not None and asked.words is not None:
+            found = match(run.analysis, asked.words, reader.words(model, chunks))
+        rest = [chunk for chunk in chunks if chunk not in found]
+        return found | match_texts(run.analysis, reader.texts(rest)) if rest else found
+
+    def _checked(
+        self, reader: IndexReader, run: _Run, scored: Sequence[Scored], rows: Mapping[int, EntryRow]
+    ) -> list[Hit]:
+        """The first k hits whose files are still there; what changed since is read again."""
+        chunks = reader.chunks([row.chunk_rowid for row in scored[: 4 * run.query.k]])
+        hits: list[Hit] = []
+        for found in scored:
+            if len(hits) >= run.query.k:
+                break
+            row = rows[found.entry_rowid]
+            chunk = chunks.get(found.chunk_rowid) or reader.chunks([found.chunk_rowid])[found.chunk_rowid]
+            hit = self._hit_now(run, row, chunk, found)
+            if hit is None or (run.query.collapse and _says_nothing_new(hit, hits)):
+                continue
+            hits.append(hit)
+        return hits
+
+    def _only_filtered(self, reader: IndexReader, run: _Run) -> list[Hit]:
+        """Nothing matches the words: what the filter names is still what was asked for."""
+        rows = reader.newest(run.scope, run.query.k)
+        firsts = reader.first_chunks([row.rowid for row in rows])
+        hits = (self._hit_now(run, row, firsts.get(row.rowid, (0, "")), None) for row in rows)
+        return [hit for hit in hits if hit is not None]
+
+    def _hit_now(self, run: _Run, row: EntryRow, chunk: tuple[int, str], found: Scored | None) -> Hit | None:
+        """The hit as its file is now; None when the file is gone or may no longer be shown."""
+        ordinal, excerpt = chunk
+        slug, title, kind, status = row.slug, row.title, row.kind, row.status
+        project, session, created, updated = row.project, row.session, row.created, row.updated
+        file = self._vault / row.path
+        try:
+            state = os.stat(file)
+            changed = state.st_mtime_ns != row.mtime_ns or state.st_size != row.size
+            data = _read(file) if changed else b""
+        except (FileNotFoundError, NotADirectoryError):
+            if self._vault.is_dir():
+                return None
+            run.say(VAULT_MISSING)
+            changed = False
+        except OSError:
+            return None
+        if changed:
+            entry = parse_entry(row.path, data)
+            if entry.content_hash != row.content_hash:
+                if not run.scope.admits(row_of(entry)):
+                    return None
+                fresh = chunks_of(entry)
+                best = max(fresh, key=lambda c: (_overlap(c.body, run.analysis), c.ordinal == ordinal))
+                ordinal, excerpt = best.ordinal, best.body
+                slug, title, kind, status = entry.slug, entry.title, entry.kind, entry.status
+                project, created, updated = entry.project, entry.created, entry.updated
+        return Hit(
+            path=row.path,
+            slug=slug,
+            title=title,
+            kind=kind,
+            status=status,
+            project=project,
+            score=round(found.score, 6) if found else 0.0,
+            dense=found.dense if found else None,
+            keyword=found.keyword if found else None,
+            excerpt=excerpt,
+            ordinal=ordinal,
+            session=session,
+            created=created,
+            updated=updated,
+        )
+
+    # From the files
+
+    def _from_files(self, run: _Run) -> list[Hit]:
+        if not self._vault.is_dir():
+            run.say(VAULT_MISSING)
+            return []
+        left = run.seconds_left()
+        found, complete = scan_files(
+            self._vault, run.analysis, run.scope, **({} if left is None else {"seconds": left})
+        )
+        if not complete:
+            run.say(SCAN_INCOMPLETE)
+        hits = []
+        for scanned in found[: run.query.k]:
+            entry = scanned.entry
+            chunk = max(chunks_of(entry), key=lambda c: (_overlap(c.body, run.analysis), -c.ordinal))
+            hits.append(
+                Hit(
+                    path=entry.path,
+                    slug=entry.slug,
+                    title=entry.title,
+                    kind=entry.kind,
+                    status=entry.status,
+                    project=entry.project,
+                    score=round(scanned.score, 6),
+                    dense=None,
+                    keyword=round(scanned.score, 6),
+                    excerpt=chunk.body,
+                    ordinal=chunk.ordinal,
+                    session=entry.sources[0].session if entry.sources else None,
+                    created=entry.created,
+                    updated=entry.updated,
+                )
+            )
+        return hits
+
+    # Readers
+
+    @contextmanager
+    def _reader(self) -> Iterator[IndexReader]:
+        """A pooled reader of the file that is index.db now."""
+        identity = file_identity(self._index_db)
+        reader = None
+        with self._lock:
+            while self._readers and reader is None:
+                reader = self._readers.pop()
+                if reader.identity != identity:
+                    reader.close()
+                    reader = None
+        reader = reader or IndexReader(self._index_db)
+        try:
+            yield reader
+        except BaseException:
+            reader.close()
+            raise
+        with self._lock:
+            if len(self._readers) < POOLED_READERS:
+                self._readers.append(reader)
+                return
+        reader.close()
+
+
+def _says_nothing_new(hit: Hit, earlier: Sequence[Hit]) -> bool:
+    return any(is_near_duplicate(hit.excerpt, other.excerpt) for other in earlier)
+
+
+def _read(file: Path) -> bytes:
+    with open(file, "rb") as stream:
+        return stream.read(MAX_FILE_BYTES * 8)
+
+
+def _overlap(text: str, query: QueryAnalysis) -> int:
+    lowered = text.lower()
+    return sum(word in lowered for word in query.words)

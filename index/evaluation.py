@@ -1,0 +1,301 @@
+"""The engine of `memory eval rank`: documents and questions through the real index and recall engine.
+
+What is measured here is what users get: the same chunks, the same database, the same fusion. Documents
+are unordered and each on its own. A question sees only the documents of its group: each group is a vault
+of its own, so that how rare a word is depends on no other group.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from ..vault.entry import Entry, parse_entry
+from ..vault.errors import UsageError
+from .drain import drain, embed_with
+from .embedder import Embedder
+from .engine import RecallEngine, RecallQuery
+from .query import analyse
+from .ranking import DenseHit, KeywordHit, Weights
+from .reader import IndexReader
+from .scope import Scope
+from .store import IndexStore
+
+CANDIDATES = 200
+"""Of each arm alone, for the baselines."""
+
+
+@dataclass(frozen=True)
+class Document:
+    """A text to be found. A first line `# …` is its title."""
+
+    id: str
+    text: str
+    group: str | None = None
+    tags: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Question:
+    """A text to find by; `gold` holds the ids of the documents that answer it, if known."""
+
+    id: str
+    text: str
+    group: str | None = None
+    gold: frozenset[str] = frozenset()
+    kind: str = ""
+
+
+@dataclass(frozen=True)
+class Ranking:
+    """Ids best first, with their scores."""
+
+    question: Question
+    ids: tuple[str, ...]
+    scores: tuple[float, ...]
+    degraded: tuple[str, ...] = ()
+
+
+class _Vault:
+    """The documents of one group, indexed."""
+
+    def __init__(self, documents: Sequence[Document], folder: Path, embedder: Embedder | None) -> None:
+        self.index_db, self.vault = folder / "index.db", folder / "MemoryVault"
+        self.ids: dict[str, str] = {}
+        with IndexStore(self.index_db) as store:
+            with store.transaction():
+                for number, document in enumerate(documents):
+                    path = f"documents/{number // 1000:04d}/{number:07d}.md"
+                    self.ids[path] = document.id
+                    file = self.vault / path
+                    file.parent.mkdir(parents=True, exist_ok=True)
+                    file.write_text(document.text, encoding="utf-8", errors="replace")
+                    state = os.stat(file)
+                    entry = _entry(path, document)
+                    store.upsert_entry(entry, mtime_ns=state.st_mtime_ns, size=state.st_size)
+            if embedder is not None:
+                drain(store, embed_with(embedder), model=embedder.name)
+
+
+class Evaluation:
+    """Indexed documents that answer questions. Made by `opened`."""
+
+    def __init__(self, vaults: Mapping[str | None, _Vault], embedder: Embedder | None) -> None:
+        self._vaults = vaults
+        self._embedder = embedder
+
+    def rank(
+        self, questions: Iterable[Question], k: int, *, weights: Weights | None = None, floor: bool = False
+    ) -> Iterator[Ranking]:
+        """Through the recall engine, as hooks and commands ask; `floor` as hooks have it."""
+        for vault, asked in self._by_vault(questions):
+            engine = RecallEngine(vault.index_db, vault.vault, self._embedder, weights)
+            try:
+                for question in asked:
+                    query = RecallQuery(question.text, k=k, all_projects=True, floor=floor)
+                    found = engine.recall(query)
+                    yield Ranking(
+                        question,
+                        tuple(vault.ids[hit.path] for hit in found.hits),
+                        tuple(hit.score for hit in found.hits),
+                        found.degraded,
+                    )
+            finally:
+                engine.close()
+
+    def rank_by(self, method: str, questions: Iterable[Question], k: int) -> Iterator[Ranking]:
+        """By one arm alone (`bm25`, `dense`) or the sum of both, each scaled to 0..1 (`sum`)."""
+        for vault, asked in self._by_vault(questions):
+            reader = IndexReader(vault.index_db)
+            try:
+                for question in asked:
+                    keyword, dense = self._arms(reader, question)
+                    scores = _BASELINES[method](keyword, dense)
+                    paths = {rowid: row.path for rowid, row in reader.entries(scores).items()}
+                    ranked = sorted(scores, key=lambda rowid: (-scores[rowid], paths[rowid]))[:k]
+                    yield Ranking(
+                        question,
+                        tuple(vault.ids[paths[rowid]] for rowid in ranked),
+                        tuple(round(scores[rowid], 6) for rowid in ranked),
+                    )
+            finally:
+                reader.close()
+
+    def _by_vault(self, questions: Iterable[Question]) -> Iterator[tuple[_Vault, list[Question]]]:
+        """Questions by group, in the order in which groups are first asked."""
+        groups: dict[str | None, list[Question]] = {}
+        for question in questions:
+            groups.setdefault(question.group, []).append(question)
+        for group, asked in groups.items():
+            if group not in self._vaults:
+                raise UsageError(f"question {asked[0].id}: no document is in group {group!r}")
+            yield self._vaults[group], asked
+
+    def _arms(self, reader: IndexReader, question: Question) -> tuple[list[KeywordHit], list[DenseHit]]:
+        scope = Scope(all_projects=True)
+        query = analyse(question.text)
+        keyword = reader.keyword(query.fts_match, scope, CANDIDATES) if query.fts_match else []
+        dense: list[DenseHit] = []
+        model = reader.model(self._embedder.name) if self._embedder else None
+        if self._embedder is not None and model is not None:
+            vector = self._embedder.encode([query.dense_text], query=True)[0].astype("<f4").tobytes()
+            dense = reader.dense(model[0], vector, scope, CANDIDATES)
+        return keyword, dense
+
+
+@contextmanager
+def opened(
+    documents: Sequence[Document],
+    folder: Path,
+    embedder: Embedder | None,
+    *,
+    on_progress: Callable[[int, int], None] | None = None,
+) -> Iterator[Evaluation]:
+    """Index `documents` in `folder` (empty; the caller deletes it). `embedder` None: keywords only.
+
+    `on_progress(done, total)` counts documents.
+    """
+    groups: dict[str | None, list[Document]] = {}
+    for document in documents:
+        groups.setdefault(document.group, []).append(document)
+    vaults: dict[str | None, _Vault] = {}
+    done = 0
+    for number, (group, members) in enumerate(groups.items()):
+        place = folder / f"{number:05d}"
+        place.mkdir(parents=True)
+        vaults[group] = _Vault(members, place, embedder)
+        done += len(members)
+        if on_progress is not None:
+            on_progress(done, len(documents))
+    yield Evaluation(vaults, embedder)
+
+
+def _entry(path: str, document: Document) -> Entry:
+    data = document.text.encode("utf-8", "replace")
+    entry = parse_entry(path, data)
+    # The file's name is ours, not the document's: it must not lend it words.
+    titled = any(line.startswith("# ") for line in entry.body.splitlines()[:3])
+    return replace(
+        entry,
+        status="active",
+        title=entry.title if titled else "",
+        always_load=False,
+        tags=document.tags or entry.tags,
+    )
+
+
+def load_documents(path: Path) -> list[Document]:
+    """Lines of JSON: id, text, group?, tags?. Raises UsageError naming the line."""
+    return [
+        Document(_text(row, "id", where), _text(row, "text", where), _optional(row, "group", where), _tags(row))
+        for where, row in _rows(path)
+    ]
+
+
+def load_questions(path: Path) -> list[Question]:
+    """Lines of JSON: id, text, group?, gold? (ids), kind?. Raises UsageError naming the line."""
+    return [
+        Question(
+            _text(row, "id", where),
+            _text(row, "text", where),
+            _optional(row, "group", where),
+            frozenset(str(each) for each in row.get("gold") or ()),
+            str(row.get("kind") or ""),
+        )
+        for where, row in _rows(path)
+    ]
+
+
+def ranking_json(ranking: Ranking) -> dict[str, Any]:
+    """One line of `memory eval rank --json`."""
+    return {
+        "id": ranking.question.id,
+        "ranked": list(ranking.ids),
+        "scores": list(ranking.scores),
+        "degraded": list(ranking.degraded),
+    }
+
+
+def ndcg(ranked: Sequence[str], gold: frozenset[str], k: int) -> float:
+    """Normalised discounted cumulative gain at k, binary relevance."""
+    gain = sum(1 / math.log2(place + 2) for place, id_ in enumerate(ranked[:k]) if id_ in gold)
+    best = sum(1 / math.log2(place + 2) for place in range(min(k, len(gold))))
+    return gain / best if best else 0.0
+
+
+def recall_at(ranked: Sequence[str], gold: frozenset[str], k: int) -> float:
+    """Share of the gold ids among the first k."""
+    return len(gold.intersection(ranked[:k])) / len(gold) if gold else 0.0
+
+
+def _rows(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"{path} cannot be read: {error}") from error
+    for number, line in enumerate(lines, 1):
+        if not line.strip():
+            continue
+        where = f"{path}:{number}"
+        try:
+            row = json.loads(line)
+        except ValueError as error:
+            raise UsageError(f"{where} is not JSON: {error}") from error
+        if not isinstance(row, dict):
+            raise UsageError(f"{where} is not a JSON object")
+        yield where, row
+
+
+def _text(row: Mapping[str, Any], name: str, where: str) -> str:
+    value = row.get(name)
+    if not isinstance(value, str):
+        raise UsageError(f"{where}: {name} must be a string")
+    return value
+
+
+def _optional(row: Mapping[str, Any], name: str, where: str) -> str | None:
+    return None if row.get(name) is None else _text(row, name, where)
+
+
+def _tags(row: Mapping[str, Any]) -> tuple[str, ...]:
+    tags = row.get("tags")
+    return tuple(str(tag) for tag in tags) if isinstance(tags, list) else ()
+
+
+def _bm25(keyword: Sequence[KeywordHit], dense: Sequence[DenseHit]) -> dict[int, float]:
+    return _best((hit.entry_rowid, hit.bm25) for hit in keyword)
+
+
+def _dense(keyword: Sequence[KeywordHit], dense: Sequence[DenseHit]) -> dict[int, float]:
+    return _best((hit.entry_rowid, hit.similarity) for hit in dense)
+
+
+def _sum(keyword: Sequence[KeywordHit], dense: Sequence[DenseHit]) -> dict[int, float]:
+    left, right = _scaled(_bm25(keyword, dense)), _scaled(_dense(keyword, dense))
+    return {rowid: left.get(rowid, 0.0) + right.get(rowid, 0.0) for rowid in left.keys() | right.keys()}
+
+
+_BASELINES: Mapping[str, Callable[[Sequence[KeywordHit], Sequence[DenseHit]], dict[int, float]]] = {
+    "bm25": _bm25,
+    "dense": _dense,
+    "sum": _sum,
+}
+BASELINES = tuple(_BASELINES)
+
+
+def _best(scores: Iterable[tuple[int, float]]) -> dict[int, float]:
+    found: dict[int, float] = {}
+    for rowid, score in scores:
+        found[rowid] = max(score, found.get(rowid, score))
+    return found
+
+
+def _scaled(scores: Mapping[int, float]) -> dict[int, float]:
+    low, high = min(scores.values(), default=0.0), max(scores.values(), default=0.0)
+    return {rowid: (score - low) / (high - low) if high > low else 1.0 for rowid, score in scores.items()}

@@ -1,0 +1,336 @@
+"""`--filter` expressions: a small grammar, its SQL, and the same decision in Python.
+
+    expression := conjunction ("OR" conjunction)*
+    conjunction := negation ("AND" negation)*
+    negation := "NOT" negation | "(" expression ")" | clause
+    clause := key ("=" | "!=" | ">" | ">=" | "<" | "<=") value | date-key "since" value
+
+Keywords may be written in any case; values with spaces stand in quotes. Tags, kinds and the
+like are compared whole, ignoring ASCII case; a group also stands for the groups below it.
+Dates are a day, a month, a year, `today`, `yesterday`, or an age such as `30d`, `2w`, `6m`,
+`1y`. A month or year counts from its first day: `created>2026-01` and `created>=2026-01` both
+take in January; `<=` runs through its last day and `=` means within it.
+"""
+
+from __future__ import annotations
+
+import calendar
+import difflib
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import date, timedelta
+from typing import Any
+
+from ..vault.errors import UsageError
+
+TEXT_COLUMNS: Mapping[str, str] = {
+    "kind": "kind",
+    "status": "status",
+    "project": "project",
+    "group": "group_name",
+    "slug": "slug",
+    "fingerprint": "fingerprint",
+    "path": "path",
+    "folder": "special",
+    "session": "session",
+}
+DATE_KEYS = frozenset({"created", "updated"})
+KEYS = frozenset({"tag", *TEXT_COLUMNS, *DATE_KEYS})
+_ALIASES = {"tags": "tag"}
+
+_TOKEN = re.compile(
+    r"""\s*(?:
+        (?P<quoted>"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')
+      | (?P<open>\()
+      | (?P<close>\))
+      | (?P<operator>!=|>=|<=|==|=|>|<)
+      | (?P<word>[^\s()"'=<>!]+)
+      | (?P<bad>\S)
+    )""",
+    re.VERBOSE,
+)
+_DATE = re.compile(r"^(\d{4})(?:-(\d{1,2})(?:-(\d{1,2}))?)?(?:T.*)?$")
+_AGE = re.compile(r"^(\d{1,5})([dwmy])$", re.IGNORECASE)
+_HELP = "e.g. tag=security AND project=sherwood, NOT kind=fix, created>2026-01, updated since 30d"
+
+
+@dataclass(frozen=True)
+class Equals:
+    """`key` has this value; for `tag`, one of the tags is it; for `group`, or lies below it."""
+
+    key: str
+    value: str
+
+
+@dataclass(frozen=True)
+class DateRange:
+    """`first <= day <= last`, ISO days; an entry without that date is outside."""
+
+    key: str
+    first: str
+    last: str
+
+
+@dataclass(frozen=True)
+class Not:
+    operand: Filter
+
+
+@dataclass(frozen=True)
+class And:
+    operands: tuple[Filter, ...]
+
+
+@dataclass(frozen=True)
+class Or:
+    operands: tuple[Filter, ...]
+
+
+Filter = Equals | DateRange | Not | And | Or
+
+
+def parse_filter(text: str | None, today: date) -> Filter | None:
+    """The expression's tree; None for an empty one. Raises UsageError naming what is wrong."""
+    tokens = _tokens(text or "")
+    if not tokens:
+        return None
+    parser = _Parser(tokens, today)
+    tree = parser.expression()
+    if parser.position < len(tokens):
+        raise _usage(f"unexpected {tokens[parser.position].text!r} (join clauses with AND or OR)")
+    return tree
+
+
+def named_values(tree: Filter | None, key: str) -> frozenset[str]:
+    """Every value the expression names for `key`: naming a status or a project asks for it."""
+    if tree is None:
+        return frozenset()
+    if isinstance(tree, Equals):
+        return frozenset({tree.value.lower()}) if tree.key == key else frozenset()
+    if isinstance(tree, DateRange):
+        return frozenset()
+    if isinstance(tree, Not):
+        return named_values(tree.operand, key)
+    return frozenset().union(*(named_values(operand, key) for operand in tree.operands))
+
+
+def to_sql(tree: Filter, alias: str = "m") -> tuple[str, list[str]]:
+    """A condition over entry_meta (as `alias`) that is never NULL, and its parameters."""
+    if isinstance(tree, And | Or):
+        word = " AND " if isinstance(tree, And) else " OR "
+        parts = [to_sql(operand, alias) for operand in tree.operands]
+        return "(" + word.join(sql for sql, _ in parts) + ")", [p for _, ps in parts for p in ps]
+    if isinstance(tree, Not):
+        sql, parameters = to_sql(tree.operand, alias)
+        return f"(NOT {sql})", parameters
+    if isinstance(tree, DateRange):
+        # A note without `updated` was last updated when it was created.
+        column = _date_column(tree.key, alias)
+        return f"(substr({column}, 1, 10) BETWEEN ? AND ?)", [tree.first, tree.last]
+    if tree.key == "tag":
+        inside = f"SELECT 1 FROM entry_tag t WHERE t.entry_rowid = {alias}.rowid AND t.tag = ?"
+        return f"(EXISTS ({inside}))", [tree.value]
+    column = f"COALESCE({alias}.{TEXT_COLUMNS[tree.key]}, '')"
+    if tree.key == "group":
+        below = f"substr({column}, 1, length(?) + 1) = ? || '/' COLLATE NOCASE"
+        return f"({column} = ? COLLATE NOCASE OR {below})", [tree.value] * 3
+    return f"({column} = ? COLLATE NOCASE)", [tree.value]
+
+
+def matches(tree: Filter, row: Mapping[str, Any]) -> bool:
+    """The same decision over a row of entry_meta as a mapping (`tags` a sequence of strings)."""
+    if isinstance(tree, And):
+        return all(matches(operand, row) for operand in tree.operands)
+    if isinstance(tree, Or):
+        return any(matches(operand, row) for operand in tree.operands)
+    if isinstance(tree, Not):
+        return not matches(tree.operand, row)
+    if isinstance(tree, DateRange):
+        day = str(row.get(tree.key) or "")
+        if tree.key == "updated" and not day:
+            day = str(row.get("created") or "")
+        return tree.first <= day[:10] <= tree.last
+    wanted = _ascii_lower(tree.value)
+    if tree.key == "tag":
+        return any(_ascii_lower(str(tag)) == wanted for tag in row.get("tags") or ())
+    value = _ascii_lower(str(row.get(TEXT_COLUMNS[tree.key]) or ""))
+    if tree.key == "group":
+        return value == wanted or value.startswith(wanted + "/")
+    return value == wanted
+
+
+def _date_column(key: str, alias: str) -> str:
+    if key == "updated":
+        return f"COALESCE(NULLIF({alias}.updated, ''), {alias}.created, '')"
+    return f"COALESCE({alias}.{key}, '')"
+
+
+def _ascii_lower(text: str) -> str:
+    """Lower case as SQLite's NOCASE sees it: ASCII only."""
+    return "".join(c.lower() if c.isascii() else c for c in text)
+
+
+@dataclass(frozen=True)
+class _Token:
+    kind: str
+    text: str
+
+
+def _tokens(text: str) -> list[_Token]:
+    tokens: list[_Token] = []
+    position, end = 0, len(text.rstrip())
+    while position < end:
+        found = _TOKEN.match(text, position)
+        if found is None or found.lastgroup is None:  # pragma: no cover - `bad` takes any character
+            raise _usage(f"cannot read {text[position:]!r}")
+        kind, value = found.lastgroup, found.group(found.lastgroup)
+        if kind == "bad":
+            what = "a quote that is never closed" if value in "\"'" else f"unexpected {value!r}"
+            raise _usage(what)
+        if kind == "quoted":
+            value = re.sub(r"\\(.)", r"\1", value[1:-1])
+        tokens.append(_Token(kind, value))
+        position = found.end()
+    return tokens
+
+
+class _Parser:
+    """Recursive descent over the tokens."""
+
+    def __init__(self, tokens: list[_Token], today: date) -> None:
+        self.tokens = tokens
+        self.today = today
+        self.position = 0
+        self.depth = 0
+
+    def expression(self) -> Filter:
+        parts = [self.conjunction()]
+        while self._keyword("OR"):
+            parts.append(self.conjunction())
+        return parts[0] if len(parts) == 1 else Or(tuple(parts))
+
+    def conjunction(self) -> Filter:
+        parts = [self.negation()]
+        while self._keyword("AND"):
+            parts.append(self.negation())
+        return parts[0] if len(parts) == 1 else And(tuple(parts))
+
+    def negation(self) -> Filter:
+        self.depth += 1
+        if self.depth > 50:
+            raise _usage("nested too deeply")
+        try:
+            if self._keyword("NOT"):
+                return Not(self.negation())
+            if self._peek("open"):
+                self.position += 1
+                inner = self.expression()
+                if not self._peek("close"):
+                    raise _usage("a parenthesis is never closed")
+                self.position += 1
+                return inner
+            return self.clause()
+        finally:
+            self.depth -= 1
+
+    def clause(self) -> Filter:
+        if not self._peek("word"):
+            what = self.tokens[self.position].text if self.position < len(self.tokens) else "the end"
+            raise _usage(f"expected a clause such as tag=security, found {what!r}")
+        written = self._take().text
+        key = _ALIASES.get(written.lower(), written.lower())
+        if key in DATE_KEYS and self._keyword("since"):
+            operator = ">="
+        elif self._peek("operator"):
+            operator = self._take().text
+        else:
+            raise _usage(f"{written!r} is not a clause: write key=value")
+        if key not in KEYS:
+            near = difflib.get_close_matches(key, KEYS, n=1)
+            hint = f", did you mean {near[0]}?" if near else ""
+            raise _usage(f"unknown key {written!r}{hint} (allowed: {', '.join(sorted(KEYS))})")
+        if not (self._peek("word") or self._peek("quoted")):
+            raise _usage(f"{written} {operator} what? A value is missing")
+        return self._clause(key, "=" if operator == "==" else operator, self._take().text)
+
+    def _clause(self, key: str, operator: str, value: str) -> Filter:
+        if key in DATE_KEYS:
+            first, last = _span(value, self.today)
+            if operator in ("=", "!="):
+                inside = DateRange(key, first, last)
+                return inside if operator == "=" else Not(inside)
+            whole_day = first == last
+            if operator == ">":
+                return DateRange(key, _day_after(last) if whole_day else first, "9999-12-31")
+            if operator == ">=":
+                return DateRange(key, first, "9999-12-31")
+            return DateRange(key, "0001-01-01", last if operator == "<=" else _day_before(first))
+        if operator not in ("=", "!="):
+            raise _usage(f"{key} is compared with = or !=, not {operator} (dates: created, updated)")
+        value = value.removeprefix("#") if key == "tag" else value
+        value = value.strip("/") if key == "group" else value
+        return Equals(key, value) if operator == "=" else Not(Equals(key, value))
+
+    def _peek(self, kind: str) -> bool:
+        return self.position < len(self.tokens) and self.tokens[self.position].kind == kind
+
+    def _take(self) -> _Token:
+        self.position += 1
+        return self.tokens[self.position - 1]
+
+    def _keyword(self, word: str) -> bool:
+        if self._peek("word") and self.tokens[self.position].text.upper() == word.upper():
+            self.position += 1
+            return True
+        return False
+
+
+def _span(value: str, today: date) -> tuple[str, str]:
+    """First and last day that `value` stands for."""
+    lowered = value.lower()
+    if lowered in ("today", "yesterday"):
+        day = today - timedelta(days=lowered == "yesterday")
+        return day.isoformat(), day.isoformat()
+    if age := _AGE.match(value):
+        day = _ago(today, int(age[1]), age[2].lower())
+        return day.isoformat(), day.isoformat()
+    found = _DATE.match(value)
+    try:
+        if found is None:
+            raise ValueError
+        year, month, day_number = int(found[1]), found[2], found[3]
+        if month is None:
+            return date(year, 1, 1).isoformat(), date(year, 12, 31).isoformat()
+        if day_number is None:
+            last = calendar.monthrange(year, int(month))[1]
+            return date(year, int(month), 1).isoformat(), date(year, int(month), last).isoformat()
+        exact = date(year, int(month), int(day_number)).isoformat()
+    except ValueError:
+        raise _usage(f"{value!r} is not a date: write 2026-01-31, 2026-01, 2026, or an age such as 30d") from None
+    return exact, exact
+
+
+def _ago(today: date, count: int, unit: str) -> date:
+    try:
+        if unit in "dw":
+            return today - timedelta(days=count * (7 if unit == "w" else 1))
+        months = today.year * 12 + today.month - 1 - count * (12 if unit == "y" else 1)
+        year, month = divmod(months, 12)
+        return date(year, month + 1, min(today.day, calendar.monthrange(year, month + 1)[1]))
+    except (OverflowError, ValueError, calendar.IllegalMonthError):
+        return date.min
+
+
+def _day_after(day: str) -> str:
+    found = date.fromisoformat(day)
+    return found.isoformat() if found == date.max else (found + timedelta(days=1)).isoformat()
+
+
+def _day_before(day: str) -> str:
+    found = date.fromisoformat(day)
+    return "0000-00-00" if found == date.min else (found - timedelta(days=1)).isoformat()
+
+
+def _usage(what: str) -> UsageError:
+    return UsageError(f"filter: {what}; {_HELP}")

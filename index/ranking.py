@@ -1,0 +1,203 @@
+"""Fusion of the two arms, and the floor under which nothing is shown. Pure.
+
+What each arm says of a chunk is weighed by how much it says about this question:
+
+- Words of the question that the chunk has count by their rarity, and by how alike the word is *meant*
+  (its vector in its context, not its spelling). They count in full only when the rest of the question
+  is met too; words shared by chance come without it.
+- Words that the chunk has not count by their nearest relative in it.
+- The likeness of question and chunk as a whole is added.
+
+The figures behind the constants: docs/benchmarks.md. They were chosen on two conversations of LoCoMo
+and two vaults of notes with misleading neighbours; neither the regression vault nor any data that is
+used to judge was looked at.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date
+
+from .query import QueryAnalysis
+from .stemming import stems
+
+# How the words' evidence is read.
+SHARED_AT_LEAST = 0.5
+"""What a shared word counts when nothing else of the question is met."""
+SUPPORT_NONE, SUPPORT_FULL = 0.10, 0.30
+"""Likeness of the unmet words to their nearest word: of two texts that have nothing to do with each
+other, and of a text that answers the question."""
+RELATED_WEIGHT = 1.15
+WORDS_SHARE, DENSE_SHARE = 2.0 / 2.6, 0.6 / 2.6
+
+# The floor: a logistic model of "this prompt is answered here".
+FLOOR_DENSE, FLOOR_WORDS, FLOOR_ONE_WORD, FLOOR_BIAS = 15.0, 9.0, -3.0, -8.0
+KEYWORD_FLOOR = 0.5
+"""Without the dense arm: the share of the question that a chunk must hold, by weight."""
+TAIL_SHARE, TAIL_ODDS = 0.6, 4.5
+"""Beside a hit that answers, another is shown when its score is this share of the best one's, or its
+own log-odds are no more than this below the floor: what says the same in other words scores less."""
+
+# Weak priors: they order what is otherwise alike.
+FRESHNESS_PRIOR, OCCURRENCE_PRIOR, ANCHOR_PRIOR = 0.01, 0.004, 1e-6
+FRESHNESS_DAYS = 180.0
+DUPLICATE_OVERLAP = 0.8
+
+
+@dataclass(frozen=True)
+class DenseHit:
+    """A chunk and its cosine with the question, -1..1."""
+
+    chunk_rowid: int
+    entry_rowid: int
+    similarity: float
+
+
+@dataclass(frozen=True)
+class KeywordHit:
+    """A chunk and its BM25: positive, more is better (FTS5's bm25() negated)."""
+
+    chunk_rowid: int
+    entry_rowid: int
+    bm25: float
+
+
+@dataclass(frozen=True)
+class WordEvidence:
+    """What a chunk has for the words of a question; shares of the question by weight, 0..1."""
+
+    same: float
+    """Likeness of the words that both have, in their contexts."""
+    related: float
+    """Likeness of the other words to their nearest word in the chunk."""
+    covered: float
+    """Share of the question whose words the chunk has."""
+
+
+@dataclass(frozen=True)
+class EntryFacts:
+    """What ranking wants to know of an entry besides its text."""
+
+    path: str
+    title: str
+    project: str | None = None
+    kind: str = ""
+    updated: date | None = None
+    occurrences: int = 1
+
+
+@dataclass(frozen=True)
+class Weights:
+    """One half each is the tuned mixture. `floor` moves the floor: above 0 is stricter."""
+
+    dense: float = 0.5
+    keyword: float = 0.5
+    floor: float = 0.0
+
+
+@dataclass(frozen=True)
+class Scored:
+    """One entry with its best chunk. `dense` and `keyword` are None where that arm is silent."""
+
+    entry_rowid: int
+    chunk_rowid: int
+    score: float
+    dense: float | None
+    keyword: float | None
+    answers: float = 0.0
+    """Log-odds that the prompt is answered here; below `Weights.floor` nothing should be shown."""
+
+
+def fuse(
+    query: QueryAnalysis,
+    dense: Sequence[DenseHit],
+    keyword: Sequence[KeywordHit],
+    entries: Mapping[int, EntryFacts],
+    weights: Weights,
+    evidence: Mapping[int, WordEvidence] | None = None,
+) -> list[Scored]:
+    """Entries, best first; one row per entry, that of its best chunk. Nothing is cut: see `above_floor`.
+
+    `evidence` is by chunk; a chunk without any is judged by its BM25 among the others.
+    """
+    similarity = {hit.chunk_rowid: hit.similarity for hit in dense}
+    bm25 = {hit.chunk_rowid: hit.bm25 for hit in keyword}
+    owners = {hit.chunk_rowid: hit.entry_rowid for hit in dense}
+    owners |= {hit.chunk_rowid: hit.entry_rowid for hit in keyword}
+    found = evidence or {}
+    most = max(bm25.values(), default=0.0)
+    newest = max((facts.updated for facts in entries.values() if facts.updated), default=None)
+    best: dict[int, Scored] = {}
+    for chunk, entry in owners.items():
+        if entry not in entries:
+            continue
+        cosine, words = similarity.get(chunk), found.get(chunk) or _guessed(bm25.get(chunk, 0.0), most)
+        score = (
+            2 * weights.keyword * WORDS_SHARE * words_score(words)
+            + 2 * weights.dense * DENSE_SHARE * (cosine or 0.0)
+            + _prior(entries[entry], newest)
+        )
+        row = Scored(entry, chunk, score, cosine, bm25.get(chunk), _answers(query, cosine, words))
+        if entry not in best or best[entry].score < score:
+            best[entry] = row
+    return sorted(best.values(), key=lambda row: (-row.score, entries[row.entry_rowid].path))
+
+
+def words_score(words: WordEvidence) -> float:
+    """0 to about 1: shared words, discounted when the rest of the question is not met, and related ones."""
+    unmet = 1.0 - words.covered
+    support = words.related / unmet if unmet > 0.01 else SUPPORT_FULL
+    met = min(max((support - SUPPORT_NONE) / (SUPPORT_FULL - SUPPORT_NONE), 0.0), 1.0)
+    return words.same * (SHARED_AT_LEAST + (1 - SHARED_AT_LEAST) * met) + RELATED_WEIGHT * words.related
+
+
+def above_floor(ranked: Sequence[Scored], weights: Weights) -> list[Scored]:
+    """What of a ranking may be shown unasked: nothing when the prompt is not answered here.
+
+    Injecting noise is a failure: the best hit must answer the prompt by the evidence of both arms,
+    and what follows must be nearly as good.
+    """
+    if not ranked or max(row.answers for row in ranked[:3]) < weights.floor:
+        return []
+    least_score, least_odds = TAIL_SHARE * ranked[0].score, weights.floor - TAIL_ODDS
+    return [row for row in ranked if row.score >= least_score or row.answers >= least_odds]
+
+
+def is_near_duplicate(left: str, right: str) -> bool:
+    """The two texts share nearly all their words: shown together they say one thing twice."""
+    first, second = set(stems(left)), set(stems(right))
+    if not first or not second:
+        return False
+    return len(first & second) / len(first | second) >= DUPLICATE_OVERLAP
+
+
+def _answers(query: QueryAnalysis, cosine: float | None, words: WordEvidence) -> float:
+    one_word = len(query.terms) == 1 and not query.identifiers
+    if cosine is None:
+        # On spelling alone a single shared word says little, unless it is an identifier.
+        enough = words.covered - KEYWORD_FLOOR
+        return 10 * enough + (FLOOR_ONE_WORD if one_word else 0.0)
+    return (
+        FLOOR_DENSE * cosine
+        + FLOOR_WORDS * (words.same + words.related)
+        + (FLOOR_ONE_WORD if one_word else 0.0)
+        + FLOOR_BIAS
+    )
+
+
+def _guessed(bm25: float, most: float) -> WordEvidence:
+    """Without evidence of single words: BM25 against the best one's, as if that had all of the question."""
+    share = bm25 / most if most > 0 else 0.0
+    return WordEvidence(same=0.6 * share, related=0.0, covered=share)
+
+
+def _prior(facts: EntryFacts, newest: date | None) -> float:
+    """Fresh, often confirmed, and a folder's own note first, among what is otherwise alike."""
+    prior = OCCURRENCE_PRIOR * math.log2(max(1, min(facts.occurrences, 64)))
+    if facts.updated and newest:
+        prior += FRESHNESS_PRIOR * math.exp(-max(0, (newest - facts.updated).days) / FRESHNESS_DAYS)
+    if facts.path.rsplit("/", 1)[-1] == "_index.md":
+        prior += ANCHOR_PRIOR
+    return prior

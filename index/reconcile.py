@@ -1,0 +1,224 @@
+"""Reconciling: the index is made to say what the files say.
+
+A walk compares each file with what `entry_meta` remembers of it (mtime, size, then content hash) and
+indexes what differs. It is incremental, so that it may run every few minutes and after each change
+that the watcher saw.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from ..vault.entry import content_hash, parse_entry
+from ..vault.errors import VaultUnavailable
+from .store import FileState, IndexStore
+
+MAX_FILE_BYTES = 4_000_000
+"""A larger .md file is no note; it is left out."""
+BATCH_FILES = 100
+"""Files per transaction: other writers get their turn in between."""
+_SAME_INSTANT_SECONDS = 2.0
+"""A file written this short a time before it was indexed may have been written again since without a
+new mtime (coarse clocks); it is read again. git calls such files racily clean."""
+
+Walk = Callable[[], Iterable[str]]
+"""Yields the vault-relative path of every file that is to be indexed (VaultStore.walk)."""
+
+
+@dataclass(frozen=True)
+class ReconcileReport:
+    """What was done; `failed` are files that could not be read, which keep what the index had."""
+
+    added: int = 0
+    changed: int = 0
+    moved: int = 0
+    removed: int = 0
+    unchanged: int = 0
+    failed: tuple[str, ...] = ()
+    complete: bool = True
+
+    @property
+    def touched(self) -> int:
+        return self.added + self.changed + self.moved + self.removed
+
+
+@dataclass(frozen=True)
+class Drift:
+    """Where index and files differ, without changing anything."""
+
+    not_indexed: tuple[str, ...]
+    drifted: tuple[str, ...]
+    deleted: tuple[str, ...]
+    up_to_date: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class _Read:
+    data: bytes
+    mtime_ns: int
+    size: int
+
+
+def reconcile(
+    store: IndexStore,
+    vault: Path,
+    walk: Walk,
+    *,
+    force: bool = False,
+    should_stop: Callable[[], bool] = lambda: False,
+    on_progress: Callable[[int, int], None] | None = None,
+) -> ReconcileReport:
+    """Walk the whole vault. With `force` every file is indexed anew, whatever is remembered of it.
+
+    A file that is gone is forgotten, a file that only moved keeps its vectors. Raises VaultUnavailable
+    when the vault is not there (then nothing is forgotten) and IndexUnavailable.
+    """
+    if not vault.is_dir():
+        raise VaultUnavailable(f"the vault {vault} is not there: mount it, or correct vault.path")
+    paths = list(dict.fromkeys(walk()))
+    known = store.files()
+    gone = {path: state for path, state in known.items() if path not in set(paths)}
+    work = _Work(store, vault, gone, force)
+    for start in range(0, len(paths), BATCH_FILES):
+        if should_stop():
+            return work.report(complete=False)
+        with store.transaction():
+            for path in paths[start : start + BATCH_FILES]:
+                work.look_at(path, known.get(path))
+        if on_progress is not None:
+            on_progress(min(start + BATCH_FILES, len(paths)), len(paths))
+    with store.transaction():
+        for path in list(gone):
+            work.forget(path)
+    store.collect_orphans()
+    return work.report()
+
+
+def reconcile_paths(store: IndexStore, vault: Path, walk: Walk, paths: Iterable[str]) -> ReconcileReport:
+    """The same for a few paths that are said to have changed; what `walk` leaves out is forgotten."""
+    if not vault.is_dir():
+        raise VaultUnavailable(f"the vault {vault} is not there: mount it, or correct vault.path")
+    wanted = set(paths)
+    allowed = wanted & set(walk())
+    known = {path: state for path in sorted(wanted) if (state := store.file(path)) is not None}
+    work = _Work(store, vault, {path: known[path] for path in known if path not in allowed}, force=False)
+    with store.transaction():
+        for path in sorted(allowed):
+            work.look_at(path, known.get(path))
+        for path in list(work.gone):
+            work.forget(path)
+    return work.report()
+
+
+def rebuild(
+    store: IndexStore,
+    vault: Path,
+    walk: Walk,
+    *,
+    vectors: bool = False,
+    should_stop: Callable[[], bool] = lambda: False,
+    on_progress: Callable[[int, int], None] | None = None,
+) -> ReconcileReport:
+    """Index every file anew, as if the index had been deleted; readers see a file's old state until its turn.
+
+    Vectors are kept unless `vectors` is set: a vector is found by its text, so it cannot be stale.
+    """
+    if vectors:
+        store.clear(vectors=True)
+    return reconcile(store, vault, walk, force=True, should_stop=should_stop, on_progress=on_progress)
+
+
+def drift(store: IndexStore, vault: Path, walk: Walk) -> Drift:
+    """What a reconcile would find; a vault that is not there has no drift."""
+    if not vault.is_dir():
+        return Drift((), (), (), ())
+    known = store.files()
+    not_indexed, drifted, fresh = [], [], []
+    paths = sorted(walk())
+    for path in paths:
+        state = known.get(path)
+        if state is None:
+            not_indexed.append(path)
+        elif _unchanged(vault / path, state):
+            fresh.append(path)
+        else:
+            drifted.append(path)
+    deleted = sorted(set(known) - set(paths))
+    return Drift(tuple(not_indexed), tuple(drifted), tuple(deleted), tuple(fresh))
+
+
+class _Work:
+    """One reconcile in progress."""
+
+    def __init__(self, store: IndexStore, vault: Path, gone: dict[str, FileState], force: bool) -> None:
+        self.store = store
+        self.vault = vault
+        self.gone = gone
+        self.force = force
+        self.added = self.changed = self.moved = self.removed = self.unchanged = 0
+        self.failed: list[str] = []
+
+    def look_at(self, path: str, known: FileState | None) -> None:
+        """Index the file if it is not as remembered."""
+        if known is not None and not self.force and _unchanged(self.vault / path, known):
+            self.unchanged += 1
+            return
+        try:
+            read = _read(self.vault / path)
+        except FileNotFoundError:
+            # Deleted since the walk began.
+            self.removed += self.store.remove(path)
+            return
+        except OSError:
+            self.failed.append(path)
+            return
+        found_hash = content_hash(read.data)
+        if known is not None and not self.force and known.indexed_at and known.content_hash == found_hash:
+            self.store.touch(path, mtime_ns=read.mtime_ns, size=read.size)
+            self.unchanged += 1
+            return
+        origin = None if known is not None else self._moved_from(found_hash)
+        if origin is not None:
+            self.store.move(origin, path)
+            del self.gone[origin]
+            self.moved += 1
+        elif known is None:
+            self.added += 1
+        else:
+            self.changed += 1
+        self.store.upsert_entry(parse_entry(path, read.data), mtime_ns=read.mtime_ns, size=read.size)
+
+    def forget(self, path: str) -> None:
+        del self.gone[path]
+        self.removed += self.store.remove(path)
+
+    def report(self, *, complete: bool = True) -> ReconcileReport:
+        return ReconcileReport(
+            self.added, self.changed, self.moved, self.removed, self.unchanged, tuple(self.failed), complete
+        )
+
+    def _moved_from(self, found_hash: str) -> str | None:
+        return next((path for path, state in self.gone.items() if state.content_hash == found_hash), None)
+
+
+def _unchanged(file: Path, known: FileState) -> bool:
+    if not known.indexed_at or known.indexed_at - known.mtime_ns / 1e9 < _SAME_INSTANT_SECONDS:
+        return False
+    try:
+        status = os.stat(file)
+    except OSError:
+        return False
+    return status.st_mtime_ns == known.mtime_ns and status.st_size == known.size
+
+
+def _read(file: Path) -> _Read:
+    """The file's bytes with the state they were read in: taken before reading, so a later write shows."""
+    with open(file, "rb") as stream:
+        status = os.fstat(stream.fileno())
+        data = stream.read(MAX_FILE_BYTES + 1)
+    if len(data) > MAX_FILE_BYTES:
+        raise OSError(f"{file} is larger than {MAX_FILE_BYTES} bytes")
+    return _Read(data, status.st_mtime_ns, status.st_size)

@@ -1,0 +1,182 @@
+"""The SQL of index.db: a cache that can be deleted at any time.
+
+Nothing here is truth. `entry_meta` has one row per file, `chunk` one per piece of it, `chunk_fts`
+the words of the piece. `passage` has one row per distinct text that is embedded, by its hash, so
+that no text is embedded twice; one `vec0` table per model holds the vectors (`chunk_vec_<model id>`,
+rowid = passage.id), so that two models are never mixed. `embedding` says which are there and keeps
+the vectors of the passage's words (words.py).
+Hooks read `entry_meta`, `chunk` and `chunk_fts` with the standard library's sqlite3, which may
+be as old as 3.40: nothing newer than that is used in them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import apsw
+
+from ..vault.errors import SchemaTooNew
+
+SCHEMA_VERSION = 1
+
+ENTRY_META_COLUMNS: tuple[tuple[str, str], ...] = (
+    ("path", "TEXT NOT NULL DEFAULT ''"),
+    ("kind", "TEXT"),
+    ("status", "TEXT"),
+    ("slug", "TEXT"),
+    ("title", "TEXT"),
+    ("project", "TEXT"),
+    ("group_name", "TEXT"),
+    ("created", "TEXT"),
+    ("updated", "TEXT"),
+    ("tags", "TEXT NOT NULL DEFAULT '[]'"),
+    ("fingerprint", "TEXT"),
+    ("content_hash", "TEXT NOT NULL DEFAULT ''"),
+    ("mtime_ns", "INTEGER NOT NULL DEFAULT 0"),
+    ("size", "INTEGER NOT NULL DEFAULT 0"),
+    ("always_load", "INTEGER NOT NULL DEFAULT 0"),
+    ("occurrences", "INTEGER NOT NULL DEFAULT 1"),
+    # The underscore folder that decides whether the entry may be shown, '' for none.
+    ("special", "TEXT NOT NULL DEFAULT ''"),
+    # The session the entry was learned in; shown with a hit.
+    ("session", "TEXT"),
+    ("updated_at", "REAL NOT NULL DEFAULT 0"),
+    # 0 means: drifted, index again at the next walk.
+    ("indexed_at", "REAL NOT NULL DEFAULT 0"),
+)
+
+_BASE = (
+    """
+    CREATE TABLE IF NOT EXISTS migration (
+        version INTEGER PRIMARY KEY,
+        applied_at TEXT NOT NULL DEFAULT (strftime('%Y-%m-%dT%H:%M:%SZ', 'now'))
+    )
+    """,
+    "CREATE TABLE IF NOT EXISTS entry_meta (rowid INTEGER PRIMARY KEY, path TEXT NOT NULL)",
+)
+
+_TABLES = (
+    "CREATE UNIQUE INDEX IF NOT EXISTS idx_entry_meta_path ON entry_meta(path)",
+    "CREATE INDEX IF NOT EXISTS idx_entry_meta_kind ON entry_meta(kind)",
+    "CREATE INDEX IF NOT EXISTS idx_entry_meta_project ON entry_meta(project)",
+    "CREATE INDEX IF NOT EXISTS idx_entry_meta_status ON entry_meta(status)",
+    "CREATE INDEX IF NOT EXISTS idx_entry_meta_fingerprint ON entry_meta(fingerprint)",
+    # Tags once more, one row each: an exact tag is an index look-up, never a substring of JSON.
+    """
+    CREATE TABLE IF NOT EXISTS entry_tag (
+        tag TEXT NOT NULL COLLATE NOCASE,
+        entry_rowid INTEGER NOT NULL,
+        PRIMARY KEY (tag, entry_rowid)
+    ) WITHOUT ROWID
+    """,
+    "CREATE INDEX IF NOT EXISTS idx_entry_tag_entry ON entry_tag(entry_rowid)",
+    # `text` is what a hit shows; the passage is what is embedded (title, tags and text, say).
+    """
+    CREATE TABLE IF NOT EXISTS chunk (
+        rowid INTEGER PRIMARY KEY,
+        entry_rowid INTEGER NOT NULL,
+        ordinal INTEGER NOT NULL,
+        text TEXT NOT NULL,
+        passage_id INTEGER NOT NULL
+    )
+    """,
+    "CREATE INDEX IF NOT EXISTS idx_chunk_entry ON chunk(entry_rowid, ordinal, passage_id)",
+    "CREATE INDEX IF NOT EXISTS idx_chunk_passage ON chunk(passage_id)",
+    # `orphaned_at`: since when no chunk has this text. It is kept for a while with its vectors: a
+    # vault that is unmounted and comes back, or a text that is cut and pasted, is not embedded twice.
+    """
+    CREATE TABLE IF NOT EXISTS passage (
+        id INTEGER PRIMARY KEY,
+        text_hash TEXT NOT NULL UNIQUE,
+        embed_text TEXT NOT NULL,
+        orphaned_at REAL
+    )
+    """,
+    """
+    CREATE VIRTUAL TABLE IF NOT EXISTS chunk_fts USING fts5(
+        title, tags, body, tokenize = 'porter unicode61 remove_diacritics 2'
+    )
+    """,
+    """
+    CREATE TABLE IF NOT EXISTS vector_model (
+        id INTEGER PRIMARY KEY,
+        name TEXT NOT NULL UNIQUE,
+        dimension INTEGER NOT NULL,
+        created_at TEXT NOT NULL DEFAULT (strftime('%Y-%m-%dT%H:%M:%SZ', 'now'))
+    )
+    """,
+    """
+    CREATE TABLE IF NOT EXISTS embedding (
+        model_id INTEGER NOT NULL,
+        passage_id INTEGER NOT NULL,
+        words BLOB NOT NULL,
+        UNIQUE (model_id, passage_id)
+    )
+    """,
+)
+
+
+@dataclass(frozen=True)
+class Migration:
+    """One step of the schema; every statement may meet a database that already has its result."""
+
+    version: int
+    statements: tuple[str, ...]
+
+
+MIGRATIONS: tuple[Migration, ...] = (Migration(1, _TABLES),)
+
+
+def vector_table(model_id: int) -> str:
+    return f"chunk_vec_{model_id:d}"
+
+
+def create_vector_table(model_id: int, dimension: int) -> str:
+    return (
+        f"CREATE VIRTUAL TABLE IF NOT EXISTS {vector_table(model_id)} "
+        f"USING vec0(embedding FLOAT[{dimension:d}] distance_metric=cosine)"
+    )
+
+
+def user_version(connection: apsw.Connection) -> int:
+    return int(connection.execute("PRAGMA user_version").get)
+
+
+def migrate(connection: apsw.Connection) -> None:
+    """Bring the database to SCHEMA_VERSION, in one transaction with its record.
+
+    Additive and idempotent: a table of an older shape gains the columns it lacks.
+    Raises SchemaTooNew when a newer program wrote the file.
+    """
+    found = user_version(connection)
+    if found == SCHEMA_VERSION:
+        return
+    if found > SCHEMA_VERSION:
+        raise SchemaTooNew(
+            f"index.db has schema {found}, this program knows {SCHEMA_VERSION}: "
+            "update memoryvault, or delete index.db (it is rebuilt from the vault)"
+        )
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        if user_version(connection) < SCHEMA_VERSION:
+            _apply(connection)
+        connection.execute("COMMIT")
+    except BaseException:
+        connection.execute("ROLLBACK")
+        raise
+
+
+def _apply(connection: apsw.Connection) -> None:
+    found = user_version(connection)
+    for statement in _BASE:
+        connection.execute(statement)
+    present = {row[1] for row in connection.execute("PRAGMA table_info(entry_meta)")}
+    for name, declaration in ENTRY_META_COLUMNS:
+        if name not in present:
+            connection.execute(f"ALTER TABLE entry_meta ADD COLUMN {name} {declaration}")
+    for migration in MIGRATIONS:
+        if migration.version > found:
+            for statement in migration.statements:
+                connection.execute(statement)
+            connection.execute("INSERT OR REPLACE INTO migration(version) VALUES (?)", (migration.version,))
+    connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")

@@ -1,0 +1,137 @@
+"""Which entries a recall may show at all: one rule, as SQL and as a test of one entry."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from .filters import Filter, matches, named_values, to_sql
+from .store import HIDDEN_FOLDERS, special_folder
+
+if TYPE_CHECKING:
+    from ..vault.entry import Entry
+
+_FOLDERS_OF_STATUS: Mapping[str, frozenset[str]] = {
+    "inbox": frozenset({"_inbox"}),
+    "pending": frozenset({"_review"}),
+    "superseded": frozenset({"_archive"}),
+    "archived": frozenset({"_archive"}),
+    "rejected": frozenset({"_archive"}),
+    "dismissed": frozenset({"_archive"}),
+}
+
+
+@dataclass(frozen=True)
+class Scope:
+    """Admits active entries of no project or of `project`, outside the hidden folders.
+
+    More appears only when named: a folder in `include` (with whatever status its entries have), a
+    status, project or folder that the filter names, every project with `all_projects`.
+    """
+
+    project: str | None = None
+    all_projects: bool = False
+    group: str | None = None
+    statuses: frozenset[str] = frozenset({"active"})
+    include: frozenset[str] = frozenset()
+    exclude_paths: frozenset[str] = frozenset()
+    exclude_always_load: bool = False
+    filter: Filter | None = None
+    _named_statuses: frozenset[str] = field(init=False, repr=False)
+    _open_folders: frozenset[str] = field(init=False, repr=False)
+    _any_project: bool = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        statuses = named_values(self.filter, "status")
+        folders = self.include | named_values(self.filter, "folder")
+        object.__setattr__(self, "_named_statuses", self.statuses | statuses)
+        object.__setattr__(self, "_open_folders", folders)
+        object.__setattr__(self, "_any_project", self.all_projects or bool(named_values(self.filter, "project")))
+
+    def _shut_folders(self) -> frozenset[str]:
+        opened = self._open_folders
+        for status in named_values(self.filter, "status"):
+            opened |= _FOLDERS_OF_STATUS.get(status, frozenset())
+        return HIDDEN_FOLDERS - opened
+
+    def sql(self) -> tuple[str, list[str]]:
+        """A condition over entry_meta as `m`, and its parameters."""
+        parts: list[str] = []
+        parameters: list[str] = []
+
+        def add(condition: str, *values: str) -> None:
+            parts.append(condition)
+            parameters.extend(values)
+
+        status = f"lower(COALESCE(NULLIF(m.status, ''), 'active')) IN {_LIST}"
+        if self._open_folders:
+            add(
+                f"({status} OR m.special IN {_LIST})",
+                _listed(self._named_statuses),
+                _listed(self._open_folders),
+            )
+        else:
+            add(status, _listed(self._named_statuses))
+        add(f"m.special NOT IN {_LIST}", _listed(self._shut_folders()))
+        if self.exclude_always_load:
+            add("m.always_load = 0")
+        if not self._any_project:
+            add("COALESCE(m.project, '') COLLATE NOCASE IN ('', ?)", self.project or "")
+        if self.group:
+            column = "COALESCE(m.group_name, '')"
+            below = f"substr({column}, 1, length(?) + 1) = ? || '/' COLLATE NOCASE"
+            add(f"({column} = ? COLLATE NOCASE OR {below})", *[self.group.strip("/")] * 3)
+        if self.exclude_paths:
+            add(f"m.path NOT IN {_LIST}", _listed(self.exclude_paths))
+        if self.filter is not None:
+            condition, values = to_sql(self.filter)
+            add(condition, *values)
+        return " AND ".join(parts), parameters
+
+    def admits(self, row: Mapping[str, Any]) -> bool:
+        """The same for one row of entry_meta as a mapping (`tags` a sequence)."""
+        special = str(row.get("special") or "")
+        status = str(row.get("status") or "active").lower()
+        if status not in self._named_statuses and special not in self._open_folders:
+            return False
+        if special in self._shut_folders() or row.get("path") in self.exclude_paths:
+            return False
+        if self.exclude_always_load and row.get("always_load"):
+            return False
+        project = str(row.get("project") or "").lower()
+        if not self._any_project and project not in ("", (self.project or "").lower()):
+            return False
+        if self.group:
+            group, wanted = str(row.get("group_name") or "").lower(), self.group.strip("/").lower()
+            if group != wanted and not group.startswith(wanted + "/"):
+                return False
+        return self.filter is None or matches(self.filter, row)
+
+
+def row_of(entry: Entry) -> dict[str, Any]:
+    """An entry as the row of entry_meta that the index would hold for it."""
+    return {
+        "path": entry.path,
+        "kind": entry.kind,
+        "status": entry.status,
+        "slug": entry.slug,
+        "title": entry.title,
+        "project": entry.project,
+        "group_name": entry.group,
+        "created": entry.created,
+        "updated": entry.updated,
+        "tags": entry.tags,
+        "fingerprint": entry.fingerprint,
+        "always_load": entry.always_load,
+        "special": special_folder(entry.path),
+        "session": entry.sources[0].session if entry.sources else None,
+    }
+
+
+_LIST = "(SELECT value FROM json_each(?))"
+
+
+def _listed(values: frozenset[str]) -> str:
+    return json.dumps(sorted(values))

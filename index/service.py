@@ -1,0 +1,469 @@
+"""The recall service (`memory serve`): the one process that holds the model.
+
+A thread per connection reads requests, the model's own thread embeds (runner.py), and recalls run on
+the connection's thread over pooled index readers. A client that hangs, sends nonsense or sends too
+much costs its own connection and nothing else.
+"""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import fcntl
+import json
+import os
+import signal
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import asdict, dataclass, field
+from enum import Enum
+from importlib import metadata
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ..vault.errors import MemoryVaultError, ModelUnavailable, UsageError
+from ..vault.layout import StatePaths
+from ..vault.project import project_of
+from ..vault.render import estimate_tokens, render_block, select_hits, status_line
+from .embedder import Embedder, load_embedder, model_name
+from .engine import Hit, RecallEngine, RecallQuery, RecallResult
+from .protocol import (
+    MAX_K,
+    MAX_TEXT_CHARACTERS,
+    SESSION_ID,
+    VERSION,
+    LineReader,
+    MessageTooLong,
+    decode,
+    encode,
+    number_field,
+    peer_uid,
+    strings_field,
+    text_field,
+)
+from .ranking import Weights
+from .receipts import append_receipt, receipt
+from .runner import ModelRunner
+
+if TYPE_CHECKING:
+    from ..vault.settings import Settings
+
+CONNECTION_SECONDS = 30.0
+"""How long a connection may be silent, or take to accept an answer."""
+MAX_CONNECTIONS = 64
+DRAIN_SECONDS = 2.0
+"""At the end, how long requests in progress get."""
+EMBED_WAIT_SECONDS = 60.0
+"""How long a batch waits for the model to be loaded."""
+_TICK_SECONDS = 0.5
+
+
+def program_version() -> str:
+    try:
+        return metadata.version("memoryvault")
+    except metadata.PackageNotFoundError:
+        return "0"
+
+
+@dataclass(frozen=True)
+class ServiceConfig:
+    """What the service needs to know; made from the user's settings, never from a caller."""
+
+    vault: Path
+    state: StatePaths
+    model: str
+    threads: int = 0
+    idle_exit_seconds: float = 1800.0
+    weights: Weights = field(default_factory=Weights)
+    connection_seconds: float = CONNECTION_SECONDS
+
+    @classmethod
+    def from_settings(cls, settings: Settings) -> ServiceConfig:
+        """Raises SettingsError when no vault is set."""
+        return cls(
+            vault=settings.required_vault_path,
+            state=settings.state,
+            model=settings.embedding.model,
+            threads=settings.embedding.threads,
+            idle_exit_seconds=settings.recall.idle_exit_seconds,
+            weights=weights_from_settings(settings),
+        )
+
+
+def weights_from_settings(settings: Settings) -> Weights:
+    return Weights(dense=settings.recall.dense_weight, keyword=settings.recall.keyword_weight)
+
+
+_Answer = tuple[dict[str, Any], Callable[[], None] | None]
+"""The fields of an answer, and what is to be done once it has been sent."""
+
+
+class Outcome(Enum):
+    """How `serve` ended."""
+
+    ALREADY_RUNNING = "already running"
+    IDLE = "nobody used it"
+    STOPPED = "stopped"
+    ORPHANED = "its socket was removed"
+
+
+def serve(
+    config: ServiceConfig,
+    *,
+    load: Callable[[], Embedder] | None = None,
+    log: Callable[[str, Mapping[str, Any]], None] = lambda event, fields: None,
+) -> Outcome:
+    """Serve until SIGTERM, SIGINT, `stop`, or nobody asked for `idle_exit_seconds`. Main thread only.
+
+    `log(event, fields)` is called for start, end and faults.
+    """
+    config.state.ensure()
+    with _only_one(Path(config.state.recall_lock)) as alone:
+        if not alone:
+            return Outcome.ALREADY_RUNNING
+        service = RecallService(config, load=load, log=log)
+        try:
+            return service.run()
+        finally:
+            service.close()
+
+
+class RecallService:
+    """The listening socket, the model and the engine. Use `serve`, which holds the lock."""
+
+    def __init__(
+        self,
+        config: ServiceConfig,
+        *,
+        load: Callable[[], Embedder] | None = None,
+        log: Callable[[str, Mapping[str, Any]], None] = lambda event, fields: None,
+    ) -> None:
+        self._config = config
+        self._log = log
+        self._socket_path = config.state.recall_socket
+        self._listener = _listen(self._socket_path)
+        self._inode = os.stat(self._socket_path).st_ino
+        self._wake, self._waker = socket.socketpair()
+        for end in (self._wake, self._waker):
+            end.setblocking(False)
+        self._outcome: Outcome | None = None
+        self._last_used = time.monotonic()
+        self._connections: dict[socket.socket, float] = {}
+        self._working = 0
+        self._lock = threading.Lock()
+        load = load or (
+            lambda: load_embedder(config.model, models_folder=Path(config.state.models), threads=config.threads)
+        )
+        self._runner = ModelRunner(model_name(config.model), load)
+        self._engine = RecallEngine(Path(config.state.index_db), config.vault, self._runner, config.weights)
+        self._operations: Mapping[str, Callable[[Mapping[str, Any]], _Answer]] = {
+            "recall": self._recall,
+            "embed": self._embed,
+            "ping": self._ping,
+            "stop": self._stop,
+        }
+
+    def run(self) -> Outcome:
+        """Accept until there is a reason to end; then let requests in progress finish."""
+        self._log("start", {"pid": os.getpid(), "model": self._config.model})
+        with _signals(self._waker):
+            while self._outcome is None:
+                self._accept()
+                self._look_around()
+        # Nobody new may connect while the last answers are on their way.
+        self._unlink()
+        self._listener.close()
+        deadline = time.monotonic() + DRAIN_SECONDS
+        while self._working and time.monotonic() < deadline:
+            time.sleep(0.01)
+        self._log("end", {"pid": os.getpid(), "why": self._outcome.value})
+        return self._outcome
+
+    def close(self) -> None:
+        self._unlink()
+        self._listener.close()
+        self._runner.stop()
+        with self._lock:
+            connections = list(self._connections)
+        for connection in connections:
+            with contextlib.suppress(OSError):
+                connection.shutdown(socket.SHUT_RDWR)
+        self._engine.close()
+        self._wake.close()
+        self._waker.close()
+
+    def _accept(self) -> None:
+        import select
+
+        readable, _, _ = select.select([self._listener, self._wake], [], [], _TICK_SECONDS)
+        if self._wake in readable:
+            self._outcome = self._outcome or Outcome.STOPPED
+            return
+        if self._listener not in readable:
+            return
+        try:
+            connection, _ = self._listener.accept()
+        except OSError:
+            return
+        uid = peer_uid(connection)
+        if uid is not None and uid != os.getuid():
+            self._log("refused", {"uid": uid})
+            connection.close()
+            return
+        with self._lock:
+            if len(self._connections) >= MAX_CONNECTIONS:
+                # The one that has been silent longest makes room.
+                oldest = min(self._connections, key=lambda each: self._connections[each])
+                with contextlib.suppress(OSError):
+                    oldest.shutdown(socket.SHUT_RDWR)
+            self._connections[connection] = time.monotonic()
+        connection.settimeout(self._config.connection_seconds)
+        threading.Thread(target=self._converse, args=(connection,), name="client", daemon=True).start()
+
+    def _look_around(self) -> None:
+        if self._outcome is not None:
+            return
+        busy = self._working or self._runner.busy
+        if not busy and time.monotonic() - self._last_used > self._config.idle_exit_seconds:
+            self._outcome = Outcome.IDLE
+        try:
+            ours = os.stat(self._socket_path).st_ino == self._inode
+        except OSError:
+            ours = False
+        if not ours:
+            self._outcome = Outcome.ORPHANED
+
+    def _unlink(self) -> None:
+        with contextlib.suppress(OSError):
+            if os.stat(self._socket_path).st_ino == self._inode:
+                os.unlink(self._socket_path)
+
+    # One connection
+
+    def _converse(self, connection: socket.socket) -> None:
+        reader = LineReader(connection)
+        try:
+            while (line := reader.line()) is not None:
+                with self._lock:
+                    self._connections[connection] = time.monotonic()
+                    self._working += 1
+                try:
+                    answer, afterwards = self._answer(line)
+                    connection.sendall(encode(answer))
+                    if afterwards is not None:
+                        afterwards()
+                finally:
+                    with self._lock:
+                        self._working -= 1
+        except MessageTooLong:
+            with contextlib.suppress(OSError):
+                connection.sendall(encode(_refusal("the message is longer than 8 MB")))
+        except OSError:
+            pass  # it hung up, was silent too long or does not read: its own affair
+        finally:
+            with self._lock:
+                self._connections.pop(connection, None)
+            connection.close()
+
+    def _answer(self, line: bytes) -> _Answer:
+        try:
+            message = decode(line)
+            version = message.get("v")
+            if isinstance(version, int) and version > VERSION:
+                # A newer client: make room for a service of its own version.
+                return _refusal(f"this service speaks version {VERSION} and ends"), self._end
+            if version != VERSION:
+                raise UsageError(f"this service speaks version {VERSION}: update the client")
+            operation = self._operations.get(str(message.get("op")))
+            if operation is None:
+                raise UsageError(f"unknown op {message.get('op')!r}")
+            fields, afterwards = operation(message)
+            return {"v": VERSION, "ok": True, **fields}, afterwards
+        except MemoryVaultError as error:
+            return _refusal(str(error)), None
+        except Exception as error:  # noqa: BLE001 - a bug in one request must not end the service
+            self._log("error", {"error": f"{type(error).__name__}: {error}"})
+            return _refusal(f"internal error: {type(error).__name__}: {error}"), None
+
+    def _ping(self, message: Mapping[str, Any]) -> _Answer:
+        return {
+            "model": self._runner.name if self._runner.ready else None,
+            "loading": self._runner.loading,
+            "failure": self._runner.failure,
+            "pid": os.getpid(),
+            "version": program_version(),
+            "vault": str(self._config.vault),
+        }, None
+
+    def _stop(self, message: Mapping[str, Any]) -> _Answer:
+        return {}, self._end
+
+    def _end(self) -> None:
+        with contextlib.suppress(OSError):
+            self._waker.send(b"1")
+
+    def _embed(self, message: Mapping[str, Any]) -> _Answer:
+        texts = strings_field(message, "texts")
+        if texts is None:
+            raise UsageError("texts is missing")
+        self._last_used = time.monotonic()
+        if not self._runner.wait_ready(EMBED_WAIT_SECONDS) and self._runner.loading:
+            raise ModelUnavailable(f"the model {self._runner.name} is still loading: try again")
+        packed = self._runner.batch(texts).result()
+        self._last_used = time.monotonic()
+        return {
+            "model": self._runner.name,
+            "dim": self._runner.dimension,
+            "vectors": base64.b64encode(packed.vectors.astype("<f4").tobytes()).decode("ascii"),
+            "words": [base64.b64encode(words).decode("ascii") for words in packed.words],
+        }, None
+
+    def _recall(self, message: Mapping[str, Any]) -> _Answer:
+        self._last_used = time.monotonic()
+        query, session, project = self._query(message)
+        budget_ms = number_field(message, "budget_ms", None)
+        result = self._engine.recall(query, budget_ms=budget_ms)
+        shown = list(result.hits)
+        answer: dict[str, Any] = {}
+        tokens = None
+        if message.get("render"):
+            token_budget = int(number_field(message, "token_budget", 2000) or 0)
+            shown = select_hits(result.hits, token_budget)
+            answer["block"] = render_block(result.hits, token_budget)
+            answer["status"] = status_line(hit.slug for hit in shown)
+            tokens = estimate_tokens(answer["block"]) if answer["block"] else 0
+        paths = [hit.path for hit in shown]
+        caller = text_field(message, "caller") or ("hook" if session else "service")
+
+        def leave_receipt() -> None:
+            line = receipt(
+                query.text,
+                result,
+                caller=caller,
+                session=session,
+                project=project,
+                injected=paths if session else (),
+                tokens=tokens,
+            )
+            append_receipt(Path(self._config.state.receipts), line)
+
+        return {
+            **answer,
+            "paths": paths,
+            "hits": [hit_json(hit) for hit in shown],
+            "degraded": list(result.degraded),
+            "ms": result.timings_ms.get("total", 0.0),
+            "timings_ms": dict(result.timings_ms),
+        }, leave_receipt
+
+    def _query(self, message: Mapping[str, Any]) -> tuple[RecallQuery, str | None, str | None]:
+        text = text_field(message, "text")
+        if text is None:
+            raise UsageError("text is missing")
+        session = text_field(message, "session") or None
+        if session is not None and SESSION_ID.fullmatch(session) is None:
+            raise UsageError("session is not a session id")
+        project = text_field(message, "project")
+        cwd = text_field(message, "cwd")
+        if project is None and cwd:
+            project = project_of(cwd)
+        statuses = strings_field(message, "statuses")
+        exclude = set(strings_field(message, "exclude_paths") or ())
+        if session is not None:
+            exclude |= self._held(session)
+        k = number_field(message, "k", 5)
+        query = RecallQuery(
+            text=text[:MAX_TEXT_CHARACTERS],
+            k=max(0, min(MAX_K, int(k or 0))),
+            project=project,
+            all_projects=bool(message.get("all_projects")),
+            filter=text_field(message, "filter"),
+            group=text_field(message, "group"),
+            statuses=frozenset(statuses) if statuses else RecallQuery.statuses,
+            include=frozenset(strings_field(message, "include") or ()),
+            exclude_paths=frozenset(exclude),
+            # A session was given its always-load entries when it began.
+            exclude_always_load=session is not None,
+            collapse=bool(message.get("render")),
+            floor=message.get("floor") is not False,
+        )
+        return query, session, project
+
+    def _held(self, session: str) -> set[str]:
+        """Paths that the session was given before."""
+        try:
+            data = Path(self._config.state.harness, f"injected-{session}").read_bytes()
+        except OSError:
+            return set()
+        return {line.decode("utf-8", "surrogateescape") for line in data.split(b"\n") if line}
+
+
+def hit_json(hit: Hit) -> dict[str, Any]:
+    return asdict(hit)
+
+
+def result_json(result: RecallResult) -> dict[str, Any]:
+    """A result as the command's --json and the service give it."""
+    return {
+        "hits": [hit_json(hit) for hit in result.hits],
+        "degraded": list(result.degraded),
+        "timings_ms": dict(result.timings_ms),
+    }
+
+
+def _refusal(why: str) -> dict[str, Any]:
+    return {"v": VERSION, "ok": False, "error": " ".join(why.split())}
+
+
+def _listen(path: str) -> socket.socket:
+    """A listening socket that only this user can open; replaces a stale one (the caller holds the lock)."""
+    with contextlib.suppress(FileNotFoundError):
+        os.unlink(path)
+    listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    try:
+        old = os.umask(0o177)
+        try:
+            listener.bind(path)
+        finally:
+            os.umask(old)
+        listener.listen(MAX_CONNECTIONS)
+        listener.setblocking(False)
+    except BaseException:
+        listener.close()
+        raise
+    return listener
+
+
+@contextlib.contextmanager
+def _only_one(lock: Path) -> Iterator[bool]:
+    """Hold `lock` (its content: our pid); False when another process does."""
+    handle = os.open(lock, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
+    try:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            yield False
+            return
+        os.ftruncate(handle, 0)
+        os.pwrite(handle, json.dumps({"pid": os.getpid()}).encode(), 0)
+        yield True
+    finally:
+        os.close(handle)
+
+
+@contextlib.contextmanager
+def _signals(waker: socket.socket) -> Iterator[None]:
+    """SIGTERM, SIGINT and SIGHUP write to `waker` while the block runs."""
+
+    def ring(*_: object) -> None:
+        with contextlib.suppress(OSError):
+            waker.send(b"1")
+
+    previous = {number: signal.signal(number, ring) for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)}
+    try:
+        yield
+    finally:
+        for number, handler in previous.items():
+            signal.signal(number, handler)

@@ -1,0 +1,403 @@
+"""IndexStore: everything that is written to index.db, and what is asked of it by row.
+
+Each public method is one transaction. Texts that have no vector yet are found by a join, not by
+a queue: what is pending can neither be lost nor be done twice.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import apsw
+
+from ..vault.errors import IndexUnavailable
+from . import database, schema
+from .chunking import ChunkText, chunks_of
+from .database import IndexDamaged
+
+if TYPE_CHECKING:
+    from ..vault.entry import Entry
+
+HIDDEN_FOLDERS = frozenset({"_inbox", "_review", "_archive", "_meta", "_skill-watchlist", "_dream-staging"})
+"""Special folders whose entries are shown only to whoever names them."""
+
+ORPHAN_SECONDS = 7 * 86_400
+"""How long a vector outlives the last chunk that had its text."""
+
+_META = tuple(name for name, _ in schema.ENTRY_META_COLUMNS)
+_UPSERT_META = (
+    f"INSERT INTO entry_meta ({', '.join(_META)}) VALUES ({', '.join('?' * len(_META))}) "
+    f"ON CONFLICT (path) DO UPDATE SET {', '.join(f'{c} = excluded.{c}' for c in _META if c != 'path')} "
+    "RETURNING rowid"
+)
+
+
+@dataclass(frozen=True)
+class FileState:
+    """What the index remembers of a file, to see whether it changed."""
+
+    rowid: int
+    mtime_ns: int
+    size: int
+    content_hash: str
+    indexed_at: float
+
+
+@dataclass(frozen=True)
+class PendingText:
+    """A text that has no vector yet."""
+
+    text_hash: str
+    text: str
+
+
+@dataclass(frozen=True)
+class IndexStats:
+    """Counts for `memory health`; `pending` is None where no model has ever embedded anything."""
+
+    entries: int
+    chunks: int
+    embedded: int
+    pending: int | None
+    models: tuple[str, ...]
+    size_bytes: int
+    last_indexed: float | None
+
+
+def hash_text(text: str) -> str:
+    """The key of a text's vector."""
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def special_folder(path: str) -> str:
+    """The underscore folder that decides whether the entry at `path` may be shown, else ''."""
+    folders = [part for part in path.split("/")[:-1] if part.startswith("_")]
+    return next((f for f in folders if f in HIDDEN_FOLDERS), folders[0] if folders else "")
+
+
+def open_or_rebuild(path: Path, *, now: Callable[[], datetime] | None = None) -> tuple[IndexStore, Path | None]:
+    """A store; a damaged file is set aside first, and its new name is returned with the empty store."""
+    clock = now or (lambda: datetime.now(UTC))
+    with database.replacing(path):
+        set_aside = None
+        try:
+            store = IndexStore(path)
+            if not database.is_known_sound(path):
+                if problems := store.integrity_problems(quick=True):
+                    store.close()
+                    raise IndexDamaged(problems[0])
+                database.remember_sound(path)
+        except IndexDamaged:
+            set_aside = database.quarantine(path, clock())
+            store = IndexStore(path)
+        return store, set_aside
+
+
+class IndexStore:
+    """The writer's view of index.db; not to be shared between threads.
+
+    Raises IndexUnavailable (IndexDamaged when the file is corrupt) from every method.
+    """
+
+    def __init__(self, path: Path, *, clock: Callable[[], float] = time.time) -> None:
+        self.path = path
+        self._clock = clock
+        self._connection = database.open_writer(path)
+        self.has_vectors = database.has_vectors(self._connection)
+
+    def close(self) -> None:
+        self._connection.close()
+
+    def __enter__(self) -> IndexStore:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    # Entries
+
+    def upsert_entry(self, entry: Entry, *, mtime_ns: int, size: int) -> None:
+        """Index the entry as it is now: its row, its chunks and their words."""
+        chunks = chunks_of(entry)
+        with self.transaction():
+            rowid = self._connection.execute(_UPSERT_META, self._row(entry, mtime_ns, size)).get
+            self._forget_chunks(rowid)
+            self._connection.execute("DELETE FROM entry_tag WHERE entry_rowid = ?", (rowid,))
+            self._connection.executemany(
+                "INSERT OR IGNORE INTO entry_tag (tag, entry_rowid) VALUES (?, ?)",
+                [(str(tag), rowid) for tag in entry.tags],
+            )
+            for chunk in chunks:
+                self._insert_chunk(rowid, chunk)
+
+    def move(self, path: str, new_path: str) -> bool:
+        """The file was renamed: same row, same chunks. False when `path` is not indexed."""
+        with self.transaction():
+            self._remove(new_path)
+            self._connection.execute(
+                "UPDATE entry_meta SET path = ?, special = ?, indexed_at = 0 WHERE path = ?",
+                (new_path, special_folder(new_path), path),
+            )
+            return self._connection.changes() > 0
+
+    def remove(self, path: str) -> bool:
+        """Forget a file; False when it was not indexed."""
+        with self.transaction():
+            return self._remove(path)
+
+    def touch(self, path: str, *, mtime_ns: int, size: int) -> None:
+        """The file was written but says what it said before."""
+        with self.transaction():
+            self._connection.execute(
+                "UPDATE entry_meta SET mtime_ns = ?, size = ?, indexed_at = ? WHERE path = ?",
+                (mtime_ns, size, self._clock(), path),
+            )
+
+    def files(self) -> dict[str, FileState]:
+        """Every indexed path with what is remembered of its file."""
+        rows = self._query("SELECT path, rowid, mtime_ns, size, content_hash, indexed_at FROM entry_meta")
+        return {row[0]: FileState(*row[1:]) for row in rows}
+
+    def file(self, path: str) -> FileState | None:
+        sql = "SELECT rowid, mtime_ns, size, content_hash, indexed_at FROM entry_meta WHERE path = ?"
+        rows = self._query(sql, (path,))
+        return FileState(*rows[0]) if rows else None
+
+    def texts_of(self, path: str) -> list[str]:
+        """The texts of an entry's chunks, in order."""
+        sql = (
+            "SELECT c.text FROM chunk c JOIN entry_meta m ON m.rowid = c.entry_rowid "
+            "WHERE m.path = ? ORDER BY c.ordinal"
+        )
+        return [row[0] for row in self._query(sql, (path,))]
+
+    def clear(self, *, vectors: bool = False) -> None:
+        """Forget every entry; with `vectors`, every vector and model too."""
+        with self.transaction():
+            for table in ("entry_tag", "chunk_fts", "chunk", "entry_meta"):
+                self._connection.execute(f"DELETE FROM {table}")
+            if vectors:
+                for (model_id,) in self._query("SELECT id FROM vector_model"):
+                    self._drop_model(model_id)
+                self._connection.execute("DELETE FROM passage")
+
+    # Vectors
+
+    def model_id(self, name: str, dimension: int) -> int:
+        """The model's id; its table is made at first use, and made anew when the dimension changed."""
+        if not self.has_vectors:
+            raise IndexUnavailable("sqlite-vec cannot be loaded here: recall works on keywords only")
+        with self.transaction():
+            rows = self._query("SELECT id, dimension FROM vector_model WHERE name = ?", (name,))
+            if rows and rows[0][1] == dimension:
+                return int(rows[0][0])
+            if rows:
+                self._drop_model(rows[0][0])
+            model_id = self._connection.execute(
+                "INSERT INTO vector_model (name, dimension) VALUES (?, ?) RETURNING id", (name, dimension)
+            ).get
+            self._connection.execute(schema.create_vector_table(model_id, dimension))
+            return int(model_id)
+
+    def models(self) -> dict[str, int]:
+        """Model ids by name."""
+        return {row[0]: row[1] for row in self._query("SELECT name, id FROM vector_model")}
+
+    def pending_count(self, model: str) -> int:
+        """Texts of the vault's chunks that have no vector of this model."""
+        return int(self._query(f"SELECT count(*) {_PENDING}", (model,))[0][0])
+
+    def pending_texts(self, model: str, limit: int, skip: Iterable[str] = ()) -> list[PendingText]:
+        """Texts without a vector of this model, longest first: batches of like length pad little."""
+        sql = (
+            f"SELECT p.text_hash, p.embed_text {_PENDING} "
+            "AND p.text_hash NOT IN (SELECT value FROM json_each(?)) "
+            "ORDER BY length(p.embed_text) DESC, p.text_hash LIMIT ?"
+        )
+        rows = self._query(sql, (model, json.dumps(list(skip)), limit))
+        return [PendingText(*row) for row in rows]
+
+    def add_vectors(
+        self, model_id: int, hashes: Sequence[str], vectors: Sequence[bytes], words: Sequence[bytes]
+    ) -> int:
+        """Store float32 little-endian rows and packed word vectors; what is there already is left alone.
+
+        Returns how many were new. A text that the index has forgotten meanwhile is not stored.
+        """
+        added = 0
+        insert = f"INSERT INTO {schema.vector_table(model_id)} (rowid, embedding) VALUES (?, ?)"
+        with self.transaction():
+            for text_hash, vector, packed in zip(hashes, vectors, words, strict=True):
+                passage = self._connection.execute(_ADD_EMBEDDING, (model_id, packed, text_hash)).get
+                if passage is not None:
+                    self._connection.execute(insert, (passage, vector))
+                    added += 1
+        return added
+
+    def drop_other_models(self, keep: int) -> None:
+        """Free the vectors of every model but `keep`: its own are complete."""
+        with self.transaction():
+            for (model_id,) in self._query("SELECT id FROM vector_model WHERE id != ?", (keep,)):
+                self._drop_model(model_id)
+
+    def collect_orphans(self, *, older_than_seconds: float = ORPHAN_SECONDS) -> int:
+        """Drop texts that have been in no chunk for that long, with their vectors; returns how many."""
+        now = self._clock()
+        in_use = "EXISTS (SELECT 1 FROM chunk c WHERE c.passage_id = passage.id)"
+        with self.transaction():
+            self._connection.execute(
+                f"UPDATE passage SET orphaned_at = NULL WHERE orphaned_at IS NOT NULL AND {in_use}"
+            )
+            self._connection.execute(
+                f"UPDATE passage SET orphaned_at = ? WHERE orphaned_at IS NULL AND NOT {in_use}", (now,)
+            )
+            if not self.has_vectors:
+                return 0
+            stale = [row[0] for row in self._query(_STALE_PASSAGES, (now - older_than_seconds,))]
+            tables = [schema.vector_table(model_id) for model_id in self.models().values()]
+            for passage in stale:
+                for table in tables:
+                    self._connection.execute(f"DELETE FROM {table} WHERE rowid = ?", (passage,))
+                self._connection.execute("DELETE FROM embedding WHERE passage_id = ?", (passage,))
+                self._connection.execute("DELETE FROM passage WHERE id = ?", (passage,))
+        return len(stale)
+
+    # Health
+
+    def stats(self) -> IndexStats:
+        entries, last = self._query("SELECT count(*), max(indexed_at) FROM entry_meta")[0]
+        chunks = self._query("SELECT count(*) FROM chunk")[0][0]
+        models = [row[0] for row in self._query("SELECT name FROM vector_model ORDER BY id")]
+        embedded = self._query(
+            "SELECT count(*) FROM embedding e JOIN vector_model v ON v.id = e.model_id WHERE v.name = ?",
+            (models[-1] if models else "",),
+        )[0][0]
+        pending = self.pending_count(models[-1]) if models else None
+        pages, page_size = self._query("PRAGMA page_count")[0][0], self._query("PRAGMA page_size")[0][0]
+        return IndexStats(entries, chunks, embedded, pending, tuple(models), pages * page_size, last)
+
+    def integrity_problems(self, *, quick: bool = False) -> list[str]:
+        """What SQLite, FTS5 and our own counts find wrong; empty when sound."""
+        problems: list[str] = []
+        try:
+            check = "PRAGMA quick_check(5)" if quick else "PRAGMA integrity_check(20)"
+            problems += [str(row[0]) for row in self._connection.execute(check) if row[0] != "ok"]
+            if not quick:
+                # The rank column asks FTS5 to compare its index with its own content too.
+                self._connection.execute("INSERT INTO chunk_fts (chunk_fts, rank) VALUES ('integrity-check', 1)")
+                lost = "SELECT count(*) FROM chunk WHERE rowid NOT IN (SELECT rowid FROM chunk_fts)"
+                stray = "SELECT count(*) FROM chunk WHERE entry_rowid NOT IN (SELECT rowid FROM entry_meta)"
+                for name, sql in (("chunks without words", lost), ("chunks without an entry", stray)):
+                    if count := self._connection.execute(sql).get:
+                        problems.append(f"{count} {name}")
+        except apsw.Error as error:
+            problems.append(f"{type(error).__name__}: {error}")
+        return problems
+
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        """BEGIN IMMEDIATE … COMMIT; nested uses join the outer one."""
+        with database.explained(self.path):
+            if self._connection.in_transaction:
+                yield
+                return
+            self._connection.execute("BEGIN IMMEDIATE")
+            try:
+                yield
+                self._connection.execute("COMMIT")
+            except BaseException:
+                self._roll_back()
+                raise
+
+    def _roll_back(self) -> None:
+        # SQLite has rolled back by itself after some errors (a full disk, say).
+        if self._connection.in_transaction:
+            self._connection.execute("ROLLBACK")
+
+    def _query(self, sql: str, parameters: Sequence[object] = ()) -> list[tuple[Any, ...]]:
+        with database.explained(self.path):
+            return self._connection.execute(sql, parameters).fetchall()
+
+    def _row(self, entry: Entry, mtime_ns: int, size: int) -> tuple[object, ...]:
+        now = self._clock()
+        session = entry.sources[0].session if entry.sources else None
+        values: dict[str, object] = {
+            "path": entry.path,
+            "kind": entry.kind,
+            "status": entry.status,
+            "slug": entry.slug,
+            "title": entry.title,
+            "project": entry.project,
+            "group_name": entry.group,
+            "created": entry.created,
+            "updated": entry.updated,
+            "tags": json.dumps(list(entry.tags), ensure_ascii=False),
+            "fingerprint": entry.fingerprint,
+            "content_hash": entry.content_hash,
+            "mtime_ns": mtime_ns,
+            "size": size,
+            "always_load": int(bool(entry.always_load)),
+            "occurrences": entry.occurrences or 1,
+            "special": special_folder(entry.path),
+            "session": session,
+            "updated_at": now,
+            "indexed_at": now,
+        }
+        return tuple(values[name] for name in _META)
+
+    def _insert_chunk(self, entry_rowid: int, chunk: ChunkText) -> None:
+        passage = self._connection.execute(_ADD_PASSAGE, (hash_text(chunk.embed_text), chunk.embed_text)).get
+        rowid = self._connection.execute(
+            "INSERT INTO chunk (entry_rowid, ordinal, text, passage_id) VALUES (?, ?, ?, ?) RETURNING rowid",
+            (entry_rowid, chunk.ordinal, chunk.body, passage),
+        ).get
+        self._connection.execute(
+            "INSERT INTO chunk_fts (rowid, title, tags, body) VALUES (?, ?, ?, ?)",
+            (rowid, chunk.title, chunk.tags, chunk.body),
+        )
+
+    def _forget_chunks(self, entry_rowid: int) -> None:
+        self._connection.execute(
+            "DELETE FROM chunk_fts WHERE rowid IN (SELECT rowid FROM chunk WHERE entry_rowid = ?)",
+            (entry_rowid,),
+        )
+        self._connection.execute("DELETE FROM chunk WHERE entry_rowid = ?", (entry_rowid,))
+
+    def _remove(self, path: str) -> bool:
+        rowid = self._connection.execute("SELECT rowid FROM entry_meta WHERE path = ?", (path,)).get
+        if rowid is None:
+            return False
+        self._forget_chunks(rowid)
+        self._connection.execute("DELETE FROM entry_tag WHERE entry_rowid = ?", (rowid,))
+        self._connection.execute("DELETE FROM entry_meta WHERE rowid = ?", (rowid,))
+        return True
+
+    def _drop_model(self, model_id: int) -> None:
+        self._connection.execute("DELETE FROM embedding WHERE model_id = ?", (model_id,))
+        self._connection.execute("DELETE FROM vector_model WHERE id = ?", (model_id,))
+        if self.has_vectors:
+            self._connection.execute(f"DROP TABLE IF EXISTS {schema.vector_table(model_id)}")
+
+
+_PENDING = (
+    "FROM passage p WHERE EXISTS (SELECT 1 FROM chunk c WHERE c.passage_id = p.id) "
+    "AND NOT EXISTS (SELECT 1 FROM embedding e JOIN vector_model v ON v.id = e.model_id "
+    "WHERE v.name = ? AND e.passage_id = p.id)"
+)
+_ADD_EMBEDDING = (
+    "INSERT OR IGNORE INTO embedding (model_id, passage_id, words) "
+    "SELECT ?, id, ? FROM passage WHERE text_hash = ? RETURNING passage_id"
+)
+_ADD_PASSAGE = (
+    "INSERT INTO passage (text_hash, embed_text) VALUES (?, ?) "
+    "ON CONFLICT (text_hash) DO UPDATE SET orphaned_at = NULL RETURNING id"
+)
+_STALE_PASSAGES = "SELECT id FROM passage WHERE orphaned_at <= ?"

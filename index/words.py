@@ -1,0 +1,159 @@
+"""Word vectors: how well a chunk answers each word of a question, in its context.
+
+The model gives a vector for every word piece before it averages them into the text's one vector.
+Kept at one bit per dimension (48 bytes a word for MiniLM), they let each word of a question look for
+its nearest word in a chunk: "late interaction", which finds more than BM25 and the text's one vector
+together, and tells a word that is meant alike from one that is only spelt alike. Measured in
+docs/benchmarks.md; one bit loses nothing against floats there.
+
+numpy is imported where it is used: it comes with the extra `semantic`, without which there are no
+word vectors.
+"""
+
+from __future__ import annotations
+
+import struct
+import zlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from .query import QueryAnalysis, Term, is_significant, word_spans
+from .ranking import WordEvidence
+from .stemming import stems
+
+if TYPE_CHECKING:
+    import numpy
+    import numpy.typing
+
+    Floats = numpy.typing.NDArray[numpy.float32]
+
+MAX_WORDS_OF_A_CHUNK = 256
+MAX_BITS = 512
+"""Of a larger model's vector the first dimensions are kept."""
+_HEADER = struct.Struct("<BHH")
+_FORMAT = 1
+
+
+@dataclass(frozen=True)
+class WordVectors:
+    """The words of one text, in order, with their vectors: float32[len(words), dimension], unit length."""
+
+    words: tuple[str, ...]
+    vectors: Floats
+
+
+def words_of(text: str, offsets: Sequence[tuple[int, int]], pieces: Floats, *, skip: int = 0) -> WordVectors:
+    """Average the vectors of the word pieces of each word of `text`.
+
+    `offsets` are the tokenizer's (start, end) in `text`, empty for special tokens; `pieces` is
+    float32[len(offsets), dimension]. Words that begin before `skip` (a model's prefix) and words
+    that the model no longer read are left out.
+    """
+    import numpy
+
+    starts, words = list[int](), list[str]()
+    order: list[int] = []
+    piece = 0
+    for start, end, word in word_spans(text):
+        while piece < len(offsets) and (offsets[piece][1] <= start or offsets[piece][0] == offsets[piece][1]):
+            piece += 1
+        first = len(order)
+        at = piece
+        while at < len(offsets) and offsets[at][0] < end and offsets[at][1] > offsets[at][0]:
+            order.append(at)
+            at += 1
+        if len(order) > first and start >= skip:
+            starts.append(first)
+            words.append(word)
+        else:
+            del order[first:]
+    if not words:
+        return WordVectors((), numpy.zeros((0, pieces.shape[1]), dtype=numpy.float32))
+    sums = numpy.add.reduceat(pieces[order], starts, axis=0)
+    length = numpy.linalg.norm(sums, axis=1, keepdims=True)
+    return WordVectors(tuple(words), (sums / numpy.maximum(length, 1e-12)).astype(numpy.float32))
+
+
+def pack(found: WordVectors) -> bytes:
+    """The significant words of a chunk for the index: a hash of each stem and one bit per dimension."""
+    import numpy
+
+    kept = [i for i, word in enumerate(found.words) if is_significant(word)][:MAX_WORDS_OF_A_CHUNK]
+    bits = min(found.vectors.shape[1], MAX_BITS) & ~7
+    identities = numpy.array([_identity(_stem(found.words[i])) for i in kept], dtype="<u4")
+    signs = numpy.packbits(found.vectors[kept, :bits] > 0, axis=1)
+    return _HEADER.pack(_FORMAT, len(kept), bits) + identities.tobytes() + signs.tobytes()
+
+
+def match(query: QueryAnalysis, asked: WordVectors, packed: Mapping[int, bytes]) -> dict[int, WordEvidence]:
+    """How well each packed chunk (by its rowid) answers the terms of the question.
+
+    A chunk whose bytes are of another format or size is left out, as one without word vectors.
+    """
+    import numpy
+
+    terms, vectors = _asked(query, asked)
+    rowids, identities, signs = [], [], []
+    bits = min(vectors.shape[1], MAX_BITS) & ~7
+    for rowid, data in packed.items():
+        version, count, size = _HEADER.unpack_from(data) if len(data) >= _HEADER.size else (0, 0, 0)
+        if version != _FORMAT or size != bits or len(data) != _HEADER.size + count * (4 + bits // 8):
+            continue
+        if count == 0:
+            continue
+        rowids.append(rowid)
+        identities.append(numpy.frombuffer(data, "<u4", count, _HEADER.size))
+        signs.append(numpy.frombuffer(data, numpy.uint8, offset=_HEADER.size + 4 * count).reshape(count, -1))
+    if not rowids or not terms:
+        return {}
+    starts = numpy.concatenate([[0], numpy.cumsum([len(part) for part in identities])[:-1]])
+    short = vectors[:, :bits]
+    short = short / numpy.maximum(numpy.linalg.norm(short, axis=1, keepdims=True), 1e-12)
+    unpacked = numpy.unpackbits(numpy.concatenate(signs), axis=1).astype(numpy.float32)
+    # Each bit stands for +1 or -1; the sign vector has length sqrt(bits).
+    likeness = (2.0 * (unpacked @ short.T) - short.sum(axis=1)) / numpy.sqrt(bits)
+    every = numpy.concatenate(identities)
+    is_same = numpy.zeros(likeness.shape, dtype=bool)
+    for column, term in enumerate(terms):
+        spelt = numpy.array([_identity(stem) for stem in (term.stem, *term.respelt)], dtype="<u4")
+        is_same[:, column] = numpy.isin(every, spelt)
+    same = numpy.maximum.reduceat(numpy.where(is_same, likeness, -1.0), starts, axis=0)
+    other = numpy.maximum.reduceat(numpy.where(is_same, -1.0, likeness), starts, axis=0)
+    weights = numpy.array([term.weight for term in terms])
+    weights = weights / weights.sum()
+    is_met = (same > -1.0) & (same >= other)
+    met = numpy.where(is_met, same, 0.0) @ weights
+    related = numpy.where(is_met, 0.0, numpy.maximum(other, 0.0)) @ weights
+    covered = is_met @ weights
+    return {rowid: WordEvidence(float(met[i]), float(related[i]), float(covered[i])) for i, rowid in enumerate(rowids)}
+
+
+SAME_WORD_LIKENESS = 0.6
+"""What a word's vector and that of the same word elsewhere have in common, in the middle."""
+
+
+def match_texts(query: QueryAnalysis, texts: Mapping[int, str]) -> dict[int, WordEvidence]:
+    """The same from the chunks' texts, without vectors: a word is there or it is not."""
+    found = {}
+    for rowid, text in texts.items():
+        present = set(stems(text))
+        covered = sum(term.weight for term in query.terms if not present.isdisjoint((term.stem, *term.respelt)))
+        found[rowid] = WordEvidence(SAME_WORD_LIKENESS * covered, 0.0, covered)
+    return found
+
+
+def _asked(query: QueryAnalysis, asked: WordVectors) -> tuple[list[Term], Any]:
+    """The terms that have a vector, and the vectors: of a repeated word, the first."""
+    position = {word: i for i, word in reversed(list(enumerate(asked.words)))}
+    terms = [term for term in query.terms if term.word in position]
+    return terms, asked.vectors[[position[term.word] for term in terms]]
+
+
+def _identity(stem: str) -> int:
+    return zlib.crc32(stem.encode("utf-8", "replace"))
+
+
+def _stem(word: str) -> str:
+    found = stems(word)
+    return found[0] if found else word

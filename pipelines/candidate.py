@@ -1,0 +1,87 @@
+"""What mining proposes: a memory worth keeping, with the evidence for it."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Literal
+
+TITLE_CHARACTERS = 90
+_LEAD_IN = re.compile(r"^(?:(?:and|so|but|ok|okay|yes|no|good|great|also|please)\b[,.:;!\s]+)+", re.IGNORECASE)
+
+Category = Literal["preference", "correction", "fix", "workflow", "idea"]
+"""What kind of memory it is. `correction` is a preference that was learned from a mistake of the agent."""
+
+Scope = Literal["personal", "project"]
+"""Does it hold wherever this user works, or only in the project it was said in?"""
+
+Speaker = Literal["user", "assistant", "tool"]
+"""Whose words the statement is made of."""
+
+CATEGORIES: tuple[Category, ...] = ("preference", "correction", "fix", "workflow", "idea")
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """One proposed memory. `Turn -> Candidate -> RoutedCandidate -> Entry`.
+
+    Nothing here is scrubbed yet: a candidate is held in memory only; `pipelines.scrub` comes before any write.
+    """
+
+    category: Category
+    statement: str
+    """One sentence that can be understood without the session. The user's own words for the local miner."""
+    reason: str
+    """Why it was proposed, for the user who reviews it: one line."""
+    role: Speaker
+    records: tuple[str, ...]
+    """Ids of the transcript records that say it, oldest first; never empty."""
+    excerpt: str
+    """The passage of the session that shows it, as it was said."""
+    session: str
+    project: str | None = None
+    scope: Scope = "personal"
+    standing_rule: bool = False
+    """Phrased as a rule for the future ("always", "never", "from now on"), not as a remark about this moment."""
+    typed: bool = True
+    """The statement is made of words the user typed: not pasted, quoted, or written by a tool or the agent."""
+    score: float = 0.0
+    """The miner's confidence that this is a memory of this category, 0 to 1."""
+    replaces: str | None = None
+    """What the statement says not to do any more ("npm" in "use pnpm, not npm"), where it names it."""
+
+    def __post_init__(self) -> None:
+        if self.category not in CATEGORIES:
+            raise ValueError(f"unknown category: {self.category!r}")
+        if not self.records:
+            raise ValueError("a candidate needs the record that says it")
+        if not self.statement.strip():
+            raise ValueError("a candidate needs a statement")
+
+    @property
+    def kind(self) -> str:
+        """The kind of entry (and folder) it becomes."""
+        return KIND_OF_CATEGORY[self.category]
+
+    @property
+    def title(self) -> str:
+        """The statement's first line as a heading: without the word that only opens it, cut at a word."""
+        line = " ".join(self.statement.strip().split("\n", 1)[0].split())
+        line = _LEAD_IN.sub("", line) or line
+        if len(line) > TITLE_CHARACTERS:
+            line = line[:TITLE_CHARACTERS].rsplit(" ", 1)[0].rstrip(",;:") + " …"
+        return (line[:1].upper() + line[1:]).rstrip(".")
+
+    @property
+    def from_user(self) -> bool:
+        """Only these may ever be saved without asking."""
+        return self.role == "user" and self.typed
+
+
+KIND_OF_CATEGORY: dict[str, str] = {
+    "preference": "preferences",
+    "correction": "preferences",
+    "fix": "fix",
+    "workflow": "workflow",
+    "idea": "idea",
+}

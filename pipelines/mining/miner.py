@@ -1,0 +1,408 @@
+"""The local miner: from the turns of a session to candidates. Deterministic, offline, no I/O of its own."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import PurePosixPath
+from typing import Literal
+
+from ...vault.turn import Origin, Role, Turn
+from ..candidate import Candidate, Category, Scope
+from . import procedures
+from .features import Message, message, sentence_features
+from .model import Classifier, Head, packaged
+from .prose import Sentence, looks_pasted
+from .rules import AGENT_IDEA, cues, explicit, names_what_to_do, replaced, standing_rule
+from .scene import Scene, Step, names_code, needs_context, statement
+
+MAX_RULES_PER_MESSAGE = 3
+EXCERPT_CHARS = 700
+LEAD_CHARS = 240
+"""How much of the message before a sentence may be needed to understand it."""
+
+RULE_SCORE = 0.95
+EXPLICIT_SCORE = 0.8
+AGENT_IDEA_SCORE = 0.5
+
+ProjectOf = Callable[[str], str]
+"""Working directory -> slug of its project, "" for none."""
+
+
+def folder_name(cwd: str) -> str:
+    """The project by the name of its folder: what can be known without looking at the disk."""
+    return PurePosixPath(cwd).name.lower()
+
+
+def mine(
+    turns: Iterable[Turn],
+    *,
+    start: int = 0,
+    project_of: ProjectOf = folder_name,
+    classifier: Classifier | None = None,
+) -> list[Candidate]:
+    """Candidates of one session, in its order.
+
+    Turns with an offset below `start` are context: they are read, but nothing is proposed for them. A session that is
+    mined in parts gives the same candidates (by record and statement) as in one go when each part begins at the
+    `Miner.resume_offset` of the one before, and has that one's end as `start`.
+    """
+    return list(Miner(start=start, project_of=project_of, classifier=classifier).run(turns))
+
+
+class Miner:
+    """Mines turn by turn, in constant memory. Decisions only look back, so nothing waits for the end of the session."""
+
+    def __init__(
+        self, *, start: int = 0, project_of: ProjectOf = folder_name, classifier: Classifier | None = None
+    ) -> None:
+        self._start = start
+        self._project_of = project_of
+        self._classifier = classifier or packaged()
+        self._scene = Scene()
+
+    @property
+    def resume_offset(self) -> int:
+        """Byte offset at which the next reading of this session has to begin."""
+        return self._scene.resume_offset
+
+    def run(self, turns: Iterable[Turn]) -> Iterator[Candidate]:
+        for turn in turns:
+            yield from self.feed(turn)
+
+    def feed(self, turn: Turn) -> list[Candidate]:
+        """The candidates that this turn settles."""
+        found: list[Candidate] = []
+        if turn.offset >= self._start:
+            if turn.is_users_words:
+                found = self._from_user(turn)
+            elif turn.origin is Origin.ASSISTANT:
+                found = self._from_agent(turn)
+        self._scene.advance(turn)
+        if turn.offset >= self._start and turn.role is Role.TOOL:
+            found = self._from_tools(turn)
+        return found
+
+    # ------------------------------------------------------------------------------------------ the user's words
+
+    def _from_user(self, turn: Turn) -> list[Candidate]:
+        said = message(turn)
+        own = [part for part in said.sentences if part.typed]
+        if not own or (len(own) == 1 and len(own[0].text.split()) < 2):
+            return []
+        document = looks_pasted(turn.text)
+        found: list[Candidate] = []
+        taken: set[int] = set()
+        for index, part in enumerate(said.sentences):
+            rule = standing_rule(part.text) if part.spoken and not document else None
+            if rule is None or len(found) >= MAX_RULES_PER_MESSAGE:
+                continue
+            category: Category = "preference"
+            if procedures.described(part.text):
+                category = "workflow"
+            elif turn.origin is Origin.REJECTION or self._is_correction(said):
+                category = "correction"
+            found.append(self._of_user(said, index, category, f"a standing rule: {rule.form}", RULE_SCORE, rule=True))
+            taken.add(index)
+        if not found and not document:
+            for index, part in enumerate(said.sentences):
+                if part.spoken and procedures.described(part.text):
+                    found.append(self._of_user(said, index, "workflow", "a procedure the user described", 0.7))
+                    taken.add(index)
+                    break
+        for index, part in enumerate(said.sentences):
+            for form in explicit(part.text) if part.spoken and not document and index not in taken else ():
+                if not any(_alike(form.category, known.category) for known in found):
+                    found.append(self._of_user(said, index, form.category, form.reason, EXPLICIT_SCORE))
+                    taken.add(index)
+        heads: tuple[tuple[str, Category], ...] = (("durable", "preference"), ("idea", "idea"))
+        for name, category in heads:
+            head = self._classifier[name]
+            probability = head.probability(said.features)
+            if probability < head.threshold or any(_alike(category, known.category) for known in found):
+                continue
+            chosen = self._best(said, head, taken)
+            if chosen is None:
+                continue
+            part = said.sentences[chosen]
+            if category == "preference" and self._is_correction(said):
+                category = "correction"
+            found.append(self._of_user(said, chosen, category, _why(category, turn, part), probability))
+        return found
+
+    def _is_correction(self, said: Message) -> bool:
+        head = self._classifier["correction"]
+        return head.probability(said.features) >= head.threshold
+
+    def _best(self, said: Message, head: Head, taken: set[int]) -> int | None:
+        """The sentence that speaks most for the head's answer; None when nothing of it was typed."""
+        scored = [
+            (head.logit(sentence_features(part)) + 0.02 * min(len(part.text.split()), 12), -index)
+            for index, part in enumerate(said.sentences)
+            if part.typed and index not in taken and len(part.text) > 3
+        ]
+        return -max(scored)[1] if scored else None
+
+    def _of_user(
+        self, said: Message, index: int, category: Category, reason: str, score: float, *, rule: bool = False
+    ) -> Candidate:
+        turn = said.turn
+        part = said.sentences[index]
+        sentence = part.text
+        before = ""
+        if needs_context(sentence) and index and not part.opens:
+            before = turn.text[max(said.sentences[index - 1].start, part.start - LEAD_CHARS) : part.start].strip()
+        project = self._project(turn)
+        scope: Scope = (
+            "personal"
+            if category in ("preference", "correction", "workflow")
+            and (
+                not names_code(f"{before} {sentence}")
+                and (rule or category == "preference")
+                and not needs_context(sentence)
+            )
+            else "project"
+        )
+        return Candidate(
+            category=category,
+            statement=statement(sentence, turn, self._scene.said, before),
+            reason=reason,
+            role="user",
+            records=(turn.record,),
+            excerpt=_excerpt(turn.text, part.start, part.end),
+            session=turn.session,
+            project=project,
+            scope=scope if project else "personal",
+            standing_rule=rule,
+            typed=part.typed and not looks_pasted(turn.text),
+            score=round(score, 3),
+            replaces=replaced(sentence) if category in ("preference", "correction") else None,
+        )
+
+    def _project(self, turn: Turn) -> str | None:
+        return (self._project_of(turn.cwd) or None) if turn.cwd else None
+
+    # ------------------------------------------------------------------------------------------ the agent's words
+
+    def _from_agent(self, turn: Turn) -> list[Candidate]:
+        said = message(turn)
+        found: list[Candidate] = []
+        head = self._classifier["agent-fix"]
+        probability = head.probability(said.features)
+        if probability >= head.threshold:
+            scored = [
+                (head.logit(sentence_features(part)), -index)
+                for index, part in enumerate(said.sentences)
+                if 4 <= len(part.text.split()) <= 80
+            ]
+            if scored:
+                found.append(self._of_agent(said, -max(scored)[1], "fix", probability))
+        for index, part in enumerate(said.sentences):
+            if AGENT_IDEA.search(part.text) is not None:
+                found.append(self._of_agent(said, index, "idea", AGENT_IDEA_SCORE))
+                break
+        return found
+
+    def _of_agent(self, said: Message, index: int, category: Category, score: float) -> Candidate:
+        turn = said.turn
+        parts = said.sentences
+        low = high = index
+        if category == "fix":
+            # The cause and the cure belong together, and mostly stand side by side.
+            if index + 1 < len(parts) and _speaks_of_fix(parts[index + 1].text):
+                high = index + 1
+            elif index and _speaks_of_fix(parts[index - 1].text) and len(parts[index - 1].text) > 30:
+                low = index - 1
+        text = " ".join(part.text.strip(" *") for part in parts[low : high + 1])
+        broken = _last_failure(self._scene.steps) if category == "fix" else None
+        reason = "what the agent found to be wrong" if category == "fix" else "an idea the agent mentioned"
+        if broken is not None:
+            reason += f", after {_name(broken)} failed"
+        return Candidate(
+            category=category,
+            statement=_plain(text),
+            reason=reason,
+            role="assistant",
+            records=(*((broken.result_record,) if broken is not None else ()), turn.record),
+            excerpt=_excerpt(turn.text, parts[low].start, parts[high].end),
+            session=turn.session,
+            project=self._project(turn),
+            scope="project" if turn.cwd else "personal",
+            typed=False,
+            score=round(score, 3),
+        )
+
+    # ------------------------------------------------------------------------------------------ what the tools show
+
+    def _from_tools(self, turn: Turn) -> list[Candidate]:
+        steps = self._scene.steps
+        step = self._scene.calls.get(turn.tool.use_id or "") if turn.tool is not None else None
+        if step is None or step.failed is not False:
+            return []
+        found = []
+        if procedures.delivers(step):
+            done = procedures.round_of_checks(steps[: steps.index(step) + 1])
+            if done is not None:
+                commands, records = done
+                found.append(
+                    self._of_tools(
+                        turn,
+                        "workflow",
+                        _procedure(commands),
+                        "a round of checks before handing over work",
+                        records,
+                        0.4,
+                    )
+                )
+        cured = _cured(steps, step)
+        if cured is not None:
+            broken, symptom, change = cured
+            text = f"`{_command(broken)}` failed with “{symptom}”; it passed after {change}"
+            found.append(
+                self._of_tools(
+                    turn,
+                    "fix",
+                    text,
+                    "a command failed, something was changed, then it passed",
+                    (broken.result_record, step.result_record),
+                    0.4,
+                )
+            )
+        return found
+
+    def _of_tools(
+        self,
+        turn: Turn,
+        category: Literal["workflow", "fix"],
+        text: str,
+        reason: str,
+        records: tuple[str, ...],
+        score: float,
+    ) -> Candidate:
+        return Candidate(
+            category=category,
+            statement=text,
+            reason=reason,
+            role="tool",
+            records=tuple(dict.fromkeys(record for record in (*records, turn.record) if record)),
+            excerpt=text,
+            session=turn.session,
+            project=self._project(turn),
+            scope="project" if turn.cwd else "personal",
+            typed=False,
+            score=score,
+        )
+
+
+_LESSONS = ("preference", "correction")
+
+
+def _alike(one: Category, other: Category) -> bool:
+    """One message teaches one lesson: a preference or a correction, not both."""
+    return one == other or (one in _LESSONS and other in _LESSONS)
+
+
+def _why(category: Category, turn: Turn, part: Sentence) -> str:
+    if category == "idea":
+        return "something to do later, or to think about"
+    if turn.origin is Origin.REJECTION:
+        return "said when refusing a tool call"
+    if category == "correction":
+        return "corrects the agent and says what to do" if names_what_to_do(part.text) else "corrects the agent"
+    names = {name.split(":", 1)[1] for name in cues(part.text) if name.startswith("preference:")}
+    if "negative_order" in names or "avoid" in names:
+        return "says what to avoid"
+    if "prefer" in names or "want" in names:
+        return "says what the user wants"
+    return "how the user likes things done"
+
+
+_FIX_WORDS = re.compile(
+    r"\b(?:fix(?:ed|es)?|solution|resolved?|cause[ds]?|because|instead|so that|need(?:s)? to|switch(?:ed)?|changed|added|issue|problem|bug)\b",
+    re.IGNORECASE,
+)
+
+
+def _speaks_of_fix(sentence: str) -> bool:
+    return _FIX_WORDS.search(sentence) is not None and not re.match(
+        r"(?:let me|now|i'll|should i)\b", sentence, re.IGNORECASE
+    )
+
+
+def _plain(text: str) -> str:
+    return " ".join(re.sub(r"\*\*|^#+\s*|^[-*]\s+", "", text).split())
+
+
+def _excerpt(text: str, start: int, end: int) -> str:
+    """The passage around [start, end), cut at line ends where that is near."""
+    if len(text) <= EXCERPT_CHARS:
+        return text
+    room = max(0, EXCERPT_CHARS - (end - start)) // 2
+    low, high = max(0, start - room), min(len(text), end + room)
+    cut = text[low:high].strip()
+    return f"{'…' if low else ''}{cut}{'…' if high < len(text) else ''}"
+
+
+def _last_failure(steps: list[Step]) -> Step | None:
+    return next((step for step in reversed(steps) if step.failed and step.command), None)
+
+
+def _command(step: Step) -> str:
+    line = " ".join(step.command.split())
+    return line if len(line) <= 100 else line[:99] + "…"
+
+
+def _name(step: Step) -> str:
+    return f"`{_command(step)}`"
+
+
+def _procedure(commands: tuple[str, ...]) -> str:
+    return "Before handing over work: " + ", then ".join(f"`{command}`" for command in commands)
+
+
+_ENVIRONMENT = re.compile(
+    r"""^.*(?:command\ not\ found|permission\ denied|address\ already\ in\ use|connection\ refused|cannot\ find\ (?:main\ )?module|
+        (?:no\ module\ named|modulenotfounderror)|could\ not\ resolve\ host|certificate\ (?:verify|has\ expired)|no\ space\ left|unsupported\ (?:engine|python)|
+        version\ (?:mismatch|conflict)|incompatible\ version|unknown\ (?:option|flag|command)|unable\ to\ (?:locate|find|resolve)|
+        gpg\ failed\ to\ sign|index\.lock|lock\ file|eacces|enospc|etimedout|econnrefused|detected\ dubious\ ownership|externally-managed-environment).*$""",
+    re.IGNORECASE | re.MULTILINE | re.VERBOSE,
+)
+"""Errors that come from the machine, not from code that is being written: they come back."""
+
+
+def _cured(steps: list[Step], passed: Step) -> tuple[Step, str, str] | None:
+    """The same command failed for a reason of the environment, something was changed, and now it passes."""
+    command = _command(passed)
+    if not command or steps[-1] is not passed and passed not in steps:
+        return None
+    at = steps.index(passed)
+    for index in range(at - 1, -1, -1):
+        earlier = steps[index]
+        if _command(earlier) != command:
+            continue
+        if not earlier.failed:
+            return None
+        symptom = _ENVIRONMENT.search(earlier.error)
+        between = [step for step in steps[index + 1 : at] if step.failed is False]
+        changes = [step.file for step in between if step.name in _EDITS and step.file]
+        commands = [
+            step
+            for step in between
+            if step.command
+            and re.match(
+                r"(?:sudo\s+)?(?:npm|pip|uv|brew|apt|apt-get|go|cargo|chmod|mkdir|rm|kill|export|git config|mise|nvm|docker)\b",
+                step.command,
+            )
+        ]
+        if symptom is None or not (changes or commands):
+            return None
+        change = (
+            f"a change to {', '.join(dict.fromkeys(PurePosixPath(name).name for name in changes[-2:]))}"
+            if changes
+            else f"`{_command(commands[-1])}`"
+        )
+        return earlier, " ".join(symptom[0].split())[:200], change
+    return None
+
+
+_EDITS = frozenset({"Edit", "Write", "MultiEdit", "NotebookEdit", "apply_patch", "str_replace", "create"})

@@ -1,0 +1,72 @@
+"""Workflows: procedures the user describes, and rounds of checks the agent goes through before it delivers."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from .rules import WORKFLOW_CUES, without_lead_in
+from .scene import Step
+
+MIN_STEPS = 3
+"""A round of fewer different commands is no procedure."""
+
+_DELIVERS = re.compile(
+    r"\bgit\s+(?:commit|push)\b|\bgh\s+pr\s+create\b|\b(?:npm|cargo|twine|poetry|uv)\s+publish\b|\bgoreleaser\b"
+)
+_SEPARATOR = re.compile(r"\s*(?:&&|;|\|\||\n)\s*")
+_CHECK = re.compile(
+    r"""^(?:\w+=\S+\s+)*(?P<command>
+        (?:mise|just|task|make|npm|pnpm|yarn|bun|rake|tox|nox|gradle|\./gradlew|mvn|bazel|poetry|uv|hatch)\s+(?:run\s+|exec\s+|-s\s+)?(?!run\b|install\b|add\b|-)[\w:.-]+ |
+        (?:go|cargo|dotnet|mix|swift|deno)\s+(?:test|build|vet|fmt|check|clippy|lint|format) |
+        (?:pytest|ruff|mypy|black|isort|flake8|eslint|prettier|tsc|vitest|jest|rspec|rubocop|golangci-lint|gofmt|goimports|shellcheck|biome|phpunit)\b(?:\s+(?:check|format|run))? |
+        pre-commit\s+run | git\s+(?:commit|push|rebase|pull|merge) | gh\s+pr\s+create | docker\s+(?:build|compose\s+up|push) |
+        kubectl\s+apply | terraform\s+(?:plan|apply|fmt|validate) | alembic\s+upgrade | twine\s+upload
+    )(?![\w-])""",
+    re.VERBOSE,
+)
+_STEP_WORD = re.compile(
+    r"\b(?:run|commit|push|test|tests|lint|format|build|deploy|review|merge|rebase|pull|update|write|open|create|tag|release|check|"
+    r"verify|generate|plan|implement|refactor|document|migrate|branch|pr)\b",
+    re.IGNORECASE,
+)
+
+
+def described(sentence: str) -> bool:
+    """Does the user's sentence describe a procedure that will be gone through again?"""
+    core = without_lead_in(sentence)
+    if sentence.rstrip().endswith("?") or len({word.lower() for word in _STEP_WORD.findall(core)}) < 2:
+        return False
+    if WORKFLOW_CUES["process"].search(core) or WORKFLOW_CUES["whenever_steps"].search(core):
+        return True
+    recurring = re.search(
+        r"\b(?:always|every|each|whenever|before|usually|normally|from now on|per (?:pr|release|task))\b",
+        core,
+        re.IGNORECASE,
+    )
+    ordered = WORKFLOW_CUES["ordered"].search(core) or WORKFLOW_CUES["arrow"].search(core)
+    return recurring is not None and ordered is not None
+
+
+def delivers(step: Step) -> bool:
+    """Does the command hand work over: a commit, a push, a pull request, a release?"""
+    return step.failed is False and _DELIVERS.search(step.command) is not None
+
+
+def round_of_checks(steps: Sequence[Step]) -> tuple[tuple[str, ...], tuple[str, ...]] | None:
+    """The different commands that succeeded up to a delivery, in the order of their last run, with their records;
+    None when that is no procedure."""
+    last: dict[str, str] = {}
+    for step in steps:
+        if step.failed is not False:
+            continue
+        for part in _SEPARATOR.split(step.command):
+            match = _CHECK.match(part.strip())
+            if match is not None:
+                command = " ".join(match["command"].split())
+                last.pop(command, None)
+                last[command] = step.record
+    checks = [command for command in last if not _DELIVERS.search(command)]
+    if len(last) < MIN_STEPS or len(checks) < 2 or len(last) > 8:
+        return None
+    return tuple(last), tuple(dict.fromkeys(last.values()))

@@ -1,0 +1,156 @@
+"""Messages cut into sentences, and a judgement on each: were these words typed in conversation?
+
+People paste into a prompt what others wrote: logs, diffs, review comments, READMEs. The transcript readers mark what
+is plainly not prose (`Turn.pasted`); what is left can still be a document. A sentence counts as *spoken* only if it
+stands in conversation: a rule that a document states is not a rule the user stated.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from ...vault.turn import Turn
+
+MAX_SENTENCES = 60
+"""A message longer than this is a document; its head and tail hold what the user says about it."""
+
+MAX_SENTENCE_CHARS = 600
+
+_MARKER = re.compile(r"^\s*(?:[-*•+]\s+|\(?\d{1,2}[.)]\s+|[A-Za-z][.)]\s+|#{1,6}\s+|>\s?)")
+_BOUNDARY = re.compile(r"(?<=[.!?…])[\"')\]*_`]*\s+(?=\S)")
+_ABBREVIATION = re.compile(
+    r"(?:\b(?:e\.g|i\.e|etc|vs|cf|approx|incl|resp|fig|no|mr|ms|dr|st)\.|\.\.\.?)$", re.IGNORECASE
+)
+
+_STRUCTURE = re.compile(
+    r"""^\s*(?:
+        \#{1,6}\s | \|.*\| | ```|~~~ | </?[a-zA-Z][\w-]*[^>]*>\s*$ | [-=*_]{3,}\s*$ | ={3}\s |
+        [+-]{3}\s\S | @@\s | (?:[+-]\s{2,}\S) | \$\s\S | >>>\s | at\s\S+\(.*\) | File\s\" |
+        \d{4}-\d\d-\d\d[T\s]\d\d:\d\d | \w{3}\s+\d+\s\d\d:\d\d:\d\d | \[\d\d:\d\d |
+        (?:ERROR|WARN|INFO|DEBUG|FAIL|PASS|FATAL|ok)\b[\s:] | ---\s(?:FAIL|PASS) |
+        [{}\[\]();,]+\s*$ | "[\w-]+"\s*: | (?:import|package|func|def|class|const|let|var|return|if)\b.*[{(;:]\s*$ |
+        [│├└┌┐┘─━●⏺⎿✓✗⨯•]\s*
+    )""",
+    re.VERBOSE,
+)
+"""A line that nobody types into a prompt as prose: headings, tables, logs, diffs, code, box drawing."""
+
+_CONVERSATION = re.compile(
+    r"""(?:\b(?:i|i'm|i'd|i'll|i've|im|me|my|you|your|we|we're|we'd|we'll|we've|our|us|let's|lets|please|pls|thanks|thank|
+        yes|yep|yeah|yup|no|nope|nah|ok|okay|sure|great|good|nice|cool|perfect|hmm+|hm|oh|ah|hey|wait|stop|sorry|
+        also|btw|lol|actually|alright|right|remember|don't|dont|do\ not|can|could|should|why|what|how|where)\b|
+        [?!]|[😀-🙏🌀-🗿🤀-🧿])""",
+    re.IGNORECASE | re.VERBOSE,
+)
+
+_INTRODUCES_QUOTE = re.compile(
+    r"(?:\b(?:feedback|comments?|review|says?|said|error|output|log|logs|readme|docs?|following|this|issue|message|text|prompt"
+    r"|finding|suggestion|report)\b[^.?!\n]{0,60}|^(?:for|regarding|and|about)\b[^.?!\n]{0,80}):\s*$",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True)
+class Sentence:
+    """One sentence of a message. `start` and `end` are character offsets into the message's text."""
+
+    text: str
+    start: int
+    end: int
+    typed: bool
+    """No part of it lies in a passage that was pasted, or in a document."""
+    spoken: bool
+    """Typed, and said in conversation rather than standing in a document."""
+    opens: bool
+    """The first sentence of its line."""
+
+
+def sentences(turn: Turn) -> tuple[Sentence, ...]:
+    """The sentences of a message, in order; at most `MAX_SENTENCES`, from its head and its tail."""
+    text = turn.text
+    document_from = _document_start(text)
+    from_user = turn.is_users_words
+    found: list[Sentence] = []
+    position = 0
+    previous_speaks = True
+    for line in text.splitlines(keepends=True):
+        start, position = position, position + len(line)
+        if not line.strip():
+            previous_speaks = True
+            continue
+        structural = _STRUCTURE.match(line) is not None or (document_from is not None and start >= document_from)
+        for index, (low, high) in enumerate(_split(line)):
+            sentence = line[low:high]
+            typed = from_user and not structural and not _overlaps(turn.pasted, start + low, start + high)
+            converses = _CONVERSATION.search(sentence) is not None
+            # A rule in the middle of a paragraph is the user's when what surrounds it is conversation:
+            # "specific trade-offs imply importance. Never use adjectives." is a style guide that was pasted.
+            spoken = typed and (converses or index == 0 or previous_speaks)
+            found.append(Sentence(sentence, start + low, start + high, typed, spoken, opens=index == 0))
+            previous_speaks = converses or _starts_as_order(sentence)
+    if len(found) > MAX_SENTENCES:
+        half = MAX_SENTENCES // 2
+        found = found[:half] + found[-half:]
+    return tuple(found)
+
+
+def _overlaps(spans: tuple[tuple[int, int], ...], start: int, end: int) -> bool:
+    return any(low < end and start < high for low, high in spans)
+
+
+def looks_pasted(text: str) -> bool:
+    """Is most of the message not the user's prose, but a document, a log or somebody's review?"""
+    lines = [line for line in text.splitlines() if line.strip()]
+    if not lines:
+        return False
+    structural = sum(1 for line in lines if _STRUCTURE.match(line))
+    return structural * 2 > len(lines) or len(text) > 4000
+
+
+def _document_start(text: str) -> int | None:
+    """Where a pasted document begins: the first heading-like line, or what follows "…feedback:" as its own paragraph."""
+    position = 0
+    previous = ""
+    for line in text.splitlines(keepends=True):
+        stripped = line.strip()
+        if stripped:
+            if re.match(r"#{1,6}\s+\S|```|~~~|\|.*\|$|={3,}|<[a-z!][^>]*>", stripped):
+                return position
+            if previous and _INTRODUCES_QUOTE.search(previous) and not _MARKER.match(line):
+                return position
+            previous = stripped
+        position += len(line)
+    return None
+
+
+_ORDER = re.compile(
+    r"^(?:and\s+|then\s+|also\s+)?(?:use|add|run|make|keep|write|put|move|remove|check|fix|rename|commit|push|create|update|"
+    r"prefer|always|never|avoid|stop|start|do|go|try|read|look|ask|test|revert|drop|ignore|follow|leave)\b",
+    re.IGNORECASE,
+)
+
+
+def _starts_as_order(sentence: str) -> bool:
+    return _ORDER.match(sentence) is not None
+
+
+def _split(line: str) -> list[tuple[int, int]]:
+    """Sentence spans of one line, without list markers and surrounding space."""
+    marker = _MARKER.match(line)
+    low = marker.end() if marker else 0
+    spans: list[tuple[int, int]] = []
+    for boundary in _BOUNDARY.finditer(line, low):
+        if _ABBREVIATION.search(line[low : boundary.start()]) and not line[boundary.end()].isupper():
+            continue
+        spans.append((low, boundary.end()))
+        low = boundary.end()
+    spans.append((low, len(line)))
+    trimmed: list[tuple[int, int]] = []
+    for start, end in spans:
+        piece = line[start:end]
+        left = len(piece) - len(piece.lstrip())
+        right = len(piece.rstrip())
+        if right > left:
+            trimmed.append((start + left, min(start + right, start + left + MAX_SENTENCE_CHARS)))
+    return trimmed

@@ -1,0 +1,161 @@
+"""What was going on when something was said: the context a statement needs to be understood later.
+
+The scene looks back no further than to the agent's last words before the user spoke, so mining can begin there
+(`Miner.resume_offset`) and reach the same candidates.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+
+from ...vault.turn import Origin, Role, Turn
+
+QUOTE_CHARS = 160
+"""How much of what was answered is quoted in a statement."""
+
+MAX_STEPS = 400
+"""Tool steps remembered within one turn of the user; a longer one forgets its beginning."""
+
+_NEEDS_CONTEXT = re.compile(
+    r"\b(?:this|that|these|those|it|its|it's|they|them|their|he|she|there|here|both|same|one|ones|above|below|former|latter|"
+    r"the (?:first|second|third|last|next|other|new|old|original) \w+|option [a-z0-9])\b|^(?:\(?[a-d1-9]\)?[,.]?\s)",
+    re.IGNORECASE,
+)
+_FILE = re.compile(
+    r"@?((?:[\w.-]+/)+[\w.-]+\.\w{1,6}|\b[\w-]+\.(?:py|go|ts|tsx|js|jsx|rs|rb|java|md|sh|yml|yaml|toml|json|sql|css|html))\b(?::\d+(?:-\d+)?)?"
+)
+_QUESTION = re.compile(r"[^.!?\n]*\?")
+_MARKUP = re.compile(r"[*_`#>|]+")
+
+
+@dataclass
+class Step:
+    """A tool call with its outcome, as far as it is known."""
+
+    record: str
+    name: str
+    command: str
+    file: str
+    failed: bool | None = None
+    result_record: str = ""
+    error: str = ""
+
+
+@dataclass
+class Scene:
+    """The state while a session is read turn by turn."""
+
+    said: str = ""
+    """The agent's last words."""
+    said_offset: int = 0
+    spoken_before_prompt: int = 0
+    """Offset of the agent's last words before the user's current message."""
+    prompt: Turn | None = None
+    steps: list[Step] = field(default_factory=list)
+    """Tool calls since the user last spoke."""
+    calls: dict[str, Step] = field(default_factory=dict)
+    agent_spoke_last: bool = False
+
+    def advance(self, turn: Turn) -> None:
+        """Take a turn into account. Call it after the turn itself was mined."""
+        if turn.is_users_words:
+            self.prompt = turn
+            self.spoken_before_prompt = self.said_offset
+            self.steps.clear()
+            self.calls.clear()
+            self.agent_spoke_last = False
+        elif turn.origin is Origin.ASSISTANT:
+            self.said, self.said_offset = turn.text, turn.offset
+            self.agent_spoke_last = True
+        elif turn.origin is Origin.TOOL_USE and turn.tool is not None:
+            step = Step(turn.record, turn.tool.name, turn.tool.command or "", turn.tool.file_path or "")
+            self.steps.append(step)
+            del self.steps[:-MAX_STEPS]
+            if turn.tool.use_id:
+                self.calls[turn.tool.use_id] = step
+            self.agent_spoke_last = False
+        elif turn.role is Role.TOOL and turn.tool is not None:
+            done = self.calls.get(turn.tool.use_id or "")
+            if done is not None:
+                done.failed = turn.tool.is_error or _reports_failure(turn.text)
+                done.result_record = turn.record
+                done.error = turn.text[-2000:] if done.failed else ""
+            self.agent_spoke_last = False
+
+    @property
+    def resume_offset(self) -> int:
+        """Where a later reading must begin to see all that the next candidates may refer to."""
+        return self.said_offset if self.agent_spoke_last else self.spoken_before_prompt
+
+
+def statement(sentence: str, turn: Turn, said: str, before: str = "") -> str:
+    """The sentence with what is needed to understand it. `before`: what precedes it in the message; `said`: the agent's
+    last words."""
+    text = " ".join(sentence.split())
+    if not needs_context(text):
+        return text
+    lead = " ".join(before.split())
+    notes: list[str] = []
+    if lead and turn.origin is not Origin.ANSWER:
+        text = f"{lead} {text}"
+    if turn.about:
+        about = _one_line(turn.about)
+        if turn.origin is Origin.REJECTION:
+            notes.append(f"when refusing {about}")
+        elif turn.origin is Origin.ANSWER:
+            notes.append(f"asked: {about}")
+    elif not lead or needs_context(lead):
+        asked = _asked(said)
+        if asked:
+            notes.append(f"in answer to: “{asked}”")
+    if turn.is_users_words and (file := _FILE.search(turn.text)) is not None and file[1] not in text:
+        notes.append(f"about {file[1]}")
+    return f"{text} ({'; '.join(notes)})" if notes else text
+
+
+def needs_context(sentence: str) -> bool:
+    """Can the sentence not be understood by someone who was not there?"""
+    return len(sentence.split()) < 3 or _NEEDS_CONTEXT.search(sentence) is not None
+
+
+def names_code(text: str) -> bool:
+    """Does the text name files, identifiers, branches or links, that is: does it hold for one project only?"""
+    return (
+        _FILE.search(text) is not None
+        or re.search(
+            r"`[^`]+`|\b[a-z]+[A-Z]\w+\b|\b[A-Z][a-z]+[A-Z]\w*\b|\b\w+\(\)|https?://|\b[A-Z]{2,}-\d+\b|#\d+\b", text
+        )
+        is not None
+        or re.search(
+            r"\b(?:this|the|our) (?:repo(?:sitory)?|project|code ?base|branch|pr|package|module|service|app)\b",
+            text,
+            re.IGNORECASE,
+        )
+        is not None
+    )
+
+
+def _asked(said: str) -> str:
+    """The agent's question, else its last line."""
+    tail = said.strip()[-1500:]
+    questions = _QUESTION.findall(tail)
+    if questions and questions[-1].strip():
+        return _one_line(questions[-1])
+    lines = [line for line in tail.splitlines() if line.strip() and not line.strip().startswith("```")]
+    return _one_line(lines[-1]) if lines else ""
+
+
+def _one_line(text: str) -> str:
+    line = " ".join(_MARKUP.sub("", text).split()).strip(" -–—:")
+    return line if len(line) <= QUOTE_CHARS else line[: QUOTE_CHARS - 1].rsplit(" ", 1)[0] + "…"
+
+
+_FAILURE = re.compile(
+    r"^(?:--- FAIL|FAIL\b|FAILED\b|E\s{2,}|error(?:\[\w+\])?:|fatal:|panic:|Traceback \(most recent|npm ERR!|.*\b\d+ failed\b|exit code [1-9])",
+    re.MULTILINE,
+)
+
+
+def _reports_failure(output: str) -> bool:
+    return _FAILURE.search(output) is not None

@@ -1,0 +1,112 @@
+"""Does a statement turn a known rule into its opposite? By wording alone; the user decides. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+_WORD = re.compile(r"[a-z0-9][\w+#./-]*|[^\x00-\x7f\s]+")
+_NEGATION = re.compile(
+    r"\b(?:never|no longer|not|don'?t|do not|doesn'?t|shouldn'?t|mustn'?t|avoid|stop|without|no more"
+    r"|instead of|rather than|over)\b",
+    re.IGNORECASE,
+)
+_CHANGE_OF_MIND = re.compile(
+    r"\b(?:actually|from now on|after all|instead|no longer|any ?more|changed? (?:my|our) mind|forget (?:that|what)"
+    r"|scratch that|switch(?:ed|ing)? (?:back )?to|go back to|moved? to)\b",
+    re.IGNORECASE,
+)
+_CHOICE = re.compile(
+    r"\b(?:use|using|prefer|want|with|switch(?:ed|ing)? (?:back )?to|go back to|moved? to|stick (?:to|with)|write|in)"
+    r"\s+(?P<wanted>[^,.;]{1,60}?)"
+    r"\s*(?:,\s*)?\b(?:not|instead of|rather than|over|and not|never|no more)\s+(?P<refused>[^,.;]{1,60})",
+    re.IGNORECASE,
+)
+# Words that say how, not what.
+_EMPTY_WORDS = frozenset(
+    """
+    a an the and or but to of in on at for from with by as is are be been it its this that these those we i you me
+    my our us your please always never not no don't dont do does use using used prefer want should must need have
+    can will just only also ever every any all when whenever before after if then than so from now on actually
+    instead longer more anymore avoid stop make sure without over rather ok okay yes again back switch switched go
+    let's lets stick here project repo code
+    """.split()  # noqa: SIM905  a list of literals would take a page
+)
+
+
+@dataclass(frozen=True)
+class Rule:
+    """A known rule: where it is, and what it says."""
+
+    path: str
+    statement: str
+
+
+def find_reversed(statement: str, rules: Iterable[Rule]) -> Rule | None:
+    """The rule that `statement` reverses; the one that shares most with it when there are several."""
+    best: tuple[float, Rule] | None = None
+    for rule in rules:
+        if reverses(statement, rule.statement):
+            shared = _overlap(_content(statement), _content(rule.statement))
+            if best is None or shared > best[0]:
+                best = (shared, rule)
+    return best[1] if best else None
+
+
+def reverses(statement: str, known: str) -> bool:
+    """Do the two contradict each other: the same matter, one for and one against it, or the choices swapped?"""
+    new, old = _choice(statement), _choice(known)
+    if new and old:
+        # "use npm, not pnpm" after "use pnpm, not npm".
+        return bool(new[0] & old[1]) and not new[0] & old[0]
+    new_words, old_words = _content(statement), _content(known)
+    if not new_words or not old_words:
+        return False
+    if new or old:
+        wanted, refused = new or old or (frozenset(), frozenset())
+        other_words, other_text = (old_words, known) if new else (new_words, statement)
+        opposed = _is_negative(other_text)
+        # "use npm, not pnpm" after "always use pnpm"; "use npm" after "use pnpm, not npm".
+        if not opposed:
+            return bool(refused & other_words) and not wanted & other_words
+        return bool(wanted & other_words) and not refused & other_words
+    if _is_negative(statement) != _is_negative(known):
+        return _overlap(new_words, old_words) >= 0.6
+    return False
+
+
+def is_change_of_mind(statement: str) -> bool:
+    """Does it say of itself that something else held before?"""
+    return _CHANGE_OF_MIND.search(statement) is not None
+
+
+def _is_negative(text: str) -> bool:
+    return _NEGATION.search(text) is not None
+
+
+def _choice(text: str) -> tuple[frozenset[str], frozenset[str]] | None:
+    match = _CHOICE.search(text)
+    if match is None:
+        return None
+    wanted, refused = _content(match["wanted"]), _content(match["refused"])
+    # What both name ("two spaces, not four spaces") distinguishes nothing.
+    return (wanted - refused, refused - wanted) if wanted - refused and refused - wanted else None
+
+
+def _content(text: str) -> frozenset[str]:
+    return frozenset(_stem(word) for word in _WORD.findall(text.lower()) if word not in _EMPTY_WORDS)
+
+
+def _stem(word: str) -> str:
+    word = word.rstrip("./-")
+    for ending in ("ing", "es", "s", "ed"):
+        if len(word) > len(ending) + 3 and word.endswith(ending):
+            return word[: -len(ending)].rstrip("e")
+    return word.rstrip("e") if len(word) > 4 else word
+
+
+def _overlap(left: Sequence[str] | frozenset[str], right: Sequence[str] | frozenset[str]) -> float:
+    """Shared words by the smaller of the two; 0 when one is empty."""
+    a, b = frozenset(left), frozenset(right)
+    return len(a & b) / min(len(a), len(b)) if a and b else 0.0

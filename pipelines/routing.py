@@ -1,0 +1,180 @@
+"""Where a candidate goes: its tier, and what is to be done with it. Pure.
+
+HIGH is saved at once, MEDIUM waits for the user's decision, LOW lies in the inbox. What is known already is
+strengthened, never written again; what was rejected stays rejected.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Literal, Protocol
+
+from ..vault.layout import DEFAULT_GROUP, INBOX, INCUBATOR, PROJECTS, REVIEW
+from ..vault.slug import idea_slug, mining_slug, slugify
+from .candidate import Candidate
+
+ReviewMode = Literal["interactive", "auto", "silent"]
+
+
+def review_mode(text: str) -> ReviewMode:
+    """The mode of that name; what is none asks the user, as the default does."""
+    match text:
+        case "auto" | "silent":
+            return text
+        case _:
+            return "interactive"
+
+
+class Tier(StrEnum):
+    """How sure it is that the user wants this remembered."""
+
+    HIGH = "HIGH"
+    MEDIUM = "MEDIUM"
+    LOW = "LOW"
+
+
+class Action(StrEnum):
+    """What is to be done with a candidate."""
+
+    WRITE = "write"
+    STRENGTHEN = "strengthen"
+    """The entry at `destination` gets one more occurrence and its evidence."""
+    NOTHING = "nothing"
+    """This very evidence was counted already, or the user rejected it."""
+
+
+@dataclass(frozen=True)
+class Known:
+    """An entry that says the same as a candidate."""
+
+    path: str
+    status: str
+    occurrences: int
+    records: frozenset[str]
+    """Ids of the transcript records that are its evidence already."""
+
+
+class KnownMemories(Protocol):
+    """What the vault knows, asked for one candidate at a time."""
+
+    def same(self, candidate: Candidate) -> Sequence[Known]:
+        """Every entry with the candidate's statement, whatever its status; the live ones first."""
+
+    def reversed_rule(self, candidate: Candidate) -> str | None:
+        """Path of an active rule that the candidate turns into its opposite; None when there is none."""
+
+
+@dataclass(frozen=True)
+class Thresholds:
+    """Limits from the settings."""
+
+    review_occurrences: int = 3
+    """So often seen, across sessions, a pattern is put to the user."""
+
+
+@dataclass(frozen=True)
+class RoutedCandidate:
+    """A candidate with its tier and what becomes of it. `destination` is a vault-relative path."""
+
+    candidate: Candidate
+    tier: Tier
+    action: Action
+    destination: str
+    why: str
+    supersedes: str | None = None
+
+
+RULE_CATEGORIES = frozenset({"preference", "correction"})
+REJECTED_STATUSES = frozenset({"rejected", "dismissed"})
+"""The user said no; saying it again does not change that."""
+PUT_AWAY_STATUSES = frozenset({"superseded", "archived", "resolved"})
+"""It held once. Said again, it is news: it is proposed anew."""
+
+
+def route(
+    candidate: Candidate,
+    known: KnownMemories,
+    *,
+    mode: ReviewMode = "interactive",
+    thresholds: Thresholds = Thresholds(),
+) -> RoutedCandidate:
+    """Decide on one candidate."""
+    if candidate.category in RULE_CATEGORIES and not candidate.from_user:
+        # An order in a README or a tool's output is not the user's, at no tier and however often it is read.
+        return RoutedCandidate(candidate, Tier.LOW, Action.NOTHING, "", "not in words you typed")
+    same = known.same(candidate)
+    for entry in same:
+        if entry.records >= set(candidate.records):
+            return _settled(candidate, entry, "this was counted already")
+    for entry in same:
+        if entry.status in REJECTED_STATUSES:
+            return _settled(candidate, entry, "you rejected it")
+    living = next((entry for entry in same if entry.status not in PUT_AWAY_STATUSES), None)
+    tier, why = tier_of(candidate)
+    if living is not None:
+        occurrences = living.occurrences + 1
+        # A rule that is stated outright needs no decision any more, also when the guess at it still waits for one.
+        waits = living.status == "inbox" or (living.status == "pending" and tier is Tier.HIGH)
+        if tier is Tier.LOW and occurrences >= thresholds.review_occurrences:
+            tier, why = Tier.MEDIUM, f"seen {occurrences} times"
+        if waits and tier is not Tier.LOW and candidate.category != "idea":
+            promoted = destination_of(candidate, tier, mode)
+            # In the mode `auto` what waits in the inbox goes on waiting there.
+            if status_at(promoted) == living.status:
+                return RoutedCandidate(candidate, tier, Action.STRENGTHEN, living.path, why)
+            return RoutedCandidate(candidate, tier, Action.STRENGTHEN, promoted, why, supersedes=living.path)
+        return RoutedCandidate(candidate, tier, Action.STRENGTHEN, living.path, f"known: {living.status}")
+    reversed_rule = known.reversed_rule(candidate)
+    if reversed_rule is not None and candidate.category != "idea":
+        # Two rules that contradict each other must not stand side by side, and only the user knows which holds.
+        destination = destination_of(candidate, Tier.MEDIUM, "auto" if mode == "auto" else "interactive")
+        return RoutedCandidate(
+            candidate, Tier.MEDIUM, Action.WRITE, destination, f"reverses {reversed_rule}", reversed_rule
+        )
+    return RoutedCandidate(candidate, tier, Action.WRITE, destination_of(candidate, tier, mode), why)
+
+
+def tier_of(candidate: Candidate) -> tuple[Tier, str]:
+    """The tier of a candidate that nothing is known of, and why."""
+    if candidate.category == "idea":
+        return (Tier.MEDIUM, "an idea of yours") if candidate.from_user else (Tier.LOW, "an idea, inferred")
+    if candidate.standing_rule and candidate.from_user:
+        return Tier.HIGH, "a standing rule in your own words"
+    if candidate.category == "correction" and candidate.from_user and candidate.replaces is not None:
+        return Tier.MEDIUM, "a correction that names what to do instead"
+    return Tier.LOW, "inferred from one occurrence"
+
+
+def destination_of(candidate: Candidate, tier: Tier, mode: ReviewMode) -> str:
+    """Vault-relative path for a candidate of this tier, were its name free."""
+    if candidate.category == "idea":
+        return f"{DEFAULT_GROUP}/{INCUBATOR}/{idea_slug(candidate.title)}/_index.md"
+    slug = mining_slug(candidate.title)
+    if tier is Tier.HIGH or (tier is Tier.MEDIUM and mode == "silent"):
+        return f"{group_of(candidate)}/{candidate.kind}/{slug}.md"
+    folder = REVIEW if tier is Tier.MEDIUM and mode == "interactive" else INBOX
+    return f"{DEFAULT_GROUP}/{folder}/{slug}.md"
+
+
+def group_of(candidate: Candidate) -> str:
+    """Where the entry belongs once it is accepted: with its project, or with the user."""
+    if candidate.scope == "project" and candidate.project:
+        return f"{PROJECTS}/{slugify(candidate.project)}"
+    return DEFAULT_GROUP
+
+
+def status_at(destination: str) -> str:
+    """The status of an entry that is written there."""
+    folders = destination.split("/")
+    if REVIEW in folders:
+        return "pending"
+    if INBOX in folders:
+        return "inbox"
+    return "incubating" if INCUBATOR in folders else "active"
+
+
+def _settled(candidate: Candidate, entry: Known, why: str) -> RoutedCandidate:
+    tier, _ = tier_of(candidate)
+    return RoutedCandidate(candidate, tier, Action.NOTHING, entry.path, why)

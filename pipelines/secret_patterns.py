@@ -1,0 +1,223 @@
+"""How secrets look: tokens that name their maker, strings that look drawn by lot, and words that stand for neither.
+
+Knowledge only; `scrub` applies it. Every pattern is linear in the length of the text: bounded or unambiguous
+repetitions, no nesting.
+"""
+
+from __future__ import annotations
+
+import re
+
+# Tokens with a maker's mark. They are looked for only inside candidates (unbroken runs of token characters), so the
+# length of this list costs little.
+_MARKED = (
+    # model providers
+    r"sk-[\w-]{20,}|gsk_\w{30,}|xai-\w{40,}|pplx-\w{30,}|r8_\w{30,}|nvapi-[\w-]{40,}|tvly-[\w-]{20,}",
+    r"fc-[a-f0-9]{32}",
+    r"jina_\w{40,}|(?:hf|api_org)_[A-Za-z0-9]{30,}|co-[\w-]{36,}|ms-[a-f0-9-]{36}|together_\w{30,}|fw_\w{20,}",
+    r"pcsk_\w{30,}",
+    # code hosts, registries, builds
+    r"gh[opusr]_\w{30,}|github_pat_\w{30,}|gl(?:pat|dt|rt|cbt|ptt|ft|soat|agent|oas|imt|ffct|rtr|wt)-[\w.=-]{15,}",
+    r"GR1348941[\w-]{20,}",
+    r"npm_\w{30,}|pypi-[\w-]{50,}|rubygems_[a-f0-9]{40,}|oy2[a-z0-9]{43}|cio[A-Za-z0-9]{32}",
+    r"dckr_[op]at_[\w-]{20,}|CLOJARS_\w{40,}",
+    r"AT(?:BB|ATT3|CTT3|ST)[\w=+/-]{20,}|(?:AKCp|cmVmd)\w{50,}|bk(?:ua|at)_\w{30,}|CCIP(?:AT|RJ)_[\w-]{30,}",
+    r"sq[apu]_[a-f0-9]{40}",
+    r"sgp_(?:\w{1,20}_)?[a-f0-9]{40}|hawk\.\w{15,}\.\w{15,}|sntry[su]_[\w=+/-]{40,}|cct_\w{20,}|pnu_\w{30,}",
+    r"pul-[a-f0-9]{40}",
+    r"lin_(?:api|oauth)_\w{30,}|ntn_\w{40,}|PMA[KT]-[\w-]{30,}|rdme_\w{40,}|figd?_?[ou]?_[\w-]{30,}",
+    r"fig[duo][rh]?_[\w-]{30,}|tfp_[\w-]{40,}",
+    # clouds
+    r"(?:AKIA|ASIA|ABIA|ACCA|A3T[A-Z0-9])[A-Z0-9]{16}(?![A-Z0-9a-z])|ABSK[\w=+/]{40,}",
+    r"bedrock-api-key-[\w=+/-]{60,}",
+    r"AIza[\w-]{30,}|ya29\.[\w.-]{20,}|GOCSPX-[\w-]{20,}|1//0[\w-]{25,}|LTAI\w{16,}|AKID\w{32,}|AQVN\w{35,}",
+    r"YC[AN]\w{37,}",
+    r"do[opr]_v1_[a-f0-9]{64}|dapi[a-f0-9]{32}(?:-\d)?|[\w.~-]{3}\dQ~[\w.~-]{31,34}|\w{52,76}AZDO\w{4}",
+    r"HRKU-[\w-]{30,}|v1\.0-[a-f0-9]{24}-[a-f0-9]{100,}",
+    r"fo1_[\w-]{40,}|fm[12][ar]?_[\w=+/-]{80,}|ocid1\.[\w.-]{40,}|tskey-\w+-[\w-]{10,}|nfp_\w{30,}|rnd_\w{25,}",
+    r"sb[ps]_[a-f0-9]{40}|sb_secret_[\w-]{20,}",
+    r"hv[brs]\.[\w-]{20,}|[brs]\.(?=[A-Za-z]*\d[A-Za-z]*\d)[A-Za-z0-9]{24}(?!\w)|\w{14}\.atlasv1\.[\w-]{60,}",
+    r"dp\.(?:pt|st|ct|sa|scim|audit|said)\.[\w.-]{30,}|ops_eyJ[\w-]{100,}",
+    r"glsa_\w{30,}|glc_[\w=+/]{30,}|dt0[a-z]\d\d\.[A-Z0-9]{20,}\.[A-Z0-9]{60,}",
+    r"NR(?:AA|AK|AL|BR|II|IQ|JS|RA)-[\w-]{20,}|[a-z0-9]{36}NRAL",
+    r"px-(?:dep|api)-[a-f0-9-]{36}|phc_\w{30,}|phx_\w{30,}|ico-\w{30,}|tk-[a-z]{2}-[\w-]{40,}|CFPAT-[\w-]{40,}",
+    r"EZ[AT]K\w{50,}|duffel_\w+_[\w-]{40,}",
+    r"pscale_(?:tkn|pw|oauth)_[\w.-]{30,}|\d{3}-[a-z0-9]{32}\.apps|AGE-SECRET-KEY-1[A-Z0-9]{50,}",
+    r"K[a-z]{2}_\w{40,}|pat\w{14}\.[a-f0-9]{64}",
+    # chat, mail, money
+    r"xox[abeoprs]-(?:\d+-)*[\w-]{20,}|xoxe\.xox[bp]-\d-[\w-]{20,}|xapp-\d-\w+-\d+-\w{20,}",
+    r"SG\.[\w-]{16,}\.[\w-]{16,}|key-[a-z0-9]{32}",
+    r"[a-f0-9]{32}-us\d{1,2}|x(?:keys|smtps)ib-[a-f0-9-]{60,}|(?:sk|pk|rk)_(?:live|test|prod)_\w{10,}",
+    r"whsec_[\w=+/]{20,}|shp(?:at|ca|pa|ss|tka)_[a-fA-F0-9]{32}",
+    r"(?:sandbox-)?sq0[a-z]{3}-[\w-]{20,}|EAAA[\w-]{55,}|EAA[A-Za-z0-9]{80,}|shippo_(?:live|test)_[a-f0-9]{40}",
+    r"(?:live|test)_(?:pub_)?[a-f0-9]{30,}",
+    r"FLW(?:SECK|PUBK)[\w-]{20,}|(?:access|sandbox)-\w+-[a-f0-9-]{36}|\d{8,10}:A[\w-]{34}",
+    r"[MNO][\w-]{23,27}\.[\w-]{6}\.[\w-]{27,}",
+    r"(?:AC|SK)[a-f0-9]{32}|00D\w{12,15}!\S{60,}|00[A-Za-z0-9][\w-]{39}(?!\w)|aio_\w{25,}",
+    r"sl\.(?:B|u\.)?[\w-]{60,}|fio-u-[\w-]{50,}|sgs?_\w{40,}|PVPN\w{30,}",
+    # forms of their own
+    r"eyJ[\w-]{8,}\.(?:eyJ|ey)?[\w-]{8,}(?:\.[\w-]*)?|eyJ[\w=+/-]{40,}|ZXlK[\w=+/-]{40,}",
+    r"[ps]k\.eyJ[\w-]{20,}\.[\w-]{10,}|tk\.eyJ[\w.-]{30,}",
+    r"sha256~[\w.=@+/-]{10,}|AAAA[\w%-]{5,10}:[\w-]{100,}|AAAAA{6,}[\w%]{60,}",
+)
+MARKED_TOKEN = re.compile(r"(?<![A-Za-z0-9])(?:" + "|".join(_MARKED) + ")")
+
+CANDIDATE = re.compile(r"(?<![\w+/~.-])[\w~+/.-][\w+/=.~:!%@-]{11,}")
+"""An unbroken run of characters that tokens are made of, long enough to be one."""
+
+# Whole shapes that need no candidate.
+SHAPES: tuple[tuple[re.Pattern[str], str], ...] = (
+    (
+        re.compile(
+            r"-----BEGIN (?:[A-Z0-9]{1,12} ){0,3}PRIVATE KEY(?: BLOCK)?-----"
+            # Up to its end; where that is missing, what looks like the key.
+            r"(?:(?>[^-]|-(?!----))*+-----END [A-Z0-9 ]{0,40}-----|(?:\s{0,8}[\w+/=\\]{24,})*)"
+        ),
+        "PRIVATE-KEY",
+    ),
+    (re.compile(r"\bPrivate-Lines: \d{1,3}\s{1,4}(?:[\w+/=]{1,80}\s{1,4}){1,80}"), "PRIVATE-KEY"),
+    # Hashes of passwords, crypt(3) and kin; Kerberos tickets as tools print them.
+    (
+        re.compile(
+            r"\$(?:1|2[abxy]?|[3-9]|y|gy|md5|apr1|sha1|argon2(?:id?|d)|scrypt|pbkdf2[\w-]{0,12})\$[\w./+,=$-]{20,400}"
+        ),
+        "PASSWORD",
+    ),
+    (re.compile(r"\$(?:krb5\w{2,6}|NT|DCC2|PHPS|S|P|H)\$[^\s'\"]{16,4000}"), "PASSWORD"),
+    (re.compile(r"\{(?:SSHA|SHA|SMD5|MD5|CRYPT|PBKDF2)(?:-?\d+)?\}[\w./+=$-]{16,200}"), "PASSWORD"),
+    (re.compile(r"(?<![\w:])[^\s:]{1,64}:\d{1,6}:[a-fA-F0-9]{32}:[a-fA-F0-9]{32}:"), "PASSWORD"),
+    # Credentials in addresses: user:password@host.
+    (re.compile(r"(?<=://)[^\s/:@'\"<>]{0,100}:(?P<value>[^\s/@'\"<>]{1,200})@(?=[\w.\[-])"), "PASSWORD"),
+    (re.compile(r"(?<=://)(?P<value>[A-Za-z0-9_-]{20,200})@(?=[\w.-])"), "API-KEY"),
+    # Addresses that are the secret.
+    (re.compile(r"(?<=hooks\.slack\.com/)(?P<value>(?:services|workflows|triggers)/[\w/-]{20,200})"), "API-KEY"),
+    (re.compile(r"(?<=/webhooks/)(?P<value>\d{15,22}/[\w-]{40,100})"), "API-KEY"),
+    (
+        re.compile(
+            r"(?:webhook\.office\.com|outlook\.office\.com|office365\.com)/webhook(?:b2)?/(?P<value>[\w@-]{20,120}/[\w/-]{20,200})"
+        ),
+        "API-KEY",
+    ),
+    (re.compile(r"(?i)/api/v\d/(?P<value>(?=[a-z0-9]*\d[a-z0-9]*\d)(?=[a-z0-9]*[a-z])[a-z0-9]{20})(?=/)"), "API-KEY"),
+    (re.compile(r"\botpauth://\S{1,200}?secret=(?P<value>\w{8,100})"), "API-KEY"),
+)
+
+# --- what stands for a secret, but is none ---
+
+_NAMED_PLACEHOLDER = re.compile(
+    r"(?:your|insert|replace|enter|put|add|change|fill|paste|set)[\W_]?(?:me|your|my|the|in|this|here|own|it|a|an)?[\W_]|\byour|"
+    r"placeholder|redacted|dummy|todo|goes[\W_]?here|[_-]here\b|not[-_ ]?set|notused"
+    r"|(?i:x{4,}|\*{3,}|\.{3,}|_{6,}|#{4,})",
+    re.IGNORECASE,
+)
+_STOP_WORDS = frozenset(
+    """
+    password passwd passphrase pass pwd pw secret secrets token tokens key keys apikey api_key api-key credentials
+    credential auth null none nil true false undefined void empty optional required string str text bytes bool int
+    number any object char yes no on off is are was were be been has have had in on at of for from to and or not
+    with without the a an it its this that these those will would should must can could may might only also just
+    same new old invalid valid wrong missing expired expires refresh basic bearer digest example sample test testing
+    foo bar baz input output hidden value type field name username user login env file files path import return
+    default generator based auth-token session csrf access id_token access_token refresh_token bearertoken
+    authorization header headers request response prompt change changes reset hash hashed hashing protected
+    management manager storage store policy policies length count limit limits usage budget window format
+    """.split()  # noqa: SIM905  a list of literals would take a page
+)
+_REFERENCE = re.compile(
+    r"""
+      \$\{?\w | \$[({] | \#\{ | \{\{? | %[\w({] | <[^>]*>?\s*\Z | <[a-zA-Z%$] | \[ | \( | @\w+[@.({] | `
+    | (?:process\.|os\.|env\.|environ|getenv|ENV\[|System\.|config[.\[]|settings[.\[]|self\.|this\.|props\.
+        |params[.\[]|req\.|request\.|args\.|secrets?\.|vault:|data\.|var\.|local\.|options\.|ctx\.|context\.
+        |new\ |await\ |function\b|lambda\b|async\b)
+    """,
+    re.VERBOSE,
+)
+_CALL_OR_PATH = re.compile(r"[A-Za-z_][\w.]*\(|[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+\Z|[A-Za-z_]\w*(?:->|::|\[)")
+_ONE_CHARACTER = re.compile(r"(.)\1*\Z", re.DOTALL)
+_FILLED_X = re.compile(r"x{5,}", re.IGNORECASE)
+_REPEATED = re.compile(r"((.)(?!\2).{1,3}?)\1{3,}\Z")
+_COUNTED = re.compile(r"0?12345678|0{8,}|abcdefgh|a1b2c3|d4c3b2|z1y2x3|x9y8z7|z9y8x7", re.IGNORECASE)
+
+
+def is_reference(value: str) -> bool:
+    """Does it say where the secret is, instead of being it: a variable, a template, a call?"""
+    return _REFERENCE.match(value.lstrip("\\")) is not None
+
+
+def is_placeholder(value: str, quoted: bool) -> bool:
+    """Does it stand for a secret (or fetch it from elsewhere) instead of being one?"""
+    bare = value.strip("'\"`,;\\")
+    if not bare or bare.lower() in _STOP_WORDS or is_reference(bare):
+        return True
+    if _ONE_CHARACTER.match(bare) or _NAMED_PLACEHOLDER.search(bare):
+        return True
+    return not quoted and _CALL_OR_PATH.match(bare) is not None
+
+
+def is_filled(value: str) -> bool:
+    """Is the random part a row of x's or a count, as in documentation?"""
+    if "xxxxxxxx" in value.lower() or (_FILLED_X.search(value) and len(set(value.lower())) < 16):
+        return True
+    return len(value) >= 16 and (_COUNTED.search(value) is not None or _REPEATED.search(value) is not None)
+
+
+def is_described(token: str) -> bool:
+    """Does a maker's prefix stand before words ("xoxb-my-bot-token")?"""
+    parts = [part for part in re.split(r"[-_.]", token) if len(part) > 3]
+    if len(parts) > 1 and all(part.isalpha() and not _mixed_at_random(part) for part in parts):
+        return True
+    return "YOUR" in token or "_HERE" in token
+
+
+# --- chance ---
+
+_CLASS_RUN = re.compile(r"[a-z]+|[A-Z]+|[0-9]+")
+_VOWEL_GAP = re.compile(r"[bcdfghjklmnpqrstvwxz]{5,}")
+
+
+def looks_random(text: str) -> bool:
+    """Was this alphanumeric string drawn by lot? Of hexadecimal digits it cannot tell (hashes are no secrets).
+
+    In a random string of 62 characters a run of one class (lower, upper, digit) is 1.7 long on average; in a name made
+    of words it is over 3.
+    """
+    if len(text) < 16 or _is_hex(text):
+        return False
+    runs = _CLASS_RUN.findall(text)
+    if not runs:
+        return False
+    characters = sum(map(len, runs))
+    digits = sum(len(run) for run in runs if run[0].isdigit())
+    has_upper = any(run[0].isupper() for run in runs)
+    has_lower = any(run[0].islower() for run in runs)
+    mean_run = characters / len(runs)
+    if len(set(text)) < min(12, len(text) // 2):
+        return False
+    if has_upper and has_lower:
+        return (digits >= 2 and mean_run <= 2.5) or (len(text) >= 24 and mean_run <= 1.95)
+    return False
+
+
+def looks_chosen(value: str) -> bool:
+    """A value that a machine gave out, as far as its characters show: letters and digits, or mixed case."""
+    if len(value) < 8:
+        return False
+    has_digit = any(character.isdigit() for character in value)
+    has_letter = any(character.isalpha() for character in value)
+    if has_digit and has_letter:
+        return any(len(part) >= 8 and not part.isalpha() for part in re.split(r"[\s/\\.:]", value)) or len(value) >= 16
+    return has_letter and len(value) >= 14 and _mixed_at_random(value)
+
+
+def _mixed_at_random(value: str) -> bool:
+    runs = _CLASS_RUN.findall(value)
+    if not runs:
+        return False
+    if _VOWEL_GAP.search(value.lower()):
+        return True
+    mixed = any(run[0].isupper() for run in runs) and any(run[0].islower() for run in runs)
+    return mixed and sum(map(len, runs)) / len(runs) <= 2.2
+
+
+def _is_hex(text: str) -> bool:
+    return not text.strip("0123456789abcdef") or not text.strip("0123456789ABCDEF")

@@ -1,0 +1,134 @@
+"""Which slots of a schedule are due: pure, with the clock and the time zone passed in.
+
+A slot is an aware datetime in UTC.  A schedule that names an hour means the local wall clock, so that "03:00"
+stays 03:00 over a change of the clocks: a time that does not exist that day becomes the end of the gap, one
+that exists twice is taken once, the first time.  A schedule for every hour counts in UTC and has neither.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta, tzinfo
+
+from croniter import croniter
+
+from .table import Schedule
+
+DAY = timedelta(days=1)
+MAX_CATCH_UP_SLOTS = 1000
+"""`all` after a long absence: only so many of the newest slots."""
+REALIGN_AFTER = timedelta(hours=1)
+
+
+@dataclass(frozen=True)
+class Due:
+    """What the clock demands of one schedule: slots to enqueue, oldest first, and the new last slot."""
+
+    slots: tuple[datetime, ...]
+    last_slot: datetime
+
+
+def due_slots(schedule: Schedule, last_slot: datetime | None, now: datetime, tz: tzinfo) -> list[datetime]:
+    """The slots to enqueue at `now`, oldest first; `last_slot` None means a fresh installation."""
+    return list(decide(schedule, last_slot, now, tz).slots)
+
+
+def decide(schedule: Schedule, last_slot: datetime | None, now: datetime, tz: tzinfo) -> Due:
+    """Which slots after `last_slot` and up to `now` to enqueue by the schedule's policy."""
+    now = now.astimezone(UTC)
+    newest = previous_slot(schedule, now, tz)
+    if last_slot is None:
+        return Due((newest,) if schedule.first == "now" else (), newest)
+    last_slot = last_slot.astimezone(UTC)
+    if last_slot >= newest:
+        # The clock was set back: what was done is not done again.  But a sweep must not rest until the
+        # old time is reached, so a schedule for every hour starts anew from here.
+        if last_slot - now > REALIGN_AFTER and not _by_wall_clock(schedule):
+            return Due((), newest)
+        return Due((), last_slot)
+    if schedule.catch_up == "latest":
+        return Due((newest,), newest)
+    missed: list[datetime] = []
+    for slot in _slots_down(schedule, now, tz):
+        if slot <= last_slot or len(missed) >= MAX_CATCH_UP_SLOTS:
+            break
+        missed.append(slot)
+    if schedule.catch_up == "skip":
+        # Only a slot that the worker was there for; it looks every few seconds.
+        missed = [slot for slot in missed[:1] if now - slot < timedelta(minutes=1)]
+    return Due(tuple(reversed(missed)), newest)
+
+
+def previous_slot(schedule: Schedule, now: datetime, tz: tzinfo) -> datetime:
+    """The newest slot at or before `now`, in UTC."""
+    return next(_slots_down(schedule, now.astimezone(UTC), tz))
+
+
+def next_slot(schedule: Schedule, now: datetime, tz: tzinfo) -> datetime:
+    """The first slot after `now`, in UTC."""
+    now = now.astimezone(UTC)
+    if not _by_wall_clock(schedule):
+        return _datetime(croniter(schedule.cron, now, ret_type=datetime).get_next())
+    wall = now.astimezone(tz).replace(tzinfo=None) - DAY  # A day earlier: the clocks may have changed.
+    slots = croniter(schedule.cron, wall, ret_type=datetime)
+    while True:
+        slot = from_wall_clock(_datetime(slots.get_next()), tz)
+        if slot > now:
+            return slot
+
+
+def slot_key(schedule: Schedule, slot: datetime) -> str:
+    """The unique key of the slot's job; all keys of a schedule begin with `<name>:`."""
+    return f"{schedule.name}:{slot.astimezone(UTC):%Y-%m-%dT%H:%MZ}"
+
+
+def jitter(schedule: Schedule, slot: datetime, machine: str) -> float:
+    """Seconds after the slot at which its job starts."""
+    share = zlib.crc32(f"{machine}:{slot_key(schedule, slot)}".encode()) / 2**32
+    return schedule.jitter_seconds * share
+
+
+def from_wall_clock(wall: datetime, tz: tzinfo) -> datetime:
+    """The instant, in UTC, of a naive local time: the first of two, the end of the gap if there is none."""
+    first = wall.replace(tzinfo=tz, fold=0).astimezone(UTC)
+    if first.astimezone(tz).replace(tzinfo=None) == wall:
+        return first
+    # In a gap: the offset before the change gives an instant after it, and the reverse.
+    before, after = wall.replace(tzinfo=tz, fold=1).astimezone(UTC), first
+    offset = after.astimezone(tz).utcoffset()
+    while after - before > timedelta(milliseconds=1):
+        middle = before + (after - before) / 2
+        if middle.astimezone(tz).utcoffset() == offset:
+            after = middle
+        else:
+            before = middle
+    return (after + timedelta(milliseconds=500)).replace(microsecond=0)
+
+
+def _slots_down(schedule: Schedule, now: datetime, tz: tzinfo) -> Iterator[datetime]:
+    """Slots at or before `now`, newest first, without end."""
+    if not _by_wall_clock(schedule):
+        # get_prev excludes its start.
+        slots = croniter(schedule.cron, now + timedelta(microseconds=1), ret_type=datetime)
+        while True:
+            yield _datetime(slots.get_prev())
+    wall = now.astimezone(tz).replace(tzinfo=None) + DAY
+    slots = croniter(schedule.cron, wall, ret_type=datetime)
+    last: datetime | None = None
+    while True:
+        slot = from_wall_clock(_datetime(slots.get_prev()), tz)
+        if slot <= now and slot != last:
+            last = slot
+            yield slot
+
+
+def _by_wall_clock(schedule: Schedule) -> bool:
+    """Whether the hour field names hours of the day; then they are the user's."""
+    return "*" not in schedule.cron.split()[1]
+
+
+def _datetime(value: object) -> datetime:
+    assert isinstance(value, datetime)
+    return value

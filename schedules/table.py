@@ -1,0 +1,55 @@
+"""What runs when: the cron table."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Literal
+
+CatchUp = Literal["skip", "latest", "all"]
+"""What becomes of slots that passed while no worker ran: none, only the newest, or each of them."""
+
+_NOTHING: Mapping[str, str] = MappingProxyType({})
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """A job that is due again and again.  The slot, not the run, has the identity: it is enqueued once."""
+
+    name: str
+    cron: str
+    """Five fields.  Named hours mean the local wall clock; a schedule for every hour counts in UTC."""
+    kind: str
+    """Job kind to enqueue."""
+    args: Mapping[str, str] = field(default_factory=lambda: _NOTHING)
+    catch_up: CatchUp = "latest"
+    first: Literal["now", "wait"] = "wait"
+    """Whether a fresh installation starts with a run or waits for its first slot."""
+    overlap: Literal["skip", "queue"] = "skip"
+    """If the job of an earlier slot has not ended: pass this slot over, or queue it behind."""
+    jitter_seconds: float = 0.0
+    """The job starts up to so much after its slot, always the same for a slot on one machine."""
+    doc: str = ""
+
+
+SCHEDULES: tuple[Schedule, ...] = (
+    Schedule("idle-sweep", "*/5 * * * *", "recover.orphans", {"scope": "idle"}, first="now",
+             doc="reflect sessions that have been silent for a while"),
+    Schedule("orphan-recovery", "2-59/15 * * * *", "recover.orphans", {"scope": "crashed"}, first="now",
+             doc="reflect sessions whose host died without a word"),
+    Schedule("index-reconcile", "7-59/30 * * * *", "index.reconcile", first="now",
+             doc="walk the vault for changes that the watcher missed"),
+    Schedule("inbox-triage", "0 4 * * *", "inbox.triage", jitter_seconds=300,
+             doc="put the inbox in order"),
+    Schedule("markers-gc", "20 4 * * *", "markers.gc", jitter_seconds=300,
+             doc="delete markers of sessions reflected long ago"),
+    Schedule("logs-rotate", "30 4 * * *", "logs.rotate", jitter_seconds=300,
+             doc="rotate logs, prune finished jobs"),
+    Schedule("skills-index", "40 4 * * *", "skills.index", jitter_seconds=300,
+             doc="index the skills that are installed"),
+    Schedule("discovery", "0 3 * * 0", "discover.scan", jitter_seconds=1800,
+             doc="look for new patterns in the trusted sources"),
+    Schedule("incubator-gc", "0 5 * * 1", "incubator.gc", jitter_seconds=300,
+             doc="list ideas that nobody came back to"),
+)  # fmt: skip

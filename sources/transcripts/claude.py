@@ -1,0 +1,486 @@
+"""Claude Code's transcripts, versions 2.0 to 2.1: `<projects>/<folder>/<session>.jsonl`.
+
+The host writes many things under the user's name. Which of them the user said: docs/architecture.md, "Whose words".
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, deque
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, ClassVar
+
+from ...vault.turn import Origin, Role, ToolEvent, Turn
+from .lines import clean, one_line, parse_object, shorten
+from .reader import TranscriptReader
+from .words import own_text, pasted_ranges
+
+TOOL_TEXT_CHARS = 1600
+LOOK_BACK_BYTES = 64 << 10
+"""Before the offset, to know which queued prompts the reading before has already yielded."""
+REMEMBERED_PROMPTS = 500
+REMEMBERED_CALLS = 2000
+
+_USER_SAID = re.compile(r"(?:To tell you how to proceed, )?the user said:\s*", re.IGNORECASE)
+_REJECTED = re.compile(r"the user doesn't want to|user rejected|tool use was rejected", re.IGNORECASE)
+# Later versions add a note to the agent behind the user's words.
+_HOST_NOTE = re.compile(r"\n\s*\n?Note: The user's next message.*\Z", re.DOTALL)
+_COMMAND_ARGS = re.compile(r"<command-args>(.*?)</command-args>", re.DOTALL)
+_COMMAND_NAME = re.compile(r"<command-name>\s*(\S{1,100}?)\s*</command-name>")
+_BASH_INPUT = re.compile(r"\s*<bash-input>(.*?)</bash-input>", re.DOTALL)
+_SLASH = re.compile(r"/[a-zA-Z][\w:.-]*(?:\s+(.*))?\Z", re.DOTALL)
+
+# A line without a word of user or agent: of such a type, or a sub-agent's.
+_SILENT = re.compile(
+    rb'"type":"(?:progress|file-history-snapshot|system|summary|pr-link|ai-title|custom-title|permission-mode)"'
+)
+_SIDECHAIN = b'"isSidechain":true'
+_FILE_KEYS = ("file_path", "path", "notebook_path")
+_TOOL_USE_RESULT = b',"toolUseResult":'
+
+
+@dataclass
+class _Pending:
+    """A queued prompt whose own record may still come."""
+
+    turn: Turn
+    left_queue: bool = False
+    withdrawn: bool = False
+
+
+class ClaudeReader(TranscriptReader):
+    host: ClassVar[str] = "claude"
+
+    def __init__(self, path: Path, offset: int = 0) -> None:
+        super().__init__(path, offset)
+        self._cwd: str | None = None
+        self._timestamp: str | None = None
+        self._uuids: set[bytes] = set()
+        self._calls: dict[str, ToolEvent] = {}
+        self._pending: deque[_Pending] = deque()
+        # Queued prompts already yielded, by text: their second record is to be passed over.
+        self._yielded_queued: Counter[str] = Counter()
+        self._yielded_order: deque[str] = deque()
+
+    def _read_header(self) -> None:
+        for record in self._header_lines():
+            if isinstance(record.get("sessionId"), str):
+                self.session = record["sessionId"]
+            if isinstance(record.get("cwd"), str):
+                self._cwd = record["cwd"]
+            if record.get("type") == "user" or "entrypoint" in record:
+                self._headless = _is_headless(record)
+                break
+        if self._start > 0 and not self._headless:
+            self._look_back()
+
+    def _look_back(self) -> None:
+        begin = max(0, self._start - LOOK_BACK_BYTES)
+        with self.path.open("rb") as file:
+            file.seek(begin)
+            tail = file.read(self._start - begin)
+        if b'"queue-operation"' not in tail and b'"queued_command"' not in tail:
+            return
+        for data in tail.split(b"\n"):
+            if b'"queue-operation"' not in data and b'"queued_command"' not in data:
+                continue
+            record = parse_object(data)
+            if record is None:
+                continue
+            if record.get("type") == "queue-operation" and record.get("operation") == "enqueue":
+                self._remember_queued(own_text(_str(record.get("content"))))
+            elif record.get("type") == "attachment":
+                attachment = record.get("attachment")
+                if isinstance(attachment, dict) and attachment.get("type") == "queued_command":
+                    text = own_text(_prompt_text(attachment.get("prompt")))
+                    # Its enqueue line lies before it, and was met above; a later one would be its double.
+                    if not self._forget_queued(text):
+                        self._remember_queued(text)
+
+    def _is_irrelevant(self, data: bytes) -> bool:
+        # What stands before the second brace is at the top level. (A brace in a string just costs the parsing.)
+        head = data[: data.find(b"{", 1)]
+        if _SIDECHAIN in head:
+            return True
+        return b'"type":"user"' not in head and _SILENT.search(head) is not None
+
+    def _parse(self, data: bytes) -> dict[str, Any] | None:
+        # The result of a tool stands in a record twice, the second time raw and much longer. What comes before it
+        # is a record of its own once the brace is closed, and only then was the key at the top level.
+        at = data.find(_TOOL_USE_RESULT)
+        if at > 0 and len(data) - at > 2000 and b'"answers"' not in data[at : at + 20_000]:
+            record = parse_object(data[:at] + b"}")
+            if record is not None and _only_results(record):
+                return record
+        return parse_object(data)
+
+    def _turns_of(self, record: dict[str, Any]) -> Iterator[Turn]:
+        kind = record.get("type")
+        if kind == "queue-operation":
+            self._queue_operation(record)
+            return
+        if kind not in ("user", "assistant", "attachment") or record.get("isSidechain") or record.get("agentId"):
+            return
+        if _is_headless(record) or self._is_repeated(record.get("uuid")):
+            return
+        self._cwd = _str(record.get("cwd")) or self._cwd
+        self.session = _str(record.get("sessionId")) or self.session
+        self._timestamp = _str(record.get("timestamp")) or None
+        if kind == "assistant":
+            yield from self._left_the_queue()
+            yield from self._assistant(record)
+        elif kind == "user":
+            yield from self._user(record)
+        else:
+            yield from self._attachment(record)
+
+    def _at_end(self) -> Iterator[Turn]:
+        while self._pending:
+            yield from self._yield_queued(self._pending.popleft().turn)
+
+    # --- the user ---
+
+    def _user(self, record: dict[str, Any]) -> Iterator[Turn]:
+        content = _content(record)
+        if isinstance(content, list):
+            for block in content:
+                if isinstance(block, dict) and block.get("type") == "tool_result":
+                    yield from self._tool_result(record, block)
+        if not _is_the_users(record):
+            return
+        if isinstance(content, list):
+            texts = [
+                _str(block.get("text")) for block in content if isinstance(block, dict) and block.get("type") == "text"
+            ]
+            # Each block on its own: a host's block must not decide about the user's.
+            text = "\n\n".join(own for own in map(own_text, texts) if own)
+            raw = "\n".join(texts)
+        else:
+            raw = content
+            text = own_text(raw)
+        if bash := _BASH_INPUT.match(raw):
+            yield from self._said(record, Origin.BASH, bash.group(1).strip(), pasted=())
+        elif "<command-args>" in raw and (args := _COMMAND_ARGS.search(raw)):
+            name = _COMMAND_NAME.search(raw)
+            yield from self._said(
+                record, Origin.COMMAND_ARGS, own_text(args.group(1)), about=name.group(1) if name else ""
+            )
+        elif text:
+            yield from self._prompt(record, text)
+
+    def _prompt(self, record: dict[str, Any], text: str) -> Iterator[Turn]:
+        if self._forget_queued(text):
+            return
+        queued = self._take_pending(text)
+        enqueued_at = queued.turn.offset if queued else None
+        # What was called back into the editor and is part of this prompt has been said here.
+        kept = [item for item in self._pending if not (item.withdrawn and item.turn.text in text)]
+        self._pending = deque(kept)
+        yield from self._left_the_queue()
+        origin = Origin.QUEUED if queued or record.get("promptSource") == "queued" else Origin.PROMPT
+        for turn in self._said(record, origin, text):
+            # It was said where it was queued: a reading that ended in between has yielded it already.
+            yield turn if enqueued_at is None else replace(turn, offset=enqueued_at)
+
+    def _said(
+        self,
+        record: dict[str, Any],
+        origin: Origin,
+        text: str,
+        about: str = "",
+        pasted: tuple[tuple[int, int], ...] | None = None,
+    ) -> Iterator[Turn]:
+        if text:
+            ranges = pasted_ranges(text) if pasted is None else pasted
+            yield self._turn(record, Role.USER, origin, text, about=about, pasted=ranges)
+
+    def _turn(
+        self,
+        record: dict[str, Any],
+        role: Role,
+        origin: Origin,
+        text: str,
+        tool: ToolEvent | None = None,
+        about: str = "",
+        pasted: tuple[tuple[int, int], ...] = (),
+    ) -> Turn:
+        return Turn(
+            role=role,
+            origin=origin,
+            text=text,
+            record=_str(record.get("uuid")) or f"line:{self._offset_of_line}",
+            session=self.session,
+            timestamp=_str(record.get("timestamp")) or self._timestamp,
+            cwd=self._cwd,
+            tool=tool,
+            offset=self._offset_of_line,
+            pasted=pasted,
+            about=about,
+            host=self.host,
+        )
+
+    # --- prompts typed while the agent was at work ---
+
+    def _queue_operation(self, record: dict[str, Any]) -> None:
+        operation = record.get("operation")
+        content = _str(record.get("content"))
+        if operation == "enqueue":
+            turn = self._queued_turn(record, content)
+            if turn is not None and not self._forget_queued(turn.text):
+                self._pending.append(_Pending(turn))
+        elif operation in ("remove", "dequeue"):
+            # Lines of this kind name no prompt: the queue is first in, first out.
+            for item in self._pending:
+                if not item.left_queue:
+                    item.left_queue = True
+                    break
+        elif operation == "popAll":
+            for item in self._pending:
+                if item.turn.text in content or not content:
+                    item.withdrawn = True
+
+    def _queued_turn(self, record: dict[str, Any], content: str) -> Turn | None:
+        text = own_text(content)
+        slash = _SLASH.match(text)
+        if slash:
+            text = (slash.group(1) or "").strip()
+        if not text:
+            return None
+        origin = Origin.COMMAND_ARGS if slash else Origin.QUEUED
+        return self._turn(record, Role.USER, origin, text, pasted=pasted_ranges(text))
+
+    def _attachment(self, record: dict[str, Any]) -> Iterator[Turn]:
+        attachment = record.get("attachment")
+        if not isinstance(attachment, dict) or attachment.get("type") != "queued_command":
+            return
+        origin = attachment.get("origin")
+        if isinstance(origin, dict) and origin.get("kind", "human") != "human":
+            return
+        if attachment.get("commandMode", "prompt") != "prompt" or attachment.get("isMeta"):
+            return
+        turn = self._queued_turn(record, _prompt_text(attachment.get("prompt")))
+        if turn is None or self._forget_queued(turn.text):
+            return
+        if item := self._take_pending(turn.text):
+            yield replace(turn, offset=item.turn.offset)
+        else:
+            yield from self._yield_queued(turn)
+
+    def _left_the_queue(self) -> Iterator[Turn]:
+        """Once the agent goes on, the prompts it was given will have no record of their own any more."""
+        for item in [item for item in self._pending if item.left_queue or item.withdrawn]:
+            self._pending.remove(item)
+            yield from self._yield_queued(item.turn)
+
+    def _yield_queued(self, turn: Turn) -> Iterator[Turn]:
+        self._remember_queued(turn.text)
+        yield turn
+
+    def _take_pending(self, text: str) -> _Pending | None:
+        for item in self._pending:
+            if item.turn.text == text:
+                self._pending.remove(item)
+                return item
+        return None
+
+    def _remember_queued(self, text: str) -> None:
+        if not text:
+            return
+        self._yielded_queued[text] += 1
+        self._yielded_order.append(text)
+        if len(self._yielded_order) > REMEMBERED_PROMPTS:
+            self._forget_queued(self._yielded_order[0])
+
+    def _forget_queued(self, text: str) -> bool:
+        """Was this prompt yielded from its other record? Each answers for one."""
+        if self._yielded_queued[text] <= 0:
+            del self._yielded_queued[text]
+            return False
+        self._yielded_queued[text] -= 1
+        self._yielded_order.remove(text)
+        return True
+
+    # --- tools and the agent ---
+
+    def _tool_result(self, record: dict[str, Any], block: dict[str, Any]) -> Iterator[Turn]:
+        call = _str(block.get("tool_use_id"))
+        event = self._calls.pop(call, ToolEvent("", call))
+        is_error = block.get("is_error") is True
+        text = clean(shorten(_result_text(block.get("content")), TOOL_TEXT_CHARS))
+        rejected = is_error and _REJECTED.search(text[:400]) is not None
+        if rejected and (said := _USER_SAID.search(text[:2000])):
+            about = f"{event.name}: {event.target}" if event.name else ""
+            yield from self._said(
+                record, Origin.REJECTION, own_text(_HOST_NOTE.sub("", text[said.end() :])), about=about
+            )
+        answers = record.get("toolUseResult")
+        if isinstance(answers, dict) and isinstance(answers.get("answers"), dict):
+            yield from self._answers(record, answers)
+            return
+        yield self._turn(
+            record,
+            Role.TOOL,
+            Origin.TOOL_RESULT,
+            text,
+            tool=replace(event, is_error=is_error, rejected=rejected),
+        )
+
+    def _answers(self, record: dict[str, Any], result: dict[str, Any]) -> Iterator[Turn]:
+        labels: dict[str, set[str]] = {}
+        questions = result.get("questions")
+        for question in questions if isinstance(questions, list) else ():
+            if isinstance(question, dict):
+                options = question.get("options")
+                labels[_str(question.get("question"))] = {
+                    _str(option.get("label"))
+                    for option in (options if isinstance(options, list) else ())
+                    if isinstance(option, dict)
+                }
+        for question_text, answer in result["answers"].items():
+            text = own_text(_str(answer))
+            chosen = labels.get(question_text, set())
+            # An option that was only picked is the agent's wording.
+            picked = text in chosen or all(part.strip() in chosen for part in text.split(","))
+            yield from self._said(
+                record,
+                Origin.ANSWER,
+                text,
+                about=one_line(question_text, 500),
+                pasted=((0, len(text)),) if picked else None,
+            )
+
+    def _assistant(self, record: dict[str, Any]) -> Iterator[Turn]:
+        message = record.get("message")
+        if record.get("isApiErrorMessage") or not isinstance(message, dict) or message.get("model") == "<synthetic>":
+            return
+        content = message.get("content")
+        if isinstance(content, str):
+            content = [{"type": "text", "text": content}]
+        for block in content if isinstance(content, list) else ():
+            if not isinstance(block, dict):
+                continue
+            if block.get("type") == "text":
+                if text := clean(_str(block.get("text"))).strip():
+                    yield self._turn(record, Role.ASSISTANT, Origin.ASSISTANT, text)
+            elif block.get("type") == "tool_use":
+                arguments = block.get("input")
+                event = tool_call(
+                    _str(block.get("id")),
+                    _str(block.get("name")),
+                    arguments if isinstance(arguments, dict) else {},
+                )
+                if len(self._calls) >= REMEMBERED_CALLS:
+                    self._calls.pop(next(iter(self._calls)))
+                self._calls[event.use_id or ""] = event
+                text = call_text(event, arguments if isinstance(arguments, dict) else {})
+                yield self._turn(record, Role.TOOL, Origin.TOOL_USE, text, tool=event)
+
+    def _is_repeated(self, uuid: object) -> bool:
+        """Resumed and forked files repeat records. 16 bytes each: 20 MB for the records of a 1 GB file."""
+        if not isinstance(uuid, str) or not uuid:
+            return False
+        key = _compact(uuid)
+        if key in self._uuids:
+            return True
+        self._uuids.add(key)
+        return False
+
+
+def tool_call(use_id: str, name: str, arguments: dict[str, Any]) -> ToolEvent:
+    """A call, and what it acts on out of its arguments."""
+    command = next((arguments[key] for key in ("command", "cmd") if isinstance(arguments.get(key), str)), None)
+    file_path = next((arguments[key] for key in _FILE_KEYS if isinstance(arguments.get(key), str)), None)
+    target = ""
+    for key in ("command", "cmd", *_FILE_KEYS, "pattern", "query", "url", "skill", "description"):
+        if target := one_line(arguments.get(key)):
+            break
+    return ToolEvent(
+        name,
+        use_id or None,
+        command=shorten(clean(command), TOOL_TEXT_CHARS) if command else None,
+        file_path=clean(file_path) if file_path else None,
+        target=target,
+    )
+
+
+def call_text(event: ToolEvent, arguments: dict[str, Any]) -> str:
+    """A call as short text: a command in full, an edit as what goes and what comes."""
+    if event.command:
+        return event.command
+    old, new = arguments.get("old_string"), arguments.get("new_string", arguments.get("content"))
+    if isinstance(new, str):
+        removed = f"- {shorten(clean(old), 300)}\n" if isinstance(old, str) and old else ""
+        return f"{event.target}\n{removed}+ {shorten(clean(new), 600)}"
+    return event.target
+
+
+def transcript_files(root: Path) -> Iterator[Path]:
+    """Every session of a person under `<config>/projects`, in order of name; sub-agents' and journals left out."""
+    for path in sorted(root.rglob("*.jsonl")):
+        folders = path.relative_to(root).parts[:-1]
+        if any(part == "subagents" or part.startswith("wf_") for part in folders):
+            continue
+        if path.name == "journal.jsonl" or path.name.startswith("agent-") or not path.is_file():
+            continue
+        yield path
+
+
+def _is_headless(record: dict[str, Any]) -> bool:
+    entrypoint = record.get("entrypoint")
+    return (isinstance(entrypoint, str) and entrypoint.startswith("sdk")) or record.get("promptSource") == "sdk"
+
+
+def _is_the_users(record: dict[str, Any]) -> bool:
+    for flag in (
+        "isMeta",
+        "isCompactSummary",
+        "isSidechain",
+        "planContent",
+        "sourceToolUseID",
+        "isVisibleInTranscriptOnly",
+    ):
+        if record.get(flag):
+            return False
+    origin = record.get("origin")
+    if isinstance(origin, dict) and "kind" in origin:
+        return bool(origin["kind"] == "human")
+    source = record.get("promptSource")
+    return source is None or source in ("typed", "queued")
+
+
+def _only_results(record: dict[str, Any]) -> bool:
+    content = _content(record)
+    return isinstance(content, list) and all(
+        isinstance(block, dict) and block.get("type") == "tool_result" for block in content
+    )
+
+
+def _content(record: dict[str, Any]) -> str | list[Any]:
+    message = record.get("message")
+    content = message.get("content") if isinstance(message, dict) else None
+    return content if isinstance(content, str | list) else ""
+
+
+def _result_text(content: object) -> str:
+    if isinstance(content, str):
+        return content
+    if not isinstance(content, list):
+        return ""
+    return "\n".join(_str(block.get("text")) for block in content if isinstance(block, dict))
+
+
+def _prompt_text(prompt: object) -> str:
+    return prompt if isinstance(prompt, str) else _result_text(prompt)
+
+
+def _str(value: object) -> str:
+    return value if isinstance(value, str) else ""
+
+
+def _compact(uuid: str) -> bytes:
+    try:
+        return bytes.fromhex(uuid.replace("-", ""))
+    except ValueError:
+        return uuid.encode("utf-8", "replace")

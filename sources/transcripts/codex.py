@@ -1,0 +1,153 @@
+"""Codex CLI's transcripts: `~/.codex/sessions/Y/M/D/rollout-*.jsonl`.
+
+What the user typed is in `event_msg/user_message`; the messages of role `user` beside it also hold instructions and
+context that the host put in, so they are not read. Records have no ids.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, ClassVar
+
+from ...vault.turn import Origin, Role, ToolEvent, Turn
+from .claude import REMEMBERED_CALLS, TOOL_TEXT_CHARS, call_text, tool_call
+from .lines import clean, shorten
+from .reader import TranscriptReader
+from .words import own_text, pasted_ranges
+
+_SILENT = re.compile(rb'"type":"(?:token_count|reasoning|world_state|compacted|agent_reasoning)"')
+_EXIT_CODE = re.compile(r"(?:Process exited with code|Exit code:)\s*(-?\d+)")
+_COMPACTED = "Another language model started to solve this problem"
+
+
+class CodexReader(TranscriptReader):
+    host: ClassVar[str] = "codex"
+
+    def __init__(self, path: Path, offset: int = 0) -> None:
+        super().__init__(path, offset)
+        self._cwd: str | None = None
+        self._calls: dict[str, ToolEvent] = {}
+
+    def _read_header(self) -> None:
+        for record in self._header_lines():
+            if record.get("type") == "session_meta" and isinstance(record.get("payload"), dict):
+                self._session_meta(record["payload"])
+                return
+
+    def _session_meta(self, meta: dict[str, Any]) -> None:
+        if isinstance(meta.get("id"), str):
+            self.session = meta["id"]
+        if isinstance(meta.get("cwd"), str):
+            self._cwd = meta["cwd"]
+        # `codex exec`, an SDK's or an MCP client's run, and sub-agents ({"subagent": ...}): no person typed there.
+        source = meta.get("source")
+        self._headless = (
+            source in ("exec", "mcp", "subagent")
+            or isinstance(source, dict)
+            or meta.get("originator") in ("codex_exec", "codex_sdk_ts")
+            or meta.get("thread_source") == "subagent"
+        )
+
+    def _is_irrelevant(self, data: bytes) -> bool:
+        return _SILENT.search(data, 0, 250) is not None
+
+    def _turns_of(self, record: dict[str, Any]) -> Iterator[Turn]:
+        payload = record.get("payload")
+        if not isinstance(payload, dict):
+            return
+        kind = (record.get("type"), payload.get("type"))
+        if record.get("type") == "turn_context":
+            self._cwd = _str(payload.get("cwd")) or self._cwd
+        elif kind == ("event_msg", "user_message"):
+            text = own_text(_str(payload.get("message")))
+            if text and not text.startswith(_COMPACTED):
+                yield self._turn(record, Role.USER, Origin.PROMPT, text, pasted=pasted_ranges(text))
+        elif kind == ("event_msg", "agent_message"):
+            if text := clean(_str(payload.get("message"))).strip():
+                yield self._turn(record, Role.ASSISTANT, Origin.ASSISTANT, text)
+        elif kind[1] in ("function_call", "custom_tool_call", "local_shell_call"):
+            yield self._call(record, payload)
+        elif kind[1] in ("function_call_output", "custom_tool_call_output"):
+            yield self._result(record, payload)
+
+    def _call(self, record: dict[str, Any], payload: dict[str, Any]) -> Turn:
+        arguments = _arguments(payload)
+        event = tool_call(_str(payload.get("call_id")), _str(payload.get("name")) or "shell", arguments)
+        if len(self._calls) >= REMEMBERED_CALLS:
+            self._calls.pop(next(iter(self._calls)))
+        self._calls[event.use_id or ""] = event
+        return self._turn(record, Role.TOOL, Origin.TOOL_USE, call_text(event, arguments), tool=event)
+
+    def _result(self, record: dict[str, Any], payload: dict[str, Any]) -> Turn:
+        use_id = _str(payload.get("call_id"))
+        event = self._calls.pop(use_id, ToolEvent("", use_id or None))
+        output = payload.get("output")
+        if isinstance(output, dict):
+            failed = output.get("success") is False
+            output = output.get("content")
+        else:
+            code = _EXIT_CODE.search(_str(output)[:500])
+            failed = code is not None and code.group(1) != "0"
+        rejected = "rejected by user" in _str(output)[:300]
+        result = ToolEvent(
+            event.name, event.use_id, event.command, event.file_path, failed or rejected, rejected, event.target
+        )
+        text = clean(shorten(_str(output), TOOL_TEXT_CHARS))
+        return self._turn(record, Role.TOOL, Origin.TOOL_RESULT, text, tool=result)
+
+    def _turn(
+        self,
+        record: dict[str, Any],
+        role: Role,
+        origin: Origin,
+        text: str,
+        tool: ToolEvent | None = None,
+        pasted: tuple[tuple[int, int], ...] = (),
+    ) -> Turn:
+        return Turn(
+            role=role,
+            origin=origin,
+            text=text,
+            record=f"line:{self._offset_of_line}",
+            session=self.session,
+            timestamp=_str(record.get("timestamp")) or None,
+            cwd=self._cwd,
+            tool=tool,
+            offset=self._offset_of_line,
+            host=self.host,
+            pasted=pasted,
+        )
+
+
+def transcript_files(root: Path) -> Iterator[Path]:
+    """Every rollout under `~/.codex/sessions`, oldest first."""
+    for path in sorted(root.rglob("rollout-*.jsonl")):
+        if path.is_file():
+            yield path
+
+
+def _arguments(payload: dict[str, Any]) -> dict[str, Any]:
+    """Arguments come as JSON in a string, as free text (a patch), or as an action with an argv."""
+    raw = payload.get("arguments", payload.get("input"))
+    if isinstance(raw, str):
+        try:
+            value = json.loads(raw)
+        except (ValueError, RecursionError):
+            return {"new_string": raw}
+        arguments = value if isinstance(value, dict) else {}
+    else:
+        action = payload.get("action")
+        arguments = dict(action) if isinstance(action, dict) else {}
+    command = arguments.get("command")
+    if isinstance(command, list):
+        words = [part for part in command if isinstance(part, str)]
+        # ["bash", "-lc", "make test"]: the last one is what is run.
+        arguments["command"] = words[-1] if len(words) == 3 and words[1] in ("-lc", "-c") else " ".join(words)
+    return arguments
+
+
+def _str(value: object) -> str:
+    return value if isinstance(value, str) else ""

@@ -1,0 +1,89 @@
+"""The agent hosts whose transcripts can be read. A new host: one module with a reader, one row here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from . import claude, codex, copilot
+from .lines import complete_lines, parse_object
+from .reader import TranscriptReader
+
+SNIFFED_LINES = 20
+
+
+@dataclass(frozen=True)
+class TranscriptHost:
+    name: str
+    reader: type[TranscriptReader]
+    find: Callable[[Path], Iterator[Path]]
+    """The sessions under a root."""
+    root: Callable[[Mapping[str, str], Path], Path]
+    """Where this host keeps its sessions, by environment and home folder."""
+    record_types: frozenset[str]
+    """Values of a record's `type` that only this host writes."""
+
+
+def _claude_root(env: Mapping[str, str], home: Path) -> Path:
+    return Path(env.get("CLAUDE_CONFIG_DIR") or home / ".claude") / "projects"
+
+
+def _codex_root(env: Mapping[str, str], home: Path) -> Path:
+    return Path(env.get("CODEX_HOME") or home / ".codex") / "sessions"
+
+
+def _copilot_root(env: Mapping[str, str], home: Path) -> Path:
+    return Path(env.get("COPILOT_HOME") or home / ".copilot") / "session-state"
+
+
+HOSTS: Mapping[str, TranscriptHost] = {
+    host.name: host
+    for host in (
+        TranscriptHost(
+            "claude",
+            claude.ClaudeReader,
+            claude.transcript_files,
+            _claude_root,
+            frozenset({"user", "assistant", "file-history-snapshot", "queue-operation", "summary", "attachment"}),
+        ),
+        TranscriptHost(
+            "codex",
+            codex.CodexReader,
+            codex.transcript_files,
+            _codex_root,
+            frozenset({"session_meta", "event_msg", "response_item", "turn_context"}),
+        ),
+        TranscriptHost(
+            "copilot",
+            copilot.CopilotReader,
+            copilot.transcript_files,
+            _copilot_root,
+            frozenset({"session.start", "user.message", "assistant.message", "hook.start"}),
+        ),
+    )
+}
+
+
+def host_of(path: Path) -> str | None:
+    """Which host wrote this transcript, judged by its first records; None when none of them is known."""
+    for count, line in enumerate(complete_lines(path)):
+        if count >= SNIFFED_LINES:
+            break
+        record = None if line.too_long else parse_object(line.data)
+        kind = record.get("type") if record else None
+        for host in HOSTS.values():
+            if kind in host.record_types:
+                return host.name
+    return None
+
+
+def open_transcript(path: Path, offset: int = 0, host: str | None = None) -> TranscriptReader:
+    """A reader for a session. Without `host` it is found out; what nobody wrote is read as Claude Code's,
+    which accepts unknown records. Raises OSError; KeyError for an unknown host."""
+    return HOSTS[host or host_of(path) or "claude"].reader(path, offset)
+
+
+def transcript_roots(env: Mapping[str, str], home: Path) -> Mapping[str, Path]:
+    """Folder of sessions by host: a transcript is only ever read from inside one of them."""
+    return {name: host.root(env, home) for name, host in HOSTS.items()}

@@ -1,0 +1,96 @@
+"""Complete lines of a growing JSONL file, from a byte offset, in flat memory."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+READ_BUFFER_BYTES = 128 << 10
+MAX_LINE_BYTES = 64 << 20
+"""A longer line (a pasted film, a corrupt file) is counted as bad; it is never held in memory whole."""
+
+
+@dataclass(frozen=True)
+class Line:
+    """One line without its newline."""
+
+    offset: int
+    end: int
+    """Offset of the byte after it, its newline included: where reading goes on."""
+    data: bytes
+    too_long: bool = False
+
+
+def complete_lines(
+    path: Path, offset: int = 0, max_bytes: int = MAX_LINE_BYTES, buffer_bytes: int = READ_BUFFER_BYTES
+) -> Iterator[Line]:
+    """Yields the lines from `offset` on; leaves a half-written last one for the next time.
+
+    A last line without a newline counts as complete when it is a whole JSON object: one that was cut short
+    never is. Raises OSError.
+    """
+    with path.open("rb", buffering=buffer_bytes) as file:
+        file.seek(offset)
+        position = offset
+        while True:
+            data = file.readline(max_bytes)
+            if not data:
+                return
+            start = position
+            position += len(data)
+            if data.endswith(b"\n"):
+                yield Line(start, position, data)
+            elif len(data) < max_bytes:
+                if _is_whole(data):
+                    yield Line(start, position, data)
+                return
+            else:
+                while data and not data.endswith(b"\n"):
+                    data = file.readline(READ_BUFFER_BYTES)
+                    position += len(data)
+                if not data:
+                    return
+                yield Line(start, position, b"", too_long=True)
+
+
+def _is_whole(data: bytes) -> bool:
+    return data.rstrip().endswith(b"}") and parse_object(data) is not None
+
+
+def parse_object(data: bytes) -> dict[str, Any] | None:
+    """The JSON object in a line, or None where there is none. Bytes that are no UTF-8 become U+FFFD."""
+    try:
+        value = json.loads(data)
+    except UnicodeDecodeError:
+        try:
+            value = json.loads(data.decode("utf-8", "replace"))
+        except (ValueError, RecursionError):
+            return None
+    except (ValueError, RecursionError):
+        return None
+    return value if isinstance(value, dict) else None
+
+
+def clean(text: str) -> str:
+    """Text that can be written as UTF-8: JSON may escape half of a surrogate pair; NUL ends strings elsewhere."""
+    if text.isascii():
+        return text.replace("\0", "") if "\0" in text else text
+    return text.encode("utf-8", "replace").decode("utf-8").replace("\0", "")
+
+
+def shorten(text: str, limit: int) -> str:
+    """Head and tail of a long text: errors stand at the end, what was asked at the beginning."""
+    if len(text) <= limit:
+        return text
+    half = (limit - 3) // 2
+    return text[:half] + "\n…\n" + text[-half:]
+
+
+def one_line(value: object, limit: int = 300) -> str:
+    """A value as one short line; not a string gives ""."""
+    if not isinstance(value, str):
+        return ""
+    return " ".join(clean(value[: limit * 4]).split())[:limit]

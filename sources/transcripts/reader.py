@@ -1,0 +1,112 @@
+"""What every host's transcript reader has in common."""
+
+from __future__ import annotations
+
+import os
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar
+
+from ...vault.turn import Turn
+from .lines import Line, complete_lines, parse_object
+
+HEADER_BUFFER_BYTES = 16 << 10
+HEADER_BYTES = 1 << 20
+"""How far into a file to look for what it says of itself (session, folder, headless or not)."""
+
+
+@dataclass(frozen=True)
+class ReadReport:
+    """What a reading did. Valid at any time; `end_offset` is where the next one starts."""
+
+    end_offset: int
+    lines: int
+    bad_lines: int
+    """Complete lines that are no JSON object (or longer than 64 MB): skipped."""
+    turns: int
+    headless: bool
+    """The session was run by a program, not by a person: none of it is mined."""
+    restarted: bool
+    """The file is shorter than the offset: it was replaced, and was read from its beginning."""
+
+
+class TranscriptReader(ABC):
+    """Iterate once for the turns from `offset` on, then see `report`. Raises OSError when the file can't be read.
+
+    Memory stays flat whatever the size of the file. Each record is yielded once, however often the file repeats it.
+    """
+
+    host: ClassVar[str]
+
+    def __init__(self, path: Path, offset: int = 0) -> None:
+        self.path = path
+        self.session = path.stem
+        self._restarted = offset > os.stat(path).st_size
+        self._start = 0 if self._restarted else max(0, offset)
+        self._end = self._start
+        self._lines = 0
+        self._bad = 0
+        self._turns = 0
+        self._headless = False
+        self._offset_of_line = self._start
+
+    @property
+    def end_offset(self) -> int:
+        """Just behind the last line that was read; while iterating, of the line the last turn came from."""
+        return self._end
+
+    @property
+    def report(self) -> ReadReport:
+        return ReadReport(self._end, self._lines, self._bad, self._turns, self._headless, self._restarted)
+
+    def __iter__(self) -> Iterator[Turn]:
+        self._read_header()
+        for line in complete_lines(self.path, self._start):
+            self._end = line.end
+            if not line.too_long and not line.data.strip():
+                continue
+            self._lines += 1
+            if self._headless or (not line.too_long and self._is_irrelevant(line.data)):
+                continue
+            record = None if line.too_long else self._parse(line.data)
+            if record is None:
+                self._bad += 1
+                continue
+            self._offset_of_line = line.offset
+            for turn in self._turns_of(record):
+                self._turns += 1
+                yield turn
+        for turn in self._at_end():
+            self._turns += 1
+            yield turn
+
+    def _header_lines(self) -> Iterator[dict[str, Any]]:
+        """The first records of the file, so that a reading from the middle knows what the beginning said."""
+        line: Line
+        for line in complete_lines(self.path, 0, HEADER_BYTES, HEADER_BUFFER_BYTES):
+            if line.offset > HEADER_BYTES:
+                return
+            record = None if line.too_long else parse_object(line.data)
+            if record is not None:
+                yield record
+
+    def _parse(self, data: bytes) -> dict[str, Any] | None:
+        return parse_object(data)
+
+    @abstractmethod
+    def _read_header(self) -> None:
+        """Learn what only the beginning of the file says."""
+
+    @abstractmethod
+    def _is_irrelevant(self, data: bytes) -> bool:
+        """Can this line be told from its bytes to hold nothing? Parsing is what a reading costs most."""
+
+    @abstractmethod
+    def _turns_of(self, record: dict[str, Any]) -> Iterator[Turn]:
+        """The turns of one record; a record of unknown shape has none."""
+
+    def _at_end(self) -> Iterator[Turn]:
+        """Turns that were held back until it was clear that nothing more comes."""
+        return iter(())

@@ -1,0 +1,173 @@
+"""The huey application: every job runs as huey's task `memoryvault.run(job_id)`.
+
+huey brings the consumer, its worker threads and their supervision; the ledger decides what runs.  So the
+storage takes a doorbell off huey's table in the transaction that claims the job: a killed worker leaves a
+lease that expires, never a message that is gone.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import threading
+from collections.abc import Callable
+from typing import Any
+
+from huey.api import Huey
+from huey.consumer import BaseProcess, Consumer
+from huey.registry import Message
+from huey.serializer import Serializer
+from huey.storage import SqliteStorage
+
+from ..vault.errors import QueueUnavailable
+from .doorbell import Bell
+from .ledger import Claim, Ledger
+from .schema import QUEUE_NAME, TASK_NAME
+
+log = logging.getLogger(__name__)
+
+_FIELDS = ("id", "name", "args", "priority")
+
+EndAndTake = Callable[[Callable[[], bool]], bool]
+"""LedgerStorage.end_and_take."""
+
+
+class JsonSerializer(Serializer):  # type: ignore[misc]
+    """huey's messages as JSON.  pickle would let whoever can write the file run code in the worker."""
+
+    def _serialize(self, data: object) -> bytes:
+        if not isinstance(data, Message):
+            raise TypeError(f"only huey messages are stored, not {type(data).__name__}")
+        fields = {name: getattr(data, name) for name in _FIELDS if getattr(data, name)}
+        return json.dumps(fields, separators=(",", ":")).encode()
+
+    def _deserialize(self, data: bytes | memoryview) -> Message:
+        # A claim comes with the message: no field that another version adds may make huey fail on it.
+        fields = json.loads(bytes(data))
+        return Message(id=fields["id"], name=fields["name"], args=tuple(fields["args"][:1]))
+
+
+class LedgerStorage(SqliteStorage):  # type: ignore[misc]
+    """huey's SQLite storage in queue.db, whose dequeue claims the job and waits on the bell."""
+
+    blocking = True  # `dequeue` waits by itself; huey's own polling backs off to ten seconds.
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        ledger: Ledger,
+        bell: Bell,
+        owner: Callable[[], str],
+        lease_seconds: float,
+        poll_seconds: float,
+        closed: Callable[[], bool],
+    ) -> None:
+        # schema.py has made the tables: huey's own DDL would take an exclusive lock at every start.
+        super().__init__(name, filename=str(ledger.path), create_tables=False, fsync=True)
+        self._ledger = ledger
+        self._bell = bell
+        self._owner = owner
+        self._lease_seconds = lease_seconds
+        self._poll_seconds = poll_seconds
+        self._closed = closed
+        self._claims: dict[int, Claim] = {}
+        self._claims_lock = threading.Lock()
+        self._ahead = threading.local()
+
+    def enqueue(self, data: bytes, priority: float | None = None) -> None:
+        super().enqueue(data, priority)
+        self._bell.ring()
+
+    def dequeue(self) -> bytes | None:
+        message: bytes | None = getattr(self._ahead, "message", None)
+        if message is not None:
+            self._ahead.message = None
+            return message
+        rings = self._bell.rings
+        if not self._closed():
+            try:
+                taken = self._ledger.take_doorbell(self._owner, self._lease_seconds)
+            except QueueUnavailable as error:
+                log.warning("can't take a job: %s", error)
+                taken = None
+            if taken is not None:
+                message, claim = taken
+                with self._claims_lock:
+                    self._claims[claim.job_id] = claim
+                return message
+        self._bell.wait(rings, self._poll_seconds)
+        return None
+
+    def end_and_take(self, end: Callable[[], bool]) -> bool:
+        """Record the end of this thread's attempt and claim its next job in the same commit.
+
+        Half the commits of a busy worker.  The thread comes for that job at once; should the worker leave
+        before, `unstarted` has it.
+        """
+        taken = None
+        with self._ledger.transaction():
+            ended = end()
+            if not self._closed():
+                taken = self._ledger.take_doorbell(self._owner, self._lease_seconds)
+        if taken is not None:
+            message, claim = taken
+            with self._claims_lock:
+                self._claims[claim.job_id] = claim
+            self._ahead.message = message
+        return ended
+
+    def unstarted(self) -> list[Claim]:
+        """Claims that nobody has begun to run; once the threads have ended nobody will."""
+        with self._claims_lock:
+            claims = list(self._claims.values())
+            self._claims.clear()
+            return claims
+
+    def pop_claim(self, job_id: int) -> Claim | None:
+        """The claim that came with the doorbell of this job, once."""
+        with self._claims_lock:
+            return self._claims.pop(job_id, None)
+
+    def delete_data(self, key: str) -> bool:
+        return False  # huey deletes a revocation after every task; ours are cancellations in the ledger.
+
+
+class VaultHuey(Huey):  # type: ignore[misc]
+    """huey with one task and no results; what a job did is in the ledger."""
+
+    storage: LedgerStorage
+
+    def __init__(self, run: Callable[[Claim, EndAndTake], None], **storage_options: Any) -> None:
+        super().__init__(
+            QUEUE_NAME,
+            results=False,
+            serializer=JsonSerializer(),
+            storage_class=LedgerStorage,
+            **storage_options,
+        )
+
+        def run_job(job_id: int) -> None:
+            claim = self.storage.pop_claim(job_id)
+            if claim is not None:
+                run(claim, self.storage.end_and_take)
+
+        run_job.__module__, name = TASK_NAME.split(".")  # huey names a task <module>.<name>
+        self.task(name=name)(run_job)
+
+    def is_revoked(self, *_: object, **__: object) -> bool:
+        return False  # Saves a query per job: see `delete_data`.
+
+
+class ThreadConsumer(Consumer):  # type: ignore[misc]
+    """huey's consumer with our dispatcher in the place of its scheduler, and signals left to the worker."""
+
+    def __init__(self, huey: VaultHuey, *, workers: int, dispatcher: Callable[[Any], BaseProcess]) -> None:
+        self._make_dispatcher = dispatcher
+        super().__init__(huey, workers=workers, periodic=False, worker_type="thread")
+
+    def _create_scheduler(self) -> BaseProcess:
+        return self._make_dispatcher(self.stop_flag)
+
+    def _set_signal_handlers(self) -> None:
+        pass

@@ -1,0 +1,153 @@
+"""Jobs that keep the index in step with the files: index.reconcile and embed.drain."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping
+from dataclasses import asdict
+from datetime import date
+from pathlib import Path
+
+from ..index.client import RecallClient, ensure_service
+from ..index.drain import DrainReport, drain
+from ..index.reconcile import ReconcileReport, rebuild, reconcile, reconcile_paths
+from ..index.store import IndexStore, open_or_rebuild
+from ..index.watcher import VaultWatcher
+from ..vault.errors import IndexUnavailable, QueueUnavailable, VaultUnavailable
+from ..vault.settings import Settings
+from ..vault.store import VaultStore
+from .job import Handler, Postpone, RunningJob
+from .kinds import Json
+from .ledger import Ledger
+
+log = logging.getLogger(__name__)
+
+RECONCILE_KEY = "index.reconcile"
+DRAIN_KEY = "embed.drain"
+MODEL_PATIENCE_SECONDS = 90.0
+"""How long a drain waits for a service to load its model."""
+MAX_PATHS_IN_JOB = 200
+
+
+def vault_store(settings: Settings) -> VaultStore:
+    """The vault's files, as the worker and the commands see them."""
+    return VaultStore(settings.required_vault_path, settings.state.vault_lock, date.today)
+
+
+def open_index(settings: Settings) -> IndexStore:
+    """The index; a damaged one is set aside and an empty one takes its place. Raises IndexUnavailable."""
+    settings.state.ensure()
+    store, set_aside = open_or_rebuild(Path(settings.state.index_db))
+    if set_aside is not None:
+        log.warning("the index was damaged: it is kept as %s and rebuilt from the files", set_aside.name)
+    return store
+
+
+def reconcile_now(
+    settings: Settings,
+    *,
+    paths: list[str] | None = None,
+    full: bool = False,
+    should_stop: Callable[[], bool] = lambda: False,
+) -> ReconcileReport:
+    """Make the index say what the files say. Raises VaultUnavailable, IndexUnavailable."""
+    vault = vault_store(settings)
+    with open_index(settings) as index:
+        if full:
+            return rebuild(index, vault.vault, vault.walk, should_stop=should_stop)
+        if paths is not None:
+            return reconcile_paths(index, vault.vault, vault.walk, paths)
+        return reconcile(index, vault.vault, vault.walk, should_stop=should_stop)
+
+
+def drain_now(
+    settings: Settings,
+    *,
+    should_stop: Callable[[], bool] = lambda: False,
+    on_progress: Callable[[int, int], None] | None = None,
+) -> DrainReport:
+    """Embed every passage that has no vector, through the recall service, which is started when allowed.
+
+    Without a model nothing is embedded and the report says why; recall goes on with keywords.
+    """
+    model = settings.embedding.model
+    with open_index(settings) as index:
+        if index.has_vectors and index.pending_count(model) and settings.memory.autostart:
+            ensure_service(settings, MODEL_PATIENCE_SECONDS, wait_for_model=True)
+        with RecallClient(settings.state.recall_socket) as client:
+            return drain(index, client.embed, model=model, should_stop=should_stop, on_progress=on_progress)
+
+
+def reconcile_handler(settings: Settings) -> Handler:
+    """index.reconcile: args may name `paths`; a follow-up drain embeds what is new."""
+
+    def handle(job: RunningJob) -> Mapping[str, Json]:
+        paths = job.args.get("paths")
+        try:
+            report = reconcile_now(
+                settings,
+                paths=[str(path) for path in paths] if isinstance(paths, list) else None,
+                full=job.args.get("full") is True,
+                should_stop=lambda: not job.still_owned(),
+            )
+        except (VaultUnavailable, IndexUnavailable) as error:
+            raise Postpone(str(error)) from error
+        job.enqueue("embed.drain", unique_key=DRAIN_KEY)
+        counts: dict[str, Json] = {
+            name: value for name, value in asdict(report).items() if isinstance(value, int) and value
+        }
+        return {**counts, "failed": len(report.failed)} if report.failed else counts
+
+    return handle
+
+
+def drain_handler(settings: Settings) -> Handler:
+    """embed.drain: running it again changes nothing, since a vector is keyed by its text."""
+
+    def handle(job: RunningJob) -> Mapping[str, Json]:
+        try:
+            report = drain_now(settings, should_stop=lambda: not job.still_owned())
+        except IndexUnavailable as error:
+            raise Postpone(str(error)) from error
+        if report.reason is not None:
+            # No model is a way to live (keywords only), not a failure: the next change asks again.
+            log.warning("not embedded: %s", report.reason)
+        return {
+            "embedded": report.processed,
+            "remaining": report.remaining,
+            **({"errors": report.errors} if report.errors else {}),
+            **({"reason": report.reason} if report.reason else {}),
+        }
+
+    return handle
+
+
+class WatchedVault:
+    """The watcher as a service of the worker: what it sees becomes index.reconcile jobs."""
+
+    def __init__(self, vault: Path) -> None:
+        self._vault = vault
+        self._watcher: VaultWatcher | None = None
+
+    def start(self, ledger: Ledger) -> None:
+        """Watch until `stop`."""
+
+        def changed(paths: frozenset[str] | None) -> None:
+            some = paths is not None and len(paths) <= MAX_PATHS_IN_JOB
+            args: dict[str, Json] = {"paths": [*sorted(paths)]} if paths is not None and some else {}
+            # Each set of paths is a job of its own: a shared key would drop the later ones' paths.
+            key = None if args else RECONCILE_KEY
+            try:
+                ledger.enqueue("index.reconcile", args, unique_key=key)
+            except QueueUnavailable as error:
+                log.warning("a change in the vault waits for the next walk: %s", error)
+
+        self._watcher = VaultWatcher(
+            self._vault, changed, on_error=lambda error: log.warning("watching the vault: %s", error)
+        )
+        self._watcher.start()
+
+    def stop(self) -> None:
+        """End its threads."""
+        if self._watcher is not None:
+            self._watcher.stop()

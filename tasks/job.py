@@ -1,0 +1,129 @@
+"""What a job handler sees: the running job, and the ways in which it may end."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from typing import Protocol
+
+from . import supervisor
+from .kinds import Json, KindPolicy
+from .ledger import Claim, Due, Ledger
+
+LATE_SECONDS = 2.0
+"""A child is killed at the deadline; a handler's thread is given up this much later."""
+
+
+class Retry(Exception):
+    """This attempt failed; try again after the kind's backoff, or after that time."""
+
+    def __init__(self, reason: str, after_seconds: float | None = None) -> None:
+        super().__init__(reason)
+        self.after_seconds = after_seconds
+
+
+class Dead(Exception):
+    """No further attempt can help; keep the job with this reason."""
+
+
+class Postpone(Exception):
+    """Something outside is missing (vault, model, disk space): try later, do not count this attempt."""
+
+    def __init__(self, reason: str, seconds: float = 30.0) -> None:
+        super().__init__(reason)
+        self.seconds = seconds
+
+
+class JobLost(Exception):
+    """The claim no longer holds (cancelled, lease expired, worker leaving): stop, have no further effect."""
+
+
+class RunningJob:
+    """One attempt of a job.  The worker's heartbeat thread extends its lease for as long as it runs."""
+
+    def __init__(self, ledger: Ledger, claim: Claim, args: Mapping[str, Json], policy: KindPolicy) -> None:
+        self.id = claim.job_id
+        self.kind = claim.kind
+        self.args = args
+        self.attempt = claim.attempt
+        self.claim = claim
+        self.policy = policy
+        self.lost = threading.Event()
+        """Set when the claim no longer holds."""
+        self._ledger = ledger
+        self._deadline = time.monotonic() + policy.deadline_seconds
+
+    def remaining_seconds(self) -> float:
+        """Until the deadline of this attempt; not below 0."""
+        return max(0.0, self._deadline - time.monotonic())
+
+    @property
+    def overdue(self) -> bool:
+        """The deadline is long past and the handler has not returned."""
+        return time.monotonic() > self._deadline + LATE_SECONDS
+
+    def still_owned(self) -> bool:
+        """Whether the claim holds, asked of the database: the fence to check right before an effect."""
+        return not self.lost.is_set() and self.remaining_seconds() > 0 and self._ledger.still_owned(self.claim)
+
+    def check_owned(self) -> None:
+        """Raise JobLost unless `still_owned`."""
+        if not self.still_owned():
+            raise JobLost(f"job {self.id} is no longer ours")
+
+    def enqueue(
+        self,
+        kind: str,
+        args: Mapping[str, Json] | None = None,
+        *,
+        unique_key: str | None = None,
+        delay_seconds: float = 0.0,
+        due: Due = "sooner",
+        priority: int | None = None,
+    ) -> int:
+        """Enqueue a follow-up durably; give it a unique key, since this attempt may be repeated."""
+        return self._ledger.enqueue(
+            kind, args, unique_key=unique_key, delay_seconds=delay_seconds, due=due, priority=priority
+        )
+
+    def run_child(
+        self,
+        argv: Sequence[str],
+        *,
+        env: Mapping[str, str],
+        input: bytes = b"",
+        deadline_seconds: float | None = None,
+        guard: bool = False,
+        max_stdout_bytes: int = supervisor.MAX_STDOUT_BYTES,
+    ) -> supervisor.ChildResult:
+        """`supervisor.run_child` within this job's deadline; stopped when the claim is lost.
+
+        Raises Retry if the deadline passed or the output was too large, JobLost if the claim was lost.
+        Any exit status is the caller's to judge.
+        """
+        deadline = self.remaining_seconds()
+        if deadline_seconds is not None:
+            deadline = min(deadline, deadline_seconds)
+        result = supervisor.run_child(
+            argv,
+            input,
+            deadline,
+            env=env,
+            stop=self.lost,
+            guard=guard,
+            max_stdout_bytes=max_stdout_bytes,
+        )
+        if result.ended == "stopped":
+            raise JobLost(f"job {self.id} was stopped")
+        if result.ended == "deadline":
+            raise Retry(f"killed at its deadline of {deadline:.0f} s")
+        if result.ended == "overflow":
+            raise Retry(f"killed: wrote more than {max_stdout_bytes} bytes")
+        return result
+
+
+class Handler(Protocol):
+    """Does the work of one job kind.  Returns None, or a small mapping of counts and ids for the history."""
+
+    def __call__(self, job: RunningJob, /) -> Mapping[str, Json] | None: ...

@@ -1,0 +1,110 @@
+"""Mining one transcript: in a child process of the worker, or in the command that asks for it.
+
+`python -m memoryvault.tasks.mining` is the child: a request as JSON on stdin, candidates as JSON on stdout. It
+writes nothing to disk, and what it prints is scrubbed.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from ..pipelines.candidate import Candidate
+from ..pipelines.mining import Miner
+from ..pipelines.scrub import scrub
+from ..sources.transcripts.hosts import open_transcript
+from ..vault.project import project_of
+from . import supervisor
+
+CAN_NOT_READ = 3
+
+
+@dataclass(frozen=True)
+class MiningRequest:
+    """Which bytes of which transcript; `resume` is where reading begins, `offset` where mining does."""
+
+    transcript: str
+    host: str
+    offset: int = 0
+    resume: int = 0
+
+    def to_json(self) -> bytes:
+        """For the child's stdin."""
+        return json.dumps(asdict(self)).encode()
+
+
+@dataclass(frozen=True)
+class Mined:
+    """Scrubbed candidates, and how far the transcript is mined."""
+
+    candidates: tuple[Candidate, ...]
+    end_offset: int
+    resume_offset: int
+    bad_lines: int
+    headless: bool
+    host: str
+
+
+def mine_transcript(request: MiningRequest) -> Mined:
+    """Read and mine one transcript. Raises OSError when it cannot be read."""
+    path = Path(request.transcript)
+    reader = open_transcript(path, min(request.resume, request.offset), request.host or None)
+    miner = Miner(start=request.offset, project_of=project_of)
+    candidates = tuple(_scrubbed(candidate) for candidate in miner.run(reader))
+    report = reader.report
+    if report.restarted:
+        # The file was replaced by a shorter one: its old offset says nothing about it.
+        return mine_transcript(replace(request, offset=0, resume=0))
+    end = max(report.end_offset, request.offset)
+    return Mined(
+        candidates=() if report.headless else candidates,
+        end_offset=end,
+        resume_offset=min(miner.resume_offset, end),
+        bad_lines=report.bad_lines,
+        headless=report.headless,
+        host=reader.host,
+    )
+
+
+def _scrubbed(candidate: Candidate) -> Candidate:
+    return replace(
+        candidate,
+        statement=scrub(candidate.statement) or "[removed]",
+        reason=scrub(candidate.reason),
+        excerpt=scrub(candidate.excerpt),
+        replaces=scrub(candidate.replaces) if candidate.replaces else None,
+    )
+
+
+def mined_to_json(mined: Mined) -> dict[str, Any]:
+    """What the child prints."""
+    return asdict(mined)
+
+
+def mined_from_json(value: Mapping[str, Any]) -> Mined:
+    """The same back. Raises KeyError, TypeError, ValueError for anything else."""
+    candidates = tuple(
+        Candidate(**{**candidate, "records": tuple(candidate["records"])}) for candidate in value["candidates"]
+    )
+    return Mined(**{**value, "candidates": candidates})
+
+
+def main() -> int:
+    """The child."""
+    supervisor.watch_parent()
+    request = MiningRequest(**json.load(sys.stdin))
+    try:
+        mined = mine_transcript(request)
+    except OSError as error:
+        print(f"{request.transcript} cannot be read: {error.strerror}", file=sys.stderr)
+        return CAN_NOT_READ
+    json.dump(mined_to_json(mined), sys.stdout)
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,212 @@
+"""Every statement that runs on queue.db, by name.  Parameters are named; `:now` is the database's clock."""
+
+from __future__ import annotations
+
+from .schema import NOW, QUEUE_NAME
+
+CLOCK = f"SELECT {NOW}"
+
+# ---- enqueueing
+
+INSERT_JOB = """
+    INSERT INTO job (kind, args, unique_key, priority, run_at, created_at)
+    VALUES (:kind, :args, :unique_key, :priority, :run_at, :now)
+"""
+INSERT_DEAD = """
+    INSERT INTO job (kind, args, state, error, run_at, created_at, finished_at)
+    VALUES (:kind, :args, 'dead', :error, :now, :now, :now)
+"""
+QUEUED_BY_KEY = """
+    SELECT id, run_at, priority, rung_at FROM job WHERE state = 'queued' AND unique_key = :unique_key
+"""
+MOVE = "UPDATE job SET run_at = :run_at WHERE id = :id AND state = 'queued'"
+RING = f"INSERT INTO task (queue, data, priority) VALUES ('{QUEUE_NAME}', :data, :priority)"
+MARK_RUNG = "UPDATE job SET rung_at = :now WHERE id = :id AND state = 'queued'"
+MARK_UNRUNG = "UPDATE job SET rung_at = NULL WHERE id = :id AND state = 'queued'"
+
+# ---- claiming
+
+ANY_DOORBELL = f"SELECT 1 FROM task WHERE queue = '{QUEUE_NAME}' LIMIT 1"
+TAKE_DOORBELL = f"""
+    DELETE FROM task WHERE id = (
+        SELECT id FROM task WHERE queue = '{QUEUE_NAME}' ORDER BY priority DESC, id LIMIT 1)
+    RETURNING data
+"""
+CLAIMABLE = """
+    SELECT kind, args, unique_key, attempt, state, run_at, created_at,
+           unique_key IS NOT NULL AND EXISTS (
+               SELECT 1 FROM job AS other
+               WHERE other.state = 'running' AND other.unique_key = job.unique_key) AS key_busy,
+           (SELECT count(*) FROM job AS other WHERE other.state = 'running' AND other.kind = job.kind)
+               AS kind_running,
+           EXISTS (SELECT 1 FROM kind_state WHERE kind_state.kind = job.kind) AS paused
+    FROM job WHERE id = :id
+"""
+CLAIM = """
+    UPDATE job SET state = 'running', attempt = attempt + 1, owner = :owner, started_at = :now,
+                   lease_until = :now + :lease, deadline = :now + :deadline, rung_at = NULL
+    WHERE id = :id AND state = 'queued'
+"""
+
+# ---- while it runs
+
+HEARTBEAT = """
+    UPDATE job SET lease_until = :now + :lease
+    WHERE id = :id AND state = 'running' AND owner = :owner AND attempt = :attempt
+"""
+STILL_OWNED = """
+    SELECT 1 FROM job WHERE id = :id AND state = 'running' AND owner = :owner AND attempt = :attempt
+"""
+
+# ---- ending an attempt
+
+_ENTRY = """json_object('attempt', attempt, 'owner', owner, 'started', started_at, 'ended', :now,
+                        'outcome', :outcome, 'error', :error, 'result', json(:result))"""
+# The first attempt and the latest ones are kept: a job that is put off for weeks must not grow.
+_HISTORY = f"""json_insert(CASE WHEN json_array_length(history) >= 20 THEN json_remove(history, '$[1]')
+                                ELSE history END, '$[#]', {_ENTRY})"""
+COMPLETE = f"""
+    UPDATE job SET state = 'done', history = {_HISTORY}, error = NULL, finished_at = :now,
+                   owner = NULL, lease_until = NULL, deadline = NULL
+    WHERE id = :id AND state = 'running' AND owner = :owner AND attempt = :attempt
+"""
+FINISH = f"""
+    UPDATE job SET state = :state, history = {_HISTORY}, error = :error, finished_at = :now,
+                   owner = NULL, lease_until = NULL, deadline = NULL
+    WHERE id = :id AND state = 'running' AND owner = :owner AND attempt = :attempt
+"""
+REQUEUE = f"""
+    UPDATE job SET state = 'queued', history = {_HISTORY}, error = :error, run_at = :run_at,
+                   attempt = attempt - :uncounted, owner = NULL, lease_until = NULL, deadline = NULL,
+                   rung_at = NULL
+    WHERE id = :id AND state = 'running' AND owner = :owner AND attempt = :attempt
+"""
+INHERIT_ATTEMPTS = """
+    UPDATE job SET attempt = max(attempt, :attempt), run_at = max(run_at, :run_at) WHERE id = :id
+"""
+CANCEL_QUEUED = """
+    UPDATE job SET state = 'cancelled', error = :error, finished_at = :now, rung_at = NULL
+    WHERE id = :id AND state = 'queued'
+"""
+CANCEL_RUNNING = f"""
+    UPDATE job SET state = 'cancelled', history = {_HISTORY}, error = :error, finished_at = :now,
+                   owner = NULL, lease_until = NULL, deadline = NULL
+    WHERE id = :id AND state = 'running'
+"""
+REPLAY = """
+    UPDATE job SET state = 'queued', attempt = 0, run_at = :now, finished_at = NULL, rung_at = NULL
+    WHERE id = :id AND state IN ('dead', 'cancelled')
+"""
+
+# ---- upkeep
+
+# A lease that ends further ahead than any lease lasts was taken before the clock was set back.
+EXPIRED = """
+    SELECT id, kind, unique_key, owner, attempt FROM job
+    WHERE state = 'running' AND owner NOT IN (SELECT value FROM json_each(:held))
+          AND (:all_others OR lease_until <= :now OR lease_until > :now + :longest_lease)
+"""
+ANY_UNRUNG_DUE = """
+    SELECT 1 FROM job WHERE state = 'queued' AND rung_at IS NULL AND run_at <= :now LIMIT 1
+"""
+# One look into the index for each kind that waits, however many jobs it has.
+UNRUNG_KINDS = """
+    WITH RECURSIVE waiting(kind) AS (
+        SELECT min(kind) FROM job WHERE state = 'queued' AND rung_at IS NULL
+        UNION ALL
+        SELECT (SELECT min(kind) FROM job WHERE state = 'queued' AND rung_at IS NULL AND kind > waiting.kind)
+        FROM waiting WHERE waiting.kind IS NOT NULL)
+    SELECT kind FROM waiting WHERE kind IS NOT NULL
+"""
+# Of the first hundred by due time the most urgent: an order over all of them would read all of them.
+UNRUNG_DUE_OF_KIND = """
+    SELECT id, priority, run_at FROM (
+        SELECT id, priority, run_at FROM job
+        WHERE state = 'queued' AND rung_at IS NULL AND kind = :kind AND run_at <= :now
+              AND NOT EXISTS (SELECT 1 FROM kind_state WHERE kind_state.kind = job.kind)
+              AND NOT EXISTS (SELECT 1 FROM job AS other
+                              WHERE other.state = 'running' AND other.unique_key = job.unique_key)
+        ORDER BY run_at LIMIT 100)
+    ORDER BY run_at - priority * :aging, id LIMIT :most
+"""
+RUNNING_BY_KIND = "SELECT kind, count(*) FROM job WHERE state = 'running' GROUP BY kind"
+# huey's table may be emptied by hand or by another version: a queued job whose bell is gone is rung again.
+_LOST_DOORBELL = f"""
+    state = 'queued' AND rung_at IS NOT NULL AND (rung_at <= :now - :older OR rung_at > :now + :older)
+          AND id NOT IN (
+              SELECT CASE WHEN json_valid(CAST(data AS TEXT))
+                          THEN coalesce(json_extract(CAST(data AS TEXT), '$.args[0]'), -1) ELSE -1 END
+              FROM task WHERE queue = '{QUEUE_NAME}')
+"""
+LOST_DOORBELLS = f"SELECT 1 FROM job WHERE {_LOST_DOORBELL} LIMIT 1"
+FORGET_LOST_DOORBELLS = f"UPDATE job SET rung_at = NULL WHERE {_LOST_DOORBELL}"
+# Rows from the future were written before the clock was set back: keep their distance, not their date.
+PULL_FROM_FUTURE = """
+    UPDATE job SET run_at = :now + max(0.0, run_at - created_at), created_at = :now
+    WHERE state = 'queued' AND created_at > :now + :tolerance
+"""
+CAP_RETRIES = """
+    UPDATE job SET run_at = :now + :longest
+    WHERE state = 'queued' AND history <> '[]' AND run_at > :now + :longest
+"""
+ADVANCE = """
+    UPDATE job SET run_at = :now
+    WHERE state = 'queued' AND run_at > :now AND run_at <= :now + :within AND attempt = 0 AND history = '[]'
+"""
+PRUNE = """
+    DELETE FROM job WHERE id IN (
+        SELECT id FROM job WHERE state IN ('done', 'cancelled') AND finished_at < :before ORDER BY id LIMIT :most)
+"""
+
+# ---- looking
+
+JOB_COLUMNS = """id, kind, args, unique_key, priority, state, attempt, run_at, lease_until, owner, deadline,
+                 error, history, created_at, started_at, finished_at, rung_at"""
+GET_JOB = f"SELECT {JOB_COLUMNS} FROM job WHERE id = :id"
+LIST_JOBS = f"""
+    SELECT {JOB_COLUMNS} FROM job
+    WHERE (:kind IS NULL OR kind = :kind) AND state IN (SELECT value FROM json_each(:states))
+    ORDER BY id DESC LIMIT :most
+"""
+COUNT_JOBS = "SELECT kind, state, count(*) FROM job GROUP BY kind, state"
+BACKLOG = """
+    SELECT
+      (SELECT count(*) FROM job WHERE state = 'running'),
+      (SELECT count(*) FROM job WHERE state = 'queued' AND run_at <= :now
+         AND NOT EXISTS (SELECT 1 FROM kind_state WHERE kind_state.kind = job.kind)),
+      (SELECT count(*) FROM job WHERE state = 'queued' AND run_at > :now),
+      (SELECT min(run_at) FROM job WHERE state = 'queued')
+"""
+
+IS_BUSY = """
+    SELECT EXISTS (SELECT 1 FROM job WHERE state = 'running')
+        OR EXISTS (SELECT 1 FROM job WHERE state = 'queued' AND run_at <= :now
+                   AND NOT EXISTS (SELECT 1 FROM kind_state WHERE kind_state.kind = job.kind))
+"""
+
+# ---- pausing, schedules, the worker
+
+PAUSE_KIND = "INSERT OR IGNORE INTO kind_state VALUES (:kind, :now)"
+RESUME_KIND = "DELETE FROM kind_state WHERE kind = :kind"
+PAUSED_KINDS = "SELECT kind FROM kind_state ORDER BY kind"
+SCHEDULE_STATES = "SELECT name, last_slot, paused_at FROM schedule_state"
+SET_LAST_SLOT = """
+    INSERT INTO schedule_state (name, last_slot) VALUES (:name, :last_slot)
+    ON CONFLICT (name) DO UPDATE SET last_slot = excluded.last_slot
+"""
+PAUSE_SCHEDULE = "UPDATE schedule_state SET paused_at = :paused_at WHERE name = :name"
+LIVE_IN_KEY_RANGE = """
+    SELECT 1 FROM job WHERE state = 'queued' AND unique_key >= :first AND unique_key < :after
+    UNION ALL
+    SELECT 1 FROM job WHERE state = 'running' AND unique_key >= :first AND unique_key < :after
+    LIMIT 1
+"""
+BEAT = """
+    INSERT INTO worker_state (id, owner, pid, version, beat, beat_at, started_at)
+    VALUES (1, :owner, :pid, :version, 1, :now, :now)
+    ON CONFLICT (id) DO UPDATE SET
+        owner = excluded.owner, pid = excluded.pid, version = excluded.version,
+        beat = beat + 1, beat_at = excluded.beat_at,
+        started_at = CASE WHEN owner = excluded.owner THEN started_at ELSE excluded.started_at END
+"""
+WORKER = "SELECT owner, pid, version, beat, beat_at, started_at FROM worker_state WHERE id = 1"

@@ -1,0 +1,102 @@
+"""reflect.session: what a session taught becomes entries.
+
+A child process reads and mines the transcript and prints candidates; this side checks that the job is still
+ours, takes the vault's lock, and writes. A memory is known by its fingerprint, its evidence by session and
+record ids, so that mining the same bytes again changes nothing.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+from ..vault.errors import VaultUnavailable
+from ..vault.marker import Marker, forget_end, has_ended, mark_reflected, marker_path, read_marker, rewrite_marker
+from ..vault.settings import Settings, child_environment
+from .indexing import vault_store
+from .job import Dead, Handler, Postpone, Retry, RunningJob
+from .kinds import Json
+from .mining import MiningRequest, Mined, mined_from_json
+from .remembering import Remembered, remember
+from .sessions import is_under
+
+log = logging.getLogger(__name__)
+
+MINING_SECONDS = 150.0
+VAULT_PAUSE_SECONDS = 10.0
+"""A vault on a disk that was not mounted yet is looked for again so often."""
+MAX_CANDIDATES_BYTES = 32 * 1024 * 1024
+CHILD = "memoryvault.tasks.mining"
+
+
+def reflect_handler(settings: Settings) -> Handler:
+    """The handler of reflect.session."""
+
+    def handle(job: RunningJob) -> Mapping[str, Json]:
+        session = str(job.args["session"])
+        marker = read_marker(marker_path(settings.state.harness, session))
+        if marker is None:
+            return {"nothing": "no open marker: mined already"}
+        roots = [str(root) for root in settings.transcript_roots]
+        if not is_under(marker.transcript, roots):
+            raise Dead("the transcript lies outside the agent hosts' folders: refused")
+        if not Path(marker.transcript).is_file():
+            # The host writes it asynchronously; the sweep comes back to it, or finds it dead.
+            return {"nothing": "there is no transcript yet"}
+        mined = _mine_in_child(settings, job, marker)
+        try:
+            remembered = _commit(settings, job, marker, mined)
+        except VaultUnavailable as error:
+            raise Postpone(str(error), VAULT_PAUSE_SECONDS) from error
+        if remembered.written:
+            job.enqueue("index.reconcile", {}, unique_key="index.reconcile")
+        return {**remembered.counts, "bytes": mined.end_offset - marker.offset, "bad_lines": mined.bad_lines}
+
+    return handle
+
+
+def _mine_in_child(settings: Settings, job: RunningJob, marker: Marker) -> Mined:
+    request = MiningRequest(marker.transcript, marker.host, marker.offset, marker.resume)
+    result = job.run_child(
+        [sys.executable, "-m", CHILD],
+        env=child_environment(settings),
+        input=request.to_json(),
+        deadline_seconds=MINING_SECONDS,
+        max_stdout_bytes=MAX_CANDIDATES_BYTES,
+    )
+    if result.returncode != 0:
+        raise Retry(f"mining failed: {result.last_words()}")
+    try:
+        return mined_from_json(json.loads(result.stdout))
+    except (ValueError, KeyError, TypeError) as error:
+        raise Retry(f"mining printed no candidates: {error}") from error
+
+
+def _commit(settings: Settings, job: RunningJob, marker: Marker, mined: Mined) -> Remembered:
+    """Write under the vault's lock, then move the marker. A crash between the two repeats the first, to no effect."""
+    store = vault_store(settings)
+    with store.lock():
+        job.check_owned()
+        remembered = remember(mined.candidates, store, settings, host=marker.host)
+        job.check_owned()
+        _advance(settings, marker, mined)
+    return remembered
+
+
+def _advance(settings: Settings, marker: Marker, mined: Mined) -> None:
+    """Move the marker's offset; a session that has ended and is mined to its last byte is put away."""
+    harness = settings.state.harness
+    if read_marker(marker_path(harness, marker.session_id)) is None:
+        return
+    rewrite_marker(harness, marker.with_offset(mined.end_offset, mined.resume_offset))
+    try:
+        at_the_end = os.stat(marker.transcript).st_size <= mined.end_offset
+    except FileNotFoundError:
+        return
+    if at_the_end and has_ended(harness, marker.session_id):
+        mark_reflected(harness, marker.session_id)
+        forget_end(harness, marker.session_id)

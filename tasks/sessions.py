@@ -1,0 +1,120 @@
+"""Which sessions still have something to mine: read off the markers, never off the queue.
+
+Delete queue.db and the next sweep makes every job again.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from enum import Enum
+from pathlib import Path
+
+from ..vault.marker import (
+    REFLECTED,
+    START,
+    forget_end,
+    last_event_at,
+    list_markers,
+    mark_reflected,
+    marker_path,
+    read_marker,
+    remove_marker,
+)
+
+SECONDS_A_DAY = 86_400.0
+
+
+class Verdict(Enum):
+    """What the sweep does with a marker."""
+
+    LIVE = "live"
+    MINE = "mine"
+    FINISHED = "finished"
+    DEAD_POINTER = "dead pointer"
+
+
+@dataclass(frozen=True)
+class SessionFacts:
+    """What is known of one session; sizes in bytes, silence in seconds since its last sign of life."""
+
+    silent: float
+    offset: int
+    size: int | None
+    """None: the transcript is not there."""
+
+
+def judge(facts: SessionFacts, *, idle_seconds: float, crash_seconds: float) -> Verdict:
+    """Decide on one session. A session that spoke lately is live, whatever its marker says."""
+    if facts.size is None:
+        return Verdict.DEAD_POINTER if facts.silent >= crash_seconds else Verdict.LIVE
+    if facts.size > facts.offset:
+        return Verdict.MINE if facts.silent >= min(idle_seconds, crash_seconds) else Verdict.LIVE
+    return Verdict.FINISHED if facts.silent >= crash_seconds else Verdict.LIVE
+
+
+@dataclass(frozen=True)
+class SweepResult:
+    """Session ids by what was found out about them."""
+
+    to_mine: tuple[str, ...]
+    finished: tuple[str, ...]
+    dead_pointers: tuple[str, ...]
+
+
+def sweep(harness: str, *, now: float, idle_seconds: float, crash_seconds: float) -> SweepResult:
+    """Look at every open marker; finished and dead ones are put away, those to mine are returned.
+
+    A transcript that grew without a hook (a host that was killed while writing) counts as a sign of life.
+    """
+    found: dict[Verdict, list[str]] = {verdict: [] for verdict in Verdict}
+    for session in list_markers(harness):
+        path = marker_path(harness, session)
+        marker, event_at = read_marker(path), last_event_at(path)
+        if marker is None or event_at is None:
+            continue
+        size: int | None = None
+        try:
+            status = os.stat(marker.transcript)
+            size, event_at = status.st_size, max(event_at, status.st_mtime)
+        except OSError:
+            pass
+        facts = SessionFacts(silent=now - event_at, offset=marker.offset, size=size)
+        found[judge(facts, idle_seconds=idle_seconds, crash_seconds=crash_seconds)].append(session)
+    for session in found[Verdict.FINISHED]:
+        mark_reflected(harness, session)
+        forget_end(harness, session)
+    for session in found[Verdict.DEAD_POINTER]:
+        remove_marker(harness, session, START)
+    return SweepResult(
+        to_mine=tuple(found[Verdict.MINE]),
+        finished=tuple(found[Verdict.FINISHED]),
+        dead_pointers=tuple(found[Verdict.DEAD_POINTER]),
+    )
+
+
+def collect_old_markers(harness: str, *, now: float, days: int) -> int:
+    """Delete what belongs to sessions that were reflected more than `days` ago; how many files went.
+
+    An open marker is not old: what it points to was not mined yet.
+    """
+    limit = now - days * SECONDS_A_DAY
+    gone = 0
+    for session in list_markers(harness, REFLECTED):
+        event_at = last_event_at(marker_path(harness, session, REFLECTED))
+        if event_at is not None and event_at < limit:
+            gone += remove_marker(harness, session, REFLECTED)
+    for leftover in (*Path(harness).glob("injected-*"), *Path(harness).glob("ended-*")):
+        try:
+            if leftover.stat().st_mtime < limit:
+                leftover.unlink()
+                gone += 1
+        except FileNotFoundError:
+            continue
+    return gone
+
+
+def is_under(path: str, roots: list[str]) -> bool:
+    """True when the real path lies inside one of the hosts' transcript folders."""
+    real = os.path.realpath(path)
+    return any(real.startswith(os.path.realpath(root).rstrip("/") + "/") for root in roots if root)

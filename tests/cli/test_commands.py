@@ -1,0 +1,188 @@
+"""Every command: its help has an example, README names it, and bad usage is one clear line with exit code 2."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from pathlib import Path
+
+import pytest
+
+from memoryvault.cli.main import COMMANDS, build_parser
+from memoryvault.demo.sandbox import Sandbox
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.mark.parametrize("name", sorted(COMMANDS))
+def test_the_help_of_every_command_has_an_example(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        build_parser([name]).parse_args([name, "--help"])
+    assert ended.value.code == 0
+    assert re.search(
+        rf"example:\n\s+(echo .*\| )?memory {name if name != 'search' else '(search|recall)'}", capsys.readouterr().out
+    )
+
+
+def test_readme_names_every_command() -> None:
+    readme = (ROOT / "README.md").read_text("utf-8")
+    assert [name for name in COMMANDS if f"`{name}`" not in readme] == []
+
+
+@pytest.fixture
+def sandbox(tmp_path: Path) -> Sandbox:
+    return Sandbox(tmp_path)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("no-such-command",),
+        ("save",),
+        ("save", "fix", "x", "--body", "   "),
+        ("recall", ""),
+        ("recall", "x", "-k", "0"),
+        ("jobs", "show"),
+        ("hook-command", "NoSuchEvent"),
+        ("reflect", "--session", "/no/such/file.jsonl"),
+    ],
+)
+def test_bad_usage_is_told_in_words_and_exits_with_2(sandbox: Sandbox, arguments: tuple[str, ...]) -> None:
+    done = sandbox.run(*arguments)
+    assert done.returncode == 2
+    assert "Traceback" not in done.stderr
+    assert done.stderr.strip()
+
+
+def test_without_a_vault_the_line_says_what_to_do(sandbox: Sandbox) -> None:
+    environment = {key: value for key, value in sandbox.environment.items() if key != "MEMORY_VAULT_PATH"}
+    import subprocess
+
+    done = subprocess.run(
+        [sys.executable, "-m", "memoryvault", "save", "fix", "x"],
+        input="text",
+        env=environment,
+        cwd=sandbox.root,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 1
+    assert len(done.stderr.strip().splitlines()) == 1
+    assert "memory init" in done.stderr
+
+
+def test_save_prints_the_path_and_refuses_a_second_one(sandbox: Sandbox) -> None:
+    arguments = ("save", "preferences", "tabs", "--tags", "style,editor", "--body", "Tabs, never spaces.")
+    path = sandbox.memory(*arguments).strip()
+    assert path == str(sandbox.vault / "personal-private" / "preferences" / "tabs.md")
+    before = Path(path).read_text("utf-8")
+    assert "tags: [style, editor]" in before
+    done = sandbox.run(*arguments)
+    assert done.returncode == 1
+    assert "tabs" in done.stderr
+    assert Path(path).read_text("utf-8") == before
+
+
+def test_save_takes_its_text_from_standard_input_or_a_file(sandbox: Sandbox) -> None:
+    assert "from a pipe" in Path(sandbox.memory("save", "fix", "one", stdin="from a pipe").strip()).read_text("utf-8")
+    (sandbox.root / "text.txt").write_text("from a file", "utf-8")
+    path = sandbox.memory("save", "fix", "two", "--body-file", str(sandbox.root / "text.txt")).strip()
+    assert "from a file" in Path(path).read_text("utf-8")
+
+
+def test_an_always_load_entry_goes_where_sessions_look(sandbox: Sandbox) -> None:
+    path = sandbox.memory("save", "preferences", "tone", "--always-load", "--body", "Be brief.").strip()
+    assert path.endswith("/personal-private/_always-load/tone.md")
+    assert "always_load: true" in Path(path).read_text("utf-8")
+
+
+@pytest.mark.parametrize("slug", ["../escape", "/etc/passwd", "Bad_Slug", "a b", "x" * 300])
+def test_no_slug_leads_out_of_the_vault(sandbox: Sandbox, slug: str) -> None:
+    done = sandbox.run("save", "fix", slug, "--body", "x")
+    assert done.returncode in (1, 2)
+    assert len(done.stderr.strip().splitlines()) == 1
+    assert list(sandbox.vault.rglob("*.md")) == []
+
+
+def test_a_secret_in_a_saved_text_never_reaches_the_disk(sandbox: Sandbox) -> None:
+    done = sandbox.run(
+        "save", "reference", "deploy", "--body", "token ghp_bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb of ann@example.com"
+    )
+    text = Path(done.stdout.strip()).read_text("utf-8")
+    assert "ghp_" not in text
+    assert "ann@example.com" in text, "whom the user names on purpose is not a secret"
+
+
+def test_a_failure_report_is_scrubbed_of_people_as_well(sandbox: Sandbox) -> None:
+    body = "traceback: alex@example.com hit /Users/alexdoe/project/file.py"
+    text = Path(sandbox.memory("save", "failure-incident", "boom", "--body", body).strip()).read_text("utf-8")
+    assert "[REDACTED-EMAIL]" in text
+    assert "[REDACTED-PATH]" in text
+    assert "alex" not in text.split("---", 2)[2]
+
+
+def test_list_filters_by_kind_tag_and_status(sandbox: Sandbox) -> None:
+    sandbox.memory("save", "fix", "one", "--tags", "db", "--body", "1")
+    sandbox.memory("save", "fix", "two", "--body", "2")
+    sandbox.memory("save", "workflow", "three", "--tags", "db", "--body", "3")
+
+    def slugs(*arguments: str) -> set[str]:
+        return {Path(entry["path"]).stem for entry in sandbox.json("list", *arguments)}
+
+    assert slugs() == {"one", "two", "three"}
+    assert slugs("--kind", "fix") == {"one", "two"}
+    assert slugs("--tag", "db") == {"one", "three"}
+    assert slugs("--status", "superseded") == set()
+    assert slugs("--updated-since", "2999-01-01") == set()
+
+
+def test_recall_by_keyword_without_a_service(sandbox: Sandbox) -> None:
+    sandbox.memory("save", "fix", "locked-db", "--body", "Give each worker its own SQLite file.")
+    sandbox.memory("worker", "--until-idle")
+    answer = sandbox.json("recall", "sqlite file of a worker")
+    assert [Path(hit["path"]).stem for hit in answer["hits"]] == ["locked-db"]
+    assert answer["degraded"]
+
+
+def test_a_bad_filter_says_what_is_wrong(sandbox: Sandbox) -> None:
+    sandbox.memory("worker", "--until-idle")
+    done = sandbox.run("recall", "x y z", "--filter", "nonsense")
+    assert done.returncode == 2
+    assert "nonsense" in done.stderr
+
+
+def test_jobs_show_what_the_worker_did(sandbox: Sandbox) -> None:
+    sandbox.memory("save", "fix", "one", "--body", "1")
+    sandbox.memory("worker", "--until-idle")
+    jobs = sandbox.json("jobs", "list", "--state", "done")
+    assert any(job["kind"] == "index.reconcile" for job in jobs)
+    assert json.loads(sandbox.memory("jobs", "show", str(jobs[0]["id"]), "--json"))["id"] == jobs[0]["id"]
+
+
+def test_init_and_uninstall_leave_the_settings_as_they_were(sandbox: Sandbox) -> None:
+    settings = sandbox.root / "home" / ".claude" / "settings.json"
+    before = (
+        b'{\n    "model": "opus",\n    "hooks": {"Stop": [{"hooks": [{"type": "command", "command": "say done"}]}]}\n}'
+    )
+    settings.write_bytes(before)
+    arguments = ("init", "--yes", "--vault", str(sandbox.vault))
+    sandbox.memory(*arguments)
+    installed = json.loads(settings.read_bytes())
+    assert "say done" in json.dumps(installed["hooks"]["Stop"])
+    assert set(installed["hooks"]) >= {"SessionStart", "UserPromptSubmit", "Stop", "SessionEnd", "PreCompact"}
+    once = settings.read_bytes()
+    sandbox.memory(*arguments)
+    assert settings.read_bytes() == once, "a second run changes nothing"
+    sandbox.memory("uninstall")
+    assert settings.read_bytes() == before
+
+
+@pytest.mark.model
+def test_doctor_proves_the_round_trip_and_leaves_nothing(sandbox: Sandbox) -> None:
+    done = sandbox.run("doctor", "--json")
+    findings = {finding["what"]: finding for finding in json.loads(done.stdout)}
+    assert findings["round trip"]["grade"] == "ok", findings["round trip"]
+    assert done.returncode == 0
+    assert list(sandbox.vault.rglob("*.md")) == []

@@ -1,0 +1,145 @@
+"""How long each hook took as the client itself measured it.
+
+The client's transcript records a duration only for hooks that printed something and for Stop. Its event
+export (OTLP logs over HTTP, here to a listener on loopback) has one `hook_execution_complete` per hook run,
+silent ones included. What runs while the client leaves (SessionEnd) is not exported any more.
+"""
+
+from __future__ import annotations
+
+import json
+import statistics
+import threading
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from types import TracebackType
+from typing import Any, Self
+
+
+@dataclass(frozen=True)
+class HookRun:
+    """One event's hooks as the client saw them."""
+
+    event: str
+    session: str
+    milliseconds: float
+    hooks: int
+    succeeded: int
+
+
+class HookListener:
+    """`with HookListener() as listener:` receives on loopback.
+
+    `listener.environment()` points the client to it.
+    """
+
+    def __init__(self) -> None:
+        self._runs: list[HookRun] = []
+        self._lock = threading.Lock()
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(self))
+        self._server.daemon_threads = True
+        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.02,), daemon=True)
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._server.shutdown()
+        self._server.server_close()
+        self._thread.join()
+
+    def environment(self) -> dict[str, str]:
+        return {
+            "CLAUDE_CODE_ENABLE_TELEMETRY": "1",
+            "OTEL_LOGS_EXPORTER": "otlp",
+            "OTEL_EXPORTER_OTLP_PROTOCOL": "http/json",
+            "OTEL_EXPORTER_OTLP_ENDPOINT": f"http://127.0.0.1:{self._server.server_address[1]}",
+            "OTEL_LOGS_EXPORT_INTERVAL": "100",
+        }
+
+    @property
+    def runs(self) -> tuple[HookRun, ...]:
+        with self._lock:
+            return tuple(self._runs)
+
+    def receive(self, export: dict[str, Any]) -> None:
+        runs = list(_hook_runs(export))
+        with self._lock:
+            self._runs.extend(runs)
+
+
+def _hook_runs(export: dict[str, Any]) -> Iterator[HookRun]:
+    for resource in export.get("resourceLogs", ()):
+        for scope in resource.get("scopeLogs", ()):
+            for record in scope.get("logRecords", ()):
+                fields: dict[str, Any] = {
+                    attribute["key"]: next(iter(attribute["value"].values()), None)
+                    for attribute in record.get("attributes", ())
+                }
+                if fields.get("event.name") == "hook_execution_complete":
+                    yield HookRun(
+                        event=str(fields["hook_event"]),
+                        session=str(fields["session.id"]),
+                        milliseconds=float(fields["total_duration_ms"]),
+                        hooks=int(fields["num_hooks"]),
+                        succeeded=int(fields["num_success"]),
+                    )
+
+
+def table(seen: Iterable[HookRun], logged: Iterable[Mapping[str, Any]]) -> list[str]:
+    """One line per event: the client's measure of `seen`, and that of the hooks' own log records.
+
+    The hooks' own time begins when the interpreter does and lacks what the client needs to start a process.
+    """
+    client: dict[str, list[float]] = {}
+    for run in seen:
+        client.setdefault(run.event, []).append(run.milliseconds)
+    own: dict[str, list[float]] = {}
+    for record in logged:
+        if record.get("event") == "hook":
+            own.setdefault(str(record["hook"]), []).append(float(record["ms"]))
+    figures = f"{'median':>8}{'max':>8}"
+    lines = [f"{'milliseconds':<20}{'client: runs':>14}{figures}{'own log: runs':>16}{figures}"]
+    for event in [*client, *(event for event in own if event not in client)]:
+        lines.append(f"{event:<20}{_columns(client.get(event, []), 14)}{_columns(own.get(event, []), 16)}")
+    return lines
+
+
+def _columns(times: list[float], width: int) -> str:
+    if not times:
+        return f"{'-':>{width}}{'-':>8}{'-':>8}"
+    return f"{len(times):>{width}}{statistics.median(times):>8.0f}{max(times):>8.0f}"
+
+
+def _handler(listener: HookListener) -> type[BaseHTTPRequestHandler]:
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def log_message(self, format: str, *args: object) -> None:
+            """Silent."""
+
+        def do_POST(self) -> None:
+            raw = self._body()
+            if self.path.endswith("/v1/logs"):
+                listener.receive(json.loads(raw))
+            self.send_response(200)
+            self.send_header("Content-Type", "application/json")
+            self.send_header("Content-Length", "2")
+            self.end_headers()
+            self.wfile.write(b"{}")
+
+        def _body(self) -> bytes:
+            if self.headers.get("Transfer-Encoding", "").lower() != "chunked":
+                return self.rfile.read(int(self.headers.get("Content-Length") or 0))
+            parts = []
+            while size := int(self.rfile.readline().split(b";")[0], 16):
+                parts.append(self.rfile.read(size))
+                self.rfile.readline()
+            self.rfile.readline()
+            return b"".join(parts)
+
+    return Handler

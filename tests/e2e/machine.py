@@ -1,0 +1,294 @@
+"""A developer's machine in a temporary folder: home, project, vault, the real client."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+import uuid
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from ...vault.layout import StatePaths, config_path, state_root, vault_id
+from .install_client import client_binary
+from .terminal import Terminal
+
+API_KEY = "sk-ant-stand-in-" + "0" * 40
+APPROVED_KEY_CHARACTERS = 20
+POLL_SECONDS = 0.05
+TYPING_PAUSE_SECONDS = 0.5
+"""The client takes an Enter that follows at once for a part of pasted text."""
+
+SETTINGS_BEFORE = """{
+    "theme":   "dark",
+    "permissions": { "deny": ["WebFetch"] },
+    "hooks": {
+        "PreCompact": [
+            {"hooks": [{"type": "command", "command": "true"}]}
+        ]
+    }
+}
+"""
+"""A user's own settings, with a hook of theirs and a formatting that no JSON writer would make."""
+
+
+class Machine:
+    """`with Machine(model_url) as machine:` no file and no process of it is left at the end."""
+
+    def __init__(self, model_url: str, extra_env: Mapping[str, str] | None = None) -> None:
+        # Short names, and not below the test runner's folder: a socket's path has 104 bytes.
+        self.root = Path(tempfile.mkdtemp(prefix="mve-", dir="/tmp")).resolve()
+        self.home = self.root / "h"
+        self.project = self.root / "orchard"
+        self.vault = self.home / "Notes" / "MemoryVault"
+        self.temporary = self.root / "tmp"
+        self.claude_folder = self.home / ".claude"
+        self.settings_file = self.claude_folder / "settings.json"
+        self._model_url = model_url
+        self._extra_env = dict(extra_env or {})
+
+    def __enter__(self) -> Self:
+        for folder in (self.home, self.project, self.vault.parent, self.temporary, self.claude_folder):
+            folder.mkdir()
+        self.settings_file.write_text(SETTINGS_BEFORE)
+        answered = {
+            "hasCompletedOnboarding": True,
+            "theme": "dark",
+            "customApiKeyResponses": {"approved": [API_KEY[-APPROVED_KEY_CHARACTERS:]], "rejected": []},
+            "projects": {str(self.project): {"hasTrustDialogAccepted": True}},
+        }
+        (self.home / ".claude.json").write_text(json.dumps(answered))
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.end_processes()
+        shutil.rmtree(self.state.sockets, ignore_errors=True)
+        shutil.rmtree(self.root, ignore_errors=True)
+
+    @property
+    def state(self) -> StatePaths:
+        """Where MemoryVault keeps this machine's state."""
+        env = self.base_env
+        return StatePaths(os.path.join(state_root(env), vault_id(str(self.vault))))
+
+    @property
+    def base_env(self) -> dict[str, str]:
+        """All that a program on this machine inherits."""
+        return {
+            "HOME": str(self.home),
+            "PATH": os.environ["PATH"],
+            "TMPDIR": str(self.temporary),
+            "LANG": "C.UTF-8",
+        }
+
+    def memory(self, *arguments: str, env: Mapping[str, str] | None = None, seconds: float = 60) -> str:
+        """Run the installed `memory` command; its stdout. An exit code other than 0 fails the test."""
+        command = [str(Path(sys.executable).parent / "memory"), *arguments]
+        done = subprocess.run(
+            command,
+            env={**self.base_env, **(env or {})},
+            cwd=self.project,
+            capture_output=True,
+            text=True,
+            timeout=seconds,
+            check=False,
+            stdin=subprocess.DEVNULL,
+        )
+        assert done.returncode == 0, (
+            f"{' '.join(arguments)}: {done.returncode}\n{done.stdout}\n{done.stderr}\n{self.log()}"
+        )
+        return done.stdout
+
+    def init(self) -> None:
+        self.memory("init", "--yes", "--vault", str(self.vault), "--host", "claude")
+
+    def configure(self, settings: str) -> None:
+        """Replace MemoryVault's settings file; `init` adds the vault's path to what it finds."""
+        file = Path(config_path(self.base_env))
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(settings)
+
+    def open_client(self) -> ClientSession:
+        return ClientSession(self)
+
+    def client_env(self) -> dict[str, str]:
+        return {
+            **self.base_env,
+            "TERM": "screen-256color",
+            "ANTHROPIC_BASE_URL": self._model_url,
+            "ANTHROPIC_API_KEY": API_KEY,
+            "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
+            "DISABLE_TELEMETRY": "1",
+            "DISABLE_AUTOUPDATER": "1",
+            **self._extra_env,
+        }
+
+    def entries(self) -> dict[str, str]:
+        """Vault-relative path to text of every markdown file."""
+        return {str(path.relative_to(self.vault)): path.read_text() for path in sorted(self.vault.rglob("*.md"))}
+
+    def entries_holding(self, words: str) -> list[str]:
+        return [path for path, text in self.entries().items() if words.lower() in text.lower()]
+
+    def let_time_pass(self, seconds: float) -> None:
+        """Make every transcript and session marker look as if it was last touched so long ago."""
+        now = time.time()
+        for path in (*self.claude_folder.glob("projects/**/*.jsonl"), *Path(self.state.harness).iterdir()):
+            os.utime(path, (now - seconds, now - seconds))
+
+    def log(self) -> str:
+        """MemoryVault's own log, for a failure's message."""
+        return "\n".join(path.read_text() for path in self.home.rglob("memoryvault.log"))
+
+    def log_records(self) -> list[dict[str, Any]]:
+        return [json.loads(line) for line in self.log().splitlines() if line.strip()]
+
+    def wait_for_warm_recall(self) -> None:
+        """Wait until the recall service, which the session's first hook starts, holds its model."""
+        self.wait_until(self._recall_is_warm, "the recall service to hold its model", seconds=45)
+
+    def _recall_is_warm(self) -> bool:
+        try:
+            with socket.socket(socket.AF_UNIX) as connection:
+                connection.settimeout(2)
+                connection.connect(self.state.recall_socket)
+                connection.sendall(b'{"v":1,"op":"ping"}\n')
+                answer = json.loads(connection.makefile().readline() or "{}")
+        except (OSError, ValueError):
+            return False
+        return bool(answer.get("model")) and not answer.get("loading")
+
+    def wait_until(self, condition: Callable[[], object], what: str, *, seconds: float) -> None:
+        deadline = time.monotonic() + seconds
+        while not condition():
+            if time.monotonic() > deadline:
+                raise TimeoutError(f"waited {seconds:g} s for {what}; the log was:\n{self.log()}")
+            time.sleep(POLL_SECONDS)
+
+    def end_processes(self) -> None:
+        """Kill what was started on this machine and still runs: a worker, the recall service."""
+        for pid in self.processes():
+            try:
+                os.kill(pid, signal.SIGKILL)
+            except ProcessLookupError:
+                continue
+        deadline = time.monotonic() + 5
+        while self.processes() and time.monotonic() < deadline:
+            time.sleep(POLL_SECONDS)
+
+    def processes(self) -> list[int]:
+        """Running processes whose environment or command names a folder of this machine."""
+        return [pid for pid, text in _process_texts() if str(self.root) in text]
+
+
+class ClientSession:
+    """The interactive client in a terminal, from its first prompt to `exit` or `kill`."""
+
+    def __init__(self, machine: Machine) -> None:
+        self._machine = machine
+        self.id = str(uuid.uuid4())
+        argv = [str(client_binary()), "--session-id", self.id]
+        self.terminal = Terminal(argv, env=machine.client_env(), cwd=machine.project, sockets=machine.root)
+
+    def __enter__(self) -> Self:
+        self.terminal.__enter__()
+        try:
+            self.terminal.wait_until(lambda screen: "for shortcuts" in screen, "the client's prompt", seconds=20)
+        except BaseException:
+            self.terminal.__exit__(None, None, None)
+            raise
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.terminal.__exit__(kind, error, trace)
+
+    def submit(self, text: str) -> None:
+        """Type one line as a person does, and send it."""
+        self.terminal.type(text)
+        self.terminal.wait_until(lambda screen: text in screen, f"the typed words {text!r}")
+        time.sleep(TYPING_PAUSE_SECONDS)
+        self.terminal.press("Enter")
+
+    def ask(self, text: str) -> None:
+        """Submit and wait until the turn has ended, its Stop hooks included."""
+        before = self.ended_turns()
+        self.submit(text)
+        self.wait_for_turn(before)
+
+    def wait_for_turn(self, before: int) -> None:
+        self._machine.wait_until(lambda: self.ended_turns() > before, "the end of the turn", seconds=20)
+
+    def reject_tool(self, feedback: str) -> None:
+        """Answer the permission dialog with its last choice and say what to do instead."""
+        before = self.ended_turns()
+        self.terminal.wait_until(lambda screen: "Do you want to proceed?" in screen, "the permission dialog")
+        self.choose("❯ 3. No")
+        self.terminal.press("Tab")
+        self.terminal.wait_until(lambda screen: "tell Claude what to do differently" in screen, "the feedback field")
+        self.submit(feedback)
+        self.wait_for_turn(before)
+
+    def choose(self, mark: str) -> None:
+        """Move the cursor of a menu down until the screen shows `mark`."""
+        for _ in range(5):
+            if mark in self.terminal.screen():
+                return
+            self.terminal.press("Down")
+            time.sleep(TYPING_PAUSE_SECONDS / 2)
+        raise AssertionError(f"the menu has no {mark!r}:\n{self.terminal.screen()}")
+
+    def exit(self) -> None:
+        self.submit("/exit")
+        self.terminal.wait_for_end()
+
+    def kill(self) -> None:
+        self.terminal.kill()
+
+    def ended_turns(self) -> int:
+        return sum(record.get("subtype") == "turn_duration" for record in self.records())
+
+    def records(self) -> list[dict[str, Any]]:
+        """The transcript so far; a half-written last line is left out."""
+        found = list(self._machine.claude_folder.glob(f"projects/*/{self.id}.jsonl"))
+        if not found:
+            return []
+        complete, _, _ = found[0].read_text().rpartition("\n")
+        return [json.loads(line) for line in complete.splitlines() if line.strip()]
+
+    def subagent_records(self) -> list[dict[str, Any]]:
+        return [
+            json.loads(line)
+            for path in self._machine.claude_folder.glob(f"projects/*/{self.id}/subagents/*.jsonl")
+            for line in path.read_text().splitlines()
+        ]
+
+
+def _process_texts() -> Iterator[tuple[int, str]]:
+    """(pid, environment and command line as one text) of every other process that may be read."""
+    proc = Path("/proc")
+    if proc.is_dir():
+        for folder in proc.iterdir():
+            if folder.name.isdigit() and int(folder.name) != os.getpid():
+                try:
+                    texts = [(folder / name).read_text(errors="replace") for name in ("environ", "cmdline")]
+                except OSError:
+                    continue
+                yield int(folder.name), " ".join(texts)
+        return
+    listing = subprocess.run(["ps", "-axEwwo", "pid=,command="], capture_output=True, text=True, check=False).stdout
+    for line in listing.splitlines():
+        pid, _, rest = line.strip().partition(" ")
+        if pid.isdigit() and int(pid) != os.getpid():
+            yield int(pid), rest

@@ -1,0 +1,235 @@
+"""The loop through the real Claude Code client: typed words in, remembered words in the model's request."""
+
+from __future__ import annotations
+
+import json
+import threading
+from typing import Any
+
+import pytest
+
+from ..support.stand_in_model import Answer, Hang, ModelRequest, Say, StandInModel, UseTool
+from .hook_times import HookListener
+from .machine import SETTINGS_BEFORE, ClientSession, Machine
+
+pytestmark = [pytest.mark.e2e, pytest.mark.slow]
+
+RULE = "Always run the linter before you push to the main branch."
+RULE_WORDS = "run the linter before you push"
+SIDEWAYS = "My commits are ready to be merged upstream. Which checks should happen first?"
+SIDEWAYS_TRIES = 3
+HOUR_SECONDS = 3600
+UNRELATED = "What is the capital of Portugal?"
+
+
+def turn_about(words: str) -> Any:
+    """Accepts the request of the main conversation whose newest user message holds `words`."""
+
+    def accepts(request: ModelRequest) -> bool:
+        return bool(request.tool_names) and words in request.newest_text
+
+    return accepts
+
+
+def typed_prompts(session: ClientSession) -> list[str]:
+    return [
+        record["message"]["content"]
+        for record in session.records()
+        if record.get("type") == "user" and record.get("promptSource") == "typed"
+    ]
+
+
+def ask_sideways(machine: Machine, session: ClientSession) -> None:
+    """Ask; once more where the machine was too busy for an answer by meaning within the hook's budget."""
+    for _ in range(SIDEWAYS_TRIES):
+        session.ask(SIDEWAYS)
+        last = [record for record in machine.log_records() if record.get("hook") == "UserPromptSubmit"][-1]
+        if not last.get("degraded"):
+            return
+
+
+def test_what_was_typed_in_one_session_reaches_the_model_in_the_next(
+    machine: Machine, model: StandInModel, hook_runs: HookListener
+) -> None:
+    machine.init()
+    with machine.open_client() as first:
+        first.ask(RULE)
+        first.exit()
+    assert typed_prompts(first) == [RULE]
+    machine.memory("worker", "--until-idle")
+    assert len(machine.entries_holding(RULE_WORDS)) == 1
+
+    seen = len(model.requests)
+    with machine.open_client() as second:
+        machine.wait_for_warm_recall()
+        second.ask(UNRELATED)
+        ask_sideways(machine, second)
+        second.exit()
+    unrelated = model.wait_for(turn_about(UNRELATED), after=seen)
+    assert RULE_WORDS not in json.dumps(unrelated.body)
+    sideways = [request for request in model.requests[seen:] if turn_about(SIDEWAYS)(request)][-1]
+    assert RULE_WORDS in sideways.conversation_text
+    # Not through the user's words: the client itself says which hook brought it.
+    brought = [block for block in sideways.texts if RULE_WORDS in block]
+    assert all("UserPromptSubmit hook" in block for block in brought)
+    assert {run.event for run in hook_runs.runs} >= {"SessionStart", "UserPromptSubmit", "Stop"}
+
+
+def test_what_was_recalled_is_not_mined_again(machine: Machine, model: StandInModel) -> None:
+    machine.init()
+    question = "Do I have to run the linter before I push to main?"
+    machine.memory("save", "preferences", "linter-first", "--body", RULE)
+    machine.memory("worker", "--until-idle")
+    with machine.open_client() as session:
+        session.ask(question)
+        session.exit()
+    assert RULE_WORDS in model.wait_for(turn_about(question)).conversation_text
+    before = machine.entries()
+    machine.memory("worker", "--until-idle")
+    assert machine.entries() == before
+
+
+def test_the_feedback_of_a_rejected_tool_call_is_remembered(machine: Machine, model: StandInModel) -> None:
+    machine.init()
+    feedback = "no, never force-push without asking me first"
+    command = "git push --force origin main"
+
+    def script(request: ModelRequest) -> Answer | None:
+        if request.ends_with_tool_result:
+            return Say("I stopped.")
+        if turn_about("publish the release notes")(request):
+            return UseTool("Bash", {"command": command, "description": "Publish"}, "I will publish them.")
+        return None
+
+    model.answer(script)
+    with machine.open_client() as session:
+        session.submit("Please publish the release notes.")
+        session.reject_tool(feedback)
+        session.exit()
+    rejected = model.wait_for(lambda request: request.ends_with_tool_result)
+    assert feedback in rejected.newest_text
+    machine.memory("worker", "--until-idle")
+    (entry,) = machine.entries_holding("force-push without asking")
+    assert "_inbox" not in entry
+    assert machine.entries_holding("publish the release notes") in ([], [entry])
+
+
+def test_a_session_that_was_killed_is_recovered(machine: Machine, model: StandInModel) -> None:
+    # No worker in the background: the one below is the first that ever sees the session.
+    machine.configure("[memory]\nautostart = false\n")
+    machine.init()
+    model.answer(lambda request: Hang() if turn_about(RULE_WORDS)(request) else None)
+    with machine.open_client() as killed:
+        killed.submit(RULE)
+        model.wait_for(turn_about(RULE_WORDS))
+        machine.wait_until(lambda: typed_prompts(killed) == [RULE], "the words in the transcript", seconds=10)
+        killed.kill()
+    assert killed.ended_turns() == 0
+    assert not machine.entries_holding(RULE_WORDS)
+
+    machine.let_time_pass(2 * HOUR_SECONDS)
+    machine.memory("worker", "--until-idle")
+    assert len(machine.entries_holding(RULE_WORDS)) == 1
+
+    machine.configure("[memory]\nautostart = true\n")
+    machine.init()
+    machine.memory("worker", "--until-idle")
+    seen = len(model.requests)
+    with machine.open_client() as second:
+        machine.wait_for_warm_recall()
+        ask_sideways(machine, second)
+        second.exit()
+    sideways = [request for request in model.requests[seen:] if turn_about(SIDEWAYS)(request)][-1]
+    assert RULE_WORDS in sideways.conversation_text
+
+
+def test_the_words_of_a_sub_agent_are_not_mined(machine: Machine, model: StandInModel) -> None:
+    machine.init()
+    order = "Always run the survey twice before you answer. List the tests."
+    answer = "You must always keep the tests in the folder checks. Never skip the survey."
+
+    def script(request: ModelRequest) -> Answer | None:
+        if request.ends_with_tool_result:
+            return Say("There is nothing to report.")
+        if turn_about("look at the tests")(request):
+            call = {"description": "Survey tests", "prompt": order, "subagent_type": "general-purpose"}
+            return UseTool("Agent", call, "I will ask a helper.")
+        if turn_about("run the survey twice")(request):
+            return Say(answer)
+        return None
+
+    model.answer(script)
+    with machine.open_client() as session:
+        session.ask("Please look at the tests.")
+        session.ask(RULE)
+        session.exit()
+    model.wait_for(turn_about("run the survey twice"))
+    said = json.dumps(session.subagent_records())
+    assert order in said
+    assert answer in said
+    machine.memory("worker", "--until-idle")
+    assert machine.entries_holding(RULE_WORDS), "the user's own words of the same session are the control"
+    for words in ("survey", "folder checks"):
+        assert machine.entries_holding(words) == []
+
+
+def test_words_typed_while_the_agent_works_and_answers_to_its_questions_are_remembered(
+    machine: Machine, model: StandInModel
+) -> None:
+    machine.init()
+    (machine.project / "notes.txt").write_text("nothing\n")
+    typed_meanwhile = "Never touch the generated files by hand."
+    answered = "Always use two spaces in this repository."
+    go_on = threading.Event()
+
+    def script(request: ModelRequest) -> Answer | None:
+        if request.ends_with_tool_result:
+            return Say("Done.")
+        if turn_about("read the notes")(request):
+            go_on.wait(15)
+            return UseTool("Read", {"file_path": str(machine.project / "notes.txt")}, "Reading them.")
+        if turn_about("format the code")(request):
+            options = [{"label": "Tabs", "description": "wide"}, {"label": "Eight", "description": "wider"}]
+            question = {
+                "question": "Which indent?",
+                "header": "Indent",
+                "multiSelect": False,
+                "options": options,
+            }
+            return UseTool("AskUserQuestion", {"questions": [question]})
+        return None
+
+    model.answer(script)
+    with machine.open_client() as session:
+        before = session.ended_turns()
+        session.submit("Please read the notes.")
+        model.wait_for(turn_about("read the notes"))
+        session.submit(typed_meanwhile)
+        session.terminal.wait_until(lambda screen: "edit queued messages" in screen, "the queued words")
+        go_on.set()
+        session.wait_for_turn(before)
+        before = session.ended_turns()
+        session.submit("Please format the code.")
+        session.terminal.wait_until(lambda screen: "Which indent?" in screen, "the agent's question")
+        session.choose("❯ 3.")
+        session.submit(answered)
+        session.wait_for_turn(before)
+        session.exit()
+    assert typed_prompts(session) == ["Please read the notes.", "Please format the code."]
+    machine.memory("worker", "--until-idle")
+    assert len(machine.entries_holding(typed_meanwhile.rstrip("."))) == 1
+    assert len(machine.entries_holding(answered.rstrip("."))) == 1
+
+
+def test_uninstall_leaves_the_settings_as_they_were(machine: Machine) -> None:
+    machine.init()
+    wired = machine.settings_file.read_bytes()
+    assert wired != SETTINGS_BEFORE.encode()
+    with machine.open_client() as session:
+        session.ask(RULE)
+        session.exit()
+    assert machine.settings_file.read_bytes() == wired
+    machine.memory("uninstall")
+    assert machine.settings_file.read_bytes() == SETTINGS_BEFORE.encode()
+    assert machine.vault.is_dir()
+    machine.wait_until(lambda: not machine.processes(), "worker and recall service to leave", seconds=15)

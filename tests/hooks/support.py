@@ -1,0 +1,174 @@
+"""Running a hook as a host does: own process, own environment, nothing of the real home."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from memoryvault.hooks.install import STUB
+from memoryvault.vault.layout import StatePaths, vault_id
+from memoryvault.vault.settings import compile_snapshot
+from memoryvault.vault.snapshot import read_snapshot
+
+SESSION = "0b54a9e2-4b34-4e0e-9d64-7f0a5f1f2c11"
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What the host saw."""
+
+    stdout: str
+    stderr: str
+    returncode: int
+    seconds: float
+
+
+@dataclass
+class Sandbox:
+    """A home, a vault, a project and a state folder below `root`."""
+
+    root: Path
+    extra_env: dict[str, str] = field(default_factory=dict)
+    compiled: bool = True
+    """Leave the settings ready for hooks, as the worker and the command do; else the first hook compiles."""
+
+    def __post_init__(self) -> None:
+        for folder in (self.home / ".claude" / "projects" / "-proj", self.vault, self.project / ".git"):
+            folder.mkdir(parents=True, exist_ok=True)
+        (self.project / ".git" / "HEAD").write_text("ref: refs/heads/main\n")
+
+    @property
+    def home(self) -> Path:
+        return self.root / "home"
+
+    @property
+    def vault(self) -> Path:
+        return self.root / "notes" / "MemoryVault"
+
+    @property
+    def project(self) -> Path:
+        return self.root / "my_shop"
+
+    @property
+    def state_root(self) -> Path:
+        return self.root / "state"
+
+    @property
+    def state(self) -> StatePaths:
+        return StatePaths(self.state_root / vault_id(str(self.vault)))
+
+    @property
+    def transcript(self) -> Path:
+        return self.home / ".claude" / "projects" / "-proj" / f"{SESSION}.jsonl"
+
+    @property
+    def env(self) -> dict[str, str]:
+        return {
+            "HOME": str(self.home),
+            "PATH": "/usr/bin:/bin",
+            "MEMORY_VAULT_PATH": str(self.vault),
+            "MEMORY_STATE_DIR": str(self.state_root),
+            "MEMORY_AUTOSTART": "false",
+            **self.extra_env,
+        }
+
+    def payload(self, **fields: object) -> dict[str, object]:
+        common = {"session_id": SESSION, "transcript_path": str(self.transcript), "cwd": str(self.project)}
+        return {**common, **fields}
+
+    def entry(self, path: str, body: str, **header: str) -> Path:
+        """Write an entry; `status: active` unless said otherwise."""
+        fields = {"kind": "preferences", "status": "active", "slug": Path(path).stem, **header}
+        lines = "".join(f"{key}: {value}\n" for key, value in fields.items() if value)
+        target = self.vault / path
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_text(f"---\n{lines}---\n\n{body}\n")
+        return target
+
+    def run(
+        self,
+        event: str,
+        payload: Mapping[str, object] | bytes,
+        *args: str,
+        env: Mapping[str, str] | None = None,
+        cwd: Path | None = None,
+        python: tuple[str, ...] = (sys.executable, "-I", "-S"),
+        prepare: Callable[[], None] | None = None,
+    ) -> Outcome:
+        """Run the hook for `event`."""
+        env = dict(self.env if env is None else env)
+        if self.compiled and read_snapshot(env) is None:
+            compile_snapshot(env)
+        raw = payload if isinstance(payload, bytes) else json.dumps(payload).encode()
+        begun = time.monotonic()
+        done = subprocess.run(
+            [*python, str(STUB), event, *args],
+            input=raw,
+            env=env,
+            cwd=cwd or self.project,
+            capture_output=True,
+            timeout=10,
+            check=False,
+            preexec_fn=prepare,
+        )
+        seconds = time.monotonic() - begun
+        return Outcome(done.stdout.decode(), done.stderr.decode(), done.returncode, seconds)
+
+    def log_lines(self) -> list[dict[str, Any]]:
+        file = Path(self.state.log_file)
+        return [json.loads(line) for line in file.read_text().splitlines()] if file.exists() else []
+
+    def files(self) -> set[str]:
+        """Every file below `root`, to prove that nothing was written."""
+        return {str(path.relative_to(self.root)) for path in self.root.rglob("*") if path.is_file()}
+
+
+@contextmanager
+def recall_service(path: str, answer: Callable[[dict[str, Any]], bytes]) -> Iterator[list[dict[str, Any]]]:
+    """A service that answers every request with `answer(request)`; yields the requests it got."""
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    requests: list[dict[str, Any]] = []
+    server = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    server.bind(path)
+    server.listen(8)
+
+    def serve() -> None:
+        while True:
+            try:
+                connection, _ = server.accept()
+            except OSError:
+                return
+            with connection, connection.makefile("rb") as lines:
+                line = lines.readline()
+                if line:
+                    requests.append(json.loads(line))
+                    try:
+                        connection.sendall(answer(requests[-1]))
+                    except OSError:
+                        continue
+
+    thread = threading.Thread(target=serve, daemon=True)
+    thread.start()
+    try:
+        yield requests
+    finally:
+        server.shutdown(socket.SHUT_RDWR)
+        server.close()
+        thread.join(timeout=5)
+        os.unlink(path)
+
+
+def answer_with(**fields: object) -> Callable[[dict[str, Any]], bytes]:
+    """A service that always says the same."""
+    line = json.dumps({"v": 1, "ok": True, "degraded": [], **fields}).encode() + b"\n"
+    return lambda request: line

@@ -1,0 +1,40 @@
+"""Every payload that Claude Code is known to send."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from .support import Sandbox
+
+REGISTERED = ("SessionStart", "UserPromptSubmit", "Stop", "SessionEnd", "PreCompact", "Notification")
+
+
+@pytest.fixture
+def payloads() -> list[Path]:
+    """The shared payload files; skips where there are none."""
+    data = os.environ.get("MEMORYVAULT_DATA")
+    if not data:
+        pytest.skip("MEMORYVAULT_DATA is not set")
+    files = sorted((Path(data).parent / "fixtures" / "claude" / "stdin").glob("*.json"))
+    assert files, "MEMORYVAULT_DATA is set, but the fixtures beside it are missing"
+    return files
+
+
+def test_every_known_payload_is_taken(sandbox: Sandbox, payloads: list[Path]) -> None:
+    for file in payloads:
+        payload = json.loads(file.read_text())
+        payload["cwd"] = str(sandbox.project)
+        payload["transcript_path"] = str(payload["transcript_path"]).replace("/home/dev", str(sandbox.home))
+        event = payload["hook_event_name"]
+        done = sandbox.run(event, payload)
+        assert (done.returncode, done.stdout) == (0, ""), file.name
+        assert "Traceback" not in done.stderr, file.name
+        if event not in REGISTERED or payload.get("notification_type") == "permission_prompt":
+            assert done.stderr == "", file.name
+    assert {line["hook"] for line in sandbox.log_lines()} == set(REGISTERED)
+    refused = [line for line in sandbox.log_lines() if line["result"] == "transcript refused"]
+    assert [line["transcript"] for line in refused] == ["/nonexistent/x.jsonl"]

@@ -1,0 +1,200 @@
+"""Exit code 0 whatever happens, and the cases in which nothing at all is done."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from memoryvault.hooks.install import STUB
+from memoryvault.vault.settings import compile_snapshot
+from memoryvault.vault.snapshot import read_snapshot, snapshot_path
+
+from .support import SESSION, Sandbox
+
+EVENTS = ("SessionStart", "UserPromptSubmit", "Stop", "SessionEnd", "PreCompact", "Notification")
+BAD_INPUT = {
+    "empty": b"",
+    "not json": b"{not json",
+    "cut": b'{"session_id": "a',
+    "a list": b"[1, 2]",
+    "a number": b"42",
+    "trailing": b'{"session_id": "a"} x',
+    "binary": bytes(range(256)),
+    "deep": b'{"a":' + b"[" * 100_000,
+    "wrong types": b'{"session_id": 7, "prompt": ["x"], "cwd": null, "transcript_path": {}}',
+    "hostile id": b'{"session_id": "../../etc/passwd", "prompt": "hi", "cwd": "/"}',
+    "lone surrogate": b'{"session_id": "a", "prompt": "\\ud800 cocoa", "cwd": "/\\ud800"}',
+    "nul": b'{"session_id": "a", "prompt": "x", "cwd": "/a\\u0000b", "transcript_path": "/a\\u0000b"}',
+    "newline": b'{"session_id": "a", "transcript_path": "/x\\noffset: 9", "cwd": "/x\\nhost: y"}',
+}
+
+
+@pytest.mark.parametrize("name", BAD_INPUT)
+def test_bad_input_ends_with_exit_code_0_and_an_empty_stdout(sandbox: Sandbox, name: str) -> None:
+    for event in ("SessionStart", "UserPromptSubmit", "Stop"):
+        done = sandbox.run(event, BAD_INPUT[name])
+        assert (done.returncode, done.stdout) == (0, ""), event
+        assert "Traceback" not in done.stderr
+    if os.path.isdir(sandbox.state.harness):
+        markers = [name for name in os.listdir(sandbox.state.harness) if name.endswith(".start")]
+        assert markers == [] or markers == ["session-id-a.start"]
+
+
+def test_a_prompt_without_a_payload_says_so(sandbox: Sandbox) -> None:
+    for raw in (b"", b"{not json", b'{"foo": "bar"}'):
+        assert "no prompt on stdin" in sandbox.run("UserPromptSubmit", raw).stderr
+
+
+def test_an_unknown_event_is_nothing_to_us(sandbox: Sandbox) -> None:
+    done = sandbox.run("TeaTime", sandbox.payload())
+    assert (done.returncode, done.stdout) == (0, "")
+    assert not (Path(sandbox.state.harness) / f"session-id-{SESSION}.start").exists()
+
+
+@pytest.mark.parametrize("event", EVENTS)
+def test_switched_off_means_that_nothing_is_written_or_said(sandbox: Sandbox, event: str) -> None:
+    sandbox.entry("personal-private/_always-load/a.md", "Tea.")
+    sandbox.extra_env["MEMORY_ENABLED"] = "false"
+    sandbox.compiled = False
+    before = sandbox.files()
+    payload = sandbox.payload(prompt="tea?", notification_type="idle_prompt")
+    done = sandbox.run(event, payload)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    assert sandbox.files() == before
+    assert not sandbox.state_root.exists()
+
+
+@pytest.mark.parametrize("event", EVENTS)
+@pytest.mark.parametrize("gate", ["worker child", "sub-agent", "STOP"])
+def test_our_own_calls_sub_agents_and_stop_do_nothing(sandbox: Sandbox, event: str, gate: str) -> None:
+    sandbox.entry("personal-private/_always-load/a.md", "Tea.")
+    compile_snapshot(sandbox.env)
+    payload = sandbox.payload(prompt="tea?", notification_type="idle_prompt")
+    env = dict(sandbox.env)
+    sandbox.state.ensure()
+    if gate == "worker child":
+        env["MEMORY_WORKER_CHILD"] = "1"
+    elif gate == "sub-agent":
+        payload["agent_id"] = "agent-1"
+    else:
+        Path(sandbox.state.stop_file).write_text("")
+    before = sandbox.files()
+    log = sandbox.log_lines()
+    done = sandbox.run(event, payload, env=env)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    assert sandbox.files() == before
+    assert sandbox.log_lines() == log
+
+
+def test_a_notification_that_is_not_idle_does_nothing(sandbox: Sandbox) -> None:
+    sandbox.compiled = False
+    sandbox.run("Notification", sandbox.payload(notification_type="permission_prompt"))
+    assert not sandbox.state_root.exists()
+
+
+def test_without_a_vault_a_line_on_stderr_is_all(sandbox: Sandbox) -> None:
+    env = {key: value for key, value in sandbox.env.items() if key != "MEMORY_VAULT_PATH"}
+    sandbox.compiled = False
+    for event in EVENTS:
+        done = sandbox.run(event, sandbox.payload(prompt="x", notification_type="idle_prompt"), env=env)
+        assert (done.returncode, done.stdout) == (0, "")
+        assert "no vault is set" in done.stderr
+
+
+def test_a_bad_setting_is_named_and_the_exit_code_stays_0(sandbox: Sandbox) -> None:
+    config = sandbox.root / "config.toml"
+    config.write_text("[recall]\nk = 'many'\n")
+    sandbox.compiled = False
+    sandbox.extra_env["MEMORY_CONFIG"] = str(config)
+    done = sandbox.run("Stop", sandbox.payload())
+    assert (done.returncode, done.stdout) == (0, "")
+    assert "config.toml:2" in done.stderr
+    assert "recall.k" in done.stderr
+
+
+def test_a_corrupt_snapshot_is_compiled_anew(sandbox: Sandbox) -> None:
+    sandbox.compiled = False
+    sandbox.run("Stop", sandbox.payload())
+    snapshot = Path(snapshot_path(sandbox.env))
+    good = snapshot.read_bytes()
+    for damage in (b"", b"\xff\xfe\x00", good[: len(good) // 2], good.replace(b"enabled=1", b"enabled")):
+        snapshot.write_bytes(damage)
+        done = sandbox.run("Stop", sandbox.payload())
+        assert done.returncode == 0
+        assert "Traceback" not in done.stderr
+        assert read_snapshot(sandbox.env) is not None
+
+
+def test_a_state_folder_that_cannot_be_written_costs_no_answer(sandbox: Sandbox) -> None:
+    sandbox.entry("personal-private/_always-load/a.md", "Tea at four.")
+    sandbox.entry("personal-private/preferences/b.md", "Cocoa goes into the blue teapot.")
+    (sandbox.root / "file").write_text("")
+    sandbox.extra_env["MEMORY_STATE_DIR"] = str(sandbox.root / "file" / "state")
+    start = sandbox.run("SessionStart", sandbox.payload(source="startup"))
+    prompt = sandbox.run("UserPromptSubmit", sandbox.payload(prompt="which teapot is for cocoa?"))
+    stop = sandbox.run("Stop", sandbox.payload())
+    assert [done.returncode for done in (start, prompt, stop)] == [0, 0, 0]
+    assert "Tea at four." in start.stdout
+    assert "blue teapot" in prompt.stdout
+    assert stop.stdout == ""
+    assert "cannot be written" in start.stderr
+
+
+def test_a_closed_stdout_hurts_nobody(sandbox: Sandbox) -> None:
+    sandbox.entry("personal-private/_always-load/a.md", "Tea at four.")
+    sandbox.run("SessionStart", sandbox.payload(source="startup"))
+    for closed in ((1,), (0, 1), (0, 1, 2)):
+
+        def close(closed: tuple[int, ...] = closed) -> None:
+            for descriptor in closed:
+                os.close(descriptor)
+
+        payload = sandbox.payload(source="startup", session_id=f"s{len(closed)}")
+        done = sandbox.run("SessionStart", payload, prepare=close)
+        assert done.returncode == 0
+    # What was meant for the model went nowhere, least of all into a file that got its number.
+    for path in sandbox.state_root.rglob("*"):
+        if path.is_file():
+            assert b"Tea at four." not in path.read_bytes()
+
+
+def test_a_reader_that_went_away_hurts_nobody(sandbox: Sandbox) -> None:
+    sandbox.entry("personal-private/_always-load/a.md", "Tea at four. " * 20_000)
+    read, write = os.pipe()
+    os.close(read)
+    done = subprocess.run(
+        [sys.executable, "-I", "-S", str(STUB), "SessionStart"],
+        input=b'{"session_id": "gone", "cwd": "/", "source": "startup"}',
+        stdout=write,
+        stderr=subprocess.PIPE,
+        env=sandbox.env,
+        check=False,
+    )
+    os.close(write)
+    assert done.returncode == 0
+
+
+def test_a_stdin_that_never_ends_is_left_at_the_hard_end(sandbox: Sandbox) -> None:
+    compile_snapshot(sandbox.env)
+    with subprocess.Popen(
+        [sys.executable, "-I", "-S", str(STUB), "UserPromptSubmit"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=sandbox.env,
+    ) as process:
+        assert process.wait(timeout=2) == 0
+        assert process.stdout is not None
+        assert process.stdout.read() == b""
+
+
+def test_every_invocation_leaves_one_line_in_the_log(sandbox: Sandbox) -> None:
+    for event in ("SessionStart", "UserPromptSubmit", "Stop", "SessionEnd"):
+        sandbox.run(event, sandbox.payload(prompt="hello cocoa", source="startup"))
+    lines = sandbox.log_lines()
+    assert [line["hook"] for line in lines] == ["SessionStart", "UserPromptSubmit", "Stop", "SessionEnd"]
+    assert all(line["ms"] > 0 and line["session"] == SESSION and line["result"] for line in lines)

@@ -1,0 +1,259 @@
+"""Claude Code's settings.json: merged into, and left as it was."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given
+from hypothesis import settings as hypothesis_settings
+from hypothesis import strategies as st
+
+from memoryvault.hooks import install as module
+from memoryvault.hooks.install import (
+    EVENTS,
+    STUB,
+    hook_argv,
+    install,
+    installed_events,
+    settings_file_of,
+    uninstall,
+    with_hooks,
+    without_hooks,
+)
+from memoryvault.vault.errors import SettingsError
+from memoryvault.vault.settings import Settings, load_settings
+
+from .support import Sandbox
+
+NOW = datetime(2026, 3, 1, 12, 0, 0, tzinfo=UTC)
+OTHERS: dict[str, Any] = {
+    "model": "opus",
+    "hooks": {
+        "UserPromptSubmit": [
+            {"hooks": [{"type": "command", "command": 'python3 "$HOME/.memory/hook.py" prompt', "timeout": 3}]}
+        ],
+        "PostToolUse": [{"matcher": "Edit", "hooks": [{"type": "command", "command": "fmt", "args": []}]}],
+    },
+    "permissions": {"allow": ["Bash(ls:*)"]},
+}
+FILES = {
+    "none": None,
+    "empty": b"",
+    "empty object": b"{}",
+    "others": json.dumps(OTHERS, indent=2).encode() + b"\n",
+    "tabs": json.dumps(OTHERS, indent="\t").encode(),
+    "one line": json.dumps(OTHERS).encode(),
+    "odd spacing": b'{ "model" :"opus",\r\n   "hooks":{ } ,"n": 1.50, "u": "\\u00e4\xc3\xa4" }\r\n\r\n',
+    "bom": b"\xef\xbb\xbf{}\n",
+    "empty event": b'{"hooks": {"Stop": []}}\n',
+}
+
+
+@pytest.fixture
+def settings(sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch) -> Settings:
+    monkeypatch.setattr(module, "precompile", lambda: None)
+    return load_settings(sandbox.env)
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_uninstall_restores_every_byte_and_leaves_nothing_behind(settings: Settings, name: str) -> None:
+    path, before = settings_file_of(settings), FILES[name]
+    if before is not None:
+        path.write_bytes(before)
+    listing = sorted(os.listdir(path.parent))
+    installed = install(settings, now=NOW)
+    assert installed.changed
+    assert set(installed_events(settings)) == set(EVENTS)
+    if before is not None:
+        assert installed.backup is not None
+        assert installed.backup.name == "settings.json.memoryvault-backup-20260301-120000"
+        assert installed.backup.read_bytes() == before
+    undone = uninstall(settings)
+    assert (undone.changed, undone.restored) == (True, True)
+    assert (path.read_bytes() if path.exists() else None) == before
+    assert sorted(os.listdir(path.parent)) == listing
+
+
+@pytest.mark.parametrize("name", ["none", "others", "odd spacing"])
+def test_a_second_install_changes_nothing(settings: Settings, name: str) -> None:
+    path, before = settings_file_of(settings), FILES[name]
+    if before is not None:
+        path.write_bytes(before)
+    install(settings, now=NOW)
+    after, listing = path.read_bytes(), sorted(os.listdir(path.parent))
+    again = install(settings)
+    assert (again.changed, again.backup) == (False, None)
+    assert path.read_bytes() == after
+    assert sorted(os.listdir(path.parent)) == listing
+
+
+def test_other_tools_hooks_stay_where_they_are(settings: Settings) -> None:
+    path = settings_file_of(settings)
+    path.write_text(json.dumps(OTHERS, indent=4))
+    install(settings)
+    document = json.loads(path.read_text())
+    assert list(document) == list(OTHERS)
+    assert document["hooks"]["UserPromptSubmit"][0] == OTHERS["hooks"]["UserPromptSubmit"][0]
+    assert document["hooks"]["PostToolUse"] == OTHERS["hooks"]["PostToolUse"]
+    assert '\n    "model"' in path.read_text(), "the file's own indentation"
+
+
+def test_after_other_changes_only_ours_is_taken_out_and_the_copy_stays(settings: Settings) -> None:
+    path = settings_file_of(settings)
+    path.write_text(json.dumps(OTHERS, indent=2))
+    backup = install(settings, now=NOW).backup
+    document = json.loads(path.read_text())
+    document["theme"] = "dark"
+    document["hooks"]["Stop"][0]["hooks"].append({"type": "command", "command": "notify"})
+    path.write_text(json.dumps(document, indent=2))
+    undone = uninstall(settings)
+    assert (undone.changed, undone.restored) == (True, False)
+    left = json.loads(path.read_text())
+    assert left == {
+        **OTHERS,
+        "theme": "dark",
+        "hooks": {**OTHERS["hooks"], "Stop": [{"hooks": [{"type": "command", "command": "notify"}]}]},
+    }
+    assert backup is not None
+    assert backup.exists()
+
+
+def test_a_reformatted_file_is_restored_all_the_same(settings: Settings) -> None:
+    """The host writes the file again now and then; that is no change of ours to keep."""
+    path = settings_file_of(settings)
+    path.write_bytes(FILES["odd spacing"] or b"")
+    install(settings)
+    path.write_text(json.dumps(json.loads(path.read_text()), indent=3))
+    assert uninstall(settings).restored
+    assert path.read_bytes() == FILES["odd spacing"]
+
+
+def test_hooks_of_an_older_installation_are_replaced(settings: Settings) -> None:
+    path = settings_file_of(settings)
+    path.write_text("{}")
+    install(settings, now=NOW)
+    path.write_text(path.read_text().replace(str(STUB), "/old/place/hooks/stub.py"))
+    assert install(settings).changed
+    assert all(argv[3] == str(STUB) for argv in installed_events(settings).values())
+    assert path.read_text().count("stub.py") == len(EVENTS)
+    assert uninstall(settings).restored
+    assert path.read_text() == "{}"
+
+
+@pytest.mark.parametrize("content", ["{", "[]", '{"hooks": []}', '{"hooks": {"Stop": {}}}', "\x00"])
+def test_a_file_that_is_not_understood_is_not_touched(settings: Settings, content: str) -> None:
+    path = settings_file_of(settings)
+    path.write_text(content)
+    for action in (install, uninstall):
+        with pytest.raises(SettingsError, match=r"settings\.json"):
+            action(settings)
+        assert path.read_text() == content
+    assert os.listdir(path.parent) == ["projects", "settings.json"] or len(os.listdir(path.parent)) == 2
+
+
+def test_a_linked_file_stays_a_link_and_keeps_its_mode(sandbox: Sandbox, settings: Settings) -> None:
+    real = sandbox.root / "dotfiles" / "settings.json"
+    real.parent.mkdir()
+    real.write_text("{}\n")
+    real.chmod(0o640)
+    link = settings.hosts.claude_config_dir / "settings.json"
+    link.symlink_to(real)
+    install(settings)
+    assert link.is_symlink()
+    assert len(json.loads(real.read_text())["hooks"]) == len(EVENTS)
+    assert real.stat().st_mode & 0o777 == 0o640
+    assert uninstall(settings).restored
+    assert real.read_text() == "{}\n"
+
+
+def test_a_warning_when_the_user_has_switched_all_hooks_off(settings: Settings) -> None:
+    settings_file_of(settings).write_text('{"disableAllHooks": true}')
+    assert "disableAllHooks" in install(settings).warnings[0]
+
+
+def test_uninstall_without_an_install_does_nothing(settings: Settings) -> None:
+    assert not uninstall(settings).changed
+    settings_file_of(settings).write_text('{ "a":1 }')
+    assert not uninstall(settings).changed
+    assert settings_file_of(settings).read_text() == '{ "a":1 }'
+
+
+_json = st.recursive(st.none() | st.booleans() | st.integers() | st.text(), st.lists, max_leaves=5)
+_hook = st.fixed_dictionaries({"type": st.just("command"), "command": st.text()})
+_group = st.fixed_dictionaries({"hooks": st.lists(_hook, max_size=2)}, optional={"matcher": st.text()})
+_hooks = st.dictionaries(st.sampled_from([*EVENTS, "PostToolUse"]), st.lists(_group, max_size=3))
+
+
+@hypothesis_settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60)
+@given(st.dictionaries(st.text(), _json, max_size=4), st.none() | _hooks)
+def test_taking_out_undoes_putting_in(settings: Settings, rest: dict[str, Any], hooks: dict[str, Any] | None) -> None:
+    document = rest if hooks is None else {**rest, "hooks": hooks}
+    if "hooks" in rest and hooks is None:
+        return
+    installed = with_hooks(document, settings)
+    assert with_hooks(installed, settings) == installed
+    undone = without_hooks(installed)
+    empty = {event for event, groups in (hooks or {}).items() if not groups}
+    expected = {key: value for key, value in (hooks or {}).items() if key not in empty}
+    assert {k: v for k, v in undone.get("hooks", {}).items() if v} == expected
+    assert {k: v for k, v in undone.items() if k != "hooks"} == {k: v for k, v in document.items() if k != "hooks"}
+
+
+def test_the_command_is_absolute_and_isolated(settings: Settings) -> None:
+    for event in EVENTS:
+        python, *args = hook_argv(event, settings)
+        assert os.path.isabs(python)
+        assert "shims" not in Path(python).parts
+        assert args == ["-I", "-S", str(STUB), event]
+    with pytest.raises(SettingsError, match="TeaTime"):
+        hook_argv("TeaTime", settings)
+
+
+def test_the_plugin_wires_the_same_events_through_the_launcher(sandbox: Sandbox) -> None:
+    plugin = json.loads(STUB.with_name("hooks.json").read_text())
+    assert tuple(plugin["hooks"]) == EVENTS
+    for event, (group,) in plugin["hooks"].items():
+        (hook,) = group["hooks"]
+        assert group.get("matcher") == module.MATCHERS.get(event)
+        assert hook["timeout"] == module.TIMEOUT_SECONDS[event]
+        argv = [hook["command"], *hook["args"]]
+        root = str(STUB.parent.parent)
+        argv = [
+            word.replace("${CLAUDE_PLUGIN_ROOT}", root).replace("${CLAUDE_PLUGIN_DATA}", str(sandbox.root))
+            for word in argv
+        ]
+        done = subprocess.run(
+            argv,
+            input=json.dumps(sandbox.payload()).encode(),
+            env=sandbox.env,
+            capture_output=True,
+            check=False,
+        )
+        assert done.returncode == 0
+    assert [line["hook"] for line in sandbox.log_lines()] == [e for e in EVENTS if e != "Notification"]
+
+
+def test_the_launcher_passes_shims_over_and_does_nothing_without_a_python(sandbox: Sandbox) -> None:
+    shims = sandbox.root / "shims"
+    shims.mkdir()
+    (shims / "python3").write_text("#!/bin/sh\nexit 9\n")
+    (shims / "python3").chmod(0o755)
+    copy = sandbox.root / "plugin" / "hooks"
+    copy.mkdir(parents=True)
+    launcher = copy / "launch.sh"
+    launcher.write_bytes(STUB.with_name("launch.sh").read_bytes())
+    done = subprocess.run(
+        ["/bin/sh", str(launcher), str(sandbox.root / "data"), "Stop"],
+        env={"PATH": str(shims)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stdout) == (0, "")
+    assert "no Python" in done.stderr

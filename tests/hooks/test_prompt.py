@@ -1,0 +1,297 @@
+"""UserPromptSubmit: an answer within 300 ms, whatever the recall service does."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from memoryvault.hooks.held import injected
+from memoryvault.index.store import IndexStore
+from memoryvault.vault.entry import parse_entry
+
+from .support import SESSION, Outcome, Sandbox, answer_with, recall_service
+
+LIMIT_SECONDS = 0.5
+"""For the whole process on a busy machine; that the hook itself keeps to 300 ms, `ask` asserts by its log, and
+`bench/hooks.py` measures both where nothing else runs."""
+QUESTION = "how does the quokkaflange protocol handle widget alignment?"
+BODY = "PROMPT_RECALL_SENTINEL_BODY the quokkaflange protocol governs widget alignment."
+
+STOPPED_SERVICE = """
+import os, socket, sys, time
+server = socket.socket(socket.AF_UNIX)
+server.bind(sys.argv[1])
+server.listen(8)
+print("ready", flush=True)
+while True:
+    connection, _ = server.accept()
+    time.sleep(float(sys.argv[2]))
+    connection.recv(65536)
+    try:
+        connection.sendall(b'{"v":1,"ok":true,"block":"late","status":"Loaded 1 relevant entries: l","paths":["l.md"]}\\n')
+    except OSError:
+        pass
+"""  # noqa: E501
+
+
+def ask(sandbox: Sandbox, prompt: str = QUESTION, *args: str, **fields: object) -> Outcome:
+    done = sandbox.run("UserPromptSubmit", sandbox.payload(prompt=prompt, **fields), *args)
+    assert done.returncode == 0
+    assert sandbox.log_lines()[-1]["ms"] < 300
+    return done
+
+
+def index(sandbox: Sandbox, *paths: str) -> None:
+    """Index the files at `paths` as the worker does."""
+    sandbox.state.ensure()
+    with IndexStore(Path(sandbox.state.index_db)) as store:
+        for path in paths:
+            file = sandbox.vault / path
+            status = file.stat()
+            entry = parse_entry(path, file.read_bytes())
+            store.upsert_entry(entry, mtime_ns=status.st_mtime_ns, size=status.st_size)
+
+
+@pytest.fixture
+def vault(sandbox: Sandbox) -> Sandbox:
+    """One entry that matches QUESTION, one that does not, both indexed; settings compiled."""
+    sandbox.entry("personal-private/convention/matching-entry.md", BODY)
+    sandbox.entry("personal-private/convention/unrelated-entry.md", "Sourdough hydration ratios for winter.")
+    index(
+        sandbox,
+        "personal-private/convention/matching-entry.md",
+        "personal-private/convention/unrelated-entry.md",
+    )
+    return sandbox
+
+
+@contextmanager
+def slow_service(path: str, delay: float, *, stop: bool = False) -> Iterator[None]:
+    with subprocess.Popen([sys.executable, "-c", STOPPED_SERVICE, path, str(delay)], stdout=subprocess.PIPE) as process:
+        try:
+            assert process.stdout is not None
+            assert process.stdout.readline() == b"ready\n"
+            if stop:
+                os.kill(process.pid, signal.SIGSTOP)
+            yield
+        finally:
+            process.kill()
+            process.wait()
+            os.unlink(path)
+
+
+def test_the_services_block_is_printed_with_the_status_as_its_last_line(vault: Sandbox) -> None:
+    told = answer_with(block="# Recalled\n\n### a\n\nText.\n", status="Loaded 1 relevant entries: a", paths=["a.md"])
+    with recall_service(vault.state.recall_socket, told) as requests:
+        done = ask(vault, 'say "äöü" \\ 😀')
+    assert done.stdout == "# Recalled\n\n### a\n\nText.\n\nLoaded 1 relevant entries: a\n"
+    assert "Loaded 1 relevant entries: a" in done.stderr
+    (request,) = requests
+    assert request["text"] == 'say "äöü" \\ 😀'
+    assert (request["op"], request["session"], request["cwd"]) == ("recall", SESSION, str(vault.project))
+    assert (request["k"], request["token_budget"], request["render"]) == (5, 2000, True)
+    assert 0 < request["budget_ms"] <= 200
+    assert injected(vault.state.harness, SESSION) == {"a.md"}
+
+
+def test_when_the_service_finds_nothing_stdout_stays_empty(vault: Sandbox) -> None:
+    told = answer_with(block="", status="Loaded 0 relevant entries", paths=[])
+    with recall_service(vault.state.recall_socket, told):
+        done = ask(vault)
+    assert done.stdout == ""
+    assert "Loaded 0 relevant entries" in done.stderr
+
+
+def test_without_a_service_fts5_answers(vault: Sandbox) -> None:
+    done = ask(vault)
+    assert "### matching-entry" in done.stdout
+    assert BODY in done.stdout
+    assert "unrelated" not in done.stdout
+    assert done.stdout.splitlines()[-1] == "Loaded 1 relevant entries: matching-entry"
+    assert "recall service absent; keywords only" in done.stderr
+    assert done.seconds < LIMIT_SECONDS
+
+
+@pytest.mark.parametrize("stop", [True, False])
+def test_a_service_that_is_stopped_or_slow_is_survived(vault: Sandbox, stop: bool) -> None:
+    with slow_service(vault.state.recall_socket, 5, stop=stop):
+        done = ask(vault)
+    assert BODY in done.stdout
+    assert "recall service slow" in done.stderr
+    assert done.seconds < LIMIT_SECONDS
+
+
+def test_an_answer_that_comes_a_little_late_still_wins(vault: Sandbox) -> None:
+    with slow_service(vault.state.recall_socket, 0.13):
+        done = ask(vault)
+    assert done.stdout.startswith("late")
+    assert done.seconds < LIMIT_SECONDS
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        b"",
+        b"no json\n",
+        b'{"v":1,"ok":false,"error":"index locked"}\n',
+        b'{"v":1,"ok":true}\n',
+        b"[]\n",
+        b"x" * 2_000_000,
+    ],
+)
+def test_a_service_that_answers_nonsense_is_replaced(vault: Sandbox, answer: bytes) -> None:
+    def say(request: dict[str, Any]) -> bytes:
+        return answer
+
+    with recall_service(vault.state.recall_socket, say):
+        done = ask(vault)
+    assert BODY in done.stdout
+    assert "recall service broken" in done.stderr
+
+
+def test_what_the_session_holds_is_not_printed_again(vault: Sandbox) -> None:
+    assert BODY in ask(vault).stdout
+    again = ask(vault, QUESTION + " once more")
+    assert again.stdout == ""
+    assert "Loaded 0 relevant entries" in again.stderr
+    assert BODY in ask(vault, session_id="another").stdout
+    vault.run("SessionStart", vault.payload(source="compact"))
+    assert BODY in ask(vault, QUESTION + " after compaction").stdout
+
+
+def test_installed_twice_it_prints_once(vault: Sandbox) -> None:
+    prompt_id = "550e8400-e29b-41d4-a716-446655440000"
+    payload = vault.payload(prompt=QUESTION, prompt_id=prompt_id)
+    outputs = [vault.run("UserPromptSubmit", payload).stdout for _ in range(2)]
+    assert sorted(map(bool, outputs)) == [False, True]
+    assert vault.log_lines()[-1]["result"] == "duplicate"
+
+
+def test_a_file_that_is_gone_changed_or_superseded_meanwhile(vault: Sandbox) -> None:
+    file = vault.vault / "personal-private/convention/matching-entry.md"
+    vault.entry("personal-private/convention/matching-entry.md", BODY + " Since May.")
+    assert "Since May." in ask(vault, session_id="s1").stdout
+    vault.entry("personal-private/convention/matching-entry.md", BODY, status="superseded")
+    assert ask(vault, session_id="s2").stdout == ""
+    file.unlink()
+    assert ask(vault, session_id="s3").stdout == ""
+
+
+@pytest.mark.parametrize(
+    ("path", "header"),
+    [
+        ("personal-private/_inbox/x.md", {}),
+        ("personal-private/_always-load/x.md", {}),
+        ("personal-private/convention/x.md", {"status": "superseded"}),
+        ("personal-private/convention/x.md", {"project": "other"}),
+        ("personal-projects/other/convention/x.md", {}),
+    ],
+)
+@pytest.mark.parametrize("indexed", [True, False])
+def test_what_a_hook_may_not_show_stays_out(sandbox: Sandbox, path: str, header: dict[str, str], indexed: bool) -> None:
+    sandbox.entry(path, BODY, **header)
+    if indexed:
+        index(sandbox, path)
+    assert ask(sandbox).stdout == ""
+
+
+def test_this_projects_entry_comes_first(sandbox: Sandbox) -> None:
+    sandbox.entry("personal-private/convention/general.md", BODY)
+    sandbox.entry("personal-projects/my-shop/convention/special.md", BODY, project="my-shop")
+    index(sandbox, "personal-private/convention/general.md", "personal-projects/my-shop/convention/special.md")
+    assert "Loaded 2 relevant entries: special, general" in ask(sandbox).stderr
+
+
+def test_at_most_five_entries_within_the_token_budget(sandbox: Sandbox) -> None:
+    paths = [f"personal-private/convention/e{number}.md" for number in range(8)]
+    for path in paths:
+        sandbox.entry(path, BODY)
+    index(sandbox, *paths)
+    assert "Loaded 5 relevant entries" in ask(sandbox).stderr
+    sandbox.extra_env["MEMORY_RECALL_TOKEN_BUDGET"] = "60"
+    assert "Loaded 2 relevant entries" in ask(sandbox, session_id="s2").stderr
+
+
+@pytest.mark.parametrize(
+    "prompt",
+    [
+        "please summarize yesterday's kubernetes rollout",
+        "ok, go on",
+        "<task-notification>\n<summary>quokkaflange widget</summary>\n</task-notification>",
+        "/memory:review",
+    ],
+)
+def test_a_prompt_about_nothing_in_the_vault_gets_nothing(vault: Sandbox, prompt: str) -> None:
+    assert ask(vault, prompt).stdout == ""
+
+
+def test_the_words_after_a_slash_command_are_asked(vault: Sandbox) -> None:
+    assert BODY in ask(vault, "/memory:recall quokkaflange alignment").stdout
+
+
+@pytest.mark.parametrize("damage", ["absent", "garbage", "empty"])
+def test_without_a_usable_index_the_files_are_searched(vault: Sandbox, damage: str) -> None:
+    file = Path(vault.state.index_db)
+    if damage == "absent":
+        file.unlink()
+    else:
+        file.write_bytes(b"garbage" * 4096 if damage == "garbage" else b"")
+    done = ask(vault)
+    assert BODY in done.stdout
+    assert "searched the files" in done.stderr
+    assert done.seconds < LIMIT_SECONDS
+
+
+def test_a_writer_in_the_middle_of_a_transaction_is_not_waited_for(vault: Sandbox) -> None:
+    with closing(sqlite3.connect(vault.state.index_db, isolation_level=None)) as connection:
+        connection.execute("BEGIN EXCLUSIVE")
+        connection.execute("DELETE FROM entry_meta")
+        done = ask(vault)
+    assert BODY in done.stdout
+    assert "keywords only" in done.stderr
+
+
+def test_a_vault_that_is_gone_or_a_file(vault: Sandbox) -> None:
+    vault.vault.rename(vault.root / "moved")
+    done = ask(vault)
+    assert done.stdout == ""
+    assert "vault path not found" in done.stderr
+    assert "nothing was searched" in done.stderr
+    vault.vault.write_text("")
+    done = ask(vault, session_id="s2")
+    assert "recall engine error" in done.stderr
+
+
+def test_no_time_left_says_that_nothing_was_searched(vault: Sandbox) -> None:
+    done = ask(vault, QUESTION, "--budget-ms", "0")
+    assert done.stdout == ""
+    assert "time budget exceeded" in done.stderr
+    assert "Loaded 0 relevant entries (nothing was searched)" in done.stderr
+
+
+def test_a_large_vault_without_an_index_is_searched_within_the_budget(sandbox: Sandbox) -> None:
+    folder = sandbox.vault / "personal-private" / "notes"
+    folder.mkdir(parents=True)
+    for number in range(2000):
+        (folder / f"n{number:04}.md").write_text(f"---\nkind: note\n---\n\n{'Filler text. ' * 60}{number}\n")
+    sandbox.entry("personal-private/convention/matching-entry.md", BODY)
+    done = ask(sandbox)
+    assert BODY in done.stdout
+    assert done.seconds < LIMIT_SECONDS
+
+
+def test_a_huge_prompt_is_cut_not_refused(vault: Sandbox) -> None:
+    log = "\n".join(f"line {number} of a log nobody reads" for number in range(100_000))
+    begun = time.monotonic()
+    ask(vault, log)
+    assert time.monotonic() - begun < 1.0

@@ -1,0 +1,146 @@
+"""What a session starts with."""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+
+from memoryvault.vault.marker import Marker, create_marker, mark_reflected, marker_path
+
+from .support import SESSION, Sandbox
+
+
+def start(sandbox: Sandbox, *args: str, **fields: object) -> tuple[str, str]:
+    done = sandbox.run("SessionStart", sandbox.payload(**{"source": "startup", **fields}), *args)
+    assert done.returncode == 0
+    return done.stdout, done.stderr
+
+
+def test_always_load_entries_are_printed_and_counted(sandbox: Sandbox) -> None:
+    sandbox.entry("personal-private/_always-load/pref-a.md", "First always-load body.")
+    sandbox.entry("team/_always-load/pref-b.md", "Second always-load body.", kind="workflow")
+    sandbox.entry("personal-private/_always-load/old.md", "Should be filtered.", status="superseded")
+    sandbox.entry("personal-private/_always-load/.hidden.md", "Should be filtered.")
+    sandbox.entry("personal-private/preferences/other.md", "Not always.")
+    stdout, stderr = start(sandbox)
+    assert stdout.startswith("# MemoryVault — always-load entries\n")
+    assert "First always-load body." in stdout
+    assert "Second always-load body." in stdout
+    assert "filtered" not in stdout
+    assert "Not always." not in stdout
+    assert "Loaded 2 MemoryVault always-load entries\n" in stderr
+
+
+def test_only_this_projects_own_entries_are_added(sandbox: Sandbox) -> None:
+    for project in ("my-shop", "other"):
+        sandbox.entry(f"personal-projects/{project}/_always-load/rule.md", f"Rule of {project}.")
+        sandbox.entry(f"personal-private/_always-load/{project}.md", f"Note on {project}.", project=project)
+    stdout, stderr = start(sandbox)
+    assert "Rule of my-shop." in stdout
+    assert "Note on my-shop." in stdout
+    assert "other" not in stdout
+    assert "Loaded 2 " in stderr
+
+
+def test_priority_decides_what_fits_the_budget(sandbox: Sandbox) -> None:
+    sandbox.entry("personal/_always-load/a-large.md", "x" * 2000)
+    sandbox.entry("personal/_always-load/b-small.md", "y" * 40, priority="high")
+    sandbox.entry("personal/_always-load/c-small.md", "z" * 40, priority="high")
+    stdout, stderr = start(sandbox, "--token-budget", "40")
+    assert stdout.index("### b-small") < stdout.index("### c-small")
+    assert "### a-large" not in stdout
+    assert "a-large" in stdout.split("> [!NOTE]")[1]
+    assert "Loaded 2 " in stderr
+
+
+def test_two_starts_on_two_days_print_the_same_bytes(sandbox: Sandbox) -> None:
+    for name in "dbca":
+        sandbox.entry(f"personal/_always-load/{name}.md", f"Body {name}.")
+    assert start(sandbox, session_id="s1")[0] == start(sandbox, session_id="s2")[0]
+
+
+def test_no_time_left_says_so(sandbox: Sandbox) -> None:
+    for number in range(40):
+        sandbox.entry(f"personal/_always-load/e{number}.md", "Body.")
+    stdout, stderr = start(sandbox, "--budget-ms", "0")
+    assert stdout == ""
+    assert "time budget exceeded" in stderr
+    assert "Loaded 0 MemoryVault always-load entries" in stderr
+
+
+def test_a_vault_that_is_not_there_or_empty(sandbox: Sandbox) -> None:
+    stdout, stderr = start(sandbox)
+    assert (stdout, "Loaded 0 " in stderr) == ("", True)
+    sandbox.extra_env["MEMORY_VAULT_PATH"] = str(sandbox.root / "gone")
+    stdout, stderr = start(sandbox)
+    assert stdout == ""
+    assert "vault path not found" in stderr
+    assert any(Path(sandbox.state_root).rglob(f"session-id-{SESSION}.start")), "the session is recorded"
+
+
+def test_an_entry_behind_a_link_that_leaves_the_vault_is_not_printed(sandbox: Sandbox) -> None:
+    (sandbox.root / "secret.md").write_text("Secret.")
+    folder = sandbox.vault / "personal" / "_always-load"
+    folder.mkdir(parents=True)
+    (folder / "link.md").symlink_to(sandbox.root / "secret.md")
+    stdout, stderr = start(sandbox)
+    assert stdout == ""
+    assert "Loaded 0 " in stderr
+
+
+def test_the_projects_memory_index_is_shown_up_to_its_limit(sandbox: Sandbox) -> None:
+    index = sandbox.vault / "personal-projects" / "my-shop" / "memory" / "MEMORY.md"
+    index.parent.mkdir(parents=True)
+    index.write_text("".join(f"- [T{n}](t{n}.md) — topic {n}\n" for n in range(300)))
+    stdout, _ = start(sandbox)
+    assert "topic 199" in stdout
+    assert "topic 200" not in stdout
+    assert "the whole index is" in stdout
+    index.write_text("ä" * 20_000)
+    stdout, _ = start(sandbox, session_id="s2")
+    assert 12_000 < stdout.count("ä") <= 12_500
+
+
+def test_one_line_says_what_waits(sandbox: Sandbox) -> None:
+    sandbox.entry("personal-private/_review/a.md", "x", status="pending")
+    for number in range(51):
+        sandbox.entry(f"personal-private/_inbox/i{number}.md", "x", status="inbox")
+    for number in range(21):
+        sandbox.entry(f"personal-private/_idea-incubator/idea-{number}/_index.md", "x", status="incubating")
+    sandbox.entry("personal-private/_idea-incubator/_archive/old/_index.md", "x")
+    stdout, _ = start(sandbox)
+    (line,) = [line for line in stdout.splitlines() if line.startswith("MemoryVault: ")]
+    assert "1 memory waits for review" in line
+    assert "inbox holds 51 entries" in line
+    assert "incubator holds 21 ideas" in line
+    assert "reflected" not in line
+
+
+def test_below_the_limits_nothing_is_said(sandbox: Sandbox) -> None:
+    for number in range(50):
+        sandbox.entry(f"personal-private/_inbox/i{number}.md", "x", status="inbox")
+    for number in range(20):
+        sandbox.entry(f"personal-private/_idea-incubator/idea-{number}/_index.md", "x")
+    assert start(sandbox)[0] == ""
+
+
+def test_a_week_without_reflection_is_told(sandbox: Sandbox) -> None:
+    sandbox.state.ensure()
+    harness = sandbox.state.harness
+    create_marker(harness, Marker("old"))
+    eight_days_ago = time.time() - 8 * 86_400
+    os.utime(marker_path(harness, "old"), (eight_days_ago, eight_days_ago))
+    assert "nothing was reflected for 8 days" in start(sandbox)[0]
+    mark_reflected(harness, "old")
+    assert "nothing was reflected for 8 days" in start(sandbox, session_id="s2")[0]
+    create_marker(harness, Marker("new"))
+    mark_reflected(harness, "new")
+    assert start(sandbox, session_id="s3")[0] == ""
+
+
+def test_installed_twice_it_prints_once(sandbox: Sandbox) -> None:
+    sandbox.entry("personal/_always-load/a.md", "Body.")
+    outputs = [start(sandbox)[0] for _ in range(2)]
+    assert sorted(map(bool, outputs)) == [False, True]
+    assert start(sandbox, source="compact")[0], "another event of the same session is not a repetition"

@@ -1,0 +1,121 @@
+"""What a hook loads, and that nobody else can make it load something."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from memoryvault.hooks.install import STUB
+
+from .support import Sandbox, answer_with, recall_service
+
+OURS = {
+    "memoryvault.hooks",
+    "memoryvault.hooks.ask",
+    "memoryvault.hooks.autostart",
+    "memoryvault.hooks.claude",
+    "memoryvault.hooks.client",
+    "memoryvault.hooks.enqueue",
+    "memoryvault.hooks.entryfile",
+    "memoryvault.hooks.held",
+    "memoryvault.hooks.keywords",
+    "memoryvault.hooks.payload",
+    "memoryvault.hooks.recall",
+    "memoryvault.hooks.search",
+    "memoryvault.hooks.session_start",
+    "memoryvault.hooks.sqlite",
+    "memoryvault.vault",
+    "memoryvault.vault.header",
+    "memoryvault.vault.hooklog",
+    "memoryvault.vault.layout",
+    "memoryvault.vault.marker",
+    "memoryvault.vault.project",
+    "memoryvault.vault.render",
+    "memoryvault.vault.snapshot",
+}
+BUILT_IN = {
+    "__future__",
+    "_blake2",
+    "_collections_abc",
+    "_functools",
+    "_json",
+    "_signal",
+    "_socket",
+    "_sqlite3",
+    "_stat",
+    "binascii",
+    "fcntl",
+    "genericpath",
+    "math",
+    "os",
+    "posixpath",
+    "select",
+    "stat",
+}
+EVENTS = ("SessionStart", "UserPromptSubmit", "Stop", "SessionEnd", "PreCompact", "Notification")
+
+
+def imported(sandbox: Sandbox, event: str, **fields: object) -> set[str]:
+    """Modules loaded by a hook beyond a bare interpreter's."""
+    bare = subprocess.run(
+        [sys.executable, "-I", "-S", "-c", "import sys; print(*sys.modules)"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    python = (sys.executable, "-I", "-S", "-X", "importtime")
+    done = sandbox.run(event, sandbox.payload(**fields), python=python)
+    assert done.returncode == 0
+    lines = [line.rsplit("|", 1) for line in done.stderr.splitlines() if line.startswith("import time:")]
+    return {name.strip() for _, name in lines[1:]} - set(bare.stdout.split())
+
+
+@pytest.mark.parametrize("event", EVENTS)
+def test_a_hook_loads_nothing_beyond_the_light_modules(sandbox: Sandbox, event: str) -> None:
+    sandbox.entry("personal-private/preferences/cocoa.md", "Cocoa goes into the blue teapot.")
+    fields = {"prompt": "where does the cocoa go, teapot or mug?", "notification_type": "idle_prompt"}
+    assert imported(sandbox, event, **fields) <= OURS | BUILT_IN
+
+
+def test_stop_loads_neither_sockets_nor_the_reading_half(sandbox: Sandbox) -> None:
+    sandbox.run("Stop", sandbox.payload())
+    loaded = imported(sandbox, "Stop")
+    assert "_sqlite3" not in loaded or "functools" not in loaded
+    assert not loaded & {"_socket", "memoryvault.hooks.recall", "memoryvault.vault.render"}
+
+
+def test_a_warm_prompt_does_not_load_the_fallback(sandbox: Sandbox) -> None:
+    sandbox.run("Stop", sandbox.payload())
+    with recall_service(sandbox.state.recall_socket, answer_with(block="", status="", paths=[])):
+        loaded = imported(sandbox, "UserPromptSubmit", prompt="where does the cocoa go?")
+    assert not loaded & {"memoryvault.hooks.search", "_sqlite3", "math"}
+
+
+def test_a_folder_full_of_traps_changes_nothing(sandbox: Sandbox, tmp_path: Path) -> None:
+    """Neither the working directory nor PYTHONPATH can shadow what a hook loads."""
+    sandbox.entry("personal-private/preferences/cocoa.md", "Cocoa goes into the blue teapot.")
+    traps = tmp_path / "traps"
+    packages = ("hooks", "vault", "tasks", "memoryvault")
+    modules = ("json", "os", "re", "sqlite3", "_json", "_sqlite3", "posixpath", "sitecustomize", "client")
+    for name in packages:
+        (traps / name).mkdir(parents=True)
+        (traps / name / "__init__.py").write_text("raise SystemExit('trapped')\n")
+    for name in modules:
+        (traps / f"{name}.py").write_text("raise SystemExit('trapped')\n")
+    env = {**sandbox.env, "PYTHONPATH": str(traps), "PYTHONSTARTUP": str(traps / "json.py")}
+    env |= {"PYTHONHOME": str(traps), "PYTHONINSPECT": "1"}
+    for event in EVENTS:
+        payload = sandbox.payload(prompt="does cocoa go into the teapot?", notification_type="idle_prompt")
+        done = sandbox.run(event, payload, env=env, cwd=traps)
+        assert done.returncode == 0
+        assert "trapped" not in done.stdout + done.stderr
+        if event == "UserPromptSubmit":
+            assert "blue teapot" in done.stdout
+
+
+def test_the_stub_is_tiny() -> None:
+    """It is compiled anew at every start."""
+    assert len(STUB.read_text().splitlines()) < 45

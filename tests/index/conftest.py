@@ -1,0 +1,36 @@
+"""Fixtures of the index tests."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from memoryvault.tests.index.bed import Bed, ServiceProcess
+
+
+@pytest.fixture
+def bed() -> Iterator[Bed]:
+    """Its path is short: a socket lies in it."""
+    root = Path(tempfile.mkdtemp(prefix="mv-"))
+    made = Bed(root)
+    yield made
+    made.close()
+    shutil.rmtree(root)
+
+
+@pytest.fixture
+def service(bed: Bed) -> Iterator[Callable[..., ServiceProcess]]:
+    """Start a service on the bed; all are ended afterwards."""
+    started: list[ServiceProcess] = []
+
+    def start(*options: str) -> ServiceProcess:
+        started.append(ServiceProcess(bed, *options))
+        return started[-1]
+
+    yield start
+    for process in started:
+        process.end()

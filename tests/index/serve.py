@@ -1,0 +1,48 @@
+"""The recall service as tests start it: `python -m memoryvault.tests.index.serve VAULT STATE [options]`."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from pathlib import Path
+
+from memoryvault.index.embedder import DEFAULT_MODEL, Embedder
+from memoryvault.index.service import ServiceConfig, serve
+from memoryvault.tests.support.fake_embedder import FakeEmbedder
+from memoryvault.vault.errors import ModelUnavailable
+from memoryvault.vault.layout import StatePaths
+
+
+def main(argv: list[str]) -> int:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("vault", type=Path)
+    parser.add_argument("state")
+    parser.add_argument("--model", default="fake")
+    parser.add_argument("--load-seconds", type=float, default=0.0)
+    parser.add_argument("--text-seconds", type=float, default=0.0)
+    parser.add_argument("--no-model", action="store_true")
+    parser.add_argument("--idle-seconds", type=float, default=600.0)
+    parser.add_argument("--connection-seconds", type=float, default=30.0)
+    options = parser.parse_args(argv)
+
+    def load() -> Embedder:
+        time.sleep(options.load_seconds)
+        if options.no_model:
+            raise ModelUnavailable("the model is not installed")
+        return FakeEmbedder(delay_seconds=options.text_seconds)
+
+    config = ServiceConfig(
+        vault=options.vault,
+        state=StatePaths(options.state),
+        model=options.model,
+        idle_exit_seconds=options.idle_seconds,
+        connection_seconds=options.connection_seconds,
+    )
+    outcome = serve(config, load=None if options.model == DEFAULT_MODEL else load)
+    print(outcome.value)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,127 @@
+"""The drain: batches, failures, and doing it twice."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+
+from memoryvault.index.drain import EmbeddedBatch, drain, embed_with
+from memoryvault.index.embedder import micro_batches
+from memoryvault.tests.index.bed import Bed
+from memoryvault.vault.errors import IndexUnavailable, ModelUnavailable
+
+
+def test_nothing_pending_is_nothing_done(bed: Bed) -> None:
+    report = bed.embed()
+    assert (report.processed, report.skipped, report.errors, report.remaining) == (0, 0, 0, 0)
+    assert bed.embedder.calls == []
+
+
+def test_each_text_is_embedded_once_however_often_the_drain_runs(bed: Bed) -> None:
+    for number in range(20):
+        bed.write(f"{number}.md", "word " * (number + 1))
+    bed.index()
+    report = drain(bed.store, embed_with(bed.embedder), model="fake", batch_texts=6)
+    assert (report.processed, report.errors, report.remaining) == (20, 0, 0)
+    assert [size for size, _ in bed.embedder.calls] == [6, 6, 6, 2]
+    assert bed.embed().processed == 0
+    assert len(bed.embedder.calls) == 4
+
+
+def test_without_a_model_everything_stays_pending(bed: Bed) -> None:
+    for number in range(3):
+        bed.write(f"{number}.md", f"Text {number}.")
+    bed.index()
+
+    def embed(texts: Sequence[str]) -> EmbeddedBatch:
+        raise ModelUnavailable("no model here")
+
+    report = drain(bed.store, embed, model="fake")
+    assert (report.processed, report.skipped, report.errors, report.remaining) == (0, 3, 0, 3)
+    assert report.reason == "no model here"
+    assert bed.embed().processed == 3
+
+
+def test_a_text_that_fails_does_not_hold_up_the_others(bed: Bed) -> None:
+    for number in range(5):
+        bed.write(f"{number}.md", "POISON" if number == 3 else f"Text {number}.")
+    bed.index()
+    report = bed.embed()
+    assert (report.processed, report.errors, report.remaining) == (4, 1, 1)
+
+
+def test_what_is_written_while_it_runs_is_embedded_too(bed: Bed) -> None:
+    bed.write("a.md", "First.")
+    bed.index()
+    embed = embed_with(bed.embedder)
+
+    def embed_and_write(texts: Sequence[str]) -> EmbeddedBatch:
+        if len(bed.embedder.calls) == 0:
+            bed.write("b.md", "Second.")
+        return embed(texts)
+
+    drain(bed.store, embed_and_write, model="fake")
+    bed.index()
+    assert bed.embed().remaining == 0
+    assert bed.store.stats().embedded == 2
+
+
+def test_a_text_that_was_edited_meanwhile_gets_the_vector_of_what_it_says_now(bed: Bed) -> None:
+    file = bed.write("a.md", "Old words.")
+    bed.index()
+    file.write_text("New words.\n")
+    bed.index()
+    seen: list[str] = []
+    embed = embed_with(bed.embedder)
+
+    def spy(texts: Sequence[str]) -> EmbeddedBatch:
+        seen.extend(texts)
+        return embed(texts)
+
+    drain(bed.store, spy, model="fake")
+    assert seen == ["a\nNew words."]
+
+
+def test_vectors_of_another_model_are_never_mixed_in(bed: Bed) -> None:
+    bed.write("a.md", "Words.")
+    bed.index()
+    with pytest.raises(ModelUnavailable, match="restart it"):
+        drain(bed.store, embed_with(bed.embedder), model="another")
+    assert bed.store.stats().embedded == 0
+
+
+def test_vectors_of_a_wrong_size_are_refused(bed: Bed) -> None:
+    bed.write("a.md", "Words.")
+    bed.index()
+    with pytest.raises(IndexUnavailable, match="another size"):
+        drain(bed.store, lambda texts: EmbeddedBatch("fake", 64, (b"1234",), (b"",)), model="fake")
+
+
+def test_it_stops_between_two_batches_and_goes_on_later(bed: Bed) -> None:
+    for number in range(10):
+        bed.write(f"{number}.md", f"Text {number}.")
+    bed.index()
+    progress: list[tuple[int, int]] = []
+    report = drain(
+        bed.store,
+        embed_with(bed.embedder),
+        model="fake",
+        batch_texts=2,
+        should_stop=lambda: len(progress) >= 2,
+        on_progress=lambda done, total: progress.append((done, total)),
+    )
+    assert progress[:2] == [(2, 10), (4, 10)]
+    assert 0 < report.processed < 10
+    assert report.remaining == 10 - report.processed
+    assert bed.embed().remaining == 0
+
+
+def test_micro_batches_hold_every_text_once_and_texts_of_like_length() -> None:
+    texts = ["w " * (number % 200) for number in range(300)]
+    groups = micro_batches(texts, max_tokens=400)
+    assert sorted(index for group in groups for index in group) == list(range(300))
+    for group in groups:
+        longest = max(len(texts[index]) for index in group)
+        assert len(group) == 1 or len(group) * max(longest // 4, 4) <= 400
+    assert micro_batches([]) == []

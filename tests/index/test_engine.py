@@ -1,0 +1,430 @@
+"""The recall engine over real files and a real index: scope, filters, checks, fallbacks."""
+
+from __future__ import annotations
+
+import os
+import time
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from memoryvault.index import database
+from memoryvault.index.embedder import EncodedTexts, ModelLoading
+from memoryvault.index.engine import RecallEngine, RecallQuery
+from memoryvault.index.filters import parse_filter
+from memoryvault.index.scope import Scope, row_of
+from memoryvault.tests.index.bed import TODAY, Bed, slugs
+from memoryvault.tests.support.fake_embedder import FakeEmbedder
+from memoryvault.vault.entry import parse_entry
+from memoryvault.vault.errors import UsageError
+
+
+@pytest.fixture
+def notes(bed: Bed) -> Bed:
+    """The example vault of the first implementation's end-to-end test."""
+    private = "personal-private"
+    active: dict[str, Any] = {"status": "active"}
+    bed.write(f"{private}/_always-load/always-pref.md", "Already in session context.", tags="[evolve]", **active)
+    bed.write(
+        f"{private}/preferences/bulleted-status.md",
+        "Use bulleted lists for status reports per task.",
+        tags="[status-reports, dev-flow]",
+        **active,
+    )
+    bed.write(
+        f"{private}/workflow/evolve-pattern.md",
+        "When preferences change, use /memory evolve to preserve audit trail.",
+        tags="[memory, audit-trail]",
+        **active,
+    )
+    bed.write(
+        f"{private}/workflow/release-pair.md",
+        "Toolkit and harness ship as coordinated release pairs.",
+        tags="[release, coordination]",
+        **active,
+    )
+    bed.write(f"{private}/preferences/superseded-pref.md", "This should never surface.", status="superseded")
+    bed.write(f"{private}/_inbox/inbox-idea.md", "Inbox candidate.", tags="[evolve, brainstorm]", **active)
+    bed.write(f"{private}/_archive/archived-entry.md", "Archived content.", status="superseded", tags="[release]")
+    bed.index()
+    bed.embed()
+    return bed
+
+
+@pytest.mark.parametrize("dense", [True, False])
+def test_the_example_vault_gives_what_its_users_expect(notes: Bed, dense: bool) -> None:
+    def found(text: str, **options: Any) -> list[str]:
+        return slugs(notes.recall(text, dense=dense, **options))
+
+    assert "evolve-pattern" in found("evolve")
+    assert "bulleted-status" in found("status reports bulleted")
+    assert "superseded-pref" not in found("superseded never surface", floor=False)
+    assert "archived-entry" not in found("archived content release", floor=False)
+    assert "inbox-idea" not in found("inbox candidate brainstorm", floor=False)
+    assert "inbox-idea" in found("inbox candidate brainstorm", include=frozenset({"_inbox"}))
+    assert found("release pair coordination", k=1) == ["release-pair"]
+    assert found("x") == []
+    assert found("evolve", k=0) == []
+    assert "always-pref" not in found("evolve", exclude_always_load=True)
+
+
+# Scope
+
+
+@pytest.fixture
+def projects(bed: Bed) -> Bed:
+    for project in ("shop", "blog"):
+        bed.write(f"personal-projects/{project}/fix/{project}-cache.md", "Clear the cache.", status="active")
+    bed.write("personal-private/fix/any-cache.md", "Clear the cache.", status="active")
+    bed.index()
+    bed.embed()
+    return bed
+
+
+@pytest.mark.parametrize("dense", [True, False])
+def test_entries_of_another_project_stay_out_and_this_projects_come_first(projects: Bed, dense: bool) -> None:
+    def found(**options: Any) -> list[str]:
+        return slugs(projects.recall("clear the cache", dense=dense, **options))
+
+    assert found(project="shop") == ["shop-cache", "any-cache"]
+    assert found() == ["any-cache"]
+    assert found(project="third") == ["any-cache"]
+    assert sorted(found(all_projects=True)) == ["any-cache", "blog-cache", "shop-cache"]
+    assert found(project="shop", filter="project=blog") == ["blog-cache"]
+
+
+@pytest.mark.parametrize(
+    ("path", "status", "shown_by_default", "asked"),
+    [
+        ("a/_dream-staging/x.md", "active", False, {"include": frozenset({"_dream-staging"})}),
+        ("a/_archive/x.md", "superseded", False, {"include": frozenset({"_archive"})}),
+        ("a/_inbox/x.md", "inbox", False, {"filter": "status=inbox"}),
+        ("a/_review/x.md", "pending", False, {"filter": "folder=_review"}),
+        ("a/_shelf/x.md", "active", True, {}),
+        ("a/reference/inbox-notes.md", "active", True, {}),
+        ("_meta/skill-discovery-cache/x.md", "active", False, {"include": frozenset({"_meta"})}),
+        ("a/_idea-incubator/x/_index.md", "incubating", False, {"statuses": frozenset({"active", "incubating"})}),
+        ("a/_idea-incubator/x/_index.md", "active", True, {}),
+        ("a/fix/x.md", "superseded", False, {"filter": "status=superseded"}),
+    ],
+)
+def test_what_is_hidden_appears_only_when_it_is_named(
+    bed: Bed, path: str, status: str, shown_by_default: bool, asked: dict[str, Any]
+) -> None:
+    bed.write(path, "The quokka migration.", status=status)
+    bed.index()
+    bed.embed()
+    assert bool(bed.recall("quokka migration").hits) is shown_by_default
+    assert bool(bed.recall("quokka migration", dense=False).hits) is shown_by_default
+    assert len(bed.recall("quokka migration", **asked).hits) == 1
+
+
+def test_dot_folders_are_not_indexed(bed: Bed) -> None:
+    bed.write(".hidden/x.md", "The quokka migration.")
+    assert bed.index().added == 0
+
+
+def test_paths_and_groups_can_be_asked_for(projects: Bed) -> None:
+    projects.write("personal-private/fix/grouped.md", "Clear the cache.", group="personal/reference", status="active")
+    projects.index()
+    assert slugs(projects.recall("cache", dense=False, group="personal")) == ["grouped"]
+    excluded = frozenset({"personal-private/fix/grouped.md"})
+    assert slugs(projects.recall("cache", dense=False, exclude_paths=excluded)) == ["any-cache"]
+
+
+# Filters
+
+
+@pytest.fixture
+def filterable(bed: Bed) -> Bed:
+    """The vault of cases/filter_expressions.json."""
+    decisions, text = "projects/agentm/decisions", "widget content"
+    bed.write(f"{decisions}/a.md", text, kind="reference", status="active", tags="[]", group=decisions)
+    bed.write("personal/reference/b.md", text, kind="reference", status="active", group="personal/reference")
+    bed.write(f"{decisions}/tagged.md", text, kind="reference", status="active", tags="[security]", group=decisions)
+    bed.write("personal/fix/old.md", text, kind="fix", status="superseded", tags="[security]", group="personal")
+    bed.index()
+    bed.embed()
+    return bed
+
+
+@pytest.mark.parametrize("dense", [True, False])
+@pytest.mark.parametrize(
+    ("expression", "expected"),
+    [
+        ("project=agentm", ["a", "tagged"]),
+        ("tag=security", ["tagged"]),
+        ("kind=reference AND project=agentm", ["a", "tagged"]),
+        ("kind=reference and tag=security", ["tagged"]),
+        ("status=superseded", ["old"]),
+        ("group=personal/reference", ["b"]),
+        ("tag=nonexistent", []),
+        ("tag=sec", []),
+        ("tag=security OR group=personal", ["b", "tagged"]),
+        ("NOT tag=security", ["a", "b"]),
+    ],
+)
+def test_a_filter_limits_both_arms(filterable: Bed, expression: str, expected: list[str], dense: bool) -> None:
+    result = filterable.recall("widget content", dense=dense, filter=expression, all_projects=True)
+    assert sorted(slugs(result)) == expected
+
+
+@pytest.mark.parametrize("expression", ["not-a-clause", "nonexistent=foo", "garbage"])
+def test_a_bad_filter_is_a_usage_error(filterable: Bed, expression: str) -> None:
+    with pytest.raises(UsageError):
+        filterable.recall("widget", filter=expression)
+
+
+def test_when_no_word_matches_the_filter_alone_still_answers(bed: Bed) -> None:
+    bed.write("new.md", "Completely unrelated filler text.", kind="convention", updated="2026-03-01")
+    bed.write("old.md", "More of that.", kind="convention", updated="2025-03-01")
+    bed.write("other.md", "More of that.", kind="fix")
+    bed.index()
+    bed.embed()
+    result = bed.recall("zzzznomatchzzzz", filter="kind=convention")
+    assert slugs(result) == ["new", "old"]
+    assert all(hit.score == 0 for hit in result.hits)
+
+
+WORDS = ("cache", "deploy", "token", "branch", "server", "quokka", "migration")
+
+
+@pytest.fixture(scope="module")
+def many(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    bed = Bed(tmp_path_factory.mktemp("many"))
+    for number in range(240):
+        words = " ".join(WORDS[(number * factor) % 7] for factor in (1, 3, 5)) + f" item{number}"
+        bed.write(
+            f"notes/n{number:03}.md",
+            words,
+            kind=("fix", "workflow", "idea")[number % 3],
+            tags=f"[t{number % 5}, u{number % 11}]",
+            status="active",
+            updated=f"2026-0{1 + number % 6}-10",
+        )
+    bed.index()
+    bed.embed()
+    yield bed
+    bed.close()
+
+
+clauses = st.sampled_from(
+    ["kind=fix", "tag=t1", "tag=u7", "NOT kind=idea", "updated>2026-03", "updated since 30d", "(tag=t2 OR tag=u3)"]
+)
+
+
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    st.lists(clauses, min_size=1, max_size=3),
+    st.lists(st.sampled_from(WORDS), min_size=1, max_size=4),
+    st.booleans(),
+)
+def test_the_filtered_answer_is_the_unfiltered_one_over_the_filtered_subset(
+    many: Bed, parts: list[str], words: list[str], dense: bool
+) -> None:
+    """240 notes, more than either arm's limit: a filter applied after the search would lose some."""
+    expression, text = " AND ".join(parts), " ".join(words)
+    tree = parse_filter(expression, TODAY)
+    admitted = [path for path in many.walk() if Scope(filter=tree).admits(row_of(entry_of(many, path)))]
+    others = frozenset(set(many.walk()) - set(admitted))
+    filtered = many.recall(text, dense=dense, filter=expression, k=20, floor=False)
+    # The subset, asked without a filter: everything else is excluded by its path.
+    subset = many.recall(text, dense=dense, exclude_paths=others, k=20, floor=False)
+    if admitted and subset.hits:
+        assert [(hit.path, hit.score) for hit in filtered.hits] == [(hit.path, hit.score) for hit in subset.hits]
+    assert {hit.path for hit in filtered.hits} <= set(admitted)
+    assert len(filtered.hits) >= min(len(subset.hits), 20)
+
+
+def entry_of(bed: Bed, path: str) -> Any:
+    return parse_entry(path, (bed.vault / path).read_bytes())
+
+
+def test_a_rare_tag_is_found_behind_hundreds_of_nearer_notes(many: Bed) -> None:
+    many.write("notes/rare.md", "branch server " + "filler " * 30, tags="[rare]", status="active")
+    many.index()
+    many.embed()
+    assert slugs(many.recall("cache deploy branch", filter="tag=rare", floor=False)) == ["rare"]
+    (many.vault / "notes/rare.md").unlink()
+    many.index()
+
+
+# Order
+
+
+def test_ties_are_broken_by_path(bed: Bed) -> None:
+    for name in ("charlie", "alpha", "bravo"):
+        bed.write(f"{name}.md", "# Same\n\nshared identical content for the tie-break test", status="active")
+    bed.index()
+    bed.embed()
+    assert slugs(bed.recall("shared identical content")) == ["alpha", "bravo", "charlie"]
+    assert slugs(bed.recall("shared identical content", collapse=True)) == ["alpha"]
+
+
+def test_the_fresher_of_two_alike_comes_first(bed: Bed) -> None:
+    bed.write("a-stale.md", "# Same\n\nidentical insight", updated="2020-01-01")
+    bed.write("b-fresh.md", "# Same\n\nidentical insight", updated="2026-01-01")
+    bed.index()
+    bed.embed()
+    assert slugs(bed.recall("identical insight")) == ["b-fresh", "a-stale"]
+
+
+def test_a_rare_word_outranks_a_common_one_and_a_deep_passage_is_found(bed: Bed) -> None:
+    bed.write("common.md", "# Same\n\nwidget widget widget")
+    bed.write("rare.md", "# Same\n\nwidget quokka")
+    bed.write("other.md", "# Same\n\nwidget nothing")
+    filler = "\n\n".join("Filler text about nothing in particular. " * 15 for _ in range(3))
+    bed.write("long.md", f"{filler}\n\nquokka migration patterns discussed here in depth.\n\n{filler}")
+    bed.index()
+    bed.embed()
+    found = slugs(bed.recall("widget quokka", floor=False))
+    assert found.index("rare") < found.index("common")
+    (deep,) = bed.recall("quokka migration patterns", k=1).hits
+    assert deep.slug == "long"
+    assert "discussed here in depth" in deep.excerpt
+    assert deep.ordinal > 0
+
+
+def test_stemming_finds_other_forms(bed: Bed) -> None:
+    bed.write("a.md", "the process keeps running all day")
+    bed.write("b.md", "nothing relevant here at all")
+    bed.index()
+    assert slugs(bed.recall("run", dense=False)) == ["a"]
+
+
+# Files
+
+
+def test_a_hit_whose_file_is_gone_is_not_shown(notes: Bed) -> None:
+    (notes.vault / "personal-private/workflow/evolve-pattern.md").unlink()
+    assert "evolve-pattern" not in slugs(notes.recall("memory evolve preferences audit trail"))
+
+
+def test_a_hit_whose_file_changed_is_read_again(notes: Bed) -> None:
+    notes.write("personal-private/workflow/release-pair.md", "Release coordination: three pairs now.", status="active")
+    (hit,) = notes.recall("release pair coordination", k=1).hits
+    assert hit.excerpt == "Release coordination: three pairs now."
+
+
+def test_a_hit_that_was_superseded_a_moment_ago_is_not_shown(notes: Bed) -> None:
+    notes.write("personal-private/workflow/release-pair.md", "Release coordination.", status="superseded")
+    assert "release-pair" not in slugs(notes.recall("release pair coordination"))
+
+
+def test_with_the_vault_unmounted_the_index_answers_and_says_so(notes: Bed) -> None:
+    notes.vault.rename(notes.root / "elsewhere")
+    result = notes.recall("release pair coordination", k=1)
+    assert slugs(result) == ["release-pair"]
+    assert result.degraded == ("vault-missing",)
+
+
+# Fallbacks
+
+
+def test_without_an_index_the_files_are_scanned(notes: Bed) -> None:
+    notes.close_store()
+    for file in Path(notes.state.root).glob("index.db*"):
+        file.unlink()
+    result = notes.recall("release pair coordination", k=1)
+    assert slugs(result) == ["release-pair"]
+    assert result.degraded == ("no-index",)
+    assert slugs(notes.recall("archived content release")) == ["release-pair"]
+
+
+def test_with_a_damaged_index_the_files_are_scanned(notes: Bed) -> None:
+    notes.close_store()
+    for suffix in ("-wal", "-shm"):
+        Path(f"{notes.index_db}{suffix}").unlink(missing_ok=True)
+    notes.index_db.write_bytes(b"garbage" * 5000)
+    result = notes.recall("release pair coordination", k=1)
+    assert (slugs(result), result.degraded) == (["release-pair"], ("no-index",))
+
+
+def test_a_scan_keeps_its_budget(bed: Bed) -> None:
+    for number in range(1500):
+        bed.write(f"n{number}.md", f"Note {number} about the quokka.")
+    start = time.monotonic()
+    result = bed.engine().recall(RecallQuery("quokka"), budget_ms=60)
+    assert time.monotonic() - start < 0.5
+    assert set(result.degraded) <= {"no-index", "scan-incomplete"}
+
+
+def test_without_the_extension_keywords_answer(notes: Bed, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(database, "load_vectors", lambda connection: False)
+    result = notes.recall("release pair coordination", k=1)
+    assert (slugs(result), result.degraded) == (["release-pair"], ("no-extension",))
+
+
+def test_without_vectors_keywords_answer(bed: Bed) -> None:
+    bed.write("a.md", "Clear the cache.")
+    bed.index()
+    result = bed.recall("clear the cache")
+    assert (slugs(result), result.degraded) == (["a"], ("no-vectors",))
+
+
+def test_without_a_model_keywords_answer(notes: Bed) -> None:
+    result = notes.recall("release pair coordination", dense=False, k=1)
+    assert (slugs(result), result.degraded) == (["release-pair"], ("no-model",))
+    (hit,) = result.hits
+    assert hit.dense is None
+    assert hit.keyword is not None
+
+
+def test_while_the_model_loads_keywords_answer(notes: Bed) -> None:
+    class Loading(FakeEmbedder):
+        def encode_words(self, texts: Any, *, query: bool = False) -> EncodedTexts:
+            raise ModelLoading("not yet")
+
+    notes.embedder = Loading()
+    assert notes.recall("release pair coordination", k=1).degraded == ("model-loading",)
+
+
+def test_a_question_is_embedded_once(notes: Bed) -> None:
+    engine = notes.engine()
+    notes.embedder.calls.clear()
+    for _ in range(3):
+        engine.recall(RecallQuery("release pair"))
+    assert len(notes.embedder.calls) == 1
+
+
+def test_an_empty_vault_gives_an_empty_answer(bed: Bed) -> None:
+    bed.index()
+    assert bed.recall("anything at all").hits == ()
+
+
+@pytest.mark.parametrize(
+    "text", ["", "   ", "\0", '"', "AND OR NOT", "NEAR(a b)", "a* ^b -c {d}:e", "😀", "x" * 100_000]
+)
+def test_no_text_breaks_it(notes: Bed, text: str) -> None:
+    notes.recall(text)
+
+
+@pytest.mark.parametrize("dense", [True, False])
+def test_the_index_is_only_read(notes: Bed, dense: bool) -> None:
+    notes.close_store()
+    before = notes.index_db.read_bytes()
+    notes.recall("release pair coordination", dense=dense)
+    assert notes.index_db.read_bytes() == before
+
+
+def test_the_engine_follows_a_new_index_file(notes: Bed) -> None:
+    engine = notes.engine()
+    assert engine.recall(RecallQuery("release pair coordination")).hits
+    notes.close_store()
+    for suffix in ("-wal", "-shm", ""):
+        if os.path.exists(f"{notes.index_db}{suffix}"):
+            os.unlink(f"{notes.index_db}{suffix}")
+    notes.index()
+    assert engine.recall(RecallQuery("release pair coordination")).degraded == ("no-vectors",)
+
+
+def test_today_is_what_the_engine_is_told(bed: Bed) -> None:
+    bed.write("a.md", "Clear the cache.", updated="2026-06-20")
+    bed.index()
+    engine = RecallEngine(bed.index_db, bed.vault, None, today=lambda: date(2026, 12, 1))
+    assert engine.recall(RecallQuery("cache", filter="updated since 30d")).hits == ()
+    engine.close()

@@ -1,0 +1,198 @@
+"""Filter expressions: the grammar, its SQL, and the same decision in Python."""
+
+from __future__ import annotations
+
+import json
+from datetime import date
+from typing import Any
+
+import apsw
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from memoryvault.index import schema
+from memoryvault.index.filters import (
+    And,
+    DateRange,
+    Equals,
+    Filter,
+    Not,
+    Or,
+    matches,
+    named_values,
+    parse_filter,
+    to_sql,
+)
+from memoryvault.vault.errors import UsageError
+
+TODAY = date(2026, 7, 15)
+
+ENTRY: dict[str, Any] = {
+    "path": "personal-projects/sherwood/fix/a.md",
+    "kind": "fix",
+    "status": "active",
+    "project": "sherwood",
+    "group_name": "personal-projects/sherwood",
+    "slug": "a",
+    "fingerprint": None,
+    "special": "",
+    "session": None,
+    "created": "2026-01-31",
+    "updated": "2026-06-20",
+    "tags": ["security", "Two Words"],
+}
+
+
+def holds(expression: str, **changes: Any) -> bool:
+    tree = parse_filter(expression, TODAY)
+    assert tree is not None
+    return matches(tree, {**ENTRY, **changes})
+
+
+@pytest.mark.parametrize("expression", [None, "", "   "])
+def test_an_empty_expression_filters_nothing(expression: str | None) -> None:
+    assert parse_filter(expression, TODAY) is None
+
+
+@pytest.mark.parametrize(
+    ("expression", "expected"),
+    [
+        ("tag=security", True),
+        ("tag=sec", False),
+        ("tag=SECURITY", True),
+        ("tag=#security", True),
+        ('tag="two words"', True),
+        ("tags='Two Words'", True),
+        ("tag=security AND project=sherwood", True),
+        ("kind=reference and status=active", False),
+        ("kind=reference or status=active", True),
+        ("NOT kind=reference", True),
+        ("not (kind=fix AND tag=security)", False),
+        ("kind!=fix", False),
+        ("kind=note OR kind=fix AND tag=none", False),
+        ("(kind=note OR kind=fix) AND tag=security", True),
+        ("group=personal-projects", True),
+        ("group=personal-projects/sher", False),
+        ("group=personal-projects/sherwood/", True),
+        ('fingerprint=""', True),
+        ("created>2026-01", True),
+        ("created>=2026-01-31", True),
+        ("created>2026-01-31", False),
+        ("created<2026-01", False),
+        ("created<=2026-01", True),
+        ("created=2026", True),
+        ("created=2026-02", False),
+        ("created!=2026-02", True),
+        ("updated since 30d", True),
+        ("updated since 3w", False),
+        ("updated>=2026-06-20", True),
+        ("created since 1y", True),
+        ("created since 6m AND updated since 1m", True),
+        ("updated<today", True),
+    ],
+)
+def test_an_expression_decides(expression: str, expected: bool) -> None:
+    assert holds(expression) is expected
+
+
+def test_a_note_never_updated_counts_as_updated_when_created() -> None:
+    assert holds("updated=2026-01", updated=None)
+    assert not holds("created>2000", created=None, updated=None)
+
+
+@pytest.mark.parametrize(
+    ("expression", "says"),
+    [
+        ("not-a-clause", "write key=value"),
+        ("garbage", "write key=value"),
+        ("nonexistent=foo", "unknown key 'nonexistent'"),
+        ("stauts=active", "did you mean status?"),
+        ("tag=", "value is missing"),
+        ("tag=a tag=b", "AND or OR"),
+        ("tag=a AND", "expected a clause"),
+        ("(tag=a", "never closed"),
+        ('tag="a', "quote that is never closed"),
+        ("tag>a", "compared with ="),
+        ("created>soon", "not a date"),
+        ("created>2026-13", "not a date"),
+        ("NOT " * 200 + "tag=a", "nested too deeply"),
+        ("=a", "expected a clause"),
+    ],
+)
+def test_a_bad_expression_is_refused_in_one_line(expression: str, says: str) -> None:
+    with pytest.raises(UsageError, match=r"^filter: ") as caught:
+        parse_filter(expression, TODAY)
+    assert says in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_the_values_that_are_named_are_known() -> None:
+    tree = parse_filter("status=superseded OR NOT (status=Pending AND tag=x)", TODAY)
+    assert named_values(tree, "status") == {"superseded", "pending"}
+    assert named_values(None, "status") == frozenset()
+
+
+# SQL and Python agree
+
+words = st.sampled_from(["a", "b", "A", "a/b", "x y", "ä", "Ä", "", "it's", 'say "hi"', "%", "_"])
+days = st.sampled_from(["2025-12-31", "2026-01-01", "2026-01-15", "2026-02-01", "", None])
+rows = st.fixed_dictionaries(
+    {
+        "kind": st.one_of(st.none(), words),
+        "status": st.one_of(st.none(), words),
+        "project": st.one_of(st.none(), words),
+        "group_name": st.one_of(st.none(), words),
+        "created": days,
+        "updated": days,
+        "tags": st.lists(words.filter(bool), max_size=3),
+    }
+)
+leaves = st.one_of(
+    st.builds(Equals, st.sampled_from(["kind", "status", "project", "group", "tag"]), words),
+    st.builds(
+        DateRange,
+        st.sampled_from(["created", "updated"]),
+        st.sampled_from(["2025-12-31", "2026-01-01"]),
+        st.sampled_from(["2026-01-01", "2026-01-31", "9999-12-31"]),
+    ),
+)
+trees: st.SearchStrategy[Filter] = st.recursive(
+    leaves,
+    lambda inner: st.one_of(
+        st.builds(Not, inner),
+        st.builds(And, st.tuples(inner, inner)),
+        st.builds(Or, st.tuples(inner, inner)),
+    ),
+    max_leaves=6,
+)
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.lists(rows, min_size=1, max_size=6), trees)
+def test_sql_and_python_decide_alike(entries: list[dict[str, Any]], tree: Filter) -> None:
+    connection = apsw.Connection(":memory:")
+    schema.migrate(connection)
+    columns = ("kind", "status", "project", "group_name", "created", "updated")
+    for number, entry in enumerate(entries, 1):
+        connection.execute(
+            f"INSERT INTO entry_meta (rowid, path, {', '.join(columns)}, tags) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            (number, f"{number}.md", *(entry[name] for name in columns), json.dumps(entry["tags"])),
+        )
+        connection.executemany(
+            "INSERT OR IGNORE INTO entry_tag VALUES (?, ?)", [(tag, number) for tag in entry["tags"]]
+        )
+    condition, parameters = to_sql(tree)
+    found = {row[0] for row in connection.execute(f"SELECT m.rowid FROM entry_meta m WHERE {condition}", parameters)}
+    connection.close()
+    assert found == {number for number, entry in enumerate(entries, 1) if matches(tree, entry)}
+
+
+def quoted(value: str) -> str:
+    return '"' + value.replace("\\", "\\\\").replace('"', '\\"') + '"'
+
+
+@given(words, words)
+def test_any_value_can_be_written_in_quotes(kind: str, tag: str) -> None:
+    tree = parse_filter(f"kind={quoted(kind)} AND NOT tag={quoted(tag)}", TODAY)
+    assert tree == And((Equals("kind", kind), Not(Equals("tag", tag))))

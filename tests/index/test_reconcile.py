@@ -1,0 +1,280 @@
+"""Reconciling, and the watcher: what is done to files is done to the index."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from memoryvault.index.reconcile import drift, rebuild, reconcile, reconcile_paths
+from memoryvault.index.store import IndexStore
+from memoryvault.index.watcher import VaultWatcher
+from memoryvault.tests.index.bed import Bed, slugs
+from memoryvault.vault.errors import VaultUnavailable
+
+
+def old(file: Path) -> None:
+    """As if it had been written an hour ago: a file that was just written is read again."""
+    then = time.time() - 3600
+    os.utime(file, (then, then))
+
+
+def test_a_walk_adds_changes_moves_and_forgets(bed: Bed) -> None:
+    for name in ("stays", "edited", "moved", "deleted"):
+        old(bed.write(f"notes/{name}.md", f"This one {name}."))
+    assert bed.index().added == 4
+    again = bed.index()
+    assert (again.unchanged, again.touched) == (4, 0)
+    bed.write("notes/edited.md", "Something else entirely.")
+    (bed.vault / "other").mkdir()
+    (bed.vault / "notes/moved.md").rename(bed.vault / "other/place.md")
+    (bed.vault / "notes/deleted.md").unlink()
+    report = bed.index()
+    assert (report.added, report.changed, report.moved, report.removed) == (0, 1, 1, 1)
+    assert set(bed.store.files()) == {"notes/stays.md", "notes/edited.md", "other/place.md"}
+    assert slugs(bed.recall("deleted", dense=False)) == []
+    assert slugs(bed.recall("moved", dense=False)) == ["place"]
+    assert bed.store.integrity_problems() == []
+
+
+def test_a_file_written_twice_within_one_clock_tick_is_seen(bed: Bed) -> None:
+    file = bed.write("a.md", "First aaaa.")
+    state = os.stat(file)
+    bed.index()
+    file.write_text("Other bbbb.\n")
+    os.utime(file, ns=(state.st_atime_ns, state.st_mtime_ns))
+    assert os.stat(file).st_size == state.st_size
+    assert bed.index().changed == 1
+
+
+def test_a_file_that_was_only_touched_is_not_indexed_again(bed: Bed) -> None:
+    file = bed.write("a.md", "Words.")
+    old(file)
+    bed.index()
+    os.utime(file)
+    assert bed.index().unchanged == 1
+
+
+def test_a_move_within_the_vault_follows_the_new_folder(bed: Bed) -> None:
+    bed.write("personal-private/_inbox/a.md", "Waiting words.", status="active")
+    bed.index()
+    assert slugs(bed.recall("waiting")) == []
+    (bed.vault / "personal-private/fix").mkdir()
+    (bed.vault / "personal-private/_inbox/a.md").rename(bed.vault / "personal-private/fix/a.md")
+    bed.index()
+    assert slugs(bed.recall("waiting", dense=False)) == ["a"]
+
+
+def test_a_vault_that_is_not_mounted_forgets_nothing(bed: Bed) -> None:
+    bed.write("a.md", "Words.")
+    bed.index()
+    bed.vault.rename(bed.root / "elsewhere")
+    with pytest.raises(VaultUnavailable, match="not there"):
+        reconcile(bed.store, bed.vault, bed.walk)
+    assert "a.md" in bed.store.files()
+    (bed.root / "elsewhere").rename(bed.vault)
+
+
+def test_a_file_that_cannot_be_read_keeps_what_the_index_had(bed: Bed) -> None:
+    file = bed.write("a.md", "Words.")
+    bed.index()
+    file.unlink()
+    file.mkdir()
+    report = reconcile(bed.store, bed.vault, lambda: ["a.md"])
+    assert report.failed == ("a.md",)
+    assert "a.md" in bed.store.files()
+
+
+def test_single_paths_are_brought_up_to_date(bed: Bed) -> None:
+    bed.write("a.md", "One.")
+    bed.write("b.md", "Two.")
+    bed.index()
+    bed.write("a.md", "Changed.")
+    (bed.vault / "b.md").unlink()
+    bed.write("c.md", "New.")
+    bed.write(".hidden/d.md", "Not for us.")
+    report = reconcile_paths(bed.store, bed.vault, bed.walk, ["a.md", "b.md", "c.md", ".hidden/d.md", "never.md"])
+    assert (report.added, report.changed, report.removed) == (1, 1, 1)
+    assert set(bed.store.files()) == {"a.md", "c.md"}
+
+
+def test_drift_tells_without_changing_anything(bed: Bed) -> None:
+    old(bed.write("fresh.md", "One."))
+    old(bed.write("edited.md", "Two."))
+    bed.write("gone.md", "Three.")
+    bed.index()
+    bed.write("edited.md", "Two and more.")
+    (bed.vault / "gone.md").unlink()
+    bed.write("new.md", "Four.")
+    found = drift(bed.store, bed.vault, bed.walk)
+    assert (found.not_indexed, found.drifted, found.deleted, found.up_to_date) == (
+        ("new.md",),
+        ("edited.md",),
+        ("gone.md",),
+        ("fresh.md",),
+    )
+    shutil.move(bed.vault, bed.root / "elsewhere")
+    assert drift(bed.store, bed.vault, bed.walk).drifted == ()
+
+
+@pytest.mark.parametrize("vectors", [False, True])
+def test_a_rebuild_gives_the_same_ranking(bed: Bed, vectors: bool) -> None:
+    for number in range(40):
+        bed.write(f"n{number:02}.md", f"Note {number % 7} on topic{number % 5} and word{number % 3}.")
+    bed.index()
+    bed.embed()
+    questions = ["topic3 word1", "note 4", "topic1 and something", "word2 topic2 note 6"]
+    before = [bed.recall(question, k=40, floor=False).hits for question in questions]
+    report = rebuild(bed.store, bed.vault, bed.walk, vectors=vectors)
+    assert report.added + report.changed == 40
+    assert bed.embed().processed == (40 if vectors else 0)
+    for question, expected in zip(questions, before, strict=True):
+        found = bed.recall(question, k=40, floor=False).hits
+        assert [hit.path for hit in found] == [hit.path for hit in expected]
+        assert [hit.score for hit in found] == pytest.approx([hit.score for hit in expected], abs=1e-4)
+
+
+def test_deleting_the_index_loses_nothing(bed: Bed) -> None:
+    for number in range(10):
+        bed.write(f"n{number}.md", f"Note about topic{number}.")
+    bed.index()
+    bed.embed()
+    before = bed.recall("topic7", k=3, floor=False).hits
+    bed.close_store()
+    for file in Path(bed.state.root).glob("index.db*"):
+        file.unlink()
+    bed.index()
+    bed.embed()
+    after = bed.recall("topic7", k=3, floor=False).hits
+    assert [(hit.path, pytest.approx(hit.score, abs=1e-4)) for hit in before] == [(h.path, h.score) for h in after]
+
+
+# The watcher
+
+
+@pytest.fixture
+def watched(bed: Bed) -> Iterator[Bed]:
+    with watching(bed):
+        yield bed
+
+
+class watching:
+    """A watcher that keeps the bed's index up to date, on a store of its own."""
+
+    def __init__(self, bed: Bed, **options: object) -> None:
+        self.bed = bed
+        self.seen: list[frozenset[str] | None] = []
+        self.errors: list[Exception] = []
+        self.watcher = VaultWatcher(bed.vault, self.changed, on_error=self.errors.append, **options)  # type: ignore[arg-type]
+
+    def changed(self, paths: frozenset[str] | None) -> None:
+        self.seen.append(paths)
+        with IndexStore(self.bed.index_db) as store:
+            if paths is None:
+                reconcile(store, self.bed.vault, self.bed.walk)
+            else:
+                reconcile_paths(store, self.bed.vault, self.bed.walk, paths)
+
+    def __enter__(self) -> watching:
+        self.watcher.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.watcher.stop()
+
+
+def within_five_seconds(condition: Callable[[], bool]) -> bool:
+    deadline = time.monotonic() + 5
+    while time.monotonic() < deadline:
+        if condition():
+            return True
+        time.sleep(0.05)
+    return False
+
+
+def test_a_new_note_an_edit_a_move_and_a_deletion_are_live_within_5_s(watched: Bed) -> None:
+    def found(text: str) -> list[str]:
+        return slugs(watched.recall(text, dense=False, floor=False))
+
+    watched.index()
+    file = watched.write("new-folder/a.md", "Zebra crossing.")
+    assert within_five_seconds(lambda: found("zebra") == ["a"])
+    file.write_text("Giraffe crossing.\n")
+    assert within_five_seconds(lambda: found("giraffe") == ["a"] and "a" not in found("zebra"))
+    file.rename(watched.vault / "b.md")
+    assert within_five_seconds(lambda: found("giraffe") == ["b"] and "new-folder/a.md" not in watched.store.files())
+    (watched.vault / "b.md").unlink()
+    assert within_five_seconds(lambda: not watched.store.files())
+
+
+def test_many_changes_at_once_are_one_walk(bed: Bed) -> None:
+    bed.index()
+    with watching(bed) as watch:
+        for number in range(300):
+            bed.write(f"n{number}.md", f"Note {number}.")
+        assert within_five_seconds(lambda: len(bed.store.files()) == 300)
+    assert len(watch.seen) <= 4
+
+
+def test_an_atomic_save_over_the_old_file_is_seen(bed: Bed) -> None:
+    bed.write("a.md", "Old.")
+    bed.index()
+    with watching(bed):
+        (bed.vault / ".a.md.tmp").write_text("Quokka.\n")
+        (bed.vault / ".a.md.tmp").replace(bed.vault / "a.md")
+        assert within_five_seconds(lambda: slugs(bed.recall("quokka", dense=False)) == ["a"])
+
+
+def test_where_nothing_can_be_watched_it_polls(bed: Bed) -> None:
+    class Broken:
+        def schedule(self, *_: object, **__: object) -> None:
+            return
+
+        def start(self) -> None:
+            raise OSError(28, "inotify watch limit reached")
+
+    bed.index()
+    with watching(bed, observe=Broken, poll_seconds=0.2) as watch:
+        assert watch.watcher.polling
+        bed.write("a.md", "Quokka.")
+        assert within_five_seconds(lambda: "a.md" in bed.store.files())
+    assert watch.errors
+
+
+def test_a_vault_that_is_unmounted_and_comes_back_is_watched_again(bed: Bed) -> None:
+    bed.write("a.md", "One.")
+    bed.index()
+    with watching(bed, poll_seconds=0.2) as watch:
+        bed.vault.rename(bed.root / "elsewhere")
+        assert within_five_seconds(lambda: watch.watcher.polling)
+        (bed.root / "elsewhere").rename(bed.vault)
+        assert within_five_seconds(lambda: not watch.watcher.polling)
+        bed.write("b.md", "Two.")
+        assert within_five_seconds(lambda: set(bed.store.files()) == {"a.md", "b.md"})
+
+
+def test_an_error_in_the_callback_does_not_end_the_watching(bed: Bed) -> None:
+    calls: list[object] = []
+    errors: list[Exception] = []
+    again = threading.Event()
+
+    def fail_once(paths: frozenset[str] | None) -> None:
+        calls.append(paths)
+        if len(calls) == 1:
+            raise RuntimeError("once")
+        again.set()
+
+    watcher = VaultWatcher(bed.vault, fail_once, quiet_seconds=0.05, on_error=errors.append)
+    watcher.start()
+    try:
+        bed.write("a.md", "One.")
+        assert within_five_seconds(lambda: bool(errors))
+        bed.write("b.md", "Two.")
+        assert again.wait(5)
+    finally:
+        watcher.stop()

@@ -1,0 +1,345 @@
+"""The recall service as a real process, with real signals and real sockets."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import stat
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from memoryvault.index.client import RecallClient, ServiceRefused, ServiceUnavailable
+from memoryvault.index.drain import drain
+from memoryvault.index.receipts import query_hash, read_receipts
+from memoryvault.tests.index.bed import Bed, ServiceProcess
+
+Start = Callable[..., ServiceProcess]
+
+
+@pytest.fixture
+def vault_of_two(bed: Bed) -> Bed:
+    bed.write("personal-private/preferences/use-pnpm.md", "We use pnpm here.", kind="preferences", status="active")
+    for number in range(8):
+        bed.write(f"notes/n{number}.md", f"Filler about nothing much, number {number}.", status="active")
+    bed.write("personal-private/fix/tz.md", "Set TZ before the clock tests.", kind="fix", status="active")
+    bed.index()
+    bed.embed()
+    return bed
+
+
+def connect(bed: Bed) -> socket.socket:
+    connection = socket.socket(socket.AF_UNIX)
+    connection.settimeout(10)
+    connection.connect(bed.state.recall_socket)
+    return connection
+
+
+def test_it_answers_a_prompt_asked_sideways_with_a_block_ready_for_the_model(vault_of_two: Bed, service: Start) -> None:
+    running = service()
+    running.wait_until_listening()
+    with running.client() as client:
+        answer = client.recall(
+            "which yarn", k=1, session="s-1", cwd="/", render=True, budget_ms=5000, token_budget=2000
+        )
+    assert answer["paths"] == ["personal-private/preferences/use-pnpm.md"]
+    assert answer["status"] == "Loaded 1 relevant entries: use-pnpm"
+    assert "We use pnpm here." in answer["block"]
+    assert answer["degraded"] == []
+
+
+def test_keywords_answer_while_the_model_is_still_loading(vault_of_two: Bed, service: Start) -> None:
+    running = service("--load-seconds", "30")
+    running.wait_until_listening(model=False)
+    with running.client() as client:
+        answer = client.recall("pnpm", budget_ms=200)
+        assert client.ping()["loading"] is True
+    assert answer["degraded"] == ["model-loading"]
+    assert [hit["slug"] for hit in answer["hits"]] == ["use-pnpm"]
+
+
+def test_without_a_model_it_says_so_and_answers_from_keywords(vault_of_two: Bed, service: Start) -> None:
+    running = service("--no-model")
+    answer = running.wait_until_listening()
+    assert answer["model"] is None
+    assert answer["failure"] == "the model is not installed"
+    with running.client() as client:
+        assert client.recall("pnpm")["degraded"] == ["no-model"]
+        with pytest.raises(ServiceRefused, match="not installed"):
+            client.request({"op": "embed", "texts": ["a"]}, 5)
+
+
+def test_a_question_overtakes_a_batch(vault_of_two: Bed, service: Start) -> None:
+    running = service("--text-seconds", "0.02")
+    running.wait_until_listening()
+    batch_took: list[float] = []
+
+    def embed() -> None:
+        start = time.monotonic()
+        with running.client() as client:
+            client.embed([f"text {number} " + "word " * 200 for number in range(60)])
+        batch_took.append(time.monotonic() - start)
+
+    batch = threading.Thread(target=embed)
+    batch.start()
+    time.sleep(0.2)
+    with running.client() as client:
+        start = time.monotonic()
+        answer = client.recall("which yarn do we take", budget_ms=2000)
+        took = time.monotonic() - start
+    assert batch.is_alive()
+    batch.join()
+    assert answer["degraded"] == []
+    assert took < 0.5 < 1.0 < batch_took[0]
+
+
+def test_the_drain_through_the_service_stores_what_the_embedder_gives(bed: Bed, service: Start) -> None:
+    for number in range(30):
+        bed.write(f"notes/n{number}.md", f"Note number {number} about topic{number % 7}.")
+    bed.index()
+    running = service()
+    running.wait_until_listening()
+    with running.client() as client:
+        report = drain(bed.store, client.embed, model="fake", batch_texts=8)
+    assert (report.processed, report.errors, report.remaining) == (30, 0, 0)
+    assert [hit.slug for hit in bed.recall("topic3 number 17", k=1).hits] == ["n17"]
+
+
+def test_a_budget_that_the_model_cannot_keep_is_answered_from_keywords_in_time(
+    vault_of_two: Bed, service: Start
+) -> None:
+    running = service("--text-seconds", "1.5")
+    running.wait_until_listening()
+    with running.client() as client:
+        start = time.monotonic()
+        answer = client.recall("pnpm please", budget_ms=200)
+        took = time.monotonic() - start
+    assert answer["degraded"] == ["dense-late"]
+    assert [hit["slug"] for hit in answer["hits"]] == ["use-pnpm"]
+    assert took < 0.3
+
+
+def test_what_the_session_holds_is_not_given_again_until_it_forgets(vault_of_two: Bed, service: Start) -> None:
+    vault_of_two.write("personal-private/_always-load/pnpm-always.md", "Always pnpm.", status="active")
+    vault_of_two.index()
+    injected = os.path.join(vault_of_two.state.harness, "injected-s-1")
+    with open(injected, "w") as file:
+        file.write("personal-private/preferences/use-pnpm.md\n")
+    running = service("--no-model")
+    running.wait_until_listening()
+    with running.client() as client:
+        assert client.recall("pnpm", session="s-1")["paths"] == []
+        os.truncate(injected, 0)
+        assert client.recall("pnpm", session="s-1")["paths"] == ["personal-private/preferences/use-pnpm.md"]
+        assert len(client.recall("pnpm")["paths"]) == 2
+
+
+def test_each_recall_leaves_a_receipt_without_the_prompt(vault_of_two: Bed, service: Start) -> None:
+    running = service()
+    running.wait_until_listening()
+    with running.client() as client:
+        client.recall("we use pnpm here", session="s-9", render=True, k=1)
+        client.recall("clock")
+        client.ping()
+    first, second = read_receipts(Path(vault_of_two.state.receipts))
+    assert first["query"] == query_hash("we use pnpm here")
+    assert first["session"] == "s-9"
+    assert first["caller"] == "hook"
+    assert first["injected"] == ["personal-private/preferences/use-pnpm.md"]
+    assert first["hits"][0]["dense"] > 0
+    assert first["hits"][0]["keyword"] > 0
+    assert {"keyword", "dense", "embed", "total"} <= set(first["ms"])
+    assert second["injected"] == []
+    assert "use pnpm here" not in Path(vault_of_two.state.receipts).read_text()
+    assert stat.S_IMODE(os.stat(vault_of_two.state.receipts).st_mode) == 0o600
+
+
+def test_a_client_that_hangs_holds_up_nobody_and_is_dropped(vault_of_two: Bed, service: Start) -> None:
+    running = service("--connection-seconds", "1")
+    running.wait_until_listening()
+    silent, half = connect(vault_of_two), connect(vault_of_two)
+    half.sendall(b'{"v":1,"op":"recall","text":"never fin')
+    with running.client() as client:
+        start = time.monotonic()
+        assert client.recall("pnpm")["paths"]
+        assert time.monotonic() - start < 0.5
+    for hanging in (silent, half):
+        assert hanging.recv(10) == b""
+        hanging.close()
+
+
+def test_a_message_of_100_mb_is_refused_without_growing(vault_of_two: Bed, service: Start) -> None:
+    running = service()
+    running.wait_until_listening()
+    piece = b"x" * 1_000_000
+    with connect(vault_of_two) as flood:
+        sent = 0
+        with pytest.raises(OSError):  # noqa: PT012 - it may break at any piece
+            for _ in range(100):
+                flood.sendall(piece)
+                sent += len(piece)
+            raise ConnectionError("all of it was taken")
+    assert sent < 12_000_000
+    with open(f"/proc/{running.pid}/status") as file:
+        peak = next(int(line.split()[1]) for line in file if line.startswith("VmHWM"))
+    assert peak < 200_000
+    with running.client() as client:
+        assert client.recall("pnpm")["paths"]
+
+
+@pytest.mark.parametrize(
+    ("line", "error"),
+    [
+        (b"hello", "not JSON"),
+        (b"[1]", "not a JSON object"),
+        (b'{"v":1,"op":"dance"}', "unknown op"),
+        (b'{"v":1,"op":"recall"}', "text is missing"),
+        (b'{"v":1,"op":"recall","text":"a","k":"many"}', "k must be a number"),
+        (b'{"v":1,"op":"recall","text":"a","session":"../../etc"}', "session id"),
+        (b'{"v":1,"op":"recall","text":"a","filter":"garbage"}', "not a clause"),
+        (b'{"v":0,"op":"ping"}', "update the client"),
+        (b"[" * 100_000, "not JSON"),
+    ],
+)
+def test_nonsense_gets_one_line_and_the_connection_goes_on(
+    vault_of_two: Bed, service: Start, line: bytes, error: str
+) -> None:
+    running = service()
+    running.wait_until_listening()
+    with connect(vault_of_two) as connection, connection.makefile("rb") as answers:
+        connection.sendall(line + b"\n")
+        answer = json.loads(answers.readline())
+        assert answer["ok"] is False
+        assert error in answer["error"]
+        assert "\n" not in answer["error"]
+        connection.sendall(b'{"v":1,"op":"ping"}\n')
+        assert json.loads(answers.readline())["ok"] is True
+
+
+def test_a_newer_client_makes_it_leave(vault_of_two: Bed, service: Start) -> None:
+    running = service()
+    running.wait_until_listening()
+    with connect(vault_of_two) as connection:
+        connection.sendall(b'{"v":2,"op":"recall","text":"a"}\n')
+        assert json.loads(connection.recv(1000))["ok"] is False
+    assert running.wait() == "stopped\n"
+
+
+def test_there_is_one_per_state_folder(vault_of_two: Bed, service: Start) -> None:
+    first = service()
+    first.wait_until_listening()
+    second = service()
+    assert second.wait() == "already running\n"
+    with first.client() as client:
+        assert client.ping()["pid"] == first.pid
+
+
+def test_a_killed_service_leaves_a_socket_that_the_next_one_replaces(vault_of_two: Bed, service: Start) -> None:
+    first = service()
+    first.wait_until_listening()
+    first.process.kill()
+    first.process.wait()
+    assert os.path.exists(vault_of_two.state.recall_socket)
+    with pytest.raises(ServiceUnavailable), first.client() as client:
+        client.ping()
+    second = service()
+    second.wait_until_listening()
+    with second.client() as client:
+        assert client.ping()["pid"] == second.pid
+
+
+def test_a_stopped_service_costs_a_client_no_more_than_its_patience(vault_of_two: Bed, service: Start) -> None:
+    running = service()
+    running.wait_until_listening()
+    os.kill(running.pid, signal.SIGSTOP)
+    try:
+        start = time.monotonic()
+        with pytest.raises(ServiceUnavailable), running.client() as client:
+            client.recall("pnpm", timeout_seconds=0.2)
+        assert time.monotonic() - start < 0.4
+    finally:
+        os.kill(running.pid, signal.SIGCONT)
+    with running.client() as client:
+        assert client.recall("pnpm")["paths"]
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_ends_it_cleanly_after_the_answer_in_progress(
+    vault_of_two: Bed, service: Start, number: signal.Signals
+) -> None:
+    running = service("--text-seconds", "0.5")
+    running.wait_until_listening()
+    answers: list[list[str]] = []
+
+    def ask() -> None:
+        with running.client() as client:
+            answers.append(client.recall("a new pnpm question")["paths"])
+
+    asking = threading.Thread(target=ask)
+    asking.start()
+    time.sleep(0.2)
+    os.kill(running.pid, number)
+    asking.join()
+    assert running.wait() == "stopped\n"
+    assert running.process.returncode == 0
+    assert answers
+    assert answers[0]
+    assert not os.path.exists(vault_of_two.state.recall_socket)
+
+
+def test_it_leaves_when_nobody_uses_it(vault_of_two: Bed, service: Start) -> None:
+    running = service("--idle-seconds", "0.3")
+    assert running.wait() == "nobody used it\n"
+    assert not os.path.exists(vault_of_two.state.recall_socket)
+
+
+def test_it_leaves_when_its_state_folder_is_taken_away(vault_of_two: Bed, service: Start) -> None:
+    running = service()
+    running.wait_until_listening()
+    os.unlink(vault_of_two.state.recall_socket)
+    assert running.wait() == "its socket was removed\n"
+
+
+def test_only_the_user_can_open_the_socket(vault_of_two: Bed, service: Start) -> None:
+    service().wait_until_listening()
+    assert stat.S_IMODE(os.stat(vault_of_two.state.recall_socket).st_mode) == 0o600
+
+
+def test_twenty_prompts_at_once_are_all_answered_by_both_arms(vault_of_two: Bed, service: Start) -> None:
+    running = service("--text-seconds", "0.005")
+    running.wait_until_listening()
+    results: list[dict[str, object]] = []
+
+    def ask(number: int) -> None:
+        with RecallClient(vault_of_two.state.recall_socket) as client:
+            results.append(client.recall(f"pnpm question {number}", budget_ms=3000))
+
+    threads = [threading.Thread(target=ask, args=(number,)) for number in range(20)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(results) == 20
+    assert all(result["degraded"] == [] and result["paths"] for result in results)
+
+
+def test_an_index_that_is_deleted_and_rebuilt_under_it_is_picked_up(vault_of_two: Bed, service: Start) -> None:
+    running = service()
+    running.wait_until_listening()
+    with running.client() as client:
+        assert client.recall("pnpm")["degraded"] == []
+        vault_of_two.close_store()
+        for suffix in ("", "-wal", "-shm"):
+            if os.path.exists(vault_of_two.state.index_db + suffix):
+                os.unlink(vault_of_two.state.index_db + suffix)
+        answer = client.recall("pnpm")
+        assert answer["degraded"] == ["no-index"]
+        assert answer["paths"]
+        vault_of_two.index()
+        vault_of_two.embed()
+        assert client.recall("pnpm")["degraded"] == []

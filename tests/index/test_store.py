@@ -1,0 +1,272 @@
+"""index.db: schema, store, and what happens when the file is missing, locked, damaged or too new."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import stat
+from datetime import UTC, datetime
+from pathlib import Path
+
+import apsw
+import pytest
+
+from memoryvault.index import database, schema
+from memoryvault.index.drain import drain, embed_with
+from memoryvault.index.reader import IndexReader
+from memoryvault.index.store import IndexStore, open_or_rebuild, special_folder
+from memoryvault.tests.index.bed import Bed, slugs
+from memoryvault.tests.support.fake_embedder import FakeEmbedder
+from memoryvault.vault.errors import IndexUnavailable, SchemaTooNew
+
+NOW = datetime(2026, 7, 1, 12, tzinfo=UTC)
+
+
+def row(bed: Bed, path: str, *columns: str) -> tuple[object, ...]:
+    """As the hook reads it: with the standard library's sqlite3, read-only."""
+    with sqlite3.connect(f"file:{bed.index_db}?mode=ro", uri=True) as connection:
+        found = connection.execute(f"SELECT {', '.join(columns)} FROM entry_meta WHERE path = ?", (path,)).fetchone()
+    connection.close()
+    assert isinstance(found, tuple)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("path", "head", "expected"),
+    [
+        (
+            "notes/my-note.md",
+            "kind: reference\nstatus: active\ncreated: 2026-07-01\ntags: [a, b]\ngroup: personal/reference\n"
+            "slug: my-note",
+            {"kind": "reference", "status": "active", "created": "2026-07-01", "group_name": "personal/reference"}
+            | {"slug": "my-note", "tags": '["a", "b"]', "project": None, "fingerprint": None},
+        ),
+        ("n.md", "group: projects/agentm/decisions", {"project": "agentm"}),
+        ("fallback-name.md", "kind: reference", {"slug": "fallback-name"}),
+        ("n.md", "kind: reference\nfingerprint: abc123", {"fingerprint": "abc123"}),
+        (
+            "n.md",
+            "kind: decision\nstatus: active\ncreated: 2026-07-06\ntags: [architecture]\n"
+            "group: projects/agentm/decisions\nslug: note",
+            {"kind": "decision", "status": "active", "project": "agentm", "tags": '["architecture"]'}
+            | {"group_name": "projects/agentm/decisions"},
+        ),
+        ("n.md", "broken: [", {"kind": None, "status": None, "project": None, "fingerprint": None, "tags": "[]"}),
+    ],
+)
+def test_entry_meta_holds_the_frontmatter(bed: Bed, path: str, head: str, expected: dict[str, object]) -> None:
+    (bed.vault / path).parent.mkdir(exist_ok=True)
+    (bed.vault / path).write_text(f"---\n{head}\n---\n\nBody.\n")
+    bed.index()
+    assert dict(zip(expected, row(bed, path, *expected), strict=True)) == expected
+
+
+def test_a_note_without_frontmatter_is_indexed_with_nulls(bed: Bed) -> None:
+    bed.write("plain.md", "Just words.")
+    bed.index()
+    assert row(bed, "plain.md", "kind", "status", "project", "fingerprint") == (None, None, None, None)
+    assert slugs(bed.recall("just words")) == ["plain"]
+
+
+@pytest.mark.parametrize(
+    ("path", "folder"),
+    [
+        ("a/b.md", ""),
+        ("a/_inbox/b.md", "_inbox"),
+        ("a/_shelf/b.md", "_shelf"),
+        ("a/_idea-incubator/_archive/x/b.md", "_archive"),
+        ("a/reference/inbox-notes.md", ""),
+        ("a/_inbox.md", ""),
+    ],
+)
+def test_the_special_folder_is_the_one_that_hides(path: str, folder: str) -> None:
+    assert special_folder(path) == folder
+
+
+def test_an_old_table_gains_the_columns_it_lacks_and_a_second_run_changes_nothing(tmp_path: Path) -> None:
+    path = tmp_path / "index.db"
+    old = apsw.Connection(str(path))
+    old.execute("CREATE TABLE entry_meta (rowid INTEGER PRIMARY KEY, path TEXT, updated_at REAL, slug TEXT)")
+    old.execute("INSERT INTO entry_meta (path, updated_at, slug) VALUES ('a.md', 1, 'a')")
+    old.close()
+    for _ in range(2):
+        with IndexStore(path) as store:
+            assert store.files()["a.md"].indexed_at == 0  # drifted: the next walk indexes it
+    connection = apsw.Connection(str(path))
+    columns = [each[1] for each in connection.execute("PRAGMA table_info(entry_meta)")]
+    assert {name for name, _ in schema.ENTRY_META_COLUMNS} <= set(columns)
+    assert len(columns) == len(set(columns))
+    indexes = {each[1] for each in connection.execute("PRAGMA index_list(entry_meta)")}
+    assert {"idx_entry_meta_kind", "idx_entry_meta_project", "idx_entry_meta_status"} <= indexes
+    assert connection.execute("SELECT count(*) FROM migration").get == 1
+    connection.close()
+
+
+def test_a_migration_that_fails_leaves_nothing_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    broken = schema.Migration(1, ("CREATE TABLE half (a)", "NOT SQL"))
+    monkeypatch.setattr(schema, "MIGRATIONS", (broken,))
+    with pytest.raises(apsw.SQLError):
+        IndexStore(tmp_path / "index.db")
+    connection = apsw.Connection(str(tmp_path / "index.db"))
+    assert connection.execute("SELECT count(*) FROM sqlite_master").get == 0
+    connection.close()
+
+
+def test_a_newer_schema_is_refused_in_one_line(tmp_path: Path) -> None:
+    path = tmp_path / "index.db"
+    IndexStore(path).close()
+    connection = apsw.Connection(str(path))
+    connection.execute("PRAGMA user_version = 99")
+    connection.close()
+    for opening in (IndexStore, IndexReader):
+        with pytest.raises(SchemaTooNew, match="schema 99"):
+            opening(path)
+
+
+def test_the_file_is_the_users_alone(tmp_path: Path) -> None:
+    IndexStore(tmp_path / "index.db").close()
+    assert stat.S_IMODE(os.stat(tmp_path / "index.db").st_mode) == 0o600
+
+
+def test_a_reader_says_that_there_is_no_index(tmp_path: Path) -> None:
+    with pytest.raises(IndexUnavailable, match="no index"):
+        IndexReader(tmp_path / "index.db")
+
+
+@pytest.mark.parametrize("content", [b"this is no database" * 1000, b"SQLite format 3\0" + b"\xff" * 8192])
+def test_a_damaged_file_is_set_aside_with_its_date_and_rebuilt(bed: Bed, content: bytes) -> None:
+    bed.write("a.md", "Remember the milk.")
+    bed.index()
+    bed.close_store()
+    for suffix in ("-wal", "-shm"):
+        Path(f"{bed.index_db}{suffix}").unlink(missing_ok=True)
+    bed.index_db.write_bytes(content)
+    with pytest.raises(IndexUnavailable, match="damaged"):
+        IndexStore(bed.index_db)
+    store, set_aside = open_or_rebuild(bed.index_db, now=lambda: NOW)
+    store.close()
+    assert set_aside is not None
+    assert set_aside.name == "index.db.corrupt-20260701T120000"
+    assert set_aside.read_bytes() == content
+    assert bed.index().added == 1
+    assert slugs(bed.recall("milk", dense=False)) == ["a"]
+
+
+def test_damage_inside_the_file_is_found_when_it_is_opened(bed: Bed) -> None:
+    for number in range(300):
+        bed.write(f"n{number}.md", f"Note {number} " + "words " * 100)
+    bed.index()
+    bed.close_store()
+    with apsw.Connection(str(bed.index_db)) as connection:
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    connection.close()
+    data = bytearray(bed.index_db.read_bytes())
+    for page in range(10, len(data) // 4096 - 10, 3):
+        data[page * 4096 : page * 4096 + 64] = b"\xff" * 64
+    bed.index_db.write_bytes(data)
+    store, set_aside = open_or_rebuild(bed.index_db, now=lambda: NOW)
+    store.close()
+    assert set_aside is not None
+
+
+def test_a_locked_index_is_reported_as_locked(bed: Bed, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(database, "BUSY_MILLISECONDS", 50)
+    bed.write("a.md", "Words.")
+    store = bed.store
+    other = apsw.Connection(str(bed.index_db))
+    other.execute("BEGIN EXCLUSIVE")
+    with pytest.raises(IndexUnavailable, match="locked"):
+        bed.index()
+    other.execute("ROLLBACK")
+    other.close()
+    assert bed.index().added == 1
+    assert store.integrity_problems() == []
+
+
+def test_a_vector_is_found_by_its_text_so_that_nothing_is_embedded_twice(bed: Bed) -> None:
+    bed.write("a.md", "The same words.")
+    bed.write("b.md", "Other words.")
+    bed.index()
+    assert bed.embed().processed == 2
+    (bed.vault / "a.md").rename(bed.vault / "renamed.md")
+    bed.write("b.md", "Other words.", kind="fix")
+    bed.write("copy/b.md", "Other words.")
+    bed.index()
+    pending = {text.text for text in bed.store.pending_texts("fake", 10)}
+    assert pending == {"renamed\nThe same words."}  # the title is the file's name: another text
+
+
+def test_vectors_outlive_their_text_for_a_while_and_no_longer(bed: Bed) -> None:
+    file = bed.write("a.md", "Words to keep.")
+    bed.index()
+    bed.embed()
+    text = file.read_text()
+    file.unlink()
+    bed.index()
+    file.write_text(text)
+    bed.index()
+    assert bed.embed().processed == 0
+    file.unlink()
+    bed.index()
+    assert bed.store.collect_orphans(older_than_seconds=-1) == 1
+    assert bed.store.stats().embedded == 0
+
+
+def test_another_model_gets_its_own_vectors_and_the_old_ones_go_at_the_end(bed: Bed) -> None:
+    for number in range(3):
+        bed.write(f"{number}.md", f"Text {number}.")
+    bed.index()
+    bed.embed()
+    other = FakeEmbedder("other", dimension=32)
+    partly = drain(bed.store, embed_with(other), model="other", batch_texts=1, should_stop=Stop(after=2))
+    assert partly.remaining > 0
+    assert set(bed.store.models()) == {"fake", "other"}
+    assert bed.recall("text 1").degraded == ()
+    assert bed.embed(other).remaining == 0
+    assert set(bed.store.models()) == {"other"}
+    assert bed.recall("text 1").degraded == ("no-vectors",)
+
+
+class Stop:
+    """True from the n-th time it is asked."""
+
+    def __init__(self, after: int) -> None:
+        self.left = after
+
+    def __call__(self) -> bool:
+        self.left -= 1
+        return self.left < 0
+
+
+def test_a_model_that_changed_its_dimension_starts_anew(bed: Bed) -> None:
+    bed.write("a.md", "Words.")
+    bed.index()
+    bed.embed(FakeEmbedder("fake", dimension=16))
+    assert bed.recall("words").degraded == ("no-vectors",)
+    assert bed.store.model_id("fake", 64) > 0
+    assert bed.embed().processed == 1
+    assert bed.recall("words").degraded == ()
+
+
+def test_stats_count_what_is_there(bed: Bed) -> None:
+    bed.write("a.md", "One.")
+    bed.write("b.md", "Two.")
+    bed.index()
+    assert bed.store.stats().pending is None
+    bed.embed()
+    bed.write("c.md", "Three.")
+    bed.index()
+    stats = bed.store.stats()
+    assert (stats.entries, stats.embedded, stats.pending, stats.models) == (3, 2, 1, ("fake",))
+
+
+def test_without_the_extension_the_store_still_indexes(bed: Bed, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(database, "load_vectors", lambda connection: False)
+    bed.write("a.md", "Remember the milk.")
+    bed.index()
+    report = bed.embed()
+    assert (report.processed, report.skipped, report.remaining) == (0, 1, 1)
+    assert report.reason is not None
+    assert "sqlite-vec" in report.reason
+    result = bed.recall("milk")
+    assert (slugs(result), result.degraded) == (["a"], ("no-extension",))

@@ -1,0 +1,54 @@
+from __future__ import annotations
+
+import pytest
+
+from memoryvault.pipelines.reversal import Rule, find_reversed, is_change_of_mind, reverses
+
+
+@pytest.mark.parametrize(
+    ("statement", "known"),
+    [
+        ("Actually use npm, not pnpm", "use pnpm, not npm"),
+        ("Use npm from now on, not pnpm", "Always use pnpm"),
+        ("Always squash commits before merging", "never squash commits"),
+        ("You may use emojis in commit messages", "don't use emojis in commit messages"),
+        ("we no longer use tabs", "always use tabs"),
+        ("prefer spaces over tabs", "I prefer tabs over spaces for indentation"),
+    ],
+)
+def test_opposites_are_told(statement: str, known: str) -> None:
+    assert reverses(statement, known)
+
+
+@pytest.mark.parametrize(
+    ("statement", "known"),
+    [
+        ("use pnpm, not npm", "Always use pnpm"),
+        ("use pnpm", "use pnpm, not npm"),
+        ("always use tabs", "always use tabs"),
+        ("don't edit generated files", "never edit generated files"),
+        ("never commit generated files", "always run the tests before committing"),
+        ("prefer small commits", "never push to main"),
+        ("", "always use tabs"),
+        ("no", "yes"),
+    ],
+)
+def test_what_agrees_or_is_about_something_else_is_no_reversal(statement: str, known: str) -> None:
+    assert not reverses(statement, known)
+
+
+def test_the_rule_that_shares_most_is_the_one_reversed() -> None:
+    rules = [
+        Rule("a.md", "always run tests"),
+        Rule("b.md", "never squash commits before merging"),
+        Rule("c.md", "never squash"),
+    ]
+    found = find_reversed("always squash commits before merging", rules)
+    assert found is not None
+    assert found.path in {"b.md", "c.md"}
+    assert find_reversed("use tabs", rules) is None
+
+
+def test_a_change_of_mind_says_so() -> None:
+    assert is_change_of_mind("from now on we use bun")
+    assert not is_change_of_mind("use bun")

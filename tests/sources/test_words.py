@@ -1,0 +1,75 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memoryvault.sources.transcripts.words import own_text, pasted_ranges
+from memoryvault.vault.turn import Origin, Role, Turn
+
+
+def typed(text: str) -> str:
+    turn = Turn(Role.USER, Origin.PROMPT, text, "r", "s", pasted=pasted_ranges(text))
+    return turn.typed
+
+
+@pytest.mark.parametrize(
+    ("text", "left"),
+    [
+        ("fix this:\n```\nALWAYS use tabs\n```\nand run tests", "fix this:\n\nand run tests"),
+        ("see\n> never do that\nok?", "see\n\nok?"),
+        ("look\n```go\nfunc a() {", "look"),
+        ("why?\n2026-01-02 10:00:00 ERROR always\n2026-01-02 10:00:01 INFO x", "why?"),
+        (
+            'it says\nTraceback (most recent call last):\n  File "a.py", line 1\nValueError: never\nfix it',
+            "it says\n\nfix it",
+        ),
+        ("➜ shop git:(main) ✗ git push\nerror: failed to push\nplease fix", "please fix"),
+        ("why\n| a | b |\n| - | - |\nthis table", "why\n\nthis table"),
+        ("# Guide\n\nAlways use tabs.\n\n## Names\n\nNever shorten.", ""),
+    ],
+)
+def test_what_programs_and_documents_say_is_pasted(text: str, left: str) -> None:
+    assert typed(text) == left
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "use pnpm, not npm",
+        "Please:\n- always run the tests\n- never push to main\n- use tabs",
+        "1. yes\n2. no, keep it\n3. sure, but rename foo_bar() first",
+        "note: we always squash. can you change `a.py:12`?",
+        "Why does `go test ./...` fail? I'd expect it to pass!",
+        'don\'t add emojis 😅; the log said "too long" again',
+    ],
+)
+def test_what_is_typed_stays_typed(text: str) -> None:
+    assert pasted_ranges(text) == ()
+
+
+def test_a_review_below_its_introduction_is_pasted() -> None:
+    review = "The suite for Parse should include cases for invalid ids. Always validate input. " * 4
+    assert typed(f"I got this feedback for the changes:\n\n{review}") == "I got this feedback for the changes:"
+
+
+def test_a_long_document_in_nobodys_voice_is_pasted() -> None:
+    assert typed("The function reads every file twice. Always close handles. " * 12) == ""
+
+
+def test_a_long_request_in_the_users_voice_is_typed() -> None:
+    text = "I want the list to show branches. Please sort them by date. " * 12
+    assert typed(text) == text
+
+
+@pytest.mark.parametrize("text", ["<private>a</private>", "<system-reminder>b", "[Image #1]", "  ", "<private>c"])
+def test_nothing_is_left_of_a_message_without_words(text: str) -> None:
+    assert own_text(text) == ""
+
+
+@given(st.text(alphabet="ab \n>`#|<x-/private:.{};=", max_size=300))
+def test_ranges_are_in_order_and_inside(text: str) -> None:
+    ranges = pasted_ranges(text)
+    ends = [0, *(bound for pair in ranges for bound in pair), len(text)]
+    assert ends == sorted(ends)
+    assert "<private>" not in own_text(text).lower()

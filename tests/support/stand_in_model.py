@@ -1,0 +1,315 @@
+"""A stand-in for the model's Messages API on loopback: scripted answers, every request kept.
+
+It speaks just as much of the protocol as an agent client needs (streamed `message_start` to `message_stop`
+events, text and `tool_use` blocks), so the real client can be driven with no account and no network. What
+the client sends shows exactly what reached the model, injected context included.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from types import TracebackType
+from typing import Any, Self
+from urllib.parse import urlsplit
+
+POLL_SECONDS = 0.02
+
+
+@dataclass(frozen=True)
+class Say:
+    """Answer with text and end the turn."""
+
+    text: str
+
+
+@dataclass(frozen=True)
+class UseTool:
+    """Answer with one `tool_use` block, so that the client runs (or asks to run) the tool."""
+
+    name: str
+    input: Mapping[str, object]
+    text: str = ""
+
+
+@dataclass(frozen=True)
+class Hang:
+    """Start to answer, then keep the stream open until the client or the stand-in goes away."""
+
+    text: str = "Let me think about this."
+
+
+Answer = Say | UseTool | Hang
+
+
+@dataclass(frozen=True)
+class ModelRequest:
+    """One `POST /v1/messages` as the client sent it."""
+
+    body: Mapping[str, Any]
+    received_at: float
+
+    @property
+    def tool_names(self) -> frozenset[str]:
+        return frozenset(str(tool.get("name", "")) for tool in self.body.get("tools") or ())
+
+    @property
+    def blocks(self) -> tuple[Mapping[str, Any], ...]:
+        """Every content block of the conversation, oldest first; plain strings become text blocks."""
+        return tuple(block for message in self.body.get("messages", ()) for block in _blocks(message["content"]))
+
+    @property
+    def newest(self) -> tuple[Mapping[str, Any], ...]:
+        """The blocks of the last user message. Hooks' context may follow it in a message of its own."""
+        for message in reversed(self.body.get("messages") or ()):
+            if message["role"] == "user":
+                return tuple(_blocks(message["content"]))
+        return ()
+
+    @property
+    def newest_text(self) -> str:
+        return "\n".join(_text_of(block) for block in self.newest)
+
+    @property
+    def conversation_text(self) -> str:
+        """Everything in `messages` as text, tool results included."""
+        return "\n".join(self.texts)
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """One text per block of `messages`."""
+        return tuple(_text_of(block) for block in self.blocks)
+
+    @property
+    def system_text(self) -> str:
+        return "\n".join(_text_of(block) for block in _blocks(self.body.get("system") or ()))
+
+    @property
+    def ends_with_tool_result(self) -> bool:
+        return any(block.get("type") == "tool_result" for block in self.newest)
+
+
+Rule = Callable[[ModelRequest], Answer | None]
+
+
+@dataclass
+class StandInModel:
+    """`with StandInModel() as model:` serves on `model.url` until the block ends.
+
+    Rules are asked in order; the first that returns an answer wins, and `Say(default)` answers the rest.
+    """
+
+    default: str = "Understood."
+    _rules: list[Rule] = field(default_factory=list)
+    _requests: list[ModelRequest] = field(default_factory=list)
+    _other_paths: list[str] = field(default_factory=list)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+    _closing: threading.Event = field(default_factory=threading.Event)
+    _server: ThreadingHTTPServer | None = None
+    _thread: threading.Thread | None = None
+
+    def __enter__(self) -> Self:
+        self._server = _server(self)
+        self._thread = threading.Thread(target=self._server.serve_forever, args=(POLL_SECONDS,), daemon=True)
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._closing.set()
+        assert self._server is not None
+        assert self._thread is not None
+        self._server.shutdown()
+        self._server.server_close()
+        self._thread.join()
+
+    @property
+    def url(self) -> str:
+        assert self._server is not None
+        return f"http://127.0.0.1:{self._server.server_address[1]}"
+
+    def answer(self, rule: Rule) -> None:
+        """Put a rule before the earlier ones."""
+        with self._lock:
+            self._rules.insert(0, rule)
+
+    @property
+    def requests(self) -> tuple[ModelRequest, ...]:
+        with self._lock:
+            return tuple(self._requests)
+
+    @property
+    def other_paths(self) -> tuple[str, ...]:
+        """`METHOD path` of all that was asked for besides messages."""
+        with self._lock:
+            return tuple(self._other_paths)
+
+    def wait_for(
+        self, wanted: Callable[[ModelRequest], bool], *, seconds: float = 20.0, after: int = 0
+    ) -> ModelRequest:
+        """The first request from number `after` on that `wanted` accepts; raises TimeoutError."""
+        deadline = time.monotonic() + seconds
+        while time.monotonic() < deadline:
+            for request in self.requests[after:]:
+                if wanted(request):
+                    return request
+            time.sleep(POLL_SECONDS)
+        raise TimeoutError(f"no such request among the {len(self.requests[after:])} of {seconds:g} s")
+
+    def reply_to(self, request: ModelRequest) -> Answer:
+        with self._lock:
+            self._requests.append(request)
+            rules = tuple(self._rules)
+        for rule in rules:
+            if (answer := rule(request)) is not None:
+                return answer
+        return Say(self.default)
+
+    def note_other(self, line: str) -> None:
+        with self._lock:
+            self._other_paths.append(line)
+
+    def wait_until_closing(self, seconds: float) -> bool:
+        return self._closing.wait(seconds)
+
+
+def _blocks(content: object) -> Iterator[Mapping[str, Any]]:
+    if isinstance(content, str):
+        yield {"type": "text", "text": content}
+    elif isinstance(content, list):
+        for block in content:
+            if isinstance(block, dict):
+                yield block
+
+
+def _text_of(block: Mapping[str, Any]) -> str:
+    if block.get("type") == "tool_result":
+        return "\n".join(_text_of(inner) for inner in _blocks(block.get("content")))
+    return str(block.get("text", ""))
+
+
+def _message(answer: Answer, number: int, model: str) -> dict[str, Any]:
+    content: list[dict[str, Any]] = []
+    if answer.text:
+        content.append({"type": "text", "text": answer.text})
+    if isinstance(answer, UseTool):
+        content.append(
+            {
+                "type": "tool_use",
+                "id": f"toolu_{number:024d}",
+                "name": answer.name,
+                "input": dict(answer.input),
+            }
+        )
+    return {
+        "id": f"msg_{number:024d}",
+        "type": "message",
+        "role": "assistant",
+        "model": model,
+        "content": content,
+        "stop_reason": "tool_use" if isinstance(answer, UseTool) else "end_turn",
+        "stop_sequence": None,
+        "usage": {"input_tokens": 10, "output_tokens": 10},
+    }
+
+
+def _events(message: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """The stream of one message, in the order that the protocol documents."""
+    yield {"type": "message_start", "message": {**message, "content": [], "stop_reason": None}}
+    for index, block in enumerate(message["content"]):
+        start: dict[str, Any]
+        if block["type"] == "text":
+            start = {"type": "text", "text": ""}
+            delta = {"type": "text_delta", "text": block["text"]}
+        else:
+            start = {**block, "input": {}}
+            delta = {"type": "input_json_delta", "partial_json": json.dumps(block["input"])}
+        yield {"type": "content_block_start", "index": index, "content_block": start}
+        yield {"type": "content_block_delta", "index": index, "delta": delta}
+        yield {"type": "content_block_stop", "index": index}
+    yield {
+        "type": "message_delta",
+        "delta": {"stop_reason": message["stop_reason"], "stop_sequence": None},
+        "usage": {"output_tokens": 10},
+    }
+    yield {"type": "message_stop"}
+
+
+def _server(model: StandInModel) -> ThreadingHTTPServer:
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def log_message(self, format: str, *args: object) -> None:
+            """Silent: the requests are kept instead."""
+
+        def do_HEAD(self) -> None:
+            self._other()
+
+        def do_GET(self) -> None:
+            self._other()
+
+        def do_POST(self) -> None:
+            raw = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+            path = urlsplit(self.path).path
+            if path == "/v1/messages/count_tokens":
+                self._json(200, {"input_tokens": 10})
+            elif path == "/v1/messages":
+                request = ModelRequest(json.loads(raw), time.time())
+                answer = model.reply_to(request)
+                message = _message(answer, time.monotonic_ns(), str(request.body.get("model")))
+                if request.body.get("stream"):
+                    self._stream(message, hang=isinstance(answer, Hang))
+                else:
+                    self._json(200, message)
+            else:
+                self._other()
+
+        def _other(self) -> None:
+            model.note_other(f"{self.command} {self.path}")
+            self._json(404, {"type": "error", "error": {"type": "not_found_error", "message": "not served here"}})
+
+        def _json(self, status: int, value: Mapping[str, Any]) -> None:
+            payload = json.dumps(value).encode()
+            self.send_response(status)
+            self.send_header("Content-Type", "application/json")
+            self.send_header("Content-Length", str(len(payload)))
+            self.end_headers()
+            if self.command != "HEAD":
+                self.wfile.write(payload)
+
+        def _stream(self, message: Mapping[str, Any], *, hang: bool) -> None:
+            self.close_connection = True
+            self.send_response(200)
+            self.send_header("Content-Type", "text/event-stream")
+            self.send_header("Connection", "close")
+            self.end_headers()
+            try:
+                for event in _events(message):
+                    if hang and event["type"] == "content_block_stop":
+                        self._hold_open()
+                        return
+                    self.wfile.write(f"event: {event['type']}\ndata: {json.dumps(event)}\n\n".encode())
+                    self.wfile.flush()
+            except OSError:
+                return  # the client was interrupted or killed: its end of the stream is gone
+
+        def _hold_open(self) -> None:
+            while not model.wait_until_closing(0.2):
+                self.wfile.write(b'event: ping\ndata: {"type": "ping"}\n\n')
+                self.wfile.flush()
+
+    class Server(ThreadingHTTPServer):
+        daemon_threads = True
+
+        def handle_error(self, request: object, client_address: object) -> None:
+            """A client that was killed leaves its connections open: that is no error of ours."""
+            if not isinstance(sys.exception(), ConnectionError):
+                super().handle_error(request, client_address)  # type: ignore[arg-type]
+
+    return Server(("127.0.0.1", 0), Handler)

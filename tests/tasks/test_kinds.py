@@ -1,0 +1,56 @@
+"""The table of job kinds."""
+
+from __future__ import annotations
+
+import pytest
+
+from memoryvault.schedules.table import SCHEDULES
+from memoryvault.tasks.kinds import POLICIES, ArgsInvalid, validate_args
+
+DESIGN = """reflect.session reflect.corpus embed.drain research.idea recover.orphans review.apply inbox.triage
+discover.scan adapt.evaluate skills.index incubator.gc markers.gc index.reconcile spool.ingest model.upgrade
+logs.rotate"""
+
+
+def test_every_kind_of_the_design_has_limits() -> None:
+    assert set(POLICIES) == set(DESIGN.split())
+    for policy in POLICIES.values():
+        assert policy.attempts >= 1
+        assert policy.concurrency >= 1
+        assert 0 < policy.backoff_base_seconds <= policy.backoff_cap_seconds
+        assert policy.deadline_seconds > 0
+
+
+def test_fresh_sessions_go_before_backfill() -> None:
+    assert POLICIES["reflect.session"].priority > POLICIES["reflect.corpus"].priority
+
+
+def test_every_schedule_enqueues_a_kind_with_arguments_that_fit() -> None:
+    for schedule in SCHEDULES:
+        validate_args(schedule.kind, {**schedule.args, "slot": "x"})
+
+
+@pytest.mark.parametrize(
+    ("kind", "args", "complaint"),
+    [
+        ("nonsense", {}, "no such job kind: 'nonsense'"),
+        ("reflect.session", [], "not an object"),
+        ("reflect.session", {}, "missing session"),
+        ("reflect.session", {"session": "../x"}, "session is not a session"),
+        ("reflect.session", {"session": ".x"}, "session is not a session"),
+        ("reflect.session", {"session": "a", "body": "b"}, "unknown argument 'body'"),
+        ("index.reconcile", {"full": 1}, "full is not a flag"),
+        ("index.reconcile", {"paths": ["a", 1]}, "paths is not a paths"),
+        ("embed.drain", {"limit": True}, "limit is not a number"),
+        ("research.idea", {"slug": ""}, "slug is not a text"),
+        ("research.idea", {"slug": "x" * 5000}, "slug is not a text"),
+    ],
+)
+def test_arguments_that_do_not_fit_are_named(kind: str, args: object, complaint: str) -> None:
+    with pytest.raises(ArgsInvalid, match=complaint):
+        validate_args(kind, args)
+
+
+def test_arguments_that_fit_are_returned() -> None:
+    args = {"session": "0b1c-A.b_c", "slot": "s"}
+    assert validate_args("reflect.session", args) == args

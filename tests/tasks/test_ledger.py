@@ -1,0 +1,408 @@
+"""The ledger's rules, in one process and with a clock that the test owns."""
+
+from __future__ import annotations
+
+import json
+import random
+import sqlite3
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from memoryvault.tasks import queries
+from memoryvault.tasks.kinds import AGING_SECONDS, ArgsInvalid
+from memoryvault.tasks.ledger import (
+    Claim,
+    JobNotFound,
+    JobStateRefused,
+    Ledger,
+    NewJob,
+    Refusal,
+)
+from memoryvault.tests.tasks.support import POLICIES, only_job, policy
+from memoryvault.vault.errors import QueueUnavailable
+
+LEASE_SECONDS = 30.0
+DAY_SECONDS = 86400.0
+
+
+class Clock:
+    """A clock to be set."""
+
+    def __init__(self) -> None:
+        self.now = 1_800_000_000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def ledger(tmp_path: Path, clock: Clock) -> Iterator[Ledger]:
+    with Ledger(tmp_path / "queue.db", policies=POLICIES, clock=clock, chance=random.Random(1)) as ledger:
+        yield ledger
+
+
+def doorbells(ledger: Ledger) -> list[int]:
+    """The jobs rung for, first to be taken first."""
+    rows = ledger.read("SELECT data FROM task WHERE queue = 'memoryvault' ORDER BY priority DESC, id")
+    return [json.loads(bytes(row[0]))["args"][0] for row in rows]
+
+
+def take(ledger: Ledger, owner: str = "a") -> Claim:
+    """Take a doorbell that must be there."""
+    taken = ledger.take_doorbell(lambda: owner, LEASE_SECONDS)
+    assert taken is not None
+    return taken[1]
+
+
+def test_a_due_job_and_its_doorbell_are_one_commit(ledger: Ledger) -> None:
+    job_id = ledger.enqueue("effect", {"key": "a"})
+    assert ledger.get(job_id).state == "queued"
+    assert ledger.get(job_id).rung_at is not None
+    assert doorbells(ledger) == [job_id]
+
+
+def test_a_failed_enqueue_leaves_neither(ledger: Ledger) -> None:
+    with pytest.raises(ArgsInvalid, match="unknown argument 'no'"):
+        ledger.enqueue_all([NewJob("effect", {}), NewJob("effect", {"no": 1})])
+    assert ledger.list() == []
+    assert doorbells(ledger) == []
+
+
+def test_a_delayed_job_is_rung_for_when_it_is_due(ledger: Ledger, clock: Clock) -> None:
+    job_id = ledger.enqueue("effect", delay_seconds=90)
+    assert ledger.ring_due() == 0
+    clock.now += 91
+    assert ledger.ring_due() == 1
+    assert ledger.ring_due() == 0
+    assert doorbells(ledger) == [job_id]
+
+
+def test_a_quiet_period_begins_again_with_each_stop(ledger: Ledger, clock: Clock) -> None:
+    first = ledger.enqueue("effect", unique_key="s", delay_seconds=90, due="later")
+    clock.now += 60
+    assert ledger.enqueue("effect", unique_key="s", delay_seconds=90, due="later") == first
+    assert ledger.get(first).run_at == clock.now + 90
+
+
+def test_an_immediate_request_brings_the_waiting_job_forward_and_a_late_one_does_not_push_it_back(
+    ledger: Ledger, clock: Clock
+) -> None:
+    job_id = ledger.enqueue("effect", unique_key="s", delay_seconds=90)
+    ledger.enqueue("effect", unique_key="s")
+    ledger.enqueue("effect", unique_key="s", delay_seconds=500)
+    assert only_job(ledger).run_at == clock.now
+    assert doorbells(ledger) == [job_id]
+
+
+def test_while_a_job_runs_its_key_can_be_queued_but_not_run(ledger: Ledger) -> None:
+    first = ledger.enqueue("effect", unique_key="s")
+    claim = take(ledger)
+    second = ledger.enqueue("effect", unique_key="s")
+    assert second != first
+    assert ledger.take_doorbell(lambda: "b", LEASE_SECONDS) is None
+    assert ledger.claim(second, "b", LEASE_SECONDS) == Refusal(second, "key busy")
+    assert ledger.ring_due() == 0
+    ledger.complete(claim)
+    assert take(ledger, "b").job_id == second
+
+
+def test_a_kind_at_its_limit_waits_and_its_next_job_is_rung_for_at_once(ledger: Ledger) -> None:
+    first, second, third = (ledger.enqueue("single") for _ in range(3))
+    claim = take(ledger)
+    assert claim.job_id == first
+    assert ledger.take_doorbell(lambda: "b", LEASE_SECONDS) is None
+    assert doorbells(ledger) == []
+    ledger.complete(claim)
+    assert doorbells(ledger) == [second]
+    assert ledger.get(third).rung_at is None
+
+
+def test_only_the_owner_of_the_attempt_can_end_it(ledger: Ledger, clock: Clock) -> None:
+    ledger.enqueue("effect")
+    zombie = take(ledger, "zombie")
+    clock.now += LEASE_SECONDS + 1
+    assert ledger.requeue_expired() == [zombie.job_id]
+    ledger.ring_due()
+    owner = take(ledger, "owner")
+    assert ledger.heartbeat([zombie], LEASE_SECONDS) == [zombie]
+    assert not ledger.still_owned(zombie)
+    assert not ledger.complete(zombie)
+    assert ledger.fail(zombie, "late") is None
+    assert not ledger.postpone(zombie, "late", 1)
+    assert not ledger.release(zombie)
+    assert not ledger.bury(zombie, "late")
+    assert ledger.still_owned(owner)
+    assert ledger.complete(owner, {"files": 2})
+    job = only_job(ledger)
+    assert (job.state, job.attempt) == ("done", 2)
+    assert [entry["outcome"] for entry in job.history] == ["lost", "done"]
+    assert job.history[1]["result"] == {"files": 2}
+
+
+def test_a_heartbeat_keeps_the_lease(ledger: Ledger, clock: Clock) -> None:
+    ledger.enqueue("effect")
+    claim = take(ledger)
+    for _ in range(5):
+        clock.now += LEASE_SECONDS - 1
+        assert ledger.heartbeat([claim], LEASE_SECONDS) == []
+        assert ledger.requeue_expired() == []
+
+
+def test_failures_back_off_and_the_last_attempt_is_dead_and_can_be_replayed(ledger: Ledger, clock: Clock) -> None:
+    job_id = ledger.enqueue("effect")
+    for attempt in (1, 2, 3):
+        claim = take(ledger)
+        assert claim.attempt == attempt
+        ledger.fail(claim, f"broken {attempt}")
+        clock.now += 10
+        ledger.ring_due()
+    job = ledger.get(job_id)
+    assert (job.state, job.error) == ("dead", "broken 3")
+    ledger.retry(job_id)
+    ledger.complete(take(ledger))
+    job = ledger.get(job_id)
+    assert (job.state, job.attempt, job.error) == ("done", 1, None)
+    assert [entry["error"] for entry in job.history] == ["broken 1", "broken 2", "broken 3", None]
+
+
+def test_the_pause_doubles_up_to_its_cap_and_is_jittered() -> None:
+    chance = random.Random(3)
+    limits = policy("k", backoff=(10.0, 60.0))
+    for attempt, top in ((1, 10), (2, 20), (3, 40), (4, 60), (400, 60)):
+        pauses = [limits.backoff_seconds(attempt, chance) for _ in range(50)]
+        assert top / 2 <= min(pauses) < max(pauses) <= top
+
+
+def test_a_crash_counts_so_a_poison_job_ends_dead(ledger: Ledger) -> None:
+    ledger.enqueue("effect")
+    for _ in range(3):
+        take(ledger)
+        ledger.requeue_expired(all_held_elsewhere=True)
+        ledger.ring_due()
+    job = only_job(ledger)
+    assert job.state == "dead"
+    assert job.error == "the worker died or lost its lease in attempt 3"
+    assert doorbells(ledger) == []
+
+
+def test_a_postponed_attempt_does_not_count(ledger: Ledger, clock: Clock) -> None:
+    ledger.enqueue("effect")
+    for _ in range(30):
+        ledger.postpone(take(ledger), "the vault is not mounted", 60)
+        clock.now += 61
+        ledger.ring_due()
+    job = only_job(ledger)
+    assert (job.state, job.attempt) == ("queued", 0)
+    assert len(job.history) == 20
+
+
+def test_a_released_job_is_due_at_once_and_uncounted(ledger: Ledger) -> None:
+    ledger.enqueue("effect")
+    assert ledger.release(take(ledger))
+    assert take(ledger).attempt == 1
+
+
+def test_a_failed_job_whose_key_was_queued_again_goes_on_there_with_its_attempts(ledger: Ledger) -> None:
+    first = ledger.enqueue("effect", unique_key="s")
+    claim = take(ledger)
+    second = ledger.enqueue("effect", unique_key="s")
+    ledger.fail(claim, "broken")
+    assert ledger.get(first).state == "cancelled"
+    assert ledger.get(first).error == f"broken (continued by job {second})"
+    assert (ledger.get(second).state, ledger.get(second).attempt) == ("queued", 1)
+
+
+def test_a_crashed_job_whose_key_was_queued_again_goes_on_there(ledger: Ledger) -> None:
+    ledger.enqueue("effect", unique_key="s")
+    take(ledger)
+    second = ledger.enqueue("effect", unique_key="s")
+    ledger.requeue_expired(all_held_elsewhere=True)
+    ledger.ring_due()
+    assert take(ledger).job_id == second
+
+
+def test_a_cancelled_job_is_lost_to_its_owner(ledger: Ledger) -> None:
+    running, queued = ledger.enqueue("effect"), ledger.enqueue("effect")
+    claim = take(ledger)
+    assert ledger.cancel(running).state == "cancelled"
+    assert ledger.cancel(queued).state == "cancelled"
+    assert ledger.heartbeat([claim], LEASE_SECONDS) == [claim]
+    assert not ledger.complete(claim)
+    assert ledger.take_doorbell(lambda: "b", LEASE_SECONDS) is None
+    with pytest.raises(JobStateRefused, match="is cancelled"):
+        ledger.cancel(running)
+    with pytest.raises(JobNotFound, match="no job 99"):
+        ledger.cancel(99)
+
+
+def test_only_ended_jobs_are_retried_and_not_beside_their_like(ledger: Ledger) -> None:
+    first = ledger.enqueue("effect", unique_key="s")
+    with pytest.raises(JobStateRefused, match="is queued"):
+        ledger.retry(first)
+    ledger.cancel(first)
+    second = ledger.enqueue("effect", unique_key="s")
+    with pytest.raises(JobStateRefused, match=f"job {second} already waits"):
+        ledger.retry(first)
+
+
+def test_a_paused_kind_starts_nothing_until_it_is_resumed(ledger: Ledger) -> None:
+    job_id = ledger.enqueue("effect")
+    ledger.pause("effect")
+    assert ledger.paused() == ["effect"]
+    assert ledger.take_doorbell(lambda: "a", LEASE_SECONDS) is None
+    assert ledger.ring_due() == 0
+    assert not ledger.is_busy()
+    ledger.resume("effect")
+    assert take(ledger).job_id == job_id
+    with pytest.raises(ArgsInvalid, match="no such job kind"):
+        ledger.pause("nonsense")
+
+
+def test_a_lost_doorbell_is_rung_again(ledger: Ledger, clock: Clock) -> None:
+    job_id = ledger.enqueue("effect")
+    with ledger.transaction() as conn:
+        conn.execute("DELETE FROM task")
+    assert ledger.forget_lost_doorbells(5) == 0
+    clock.now += 6
+    assert ledger.forget_lost_doorbells(5) == 1
+    ledger.ring_due()
+    assert doorbells(ledger) == [job_id]
+
+
+def test_a_doorbell_that_still_hangs_is_not_rung_twice(ledger: Ledger, clock: Clock) -> None:
+    ledger.enqueue("effect")
+    with ledger.transaction() as conn:
+        conn.execute("INSERT INTO task (queue, data) VALUES ('memoryvault', x'80'), ('memoryvault', '{}')")
+    clock.now += 6
+    assert ledger.forget_lost_doorbells(5) == 0
+
+
+def test_doorbells_that_are_doubled_late_or_foreign_start_nothing(ledger: Ledger) -> None:
+    job_id = ledger.enqueue("effect")
+    with ledger.transaction() as conn:
+        conn.execute("INSERT INTO task (queue, data) SELECT queue, data FROM task")
+        for data in (b"\x80\x04N.", b"null", b'{"name":"other","args":[1]}', b'{"name":"memoryvault.run"}'):
+            conn.execute("INSERT INTO task (queue, data) VALUES ('memoryvault', ?)", (data,))
+    claim = take(ledger)
+    assert ledger.take_doorbell(lambda: "b", LEASE_SECONDS) is None
+    ledger.complete(claim)
+    with ledger.transaction() as conn:
+        conn.execute("INSERT INTO task (queue, data) VALUES ('memoryvault', ?)",
+                     (b'{"name":"memoryvault.run","args":[%d]}' % job_id,))  # fmt: skip
+    assert ledger.take_doorbell(lambda: "b", LEASE_SECONDS) is None
+    assert doorbells(ledger) == []
+
+
+def test_urgent_work_goes_first_but_does_not_starve_what_waited_long(ledger: Ledger, clock: Clock) -> None:
+    plain = ledger.enqueue("effect")
+    clock.now += 1
+    urgent = ledger.enqueue("urgent")
+    clock.now += 10 * AGING_SECONDS
+    late = ledger.enqueue("urgent")
+    assert doorbells(ledger) == [urgent, plain, late]
+
+
+def test_a_clock_set_back_a_day_delays_nothing(ledger: Ledger, clock: Clock) -> None:
+    failing = ledger.enqueue("effect")
+    ledger.fail(take(ledger), "broken")
+    delayed = ledger.enqueue("effect", delay_seconds=90)
+    ledger.enqueue("effect")
+    clock.now -= DAY_SECONDS
+    ledger.complete(take(ledger))
+    assert ledger.follow_clock() >= 2
+    assert ledger.get(delayed).run_at == clock.now + 90
+    assert ledger.get(failing).run_at <= clock.now + 1
+
+
+def test_a_clock_set_forward_a_day_takes_nothing_from_who_holds_it(ledger: Ledger, clock: Clock) -> None:
+    ledger.enqueue("effect")
+    claim = take(ledger, "me")
+    clock.now += DAY_SECONDS
+    assert ledger.requeue_expired(["me"]) == []
+    assert ledger.heartbeat([claim], LEASE_SECONDS) == []
+    clock.now -= DAY_SECONDS
+    assert ledger.requeue_expired(["another"]) == [claim.job_id]
+
+
+def test_to_advance_leaves_those_that_wait_after_a_failure(ledger: Ledger, clock: Clock) -> None:
+    failed = ledger.enqueue("effect")
+    ledger.fail(take(ledger), "broken", after_seconds=50)
+    quiet, far = ledger.enqueue("effect", delay_seconds=90), ledger.enqueue("effect", delay_seconds=900)
+    assert ledger.advance(100) == 1
+    assert ledger.get(quiet).run_at == clock.now
+    assert ledger.get(failed).run_at == clock.now + 50
+    assert ledger.get(far).run_at == clock.now + 900
+
+
+def test_pruning_deletes_what_is_done_and_keeps_the_dead(ledger: Ledger, clock: Clock) -> None:
+    done, dead = ledger.enqueue("effect"), ledger.enqueue("effect")
+    ledger.complete(take(ledger))
+    ledger.bury(take(ledger), "hopeless")
+    clock.now += 100
+    assert ledger.prune(older_than_seconds=99) == 1
+    assert [job.id for job in ledger.list()] == [dead]
+    with pytest.raises(JobNotFound):
+        ledger.get(done)
+
+
+def test_listing_filters_by_state_and_kind_newest_first(ledger: Ledger) -> None:
+    first, second = ledger.enqueue("effect"), ledger.enqueue("effect")
+    third = ledger.enqueue("single")
+    ledger.cancel(first)
+    assert [job.id for job in ledger.list()] == [third, second, first]
+    assert [job.id for job in ledger.list(["queued"], kind="effect")] == [second]
+    assert ledger.counts() == {"effect": {"cancelled": 1, "queued": 1}, "single": {"queued": 1}}
+
+
+def test_claiming_never_reads_finished_jobs(ledger: Ledger) -> None:
+    with ledger.transaction() as conn:
+        conn.execute(
+            """INSERT INTO job (kind, args, state, run_at, created_at, finished_at)
+               WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 100000)
+               SELECT 'effect', '{}', 'done', 1.0, 1.0, 1.0 FROM n"""
+        )
+    some = {
+        "id": 1, "kind": "effect", "unique_key": "s", "now": 1.0, "most": 1, "aging": 1.0, "held": "[]",
+        "all_others": 0, "longest_lease": 1.0, "owner": "a", "lease": 1.0, "deadline": 1.0, "attempt": 1,
+        "outcome": "done", "error": None, "result": "null", "within": 1.0, "tolerance": 1.0, "longest": 1.0,
+    }  # fmt: skip
+    for name in ("NEXT_DOORBELL", "CLAIMABLE", "CLAIM", "COMPLETE", "QUEUED_BY_KEY", "UNRUNG_DUE",
+                 "UNRUNG_DUE_OF_KIND", "RUNNING_BY_KIND", "EXPIRED", "IS_BUSY", "BACKLOG", "ADVANCE",
+                 "PULL_FROM_FUTURE", "CAP_RETRIES"):  # fmt: skip
+        for row in ledger.read("EXPLAIN QUERY PLAN " + getattr(queries, name), some):
+            assert "SCAN job" not in row[3] or "INDEX" in row[3], f"{name}: {row[3]}"
+    times = []
+    for _ in range(50):
+        ledger.enqueue("effect")
+        started = time.perf_counter()
+        claim = take(ledger)
+        times.append(time.perf_counter() - started)
+        ledger.complete(claim)
+    assert sorted(times)[25] < 0.01
+
+
+def test_a_locked_file_is_said_in_one_line(tmp_path: Path, ledger: Ledger) -> None:
+    blocker = sqlite3.connect(tmp_path / "queue.db", isolation_level=None)
+    blocker.execute("BEGIN IMMEDIATE")
+    with Ledger(tmp_path / "queue.db", busy_seconds=0.05) as other:
+        with pytest.raises(QueueUnavailable, match=r"queue\.db: database is locked"):
+            other.enqueue("embed.drain")
+        assert other.list() == []
+        blocker.close()
+        other.enqueue("embed.drain")
+
+
+def test_a_missing_or_damaged_file_is_said_in_one_line(tmp_path: Path) -> None:
+    with pytest.raises(QueueUnavailable, match="does not exist yet"):
+        Ledger(tmp_path / "none.db", create=False)
+    (tmp_path / "bad.db").write_bytes(b"not a database, but long enough to be read as a header" * 20)
+    with pytest.raises(QueueUnavailable, match="file is not a database"):
+        Ledger(tmp_path / "bad.db")

@@ -1,0 +1,136 @@
+"""Slots are enqueued once, whoever ticks and whatever the clock does."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from zoneinfo import ZoneInfo
+
+import pytest
+
+from memoryvault.schedules.table import Schedule
+from memoryvault.tasks.ledger import Ledger
+from memoryvault.tasks.scheduler import Scheduler, local_timezone
+from memoryvault.tests.tasks.support import POLICIES
+from memoryvault.vault.errors import UsageError
+
+SWEEP = Schedule("sweep", "*/5 * * * *", "effect", {"key": "k"}, first="now", overlap="queue")
+WEEKLY = Schedule("weekly", "0 3 * * 0", "single", jitter_seconds=600)
+OTHER = Schedule("other", "* * * * *", "unhandled")
+
+
+class Clock:
+    """A clock to be set; starts on a Wednesday."""
+
+    def __init__(self) -> None:
+        self.time = datetime(2027, 3, 10, 12, 1, tzinfo=UTC)
+
+    def __call__(self) -> float:
+        return self.time.timestamp()
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def ledger(tmp_path: Path, clock: Clock) -> Iterator[Ledger]:
+    with Ledger(tmp_path / "queue.db", policies=POLICIES, clock=clock) as ledger:
+        yield ledger
+
+
+def scheduler(ledger: Ledger, *schedules: Schedule) -> Scheduler:
+    """As a worker makes one after a restart."""
+    return Scheduler(ledger, kinds=POLICIES, tz=UTC, schedules=schedules, machine="m")
+
+
+def keys(ledger: Ledger) -> list[str | None]:
+    """The slots enqueued, oldest first."""
+    return [job.unique_key for job in reversed(ledger.list())]
+
+
+def test_a_slot_is_enqueued_once_over_restarts_and_by_two_workers(ledger: Ledger, clock: Clock) -> None:
+    assert scheduler(ledger, SWEEP, OTHER).tick() == 1
+    assert scheduler(ledger, SWEEP, OTHER).tick() == 0
+    with Ledger(ledger.path, policies=POLICIES, clock=clock) as second:
+        assert scheduler(second, SWEEP).tick() == 0
+    clock.time += timedelta(minutes=4)
+    assert scheduler(ledger, SWEEP).tick() == 1
+    assert keys(ledger) == ["sweep:2027-03-10T12:00Z", "sweep:2027-03-10T12:05Z"]
+    assert ledger.list()[0].args == {"key": "k", "slot": "sweep:2027-03-10T12:05Z"}
+
+
+def test_asleep_over_sunday_three_it_runs_once_on_waking(ledger: Ledger, clock: Clock) -> None:
+    assert scheduler(ledger, WEEKLY).tick() == 0
+    clock.time = datetime(2027, 3, 23, 9, 0, tzinfo=UTC)
+    assert scheduler(ledger, WEEKLY).tick() == 1
+    assert scheduler(ledger, WEEKLY).tick() == 0
+    assert keys(ledger) == ["weekly:2027-03-21T03:00Z"]
+    assert ledger.backlog().due == 1
+
+
+def test_jitter_delays_the_start_not_the_slot(ledger: Ledger, clock: Clock) -> None:
+    clock.time = datetime(2027, 3, 14, 2, 59, tzinfo=UTC)
+    scheduler(ledger, WEEKLY).tick()
+    clock.time = datetime(2027, 3, 14, 3, 0, tzinfo=UTC)
+    assert scheduler(ledger, WEEKLY).tick() == 1
+    (job,) = ledger.list()
+    assert clock() < job.run_at <= clock() + 600
+
+
+def test_a_clock_set_back_repeats_no_slot(ledger: Ledger, clock: Clock) -> None:
+    scheduler(ledger, SWEEP, WEEKLY).tick()
+    clock.time = datetime(2027, 3, 14, 3, 1, tzinfo=UTC)
+    scheduler(ledger, SWEEP, WEEKLY).tick()
+    done = keys(ledger)
+    clock.time -= timedelta(minutes=30)
+    assert scheduler(ledger, SWEEP, WEEKLY).tick() == 0
+    clock.time = datetime(2027, 3, 14, 3, 2, tzinfo=UTC)
+    assert scheduler(ledger, SWEEP, WEEKLY).tick() == 0
+    assert keys(ledger) == done
+
+
+def test_after_a_clock_set_back_a_day_sweeps_go_on(ledger: Ledger, clock: Clock) -> None:
+    scheduler(ledger, SWEEP).tick()
+    clock.time -= timedelta(days=1)
+    assert scheduler(ledger, SWEEP).tick() == 0
+    clock.time += timedelta(minutes=5)
+    assert scheduler(ledger, SWEEP).tick() == 1
+
+
+def test_a_slot_is_passed_over_while_the_one_before_has_not_ended(ledger: Ledger, clock: Clock) -> None:
+    skipping = Schedule("skipping", "*/5 * * * *", "effect", first="now")
+    scheduler(ledger, skipping).tick()
+    clock.time += timedelta(minutes=5)
+    assert scheduler(ledger, skipping).tick() == 0
+    taken = ledger.take_doorbell(lambda: "a", 30)
+    assert taken is not None
+    clock.time += timedelta(minutes=5)
+    assert scheduler(ledger, skipping).tick() == 0
+    ledger.complete(taken[1])
+    clock.time += timedelta(minutes=5)
+    assert scheduler(ledger, skipping).tick() == 1
+
+
+def test_a_paused_schedule_rests_and_can_be_run_by_hand(ledger: Ledger, clock: Clock) -> None:
+    parts = scheduler(ledger, SWEEP)
+    parts.pause("sweep")
+    clock.time += timedelta(hours=1)
+    assert parts.tick() == 0
+    (status,) = parts.status()
+    assert status.paused
+    assert status.next_slot == datetime(2027, 3, 10, 13, 5, tzinfo=UTC)
+    assert ledger.get(parts.run_now("sweep")).unique_key == "sweep:by-hand"
+    parts.pause("sweep", paused=False)
+    assert parts.tick() == 1
+    with pytest.raises(UsageError, match="there are: sweep"):
+        parts.run_now("none")
+
+
+def test_the_time_zone_is_found_with_its_rules() -> None:
+    berlin = ZoneInfo("Europe/Berlin")
+    assert local_timezone({"TZ": "Europe/Berlin"}, lambda _: "/nowhere") == berlin
+    assert local_timezone({}, lambda _: "/usr/share/zoneinfo/Europe/Berlin") == berlin
+    assert local_timezone({"TZ": "No/Where"}, lambda _: "/nowhere").utcoffset(datetime.now(UTC)) is not None

@@ -1,0 +1,144 @@
+"""Children end at their deadline, with their parent and with their group, whatever they do."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from memoryvault.tasks.supervisor import ChildResult, run_child
+from memoryvault.tests.tasks.support import is_alive, pid_in, wait_until
+
+ENV = {"PATH": os.environ["PATH"]}
+SLEEP = "import time; time.sleep(60)"
+# A grandchild in the same group; both ignore what can be ignored.
+FAMILY = """
+import signal, subprocess, sys, time
+signal.signal(signal.SIGTERM, signal.SIG_IGN)
+child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"])
+open(sys.argv[1] + ".tmp", "w").write(str(child.pid))
+import os; os.rename(sys.argv[1] + ".tmp", sys.argv[1])
+"""
+
+
+def run(
+    program: str,
+    *arguments: str,
+    data: bytes = b"",
+    seconds: float = 20.0,
+    stop: threading.Event | None = None,
+    guard: bool = False,
+    max_stdout_bytes: int = 1_000_000,
+) -> ChildResult:
+    """Run a Python program as a child."""
+    argv = [sys.executable, "-c", program, *arguments]
+    return run_child(argv, data, seconds, env=ENV, stop=stop, guard=guard, max_stdout_bytes=max_stdout_bytes)
+
+
+def test_input_and_outputs_larger_than_any_pipe_are_exchanged() -> None:
+    data = os.urandom(700_000)
+    copy = "import sys; d = sys.stdin.buffer.read(); sys.stderr.write('e' * 200_000 + 'END')\n"
+    result = run(copy + "sys.stdout.buffer.write(d)", data=data)
+    assert (result.ended, result.returncode) == ("exited", 0)
+    assert result.stdout == data
+    assert len(result.stderr) == 64 * 1024
+    assert result.stderr.endswith("END")
+
+
+def test_a_child_gets_only_the_allowed_environment_and_a_neutral_folder() -> None:
+    os.environ["MEMORY_NOT_FOR_CHILDREN"] = "1"
+    try:
+        result = run("import os; print(os.getcwd(), sorted(k for k in os.environ if 'LC_' not in k))")
+    finally:
+        del os.environ["MEMORY_NOT_FOR_CHILDREN"]
+    assert result.stdout.decode().split(maxsplit=1) == ["/", "['MEMORY_PARENT_FD', 'PATH']\n"]
+
+
+def test_the_exit_status_and_signal_are_reported() -> None:
+    assert run("raise SystemExit(3)").returncode == 3
+    assert run("import os; os.kill(os.getpid(), 9)").returncode == -9
+    assert run("raise SystemExit(3)", guard=True).returncode == 3
+    with pytest.raises(FileNotFoundError):
+        run_child(["/no/such/program"], b"", 5, env=ENV)
+    assert run_child(["/no/such/program"], b"", 5, env=ENV, guard=True).returncode == 127
+
+
+def test_a_child_that_does_not_read_its_input_is_no_error() -> None:
+    assert run("pass", data=b"x" * 500_000).returncode == 0
+
+
+@pytest.mark.parametrize("guard", [False, True])
+def test_at_the_deadline_the_whole_group_is_killed(tmp_path: Path, guard: bool) -> None:
+    pid_file = tmp_path / "grandchild"
+    started = time.monotonic()
+    result = run(FAMILY + "time.sleep(60)", str(pid_file), seconds=0.6, guard=guard)
+    assert result.ended == "deadline"
+    assert 0.6 <= time.monotonic() - started < 3
+    wait_until(lambda: not is_alive(pid_in(pid_file)), "the grandchild is gone")
+
+
+def test_a_loop_in_c_ends_at_the_deadline() -> None:
+    started = time.monotonic()
+    assert run("sum(iter(int, 1)) if False else list(map(lambda x: x, iter(int, 1)))", seconds=0.3,
+               max_stdout_bytes=10).ended == "deadline"  # fmt: skip
+    assert time.monotonic() - started < 3
+
+
+def test_what_a_child_leaves_behind_is_killed_with_its_group(tmp_path: Path) -> None:
+    pid_file = tmp_path / "grandchild"
+    result = run(FAMILY, str(pid_file))
+    assert (result.ended, result.returncode) == ("exited", 0)
+    wait_until(lambda: not is_alive(pid_in(pid_file)), "the grandchild is gone")
+
+
+def test_a_child_can_be_stopped() -> None:
+    stop = threading.Event()
+    threading.Timer(0.2, stop.set).start()
+    result = run(SLEEP, stop=stop)
+    assert result.ended == "stopped"
+    assert result.seconds < 3
+
+
+def test_a_child_that_writes_without_end_is_killed() -> None:
+    result = run("while True: print('x' * 1000)", max_stdout_bytes=100_000)
+    assert result.ended == "overflow"
+
+
+def test_nothing_is_left_open() -> None:
+    def descriptors() -> int:
+        return len(os.listdir("/dev/fd"))
+
+    run("pass")
+    before = descriptors()
+    for _ in range(3):
+        run("pass", data=b"x")
+        run(SLEEP, seconds=0.05)
+    assert descriptors() == before
+
+
+@pytest.mark.parametrize("guard", [False, True])
+def test_when_the_parent_is_killed_the_group_dies(tmp_path: Path, guard: bool) -> None:
+    pid_file = tmp_path / "grandchild"
+    watch = "" if guard else "from memoryvault.tasks.supervisor import watch_parent; watch_parent()\n"
+    program = watch + FAMILY + "time.sleep(60)"
+    parent = f"""
+import os, sys
+from memoryvault.tasks.supervisor import run_child
+run_child([sys.executable, "-c", {program!r}, {str(pid_file)!r}], b"", 60,
+          env={{"PATH": os.environ["PATH"]}}, guard={guard})
+"""
+    process = subprocess.Popen([sys.executable, "-c", parent], cwd="/")
+    try:
+        grandchild = pid_in(pid_file)
+        assert is_alive(grandchild)
+        os.kill(process.pid, signal.SIGKILL)
+    finally:
+        process.kill()
+        process.wait()
+    wait_until(lambda: not is_alive(grandchild), "the grandchild is gone")

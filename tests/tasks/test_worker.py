@@ -1,0 +1,378 @@
+"""The worker in this process: huey's consumer with real threads, handlers of the tests."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import statistics
+import sys
+import threading
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from memoryvault.schedules.table import Schedule
+from memoryvault.tasks.doorbell import ring_worker
+from memoryvault.tasks.job import Dead, Handler, Postpone, Retry, RunningJob
+from memoryvault.tasks.kinds import Json, KindPolicy
+from memoryvault.tasks.ledger import Ledger
+from memoryvault.tasks.lock import WorkerLock
+from memoryvault.tasks.worker import RunReport, Service, Worker, WorkerContext, WorkerRunning
+from memoryvault.tests.tasks.support import POLICIES, is_alive, only_job, pid_in, state_in, wait_until
+from memoryvault.vault.errors import VaultUnavailable
+from memoryvault.vault.layout import StatePaths
+
+
+@pytest.fixture
+def state(tmp_path: Path) -> StatePaths:
+    return state_in(tmp_path / "state")
+
+
+@pytest.fixture
+def ledger(state: StatePaths) -> Iterator[Ledger]:
+    """The ledger of somebody else: a command, a hook."""
+    with Ledger(state.queue_db, policies=POLICIES, bell=lambda: ring_worker(state.wake_socket)) as ledger:
+        yield ledger
+
+
+def context(state: StatePaths, schedules: Sequence[Schedule] = ()) -> WorkerContext:
+    """Two threads, short times."""
+    return WorkerContext(
+        state, poll_seconds=0.2, lease_seconds=3.0, drain_seconds=5.0, policies=POLICIES, schedules=schedules
+    )
+
+
+def run(state: StatePaths, handler: Handler, *, delayed: float = 0.0, kind: str = "effect") -> RunReport:
+    """Run until idle with one handler."""
+    return Worker(context(state), {kind: handler}).run_until_idle(10.0, include_delayed_seconds=delayed)
+
+
+@contextmanager
+def serving(
+    setting: WorkerContext, handlers: Mapping[str, Handler], services: Sequence[Service] = ()
+) -> Iterator[Worker]:
+    """A worker that serves in a thread of its own."""
+    worker = Worker(setting, handlers, services)
+    thread = threading.Thread(target=worker.run_forever)
+    thread.start()
+    try:
+        wait_until(lambda: Path(setting.state.wake_socket).exists(), "the worker has started")
+        yield worker
+    finally:
+        worker.leave()
+        thread.join(timeout=10.0)
+        assert not thread.is_alive()
+
+
+def nothing(job: RunningJob) -> None:
+    """A handler that does nothing."""
+
+
+def raising(error: BaseException) -> Handler:
+    """A handler that fails."""
+
+    def handler(job: RunningJob) -> Mapping[str, Json] | None:
+        raise error
+
+    return handler
+
+
+def test_it_runs_all_that_is_due_and_what_comes_of_it(state: StatePaths, ledger: Ledger) -> None:
+    order: list[Json] = []
+
+    def handler(job: RunningJob) -> Mapping[str, Json]:
+        order.append(job.args["key"])
+        if job.args["key"] == "a":
+            job.enqueue("effect", {"key": "b"}, unique_key="b")
+            job.enqueue("effect", {"key": "later"}, unique_key="later", delay_seconds=60)
+        return {"files": 1}
+
+    ledger.enqueue("effect", {"key": "a"})
+    (Path(state.spool) / "1-1.json").write_text(json.dumps({"kind": "effect", "args": {"key": "spooled"}}))
+    report = run(state, handler)
+    assert sorted(map(str, order)) == ["a", "b", "spooled"]
+    assert (report.done, report.delayed, report.timed_out) == (3, 1, False)
+    assert [job.history[0]["result"] for job in ledger.list(["done"])] == [{"files": 1}] * 3
+
+
+def test_it_can_run_what_waits_for_a_quiet_period(state: StatePaths, ledger: Ledger) -> None:
+    ledger.enqueue("effect", {"key": "quiet"}, delay_seconds=90)
+    ledger.enqueue("effect", {"key": "far"}, delay_seconds=9000)
+    report = run(state, nothing, delayed=100.0)
+    assert (report.done, report.delayed) == (1, 1)
+
+
+def test_due_schedules_of_handled_kinds_run(state: StatePaths, ledger: Ledger) -> None:
+    schedules = [
+        Schedule("sweep", "* * * * *", "effect", first="now"),
+        Schedule("weekly", "0 3 * * 0", "effect"),
+        Schedule("unhandled", "* * * * *", "single", first="now"),
+    ]
+    report = Worker(context(state, schedules), {"effect": nothing}).run_until_idle(10.0)
+    assert report.done == 1
+    assert str(only_job(ledger).unique_key).startswith("sweep:")
+
+
+@pytest.mark.parametrize(
+    ("error", "outcome", "state_after", "message"),
+    [
+        (Retry("busy", after_seconds=60), "failed", "queued", "busy"),
+        (Dead("hopeless"), "dead", "dead", "hopeless"),
+        (Postpone("no model", 60), "postponed", "queued", "no model"),
+        (VaultUnavailable("not mounted"), "postponed", "queued", "not mounted"),
+        (OSError(errno.ENOSPC, "full"), "postponed", "queued", "OSError: [Errno 28] full"),
+        (SystemExit(3), "failed", "queued", "SystemExit: 3"),
+        (ValueError("a bug\nof two lines"), "failed", "queued", "ValueError: a bug of two lines"),
+    ],
+)
+def test_how_a_handler_fails_decides_what_becomes_of_the_job(
+    state: StatePaths, ledger: Ledger, error: BaseException, outcome: str, state_after: str, message: str
+) -> None:
+    slow = {"effect": replace(POLICIES["effect"], backoff_base_seconds=60, backoff_cap_seconds=60)}
+    ledger.enqueue("effect")
+    setting = replace(context(state), policies=slow)
+    report = Worker(setting, {"effect": raising(error)}).run_until_idle(10.0)
+    job = only_job(ledger)
+    assert (job.state, job.error) == (state_after, message)
+    assert [entry["outcome"] for entry in job.history] == [outcome]
+    assert job.attempt == (0 if outcome == "postponed" else 1)
+    assert (report.dead, report.delayed) == (int(state_after == "dead"), int(state_after == "queued"))
+
+
+def test_a_job_that_keeps_failing_ends_dead(state: StatePaths, ledger: Ledger) -> None:
+    ledger.enqueue("effect")
+    report = RunReport(0, 0, 0, 0, 0, 0, 0.0, False)
+    for _ in range(3):
+        report = run(state, raising(RuntimeError("no")))
+        time.sleep(0.2)
+    assert report.dead == 1
+    assert only_job(ledger).state == "dead"
+    assert len(only_job(ledger).history) == 3
+
+
+def test_jobs_that_nobody_can_run_are_kept_as_dead(state: StatePaths, ledger: Ledger) -> None:
+    ids = [ledger.enqueue("effect") for _ in range(3)]
+    ledger.enqueue("single")
+    with ledger.transaction() as conn:
+        conn.execute("UPDATE job SET kind = 'gone' WHERE id = ?", (ids[0],))
+        conn.execute("UPDATE job SET args = '{' WHERE id = ?", (ids[1],))
+        conn.execute("""UPDATE job SET args = '{"key":1}' WHERE id = ?""", (ids[2],))
+    assert run(state, nothing).dead == 4
+    errors = [job.error or "" for job in reversed(ledger.list(["dead"]))]
+    assert errors[0] == "this version knows no job kind 'gone'"
+    assert errors[1].startswith("arguments are not JSON")
+    assert errors[2] == "effect: key is not a text: '1'"
+    assert errors[3] == "this version knows no job kind 'single'"
+
+
+def test_a_result_that_is_not_json_does_not_undo_the_effect(state: StatePaths, ledger: Ledger) -> None:
+    ledger.enqueue("effect")
+    odd: Any = {"x": object()}
+    assert run(state, lambda job: odd).done == 1
+
+
+def test_a_stop_file_lets_nothing_start(state: StatePaths, ledger: Ledger) -> None:
+    Path(state.stop_file).touch()
+    ledger.enqueue("effect")
+    assert run(state, nothing).done == 0
+    with serving(context(state), {"effect": nothing}):
+        time.sleep(0.4)
+        assert only_job(ledger).state == "queued"
+        Path(state.stop_file).unlink()
+        wait_until(lambda: only_job(ledger).state == "done", "the job is done")
+
+
+def test_a_second_worker_is_refused_in_one_line_and_waits_when_told_to_become_idle(
+    state: StatePaths, ledger: Ledger
+) -> None:
+    with serving(context(state), {"effect": nothing}):
+        wait_until(ledger.worker, "the worker beats")
+        with pytest.raises(WorkerRunning, match=rf"already running .*pid {os.getpid()}"):
+            Worker(context(state), {}).run_forever()
+        ledger.enqueue("effect", delay_seconds=50)
+        report = Worker(context(state), {}).run_until_idle(10.0, include_delayed_seconds=60.0)
+        assert report.elsewhere
+        assert only_job(ledger).state == "done"
+
+
+def test_a_cancelled_job_loses_its_child(state: StatePaths, ledger: Ledger, tmp_path: Path) -> None:
+    pid_file = tmp_path / "pid"
+    program = f"import os, time; open({str(pid_file)!r}, 'w').write(str(os.getpid())); time.sleep(60)"
+
+    def handler(job: RunningJob) -> None:
+        job.run_child([sys.executable, "-c", program], env={})
+
+    with serving(context(state), {"effect": handler}):
+        job_id = ledger.enqueue("effect")
+        pid = pid_in(pid_file)
+        ledger.cancel(job_id)
+        wait_until(lambda: not is_alive(pid), "the child is gone", 3.0)
+    assert only_job(ledger).state == "cancelled"
+
+
+def test_a_child_past_its_deadline_is_an_attempt_that_failed(state: StatePaths, ledger: Ledger) -> None:
+    def handler(job: RunningJob) -> None:
+        job.run_child([sys.executable, "-c", "import time; time.sleep(60)"], env={})
+
+    ledger.enqueue("hasty")
+    assert run(state, handler, kind="hasty").retried == 1
+    assert only_job(ledger).error == "killed at its deadline of 0 s"
+
+
+def test_a_handler_past_its_deadline_loses_the_job_and_its_result(
+    state: StatePaths, ledger: Ledger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("memoryvault.tasks.job.LATE_SECONDS", 0.1)
+    still_owned: list[bool] = []
+
+    def handler(job: RunningJob) -> None:
+        job.lost.wait(8.0)
+        still_owned.append(job.still_owned())
+
+    ledger.enqueue("hasty")
+    setting = replace(context(state), lease_seconds=0.6)
+    Worker(setting, {"hasty": handler}).run_until_idle(10.0)
+    assert still_owned[0] is False
+    assert only_job(ledger).history[0]["error"] == "did not end at its deadline of 0 s"
+
+
+def test_when_it_must_leave_running_children_are_stopped_and_jobs_given_back(
+    state: StatePaths, ledger: Ledger, tmp_path: Path
+) -> None:
+    pid_file = tmp_path / "pid"
+    program = f"import os, time; open({str(pid_file)!r}, 'w').write(str(os.getpid())); time.sleep(60)"
+
+    def handler(job: RunningJob) -> None:
+        job.run_child([sys.executable, "-c", program], env={})
+
+    with serving(replace(context(state), drain_seconds=0.2), {"effect": handler}):
+        ledger.enqueue("effect")
+        pid = pid_in(pid_file)
+    assert not is_alive(pid)
+    job = only_job(ledger)
+    assert (job.state, job.attempt) == ("queued", 0)
+    assert job.history[0]["outcome"] == "released"
+
+
+def test_it_drains_what_runs_before_it_leaves(state: StatePaths, ledger: Ledger) -> None:
+    started = threading.Event()
+
+    def handler(job: RunningJob) -> None:
+        started.set()
+        time.sleep(0.5)
+
+    with serving(context(state), {"single": handler}) as worker:
+        first, second = ledger.enqueue("single"), ledger.enqueue("single")
+        started.wait(5)
+        worker.leave()
+    assert ledger.get(first).state == "done"
+    assert ledger.get(second).state == "queued"
+
+
+def test_a_newer_schema_makes_it_leave(state: StatePaths, ledger: Ledger) -> None:
+    worker = Worker(context(state), {"effect": nothing})
+    thread = threading.Thread(target=worker.run_forever)
+    thread.start()
+    wait_until(ledger.worker, "the worker beats")
+    with ledger.transaction() as conn:
+        conn.execute("PRAGMA user_version = 99")
+    thread.join(timeout=5.0)
+    left = not thread.is_alive()
+    worker.leave()
+    assert left
+
+
+def test_services_live_as_long_as_the_worker(state: StatePaths) -> None:
+    events: list[str] = []
+
+    class Watcher:
+        """Enqueues once."""
+
+        def start(self, ledger: Ledger) -> None:
+            events.append("start")
+            ledger.enqueue("effect")
+
+        def stop(self) -> None:
+            events.append("stop")
+
+    with serving(context(state), {"effect": lambda job: events.append("job")}, [Watcher()]):
+        wait_until(lambda: "job" in events, "the job has run")
+    assert events == ["start", "job", "stop"]
+
+
+def test_nothing_is_left_behind(state: StatePaths, ledger: Ledger) -> None:
+    def descriptors() -> int:
+        return len(os.listdir("/dev/fd"))
+
+    run(state, nothing)
+    threads, before = threading.active_count(), descriptors()
+    for _ in range(3):
+        ledger.enqueue("effect")
+        run(state, nothing)
+    assert threading.active_count() == threads
+    assert descriptors() == before
+    assert not Path(state.wake_socket).exists()
+    assert WorkerLock(state.worker_lock).acquire()
+
+
+def test_a_job_starts_within_milliseconds_of_its_enqueue(state: StatePaths, ledger: Ledger) -> None:
+    started: dict[int, float] = {}
+
+    def handler(job: RunningJob) -> None:
+        started[job.id] = time.perf_counter()
+
+    def latency() -> float:
+        before = time.perf_counter()
+        job_id = ledger.enqueue("effect")
+        wait_until(lambda: job_id in started, "the job has started")
+        return started[job_id] - before
+
+    # Without the datagram the median would be half the poll, 2.5 s.
+    with serving(replace(context(state), poll_seconds=5.0), {"effect": handler}):
+        assert statistics.median(latency() for _ in range(15)) < 0.1
+
+
+def test_work_goes_on_after_the_file_was_locked(
+    state: StatePaths, ledger: Ledger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    proceed = threading.Event()
+
+    def handler(job: RunningJob) -> None:
+        proceed.wait(5)
+
+    monkeypatch.setattr("memoryvault.tasks.worker.BUSY_SECONDS", 0.2)
+    with serving(replace(context(state), lease_seconds=60.0), {"effect": handler}):
+        job_id = ledger.enqueue("effect")
+        wait_until(lambda: ledger.get(job_id).state == "running", "the first runs")
+        with ledger.transaction():
+            second = ledger.enqueue("effect")
+            proceed.set()
+            time.sleep(1.0)  # Its end can't be recorded, no doorbell taken, nothing reconciled.
+            assert ledger.get(job_id).state == "running"
+        for job in (job_id, second):
+            wait_until(lambda job=job: ledger.get(job).state == "done", "it is done")  # type: ignore[misc]
+    assert [job.attempt for job in ledger.list()] == [1, 1]
+
+
+def limits() -> Mapping[str, KindPolicy]:
+    """Policies for the rate of no-op jobs."""
+    return {"effect": replace(POLICIES["effect"], concurrency=8)}
+
+
+def test_many_jobs_run_once_each_in_two_threads(state: StatePaths, ledger: Ledger) -> None:
+    ran: list[int] = []
+    for key in range(300):
+        ledger.enqueue("effect", {"key": str(key)}, unique_key=str(key)) if key % 3 else ledger.enqueue("single")
+    setting = replace(context(state), policies={**POLICIES, **limits()})
+    report = Worker(
+        setting,
+        {"effect": lambda job: ran.append(job.id), "single": lambda job: ran.append(job.id)},
+    ).run_until_idle(15.0)
+    assert report.done == 300
+    assert sorted(ran) == sorted(job.id for job in ledger.list(most=1000))

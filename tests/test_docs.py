@@ -1,0 +1,33 @@
+"""The documentation says what the code does."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from memoryvault.vault.settings import render_settings_reference
+
+ROOT = Path(__file__).resolve().parents[1]
+PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
+
+
+def test_the_settings_reference_is_the_one_the_code_makes() -> None:
+    page = (ROOT / "docs" / "reference" / "settings.md").read_text("utf-8")
+    assert render_settings_reference().strip() in page, (
+        "make it anew: python -m memoryvault config --reference > docs/reference/settings.md"
+    )
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_links_between_pages_lead_somewhere(page: Path) -> None:
+    for target in re.findall(r"\]\((?!https?:|#)([^)#]+)", page.read_text("utf-8")):
+        assert (page.parent / target).exists(), f"{page.name} links to {target}"
+
+
+def test_every_decision_record_has_a_status() -> None:
+    records = sorted((ROOT / "docs" / "adr").glob("*.md"))
+    assert records
+    for record in records:
+        assert re.search(r"^Status: (accepted|superseded by .+)$", record.read_text("utf-8"), re.MULTILINE), record.name

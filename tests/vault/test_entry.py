@@ -1,0 +1,185 @@
+"""Entries as they are read from files, ours and other people's."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import FrozenInstanceError
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memoryvault.vault.entry import Source, fingerprint, first_heading, parse_entry
+
+
+def entry_of(header: str, body: str = "Body.", path: str = "personal-private/preferences/my-note.md"):  # type: ignore[no-untyped-def]
+    return parse_entry(path, f"---\n{header}\n---\n\n{body}\n".encode())
+
+
+def test_all_fields_of_the_design_are_read() -> None:
+    entry = entry_of(
+        "kind: preferences\nstatus: active\ncreated: 2026-07-01\nupdated: 2026-07-02\ntags: [a, b]\n"
+        "group: personal-private\nslug: other\nalways_load: true\nproject: app\nfingerprint: abc123\n"
+        "confidence: high\noccurrences: 3\nsource:\n  - host: claude-code\n    session: s1\n"
+        "    records: [u1, u2]\n  - agent\nsurfaced_in_session: s9\nsurfaced_at: 2026-07-01T10:00:00Z\n"
+        "supersedes: a/b.md\nsuperseded_by: c/d.md\nsuperseded_at: 2026-07-03T00:00:00Z\n"
+        "superseded_reason: changed\npriority: high\naliases: [x]\nmood: good",
+        "# The title\n\nText.",
+    )
+    assert (entry.kind, entry.status, entry.created, entry.updated) == (
+        "preferences",
+        "active",
+        "2026-07-01",
+        "2026-07-02",
+    )
+    assert (entry.tags, entry.group, entry.slug, entry.always_load) == (("a", "b"), "personal-private", "other", True)
+    assert (entry.project, entry.fingerprint, entry.confidence, entry.occurrences) == ("app", "abc123", "high", 3)
+    assert entry.sources == (Source("claude-code", "s1", ("u1", "u2")), Source("agent"))
+    assert entry.written_by_agent
+    assert (entry.surfaced_in_session, entry.surfaced_at) == ("s9", "2026-07-01T10:00:00Z")
+    assert (entry.supersedes, entry.superseded_by) == ("a/b.md", "c/d.md")
+    assert (entry.superseded_at, entry.superseded_reason) == ("2026-07-03T00:00:00Z", "changed")
+    assert (entry.priority, entry.aliases, dict(entry.extra)) == ("high", ("x",), {"mood": "good"})
+    assert (entry.title, entry.body) == ("The title", "# The title\n\nText.")
+    with pytest.raises(FrozenInstanceError):
+        entry.kind = "x"
+
+
+def test_the_columns_of_the_index_come_from_the_header() -> None:
+    entry = entry_of(
+        "kind: decision\nstatus: active\ncreated: 2026-07-06\ntags: [architecture]\n"
+        "group: projects/agentm/decisions\nslug: note"
+    )
+    assert (entry.kind, entry.status, entry.project) == ("decision", "active", "agentm")
+    assert entry.group == "projects/agentm/decisions"
+    assert entry.tags == ("architecture",)
+
+
+@pytest.mark.parametrize(
+    ("path", "header", "project"),
+    [
+        ("a.md", "group: projects/agentm/decisions", "agentm"),
+        ("a.md", "group: personal-projects/foo", "foo"),
+        ("a.md", "group: personal/reference", None),
+        ("a.md", "group: projects/", None),
+        ("personal-projects/bar/memory/MEMORY.md", "x: 1", "bar"),
+        ("personal-projects/bar/memory/MEMORY.md", "project: baz", "baz"),
+        ("personal-projects/_archive/x/y.md", "x: 1", None),
+    ],
+)
+def test_the_project_is_derived_where_it_is_not_given(path: str, header: str, project: str | None) -> None:
+    assert entry_of(header, path=path).project == project
+
+
+@pytest.mark.parametrize(
+    "data", [b"", b"just text", b"---\nno end", b"\xff\xfe\x00\x01", b"---\n- a\n- b\n---\nx", b"---\n---\n"]
+)
+def test_without_usable_frontmatter_all_is_null_and_nothing_raises(data: bytes) -> None:
+    entry = parse_entry("x/fallback-name.md", data)
+    assert entry.slug == "fallback-name"
+    assert entry.title == "fallback name"
+    assert (entry.kind, entry.status, entry.created, entry.group, entry.project) == (None,) * 5
+    assert (entry.tags, entry.fingerprint, entry.occurrences, entry.sources) == ((), None, 1, ())
+    assert entry.effective_status == "active"
+    assert entry.content_hash == hashlib.sha256(data).hexdigest()
+
+
+def test_one_mistyped_line_does_not_hide_the_others() -> None:
+    entry = entry_of('status: rejected\nkind: "unclosed\ntags: [a, b]\ncreated: 2026-13-45\nslug: s')
+    assert (entry.status, entry.slug, entry.tags, entry.kind, entry.created) == (
+        "rejected",
+        "s",
+        ("a", "b"),
+        None,
+        None,
+    )
+
+
+def test_windows_line_ends_and_a_byte_order_mark_are_read() -> None:
+    entry = parse_entry("a.md", b"\xef\xbb\xbf---\r\nkind: x\r\ntags:\r\n  - a\r\n---\r\n\r\n# T\r\nbody\r\n")
+    assert (entry.kind, entry.tags, entry.title) == ("x", ("a",), "T")
+
+
+def test_tags_in_the_ways_obsidian_knows_are_read() -> None:
+    assert entry_of("tags: a, b").tags == ("a", "b")
+    assert entry_of("tags:\n- '#a'\n- b/c\n- 2026\n- a").tags == ("a", "b/c", "2026")
+    assert entry_of("tags: solo").tags == ("solo",)
+    assert entry_of("tags:").tags == ()
+
+
+def test_always_load_follows_the_folder_too() -> None:
+    assert entry_of("kind: x", path="personal-private/_always-load/x.md").always_load
+    assert not entry_of("always_load: false").always_load
+
+
+@pytest.mark.parametrize("bad", ["0", "-3", "many", "1.5", "9999999999999999999999", "true", "[1]", ""])
+def test_odd_occurrences_count_as_one(bad: str) -> None:
+    assert entry_of(f"occurrences: {bad}").occurrences == 1
+
+
+def test_yaml_that_unfolds_to_a_giant_is_dropped_not_expanded() -> None:
+    lines = ["a0: &a0 [x, x, x, x, x, x, x, x, x, x]"]
+    lines += [f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 10)}]" for n in range(1, 12)]
+    entry = entry_of("\n".join(lines) + "\nkind: y")
+    assert entry.kind == "y"
+    assert len(str(dict(entry.extra))) < 1_000_000
+
+
+def test_python_objects_in_yaml_are_never_built() -> None:
+    entry = entry_of("kind: x\nevil: !!python/object/apply:os.system ['false']")
+    assert entry.kind == "x"
+    assert "evil" not in entry.extra
+
+
+@pytest.mark.parametrize(
+    ("body", "heading"),
+    [
+        ("# One\n\n# Two", "One"),
+        ("intro\n\n#  Spaced  #", "Spaced"),
+        ("## Second level only", None),
+        ("#nospace", None),
+        ("```\n# code\n```\n# Real", "Real"),
+        ("~~~~ md\n# code\n~~~\n# still code\n~~~~\n# Real", "Real"),
+        ("#\n# Next", "Next"),
+        ("# C# and F#", "C# and F#"),
+        ("# Carriage\r\ntext", "Carriage"),
+        ("", None),
+    ],
+)
+def test_the_title_is_the_first_level_one_heading_outside_code(body: str, heading: str | None) -> None:
+    assert first_heading(body) == heading
+
+
+@pytest.mark.parametrize(
+    ("text", "digest"),
+    [
+        ("body", "230d8358dc8e8890b4c58deeb62912ee2f20357ae92a5cc861b98e68fe31acb5"),
+        ("the same body text", "7396925d150c863e33a8d83fa487733e0de92eb5589f55f67924ec64b57a8a38"),
+        ("some body text", "1bbc58c468ba8494f1a659b11c2858bb92496c08ed09c5d9bf3fb39746af37a5"),
+        ("e2e body", "6d6e91b34492929a0cb705c46ea3fbdf4550dae508fa4c0a27d11388ea8a54f1"),
+    ],
+)
+def test_fingerprints_are_those_of_earlier_versions(text: str, digest: str) -> None:
+    assert fingerprint(text) == digest
+
+
+def test_case_and_white_space_do_not_change_a_fingerprint_and_words_do() -> None:
+    assert fingerprint("The  Quick   Brown Fox\n\n  jumps\t lazy  \n") == fingerprint("the quick brown fox\njumps lazy")
+    assert fingerprint("line one\r\nline two\r\n") == fingerprint("line one\nline two\n")
+    assert fingerprint("we should use sqlite") != fingerprint("we should not use sqlite")
+    assert fingerprint("see [[note-a]]") != fingerprint("see [[note-b]]")
+
+
+@given(st.binary(max_size=400))
+def test_no_bytes_can_make_reading_raise(data: bytes) -> None:
+    parse_entry("a.md", data)
+    parse_entry("a.md", b"---\n" + data + b"\n---\nbody")
+
+
+YAML_ISH = st.text(st.sampled_from("ab:-#?&*!|>'\"[]{},%@` \t\n\r01.~<=\u2028\x85é"), max_size=120)
+
+
+@given(YAML_ISH)
+def test_no_header_can_make_reading_raise(header: str) -> None:
+    entry = parse_entry("a.md", f"---\n{header}\n---\n\nbody\n".encode())
+    assert isinstance(entry.tags, tuple)

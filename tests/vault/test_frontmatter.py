@@ -1,0 +1,276 @@
+"""Editing frontmatter: only the named fields change; all else survives byte for byte."""
+
+from __future__ import annotations
+
+import datetime as dt
+
+import frontmatter
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from memoryvault.vault.errors import EntryInvalid
+from memoryvault.vault.frontmatter import FieldValue, format_header, format_scalar, load_fields, set_fields
+from memoryvault.vault.header import body_of, scalars, skim, split
+
+HAND_WRITTEN = """\
+---
+# my own note on this note
+cssclasses: [wide,   "dark"]   # theme
+kind:   'preferences'
+status: active  # until the rewrite
+
+tags:
+- one   # first
+- two
+description: >-
+  A folded
+  text: with a colon
+
+  and a blank line
+"quoted key": {a: 1}
+slug: "x"
+---
+
+# Title
+
+status: this is body, not a field
+---
+kind: nor is this
+"""
+
+
+def test_changing_one_field_changes_one_line() -> None:
+    changed = set_fields(HAND_WRITTEN, {"status": "resolved"})
+    assert changed == HAND_WRITTEN.replace("status: active  # until", "status: resolved  # until")
+
+
+def test_a_field_that_has_the_value_already_keeps_its_spelling() -> None:
+    same = {"kind": "preferences", "tags": ["one", "two"], "slug": "x", "cssclasses": ["wide", "dark"]}
+    assert set_fields(HAND_WRITTEN, same) == HAND_WRITTEN
+
+
+def test_a_list_over_several_lines_is_replaced_whole() -> None:
+    changed = set_fields(HAND_WRITTEN, {"tags": ["three"]})
+    assert changed == HAND_WRITTEN.replace("tags:\n- one   # first\n- two\n", "tags: [three]\n")
+
+
+def test_a_block_text_is_removed_whole() -> None:
+    changed = set_fields(HAND_WRITTEN, {"description": None})
+    start, end = HAND_WRITTEN.index("description"), HAND_WRITTEN.index('"quoted key"')
+    assert changed == HAND_WRITTEN[:start] + HAND_WRITTEN[end:]
+
+
+def test_new_fields_take_their_place_in_the_designs_order() -> None:
+    changed = set_fields(HAND_WRITTEN, {"created": dt.date(2026, 7, 1), "occurrences": 2, "mood": "good"})
+    lines = changed.splitlines()
+    assert lines.index("created: 2026-07-01") == lines.index("status: active  # until the rewrite") + 1
+    assert lines.index("occurrences: 2") == lines.index('slug: "x"') + 1
+    assert lines.index("mood: good") == lines.index("occurrences: 2") + 1
+    assert [line for line in lines if line not in ("created: 2026-07-01", "occurrences: 2", "mood: good")] == (
+        HAND_WRITTEN.splitlines()
+    )
+
+
+def test_the_first_of_our_fields_goes_before_later_ones() -> None:
+    assert (
+        set_fields("---\nmood: x\ntags: [a]\n---\nb\n", {"kind": "k"}) == "---\nmood: x\nkind: k\ntags: [a]\n---\nb\n"
+    )
+
+
+def test_a_note_without_frontmatter_gets_one() -> None:
+    assert set_fields("# T\n\nBody\n", {"status": "active", "project": None}) == (
+        "---\nstatus: active\n---\n\n# T\n\nBody\n"
+    )
+    assert set_fields("# T\n", {"status": None}) == "# T\n"
+    assert set_fields("\ufeff# T\r\n", {"status": "active"}) == "\ufeff---\r\nstatus: active\r\n---\r\n\r\n# T\r\n"
+
+
+def test_empty_frontmatter_is_filled() -> None:
+    assert set_fields("---\n---\nb\n", {"kind": "k"}) == "---\nkind: k\n---\nb\n"
+
+
+def test_windows_line_ends_stay() -> None:
+    text = "---\r\nkind: a\r\nmood: b # c\r\n---\r\nbody\r\n"
+    assert set_fields(text, {"kind": "z", "slug": "s"}) == (
+        "---\r\nkind: z\r\nslug: s\r\nmood: b # c\r\n---\r\nbody\r\n"
+    )
+
+
+def test_of_a_key_that_is_there_twice_the_one_that_counts_changes() -> None:
+    text = "---\nstatus: a\nkind: k\nstatus: b\n---\n"
+    assert set_fields(text, {"status": "c"}) == "---\nstatus: a\nkind: k\nstatus: c\n---\n"
+    assert set_fields(text, {"status": None}) == "---\nkind: k\n---\n"
+
+
+def test_a_broken_header_can_still_be_edited_line_by_line() -> None:
+    text = '---\ntitle: "unclosed\nkind: a\n---\nbody\n'
+    assert set_fields(text, {"kind": "b"}) == '---\ntitle: "unclosed\nkind: b\n---\nbody\n'
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "---\n{kind: a, other: b}\n---\n",
+        "---\ntext: 'runs over\nstatus: here'\n---\n",
+        "---\n- a\n---\n",
+        "---\nbase: &b x\nkind: *b\nsame: *b\n---\n",
+    ],
+)
+def test_a_header_that_an_edit_would_garble_is_refused_or_left_whole(text: str) -> None:
+    before = load_fields(split(text)[1])  # type: ignore[index]
+    try:
+        changed = set_fields(text, {"status": "z", "base": None})
+    except EntryInvalid:
+        return
+    after = load_fields(split(changed)[1])  # type: ignore[index]
+    assert {k: v for k, v in after.items() if k not in ("status", "base")} == {
+        k: v for k, v in before.items() if k not in ("status", "base")
+    }
+
+
+@pytest.mark.parametrize(
+    ("value", "written"),
+    [
+        ("plain words", "plain words"),
+        ("active", "active"),
+        ("a/b c.md", "a/b c.md"),
+        ("it's", "it's"),
+        ("Привет", "Привет"),
+        ("595f7a87-dd6e-4eb7", "595f7a87-dd6e-4eb7"),
+        ("2026-07-01", "2026-07-01"),
+        ("2026-07-01T10:00:00Z", "2026-07-01T10:00:00Z"),
+        ("yes", '"yes"'),
+        ("null", '"null"'),
+        ("12", '"12"'),
+        ("1e5", '"1e5"'),
+        ("0x1f", '"0x1f"'),
+        ("12:30:45", '"12:30:45"'),
+        ("2026-99-99", '"2026-99-99"'),
+        ("a: b", '"a: b"'),
+        ("a #b", '"a #b"'),
+        ("# a", '"# a"'),
+        ("- a", '"- a"'),
+        ('say "hi"\n', '"say \\"hi\\"\\n"'),
+        (" a", '" a"'),
+        ("*a", '"*a"'),
+        ("", '""'),
+        (True, "true"),
+        (3, "3"),
+        (1e-7, "1.0e-07"),
+        (dt.datetime(2026, 7, 1, 10, tzinfo=dt.UTC), "2026-07-01T10:00:00Z"),
+    ],
+)
+def test_text_is_quoted_only_where_it_would_read_as_something_else(value: str, written: str) -> None:
+    assert format_scalar(value) == written
+
+
+def test_a_header_is_written_in_the_designs_order_without_empty_fields() -> None:
+    header = format_header(
+        {
+            "mood": "x",
+            "source": [{"host": "claude-code", "session": "s", "records": ["a", "b"]}],
+            "tags": ["smoke", "test"],
+            "status": "active",
+            "kind": "preferences",
+            "always_load": False,
+            "project": None,
+            "aliases": [],
+        }
+    )
+    assert header == (
+        "kind: preferences\nstatus: active\ntags: [smoke, test]\nalways_load: false\n"
+        "source:\n  - host: claude-code\n    session: s\n    records: [a, b]\nmood: x\n"
+    )
+
+
+def test_skimming_reads_the_plain_fields_without_yaml() -> None:
+    fields, body = skim(
+        "\n---\nkind: \"a \\\"b\\\"\"\nslug: 'it''s'\ntags: [a]\nlist:\n  - x: 1\nnote: b # c\n---\n\n# T\n"
+    )
+    assert fields == {"kind": 'a "b"', "slug": "it's", "note": "b"}
+    assert body == "# T"
+    assert skim("no header") == ({}, "no header")
+    assert scalars("a:b\n: c\nkey:\n") == {}
+
+
+TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=30)
+KEY = st.from_regex(r"[A-Za-z_][A-Za-z0-9_-]{0,12}", fullmatch=True) | TEXT.filter(lambda t: t.strip() != "")
+SCALAR = (
+    TEXT.filter(bool)
+    | st.sampled_from(
+        ["yes", "no", "~", "null", "1_000", ".5", "-", "?", ":", "=", "<<", "0o7", "1:2", "!x", "%a", "---"]
+    )
+    | st.integers(-(10**12), 10**12)
+    | st.booleans()
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.dates()
+)
+VALUE = (
+    SCALAR
+    | st.lists(SCALAR, min_size=1, max_size=3)
+    | st.dictionaries(KEY, SCALAR, min_size=1, max_size=3)
+    | st.lists(
+        st.dictionaries(KEY, SCALAR | st.lists(SCALAR, min_size=1, max_size=2), min_size=1, max_size=2),
+        min_size=1,
+        max_size=2,
+    )
+)
+
+
+def is_date_text(value: object) -> bool:
+    return isinstance(value, str) and isinstance(load_fields(f"k: {format_scalar(value)}").get("k"), dt.date)
+
+
+def plain(value: object) -> object:
+    """Text in the form of a date is written as a date, on purpose."""
+    if isinstance(value, dict):
+        return {key: plain(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [plain(item) for item in value]
+    return load_fields(f"k: {format_scalar(value)}")["k"] if is_date_text(value) else value  # type: ignore[arg-type]
+
+
+@settings(max_examples=120, deadline=None)
+@given(st.dictionaries(KEY, VALUE, max_size=5))
+def test_python_frontmatter_reads_back_exactly_what_was_written(fields: dict[str, FieldValue]) -> None:
+    text = f"---\n{format_header(fields)}---\n\nBody.\n"
+    read = frontmatter.loads(text)
+    assert read.metadata == plain(fields)
+    assert read.content == "Body."
+
+
+@settings(max_examples=120, deadline=None)
+@given(st.dictionaries(KEY, VALUE, max_size=5), st.dictionaries(KEY, VALUE | st.none(), max_size=3), TEXT)
+def test_an_edit_sets_what_it_names_and_nothing_else(
+    fields: dict[str, FieldValue], changes: dict[str, FieldValue], body: str
+) -> None:
+    text = f"---\n{format_header(fields)}---\n\n{body}"
+    changed = set_fields(text, changes)
+    expected = {**fields, **changes}
+    parts = split(changed)
+    assert parts is not None
+    assert load_fields(parts[1]) == plain({k: v for k, v in expected.items() if v is not None})
+    assert parts[2] == f"---\n\n{body}"
+    assert set_fields(changed, changes) == changed
+
+
+@given(st.text(st.sampled_from("-a: \n\r\ufeff#"), max_size=60))
+def test_splitting_loses_no_character(text: str) -> None:
+    parts = split(text)
+    assert parts is None or "".join(parts) == text
+    assert body_of(text) == body_of(text).strip()
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.text(st.sampled_from("ab:-#'\"[]{},|>& \n"), max_size=80))
+def test_unknown_text_survives_or_the_edit_is_refused(header: str) -> None:
+    text = f"---\n{header}\n---\nbody\n"
+    try:
+        changed = set_fields(text, {"status": "zz"})
+    except EntryInvalid:
+        return
+    lines = changed.splitlines(keepends=True)
+    assert "status: zz\n" in lines
+    lines.remove("status: zz\n")
+    assert "".join(lines) == text

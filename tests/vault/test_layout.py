@@ -1,0 +1,131 @@
+"""Where things are kept."""
+
+from __future__ import annotations
+
+import os
+import stat
+import sys
+from pathlib import Path
+
+import pytest
+
+from memoryvault.vault.layout import (
+    SOCKET_PATH_LIMIT_BYTES,
+    StatePaths,
+    config_path,
+    expand_home,
+    make_private_folder,
+    special_folder,
+    state_root,
+    vault_id,
+)
+
+LINUX = pytest.mark.skipif(sys.platform == "darwin", reason="Linux's folders")
+
+
+@LINUX
+def test_the_xdg_folders_hold_settings_and_state() -> None:
+    assert config_path({"HOME": "/h"}) == "/h/.config/memoryvault/config.toml"
+    assert config_path({"HOME": "/h", "XDG_CONFIG_HOME": "/c"}) == "/c/memoryvault/config.toml"
+    assert state_root({"HOME": "/h"}) == "/h/.local/state/memoryvault"
+    assert state_root({"HOME": "/h", "XDG_STATE_HOME": "/s"}) == "/s/memoryvault"
+
+
+@LINUX
+def test_a_relative_xdg_folder_is_ignored_as_the_specification_says() -> None:
+    assert config_path({"HOME": "/h", "XDG_CONFIG_HOME": "c"}) == "/h/.config/memoryvault/config.toml"
+
+
+def test_macos_keeps_both_in_application_support(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "platform", "darwin")
+    assert config_path({"HOME": "/h"}) == "/h/Library/Application Support/memoryvault/config.toml"
+    assert state_root({"HOME": "/h"}) == "/h/Library/Application Support/memoryvault/state"
+
+
+def test_variables_of_our_own_come_first() -> None:
+    env = {"HOME": "/h", "MEMORY_CONFIG": "~/x.toml", "MEMORY_STATE_DIR": "/s/"}
+    assert config_path(env) == "/h/x.toml"
+    assert state_root(env) == "/s"
+
+
+def test_only_the_users_own_home_is_expanded() -> None:
+    assert expand_home("~", {"HOME": "/h"}) == "/h"
+    assert expand_home("~/a", {"HOME": "/h/"}) == "/h/a"
+    assert expand_home("~root/a", {"HOME": "/h"}) == "~root/a"
+
+
+def test_a_vault_id_is_readable_and_follows_the_real_folder(tmp_path: Path) -> None:
+    vault = tmp_path / "My Notes" / "MemoryVault"
+    vault.mkdir(parents=True)
+    link = tmp_path / "link"
+    link.symlink_to(vault)
+    name = vault_id(str(vault))
+    assert name.startswith("my-notes-memoryvault-")
+    assert len(name.rsplit("-", 1)[1]) == 16
+    assert vault_id(str(link)) == vault_id(str(vault) + "/") == name
+    assert vault_id(str(tmp_path / "other" / "MemoryVault")) != name
+
+
+def test_a_vault_id_is_a_short_ascii_name_for_any_path() -> None:
+    name = vault_id("/дом/память" + "x" * 200)
+    assert name.isascii()
+    assert len(name) <= 57
+    assert vault_id("/дом/память").startswith("vault-")
+
+
+def test_state_folders_are_private_even_under_an_open_umask(tmp_path: Path) -> None:
+    old = os.umask(0)
+    try:
+        state = StatePaths(tmp_path / "a" / "b")
+        state.ensure()
+        state.ensure()
+    finally:
+        os.umask(old)
+    for folder in (tmp_path / "a", *map(Path, state.folders())):
+        assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+
+
+def test_a_state_folder_that_was_opened_to_others_is_closed_again(tmp_path: Path) -> None:
+    folder = tmp_path / "state"
+    folder.mkdir(mode=0o755)
+    make_private_folder(str(folder))
+    assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+
+
+def test_a_file_in_the_way_is_an_error(tmp_path: Path) -> None:
+    (tmp_path / "state").write_text("")
+    with pytest.raises(OSError):
+        make_private_folder(str(tmp_path / "state" / "run"))
+
+
+def test_paths_are_where_the_design_puts_them(tmp_path: Path) -> None:
+    state = StatePaths("/s/v")
+    assert state.queue_db == "/s/v/queue.db"
+    assert state.stop_file == "/s/v/harness/STOP"
+    assert state.recall_socket == "/s/v/run/recall.sock"
+    assert state.receipts == "/s/v/log/receipts.jsonl"
+
+
+def test_sockets_move_to_a_short_path_where_the_platforms_limit_bites() -> None:
+    deep = StatePaths("/" + "d" * 120)
+    other = StatePaths("/" + "e" * 120)
+    assert len(deep.recall_socket) <= SOCKET_PATH_LIMIT_BYTES
+    assert deep.recall_socket.startswith(f"/tmp/memoryvault-{os.getuid()}/")
+    assert deep.recall_socket != other.recall_socket
+    assert deep.worker_lock.startswith(deep.root)
+    assert deep.sockets in deep.folders()
+
+
+@pytest.mark.parametrize(
+    ("path", "special"),
+    [
+        ("personal-private/preferences/a.md", ""),
+        ("personal-private/_inbox/a.md", "_inbox"),
+        ("personal-private/_archive/personal-private/_inbox/a.md", "_archive"),
+        ("personal-projects/p/_review/a.md", "_review"),
+        ("personal-private/idea/_index.md", ""),
+        ("_meta/sources.md", "_meta"),
+    ],
+)
+def test_a_folder_with_an_underscore_is_special_wherever_it_stands(path: str, special: str) -> None:
+    assert special_folder(path) == special

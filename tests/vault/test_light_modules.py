@@ -1,0 +1,55 @@
+"""Hooks start in milliseconds because what they import from the vault loads next to nothing."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import memoryvault
+
+LIGHT = ("header", "hooklog", "layout", "marker", "project", "render", "snapshot")
+HEAVY = (
+    "collections",
+    "dataclasses",
+    "enum",
+    "hashlib",
+    "json",
+    "pathlib",
+    "re",
+    "subprocess",
+    "tomllib",
+    "typing",
+)
+
+
+@pytest.mark.parametrize("module", LIGHT)
+def test_a_light_module_loads_no_heavy_standard_library_module(module: str) -> None:
+    # A bare module with a search path stands in for the package, which importlib's own helpers would
+    # need half of the standard library to load.
+    code = (
+        "import os, sys; package = type(sys)('memoryvault'); package.__path__ = [sys.argv[1]]\n"
+        "sys.modules['memoryvault'] = package; before = set(sys.modules)\n"
+        f"import memoryvault.vault.{module}\n"
+        "print(*sorted(set(sys.modules) - before))"
+    )
+    folder = str(Path(memoryvault.__file__ or "").parent)
+    run = subprocess.run([sys.executable, "-I", "-S", "-c", code, folder], capture_output=True, text=True, timeout=30)
+    assert run.returncode == 0, run.stderr
+    loaded = set(run.stdout.split())
+    assert f"memoryvault.vault.{module}" in loaded
+    ours = {"memoryvault.vault", *(f"memoryvault.vault.{name}" for name in LIGHT)}
+    assert loaded <= {"__future__", "time", *ours}
+
+
+@pytest.mark.parametrize("module", LIGHT)
+def test_a_light_module_names_no_heavy_import_in_its_text(module: str) -> None:
+    from importlib.resources import files
+
+    source = files("memoryvault.vault").joinpath(f"{module}.py").read_text()
+    imports = [
+        line.split()[1].partition(".")[0] for line in source.splitlines() if line.startswith(("import ", "from "))
+    ]
+    assert not set(imports) & set(HEAVY)

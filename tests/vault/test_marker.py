@@ -1,0 +1,186 @@
+"""Session markers."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import stat
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from memoryvault.vault.marker import (
+    REFLECTED,
+    START,
+    Marker,
+    create_marker,
+    is_session_id,
+    last_event_at,
+    list_markers,
+    mark_reflected,
+    marker_path,
+    read_marker,
+    remove_marker,
+    resume_marker,
+    rewrite_marker,
+    touch_marker,
+)
+
+
+def a_marker(session: str = "abc123", offset: int = 0) -> Marker:
+    return Marker(session, "2026-07-01T10:00:00Z", "startup", "/t/abc123.jsonl", "/w/app", "claude-code", offset)
+
+
+def test_a_marker_is_seven_readable_lines(tmp_path: Path) -> None:
+    assert create_marker(str(tmp_path), a_marker())
+    path = tmp_path / "session-id-abc123.start"
+    assert path.read_text() == (
+        "session_id: abc123\n"
+        "started_at: 2026-07-01T10:00:00Z\n"
+        "source: startup\n"
+        "transcript: /t/abc123.jsonl\n"
+        "cwd: /w/app\n"
+        "host: claude-code\n"
+        "offset: 0\n"
+    )
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert os.listdir(tmp_path) == [path.name]
+
+
+def test_a_second_hook_does_not_overwrite_the_marker(tmp_path: Path) -> None:
+    harness = str(tmp_path)
+    create_marker(harness, a_marker(offset=7))
+    assert not create_marker(harness, a_marker(offset=0))
+    marker = read_marker(marker_path(harness, "abc123"))
+    assert marker is not None
+    assert marker.offset == 7
+
+
+def _create(harness: str, number: int, start: object) -> None:
+    start.wait()  # type: ignore[attr-defined]
+    os._exit(0 if create_marker(harness, a_marker(offset=number)) else 1)
+
+
+def test_of_many_processes_exactly_one_creates_it(tmp_path: Path) -> None:
+    context = multiprocessing.get_context("fork")
+    start = context.Event()
+    workers = [context.Process(target=_create, args=(str(tmp_path), n, start)) for n in range(8)]
+    for worker in workers:
+        worker.start()
+    start.set()
+    for worker in workers:
+        worker.join(20)
+    codes = [worker.exitcode for worker in workers]
+    assert codes.count(0) == 1
+    marker = read_marker(marker_path(str(tmp_path), "abc123"))
+    assert marker is not None
+    assert marker.offset == codes.index(0)
+
+
+def test_touch_moves_the_last_event_and_rewrite_keeps_it(tmp_path: Path) -> None:
+    harness = str(tmp_path)
+    create_marker(harness, a_marker())
+    path = marker_path(harness, "abc123")
+    os.utime(path, (1000, 1000))
+    rewrite_marker(harness, a_marker(offset=99))
+    assert last_event_at(path) == 1000
+    assert read_marker(path) == a_marker(offset=99)
+    assert touch_marker(harness, "abc123")
+    event = last_event_at(path)
+    assert event is not None
+    assert event > 1000
+
+
+def test_a_resumed_session_goes_on_where_mining_stopped(tmp_path: Path) -> None:
+    harness = str(tmp_path)
+    create_marker(harness, a_marker())
+    rewrite_marker(harness, a_marker(offset=500))
+    assert mark_reflected(harness, "abc123")
+    assert list_markers(harness) == []
+    assert list_markers(harness, REFLECTED) == ["abc123"]
+    assert not create_marker(harness, a_marker())
+    marker = read_marker(marker_path(harness, "abc123"))
+    assert marker is not None
+    assert marker.offset == 500
+    assert list_markers(harness, REFLECTED) == []
+
+
+def test_touching_a_reflected_session_takes_it_back(tmp_path: Path) -> None:
+    harness = str(tmp_path)
+    create_marker(harness, a_marker())
+    mark_reflected(harness, "abc123")
+    assert touch_marker(harness, "abc123")
+    assert list_markers(harness, START) == ["abc123"]
+
+
+def test_operations_on_a_session_without_marker_say_no(tmp_path: Path) -> None:
+    harness = str(tmp_path)
+    assert not touch_marker(harness, "x")
+    assert not mark_reflected(harness, "x")
+    assert not resume_marker(harness, "x")
+    assert not remove_marker(harness, "x", START)
+    assert read_marker(marker_path(harness, "x")) is None
+    assert last_event_at(marker_path(harness, "x")) is None
+    assert list_markers(harness + "/absent") == []
+    with pytest.raises(FileNotFoundError):
+        rewrite_marker(harness, a_marker("x"))
+
+
+@pytest.mark.parametrize(
+    "bad", ["", ".", "..", ".hidden", "a/b", "../../etc/passwd", "a b", "a\0", "a\n", "ä", "x" * 129, None, 7]
+)
+def test_an_id_that_is_no_safe_file_name_is_refused(tmp_path: Path, bad: object) -> None:
+    assert not is_session_id(bad)
+    with pytest.raises(ValueError, match="session id"):
+        marker_path(str(tmp_path), bad)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("good", ["abc123", "595f7a87-dd6e-4eb7-943a-b2b009259be7", "a.b_c-D", "x" * 128])
+def test_the_ids_of_real_hosts_are_accepted(good: str) -> None:
+    assert is_session_id(good)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [b"", b"\xff\xfe\x00", b"session_id: other\n", b"session_id: ../x\n", b"offset: 5\n"],
+)
+def test_a_damaged_marker_is_none(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "session-id-abc123.start"
+    path.write_bytes(content)
+    assert read_marker(str(path)) is None
+
+
+@pytest.mark.parametrize("offset", ["-5", "x", "1e3", "٣", "9" * 40, ""])
+def test_a_damaged_offset_reads_the_session_again_from_the_start(tmp_path: Path, offset: str) -> None:
+    path = tmp_path / "session-id-abc123.start"
+    path.write_text(f"session_id: abc123\noffset: {offset}\n")
+    marker = read_marker(str(path))
+    assert marker is not None
+    assert marker.offset == 0
+
+
+def test_a_marker_of_the_first_version_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "session-id-abc.start"
+    path.write_text("session_id: abc\nstarted_at: 2026-07-01T10:00:00Z\ntranscript: /elsewhere/c.jsonl\n")
+    marker = read_marker(str(path))
+    assert marker is not None
+    assert (marker.transcript, marker.source, marker.offset) == ("/elsewhere/c.jsonl", "unknown", 0)
+
+
+ANY_TEXT = st.text(st.characters(), max_size=200)
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    session=st.from_regex(r"[A-Za-z0-9_-][A-Za-z0-9._-]{0,60}", fullmatch=True),
+    texts=st.tuples(*[ANY_TEXT] * 5),
+    offset=st.integers(0, 10**17),
+)
+def test_what_is_written_is_read(session: str, texts: tuple[str, str, str, str, str], offset: int) -> None:
+    marker = Marker(session, *texts, offset)
+    with TemporaryDirectory() as harness:
+        assert create_marker(harness, marker)
+        assert read_marker(marker_path(harness, session)) == marker

@@ -1,0 +1,103 @@
+"""Which project a folder belongs to; every repository here is made by git itself."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from memoryvault.vault.project import project_of, project_slug
+
+
+def git(folder: Path, *arguments: str) -> None:
+    identity = ["-c", "user.name=T", "-c", "user.email=t@example.com", "-c", "init.defaultBranch=main"]
+    env = {"PATH": os.environ["PATH"], "HOME": str(folder), "GIT_CONFIG_NOSYSTEM": "1"}
+    subprocess.run(["git", *identity, *arguments], cwd=folder, env=env, check=True, capture_output=True, timeout=30)
+
+
+@pytest.fixture
+def repository(tmp_path: Path) -> Path:
+    folder = tmp_path / "My_App.v2"
+    folder.mkdir()
+    git(folder, "init", "-q")
+    git(folder, "commit", "-q", "--allow-empty", "-m", "one")
+    return folder
+
+
+def test_every_folder_of_a_repository_is_the_same_project(repository: Path) -> None:
+    (repository / "src" / "deep").mkdir(parents=True)
+    assert project_of(str(repository), "/h") == "my-app-v2"
+    assert project_of(str(repository / "src" / "deep"), "/h") == "my-app-v2"
+
+
+def test_worktrees_agree_with_their_repository(repository: Path, tmp_path: Path) -> None:
+    git(repository, "worktree", "add", "-q", "-b", "side", str(tmp_path / "wt-abc123"))
+    assert project_of(str(tmp_path / "wt-abc123"), "/h") == "my-app-v2"
+    git(repository, "worktree", "add", "-q", "-b", "in", str(repository / ".claude" / "worktrees" / "x"))
+    assert project_of(str(repository / ".claude" / "worktrees" / "x"), "/h") == "my-app-v2"
+
+
+def test_a_bare_repository_and_its_worktrees_agree(tmp_path: Path, repository: Path) -> None:
+    git(tmp_path, "clone", "-q", "--bare", str(repository), "tool.git")
+    git(tmp_path / "tool.git", "worktree", "add", "-q", str(tmp_path / "checkout"), "main")
+    assert project_of(str(tmp_path / "tool.git"), "/h") == "tool"
+    assert project_of(str(tmp_path / "checkout"), "/h") == "tool"
+
+
+def test_a_hidden_bare_repository_takes_the_folders_name(tmp_path: Path, repository: Path) -> None:
+    folder = tmp_path / "service"
+    folder.mkdir()
+    git(folder, "clone", "-q", "--bare", str(repository), ".bare")
+    (folder / ".git").write_text("gitdir: ./.bare\n")
+    git(folder, "worktree", "add", "-q", "main-tree", "main")
+    assert project_of(str(folder), "/h") == "service"
+    assert project_of(str(folder / "main-tree"), "/h") == "service"
+
+
+def test_a_submodule_is_a_project_of_its_own(tmp_path: Path, repository: Path) -> None:
+    outer = tmp_path / "outer"
+    outer.mkdir()
+    git(outer, "init", "-q")
+    git(outer, "-c", "protocol.file.allow=always", "submodule", "add", "-q", str(repository), "libs/inner")
+    assert project_of(str(outer / "libs" / "inner"), "/h") == "inner"
+
+
+def test_outside_git_it_is_the_folder(tmp_path: Path) -> None:
+    folder = tmp_path / "Some Notes"
+    folder.mkdir()
+    assert project_of(str(folder), "/h") == "some-notes"
+    assert project_of(str(tmp_path / "Gone"), "/h") == "gone"
+
+
+@pytest.mark.parametrize("cwd", ["", "/", "relative/path", "."])
+def test_no_project(cwd: str) -> None:
+    assert project_of(cwd, "/h") == ""
+
+
+def test_the_home_folder_is_no_project_even_as_a_repository(tmp_path: Path) -> None:
+    git(tmp_path, "init", "-q")
+    (tmp_path / "scratch").mkdir()
+    assert project_of(str(tmp_path), str(tmp_path)) == ""
+    assert project_of(str(tmp_path / "scratch"), str(tmp_path)) == "scratch"
+
+
+def test_a_symbolic_link_leads_to_the_same_project(repository: Path, tmp_path: Path) -> None:
+    (tmp_path / "link").symlink_to(repository)
+    assert project_of(str(tmp_path / "link"), "/h") == "my-app-v2"
+
+
+def test_a_damaged_git_file_is_not_followed(tmp_path: Path) -> None:
+    folder = tmp_path / "thing"
+    folder.mkdir()
+    (folder / ".git").write_bytes(b"\xff\x00 nonsense")
+    assert project_of(str(folder), "/h") == "thing"
+
+
+@pytest.mark.parametrize(
+    ("name", "slug"),
+    [("Crème_Brûlée", "creme-brulee"), ("a--b", "a-b"), ("", ""), ("проект", "project-cebb5ccc")],
+)
+def test_a_name_is_made_of_ascii_words(name: str, slug: str) -> None:
+    assert project_slug(name) == slug or (name == "проект" and project_slug(name).startswith("project-"))

@@ -1,0 +1,89 @@
+"""Finding what is remembered already."""
+
+from __future__ import annotations
+
+from datetime import date
+from pathlib import Path
+
+import pytest
+
+from memoryvault.vault.entry import Entry, fingerprint
+from memoryvault.vault.errors import VaultUnavailable
+from memoryvault.vault.registry import find_by_fingerprint, find_by_fingerprints
+from memoryvault.vault.scrubbed import Scrubbed
+from memoryvault.vault.store import VaultStore
+
+ONE, TWO = fingerprint("one"), fingerprint("two")
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> VaultStore:
+    (tmp_path / "MemoryVault").mkdir()
+    return VaultStore(tmp_path / "MemoryVault", tmp_path / "state" / "lock", lambda: date(2026, 7, 1))
+
+
+def save(store: VaultStore, path: str, mark: str, status: str = "active") -> None:
+    store.create(path, {"kind": "fix", "status": status, "fingerprint": mark}, None, Scrubbed("Body."))
+
+
+def test_a_rejection_in_a_special_folder_is_remembered(store: VaultStore) -> None:
+    save(store, "personal-private/_archive/no.md", ONE, "rejected")
+    save(store, "personal-private/_review/wait.md", ONE, "pending")
+    save(store, "personal-private/fix/other.md", TWO)
+    found = find_by_fingerprint(store, ONE)
+    assert [(entry.path, entry.status) for entry in found] == [
+        ("personal-private/_archive/no.md", "rejected"),
+        ("personal-private/_review/wait.md", "pending"),
+    ]
+
+
+def test_several_are_found_in_one_pass(store: VaultStore) -> None:
+    save(store, "personal-private/fix/a.md", ONE)
+    save(store, "personal-private/fix/b.md", TWO)
+    found = find_by_fingerprints(store, [TWO, ONE, fingerprint("three")])
+    assert [entry.slug for entry in found[ONE]] == ["a"]
+    assert [entry.slug for entry in found[TWO]] == ["b"]
+    assert found[fingerprint("three")] == []
+    assert find_by_fingerprints(store, []) == {}
+
+
+def test_the_digits_in_a_body_are_not_a_fingerprint(store: VaultStore) -> None:
+    store.create("personal-private/fix/quote.md", {"kind": "fix"}, None, Scrubbed(f"fingerprint: {ONE}"))
+    assert find_by_fingerprint(store, ONE) == []
+
+
+def test_a_broken_file_does_not_end_the_search(store: VaultStore) -> None:
+    save(store, "personal-private/fix/good.md", ONE)
+    (store.vault / "personal-private" / "fix" / "bad.md").write_bytes(b"---\n\xff: [\n" + ONE.encode() + b"\n---\n")
+    assert [entry.slug for entry in find_by_fingerprint(store, ONE)] == ["good"]
+
+
+def test_no_vault_is_not_the_same_as_nothing_found(store: VaultStore) -> None:
+    store.vault.rmdir()
+    with pytest.raises(VaultUnavailable):
+        find_by_fingerprint(store, ONE)
+
+
+@pytest.mark.parametrize("bad", ["", "xyz", ONE.upper(), ".*" * 10])
+def test_what_is_no_fingerprint_is_a_bug(store: VaultStore, bad: str) -> None:
+    with pytest.raises(ValueError, match="fingerprint"):
+        find_by_fingerprint(store, bad)
+
+
+def test_thousands_of_files_are_skimmed_without_parsing_them(
+    store: VaultStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = store.vault / "personal-private" / "fix"
+    folder.mkdir(parents=True)
+    for number in range(300):
+        (folder / f"n{number}.md").write_text(f"---\nkind: fix\nfingerprint: {fingerprint(str(number))}\n---\n")
+    parsed: list[str] = []
+    read = store.read
+
+    def read_and_note(path: str) -> Entry:
+        parsed.append(path)
+        return read(path)
+
+    monkeypatch.setattr(store, "read", read_and_note)
+    assert len(find_by_fingerprint(store, fingerprint("17"))) == 1
+    assert parsed == ["personal-private/fix/n17.md"]

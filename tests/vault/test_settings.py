@@ -1,0 +1,241 @@
+"""Settings: where they come from, and what a wrong one says."""
+
+from __future__ import annotations
+
+import os
+import re
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from memoryvault.vault.errors import SettingsError
+from memoryvault.vault.settings import (
+    SETTINGS,
+    Settings,
+    as_toml,
+    child_environment,
+    effective_value,
+    load_settings,
+    render_settings_reference,
+)
+
+ENV = {"HOME": "/home/u"}
+
+
+def load(tmp_path: Path, text: str, **env: str) -> Settings:
+    file = tmp_path / "config.toml"
+    file.write_text(text)
+    return load_settings({**ENV, **env}, file)
+
+
+def refusal(tmp_path: Path, text: str, **env: str) -> str:
+    with pytest.raises(SettingsError) as caught:
+        load(tmp_path, text, **env)
+    message = str(caught.value)
+    assert "\n" not in message
+    return message.replace(str(tmp_path) + "/", "")
+
+
+def test_defaults_hold_without_a_file(tmp_path: Path) -> None:
+    settings = load_settings(ENV, tmp_path / "absent.toml")
+    assert settings.vault_path is None
+    assert settings.memory.review_mode == "interactive"
+    assert settings.recall.k == 5
+    assert settings.session.quiet_seconds == 90
+    assert settings.hosts.claude_config_dir == Path("/home/u/.claude")
+    assert settings.origins == {}
+    for row in SETTINGS:
+        if row.type != "path":
+            assert effective_value(settings, row.name) == row.default
+
+
+def test_the_file_goes_over_defaults_and_variables_over_the_file(tmp_path: Path) -> None:
+    text = '[vault]\npath = "~/Obsidian/MemoryVault"\n\n[recall]\nk = 7\ntoken_budget = 100\n'
+    settings = load(tmp_path, text, MEMORY_RECALL_K="9")
+    assert settings.vault_path == Path("/home/u/Obsidian/MemoryVault")
+    assert settings.recall.k == 9
+    assert settings.recall.token_budget == 100
+    assert settings.origins["recall.k"] == "MEMORY_RECALL_K"
+    assert settings.origins["recall.token_budget"].endswith("config.toml:6")
+
+
+def test_the_documented_variables_work() -> None:
+    settings = load_settings(
+        {
+            **ENV,
+            "MEMORY_CONFIG": "/nonexistent/c.toml",
+            "MEMORY_VAULT_PATH": "/v/MemoryVault",
+            "MEMORY_ENABLED": "off",
+            "MEMORY_REVIEW_MODE": "silent",
+            "AGENT_TOOLKIT_EMBEDDING_MODEL": "BAAI/bge-large-en-v1.5",
+            "CLAUDE_CONFIG_DIR": "/c",
+            "MEMORY_RECALL_ALWAYS_LOAD_TOKEN_BUDGET": "8000",
+        }
+    )
+    assert settings.vault_path == Path("/v/MemoryVault")
+    assert settings.memory.enabled is False
+    assert settings.memory.review_mode == "silent"
+    assert settings.embedding.model == "BAAI/bge-large-en-v1.5"
+    assert settings.transcript_roots[0] == Path("/c/projects")
+    assert settings.recall.always_load_token_budget == 8000
+
+
+def test_an_empty_variable_is_as_good_as_none() -> None:
+    env = {**ENV, "MEMORY_CONFIG": "/nonexistent/c", "MEMORY_VAULT_PATH": " ", "MEMORY_RECALL_K": ""}
+    settings = load_settings(env)
+    assert settings.vault_path is None
+    assert settings.recall.k == 5
+
+
+def test_each_vault_has_its_own_state_folder() -> None:
+    env = {**ENV, "MEMORY_STATE_DIR": "/s"}
+    one = load_settings({**env, "MEMORY_VAULT_PATH": "/a/MemoryVault"}, Path("/nonexistent"))
+    two = load_settings({**env, "MEMORY_VAULT_PATH": "/b/MemoryVault"}, Path("/nonexistent"))
+    assert one.state.root.startswith("/s/a-memoryvault-")
+    assert one.state.root != two.state.root
+
+
+def test_a_missing_vault_says_how_to_set_one() -> None:
+    settings = load_settings(ENV, Path("/nonexistent/config.toml"))
+    with pytest.raises(SettingsError, match=r"memory init.*MEMORY_VAULT_PATH.*vault\.path"):
+        _ = settings.state
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("[recall]\n\nk = 0\n", "config.toml:3: recall.k is 0, but must be a whole number from 1 to 50"),
+        ("[recall]\nk = true\n", "config.toml:2: recall.k is true, but must be a whole number from 1 to 50"),
+        ("[recall]\nk = 2.5\n", "config.toml:2: recall.k is 2.5, but must be a whole number from 1 to 50"),
+        (
+            "recall.dense_weight = nan\n",
+            "config.toml:1: recall.dense_weight is nan, but must be a number from 0 to 1",
+        ),
+        (
+            '[memory]\n# mode\nreview_mode = "Auto"\n',
+            "config.toml:3: memory.review_mode is 'Auto', but must be one of interactive, auto, silent",
+        ),
+        ("[memory]\nenabled = 1\n", "config.toml:2: memory.enabled is 1, but must be true or false"),
+        (
+            '[vault]\npath = "notes/MemoryVault"\n',
+            "config.toml:2: vault.path is 'notes/MemoryVault', but must be an absolute path, or one that "
+            "begins with ~/",
+        ),
+        (
+            "[recall]\ntoken_budgt = 5\n",
+            "config.toml:2: there is no setting recall.token_budgt; did you mean recall.token_budget?",
+        ),
+        ("k = 5\n", "config.toml:1: there is no setting k; did you mean recall.k?"),
+        ("[queue]\nlease = 5\ncolour = 1\n", "config.toml:2: there is no setting queue.lease"),
+        ("[zebra]\nstripes = 1\n", "config.toml:2: there is no setting zebra.stripes; the sections are: "),
+        ("[recall\nk = 1\n", "config.toml:1: not valid TOML"),
+        ("[recall]\nk = \n", "config.toml:2: not valid TOML"),
+        ('[recall]\nk = 1\nx = "', "config.toml:3: not valid TOML"),
+    ],
+)  # fmt: skip
+def test_a_bad_value_is_named_with_its_line_and_what_is_allowed(tmp_path: Path, text: str, message: str) -> None:
+    assert refusal(tmp_path, text).startswith(message)
+
+
+@pytest.mark.parametrize(
+    ("variable", "value", "message"),
+    [
+        ("MEMORY_RECALL_ALWAYS_LOAD_TOKEN_BUDGET", "not-a-number", "a whole number of at least 0"),
+        ("MEMORY_ENABLED", "perhaps", "true or false"),
+        ("MEMORY_VAULT_PATH", "./vault", "an absolute path"),
+        ("MEMORY_REVIEW_MODE", "bogus", "one of interactive, auto, silent"),
+    ],
+)
+def test_a_bad_variable_is_named_with_what_is_allowed(tmp_path: Path, variable: str, value: str, message: str) -> None:
+    text = refusal(tmp_path, "", **{variable: value})
+    assert text.startswith(f"environment variable {variable}: ")
+    assert message in text
+
+
+def test_a_file_that_is_not_text_is_refused_in_one_line(tmp_path: Path) -> None:
+    file = tmp_path / "config.toml"
+    file.write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(SettingsError, match="not UTF-8"):
+        load_settings(ENV, file)
+    with pytest.raises(SettingsError, match="cannot be read"):
+        load_settings(ENV, tmp_path)
+
+
+def test_a_child_gets_an_allow_listed_environment(tmp_path: Path) -> None:
+    settings = load(
+        tmp_path,
+        "",
+        PATH="/usr/bin",
+        LC_ALL="C.UTF-8",
+        XDG_RUNTIME_DIR="/run/user/1",
+        PYTHONPATH="/evil",
+        HTTPS_PROXY="http://evil",
+        LD_PRELOAD="/evil.so",
+        MEMORY_VAULT_PATH="~/v",
+        MEMORY_STATE_DIR="~/s",
+        MEMORY_REVIEW_MODE="silent",
+        MEMORY_SOMETHING_ELSE="x",
+        MEMORY_REFLECTION_ENDPOINT="http://evil",
+        MEMORY_WORKER_CHILD="1",
+        ANTHROPIC_API_KEY="secret",
+    )
+    assert child_environment(settings) == {
+        "PATH": "/usr/bin",
+        "HOME": "/home/u",
+        "LC_ALL": "C.UTF-8",
+        "XDG_RUNTIME_DIR": "/run/user/1",
+        "MEMORY_VAULT_PATH": "/home/u/v",
+        "MEMORY_STATE_DIR": "/home/u/s",
+        "MEMORY_CONFIG": str(tmp_path / "config.toml"),
+        "MEMORY_REVIEW_MODE": "silent",
+        "HF_HUB_OFFLINE": "1",
+        "TRANSFORMERS_OFFLINE": "1",
+        "HF_HUB_DISABLE_TELEMETRY": "1",
+        "TOKENIZERS_PARALLELISM": "false",
+    }
+
+
+def test_a_child_reads_the_same_settings(tmp_path: Path) -> None:
+    text = '[vault]\npath = "~/v"\n[recall]\nk = 3\n'
+    settings = load(tmp_path, text, MEMORY_LOG_LEVEL="debug", CLAUDE_CONFIG_DIR="~/c")
+    again = load_settings(child_environment(settings))
+    assert again == settings
+    assert again.state.root == settings.state.root
+
+
+def test_the_reference_names_every_setting_with_its_default() -> None:
+    reference = render_settings_reference()
+    for row in SETTINGS:
+        line = next(line for line in reference.splitlines() if line.startswith(f"| `{row.key}` |") and row.doc in line)
+        assert row.allowed in line
+        assert (row.variable or "config.toml only") in line
+
+
+def test_every_default_is_itself_allowed(tmp_path: Path) -> None:
+    lines: list[str] = []
+    section = ""
+    for row in SETTINGS:
+        if row.default is None:
+            continue
+        if row.section != section:
+            section = row.section
+            lines.append(f"[{section}]")
+        lines.append(f"{row.key} = {as_toml(row.default)}")
+    text = "\n".join(lines)
+    assert tomllib.loads(text)
+    loaded = load(tmp_path, text)
+    assert loaded.recall == load_settings(ENV, tmp_path / "absent").recall
+    assert loaded.hosts == load_settings(ENV, tmp_path / "absent").hosts
+
+
+def test_variables_are_unique_and_named_alike() -> None:
+    variables = [row.variable for row in SETTINGS if row.variable]
+    assert len(set(variables)) == len(variables)
+    assert all(re.fullmatch(r"[A-Z_]+", variable) for variable in variables)
+
+
+def test_loading_settings_leaves_the_process_environment_alone(tmp_path: Path) -> None:
+    before = dict(os.environ)
+    load(tmp_path, "", MEMORY_VAULT_PATH="/v")
+    assert dict(os.environ) == before

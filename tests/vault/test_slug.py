@@ -1,0 +1,156 @@
+"""Slugs, and which names are allowed."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memoryvault.vault.errors import EntryInvalid
+from memoryvault.vault.slug import (
+    NAME_PATTERN,
+    free_slug,
+    idea_slug,
+    mining_slug,
+    repository_slug,
+    slugify,
+    source_slug,
+    validate_group,
+    validate_kind,
+    validate_slug,
+    validate_tag,
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "slug"),
+    [
+        ("Always lint before pushing.", "always-lint-before-pushing"),
+        ("Always commit before EOD.", "always-commit-before-eod"),
+        ("Always use bullet points for status reports", "always-use-bullet-points-for-status"),
+        ("never paragraphs.", "never-paragraphs"),
+        ("No, that's wrong.", "no-that-s-wrong"),
+        ("Always use snake_case for python variables.", "always-use-snake-case-for-python"),
+        ("I prefer tabs over spaces for indentation", "i-prefer-tabs-over-spaces-for"),
+        ("🎉", "candidate"),
+        ("", "candidate"),
+    ],
+)
+def test_a_mined_slug_is_the_first_six_words(text: str, slug: str) -> None:
+    assert mining_slug(text) == slug
+
+
+@pytest.mark.parametrize(
+    ("title", "slug"),
+    [
+        ("Add /memory inspect command", "add-memory-inspect-command"),
+        ("!!!", "untitled-idea"),
+        (
+            "A very long idea title that runs well past the forty character limit",
+            "a-very-long-idea-title-that-runs-well-pa",
+        ),
+    ],
+)
+def test_an_ideas_slug_has_forty_characters(title: str, slug: str) -> None:
+    assert idea_slug(title) == slug
+
+
+@pytest.mark.parametrize(
+    ("title", "slug"),
+    [
+        ("Crème Brûlée", "creme-brulee"),
+        ("Straße nach Łódź", "strasse-nach-lodz"),
+        ("ﬁne ① Ｆｕｌｌ width", "fine-1-full-width"),
+        ("İstanbul", "istanbul"),
+        ("smørrebrød", "smorrebrod"),
+    ],
+)
+def test_letters_with_an_ascii_spelling_are_spelled_out(title: str, slug: str) -> None:
+    assert slugify(title) == slug
+
+
+def test_titles_in_other_scripts_get_distinct_stable_names() -> None:
+    russian, japanese = slugify("Всегда запускай тесты"), slugify("必ずテストを実行する")
+    assert re.fullmatch(r"note-[0-9a-f]{8}", russian)
+    assert re.fullmatch(r"note-[0-9a-f]{8}", japanese)
+    assert russian != japanese
+    assert slugify("ВСЕГДА запускай тесты") == russian
+    assert mining_slug("Всегда запускай тесты") == idea_slug("Всегда запускай тесты") == russian
+
+
+def test_a_mixed_title_keeps_its_ascii_words() -> None:
+    assert slugify("всегда используй pnpm") == "pnpm"
+
+
+@pytest.mark.parametrize(
+    ("url", "slug"),
+    [
+        (
+            "https://raw.githubusercontent.com/Shubhamsaboo/awesome-llm-apps/main/README.md",
+            "shubhamsaboo-awesome-llm-apps",
+        ),
+        ("https://github.com/foo/bar.git", "foo-bar"),
+        ("https://github.com/foo/bar?tab=readme", "foo-bar"),
+        ("https://example.com/x.md", "url-ff16dc33"),
+    ],
+)
+def test_a_discovery_source_is_named_after_its_repository(url: str, slug: str) -> None:
+    if url.startswith("https://example"):
+        assert re.fullmatch(r"url-[0-9a-f]{8}", source_slug(url))
+    else:
+        assert source_slug(url) == slug
+
+
+@pytest.mark.parametrize(
+    ("name", "slug"),
+    [("My_Custom-Repo", "my-custom-repo"), ("My_Cool-Repo", "my-cool-repo"), ("___", "unknown-repo")],
+)
+def test_a_repositorys_slug(name: str, slug: str) -> None:
+    assert repository_slug(name) == slug
+
+
+@pytest.mark.parametrize(
+    ("slug", "taken", "first", "free"),
+    [
+        ("x", [], 2, "x"),
+        ("x", ["x"], 2, "x-2"),
+        ("x", ["x", "x-2"], 2, "x-3"),
+        ("dup", ["dup", "dup-1"], 1, "dup-2"),
+        ("my-slug", ["my-slug"], 1, "my-slug-1"),
+    ],
+)
+def test_a_taken_slug_gets_the_next_free_number(slug: str, taken: list[str], first: int, free: str) -> None:
+    assert free_slug(slug, taken, first) == free
+    assert free_slug(slug, lambda candidate: candidate in taken, first) == free
+
+
+@pytest.mark.parametrize("validate", [validate_kind, validate_slug, validate_tag])
+@pytest.mark.parametrize("bad", ["Bad_Slug", "UPPER", "a b", "", "a/b", "..", "ä", "a\n", "x" * 201])
+def test_a_bad_name_is_refused_in_one_line(validate: object, bad: str) -> None:
+    assert callable(validate)
+    with pytest.raises(EntryInvalid) as caught:
+        validate(bad)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("good", ["personal-private", "personal-projects/foo", "a/b"])
+def test_a_group_has_at_most_two_parts(good: str) -> None:
+    assert validate_group(good) == good
+
+
+@pytest.mark.parametrize("bad", ["a/b/c", "A", "", "a/", "/a", "a//b", "../a", "_inbox"])
+def test_a_bad_group_is_refused(bad: str) -> None:
+    with pytest.raises(EntryInvalid):
+        validate_group(bad)
+
+
+@given(st.text(), st.integers(1, 300))
+def test_every_title_gives_a_valid_slug_that_is_its_own_slug(title: str, limit: int) -> None:
+    slug = slugify(title, limit)
+    assert NAME_PATTERN.fullmatch(slug)
+    assert len(slug) <= max(limit, 13)
+    assert slugify(slug, max(limit, 13)) == slug
+    for made in (mining_slug(title), idea_slug(title), repository_slug(title)):
+        assert NAME_PATTERN.fullmatch(made)

@@ -1,0 +1,493 @@
+"""The only writer of the vault's files."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterator
+from datetime import date
+from pathlib import Path
+
+import frontmatter
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from memoryvault.vault.entry import Source, content_hash
+from memoryvault.vault.errors import (
+    EditConflict,
+    EntryExists,
+    EntryInvalid,
+    EntryNotFound,
+    MemoryVaultError,
+    PathRefused,
+    VaultUnavailable,
+)
+from memoryvault.vault.paths import SF_DATALESS, is_conflict_copy, is_downloaded
+from memoryvault.vault.scrubbed import Scrubbed
+from memoryvault.vault.store import MAX_ENTRY_BYTES, VaultStore
+
+PATH = "personal-private/preferences/smoke.md"
+TODAY = date(2026, 7, 1)
+
+
+@pytest.fixture
+def vault(tmp_path: Path) -> Path:
+    (tmp_path / "MemoryVault").mkdir()
+    return tmp_path / "MemoryVault"
+
+
+@pytest.fixture
+def store(vault: Path, tmp_path: Path) -> VaultStore:
+    return VaultStore(vault, tmp_path / "state" / "vault.lock", lambda: TODAY)
+
+
+def files(vault: Path) -> list[str]:
+    return sorted(str(path.relative_to(vault)) for path in vault.rglob("*") if path.is_file())
+
+
+def test_a_saved_entry_is_these_bytes(store: VaultStore, vault: Path) -> None:
+    entry = store.create(
+        PATH,
+        {"kind": "preferences", "group": "personal-private", "tags": ["smoke", "test"]},
+        None,
+        Scrubbed("Test entry body.\r\n\n\n"),
+    )
+    assert (vault / PATH).read_bytes() == (
+        b"---\nkind: preferences\nstatus: active\ncreated: 2026-07-01\nupdated: 2026-07-01\n"
+        b"tags: [smoke, test]\ngroup: personal-private\nslug: smoke\nalways_load: false\n---\n\n"
+        b"Test entry body.\n"
+    )
+    assert entry == store.read(PATH)
+    assert entry.content_hash == content_hash((vault / PATH).read_bytes())
+    assert files(vault) == [PATH]
+
+
+def test_a_title_becomes_the_first_heading(store: VaultStore, vault: Path) -> None:
+    entry = store.create(PATH, {"kind": "fix"}, Scrubbed("Two\nlines"), Scrubbed("\n\nText."))
+    assert (vault / PATH).read_text().endswith("---\n\n# Two lines\n\nText.\n")
+    assert entry.title == "Two lines"
+
+
+def test_an_always_load_entry_says_so(store: VaultStore) -> None:
+    path = store.entry_path("personal-private", "preferences", "smoke-al", always_load=True)
+    assert path == "personal-private/_always-load/smoke-al.md"
+    entry = store.create(path, {"kind": "preferences"}, None, Scrubbed("x"))
+    assert entry.always_load
+    assert b"always_load: true\n" in store.read_bytes(path)
+
+
+def test_evidence_is_written_as_host_session_and_records(store: VaultStore) -> None:
+    sources = (Source("claude-code", "s-1", ("u1", "u2")), Source("agent"))
+    entry = store.create(PATH, {"kind": "fix", "source": sources, "occurrences": 2}, None, Scrubbed("x"))
+    assert entry.sources == sources
+    other = store.create("a/b.md", {"kind": "fix", "source": Source("agent")}, None, Scrubbed("x"))
+    assert b"source: agent\n" in store.read_bytes("a/b.md")
+    assert other.written_by_agent
+
+
+def test_a_default_can_be_left_out(store: VaultStore) -> None:
+    store.create("m/index.md", {"always_load": None, "slug": None, "status": None}, None, Scrubbed("x"))
+    assert store.read_bytes("m/index.md") == b"---\ncreated: 2026-07-01\nupdated: 2026-07-01\n---\n\nx\n"
+
+
+def test_an_existing_entry_is_never_overwritten(store: VaultStore, vault: Path) -> None:
+    store.create(PATH, {"kind": "fix"}, None, Scrubbed("first"))
+    before = (vault / PATH).read_bytes()
+    with pytest.raises(EntryExists, match="already"):
+        store.create(PATH, {"kind": "fix"}, None, Scrubbed("second"))
+    assert (vault / PATH).read_bytes() == before
+    assert files(vault) == [PATH]
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"kind": "Bad_Kind"},
+        {"kind": "fix", "status": "odd"},
+        {"kind": "fix", "group": "a/b/c"},
+        {"kind": "fix", "tags": ["ok", "Not Ok"]},
+        {"kind": "fix", "occurrences": 0},
+        {"kind": "fix", "project": "two\nlines"},
+    ],
+)
+def test_fields_that_cannot_be_are_refused_before_anything_is_written(
+    store: VaultStore, vault: Path, fields: dict[str, str]
+) -> None:
+    with pytest.raises(EntryInvalid):
+        store.create(PATH, fields, None, Scrubbed("x"))
+    assert files(vault) == []
+
+
+def test_text_that_was_not_scrubbed_is_a_bug(store: VaultStore, vault: Path) -> None:
+    with pytest.raises(TypeError, match="Scrubbed"):
+        store.create(PATH, {"kind": "fix"}, None, "raw")  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="Scrubbed"):
+        store.create(PATH, {"kind": "fix"}, "raw", Scrubbed("x"))  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="superseded_reason"):
+        store.create(PATH, {"kind": "fix", "superseded_reason": "raw words"}, None, Scrubbed("x"))
+    with pytest.raises(TypeError, match="aliases"):
+        store.create(PATH, {"kind": "fix", "aliases": ["raw words"]}, None, Scrubbed("x"))
+    assert files(vault) == []
+    entry = store.create(PATH, {"kind": "fix"}, None, Scrubbed("x"))
+    with pytest.raises(TypeError):
+        store.update(PATH, entry.content_hash, body="raw")  # type: ignore[arg-type]
+
+
+def test_an_update_changes_its_lines_and_the_date_only(store: VaultStore, vault: Path) -> None:
+    (vault / "a").mkdir()
+    text = "---\n# mine\nkind: 'fix'\nstatus: active # yes\nupdated: 2020-01-01\nmood:   good\n---\nBody  \n\n\n"
+    (vault / "a" / "n.md").write_text(text)
+    entry = store.read("a/n.md")
+    changed = store.update("a/n.md", entry.content_hash, fields={"status": "resolved", "project": "app"})
+    assert (vault / "a" / "n.md").read_text() == text.replace("active # yes", "resolved # yes").replace(
+        "2020-01-01", "2026-07-01\nproject: app"
+    )
+    assert (changed.status, changed.project, changed.updated) == ("resolved", "app", "2026-07-01")
+
+
+def test_an_update_that_changes_nothing_writes_nothing(store: VaultStore, vault: Path) -> None:
+    entry = store.create(PATH, {"kind": "fix"}, None, Scrubbed("x"))
+    os.utime(vault / PATH, (1000, 1000))
+    later = VaultStore(vault, vault.parent / "state" / "vault.lock", lambda: date(2030, 1, 1))
+    assert later.update(PATH, entry.content_hash, fields={"kind": "fix"}, body=Scrubbed("x\n")) == entry
+    assert (vault / PATH).stat().st_mtime == 1000
+
+
+def test_a_new_body_keeps_the_header(store: VaultStore, vault: Path) -> None:
+    entry = store.create(PATH, {"kind": "fix", "updated": "2020-01-01"}, None, Scrubbed("old"))
+    store.update(PATH, entry.content_hash, body=Scrubbed("# New\n\nbody\n\n"))
+    text = (vault / PATH).read_text()
+    assert text.endswith("---\n\n# New\n\nbody\n")
+    assert "updated: 2026-07-01\n" in text
+
+
+def test_a_humans_edit_in_between_is_never_overwritten(store: VaultStore, vault: Path) -> None:
+    entry = store.create(PATH, {"kind": "fix"}, None, Scrubbed("x"))
+    (vault / PATH).write_text("the human's words")
+    for attempt in (
+        lambda: store.update(PATH, entry.content_hash, fields={"status": "resolved"}),
+        lambda: store.move(PATH, "a/b.md", entry.content_hash),
+        lambda: store.remove(PATH, entry.content_hash),
+        lambda: store.write_text(PATH, Scrubbed("y"), entry.content_hash),
+    ):
+        with pytest.raises(EditConflict, match="read it again"):
+            attempt()
+    assert (vault / PATH).read_text() == "the human's words"
+    assert files(vault) == [PATH]
+
+
+def test_an_edit_while_the_new_file_is_being_written_is_seen(
+    store: VaultStore, vault: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    entry = store.create(PATH, {"kind": "fix"}, None, Scrubbed("x"))
+    sync = os.fsync
+
+    def edit_and_sync(descriptor: int) -> None:
+        (vault / PATH).write_text("the human's words")
+        sync(descriptor)
+
+    monkeypatch.setattr(os, "fsync", edit_and_sync)
+    with pytest.raises(EditConflict):
+        store.update(PATH, entry.content_hash, fields={"status": "resolved"})
+    assert (vault / PATH).read_text() == "the human's words"
+    assert files(vault) == [PATH]
+
+
+def test_a_file_that_a_human_creates_meanwhile_wins(
+    store: VaultStore, vault: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sync = os.fsync
+
+    def create_and_sync(descriptor: int) -> None:
+        (vault / PATH).write_text("the human's words")
+        sync(descriptor)
+
+    monkeypatch.setattr(os, "fsync", create_and_sync)
+    with pytest.raises(EntryExists):
+        store.create(PATH, {"kind": "fix"}, None, Scrubbed("x"))
+    assert (vault / PATH).read_text() == "the human's words"
+    assert files(vault) == [PATH]
+
+
+def test_bytes_that_are_no_text_survive_an_edit(store: VaultStore, vault: Path) -> None:
+    (vault / "n.md").write_bytes(b"---\nkind: fix\nnote: caf\xe9\n---\n\xff\xfe body\r\n")
+    store.update("n.md", store.read("n.md").content_hash, fields={"kind": "workflow"})
+    assert (vault / "n.md").read_bytes() == (
+        b"---\nkind: workflow\nupdated: 2026-07-01\nnote: caf\xe9\n---\n\xff\xfe body\r\n"
+    )
+
+
+def test_the_files_mode_is_kept(store: VaultStore, vault: Path) -> None:
+    entry = store.create(PATH, {"kind": "fix"}, None, Scrubbed("x"))
+    (vault / PATH).chmod(0o640)
+    store.update(PATH, entry.content_hash, fields={"status": "resolved"})
+    assert stat.S_IMODE((vault / PATH).stat().st_mode) == 0o640
+
+
+def test_moving_changes_place_and_fields_together(store: VaultStore, vault: Path) -> None:
+    entry = store.create("personal-private/_review/x.md", {"kind": "fix", "status": "pending"}, None, Scrubbed("x"))
+    moved = store.move(entry.path, "personal-private/fix/x.md", entry.content_hash, {"status": "active"})
+    assert (moved.path, moved.status) == ("personal-private/fix/x.md", "active")
+    assert files(vault) == ["personal-private/fix/x.md"]
+    with pytest.raises(EntryNotFound):
+        store.move(entry.path, "personal-private/fix/y.md", None)
+
+
+def test_a_move_done_twice_is_done_once(store: VaultStore, vault: Path) -> None:
+    entry = store.create("a/x.md", {"kind": "fix"}, None, Scrubbed("x"))
+    before = (vault / "a/x.md").read_bytes()
+    store.move("a/x.md", "b/x.md", entry.content_hash, {"status": "archived"})
+    (vault / "a/x.md").write_bytes(before)  # as after a crash before the old file was removed
+    store.move("a/x.md", "b/x.md", entry.content_hash, {"status": "archived"})
+    assert files(vault) == ["b/x.md"]
+
+
+def test_a_move_never_overwrites(store: VaultStore, vault: Path) -> None:
+    entry = store.create("a/x.md", {"kind": "fix"}, None, Scrubbed("x"))
+    store.create("b/x.md", {"kind": "fix"}, None, Scrubbed("other"))
+    for target in ("b/x.md", "a/x.md"):
+        with pytest.raises(EntryExists):
+            store.move("a/x.md", target, entry.content_hash)
+    assert files(vault) == ["a/x.md", "b/x.md"]
+
+
+def test_removing(store: VaultStore, vault: Path) -> None:
+    entry = store.create(PATH, {"kind": "fix"}, None, Scrubbed("x"))
+    assert store.exists(PATH)
+    store.remove(PATH, entry.content_hash)
+    assert not store.exists(PATH)
+    with pytest.raises(EntryNotFound):
+        store.remove(PATH, None)
+
+
+def test_a_generated_note_is_written_only_when_it_changed(store: VaultStore, vault: Path) -> None:
+    entry = store.write_text("_meta/dashboard.md", Scrubbed("# D\r\n"), None)
+    assert (vault / "_meta/dashboard.md").read_bytes() == b"# D\n"
+    os.utime(vault / "_meta/dashboard.md", (1000, 1000))
+    store.write_text("_meta/dashboard.md", Scrubbed("# D\n"), entry.content_hash)
+    assert (vault / "_meta/dashboard.md").stat().st_mtime == 1000
+    store.write_text("_meta/dashboard.md", Scrubbed("# E\n"), entry.content_hash)
+    with pytest.raises(EntryExists):
+        store.write_text("_meta/dashboard.md", Scrubbed("# F\n"), None)
+
+
+def test_ideas_beside_the_vault_are_read_and_written_with_the_same_care(store: VaultStore, tmp_path: Path) -> None:
+    ideas = tmp_path / "Ideas.md"
+    assert store.read_outside(ideas) is None
+    digest = store.write_outside(ideas, Scrubbed("# Ideas\r\n"), None)
+    assert store.read_outside(ideas) == ("# Ideas\r\n", digest)
+    ideas.write_text("# Mine\n")
+    with pytest.raises(EditConflict):
+        store.write_outside(ideas, Scrubbed("# Ideas\n"), digest)
+    with pytest.raises(EntryExists):
+        store.write_outside(ideas, Scrubbed("# Ideas\n"), None)
+    with pytest.raises(TypeError):
+        store.write_outside(ideas, "raw", None)  # type: ignore[arg-type]
+    for bad in (Path("Ideas.md"), tmp_path / "script.sh"):
+        with pytest.raises(PathRefused):
+            store.write_outside(bad, Scrubbed("x"), None)
+    with pytest.raises(VaultUnavailable):
+        store.write_outside(tmp_path / "absent" / "Ideas.md", Scrubbed("x"), None)
+    assert ideas.read_text() == "# Mine\n"
+
+
+# Boundary
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [
+        "",
+        "../outside.md",
+        "a/../../outside.md",
+        "a/../b.md",
+        "/etc/passwd.md",
+        "~/x.md",
+        "a//b.md",
+        "./a.md",
+        "a/nul\0.md",
+        "a/line\n.md",
+        "a/" + "x" * 300 + ".md",
+        "/".join(["d" * 100] * 12) + "/a.md",
+        "a.txt",
+        "a",
+        ".obsidian/x.md",
+        "a/.hidden.md",
+        "a/ b.md",
+        "a./b.md",
+        'a/"b".md',
+        "a\\b.md",
+        "a/\ud800.md",
+    ],
+)
+def test_a_path_that_is_no_name_in_the_vault_is_refused(store: VaultStore, vault: Path, bad: str) -> None:
+    with pytest.raises(PathRefused) as caught:
+        store.create(bad, {"kind": "fix"}, None, Scrubbed("x"))
+    assert "\n" not in str(caught.value)
+    entry = store.create(PATH, {"kind": "fix"}, None, Scrubbed("x"))
+    with pytest.raises(PathRefused):
+        store.move(PATH, bad, entry.content_hash)
+    assert files(vault) == [PATH]
+    assert files(vault.parent) == [f"MemoryVault/{PATH}", "state/vault.lock"]
+
+
+@pytest.mark.parametrize("bad", ["../x.md", "/etc/passwd", "a/\0.md", ""])
+def test_reading_does_not_leave_the_vault_either(store: VaultStore, bad: str) -> None:
+    for attempt in (store.read, store.exists, lambda path: store.remove(path, None)):
+        with pytest.raises(PathRefused):
+            attempt(bad)
+
+
+def test_symbolic_links_that_leave_the_vault_are_refused(store: VaultStore, vault: Path, tmp_path: Path) -> None:
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    (outside / "secret.md").write_text("secret")
+    (vault / "folder").symlink_to(outside)
+    (vault / "file.md").symlink_to(outside / "secret.md")
+    (vault / "loop").symlink_to("loop")
+    with pytest.raises(PathRefused, match="leaves the vault"):
+        store.read("folder/secret.md")
+    with pytest.raises(PathRefused):
+        store.read("file.md")
+    with pytest.raises(PathRefused):
+        store.create("folder/new.md", {"kind": "fix"}, None, Scrubbed("x"))
+    with pytest.raises(PathRefused):
+        store.remove("file.md", None)
+    with pytest.raises(MemoryVaultError):
+        store.create("loop/new.md", {"kind": "fix"}, None, Scrubbed("x"))
+    assert list(store.walk()) == []
+    assert files(outside) == ["secret.md"]
+
+
+def test_a_link_inside_the_vault_is_followed_and_walked_once(store: VaultStore, vault: Path) -> None:
+    entry = store.create(PATH, {"kind": "fix"}, None, Scrubbed("x"))
+    (vault / "alias.md").symlink_to(vault / PATH)
+    assert store.read("alias.md").body == "x"
+    store.update("alias.md", entry.content_hash, fields={"status": "resolved"})
+    assert (vault / "alias.md").is_symlink()
+    assert store.read(PATH).status == "resolved"
+    assert list(store.walk()) == [PATH]
+
+
+def test_a_dangling_link_is_not_written_through(store: VaultStore, vault: Path) -> None:
+    (vault / "a.md").symlink_to(vault / "b.md")
+    with pytest.raises(EntryExists):
+        store.create("a.md", {"kind": "fix"}, None, Scrubbed("x"))
+    assert files(vault) == []
+
+
+def test_a_vault_that_is_itself_a_link_works(store: VaultStore, vault: Path, tmp_path: Path) -> None:
+    (tmp_path / "link").symlink_to(vault)
+    linked = VaultStore(tmp_path / "link", tmp_path / "state" / "vault.lock", lambda: TODAY)
+    linked.create(PATH, {"kind": "fix"}, None, Scrubbed("x"))
+    assert list(linked.walk()) == list(store.walk()) == [PATH]
+
+
+def test_walking_leaves_out_what_is_not_a_note(store: VaultStore, vault: Path) -> None:
+    for name in (
+        "b.md",
+        "a.md",
+        "_inbox/i.md",
+        "z/Note with spaces é.md",
+        ".obsidian/x.md",
+        ".trash/y.md",
+        "z/.c.md.icloud",
+        "z/n.txt",
+        "z/n.sync-conflict-20260701-120000-ABCDEFG.md",
+        "z/n (Anna's conflicted copy 2026-07-01).md",
+        "z/n (Conflicted copy phone 202607011200).md",
+        "z/n_conflict-20260701-120000.md",
+        "z/n (SFConflict a@b.c 2026-07-01).md",
+    ):
+        (vault / name).parent.mkdir(exist_ok=True)
+        (vault / name).write_text("x")
+    os.mkfifo(vault / "pipe.md")
+    (vault / "folder.md").mkdir()
+    assert list(store.walk()) == ["a.md", "b.md", "_inbox/i.md", "z/Note with spaces é.md"]
+
+
+@pytest.mark.parametrize("name", ["conflict.md", "resolving a merge_conflict.md", "on conflicts (git).md"])
+def test_a_note_about_conflicts_is_a_note(name: str) -> None:
+    assert not is_conflict_copy(name)
+
+
+def test_a_file_that_is_only_in_the_cloud_is_known_by_its_flag(tmp_path: Path) -> None:
+    class Status:
+        st_flags = SF_DATALESS
+
+    assert not is_downloaded(Status())  # type: ignore[arg-type]
+    assert is_downloaded(tmp_path.stat())
+
+
+def test_what_is_no_regular_file_is_refused_without_hanging(store: VaultStore, vault: Path) -> None:
+    os.mkfifo(vault / "pipe.md")
+    (vault / "folder.md").mkdir()
+    for name in ("pipe.md", "folder.md"):
+        with pytest.raises(EntryInvalid):
+            store.read(name)
+
+
+def test_a_giant_file_is_refused(store: VaultStore, vault: Path) -> None:
+    with open(vault / "giant.md", "wb") as file:
+        file.truncate(MAX_ENTRY_BYTES + 1)
+    with pytest.raises(EntryInvalid, match="larger than 8 MB"):
+        store.read("giant.md")
+
+
+def test_an_absent_entry_is_not_an_absent_vault(store: VaultStore, vault: Path) -> None:
+    with pytest.raises(EntryNotFound):
+        store.read("a/b.md")
+    (vault / "a").write_text("a file")
+    with pytest.raises(EntryNotFound):
+        store.read("a/b.md")
+    with pytest.raises(PathRefused):
+        store.create("a/b.md", {"kind": "fix"}, None, Scrubbed("x"))
+
+
+@pytest.mark.parametrize("what", ["absent", "file"])
+def test_a_vault_that_is_not_there_is_said_and_never_created(tmp_path: Path, what: str) -> None:
+    vault = tmp_path / "MemoryVault"
+    if what == "file":
+        vault.write_text("")
+    store = VaultStore(vault, tmp_path / "lock" / "l", lambda: TODAY)
+
+    def walk() -> Iterator[str]:
+        return store.walk()
+
+    for attempt in (
+        lambda: store.create(PATH, {"kind": "fix"}, None, Scrubbed("x")),
+        lambda: store.update(PATH, "0" * 64, fields={"kind": "fix"}),
+        lambda: store.read(PATH),
+        walk,
+    ):
+        with pytest.raises(VaultUnavailable, match="MEMORY_VAULT_PATH"):
+            attempt()
+    assert vault.is_dir() is False
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    title=st.none() | st.text(max_size=40),
+    body=st.text(max_size=200),
+    reason=st.text(st.characters(exclude_categories=["Cs"]), max_size=60),
+)
+def test_any_text_is_read_back(
+    tmp_path_factory: pytest.TempPathFactory, title: str | None, body: str, reason: str
+) -> None:
+    root = tmp_path_factory.mktemp("vault")
+    store = VaultStore(root, root / ".state" / "l", lambda: TODAY)
+    entry = store.create(
+        PATH,
+        {"kind": "fix", "superseded_reason": Scrubbed(reason)},
+        None if title is None else Scrubbed(title),
+        Scrubbed(body),
+    )
+    data = store.read_bytes(PATH)
+    assert b"\r" not in data
+    assert data.endswith(b"\n")
+    assert not data.endswith(b"\n\n\n")
+    assert frontmatter.loads(data.decode())["kind"] == "fix"
+    assert entry.superseded_reason == (reason.strip() or None) or reason.strip()[:4].isdigit()
+    again = store.update(PATH, entry.content_hash, fields={"status": "resolved"})
+    assert again.body == entry.body

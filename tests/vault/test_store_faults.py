@@ -1,0 +1,309 @@
+"""Writers that compete, and writers that are killed: real processes, real signals, files afterwards."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import resource
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Iterator
+from datetime import date
+from pathlib import Path
+
+import pytest
+
+from memoryvault.vault.errors import EditConflict, EntryExists, MemoryVaultError, VaultUnavailable
+from memoryvault.vault.lock import hold_lock
+from memoryvault.vault.scrubbed import Scrubbed
+from memoryvault.vault.slug import free_slug
+from memoryvault.vault.store import VaultStore
+
+PATH = "personal-private/fix/x.md"
+FORK = multiprocessing.get_context("fork")
+
+
+@pytest.fixture
+def root() -> Iterator[Path]:
+    """Outside pytest's own folder, which other users may not enter."""
+    folder = Path(tempfile.mkdtemp(prefix="memoryvault-test-"))
+    folder.chmod(0o755)
+    (folder / "MemoryVault").mkdir()
+    yield folder
+    shutil.rmtree(folder)
+
+
+def store_in(root: Path) -> VaultStore:
+    return VaultStore(root / "MemoryVault", root / "state" / "vault.lock", lambda: date(2026, 7, 1))
+
+
+def run_all(processes: list[multiprocessing.context.ForkProcess]) -> list[int | None]:
+    for process in processes:
+        process.start()
+    for process in processes:
+        process.join(60)
+    return [process.exitcode for process in processes]
+
+
+def _save_under_a_free_name(root: Path) -> None:
+    store = store_in(root)
+    with store.lock():
+        slug = free_slug("idea", lambda s: store.exists(f"personal-private/_inbox/{s}.md"), 1)
+        store.create(f"personal-private/_inbox/{slug}.md", {"kind": "idea"}, None, Scrubbed("body " * 200))
+
+
+def test_twenty_writers_of_one_name_get_twenty_files(root: Path) -> None:
+    codes = run_all([FORK.Process(target=_save_under_a_free_name, args=(root,)) for _ in range(20)])
+    assert codes == [0] * 20
+    names = sorted(path.name for path in (root / "MemoryVault" / "personal-private" / "_inbox").iterdir())
+    assert names == sorted(["idea.md", *(f"idea-{n}.md" for n in range(1, 20))])
+
+
+def _create_the_same(root: Path) -> None:
+    try:
+        store_in(root).create(PATH, {"kind": "fix"}, None, Scrubbed(str(os.getpid())))
+    except EntryExists:
+        os._exit(3)
+
+
+def test_of_many_creators_exactly_one_wins(root: Path) -> None:
+    codes = run_all([FORK.Process(target=_create_the_same, args=(root,)) for _ in range(10)])
+    assert sorted(map(str, codes)) == ["0"] + ["3"] * 9
+
+
+def _strengthen(root: Path) -> None:
+    store = store_in(root)
+    for _ in range(10):
+        with store.lock():
+            entry = store.read(PATH)
+            store.update(PATH, entry.content_hash, fields={"occurrences": entry.occurrences + 1})
+
+
+def test_no_update_is_lost_between_processes(root: Path) -> None:
+    store_in(root).create(PATH, {"kind": "fix"}, None, Scrubbed("x"))
+    codes = run_all([FORK.Process(target=_strengthen, args=(root,)) for _ in range(4)])
+    assert codes == [0] * 4
+    assert store_in(root).read(PATH).occurrences == 41
+
+
+def test_no_update_is_lost_between_threads(root: Path) -> None:
+    store_in(root).create(PATH, {"kind": "fix"}, None, Scrubbed("x"))
+    threads = [threading.Thread(target=_strengthen, args=(root,)) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    assert store_in(root).read(PATH).occurrences == 41
+
+
+def _write_in_turns(root: Path, letter: str) -> None:
+    store = store_in(root)
+    for _ in range(15):
+        with store.lock():
+            entry = store.read(PATH)
+            store.update(PATH, entry.content_hash, body=Scrubbed(letter * 50_000))
+
+
+def test_a_reader_never_sees_a_torn_file(root: Path) -> None:
+    store = store_in(root)
+    store.create(PATH, {"kind": "fix"}, None, Scrubbed("a" * 50_000))
+    writers = [FORK.Process(target=_write_in_turns, args=(root, letter)) for letter in "bc"]
+    for writer in writers:
+        writer.start()
+    seen = 0
+    while any(writer.is_alive() for writer in writers):
+        entry = store.read(PATH)
+        assert len(entry.body) == 50_000
+        assert len(set(entry.body)) == 1
+        assert entry.kind == "fix"
+        seen += 1
+    for writer in writers:
+        writer.join()
+        assert writer.exitcode == 0
+    assert seen > 0
+
+
+KILLED_WRITER = """
+import sys
+from datetime import date
+from pathlib import Path
+from memoryvault.vault.scrubbed import Scrubbed
+from memoryvault.vault.store import VaultStore
+root = Path(sys.argv[1])
+store = VaultStore(root / "MemoryVault", root / "state" / "vault.lock", lambda: date(2026, 7, 1))
+if sys.argv[2] == "create":
+    store.create("personal-private/fix/x.md", {"kind": "fix"}, None, Scrubbed("new"))
+else:
+    entry = store.read("personal-private/fix/x.md")
+    store.update(entry.path, entry.content_hash, body=Scrubbed("new"))
+"""
+
+
+def killed_writer(root: Path, what: str) -> int:
+    env = {
+        **os.environ,
+        "MEMORY_TEST_MODE": "1",
+        "MEMORY_TEST_KILL_POINT": "vault-before-rename",
+    }
+    command = [sys.executable, "-c", KILLED_WRITER, str(root), what]
+    return subprocess.run(command, env=env, timeout=60, cwd="/").returncode
+
+
+def test_a_writer_killed_before_the_rename_leaves_the_old_file_whole(root: Path) -> None:
+    store = store_in(root)
+    entry = store.create(PATH, {"kind": "fix"}, None, Scrubbed("old"))
+    assert killed_writer(root, "update") == -signal.SIGKILL
+    assert store.read(PATH) == entry
+    assert list(store.walk()) == [PATH]
+    # The lock died with its holder, and what was left behind goes once it is old.
+    assert store.update(PATH, entry.content_hash, body=Scrubbed("next")).body == "next"
+    assert store.clean_temporaries() == 0
+    assert store.clean_temporaries(older_than_seconds=-1) == 1
+    assert [p.name for p in (root / "MemoryVault" / "personal-private" / "fix").iterdir()] == ["x.md"]
+
+
+def test_a_creator_killed_before_the_rename_leaves_no_entry(root: Path) -> None:
+    assert killed_writer(root, "create") == -signal.SIGKILL
+    store = store_in(root)
+    assert list(store.walk()) == []
+    assert store.create(PATH, {"kind": "fix"}, None, Scrubbed("again")).body == "again"
+
+
+def test_the_lock_is_re_entrant_and_gives_up_in_one_line(root: Path) -> None:
+    store = store_in(root)
+    held = FORK.Event()
+
+    def hold() -> None:
+        with store.lock(), store.lock():
+            held.set()
+            time.sleep(60)
+
+    holder = FORK.Process(target=hold)
+    holder.start()
+    try:
+        assert held.wait(30)
+        message = r"held the vault's lock for 0\.1 s"
+        with pytest.raises(VaultUnavailable, match=message), hold_lock(root / "state" / "vault.lock", 0.1):
+            pass
+        holder.kill()
+        with hold_lock(root / "state" / "vault.lock", 10):
+            pass
+    finally:
+        holder.kill()
+        holder.join(30)
+
+
+def test_a_lock_file_deleted_by_somebody_does_not_let_two_in(root: Path) -> None:
+    lock = root / "state" / "vault.lock"
+    with hold_lock(lock):
+        child = FORK.Process(target=_enter, args=(lock,))
+        child.start()
+        time.sleep(0.1)
+        assert child.is_alive()
+        lock.unlink()
+        lock.touch()
+    child.join(30)
+    assert child.exitcode == 0
+
+
+def _enter(lock: Path) -> None:
+    with hold_lock(lock, 20):
+        assert lock.exists()
+
+
+def _as_nobody(root: Path) -> None:
+    os.setgid(65534)
+    os.setuid(65534)
+    _expect_read_only(root)
+
+
+def _expect_read_only(root: Path) -> None:
+    store = VaultStore(root / "MemoryVault", root / "locks" / "l", lambda: date(2026, 7, 1))
+    entry = store.read(PATH)
+    for attempt in (
+        lambda: store.create("personal-private/fix/y.md", {"kind": "fix"}, None, Scrubbed("x")),
+        lambda: store.create("new/y.md", {"kind": "fix"}, None, Scrubbed("x")),
+        lambda: store.update(PATH, entry.content_hash, fields={"status": "resolved"}),
+        lambda: store.remove(PATH, entry.content_hash),
+    ):
+        with pytest.raises(VaultUnavailable, match="read-only"):
+            attempt()
+
+
+def test_a_read_only_vault_is_said_in_one_line_and_stays_as_it_was(root: Path) -> None:
+    store = store_in(root)
+    entry = store.create(PATH, {"kind": "fix"}, None, Scrubbed("x"))
+    (root / "locks").mkdir()
+    if os.geteuid() == 0:
+        os.chown(root / "locks", 65534, 65534)
+    folders = [root / "MemoryVault", *(p for p in (root / "MemoryVault").rglob("*") if p.is_dir())]
+    for folder in folders:
+        folder.chmod(0o555)
+    try:
+        child = FORK.Process(target=_as_nobody if os.geteuid() == 0 else _expect_read_only, args=(root,))
+        assert run_all([child]) == [0]
+    finally:
+        for folder in folders:
+            folder.chmod(0o755)
+    assert store.read(PATH) == entry
+    assert list(store.walk()) == [PATH]
+
+
+def _write_too_much(root: Path) -> None:
+    resource.setrlimit(resource.RLIMIT_FSIZE, (10_000, 10_000))
+    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    store = store_in(root)
+    entry = store.read(PATH)
+    too_much = Scrubbed("z" * 50_000)
+    with pytest.raises(VaultUnavailable, match="nothing was changed"):
+        store.update(PATH, entry.content_hash, body=too_much)
+    with pytest.raises(VaultUnavailable, match="nothing was changed"):
+        store.create("personal-private/fix/y.md", {"kind": "fix"}, None, too_much)
+
+
+def test_a_write_that_the_disk_refuses_leaves_everything_as_it_was(root: Path) -> None:
+    store = store_in(root)
+    entry = store.create(PATH, {"kind": "fix"}, None, Scrubbed("x"))
+    assert run_all([FORK.Process(target=_write_too_much, args=(root,))]) == [0]
+    assert store.read(PATH) == entry
+    assert [p.name for p in (root / "MemoryVault" / "personal-private" / "fix").iterdir()] == ["x.md"]
+
+
+def test_a_disk_without_hard_links_works_too(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object, **__: object) -> None:
+        raise PermissionError(1, "Operation not permitted")
+
+    monkeypatch.setattr(os, "link", refuse)
+    store = store_in(root)
+    entry = store.create(PATH, {"kind": "fix"}, None, Scrubbed("x"))
+    with pytest.raises(EntryExists):
+        store.create(PATH, {"kind": "fix"}, None, Scrubbed("y"))
+    assert store.read(PATH) == entry
+    assert [p.name for p in (root / "MemoryVault" / "personal-private" / "fix").iterdir()] == ["x.md"]
+
+
+def test_an_editor_that_saves_all_the_time_never_loses_a_save(root: Path) -> None:
+    """A human's saves (rename over the file, as many editors do) against our updates; ours may be refused."""
+    store = store_in(root)
+    store.create(PATH, {"kind": "fix"}, None, Scrubbed("start"))
+    path = root / "MemoryVault" / PATH
+    refused = 0
+    for number in range(30):
+        entry = store.read(PATH)
+        if number % 3 == 0:
+            saved = path.with_name(".editor")
+            saved.write_text(f"human {number}\n")
+            saved.rename(path)
+        try:
+            store.update(PATH, entry.content_hash, body=Scrubbed(f"machine {number}"))
+        except EditConflict:
+            refused += 1
+            assert path.read_text() == f"human {number}\n"
+        except MemoryVaultError as error:  # pragma: no cover
+            raise AssertionError(str(error)) from error
+    assert refused == 10

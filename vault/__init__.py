@@ -1,0 +1,1 @@
+"""The vault: entries, frontmatter, paths, markers, settings, errors; the only writer of `.md` files."""

@@ -1,0 +1,267 @@
+"""A memory as it is read from its file."""
+
+from __future__ import annotations
+
+import datetime as dt
+import hashlib
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import TypeAlias
+
+from .frontmatter import load_fields
+from .header import body_of, split
+from .layout import ALWAYS_LOAD, PROJECTS, special_folder
+
+ACTIVE = "active"
+RESOLVED = "resolved"
+SUPERSEDED = "superseded"
+PENDING = "pending"
+IN_INBOX = "inbox"
+INCUBATING = "incubating"
+REJECTED = "rejected"
+DISMISSED = "dismissed"
+ARCHIVED = "archived"
+
+STATUSES = frozenset({ACTIVE, RESOLVED, SUPERSEDED, PENDING, IN_INBOX, INCUBATING, REJECTED, DISMISSED, ARCHIVED})
+RESERVED_KINDS = frozenset({"session-cost", "failure-incident"})
+PRIORITIES = ("high", "normal", "low")
+AGENT_SOURCE = "agent"
+"""`source: agent` marks what an agent wrote itself, through MCP or the command."""
+
+Plain: TypeAlias = "str | int | float | bool | list[Plain] | dict[str, Plain] | None"
+
+_MAX_DEPTH = 8
+_MAX_NODES = 5_000
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Evidence: where in which session a memory was said."""
+
+    host: str
+    session: str = ""
+    records: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One markdown file of the vault. Fields are None, empty or their default when the file has none."""
+
+    path: str
+    """Relative to the vault, with forward slashes."""
+    kind: str | None
+    status: str | None
+    """As written, in lower case; may be none of STATUSES. See `effective_status`."""
+    created: str | None
+    """ISO date."""
+    updated: str | None
+    tags: tuple[str, ...]
+    group: str | None
+    slug: str
+    """From the frontmatter, else the file's name without its ending."""
+    always_load: bool
+    project: str | None
+    """From the frontmatter, else from a group or path `personal-projects/<project>/…`."""
+    fingerprint: str | None
+    confidence: str | None
+    occurrences: int
+    """At least 1."""
+    sources: tuple[Source, ...]
+    surfaced_in_session: str | None
+    surfaced_at: str | None
+    supersedes: str | None
+    superseded_by: str | None
+    superseded_at: str | None
+    superseded_reason: str | None
+    priority: str
+    """One of PRIORITIES."""
+    aliases: tuple[str, ...]
+    title: str
+    """The first level-one heading, else the slug in words."""
+    body: str
+    """What follows the frontmatter, without the blank lines around it."""
+    content_hash: str
+    """SHA-256 of the file's bytes, hexadecimal: what `VaultStore.update` expects."""
+    extra: Mapping[str, Plain]
+    """All other frontmatter; dates as ISO text."""
+
+    @property
+    def effective_status(self) -> str:
+        """`status`, and `active` for the user's own note that has none."""
+        return self.status or ACTIVE
+
+    @property
+    def special(self) -> str:
+        """The first underscore-folder of the path, or ''."""
+        return special_folder(self.path)
+
+    @property
+    def written_by_agent(self) -> bool:
+        """True when any of its evidence is an agent's own claim."""
+        return any(source.host == AGENT_SOURCE for source in self.sources)
+
+
+def fingerprint(text: str) -> str:
+    """SHA-256, hexadecimal, of the text with case folded and runs of white space made one space."""
+    return hashlib.sha256(" ".join(text.split()).casefold().encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def content_hash(data: bytes) -> str:
+    """SHA-256 of a file's bytes, hexadecimal."""
+    return hashlib.sha256(data).hexdigest()
+
+
+def parse_entry(path: str, data: bytes) -> Entry:
+    """The entry in a file's bytes. Never raises: what cannot be read is None, and the body stays."""
+    text = data.decode("utf-8", "replace")
+    parts = split(text)
+    fields = load_fields(parts[1]) if parts is not None else {}
+    body = body_of(text)
+    group = _text(fields.pop("group", None))
+    slug = _text(fields.pop("slug", None)) or _stem(path)
+    priority = (_text(fields.pop("priority", None)) or "normal").lower()
+    status = _text(fields.pop("status", None))
+    fields_always_load = fields.pop("always_load", None)
+    return Entry(
+        path=path,
+        kind=_text(fields.pop("kind", None)),
+        status=status.lower() if status else None,
+        created=_text(fields.pop("created", None)),
+        updated=_text(fields.pop("updated", None)),
+        tags=tuple(dict.fromkeys(tag.lstrip("#") for tag in _texts(fields.pop("tags", None)))),
+        group=group,
+        slug=slug,
+        always_load=fields_always_load is True or special_folder(path) == ALWAYS_LOAD,
+        project=_text(fields.pop("project", None)) or _project_of_group(group) or _project_of_path(path),
+        fingerprint=_text(fields.pop("fingerprint", None)),
+        confidence=_text(fields.pop("confidence", None)),
+        occurrences=_count(fields.pop("occurrences", None)),
+        sources=_sources(fields.pop("source", None)),
+        surfaced_in_session=_text(fields.pop("surfaced_in_session", None)),
+        surfaced_at=_text(fields.pop("surfaced_at", None)),
+        supersedes=_text(fields.pop("supersedes", None)),
+        superseded_by=_text(fields.pop("superseded_by", None)),
+        superseded_at=_text(fields.pop("superseded_at", None)),
+        superseded_reason=_text(fields.pop("superseded_reason", None)),
+        priority=priority if priority in PRIORITIES else "normal",
+        aliases=_texts(fields.pop("aliases", None)),
+        title=first_heading(body) or slug.replace("-", " ").replace("_", " ").strip(),
+        body=body,
+        content_hash=content_hash(data),
+        extra=MappingProxyType(_plain_mapping(fields)),
+    )
+
+
+_FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
+_HEADING = re.compile(r" {0,3}#(?:[ \t]+(.*?))??(?:[ \t]+#+)?[ \t]*")
+
+
+def first_heading(body: str) -> str | None:
+    """Text of the first `# heading` outside fenced code, or None."""
+    fence = ""
+    for line in body.split("\n"):
+        line = line.rstrip("\r")
+        opening = _FENCE.match(line)
+        if fence:
+            if line.strip().startswith(fence) and not line.strip().strip(fence[0]):
+                fence = ""
+        elif opening is not None:
+            fence = opening[1]
+        else:
+            heading = _HEADING.fullmatch(line)
+            if heading is not None and heading[1]:
+                return heading[1].strip()
+    return None
+
+
+def _stem(path: str) -> str:
+    return path.rsplit("/", 1)[-1].removesuffix(".md")
+
+
+def _text(value: object) -> str | None:
+    """A scalar as text; None for what is empty or not a scalar."""
+    if value is None or isinstance(value, list | dict | set | bytes | tuple):
+        return None
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, dt.datetime):
+        return _timestamp(value)
+    if isinstance(value, dt.date):
+        return value.isoformat()
+    return str(value).strip() or None
+
+
+def _timestamp(value: dt.datetime) -> str:
+    text = value.isoformat()
+    return text[:-6] + "Z" if text.endswith("+00:00") else text
+
+
+def _texts(value: object) -> tuple[str, ...]:
+    """A list of scalars, or one comma-separated text, without empty ones and repetitions."""
+    if isinstance(value, str):
+        items: list[object] = list(value.split(","))
+    elif isinstance(value, list):
+        items = value
+    else:
+        items = [value]
+    texts = (_text(item) for item in items)
+    return tuple(dict.fromkeys(text for text in texts if text))
+
+
+def _count(value: object) -> int:
+    text = _text(value) or ""
+    return max(1, int(text)) if text.isascii() and text.isdigit() and len(text) < 10 else 1
+
+
+def _sources(value: object) -> tuple[Source, ...]:
+    """`source: agent`, one mapping of host, session and records, or a list of these."""
+    found = []
+    for item in value if isinstance(value, list) else [value]:
+        if isinstance(item, dict):
+            host = _text(item.get("host")) or ""
+            session = _text(item.get("session")) or ""
+            records = _texts(item.get("records"))
+            if host or session or records:
+                found.append(Source(host, session, records))
+        elif (host := _text(item) or "") != "":
+            found.append(Source(host))
+    return tuple(dict.fromkeys(found))
+
+
+def _project_of_group(group: str | None) -> str | None:
+    parts = (group or "").split("/")
+    if len(parts) >= 2 and parts[0] in ("projects", PROJECTS) and parts[1]:
+        return parts[1]
+    return None
+
+
+def _project_of_path(path: str) -> str | None:
+    parts = path.split("/")
+    if len(parts) >= 3 and parts[0] == PROJECTS and not parts[1].startswith("_"):
+        return parts[1]
+    return None
+
+
+def _plain_mapping(fields: Mapping[str, object]) -> dict[str, Plain]:
+    """Values as JSON knows them. YAML aliases can unfold a small text to any size: what is too big goes."""
+    plain: dict[str, Plain] = {}
+    for key, value in fields.items():
+        budget = [_MAX_NODES]
+        converted = _plain(value, _MAX_DEPTH, budget)
+        plain[key] = converted if budget[0] > 0 else None
+    return plain
+
+
+def _plain(value: object, depth: int, budget: list[int]) -> Plain:
+    budget[0] -= 1
+    if depth == 0 or budget[0] <= 0:
+        return None
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    if isinstance(value, list | tuple | set):
+        return [_plain(item, depth - 1, budget) for item in value]
+    if isinstance(value, dict):
+        return {str(key): _plain(item, depth - 1, budget) for key, item in value.items()}
+    return _text(value)

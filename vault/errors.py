@@ -1,0 +1,85 @@
+"""Every error that a user can do something about, in one tree.
+
+`str(error)` is one clear line which says what is wrong and what to do. The command prints that line
+on stderr and exits with `exit_code`; anything outside this tree is a bug and keeps its traceback.
+
+    MemoryVaultError                1
+    ├── UsageError                  2   the command line is wrong
+    ├── SettingsError               1   config.toml or a variable holds a bad value
+    ├── VaultUnavailable            1   vault missing, read-only, full, or locked for too long
+    ├── EntryExists                 1
+    ├── EntryNotFound               1
+    ├── EntryInvalid                1   a kind, slug, tag, group or file that cannot be an entry
+    ├── EditConflict                1   the file changed since it was read
+    ├── PathRefused                 1   the path leaves the vault
+    ├── BoundaryRefused             1   a write outside the vault was not approved
+    ├── IndexUnavailable            1
+    ├── QueueUnavailable            1
+    ├── ModelUnavailable            1
+    └── SchemaTooNew                1   a database written by a newer version
+"""
+
+from __future__ import annotations
+
+
+class MemoryVaultError(Exception):
+    """Root of all errors that are told to the user in one line."""
+
+    exit_code = 1
+
+    def __str__(self) -> str:
+        return " ".join(super().__str__().split())
+
+
+class UsageError(MemoryVaultError):
+    """The command was called with arguments that make no sense."""
+
+    exit_code = 2
+
+
+class SettingsError(MemoryVaultError):
+    """A setting is unknown or has a value that is not allowed."""
+
+
+class VaultUnavailable(MemoryVaultError):
+    """The vault folder is missing, read-only, full, or another process has held its lock too long."""
+
+
+class EntryExists(MemoryVaultError):
+    """There is already a file at the path of the new entry."""
+
+
+class EntryNotFound(MemoryVaultError):
+    """There is no file at the path of the entry."""
+
+
+class EntryInvalid(MemoryVaultError):
+    """The text, or one of its fields, cannot be an entry."""
+
+
+class EditConflict(MemoryVaultError):
+    """The file on disk is no longer the one that was read; nothing was written."""
+
+
+class PathRefused(MemoryVaultError):
+    """The path is absolute, leaves the vault, or is not a name that every platform can store."""
+
+
+class BoundaryRefused(MemoryVaultError):
+    """A write outside the vault was not approved by the user."""
+
+
+class IndexUnavailable(MemoryVaultError):
+    """The index cannot be opened; deleting it is always safe."""
+
+
+class QueueUnavailable(MemoryVaultError):
+    """queue.db cannot be opened, is locked, or is damaged."""
+
+
+class ModelUnavailable(MemoryVaultError):
+    """The embedding model is not installed or its files are not the expected ones."""
+
+
+class SchemaTooNew(MemoryVaultError):
+    """The database was written by a newer version of MemoryVault."""

@@ -1,0 +1,362 @@
+"""Reading and line-preserving editing of YAML frontmatter.
+
+python-frontmatter reads; it drops comments, key order and quotes when it writes, so writing is done
+here, line by line: a field that is not named in an edit survives byte for byte.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import re
+from collections.abc import Mapping, Sequence
+from typing import TypeAlias
+
+import yaml
+from frontmatter.default_handlers import YAMLHandler
+
+from .errors import EntryInvalid
+from .header import BYTE_ORDER_MARK, split
+
+KEY_ORDER = (
+    "kind",
+    "status",
+    "created",
+    "updated",
+    "tags",
+    "group",
+    "slug",
+    "always_load",
+    "project",
+    "fingerprint",
+    "confidence",
+    "occurrences",
+    "source",
+    "surfaced_in_session",
+    "surfaced_at",
+    "supersedes",
+    "superseded_by",
+    "superseded_at",
+    "superseded_reason",
+)
+"""The design's order. Other keys follow in the order in which they are given."""
+
+Scalar: TypeAlias = str | int | float | bool | dt.date | None
+FieldValue: TypeAlias = "Scalar | Sequence[FieldValue] | Mapping[str, FieldValue]"
+
+# What the YAML constructors raise on well-formed but impossible values (`2026-13-45`, `? [a]`).
+_YAML_FAULTS = (
+    yaml.YAMLError,
+    ValueError,
+    TypeError,
+    KeyError,
+    AttributeError,
+    OverflowError,
+    RecursionError,
+)
+
+_KEY_LINE = re.compile(
+    r"""(?P<key>"(?:[^"\\]|\\.)*"|'(?:[^']|'')*'|[^\s#"'\[\]{},&*!|>%@`?-][^\n]*?|[?-][^\s][^\n]*?)"""
+    r"""[ \t]*:(?=[ \t\r\n]|$)"""
+)
+_PLAIN_TEXT = re.compile(r"[A-Za-z_/.(\u00a1-\ud7ff][^\n]*")
+_DATE_OR_TIME = re.compile(r"\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:\d\d)?)?")
+_UNPRINTABLE = re.compile("[\x7f-\x9f\ud800-\udfff\u2028\u2029\ufeff\ufffe\uffff]")
+# A number to some YAML reader, 1.1 (sexagesimal, 0x, underscores) or 1.2 (0o, 1e5).
+_LOOKS_NUMERIC = re.compile(r"[-+]?(?:0[xob][\da-fA-F_]+|\.?\d[\d_,.:]*(?:[eE][-+]?\d+)?)")
+
+
+def load_fields(header: str) -> dict[str, object]:
+    """The header's fields. Never raises: where YAML fails, each field is read alone and bad ones left out.
+
+    So one mistyped line does not hide the `status` of a rejected entry.
+    """
+    loaded = _load(header)
+    if isinstance(loaded, dict):
+        return {str(key): value for key, value in loaded.items()}
+    if loaded is None:
+        return {}
+    fields: dict[str, object] = {}
+    lines = header.split("\n")
+    for field in _scan(lines):
+        alone = _load("\n".join(lines[field.start : field.end]))
+        if isinstance(alone, dict):
+            fields.update((str(key), value) for key, value in alone.items())
+    return fields
+
+
+class _Failed:
+    """YAML could not be read."""
+
+
+def _load(text: str) -> object:
+    try:
+        return YAMLHandler().load(text.replace("\r\n", "\n"))
+    except _YAML_FAULTS:
+        return _Failed()
+
+
+class _Field:
+    """Lines [start, end) of the header hold the field `key`."""
+
+    __slots__ = ("end", "key", "start", "value_at")
+
+    def __init__(self, key: str, start: int, value_at: int) -> None:
+        self.key = key
+        self.start = start
+        self.end = start + 1
+        self.value_at = value_at
+
+
+def _scan(lines: Sequence[str]) -> list[_Field]:
+    """The top-level fields. Comments and blank lines between two fields belong to neither."""
+    fields: list[_Field] = []
+    for number, line in enumerate(lines):
+        bare = line.strip()
+        match = _KEY_LINE.match(line)
+        if match is not None:
+            fields.append(_Field(_key_name(match["key"]), number, match.end()))
+        elif fields and bare and not line.startswith("#"):
+            fields[-1].end = number + 1
+    return fields
+
+
+def _key_name(written: str) -> str:
+    if written[0] in "\"'":
+        loaded = _load(written)
+        return loaded if isinstance(loaded, str) else written
+    return written.strip()
+
+
+def set_fields(text: str, changes: Mapping[str, FieldValue]) -> str:
+    """`text` with the named fields set, or removed where the value is None.
+
+    Only lines of the named fields change, and none at all where the field already has the value; new
+    fields are put in the design's order. A text without frontmatter gets one. Raises EntryInvalid for a
+    header that cannot be edited without touching other fields.
+    """
+    parts = split(text)
+    if parts is None:
+        present = {key: value for key, value in changes.items() if not _is_empty(value)}
+        if not present:
+            return text
+        mark = BYTE_ORDER_MARK if text.startswith(BYTE_ORDER_MARK) else ""
+        body = text.removeprefix(BYTE_ORDER_MARK)
+        newline = "\r\n" if "\r\n" in body else "\n"
+        header = format_header(present).replace("\n", newline)
+        gap = "" if not body or body.startswith(("\n", "\r\n")) else newline
+        return f"{mark}---{newline}{header}---{newline}{gap}{body}"
+    before, header, after = parts
+    newline = "\r\n" if before.endswith("\r\n") else "\n"
+    lines = header.split("\n")[:-1] if header else []
+    before_edit = _load(header)
+    for key, value in changes.items():
+        _set_one(lines, key, value, newline)
+    edited = "".join(line + "\n" for line in lines)
+    _assert_only(changes, before_edit, _load(edited))
+    return before + edited + after
+
+
+def _set_one(lines: list[str], key: str, value: FieldValue, newline: str) -> None:
+    """Edit the header's lines (each without its \\n) in place."""
+    found = [field for field in _scan(lines) if field.key == key]
+    carriage = newline[:-1]
+    if _is_empty(value):
+        for field in reversed(found):
+            del lines[field.start : field.end]
+        return
+    written = [line + carriage for line in format_field(key, value)]
+    if not found:
+        at = _insertion_point(lines, key)
+        lines[at:at] = written
+        return
+    field = found[-1]  # YAML takes the last of several
+    old = "\n".join(lines[field.start : field.end])
+    loaded = _load(old)
+    if isinstance(loaded, dict) and _same(loaded.get(key), _reread(key, value)):
+        return
+    if len(written) == 1 and field.end == field.start + 1:
+        comment = _comment(lines[field.start], field.value_at)
+        written = [written[0].rstrip("\r") + comment + carriage]
+    lines[field.start : field.end] = written
+
+
+def _insertion_point(lines: Sequence[str], key: str) -> int:
+    """After the nearest field that comes before `key` in the design's order; at the end for other keys."""
+    fields = _scan(lines)
+    if key not in KEY_ORDER:
+        return _end_of(fields, lines)
+    rank = KEY_ORDER.index(key)
+    earlier = set(KEY_ORDER[:rank])
+    ends = [field.end for field in fields if field.key in earlier]
+    if ends:
+        return max(ends)
+    later = [field.start for field in fields if field.key in KEY_ORDER]
+    return min(later) if later else _end_of(fields, lines)
+
+
+def _end_of(fields: Sequence[_Field], lines: Sequence[str]) -> int:
+    return max((field.end for field in fields), default=len(lines))
+
+
+def _comment(line: str, value_at: int) -> str:
+    """The comment at the end of a one-line field, with the blanks before it; '' when it has none."""
+    rest = line[value_at:].rstrip("\r")
+    quote = ""
+    position = 0
+    while position < len(rest):
+        c = rest[position]
+        if quote == '"' and c == "\\":
+            position += 1
+        elif quote:
+            quote = "" if c == quote else quote
+        elif c in "\"'" and not rest[:position].strip(" \t[{,"):
+            quote = c
+        elif c == "#" and (position == 0 or rest[position - 1] in " \t"):
+            start = len(rest[:position].rstrip(" \t"))
+            return rest[start:] if start else " " + rest[position:]
+        position += 1
+    return ""
+
+
+def _assert_only(changes: Mapping[str, FieldValue], before: object, after: object) -> None:
+    """The edit did what was asked and nothing else, by what YAML reads before and after."""
+    if isinstance(before, _Failed):
+        return  # a header that was broken before: other lines are the same, and nothing more can be said
+    old = dict(before) if isinstance(before, dict) else {}
+    new = dict(after) if isinstance(after, dict) else {} if after is None else None
+    expected = {key: value for key, value in old.items() if key not in changes}
+    for key, value in changes.items():
+        if not _is_empty(value):
+            expected[key] = _reread(key, value)
+    if new is None or not _same(new, expected):
+        raise EntryInvalid(
+            "the frontmatter is written in a way that cannot be edited safely; "
+            "put each field on its own line(s), `key: value`, and try again"
+        )
+
+
+def _same(left: object, right: object) -> bool:
+    """Equal, types included (1 is not True), NaN equal to itself."""
+    if isinstance(left, dict) and isinstance(right, dict):
+        return left.keys() == right.keys() and all(_same(left[key], right[key]) for key in left)
+    if isinstance(left, list) and isinstance(right, list):
+        return len(left) == len(right) and all(_same(a, b) for a, b in zip(left, right, strict=True))
+    return type(left) is type(right) and (left == right or (left != left and right != right))
+
+
+def _reread(key: str, value: FieldValue) -> object:
+    loaded = _load("\n".join(format_field(key, value)))
+    if not isinstance(loaded, dict):
+        raise EntryInvalid(f"the value of {key!r} cannot be written as YAML")
+    return loaded.get(key)
+
+
+def _is_empty(value: FieldValue) -> bool:
+    """None, empty text and empty lists are left out of a header; False and 0 are values."""
+    return value is None or (isinstance(value, str | Sequence | Mapping) and len(value) == 0)
+
+
+def format_header(fields: Mapping[str, FieldValue]) -> str:
+    """All fields that are not empty as the lines of a header, in the design's order, each ending in LF."""
+    known = [key for key in KEY_ORDER if key in fields]
+    keys = known + [key for key in fields if key not in KEY_ORDER]
+    lines = [line for key in keys if not _is_empty(fields[key]) for line in format_field(key, fields[key])]
+    return "".join(line + "\n" for line in lines)
+
+
+def format_field(key: str, value: FieldValue) -> list[str]:
+    """The lines of one field, without line ends."""
+    name = key if re.fullmatch(r"[A-Za-z_][\w-]*", key, re.ASCII) and _is_plain(key) else _quoted(key)
+    if isinstance(value, Mapping):
+        return [f"{name}:", *_mapping_lines(value, "  ")]
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        if any(isinstance(item, Mapping) for item in value):
+            lines = [f"{name}:"]
+            for item in value:
+                lines += _item_lines(item)
+            return lines
+        return [f"{name}: {_flow(value)}"]
+    return [f"{name}: {format_scalar(value)}"]
+
+
+def _mapping_lines(mapping: Mapping[str, FieldValue], indent: str) -> list[str]:
+    return [indent + line for key, value in mapping.items() for line in format_field(key, value)]
+
+
+def _item_lines(item: FieldValue) -> list[str]:
+    if not isinstance(item, Mapping) or not item:
+        return [f"  - {_flow(item)}"]
+    lines = _mapping_lines(item, "    ")
+    return ["  - " + lines[0][4:], *lines[1:]]
+
+
+def _flow(value: FieldValue) -> str:
+    """The value in one line: `[a, b]`, `{a: b}`."""
+    if isinstance(value, Mapping):
+        return "{" + ", ".join(f"{_flow(key)}: {_flow(item)}" for key, item in value.items()) + "}"
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        return "[" + ", ".join(_flow(item) for item in value) + "]"
+    written = format_scalar(value)
+    if written[0] != '"' and isinstance(value, str) and re.search(r"[\[\]{},:?]", written):
+        return _quoted(value)
+    return written
+
+
+def format_scalar(value: Scalar) -> str:
+    """The value as YAML on one line. Text is quoted only where it would read back as something else."""
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, int):
+        return str(value)
+    if isinstance(value, float):
+        return _format_float(value)
+    if isinstance(value, dt.datetime):
+        text = value.isoformat()
+        return text[:-6] + "Z" if text.endswith("+00:00") else text
+    if isinstance(value, dt.date):
+        return value.isoformat()
+    if _DATE_OR_TIME.fullmatch(value) and isinstance(_load(value), dt.date):
+        return value  # dates are dates, as in a note that Obsidian writes
+    return value if _is_plain(value) else _quoted(value)
+
+
+def _format_float(value: float) -> str:
+    if value != value:
+        return ".nan"
+    if value in (float("inf"), float("-inf")):
+        return ".inf" if value > 0 else "-.inf"
+    text = repr(value)
+    if "e" in text and "." not in text:
+        text = text.replace("e", ".0e")  # YAML 1.1 reads 1e-07 as text
+    return text
+
+
+def _is_plain(text: str) -> bool:
+    """True when the text needs no quotes in YAML 1.1 and 1.2."""
+    if not _PLAIN_TEXT.fullmatch(text) and not re.fullmatch(r"\d+[A-Za-z_.-][^\n]*", text):
+        return False
+    if text != text.strip() or ": " in text or " #" in text or text.endswith(":"):
+        return False
+    if _UNPRINTABLE.search(text) or any(ord(c) < 32 for c in text) or _LOOKS_NUMERIC.fullmatch(text):
+        return False
+    return _load(text) == text
+
+
+_SHORT_ESCAPES = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\r": "\\r", "\t": "\\t"}
+
+
+def _quoted(text: str) -> str:
+    """A double-quoted scalar which every YAML reader takes as `text`."""
+    out = []
+    for c in text:
+        if c in _SHORT_ESCAPES:
+            out.append(_SHORT_ESCAPES[c])
+        elif ord(c) < 32:
+            out.append(f"\\x{ord(c):02x}")
+        elif _UNPRINTABLE.match(c):
+            out.append(f"\\u{ord(c):04x}")
+        else:
+            out.append(c)
+    return '"' + "".join(out) + '"'

@@ -1,0 +1,54 @@
+"""One JSON line into the log, from a process that has no time to load a logging library. Light module."""
+
+from __future__ import annotations
+
+import os
+import time
+
+from .layout import FILE_MODE
+
+MAX_LINE_BYTES = 4000
+"""Below PIPE_BUF, so that lines of two processes never mix."""
+
+
+def _quote(text: str) -> str:
+    try:
+        from _json import encode_basestring_ascii
+    except ImportError:  # pragma: no cover - an interpreter without the accelerator
+        from json.encoder import encode_basestring_ascii
+    return str(encode_basestring_ascii(text))
+
+
+def format_line(level: str, event: str, fields: dict[str, object], now: float) -> str:
+    """`{"time": "2026-07-01T10:00:00.123Z", "level": …, "event": …, "pid": …, <fields>}`, no newline."""
+    seconds = int(now)
+    stamp = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(seconds)) + f".{int((now - seconds) * 1000):03d}Z"
+    parts = ['"time": ' + _quote(stamp), '"level": ' + _quote(level), '"event": ' + _quote(event)]
+    parts.append('"pid": ' + str(os.getpid()))
+    for name, value in fields.items():
+        if value is None or value is True or value is False:
+            text = {None: "null", True: "true", False: "false"}[value]
+        elif isinstance(value, int):
+            text = str(value)
+        elif isinstance(value, float) and value == value and abs(value) != float("inf"):
+            text = repr(value)
+        else:
+            text = _quote(str(value)[:1000])
+        parts.append(_quote(name) + ": " + text)
+    return "{" + ", ".join(parts) + "}"
+
+
+def append(log_file: str, level: str, event: str, **fields: object) -> None:
+    """Append one line. Never raises: a log that cannot be written must not fail a hook."""
+    try:
+        line = format_line(level, event, fields, time.time())
+        if len(line) > MAX_LINE_BYTES:
+            line = format_line(level, event, {"truncated": True}, time.time())
+        flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
+        descriptor = os.open(log_file, flags, FILE_MODE)
+        try:
+            os.write(descriptor, (line + "\n").encode("ascii"))
+        finally:
+            os.close(descriptor)
+    except (OSError, ValueError):
+        return

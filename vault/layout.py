@@ -1,0 +1,201 @@
+"""Where things are kept: the vault's folders and one device-local state folder per vault.
+
+Light module: hooks import it, so nothing but `os` and `sys` is loaded.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+INBOX = "_inbox"
+REVIEW = "_review"
+ARCHIVE = "_archive"
+ALWAYS_LOAD = "_always-load"
+INCUBATOR = "_idea-incubator"
+WATCHLIST = "_skill-watchlist"
+META = "_meta"
+DEFAULT_GROUP = "personal-private"
+PROJECTS = "personal-projects"
+SKILLS = "personal-skills"
+
+APPLICATION = "memoryvault"
+FOLDER_MODE = 0o700
+FILE_MODE = 0o600
+
+SOCKET_PATH_LIMIT_BYTES = 100
+"""sun_path holds 104 bytes on macOS and 108 on Linux, with the closing NUL."""
+
+
+def home_folder(env: Mapping[str, str]) -> str:
+    """The user's home folder: HOME, else the account's own; never a guess from the working directory."""
+    home = env.get("HOME", "")
+    if home.startswith("/"):
+        return home.rstrip("/") or "/"
+    return os.path.expanduser("~")
+
+
+def expand_home(path: str, env: Mapping[str, str]) -> str:
+    """`~` and `~/x` against HOME of `env`; everything else unchanged."""
+    if path == "~":
+        return home_folder(env)
+    if path.startswith("~/"):
+        return home_folder(env).rstrip("/") + path[1:]
+    return path
+
+
+def _base_folder(env: Mapping[str, str], variable: str, *default: str) -> str:
+    base = env.get(variable, "")
+    if base.startswith("/"):  # the XDG specification: a relative value is to be ignored
+        return base
+    return os.path.join(home_folder(env), *default)
+
+
+def config_path(env: Mapping[str, str]) -> str:
+    """Path of config.toml: MEMORY_CONFIG, else the platform's configuration folder."""
+    named = expand_home(env.get("MEMORY_CONFIG", ""), env)
+    if named:
+        return os.path.abspath(named)
+    if sys.platform == "darwin" and not env.get("XDG_CONFIG_HOME"):
+        base = os.path.join(home_folder(env), "Library", "Application Support")
+    else:
+        base = _base_folder(env, "XDG_CONFIG_HOME", ".config")
+    return os.path.join(base, APPLICATION, "config.toml")
+
+
+def state_root(env: Mapping[str, str]) -> str:
+    """The folder that holds one state folder per vault: MEMORY_STATE_DIR, else the platform's."""
+    named = expand_home(env.get("MEMORY_STATE_DIR", ""), env)
+    if named:
+        return os.path.abspath(named)
+    if sys.platform == "darwin" and not env.get("XDG_STATE_HOME"):
+        return os.path.join(home_folder(env), "Library", "Application Support", APPLICATION, "state")
+    return os.path.join(_base_folder(env, "XDG_STATE_HOME", ".local", "state"), APPLICATION)
+
+
+def _digest(data: bytes) -> str:
+    """16 hexadecimal digits of BLAKE2b."""
+    try:
+        from _blake2 import blake2b  # without hashlib, which loads OpenSSL
+    except ImportError:  # pragma: no cover - an interpreter built without it
+        from hashlib import blake2b
+    return blake2b(data, digest_size=8).hexdigest()
+
+
+def _ascii_words(text: str) -> str:
+    kept = "".join(c if c.isascii() and c.isalnum() else " " for c in text.lower())
+    return "-".join(kept.split())
+
+
+def vault_id(vault_path: str) -> str:
+    """Name of a vault's state folder: readable words, then 16 hex digits of its real path.
+
+    Two spellings of one folder (symbolic link, trailing slash) have the same id.
+    """
+    real = os.path.realpath(vault_path)
+    parent, name = os.path.split(real)
+    words = _ascii_words(os.path.basename(parent) + " " + name)[:40].strip("-") or "vault"
+    return words + "-" + _digest(os.fsencode(real))
+
+
+def make_private_folder(path: str) -> None:
+    """Create `path` and its missing parents with mode 0700; tighten it if it is ours and open to others.
+
+    Raises OSError, also when `path` belongs to another user.
+    """
+    missing = []
+    current = path
+    while not os.path.isdir(current):
+        missing.append(current)
+        parent = os.path.dirname(current)
+        if parent == current:
+            break
+        current = parent
+    for folder in reversed(missing):
+        try:
+            os.mkdir(folder, FOLDER_MODE)
+        except FileExistsError:
+            if not os.path.isdir(folder):
+                raise
+    status = os.stat(path)
+    if status.st_uid != os.getuid():
+        raise PermissionError(1, "folder belongs to another user", path)
+    if status.st_mode & 0o077:
+        os.chmod(path, FOLDER_MODE)
+
+
+class StatePaths:
+    """Paths below the state folder of one vault. Building one touches nothing on disk."""
+
+    __slots__ = (
+        "cache",
+        "harness",
+        "index_db",
+        "log",
+        "log_file",
+        "models",
+        "queue_db",
+        "recall_lock",
+        "recall_socket",
+        "receipts",
+        "root",
+        "run",
+        "sockets",
+        "spool",
+        "state_db",
+        "stop_file",
+        "vault_lock",
+        "wake_socket",
+        "worker_lock",
+    )
+
+    def __init__(self, root: str | os.PathLike[str]) -> None:
+        self.root = base = os.path.abspath(os.fspath(root))
+        self.queue_db = base + "/queue.db"
+        self.index_db = base + "/index.db"
+        self.state_db = base + "/state.db"
+        self.harness = base + "/harness"
+        self.spool = base + "/spool"
+        self.log = base + "/log"
+        self.run = base + "/run"
+        self.cache = base + "/cache"
+        self.models = base + "/models"
+        self.log_file = self.log + "/memoryvault.log"
+        self.receipts = self.log + "/receipts.jsonl"
+        self.stop_file = self.harness + "/STOP"
+        self.worker_lock = self.run + "/worker.lock"
+        self.recall_lock = self.run + "/recall.lock"
+        self.vault_lock = self.run + "/vault.lock"
+        self.sockets = self.run
+        if len(os.fsencode(self.run + "/recall.sock")) > SOCKET_PATH_LIMIT_BYTES:
+            # A fixed place, not TMPDIR or XDG_RUNTIME_DIR: a hook, a service manager and a terminal
+            # have different environments and must still meet at the same socket.
+            self.sockets = "/tmp/" + APPLICATION + "-" + str(os.getuid()) + "/" + _digest(os.fsencode(base))
+        self.recall_socket = self.sockets + "/recall.sock"
+        self.wake_socket = self.sockets + "/wake.sock"
+
+    def folders(self) -> tuple[str, ...]:
+        """Every folder, parents first."""
+        shared = (os.path.dirname(self.sockets),) if self.sockets != self.run else ()
+        folders = (self.root, self.harness, self.spool, self.log, self.run, self.cache, self.models)
+        return (*folders, *shared, *((self.sockets,) if shared else ()))
+
+    def ensure(self) -> None:
+        """Create every folder with mode 0700. Raises OSError."""
+        for folder in self.folders():
+            make_private_folder(folder)
+
+    def __repr__(self) -> str:
+        return "StatePaths(" + repr(self.root) + ")"
+
+
+def special_folder(relative_path: str) -> str:
+    """The first folder of a vault-relative path whose name begins with an underscore, or ''."""
+    for part in relative_path.split("/")[:-1]:
+        if part.startswith("_"):
+            return part
+    return ""

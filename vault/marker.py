@@ -1,0 +1,274 @@
+"""Session markers: the durable truth of what is still to be mined.
+
+`harness/session-id-<id>.start` is written by the first hook of a session, touched by later ones (its
+modification time is the time of the session's last event) and rewritten by the worker alone. It is
+renamed to `.reflected` once the session has ended and its last byte is mined. Light module.
+"""
+
+from __future__ import annotations
+
+import os
+
+from .layout import FILE_MODE
+from .snapshot import escape, unescape
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Final
+
+START: Final = "start"
+REFLECTED: Final = "reflected"
+
+MAX_MARKER_BYTES = 65_536
+_PREFIX = "session-id-"
+_ID_CHARACTERS = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-")
+_MAX_ID_LENGTH = 128
+
+
+class Marker:
+    """What is known of one session. `offset`: bytes of the transcript that are already mined.
+
+    `resume`: where the next reading begins so that mining understands what follows `offset`; never behind it.
+    """
+
+    __slots__ = ("cwd", "host", "offset", "resume", "session_id", "source", "started_at", "transcript")
+
+    def __init__(
+        self,
+        session_id: str,
+        started_at: str = "",
+        source: str = "unknown",
+        transcript: str = "",
+        cwd: str = "",
+        host: str = "",
+        offset: int = 0,
+        resume: int | None = None,
+    ) -> None:
+        self.session_id = session_id
+        self.started_at = started_at
+        self.source = source
+        self.transcript = transcript
+        self.cwd = cwd
+        self.host = host
+        self.offset = offset
+        self.resume = offset if resume is None else min(resume, offset)
+
+    def to_bytes(self) -> bytes:
+        """The file's content: one `name: value` line each."""
+        lines = [
+            "session_id: " + escape(self.session_id),
+            "started_at: " + escape(self.started_at),
+            "source: " + escape(self.source),
+            "transcript: " + escape(self.transcript),
+            "cwd: " + escape(self.cwd),
+            "host: " + escape(self.host),
+            "offset: " + str(self.offset),
+        ]
+        if self.resume != self.offset:
+            lines.append("resume: " + str(self.resume))
+        return ("\n".join(lines) + "\n").encode("utf-8", "surrogatepass")
+
+    def with_offset(self, offset: int, resume: int | None = None) -> Marker:
+        """The same session, mined up to `offset`; `resume` is `offset` unless it is given."""
+        return Marker(
+            self.session_id,
+            self.started_at,
+            self.source,
+            self.transcript,
+            self.cwd,
+            self.host,
+            offset,
+            resume,
+        )
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Marker) and self.to_bytes() == other.to_bytes()
+
+    def __hash__(self) -> int:
+        return hash(self.to_bytes())
+
+    def __repr__(self) -> str:
+        return "Marker(" + repr(self.session_id) + ", offset=" + str(self.offset) + ")"
+
+
+def is_session_id(session_id: object) -> bool:
+    """True for `[A-Za-z0-9._-]{1,128}` that does not begin with a dot: safe as part of a file name."""
+    return (
+        isinstance(session_id, str)
+        and 0 < len(session_id) <= _MAX_ID_LENGTH
+        and session_id[0] != "."
+        and _ID_CHARACTERS.issuperset(session_id)
+    )
+
+
+def marker_path(harness: str, session_id: str, state: str = START) -> str:
+    """Path of a session's marker. Raises ValueError for an id that cannot be a file name."""
+    if not is_session_id(session_id):
+        raise ValueError("not a session id: " + repr(session_id)[:80])
+    return harness + "/" + _PREFIX + session_id + "." + state
+
+
+def _write_temporary(harness: str, marker: Marker) -> str:
+    temporary = harness + "/." + marker.session_id[:64] + "." + str(os.getpid()) + ".tmp"
+    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, FILE_MODE)
+    with open(descriptor, "wb") as file:
+        file.write(marker.to_bytes())
+        file.flush()
+        os.fsync(file.fileno())
+    return temporary
+
+
+def create_marker(harness: str, marker: Marker) -> bool:
+    """Write the marker of a session that has none; True if this call created it.
+
+    A marker that is there is never overwritten, and one that was already reflected is taken back with
+    the offset it has. The file appears complete or not at all. Raises OSError, ValueError.
+    """
+    path = marker_path(harness, marker.session_id)
+    if os.path.exists(path) or resume_marker(harness, marker.session_id):
+        return False
+    temporary = _write_temporary(harness, marker)
+    try:
+        os.link(temporary, path)
+    except FileExistsError:
+        return False
+    except OSError:  # a file system without hard links
+        if os.path.exists(path):
+            return False
+        os.replace(temporary, path)
+        return True
+    finally:
+        if os.path.exists(temporary):
+            os.unlink(temporary)
+    return True
+
+
+def touch_marker(harness: str, session_id: str) -> bool:
+    """Note that the session lives; takes a reflected marker back. False when there is no marker."""
+    path = marker_path(harness, session_id)
+    try:
+        os.utime(path)
+    except FileNotFoundError:
+        if not resume_marker(harness, session_id):
+            return False
+        os.utime(path)
+    return True
+
+
+def read_marker(path: str) -> Marker | None:
+    """The marker in `path`; None when there is none or it is damaged (no id, another session's id)."""
+    try:
+        with open(path, "rb") as file:
+            data = file.read(MAX_MARKER_BYTES)
+    except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
+        return None
+    try:
+        text = data.decode("utf-8", "surrogatepass")
+    except ValueError:
+        text = data.decode("utf-8", "replace")
+    values = {}
+    for line in text.split("\n"):
+        name, separator, value = line.partition(":")
+        if separator:
+            values[name] = unescape(value[1:] if value.startswith(" ") else value)
+    session_id = values.get("session_id", "")
+    if not is_session_id(session_id) or not os.path.basename(path).startswith(_PREFIX + session_id + "."):
+        return None
+    return Marker(
+        session_id,
+        values.get("started_at", ""),
+        values.get("source", "unknown"),
+        values.get("transcript", ""),
+        values.get("cwd", ""),
+        values.get("host", ""),
+        _bytes(values.get("offset", "0")),
+        _bytes(values.get("resume", values.get("offset", "0"))),
+    )
+
+
+def _bytes(text: str) -> int:
+    return int(text) if text.isascii() and text.isdigit() and len(text) < 19 else 0
+
+
+def rewrite_marker(harness: str, marker: Marker) -> None:
+    """Replace the marker's content atomically and keep the time of its last event. The worker's alone.
+
+    A touch that falls between reading that time and the rename is lost; the job which the same hook
+    enqueued is not. Raises OSError, FileNotFoundError when the session has no marker.
+    """
+    path = marker_path(harness, marker.session_id)
+    status = os.stat(path)
+    temporary = _write_temporary(harness, marker)
+    os.utime(temporary, ns=(status.st_atime_ns, status.st_mtime_ns))
+    os.replace(temporary, path)
+
+
+def mark_reflected(harness: str, session_id: str) -> bool:
+    """`.start` becomes `.reflected`; False when there is no `.start`."""
+    return _rename(marker_path(harness, session_id), marker_path(harness, session_id, REFLECTED))
+
+
+def resume_marker(harness: str, session_id: str) -> bool:
+    """`.reflected` becomes `.start` again, offset and all; False when there is none."""
+    return _rename(marker_path(harness, session_id, REFLECTED), marker_path(harness, session_id))
+
+
+def _rename(old: str, new: str) -> bool:
+    try:
+        os.rename(old, new)
+    except FileNotFoundError:
+        return False
+    return True
+
+
+def remove_marker(harness: str, session_id: str, state: str) -> bool:
+    """Delete a marker in the given state; False when there is none."""
+    try:
+        os.unlink(marker_path(harness, session_id, state))
+    except FileNotFoundError:
+        return False
+    return True
+
+
+def _ended_path(harness: str, session_id: str) -> str:
+    if not is_session_id(session_id):
+        raise ValueError("not a session id: " + repr(session_id)[:80])
+    return harness + "/ended-" + session_id
+
+
+def note_end(harness: str, session_id: str) -> None:
+    """Note that the host said the session is over: once it is mined to its last byte, it can be put away."""
+    path = _ended_path(harness, session_id)
+    os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, FILE_MODE))
+
+
+def has_ended(harness: str, session_id: str) -> bool:
+    """Did the host say that the session is over?"""
+    return os.path.exists(_ended_path(harness, session_id))
+
+
+def forget_end(harness: str, session_id: str) -> None:
+    """The session goes on, or was put away."""
+    try:
+        os.unlink(_ended_path(harness, session_id))
+    except FileNotFoundError:
+        return
+
+
+def list_markers(harness: str, state: str = START) -> list[str]:
+    """Ids of all sessions with a marker in the given state, sorted; [] when the folder is missing."""
+    ending = "." + state
+    try:
+        names = os.listdir(harness)
+    except FileNotFoundError:
+        return []
+    ids = [n[len(_PREFIX) : -len(ending)] for n in names if n.startswith(_PREFIX) and n.endswith(ending)]
+    return sorted(i for i in ids if is_session_id(i))
+
+
+def last_event_at(path: str) -> float | None:
+    """Unix time of the session's last event; None when the marker is gone."""
+    try:
+        return os.stat(path).st_mtime
+    except FileNotFoundError:
+        return None

@@ -1,0 +1,93 @@
+"""Which paths are in the vault, which files in it are notes, and which names may be given to new ones."""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+from pathlib import Path
+
+from .errors import PathRefused
+
+MAX_NAME_BYTES = 200
+"""A file name holds 255 bytes on most disks, and sync clients append to it."""
+MAX_PATH_BYTES = 900
+TEMPORARY_PREFIX = ".memoryvault-"
+TEMPORARY_SUFFIX = ".tmp"
+
+SF_DATALESS = 0x4000_0000
+"""macOS, <sys/stat.h>: the content is in the cloud, and opening the file would fetch it."""
+
+_UNSTORABLE = re.compile(r'[\x00-\x1f\x7f<>:"|?*\\]')
+_CONFLICT_COPY = re.compile(
+    r"\.sync-conflict-\d{8}-\d{6}"  # Syncthing
+    r"|[( ]conflicted copy\b"  # Dropbox, Nextcloud, Obsidian Sync
+    r"|_conflict-\d{8}-\d{6}"  # ownCloud
+    r"|\(SFConflict "  # Seafile
+    r"|\(case conflict\b",
+    re.IGNORECASE,
+)
+
+
+def is_conflict_copy(name: str) -> bool:
+    """True for a file name by which a sync client keeps the other side of a conflict."""
+    return _CONFLICT_COPY.search(name) is not None
+
+
+def is_note_name(name: str) -> bool:
+    """True for a file name that can be indexed."""
+    return name.endswith(".md") and not name.startswith(".") and not is_conflict_copy(name)
+
+
+def is_downloaded(status: os.stat_result) -> bool:
+    """False for a file whose content a cloud client has not fetched."""
+    return not getattr(status, "st_flags", 0) & SF_DATALESS
+
+
+def is_regular(status: os.stat_result) -> bool:
+    return stat.S_ISREG(status.st_mode)
+
+
+def check_inside(relative: str) -> str:
+    """`relative` itself when it names something below the vault, by its spelling. Raises PathRefused."""
+    shown = repr(relative)[:120]
+    if not relative or "\0" in relative:
+        raise PathRefused(f"{shown} is not a path in the vault")
+    if relative.startswith(("/", "~")):
+        raise PathRefused(f"{shown} is not a path in the vault: give it relative to the vault's folder")
+    if any(part in ("", ".", "..") for part in relative.split("/")):
+        raise PathRefused(f"{shown} is not a path in the vault: it may not hold '.', '..' or '//'")
+    return relative
+
+
+def check_new_name(relative: str) -> str:
+    """`relative` itself when every disk and sync client can store it as a note. Raises PathRefused."""
+    check_inside(relative)
+    shown = repr(relative)[:120]
+    if not relative.endswith(".md"):
+        raise PathRefused(f"{shown} cannot be written: the name of an entry ends in .md")
+    try:
+        encoded = [part.encode("utf-8") for part in relative.split("/")]
+    except UnicodeEncodeError as error:
+        raise PathRefused(f"{shown} cannot be written: the name is not valid text") from error
+    if sum(map(len, encoded)) > MAX_PATH_BYTES or any(len(part) > MAX_NAME_BYTES for part in encoded):
+        raise PathRefused(f"{shown} cannot be written: use a name of at most {MAX_NAME_BYTES} bytes")
+    for part in relative.split("/"):
+        if part.startswith(".") or part != part.strip() or part.endswith("."):
+            raise PathRefused(f"{shown} cannot be written: no part of the path may begin or end with a dot or space")
+        if _UNSTORABLE.search(part):
+            raise PathRefused(f'{shown} cannot be written: it holds a control character or one of < > : " | ? * \\')
+    return relative
+
+
+def resolve_inside(vault: Path, relative: str) -> Path:
+    """The real path of a vault-relative one. Raises PathRefused when symbolic links lead out of the vault."""
+    check_inside(relative)
+    root = os.path.realpath(vault)
+    try:
+        real = os.path.realpath(os.path.join(root, relative))
+    except (OSError, ValueError) as error:
+        raise PathRefused(f"{relative!r} is not a path in the vault") from error
+    if not real.startswith(root.rstrip("/") + "/"):
+        raise PathRefused(f"{relative!r} is a symbolic link that leaves the vault")
+    return Path(real)

@@ -1,0 +1,87 @@
+"""Which project a working directory belongs to. Light module; git is never run."""
+
+from __future__ import annotations
+
+import os
+
+MAX_POINTER_BYTES = 4096
+
+
+def _read_pointer(path: str) -> str:
+    """The one line of a `.git` or `commondir` file; '' when it cannot be read."""
+    try:
+        with open(path, "rb") as file:
+            return os.fsdecode(file.read(MAX_POINTER_BYTES)).strip()
+    except OSError:
+        return ""
+
+
+def _is_git_folder(path: str) -> bool:
+    return os.path.isfile(path + "/HEAD") and os.path.isdir(path + "/objects")
+
+
+def _git_folder_of(folder: str) -> str:
+    """The git folder whose work tree is `folder`, '' when `folder` is not the top of one."""
+    candidate = folder.rstrip("/") + "/.git"
+    if os.path.isdir(candidate):
+        return candidate
+    pointer = _read_pointer(candidate)
+    if pointer.startswith("gitdir:"):
+        return os.path.normpath(os.path.join(folder, pointer[len("gitdir:") :].strip()))
+    if folder.endswith(".git") and _is_git_folder(folder):
+        return folder  # inside a bare repository
+    return ""
+
+
+def _common_folder(git_folder: str) -> str:
+    """What all work trees of a repository share (gitrepository-layout(5), `commondir`)."""
+    pointer = _read_pointer(git_folder + "/commondir")
+    return os.path.normpath(os.path.join(git_folder, pointer)) if pointer else git_folder
+
+
+def _repository_name(common: str) -> str:
+    name = os.path.basename(common)
+    if name.startswith("."):  # `.git`, and `.bare` of a clone that keeps its work trees beside it
+        return os.path.basename(os.path.dirname(common))
+    return name[:-4] if name.endswith(".git") else name
+
+
+def project_slug(name: str) -> str:
+    """`name` as lower-case ASCII words joined by hyphens; '' only for an empty name."""
+    if not name.isascii():
+        from unicodedata import normalize
+
+        folded = normalize("NFKD", name)
+    else:
+        folded = name
+    words = "".join(c if c.isascii() and c.isalnum() else " " for c in folded.lower() if not _is_mark(c))
+    slug = "-".join(words.split())
+    if slug or not name:
+        return slug
+    from binascii import crc32
+
+    return "project-" + format(crc32(name.encode("utf-8", "surrogatepass")), "08x")
+
+
+def _is_mark(character: str) -> bool:
+    """A combining accent, which NFKD split off its letter."""
+    return "\u0300" <= character <= "\u036f"
+
+
+def project_of(cwd: str, home: str | None = None) -> str:
+    """Slug of the repository `cwd` lies in, so that all its work trees agree; else of the folder itself.
+
+    '' for an empty or relative path, the root and the home folder. A repository at the home folder
+    (dotfiles) is not taken for the project of everything below it.
+    """
+    if not cwd.startswith("/"):
+        return ""
+    start = os.path.realpath(cwd)
+    home = os.path.realpath(home if home is not None else os.environ.get("HOME", "") or "/")
+    folder = start
+    while folder not in ("/", home):
+        git_folder = _git_folder_of(folder)
+        if git_folder:
+            return project_slug(_repository_name(_common_folder(git_folder)))
+        folder = os.path.dirname(folder)
+    return "" if start in ("/", home) else project_slug(os.path.basename(start))

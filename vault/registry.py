@@ -1,0 +1,46 @@
+"""Whether something is remembered already, rejections included: asked of the files, which are the truth."""
+
+from __future__ import annotations
+
+import re
+
+from .entry import Entry
+from .errors import MemoryVaultError
+from .store import VaultStore
+
+HEADER_BYTES = 16_384
+"""Where a fingerprint must stand to be found; no sane frontmatter is longer."""
+
+_FINGERPRINT = re.compile(r"[0-9a-f]{8,128}")
+
+
+def find_by_fingerprint(store: VaultStore, fingerprint: str) -> list[Entry]:
+    """Every entry with this fingerprint, sorted by path, whatever its status and folder.
+
+    Files are skimmed for the bytes of the fingerprint; YAML is parsed only where they occur. A file that
+    vanishes or cannot be read meanwhile is passed over. Raises VaultUnavailable when the vault is gone,
+    ValueError for what is not a fingerprint.
+    """
+    return find_by_fingerprints(store, [fingerprint])[fingerprint]
+
+
+def find_by_fingerprints(store: VaultStore, fingerprints: list[str]) -> dict[str, list[Entry]]:
+    """The same for many fingerprints in one pass over the vault."""
+    for fingerprint in fingerprints:
+        if _FINGERPRINT.fullmatch(fingerprint) is None:
+            raise ValueError(f"not a fingerprint: {fingerprint!r}")
+    found: dict[str, list[Entry]] = {fingerprint: [] for fingerprint in fingerprints}
+    if not found:
+        return found
+    wanted = re.compile(b"|".join(fingerprint.encode("ascii") for fingerprint in found))
+    candidates = sorted(path for path, head in store.heads(HEADER_BYTES) if wanted.search(head) is not None)
+    store.require_vault()  # a vault that was unmounted half-way has not been searched
+    for path in candidates:
+        try:
+            entry = store.read(path)
+        except MemoryVaultError:
+            store.require_vault()
+            continue
+        if entry.fingerprint in found:
+            found[entry.fingerprint].append(entry)
+    return found

@@ -1,0 +1,348 @@
+"""The settings in force: defaults, config.toml over them, environment variables over both.
+
+Standard library only: hooks load this when their snapshot is out of date.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import difflib
+import os
+import re
+import sys
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from .errors import SettingsError
+from .layout import StatePaths, config_path, expand_home, home_folder, state_root, vault_id
+from .settings_table import (
+    BY_NAME,
+    SECTIONS,
+    SETTINGS,
+    EmbeddingSection,
+    HostsSection,
+    MemorySection,
+    QueueSection,
+    RecallSection,
+    ReflectionSection,
+    SessionSection,
+    Setting,
+    VaultSection,
+    as_toml,
+    render_settings_reference,
+)
+from .snapshot import config_stamp, write_snapshot
+
+__all__ = [
+    "BY_NAME",
+    "SECTIONS",
+    "SETTINGS",
+    "Setting",
+    "Settings",
+    "as_toml",
+    "child_environment",
+    "compile_snapshot",
+    "effective_value",
+    "load_settings",
+    "render_settings_reference",
+    "snapshot_values",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """All settings in force, with the places they lead to."""
+
+    vault: VaultSection = field(default_factory=VaultSection)
+    memory: MemorySection = field(default_factory=MemorySection)
+    recall: RecallSection = field(default_factory=RecallSection)
+    session: SessionSection = field(default_factory=SessionSection)
+    reflection: ReflectionSection = field(default_factory=ReflectionSection)
+    embedding: EmbeddingSection = field(default_factory=EmbeddingSection)
+    queue: QueueSection = field(default_factory=QueueSection)
+    hosts: HostsSection = field(default_factory=HostsSection)
+    config_file: Path = Path("/nonexistent")
+    """The file that was read, or would be."""
+    state_root: Path = Path("/nonexistent")
+    origins: Mapping[str, str] = field(default_factory=dict, compare=False, repr=False)
+    """`section.key` to where its value is from: `config.toml:12` or the variable's name; absent: default."""
+    environment: Mapping[str, str] = field(default_factory=dict, compare=False, repr=False)
+    """The environment the settings were read from."""
+
+    @property
+    def vault_path(self) -> Path | None:
+        """The folder MemoryVault/, None when the user has not said where it is."""
+        return self.vault.path
+
+    @property
+    def required_vault_path(self) -> Path:
+        """The same; raises SettingsError when it is not set."""
+        if self.vault.path is None:
+            raise SettingsError(
+                f"no vault is set: run `memory init`, or set MEMORY_VAULT_PATH or vault.path in {self.config_file}"
+            )
+        return self.vault.path
+
+    @property
+    def state(self) -> StatePaths:
+        """The state folder of this vault. Raises SettingsError when no vault is set."""
+        return StatePaths(self.state_root / vault_id(str(self.required_vault_path)))
+
+    @property
+    def transcript_roots(self) -> tuple[Path, ...]:
+        """Folders in which a session's transcript may lie; anything else is refused."""
+        hosts = self.hosts
+        return (
+            hosts.claude_config_dir / "projects",
+            hosts.codex_home / "sessions",
+            hosts.copilot_home / "session-state",
+        )
+
+
+def load_settings(env: Mapping[str, str], config_file: Path | None = None) -> Settings:
+    """The settings for an environment. Raises SettingsError with file, line, key and what is allowed."""
+    path = config_file if config_file is not None else Path(config_path(env))
+    values: dict[str, Any] = {}
+    origins: dict[str, str] = {}
+    for name, (line, raw) in _read_file(path).items():
+        where = f"{path}:{line}"
+        if name not in BY_NAME:
+            raise SettingsError(f"{where}: there is no setting {name}{_nearest(name)}")
+        values[name] = _from_toml(BY_NAME[name], raw, where, env)
+        origins[name] = where
+    for row in SETTINGS:
+        raw_text = env.get(row.variable, "") if row.variable else ""
+        if row.variable and raw_text.strip():
+            values[row.name] = _from_text(row, raw_text.strip(), env)
+            origins[row.name] = row.variable
+    sections: dict[str, Any] = {}
+    for section, class_ in SECTIONS.items():
+        chosen = {}
+        for f in dataclasses.fields(class_):
+            name = f"{section}.{f.name}"
+            value = values.get(name, BY_NAME[name].default)
+            chosen[f.name] = _absolute(value, env) if isinstance(value, Path) else value
+        sections[section] = class_(**chosen)
+    return Settings(
+        **sections,
+        config_file=path,
+        state_root=Path(state_root(env)),
+        origins=origins,
+        environment=dict(env),
+    )
+
+
+def _absolute(path: Path, env: Mapping[str, str]) -> Path:
+    return Path(os.path.normpath(expand_home(str(path), env)))
+
+
+_TABLE_LINE = re.compile(r"\s*\[\s*([^\[\]]+?)\s*\]")
+_KEY_LINE = re.compile(r"\s*([A-Za-z0-9_.\"'-]+(?:\s*\.\s*[A-Za-z0-9_\"'-]+)*)\s*=")
+
+
+def _read_file(path: Path) -> dict[str, tuple[int, Any]]:
+    """`section.key` to (line, value), for all that config.toml holds."""
+    try:
+        data = path.read_bytes()
+    except FileNotFoundError:
+        return {}
+    except OSError as error:
+        raise SettingsError(f"{path} cannot be read: {error.strerror}") from error
+    try:
+        text = data.decode("utf-8-sig")
+        document = tomllib.loads(text)
+    except UnicodeDecodeError as error:
+        raise SettingsError(f"{path} is not UTF-8 text: save it as UTF-8") from error
+    except tomllib.TOMLDecodeError as error:
+        match = re.search(r"^(.*) \(at line (\d+), column (\d+)\)$", str(error), re.DOTALL)
+        if match is None:
+            line = text.count("\n") + 1
+            raise SettingsError(f"{path}:{line}: not valid TOML: {error}") from error
+        raise SettingsError(f"{path}:{match[2]}: not valid TOML: {match[1]}") from error
+    lines = _line_numbers(text)
+    found = {}
+    for section, content in document.items():
+        if isinstance(content, dict):
+            for key, value in content.items():
+                name = f"{section}.{key}"
+                found[name] = (lines.get(name, lines.get(section, 1)), value)
+        else:
+            found[section] = (lines.get(section, 1), content)
+    return found
+
+
+def _line_numbers(text: str) -> dict[str, int]:
+    """First line of each `section` and `section.key` of a valid TOML document."""
+    numbers: dict[str, int] = {}
+    table = ""
+    for number, line in enumerate(text.split("\n"), 1):
+        if (header := _TABLE_LINE.match(line)) is not None:
+            table = _plain_name(header[1])
+            numbers.setdefault(table, number)
+        elif (key := _KEY_LINE.match(line)) is not None:
+            name = ".".join(part for part in (table, _plain_name(key[1])) if part)
+            numbers.setdefault(name, number)
+    return numbers
+
+
+def _plain_name(written: str) -> str:
+    return ".".join(part.strip().strip("\"'") for part in written.split("."))
+
+
+def _nearest(name: str) -> str:
+    """`; did you mean …?`, or the section's settings, or the sections."""
+    close = difflib.get_close_matches(name, BY_NAME, n=1, cutoff=0.75)
+    if not close:
+        key = name.rpartition(".")[2]
+        close = [row.name for row in SETTINGS if row.name.endswith("." + key)][:1]
+    if close:
+        return f"; did you mean {close[0]}?"
+    section = name.partition(".")[0]
+    if section in SECTIONS:
+        keys = ", ".join(f.name for f in dataclasses.fields(SECTIONS[section]))
+        return f"; [{section}] has: {keys}"
+    return f"; the sections are: {', '.join(SECTIONS)}"
+
+
+def _refuse(row: Setting, where: str, raw: object) -> SettingsError:
+    if row.type in ("whole number", "number", "switch") or not isinstance(raw, str):
+        shown = str(raw).lower() if isinstance(raw, bool) else str(raw)
+    else:
+        shown = repr(raw)
+    return SettingsError(f"{where}: {row.name} is {shown[:120]}, but must be {row.allowed}")
+
+
+def _from_toml(row: Setting, raw: object, where: str, env: Mapping[str, str]) -> Any:
+    if row.type == "switch":
+        if not isinstance(raw, bool):
+            raise _refuse(row, where, raw)
+        return raw
+    if row.type in ("whole number", "number"):
+        numeric = (int,) if row.type == "whole number" else (int, float)
+        if isinstance(raw, bool) or not isinstance(raw, numeric):
+            raise _refuse(row, where, raw)
+        return _in_range(row, raw, where)
+    if not isinstance(raw, str):
+        raise _refuse(row, where, raw)
+    return _checked_text(row, raw, where, env)
+
+
+_SWITCH_WORDS = {"1": True, "true": True, "yes": True, "on": True}
+_SWITCH_WORDS |= {"0": False, "false": False, "no": False, "off": False}
+
+
+def _from_text(row: Setting, raw: str, env: Mapping[str, str]) -> Any:
+    where = f"environment variable {row.variable}"
+    if row.type == "switch":
+        if raw.lower() not in _SWITCH_WORDS:
+            raise _refuse(row, where, raw)
+        return _SWITCH_WORDS[raw.lower()]
+    if row.type in ("whole number", "number"):
+        try:
+            number = int(raw) if row.type == "whole number" else float(raw)
+        except ValueError as error:
+            raise _refuse(row, where, raw) from error
+        return _in_range(row, number, where)
+    return _checked_text(row, raw, where, env)
+
+
+def _in_range(row: Setting, value: float, where: str) -> int | float:
+    too_low = row.minimum is not None and not value >= row.minimum
+    too_high = row.maximum is not None and not value <= row.maximum
+    if too_low or too_high or value != value or value in (float("inf"), float("-inf")):
+        raise _refuse(row, where, value)
+    return value if row.type == "whole number" else float(value)
+
+
+def _checked_text(row: Setting, raw: str, where: str, env: Mapping[str, str]) -> Any:
+    if row.type == "path":
+        expanded = expand_home(raw, env)
+        # A relative path would mean another folder in each repository a hook runs in.
+        if not expanded.startswith("/") or "\0" in expanded:
+            raise _refuse(row, where, raw)
+        return Path(expanded)
+    if row.choices and raw not in row.choices:
+        raise _refuse(row, where, raw)
+    if row.pattern is not None and re.fullmatch(row.pattern, raw) is None:
+        raise _refuse(row, where, raw)
+    return raw
+
+
+def compile_snapshot(env: Mapping[str, str]) -> dict[str, str]:
+    """Load the settings, leave them for the hooks (snapshot.py) and return what the hooks will read.
+
+    A snapshot that cannot be written is no fault: the next hook compiles again. Raises SettingsError.
+    """
+    stamp = config_stamp(env)
+    settings = load_settings(env)
+    values = snapshot_values(settings)
+    try:
+        write_snapshot(env, values, stamp)
+    except OSError:
+        return values
+    return values
+
+
+def snapshot_values(settings: Settings) -> dict[str, str]:
+    """What hooks need, as text: switches are 1 and 0, an unset path is ''."""
+    values = {
+        "enabled": "1" if settings.memory.enabled else "0",
+        "autostart": "1" if settings.memory.autostart else "0",
+        "log_level": settings.memory.log_level,
+        "python": sys.executable,
+        "config": str(settings.config_file),
+        "state_root": str(settings.state_root),
+        "vault": str(settings.vault_path or ""),
+        "quiet_seconds": str(settings.session.quiet_seconds),
+        "recall_k": str(settings.recall.k),
+        "token_budget": str(settings.recall.token_budget),
+        "always_load_token_budget": str(settings.recall.always_load_token_budget),
+        "keyword_floor": str(settings.recall.keyword_floor),
+        "claude_config_dir": str(settings.hosts.claude_config_dir),
+        "transcript_roots": os.pathsep.join(str(root) for root in settings.transcript_roots),
+    }
+    state = settings.state if settings.vault_path is not None else None
+    values["state"] = state.root if state is not None else ""
+    for name in ("queue_db", "index_db", "harness", "spool", "log_file", "recall_socket", "wake_socket"):
+        values[name] = getattr(state, name) if state is not None else ""
+    return values
+
+
+_INHERITED = frozenset({"PATH", "HOME", "LANG", "LANGUAGE", "TMPDIR", "TZ", "USER", "LOGNAME"})
+_OFFLINE = {
+    "HF_HUB_OFFLINE": "1",
+    "TRANSFORMERS_OFFLINE": "1",
+    "HF_HUB_DISABLE_TELEMETRY": "1",
+    "TOKENIZERS_PARALLELISM": "false",
+}
+
+
+def child_environment(settings: Settings) -> dict[str, str]:
+    """The allow-listed environment of the worker, the recall service and their children.
+
+    Neither PYTHONPATH nor proxies nor a variable we do not know can get in; of ours, the three that say
+    where things are go in resolved, and the others only if they name a setting.
+    """
+    env = settings.environment
+    known = {row.variable for row in SETTINGS if row.variable}
+    child = {
+        name: value
+        for name, value in env.items()
+        if name in _INHERITED or name in known or name.startswith(("LC_", "XDG_"))
+    }
+    child.setdefault("HOME", home_folder(env))
+    child.setdefault("PATH", os.defpath)
+    child["MEMORY_CONFIG"] = str(settings.config_file)
+    child["MEMORY_STATE_DIR"] = str(settings.state_root)
+    if settings.vault_path is not None:
+        child["MEMORY_VAULT_PATH"] = str(settings.vault_path)
+    return {**child, **_OFFLINE}
+
+
+def effective_value(settings: Settings, name: str) -> Any:
+    """The value in force of `section.key`. Raises KeyError for a setting that does not exist."""
+    row = BY_NAME[name]
+    return getattr(getattr(settings, row.section), row.key)

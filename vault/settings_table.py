@@ -1,0 +1,263 @@
+"""Every setting: its section, key, default, what is allowed, its variable and what it does.
+
+Declared once, as a field of its section's class. `SETTINGS` is the table of all of them; the parser, the
+error messages, `memory config` and the reference page are made from it. To add a setting, add a field.
+Standard library only.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+SettingType = Literal["switch", "whole number", "number", "text", "path"]
+
+GENERIC = "generic"
+"""Stands for the variable MEMORY_<SECTION>_<KEY>, or MEMORY_<KEY> in the section [memory]."""
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """One row of the table."""
+
+    type: SettingType
+    doc: str
+    variable: str | None = GENERIC
+    choices: tuple[str, ...] = ()
+    minimum: float | None = None
+    maximum: float | None = None
+    pattern: str | None = None
+    """Regular expression for the whole text; `pattern_in_words` says the same to the user."""
+    pattern_in_words: str = ""
+    name: str = ""
+    """`section.key`; filled in, like the default, from the field."""
+    default: Any = None
+
+    @property
+    def section(self) -> str:
+        return self.name.partition(".")[0]
+
+    @property
+    def key(self) -> str:
+        return self.name.partition(".")[2]
+
+    @property
+    def allowed(self) -> str:
+        """What may be written, in words."""
+        if self.type == "switch":
+            return "true or false"
+        if self.choices:
+            return "one of " + ", ".join(self.choices)
+        if self.type == "path":
+            return "an absolute path, or one that begins with ~/"
+        if self.type == "text":
+            return self.pattern_in_words or "a text"
+        noun = "a whole number" if self.type == "whole number" else "a number"
+        if self.minimum is not None and self.maximum is not None:
+            return f"{noun} from {self.minimum:.10g} to {self.maximum:.10g}"
+        return f"{noun} of at least {self.minimum:.10g}" if self.minimum is not None else noun
+
+
+Metadata = Mapping[str, Setting]
+
+
+def _switch(doc: str, *, variable: str | None = GENERIC) -> Metadata:
+    return {"setting": Setting("switch", doc, variable)}
+
+
+def _whole(doc: str, low: int, high: int | None = None, *, variable: str | None = GENERIC) -> Metadata:
+    return {"setting": Setting("whole number", doc, variable, minimum=low, maximum=high)}
+
+
+def _number(doc: str, low: float, high: float | None = None) -> Metadata:
+    return {"setting": Setting("number", doc, minimum=low, maximum=high)}
+
+
+def _choice(doc: str, *choices: str, variable: str | None = GENERIC) -> Metadata:
+    return {"setting": Setting("text", doc, variable, choices)}
+
+
+def _text(doc: str, pattern: str, in_words: str, *, variable: str | None = GENERIC) -> Metadata:
+    return {"setting": Setting("text", doc, variable, pattern=pattern, pattern_in_words=in_words)}
+
+
+def _path(doc: str, *, variable: str | None = GENERIC) -> Metadata:
+    return {"setting": Setting("path", doc, variable)}
+
+
+@dataclass(frozen=True, slots=True)
+class VaultSection:
+    """Where the markdown files are."""
+
+    path: Path | None = field(
+        default=None, metadata=_path("The folder MemoryVault/ itself, inside your Obsidian vault.")
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class MemorySection:
+    """What MemoryVault does at all."""
+
+    enabled: bool = field(default=True, metadata=_switch("When false, hooks do nothing."))
+    review_mode: str = field(
+        default="interactive",
+        metadata=_choice(
+            "What happens to a memory of medium confidence: it waits for your decision (interactive), goes "
+            "to the inbox (auto), or is saved (silent).",
+            "interactive",
+            "auto",
+            "silent",
+        ),
+    )
+    autostart: bool = field(default=True, metadata=_switch("Hooks may start the worker and the recall service."))
+    log_level: str = field(default="info", metadata=_choice("How much is logged.", "debug", "info", "warning", "error"))
+
+
+@dataclass(frozen=True, slots=True)
+class RecallSection:
+    """What is given back to a prompt."""
+
+    k: int = field(default=5, metadata=_whole("Most entries printed for one prompt.", 1, 50))
+    token_budget: int = field(default=2000, metadata=_whole("Tokens for the entries of one prompt; 0 is no limit.", 0))
+    always_load_token_budget: int = field(
+        default=20_000, metadata=_whole("Tokens for a session's always-load entries; 0 is no limit.", 0)
+    )
+    dense_weight: float = field(
+        default=0.5, metadata=_number("Weight of likeness in meaning in an entry's score.", 0, 1)
+    )
+    keyword_weight: float = field(default=0.5, metadata=_number("Weight of common words in an entry's score.", 0, 1))
+    dense_floor: float = field(
+        default=0.35, metadata=_number("Likeness in meaning (cosine) below which nothing is a hit.", -1, 1)
+    )
+    keyword_floor: float = field(default=0.0, metadata=_number("Keyword score below which nothing is a hit.", 0))
+    idle_exit_seconds: int = field(
+        default=1800, metadata=_whole("The recall service exits after this time without a request.", 10)
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class SessionSection:
+    """When a session is reflected."""
+
+    quiet_seconds: int = field(
+        default=90, metadata=_whole("Quiet time after a turn before it is reflected.", 0, 86_400)
+    )
+    idle_minutes: int = field(default=30, metadata=_whole("A session silent for this long is reflected.", 1, 10_080))
+    crash_minutes: int = field(
+        default=60,
+        metadata=_whole("A session with unread text and no event for this long has crashed.", 1, 10_080),
+    )
+    marker_days: int = field(
+        default=30, metadata=_whole("Days until the marker of a reflected session is deleted.", 1, 3650)
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class ReflectionSection:
+    """How memories are found in a session."""
+
+    review_occurrences: int = field(
+        default=3,
+        metadata=_whole("A pattern seen this often, across sessions, is put to you for review.", 2, 100),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class EmbeddingSection:
+    """The model behind recall by meaning."""
+
+    model: str = field(
+        default="all-MiniLM-L6-v2",
+        metadata=_text(
+            "An installed embedding model; nothing is downloaded unasked.",
+            r"\S+",
+            "the name of a model, as in all-MiniLM-L6-v2",
+            variable="AGENT_TOOLKIT_EMBEDDING_MODEL",
+        ),
+    )
+    threads: int = field(
+        default=0, metadata=_whole("Processor threads of the model; 0 leaves it to the library.", 0, 1024)
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class QueueSection:
+    """The worker."""
+
+    workers: int = field(default=2, metadata=_whole("Jobs that run at the same time.", 1, 64))
+    poll_seconds: float = field(
+        default=1.0, metadata=_number("How often the worker looks for jobs it was not told of.", 0.05, 60)
+    )
+    lease_seconds: int = field(
+        default=30, metadata=_whole("A job whose worker gave no sign for this long starts again.", 2, 3600)
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class HostsSection:
+    """Where the agents keep their files. A transcript anywhere else is refused."""
+
+    claude_config_dir: Path = field(
+        default=Path("~/.claude"), metadata=_path("Claude Code's folder.", variable="CLAUDE_CONFIG_DIR")
+    )
+    codex_home: Path = field(default=Path("~/.codex"), metadata=_path("Codex CLI's folder.", variable="CODEX_HOME"))
+    copilot_home: Path = field(default=Path("~/.copilot"), metadata=_path("Copilot CLI's folder."))
+
+
+SECTIONS: Mapping[str, type[Any]] = {
+    "vault": VaultSection,
+    "memory": MemorySection,
+    "recall": RecallSection,
+    "session": SessionSection,
+    "reflection": ReflectionSection,
+    "embedding": EmbeddingSection,
+    "queue": QueueSection,
+    "hosts": HostsSection,
+}
+
+
+def _rows() -> tuple[Setting, ...]:
+    rows = []
+    for section, class_ in SECTIONS.items():
+        for declared in dataclasses.fields(class_):
+            row: Setting = declared.metadata["setting"]
+            variable = row.variable
+            if variable == GENERIC:
+                prefix = "MEMORY_" if section == "memory" else f"MEMORY_{section.upper()}_"
+                variable = prefix + declared.name.upper()
+            name = f"{section}.{declared.name}"
+            rows.append(dataclasses.replace(row, name=name, default=declared.default, variable=variable))
+    return tuple(rows)
+
+
+SETTINGS = _rows()
+"""Every setting there is, in the order of the sections."""
+BY_NAME: Mapping[str, Setting] = {row.name: row for row in SETTINGS}
+
+
+def render_settings_reference() -> str:
+    """The reference of all settings as markdown: one table for each section."""
+    parts = []
+    for section, class_ in SECTIONS.items():
+        parts.append(f"## [{section}]\n\n{(class_.__doc__ or '').strip()}\n")
+        parts.append("| key | default | allowed | variable | what it does |\n|---|---|---|---|---|")
+        for row in SETTINGS:
+            if row.section == section:
+                default = "not set" if row.default in (None, "") else f"`{as_toml(row.default)}`"
+                variable = f"`{row.variable}`" if row.variable else "config.toml only"
+                parts.append(f"| `{row.key}` | {default} | {row.allowed} | {variable} | {row.doc} |")
+        parts.append("")
+    return "\n".join(parts).rstrip() + "\n"
+
+
+def as_toml(value: object) -> str:
+    """A setting's value as config.toml writes it."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, str | Path):
+        text = str(value).replace("\\", "\\\\").replace('"', '\\"')
+        return f'"{text}"'
+    return str(value)

@@ -1,0 +1,131 @@
+"""Names of files: slugs from titles, and the checks that a name has to pass."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import unicodedata
+from collections.abc import Callable, Container
+
+from .errors import EntryInvalid
+
+MINING_WORDS = 6
+IDEA_SLUG_CHARACTERS = 40
+MAX_SLUG_CHARACTERS = 80
+"""A file name holds 255 bytes; the archive appends a date and a counter to a slug."""
+
+NAME_PATTERN = re.compile(r"[a-z0-9-]+")
+GROUP_PATTERN = re.compile(r"[a-z0-9-]+(/[a-z0-9-]+)?")
+
+_WORD = re.compile(r"[a-z0-9]+")
+# Letters that NFKD leaves alone although everybody writes them in ASCII.
+_SPELLED_OUT = str.maketrans(
+    {
+        "ß": "ss",
+        "æ": "ae",
+        "œ": "oe",
+        "ø": "o",
+        "đ": "d",
+        "ð": "d",
+        "þ": "th",
+        "ł": "l",
+        "ħ": "h",
+        "ı": "i",
+        "ŋ": "ng",
+    }
+)
+
+
+def _words(text: str) -> list[str]:
+    """The alphanumeric runs of `text`, in lower case, transliterated to ASCII where Unicode says how."""
+    folded = unicodedata.normalize("NFKC", text).casefold().translate(_SPELLED_OUT)
+    if not folded.isascii():
+        # Combining marks go, so that é is e; every other foreign letter separates words.
+        decomposed = unicodedata.normalize("NFKD", folded)
+        folded = "".join(c for c in decomposed if not unicodedata.combining(c))
+    return _WORD.findall(folded)
+
+
+def _foreign_name(text: str, fallback: str) -> str:
+    """`note-<8 hex>` for a text with letters but none that ASCII can spell, so that titles stay apart."""
+    normalized = unicodedata.normalize("NFKC", text).casefold()
+    if any(c.isalnum() for c in normalized):
+        return "note-" + hashlib.sha256(normalized.encode("utf-8", "surrogatepass")).hexdigest()[:8]
+    return fallback
+
+
+def slugify(title: str, limit: int = MAX_SLUG_CHARACTERS, fallback: str = "untitled") -> str:
+    """`title` as `[a-z0-9-]+`, at most `limit` characters.
+
+    A title without letters or digits gives `fallback`; one in a script that has no ASCII spelling gives
+    `note-<8 hex>`, the same one each time.
+    """
+    slug = "-".join(_words(title))[:limit].strip("-")
+    return slug or _foreign_name(title, fallback)
+
+
+def mining_slug(match: str) -> str:
+    """Slug of a mined statement: its first six words."""
+    slug = "-".join(_words(match)[:MINING_WORDS])[:MAX_SLUG_CHARACTERS].strip("-")
+    return slug or _foreign_name(match, "candidate")
+
+
+def idea_slug(title: str) -> str:
+    """Slug of an idea: at most 40 characters."""
+    return slugify(title, IDEA_SLUG_CHARACTERS, "untitled-idea")
+
+
+def repository_slug(name: str) -> str:
+    """Slug of a repository's folder name."""
+    return slugify(name, fallback="unknown-repo")
+
+
+def source_slug(url: str) -> str:
+    """Slug of a discovery source: `owner-repository` for GitHub, else `url-<8 hex>`."""
+    match = re.match(r"https?://(?:www\.)?(?:raw\.githubusercontent|github)\.com/([^/]+)/([^/?#]+)", url)
+    if match is None:
+        # A name, not a safeguard: the short form of what earlier versions used, so folders keep their names.
+        digest = hashlib.sha1(url.encode("utf-8", "surrogatepass"), usedforsecurity=False)
+        return "url-" + digest.hexdigest()[:8]
+    owner, repository = match.groups()
+    return slugify(f"{owner} {repository.removesuffix('.git')}", fallback="unknown-source")
+
+
+def free_slug(slug: str, taken: Container[str] | Callable[[str], bool], first: int = 2) -> str:
+    """`slug`, or `slug-2`, `slug-3`, … : the first that is not taken. The inbox counts from 1."""
+    is_taken = taken if callable(taken) else taken.__contains__
+    if not is_taken(slug):
+        return slug
+    number = first
+    while is_taken(f"{slug}-{number}"):
+        number += 1
+    return f"{slug}-{number}"
+
+
+def _validate(what: str, value: str, pattern: re.Pattern[str], allowed: str) -> str:
+    if not isinstance(value, str) or pattern.fullmatch(value) is None:
+        raise EntryInvalid(f"{what} {str(value)[:80]!r} is not allowed: use {allowed}")
+    if any(len(part) > 200 for part in value.split("/")):
+        raise EntryInvalid(f"{what} is too long: use at most 200 characters")
+    return value
+
+
+def validate_kind(kind: str) -> str:
+    """`kind` itself; raises EntryInvalid."""
+    return _validate("kind", kind, NAME_PATTERN, "lower-case letters, digits and hyphens")
+
+
+def validate_slug(slug: str) -> str:
+    """`slug` itself; raises EntryInvalid."""
+    return _validate("slug", slug, NAME_PATTERN, "lower-case letters, digits and hyphens")
+
+
+def validate_tag(tag: str) -> str:
+    """`tag` itself; raises EntryInvalid."""
+    return _validate("tag", tag, NAME_PATTERN, "lower-case letters, digits and hyphens")
+
+
+def validate_group(group: str) -> str:
+    """`group` itself; raises EntryInvalid."""
+    allowed = "lower-case letters, digits and hyphens, with at most one slash, as in personal-projects/my-app"
+    return _validate("group", group, GROUP_PATTERN, allowed)

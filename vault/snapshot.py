@@ -1,0 +1,117 @@
+"""The settings as hooks read them: a flat file, valid for one environment and one state of config.toml.
+
+Parsing TOML costs three bare interpreter starts, so `settings.compile_snapshot` leaves the result in
+`<state root>/run/hooks-<crc32>.snapshot`. Light module: hooks import it.
+"""
+
+from __future__ import annotations
+
+import os
+
+from .layout import FILE_MODE, config_path, home_folder, make_private_folder, state_root
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+FORMAT = "1"
+"""Raise it when a key is added that hooks cannot do without."""
+
+_OTHER_VARIABLES = ("AGENT_TOOLKIT_EMBEDDING_MODEL", "CLAUDE_CONFIG_DIR", "CODEX_HOME", "IDEAS_SURFACE_PATH")
+_IGNORED_VARIABLES = ("MEMORY_WORKER_CHILD",)
+
+
+def escape(value: str) -> str:
+    """One line, from which `unescape` gives `value` back."""
+    return value.replace("\\", "\\\\").replace("\n", "\\n").replace("\r", "\\r")
+
+
+def unescape(line: str) -> str:
+    """The inverse of `escape`; a stray backslash stands for itself."""
+    if "\\" not in line:
+        return line
+    out = []
+    characters = iter(line)
+    for c in characters:
+        if c == "\\":
+            following = next(characters, "")
+            out.append({"n": "\n", "r": "\r", "\\": "\\"}.get(following, "\\" + following))
+        else:
+            out.append(c)
+    return "".join(out)
+
+
+def environment_key(env: Mapping[str, str]) -> str:
+    """All that the settings depend on, apart from the content of config.toml, as one line."""
+    names = [n for n in env if n.startswith("MEMORY_") and n not in _IGNORED_VARIABLES]
+    names += [n for n in _OTHER_VARIABLES if n in env]
+    parts = [n + "=" + env[n] for n in sorted(names)]
+    parts.append("config=" + config_path(env))
+    parts.append("state=" + state_root(env))
+    parts.append("home=" + home_folder(env))
+    parts.append("package=" + os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+    return escape("\x1f".join(parts))
+
+
+def snapshot_path(env: Mapping[str, str]) -> str:
+    """Where the snapshot for this environment is kept."""
+    from binascii import crc32
+
+    key = environment_key(env).encode("utf-8", "surrogatepass")
+    return state_root(env) + "/run/hooks-" + format(crc32(key), "08x") + ".snapshot"
+
+
+def config_stamp(env: Mapping[str, str]) -> str:
+    """`<mtime_ns>-<size>` of config.toml, `absent` when there is none."""
+    try:
+        status = os.stat(config_path(env))
+    except OSError:
+        return "absent"
+    return str(status.st_mtime_ns) + "-" + str(status.st_size)
+
+
+def read_snapshot(env: Mapping[str, str]) -> dict[str, str] | None:
+    """The settings for this environment, or None when they must be compiled (again)."""
+    try:
+        with open(snapshot_path(env), "rb") as file:
+            if os.fstat(file.fileno()).st_uid != os.getuid():
+                return None
+            text = file.read().decode("utf-8", "surrogatepass")
+    except (OSError, ValueError):
+        return None
+    values = {}
+    for line in text.split("\n"):
+        name, separator, value = line.partition("=")
+        if separator:
+            values[name] = unescape(value)
+    if values.pop("end", "") != "1":
+        return None
+    if values.pop("format", "") != FORMAT:
+        return None
+    if values.pop("environment", "") != environment_key(env):
+        return None
+    if values.pop("config_stamp", "") != config_stamp(env):
+        return None
+    return values
+
+
+def write_snapshot(env: Mapping[str, str], values: Mapping[str, str], stamp: str) -> None:
+    """Write the snapshot atomically. `stamp` is `config_stamp(env)` from before config.toml was read.
+
+    Raises OSError.
+    """
+    path = snapshot_path(env)
+    make_private_folder(os.path.dirname(path))
+    lines = ["format=" + FORMAT, "environment=" + escape(environment_key(env)), "config_stamp=" + stamp]
+    lines += [name + "=" + escape(value) for name, value in values.items()]
+    lines.append("end=1\n")
+    temporary = path + "." + str(os.getpid()) + ".tmp"
+    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, FILE_MODE)
+    try:
+        with open(descriptor, "wb") as file:
+            file.write("\n".join(lines).encode("utf-8", "surrogatepass"))
+        os.replace(temporary, path)
+    except OSError:
+        if os.path.exists(temporary):
+            os.unlink(temporary)
+        raise

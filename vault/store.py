@@ -1,0 +1,555 @@
+"""The only writer of the vault's markdown files.
+
+Every write is a temporary file, fsync, rename, under one lock per vault, after the file on disk was
+compared with what the caller had read. Programs that do not take the lock (an editor, a sync client) can
+still save between that comparison and the rename: two system calls, some tens of microseconds apart.
+For a new file there is no such window: it is linked into place, which fails if the name is taken.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import re
+import secrets
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, suppress
+from datetime import date
+from pathlib import Path
+from typing import TypeAlias
+
+from .entry import STATUSES, Entry, Source, content_hash, parse_entry
+from .errors import (
+    EditConflict,
+    EntryExists,
+    EntryInvalid,
+    EntryNotFound,
+    MemoryVaultError,
+    PathRefused,
+    VaultUnavailable,
+)
+from .frontmatter import FieldValue, format_header, set_fields
+from .header import split
+from .killpoint import kill_point
+from .layout import ALWAYS_LOAD
+from .lock import hold_lock
+from .paths import (
+    TEMPORARY_PREFIX,
+    TEMPORARY_SUFFIX,
+    check_new_name,
+    is_downloaded,
+    is_note_name,
+    is_regular,
+    resolve_inside,
+)
+from .scrubbed import Scrubbed
+from .slug import validate_group, validate_kind, validate_slug, validate_tag
+
+MAX_ENTRY_BYTES = 8_000_000
+"""A larger file is somebody's export, not a note."""
+STALE_TEMPORARY_SECONDS = 3600.0
+
+StoreValue: TypeAlias = "FieldValue | Source | Sequence[Source]"
+
+MACHINE_KEYS = frozenset(
+    {
+        "kind",
+        "status",
+        "created",
+        "updated",
+        "tags",
+        "group",
+        "slug",
+        "project",
+        "fingerprint",
+        "confidence",
+        "source",
+        "surfaced_in_session",
+        "surfaced_at",
+        "supersedes",
+        "superseded_by",
+        "superseded_at",
+        "priority",
+        "promoted",
+        "dismissed",
+        "deferred_until",
+    }
+)
+"""Fields whose text is a name, a path or a date that this program made; all other text must be Scrubbed."""
+MAX_MACHINE_TEXT_CHARACTERS = 1000
+
+_HALF_PAIRS = re.compile("[\ud800-\udc7f\udd00-\udfff]")
+"""Surrogates other than the 128 by which `surrogateescape` keeps a byte."""
+
+# os.link on file systems without hard links: FAT, some network and FUSE mounts.
+_NO_HARD_LINKS = frozenset({errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.EMLINK, errno.ENOSYS, errno.EXDEV})
+
+
+class VaultStore:
+    """Reads and writes the entries of one vault. Paths are relative to the vault, with forward slashes."""
+
+    def __init__(self, vault: Path, lock_file: Path | str, today: Callable[[], date]) -> None:
+        self.vault = Path(vault)
+        self._lock_file = Path(lock_file)
+        self._today = today
+
+    def __repr__(self) -> str:
+        return f"VaultStore({str(self.vault)!r})"
+
+    def lock(self) -> AbstractContextManager[None]:
+        """Hold it over read-check-write of several files. Re-entrant; raises VaultUnavailable."""
+        return hold_lock(self._lock_file)
+
+    def require_vault(self) -> None:
+        """Raises VaultUnavailable when the vault's folder is not there."""
+        if not self.vault.is_dir():
+            what = "is not a folder" if self.vault.exists() else "does not exist"
+            raise VaultUnavailable(
+                f"the vault {self.vault} {what}: mount it, or correct MEMORY_VAULT_PATH or vault.path"
+            )
+
+    # Reading
+
+    def read(self, relative: str) -> Entry:
+        """The entry. Raises EntryNotFound, EntryInvalid, PathRefused, VaultUnavailable."""
+        return parse_entry(relative, self.read_bytes(relative))
+
+    def read_bytes(self, relative: str, limit: int | None = None) -> bytes:
+        """The file's bytes, all or the first `limit`. Raises as `read` does."""
+        return self._read_file(resolve_inside(self.vault, relative), relative, limit)
+
+    def exists(self, relative: str) -> bool:
+        """True when there is a file. Raises PathRefused."""
+        return resolve_inside(self.vault, relative).is_file()
+
+    def walk(self) -> Iterator[str]:
+        """Paths of all indexable notes, sorted within each folder.
+
+        Left out: dot-folders and dot-files, symbolic links (what they lead to inside the vault is walked
+        in its own place), sync-conflict copies, files that are not downloaded, special files. Folders that
+        vanish or cannot be read meanwhile are passed over. Raises VaultUnavailable.
+        """
+        self.require_vault()
+        return self._walk("")
+
+    def _walk(self, folder: str) -> Iterator[str]:
+        folders = []
+        notes = []
+        with suppress(OSError), os.scandir(self.vault / folder if folder else self.vault) as children:
+            for child in children:
+                if child.name.startswith("."):
+                    continue
+                if child.is_dir(follow_symlinks=False):
+                    folders.append(child.name)
+                elif is_note_name(child.name) and child.is_file(follow_symlinks=False):
+                    with suppress(OSError):
+                        if is_downloaded(child.stat(follow_symlinks=False)):
+                            notes.append(child.name)
+        prefix = folder + "/" if folder else ""
+        for name in sorted(notes):
+            yield prefix + name
+        for name in sorted(folders):
+            yield from self._walk(prefix + name)
+
+    def heads(self, limit: int) -> Iterator[tuple[str, bytes]]:
+        """(path, first `limit` bytes) of every note of `walk`; one that cannot be read is passed over."""
+        root = Path(os.path.realpath(self.vault))
+        for relative in self.walk():
+            with suppress(MemoryVaultError):  # the walk follows no links, so the path needs no resolving
+                yield relative, self._read_file(root / relative, relative, limit)
+
+    def entry_path(self, group: str, kind: str, slug: str, always_load: bool = False) -> str:
+        """Where an entry belongs. Raises EntryInvalid."""
+        folder = ALWAYS_LOAD if always_load else validate_kind(kind)
+        return f"{validate_group(group)}/{folder}/{validate_slug(slug)}.md"
+
+    # Writing
+
+    def create(self, relative: str, fields: Mapping[str, StoreValue], title: Scrubbed | None, body: Scrubbed) -> Entry:
+        """Write a new entry.
+
+        `status`, `created`, `updated`, `slug` and `always_load` are filled in when `fields` does not name
+        them; name one with None to leave it out. Raises EntryExists, EntryInvalid, PathRefused,
+        VaultUnavailable; TypeError for text that was not scrubbed.
+        """
+        check_new_name(relative)
+        text = _note_text(_require_scrubbed("body", body))
+        heading = " ".join(_require_scrubbed("title", title).split()) if title is not None else ""
+        if heading:
+            text = f"# {heading}\n\n{text}".rstrip() + "\n"
+        today = self._today()
+        defaults: dict[str, StoreValue] = {
+            "status": "active",
+            "created": today,
+            "updated": today,
+            "slug": relative.rsplit("/", 1)[-1].removesuffix(".md"),
+            "always_load": f"/{ALWAYS_LOAD}/" in f"/{relative}",
+        }
+        header = format_header(_checked_fields({**defaults, **fields}, new=True))
+        document = f"---\n{header}---\n" + (f"\n{text}" if text else "")
+        with self.lock():
+            self._write_new(relative, _encode(document))
+            return self.read(relative)
+
+    def update(
+        self,
+        relative: str,
+        expected_hash: str,
+        *,
+        fields: Mapping[str, StoreValue] | None = None,
+        body: Scrubbed | None = None,
+    ) -> Entry:
+        """Change fields (None removes one) and body of an entry; all other lines stay byte for byte.
+
+        `updated` becomes today unless `fields` names it; a call that changes nothing writes nothing.
+        `expected_hash` is the `content_hash` of the entry as it was read. Raises EditConflict,
+        EntryNotFound, EntryInvalid, PathRefused, VaultUnavailable; TypeError for unscrubbed text.
+        """
+        checked = _checked_fields(fields or {}, new=False)
+        new_body = None if body is None else _require_scrubbed("body", body)
+        with self.lock():
+            path = self._writable(relative)
+            data = self._read_expected(path, relative, expected_hash)
+            changed = self._edited(data, checked, new_body)
+            if changed != data:
+                self._replace(path, relative, changed, expected_hash)
+            return parse_entry(relative, changed)
+
+    def move(
+        self,
+        relative: str,
+        new_relative: str,
+        expected_hash: str | None,
+        fields: Mapping[str, StoreValue] | None = None,
+    ) -> Entry:
+        """Put an entry, with changed fields, at another path; the new file appears before the old one goes.
+
+        Done again after a crash in between, it only removes the old file. Raises EntryExists,
+        EditConflict, EntryNotFound, PathRefused, VaultUnavailable.
+        """
+        check_new_name(new_relative)
+        checked = _checked_fields(fields or {}, new=False)
+        with self.lock():
+            path = self._writable(relative)
+            data = self._read_expected(path, relative, expected_hash)
+            changed = self._edited(data, checked, None)
+            if resolve_inside(self.vault, new_relative) == path:
+                raise EntryExists(f"{relative} and {new_relative} are the same file")
+            try:
+                self._write_new(new_relative, changed)
+            except EntryExists:
+                if self.read_bytes(new_relative) != changed:
+                    raise
+            self._unlink(path, relative, content_hash(data))
+            return parse_entry(new_relative, changed)
+
+    def remove(self, relative: str, expected_hash: str | None) -> None:
+        """Delete an entry. Raises EditConflict, EntryNotFound, PathRefused, VaultUnavailable."""
+        with self.lock():
+            path = self._writable(relative)
+            self._read_expected(path, relative, expected_hash)
+            self._unlink(path, relative, expected_hash)
+
+    def write_text(self, relative: str, text: Scrubbed, expected_hash: str | None) -> Entry:
+        """Write a whole note that this program generates; `expected_hash` None: it must not exist yet.
+
+        The same text again writes nothing. Raises EntryExists, EditConflict, EntryNotFound, PathRefused,
+        VaultUnavailable.
+        """
+        check_new_name(relative)
+        data = _encode(_unix_lines(_require_scrubbed("text", text)))
+        with self.lock():
+            if expected_hash is None:
+                self._write_new(relative, data)
+            else:
+                path = self._writable(relative)
+                if self._read_expected(path, relative, expected_hash) != data:
+                    self._replace(path, relative, data, expected_hash)
+            return parse_entry(relative, data)
+
+    def read_outside(self, path: Path) -> tuple[str, str] | None:
+        """(text, content hash) of a file beside the vault, such as Ideas.md; None when there is none."""
+        try:
+            data = self._read_file(path, str(path))
+        except EntryNotFound:
+            return None
+        return data.decode("utf-8", "surrogateescape"), content_hash(data)
+
+    def write_outside(self, path: Path, text: Scrubbed, expected_hash: str | None) -> str:
+        """Write a file beside the vault, such as Ideas.md, and give its content hash.
+
+        Whoever calls has the user's approval for it. Line ends are left as they are in `text`. Raises
+        EntryExists, EditConflict, PathRefused, VaultUnavailable.
+        """
+        if not isinstance(text, Scrubbed):
+            raise TypeError("text: only text of type Scrubbed is written")
+        data = _encode(text)
+        if not path.is_absolute() or path.suffix != ".md":
+            raise PathRefused(f"{path} cannot be written: give an absolute path that ends in .md")
+        with self.lock():
+            real = Path(os.path.realpath(path))
+            if not real.parent.is_dir():
+                raise VaultUnavailable(f"the folder {real.parent} does not exist: create it first")
+            if expected_hash is None:
+                self._place(real, str(path), data)
+            elif self._read_expected(real, str(path), expected_hash) != data:
+                self._replace(real, str(path), data, expected_hash)
+        return content_hash(data)
+
+    def clean_temporaries(self, older_than_seconds: float = STALE_TEMPORARY_SECONDS) -> int:
+        """Delete temporary files that killed writers left behind; how many there were."""
+        self.require_vault()
+        removed = 0
+        limit = time.time() - older_than_seconds
+        for folder, folders, names in os.walk(self.vault):
+            folders[:] = [name for name in folders if not name.startswith(".")]
+            for name in names:
+                if name.startswith(TEMPORARY_PREFIX) and name.endswith(TEMPORARY_SUFFIX):
+                    path = os.path.join(folder, name)
+                    with suppress(OSError):
+                        if os.lstat(path).st_mtime < limit:
+                            os.unlink(path)
+                            removed += 1
+        return removed
+
+    # Steps
+
+    def _edited(self, data: bytes, fields: Mapping[str, FieldValue], body: str | None) -> bytes:
+        text = data.decode("utf-8", "surrogateescape")
+        changed = set_fields(text, fields)
+        if body is not None:
+            changed = _with_body(changed, body)
+        if changed != text and "updated" not in fields:
+            changed = set_fields(changed, {"updated": self._today()})
+        return _encode(changed)
+
+    def _writable(self, relative: str) -> Path:
+        """The real file that `relative` names. Raises PathRefused, VaultUnavailable."""
+        self.require_vault()
+        path = resolve_inside(self.vault, relative)
+        if path.suffix != ".md":
+            raise PathRefused(f"{relative!r} cannot be written: only .md files are")
+        return path
+
+    def _read_file(self, path: Path, shown: str, limit: int | None = None) -> bytes:
+        try:
+            # O_NONBLOCK: a named pipe called x.md must not hang the reader.
+            descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+            with open(descriptor, "rb") as file:
+                status = os.fstat(descriptor)
+                if not is_regular(status):
+                    raise EntryInvalid(f"{shown} is not a regular file")
+                if not is_downloaded(status):
+                    raise VaultUnavailable(f"{shown} is not downloaded: fetch it in your cloud client first")
+                if limit is not None:
+                    return file.read(limit)
+                if status.st_size > MAX_ENTRY_BYTES:
+                    raise EntryInvalid(f"{shown} is larger than {MAX_ENTRY_BYTES // 1_000_000} MB")
+                return file.read()
+        except (FileNotFoundError, NotADirectoryError) as error:
+            self.require_vault()
+            raise EntryNotFound(f"there is no entry {shown}") from error
+        except IsADirectoryError as error:
+            raise EntryInvalid(f"{shown} is a folder, not an entry") from error
+        except OSError as error:
+            raise VaultUnavailable(f"{shown} cannot be read: {error.strerror}") from error
+
+    def _read_expected(self, path: Path, shown: str, expected_hash: str | None) -> bytes:
+        data = self._read_file(path, shown)
+        if expected_hash is not None and content_hash(data) != expected_hash:
+            raise EditConflict(f"{shown} was changed since it was read; nothing was written: read it again")
+        return data
+
+    def _write_new(self, relative: str, data: bytes) -> None:
+        self.require_vault()
+        path = resolve_inside(self.vault, relative)
+        if os.path.lexists(self.vault / relative):
+            raise EntryExists(f"there is already an entry {relative}")
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+        except (FileExistsError, NotADirectoryError) as error:
+            raise PathRefused(f"{relative!r} cannot be written: part of its path is a file") from error
+        except OSError as error:
+            raise self._not_writable(relative, error) from error
+        self._place(path, relative, data)
+
+    def _place(self, path: Path, shown: str, data: bytes) -> None:
+        """Make a new file appear, whole, or raise EntryExists."""
+        try:
+            temporary = self._write_temporary(path.parent, data, mode=None)
+            try:
+                kill_point("vault-before-rename")
+                self._link(temporary, path)
+            finally:
+                with suppress(FileNotFoundError):
+                    os.unlink(temporary)
+            _sync_folder(path.parent)
+        except FileExistsError as error:
+            raise EntryExists(f"there is already an entry {shown}") from error
+        except OSError as error:
+            raise self._not_writable(shown, error) from error
+
+    @staticmethod
+    def _link(temporary: Path, path: Path) -> None:
+        try:
+            os.link(temporary, path, follow_symlinks=False)
+        except FileExistsError:
+            raise
+        except OSError as error:
+            if error.errno not in _NO_HARD_LINKS:
+                raise
+            if os.path.lexists(path):
+                raise FileExistsError(errno.EEXIST, "exists", str(path)) from error
+            os.rename(temporary, path)
+
+    def _replace(self, path: Path, shown: str, data: bytes, expected_hash: str) -> None:
+        try:
+            temporary = self._write_temporary(path.parent, data, mode=path.stat().st_mode & 0o7777)
+            try:
+                kill_point("vault-before-rename")
+                self._read_expected(path, shown, expected_hash)  # once more, as late as possible
+                os.replace(temporary, path)
+            finally:
+                with suppress(FileNotFoundError):
+                    os.unlink(temporary)
+            _sync_folder(path.parent)
+        except OSError as error:
+            raise self._not_writable(shown, error) from error
+
+    def _unlink(self, path: Path, shown: str, expected_hash: str | None) -> None:
+        self._read_expected(path, shown, expected_hash)
+        try:
+            os.unlink(path)
+            _sync_folder(path.parent)
+        except OSError as error:
+            raise self._not_writable(shown, error) from error
+
+    def _write_temporary(self, folder: Path, data: bytes, mode: int | None) -> Path:
+        name = f"{TEMPORARY_PREFIX}{os.getpid()}-{secrets.token_hex(6)}{TEMPORARY_SUFFIX}"
+        temporary = folder / name
+        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
+        try:
+            with open(descriptor, "wb") as file:
+                file.write(data)
+                file.flush()
+                if mode is not None:
+                    os.fchmod(descriptor, mode)
+                os.fsync(descriptor)
+        except BaseException:
+            with suppress(OSError):
+                os.unlink(temporary)
+            raise
+        return temporary
+
+    def _not_writable(self, shown: str, error: OSError) -> VaultUnavailable:
+        self.require_vault()
+        if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
+            return VaultUnavailable(f"{shown} cannot be written: the vault {self.vault} is read-only for you")
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            return VaultUnavailable(f"{shown} cannot be written: the disk is full; nothing was changed")
+        return VaultUnavailable(f"{shown} cannot be written: {error.strerror}; nothing was changed")
+
+
+def _sync_folder(folder: Path) -> None:
+    """Make a rename survive a power cut, where the file system can sync a folder."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        with suppress(OSError):
+            os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _unix_lines(text: str) -> str:
+    return text.replace("\r\n", "\n").replace("\r", "\n")
+
+
+def _note_text(text: str) -> str:
+    """LF only, no blank lines around it, one LF at the end; '' when there is nothing in it."""
+    kept = _unix_lines(text).strip("\n").rstrip()
+    return kept + "\n" if kept else ""
+
+
+def _valid(text: str) -> str:
+    """`text` with `?` for what UTF-8 has no bytes for (half a surrogate pair, cut by some JSON writer)."""
+    return text.encode("utf-8", "replace").decode("utf-8")
+
+
+def _encode(text: str) -> bytes:
+    """UTF-8; bytes of an existing file that were none come back as they were, other half pairs as `?`."""
+    return _HALF_PAIRS.sub("?", text).encode("utf-8", "surrogateescape")
+
+
+def _with_body(text: str, body: str) -> str:
+    parts = split(text)
+    newline = "\r\n" if "\r\n" in text else "\n"
+    kept = _note_text(body).replace("\n", newline)
+    if parts is None:
+        return kept
+    before, header, after = parts
+    closing = after.partition("\n")[0].rstrip("\r")
+    return f"{before}{header}{closing}{newline}" + (f"{newline}{kept}" if kept else "")
+
+
+def _require_scrubbed(what: str, text: str) -> str:
+    if not isinstance(text, Scrubbed):
+        raise TypeError(f"{what}: only text of type Scrubbed is written to the vault")
+    return _valid(text)
+
+
+def _checked_fields(fields: Mapping[str, StoreValue], *, new: bool) -> dict[str, FieldValue]:
+    """The fields as YAML takes them. Raises EntryInvalid; TypeError for free text that was not scrubbed."""
+    checked = {key: _checked_value(key, value) for key, value in fields.items()}
+    if (status := checked.get("status")) is not None and status not in STATUSES:
+        raise EntryInvalid(f"status {status!r} is not allowed: use one of {', '.join(sorted(STATUSES))}")
+    if (kind := checked.get("kind")) is not None:
+        validate_kind(str(kind))
+    if (group := checked.get("group")) is not None:
+        validate_group(str(group))
+    if new:
+        tags = checked.get("tags")
+        for tag in tags if isinstance(tags, list) else []:
+            validate_tag(str(tag))
+    occurrences = checked.get("occurrences")
+    if occurrences is not None and (not isinstance(occurrences, int) or occurrences < 1):
+        raise EntryInvalid("occurrences must be a whole number of at least 1")
+    return checked
+
+
+def _checked_value(key: str, value: StoreValue) -> FieldValue:
+    if isinstance(value, Source):
+        return _checked_value(key, [value])
+    if value is None or isinstance(value, bool | int | float | date):
+        return value
+    if isinstance(value, str):
+        return _checked_text(key, value)
+    if isinstance(value, Mapping):
+        return {name: _checked_value(key, item) for name, item in value.items()}
+    items = [_source_field(item) if isinstance(item, Source) else _checked_value(key, item) for item in value]
+    if key == "source" and len(items) == 1 and isinstance(items[0], str):
+        return items[0]  # `source: agent`
+    return items
+
+
+def _checked_text(key: str, text: str) -> str:
+    if not isinstance(text, Scrubbed):
+        if key not in MACHINE_KEYS:
+            raise TypeError(f"{key}: only text of type Scrubbed is written to the vault")
+        if len(text) > MAX_MACHINE_TEXT_CHARACTERS or any(ord(c) < 32 or c == "\x7f" for c in text):
+            raise EntryInvalid(f"{key} must be one line of at most {MAX_MACHINE_TEXT_CHARACTERS} characters")
+    return _valid(text)
+
+
+def _source_field(source: Source) -> dict[str, FieldValue] | str:
+    """`{host, session, records}` without what is empty; just the host's name when that is all."""
+    if not source.session and not source.records:
+        return _checked_text("source", source.host)
+    field: dict[str, FieldValue] = {}
+    if source.host:
+        field["host"] = _checked_text("source", source.host)
+    if source.session:
+        field["session"] = _checked_text("source", source.session)
+    if source.records:
+        field["records"] = [_checked_text("source", record) for record in source.records]
+    return field

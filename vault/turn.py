@@ -1,0 +1,104 @@
+"""One thing that was said or done in a session, as a transcript reader yields it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class Role(StrEnum):
+    """Who speaks."""
+
+    USER = "user"
+    ASSISTANT = "assistant"
+    TOOL = "tool"
+
+
+class Origin(StrEnum):
+    """Where in the transcript the text was found, which decides how far it can be trusted."""
+
+    PROMPT = "prompt"
+    """Typed at the prompt."""
+    QUEUED = "queued"
+    """Typed while the agent was still working."""
+    REJECTION = "rejection"
+    """The feedback given when a tool call was refused: the strongest correction there is."""
+    ANSWER = "answer"
+    """An answer to a question the agent asked."""
+    COMMAND_ARGS = "command_args"
+    """What was typed after a slash command."""
+    BASH = "bash"
+    """A shell command the user ran from the prompt."""
+    ASSISTANT = "assistant"
+    TOOL_USE = "tool_use"
+    TOOL_RESULT = "tool_result"
+
+
+USER_WORDS = frozenset({Origin.PROMPT, Origin.QUEUED, Origin.REJECTION, Origin.ANSWER, Origin.COMMAND_ARGS})
+"""Origins that hold the user's own natural-language words."""
+
+
+@dataclass(frozen=True, slots=True)
+class ToolEvent:
+    """A tool call (`Origin.TOOL_USE`) or its outcome (`Origin.TOOL_RESULT`, `Origin.REJECTION`)."""
+
+    name: str
+    """As the host calls it (`Bash`, `Edit`); empty when a result does not say."""
+    use_id: str | None = None
+    """Joins a result to its call."""
+    command: str | None = None
+    """The shell command, for tools that run one."""
+    file_path: str | None = None
+    """The file it reads or writes, as given to the tool."""
+    is_error: bool = False
+    rejected: bool = False
+    """The user refused the call."""
+    target: str = ""
+    """What it acts on in one line of at most 300 characters: the command, file, pattern or address."""
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """One typed piece of a session."""
+
+    role: Role
+    origin: Origin
+    text: str
+    record: str
+    """The host's id of the record, else `line:<byte offset>`: stable when the file is read again."""
+    session: str
+    timestamp: str | None = None
+    """ISO 8601 as the host wrote it."""
+    cwd: str | None = None
+    tool: ToolEvent | None = None
+    offset: int = 0
+    """Byte offset of the transcript line this came from."""
+    host: str = ""
+    pasted: tuple[tuple[int, int], ...] = ()
+    """Character ranges [start, end) of `text` that the user did not type: code, logs, quotes, documents, an
+    option of the agent that was only picked. In order, not overlapping."""
+    about: str = ""
+    """What it answers, where the record says so: the agent's question, the refused tool call, the slash
+    command."""
+
+    @property
+    def typed(self) -> str:
+        """The text without what was pasted. A blank line stands in its place: sentences do not join."""
+        if not self.pasted:
+            return self.text
+        parts: list[str] = []
+        position = 0
+        for start, end in self.pasted:
+            parts.append(self.text[position:start])
+            position = end
+        parts.append(self.text[position:])
+        return "\n\n".join(part.strip() for part in parts if part.strip())
+
+    def is_typed(self, start: int, end: int) -> bool:
+        """Are the characters [start, end) of `text` all the user's own?"""
+        return self.is_users_words and not any(a < end and start < b for a, b in self.pasted)
+
+    @property
+    def is_users_words(self) -> bool:
+        """True for what the user said, false for what a program said under the user's name."""
+        return self.role is Role.USER and self.origin in USER_WORDS
