@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: setup demo check test e2e bench clean lint types
+.PHONY: setup demo check test e2e bench chaos clean lint types
 
 setup: $(STAMP)
 
@@ -42,6 +42,10 @@ e2e: setup
 
 bench: setup
 	$(BIN)/python -m memoryvault.bench
+
+# Real workers killed 300 times, at random and at every named point; about ten minutes.
+chaos: setup
+	$(BIN)/python -m memoryvault.bench.chaos
 
 clean:
 	rm -rf $(VENV) .typing .e2e build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .import_linter_cache

@@ -1,7 +1,7 @@
 """The drain against a plain `encode`, and recall over 2,000 entries: `python -m memoryvault.bench.index`.
 
 The recall service is a real process with the real model. Plain encoding runs in this process with the
-same model over the same texts, before and after the drain, so that a machine that slows down is seen.
+same model over the same texts, in turns with the drain.
 """
 
 from __future__ import annotations
@@ -11,29 +11,23 @@ import json
 import os
 import random
 import re
-import statistics
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import date
 from pathlib import Path
 from typing import Any
 
 from ..index.client import RecallClient, ensure_service
 from ..index.drain import drain
-from ..index.embedder import DEFAULT_MODEL, load_embedder
+from ..index.embedder import DEFAULT_MODEL, load_embedder, locate_model
 from ..index.engine import RecallEngine, RecallQuery
 from ..index.reconcile import reconcile
 from ..index.store import IndexStore
 from ..vault.settings import Settings, load_settings
 from ..vault.store import VaultStore
 
-SERVE = (
-    "import os; from memoryvault.index.service import ServiceConfig, serve; "
-    "from memoryvault.vault.settings import load_settings; "
-    "serve(ServiceConfig.from_settings(load_settings(os.environ)))"
-)
 KINDS = ("preferences", "fix", "workflow")
 _SYLLABLES = re.findall("..", "bacodefiguhajokilumenopaquirosutavewixoyazu")
 _COMMON = re.findall(
@@ -43,18 +37,18 @@ _COMMON = re.findall(
 )
 
 
-def write_vault(vault: Path, entries: int, seed: int) -> list[str]:
+def write_vault(vault: Path, entries: int, seed: int, first: int = 0) -> list[str]:
     """Notes of 15 to 160 words, common ones and made-up names; returns one question per tenth note."""
     choose = random.Random(seed)
     names = ["".join(choose.choices(_SYLLABLES, k=3)) for _ in range(3 * entries // 2)]
     questions = []
-    for number in range(entries):
+    for number in range(first, first + entries):
         words = choose.choices(_COMMON, k=choose.randint(12, 140)) + choose.choices(names, k=choose.randint(3, 20))
         choose.shuffle(words)
         kind = KINDS[number % len(KINDS)]
         path = vault / "personal-private" / kind / f"note-{number:05d}.md"
         path.parent.mkdir(parents=True, exist_ok=True)
-        head = f"---\nkind: {kind}\nstatus: active\ncreated: 2026-01-01\ntags: [{names[number]}]\n---\n\n"
+        head = f"---\nkind: {kind}\nstatus: active\ncreated: 2026-01-01\ntags: [{names[number - first]}]\n---\n\n"
         path.write_text(f"{head}# {' '.join(words[:6])}\n\n{' '.join(words)}\n", encoding="utf-8")
         if number % 10 == 0:
             questions.append("how do we handle " + " ".join(choose.sample(words, k=min(6, len(words)))))
@@ -69,35 +63,50 @@ def percentile(values: Sequence[float], share: float) -> float:
 def main(argv: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--entries", type=int, default=2000)
-    parser.add_argument("--plain-texts", type=int, default=300, help="texts of the plain encoding, each time")
+    parser.add_argument("--rounds", type=int, default=4, help="turns of plain encoding and drain")
     parser.add_argument("--seed", type=int, default=7)
     options = parser.parse_args(argv)
     with tempfile.TemporaryDirectory(prefix="mv-bench-") as root:
-        print(json.dumps(measure(Path(root), options.entries, options.plain_texts, options.seed), indent=2))
+        print(json.dumps(measure(Path(root), options.entries, options.rounds, options.seed), indent=2))
     return 0
 
 
-def measure(root: Path, entries: int, plain_texts: int, seed: int) -> dict[str, Any]:
+def measure(root: Path, entries: int, rounds: int, seed: int) -> dict[str, Any]:
     vault = root / "MemoryVault"
-    questions = write_vault(vault, entries, seed)
     environment = {**os.environ, "HOME": str(root), "MEMORY_STATE_DIR": str(root / "state")}
     environment |= {"MEMORY_VAULT_PATH": str(vault), "MEMORY_CONFIG": str(root / "config.toml")}
     settings = load_settings(environment)
     settings.state.ensure()
+    vault.mkdir()
     files = VaultStore(vault, settings.state.vault_lock, date.today)
     report: dict[str, Any] = {"entries": entries}
-    with IndexStore(Path(settings.state.index_db)) as store:
+    questions: list[str] = []
+    with IndexStore(Path(settings.state.index_db)) as store, RecallClient(settings.state.recall_socket) as client:
         start = time.perf_counter()
-        reconcile(store, vault, files.walk)
-        report["reconcile_first_s"] = round(time.perf_counter() - start, 2)
-        start = time.perf_counter()
-        reconcile(store, vault, files.walk)
-        report["reconcile_again_ms"] = round((time.perf_counter() - start) * 1000, 1)
-        report |= drain_against_plain(store, settings, plain_texts)
-        report["index_bytes"] = store.stats().size_bytes
-    with RecallClient(settings.state.recall_socket) as client:
-        report["recall_service"] = latencies(ask_service(client, questions))
-        client.stop()
+        if not ensure_service(settings, 120, wait_for_model=True):
+            raise SystemExit("the recall service did not start")
+        report["service_cold_start_s"] = round(time.perf_counter() - start, 2)
+        pid = client.ping()["pid"]
+        try:
+            plain = plain_encoder(settings)
+            taken: list[tuple[int, float, float]] = []
+            indexed = 0.0
+            for number in range(rounds):
+                questions += write_vault(vault, entries // rounds, seed + number, first=number * (entries // rounds))
+                start = time.perf_counter()
+                reconcile(store, vault, files.walk)
+                indexed += time.perf_counter() - start
+                taken.append(one_round(store, client, plain, plain_first=number % 2 == 0))
+            start = time.perf_counter()
+            reconcile(store, vault, files.walk)
+            report["reconcile_all_new_s"] = round(indexed, 2)
+            report["reconcile_unchanged_ms"] = round((time.perf_counter() - start) * 1000, 1)
+            report |= throughput(taken)
+            report["index_mb"] = round(store.stats().size_bytes / 1e6, 1)
+            report["service_memory_mb"] = memory_mb(pid)
+            report["recall_service"] = latencies(ask_service(client, questions))
+        finally:
+            client.stop()
     embedder = load_embedder(DEFAULT_MODEL, models_folder=Path(settings.state.models))
     engine = RecallEngine(Path(settings.state.index_db), vault, embedder)
     report["recall_engine"] = latencies(ask_engine(engine, questions))
@@ -105,41 +114,49 @@ def measure(root: Path, entries: int, plain_texts: int, seed: int) -> dict[str, 
     return report
 
 
-def drain_against_plain(store: IndexStore, settings: Settings, plain_texts: int) -> dict[str, Any]:
-    """Texts per second of the drain through the service, and of SentenceTransformer.encode here."""
+def plain_encoder(settings: Settings) -> Callable[[Sequence[str]], float]:
+    """Seconds that one plain SentenceTransformer.encode takes in this process."""
     from sentence_transformers import SentenceTransformer
-
-    from ..index.embedder import locate_model
 
     location = locate_model(DEFAULT_MODEL, Path(settings.state.models))
     model = SentenceTransformer(str(location.folder), device="cpu", local_files_only=True)
-    pending = store.pending_texts(DEFAULT_MODEL, 1_000_000)
-    sample = [text.text for text in random.Random(1).sample(pending, min(plain_texts, len(pending)))]
+    model.encode(["warm up"], show_progress_bar=False)
 
-    def plain() -> float:
+    def encode(texts: Sequence[str]) -> float:
         start = time.perf_counter()
-        model.encode(sample, show_progress_bar=False)
-        return len(sample) / (time.perf_counter() - start)
+        model.encode(list(texts), show_progress_bar=False)
+        return time.perf_counter() - start
 
-    model.encode(sample[:8], show_progress_bar=False)
+    return encode
+
+
+def one_round(
+    store: IndexStore, client: RecallClient, plain: Callable[[Sequence[str]], float], *, plain_first: bool
+) -> tuple[int, float, float]:
+    """(texts, seconds of plain encoding, seconds of the drain) over the texts that are pending now.
+
+    The two take turns in going first: a machine that gets slower or warmer favours neither.
+    """
+    pending = [text.text for text in store.pending_texts(DEFAULT_MODEL, 1_000_000)]
+    random.Random(1).shuffle(pending)
+    took = plain(pending) if plain_first else 0.0
     start = time.perf_counter()
-    if not ensure_service(settings, 60, wait_for_model=True, command=[sys.executable, "-I", "-c", SERVE]):
-        raise SystemExit("the recall service did not start")
-    cold = time.perf_counter() - start
-    before = plain()
-    with RecallClient(settings.state.recall_socket) as client:
-        pid = client.ping()["pid"]
-        start = time.perf_counter()
-        done = drain(store, client.embed, model=DEFAULT_MODEL).processed
-        drained = done / (time.perf_counter() - start)
-    after = plain()
+    report = drain(store, client.embed, model=DEFAULT_MODEL)
+    drained = time.perf_counter() - start
+    if report.remaining:
+        raise SystemExit(f"the drain left {report.remaining} texts: {report.reason}")
+    return len(pending), took if plain_first else plain(pending), drained
+
+
+def throughput(taken: Sequence[tuple[int, float, float]]) -> dict[str, Any]:
+    texts = sum(count for count, _, _ in taken)
+    plain, drained = sum(p for _, p, _ in taken), sum(d for _, _, d in taken)
     return {
-        "service_cold_start_s": round(cold, 2),
-        "texts": done,
-        "plain_texts_per_s": [round(before, 1), round(after, 1)],
-        "drain_texts_per_s": round(drained, 1),
-        "drain_ratio": round(drained / statistics.mean((before, after)), 3),
-        "service_memory_mb": memory_mb(pid),
+        "texts": texts,
+        "plain_texts_per_s": round(texts / plain, 1),
+        "drain_texts_per_s": round(texts / drained, 1),
+        "drain_ratio": round(plain / drained, 3),
+        "drain_ratio_by_round": [round(p / d, 2) for _, p, d in taken],
     }
 
 

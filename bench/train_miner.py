@@ -1,6 +1,6 @@
 """Rebuilds the local miner's weights: `MEMORYVAULT_DATA=… python -m memoryvault.bench.train_miner`.
 
-Deterministic: the same data gives the same file. Thresholds are chosen on out-of-fold probabilities, grouped by session.
+Deterministic: the same data gives the same file. Thresholds are chosen by cross-validation, grouped by session.
 Needs numpy (it comes with the extra `semantic`).
 """
 

@@ -30,9 +30,7 @@ class Context:
         not there."""
         vault = self.settings.required_vault_path
         if not vault.is_dir():
-            raise VaultUnavailable(
-                f"the vault {vault} is not there; mount it, or run `memory init` to choose another"
-            )
+            raise VaultUnavailable(f"the vault {vault} is not there; mount it, or run `memory init` to choose another")
         return vault
 
     @cached_property
@@ -42,6 +40,12 @@ class Context:
         state = self.settings.state
         state.ensure()
         return state
+
+    @cached_property
+    def state_of_vault_or_index(self) -> StatePaths:
+        """The state folder also of a vault that is not mounted now, as long as it was indexed before."""
+        state = self.settings.state
+        return state if Path(state.index_db).is_file() else self.state
 
     @property
     def index_db(self) -> Path:

@@ -16,12 +16,13 @@ from typing import Literal
 from ..hooks.install import installed_events
 from ..index.client import RecallClient, ServiceUnavailable, ensure_service, start_service
 from ..index.database import load_vectors, open_writer
-from ..index.embedder import locate_model, verify_model
+from ..index.embedder import locate_model, model_name, verify_model
+from ..index.models import model_in_force
 from ..tasks.enqueue import open_ledger
 from ..tasks.indexing import drain_now, open_index, reconcile_now
-from ..tasks.lock import running_worker
 from ..vault.errors import MemoryVaultError
 from ..vault.layout import DEFAULT_GROUP
+from ..vault.lock import lock_holder
 from ..vault.scrubbed import Scrubbed
 from .context import Context
 from .output import add_json, print_json, print_table
@@ -89,16 +90,12 @@ def _vault(context: Context) -> Finding:
         pass
     free = shutil.disk_usage(context.vault).free
     if free < LOW_DISK_BYTES:
-        return Finding(
-            "vault", "fault", f"{free // 2**20} MB left on the disk of {context.vault}", "free some space"
-        )
+        return Finding("vault", "fault", f"{free // 2**20} MB left on the disk of {context.vault}", "free some space")
     return Finding("vault", "ok", f"{context.vault} can be written, {free // 2**20} MB free")
 
 
 def _permissions(context: Context) -> Finding:
-    open_to_others = [
-        path for path in context.state.folders() if os.path.isdir(path) and os.stat(path).st_mode & 0o077
-    ]
+    open_to_others = [path for path in context.state.folders() if os.path.isdir(path) and os.stat(path).st_mode & 0o077]
     if open_to_others:
         return Finding("permissions", "fault", f"{open_to_others[0]} is open to others", "chmod 700 it")
     return Finding("permissions", "ok", f"{context.state.root} is private")
@@ -112,7 +109,7 @@ def _hooks(context: Context) -> Finding:
 
 
 def _worker(context: Context) -> Finding:
-    process = running_worker(context.state.worker_lock)
+    process = lock_holder(context.state.worker_lock)
     if process is not None:
         return Finding("worker", "ok", f"runs as process {process}")
     return Finding("worker", "note", "does not run", "the next session starts it, or `memory up`")
@@ -135,9 +132,7 @@ def _index(context: Context) -> Finding:
         stats = index.stats()
     if problems:
         return Finding("index", "fault", problems[0], "`memory reindex --rebuild`")
-    return Finding(
-        "index", "ok", f"{stats.entries} entries, {stats.chunks} passages, {stats.pending} without a vector"
-    )
+    return Finding("index", "ok", f"{stats.entries} entries, {stats.chunks} passages, {stats.pending} without a vector")
 
 
 def _extension(context: Context) -> Finding:
@@ -152,9 +147,12 @@ def _extension(context: Context) -> Finding:
 
 
 def _model(context: Context) -> Finding:
-    location = locate_model(context.settings.embedding.model, Path(context.state.models))
-    verify_model(location)
-    return Finding("model", "ok", context.settings.embedding.model)
+    name = model_in_force(context.index_db, context.settings.embedding.model)
+    verify_model(locate_model(name, Path(context.state.models)))
+    wanted = model_name(context.settings.embedding.model)
+    if name != wanted:
+        return Finding("model", "note", f"{name} answers, the settings name {wanted}", "`memory model` shows how far")
+    return Finding("model", "ok", name)
 
 
 def _round_trip(context: Context) -> Finding:

@@ -31,9 +31,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     """Arguments of `memory init`."""
     parser.epilog = EPILOG
     parser.add_argument("--vault", type=Path, help="the folder MemoryVault/ itself (made if it is not there)")
-    parser.add_argument(
-        "--host", default="claude", choices=("claude",), help="the agent whose hooks are wired"
-    )
+    parser.add_argument("--host", default="claude", choices=("claude",), help="the agent whose hooks are wired")
     parser.add_argument("--yes", action="store_true", help="do not ask")
     add_json(parser)
 
@@ -41,9 +39,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace, context: Context) -> int:
     """Write the settings file and the hooks; a second run changes nothing."""
     settings = context.settings
-    vault = (
-        _absolute(args.vault) if args.vault else (settings.vault_path or _found(context) or _default(context))
-    )
+    vault = _absolute(args.vault) if args.vault else (settings.vault_path or _found(context) or _default(context))
     note(f"memory: the vault is {vault}" + ("" if vault.is_dir() else " (it will be made)"))
     note(f"memory: hooks go into {settings_file_of(settings)}, with a copy of it made first")
     if not args.yes and not _agreed():

@@ -1,66 +1,236 @@
-"""`memory jobs`: what the ledger holds; retry, cancel."""
+"""`memory jobs`: what the ledger holds, the limits of each kind, and the user's hand on both."""
 
 from __future__ import annotations
 
 import argparse
+import os
+import sys
+import time
+from collections.abc import Iterable
 from datetime import UTC, datetime
 from typing import Any
 
-from ..tasks.ledger import STATES, Job, Ledger
+from ..tasks.enqueue import open_ledger
+from ..tasks.kinds import POLICIES, KindPolicy
+from ..tasks.ledger import STATES, Job, JobStateRefused, Ledger
 from ..vault.errors import UsageError
+from ..vault.layout import StatePaths
+from ..vault.lock import lock_holder
 from .context import Context
-from .output import add_json, print_json, print_table
+from .output import add_json, note, print_json, print_table
 
 EPILOG = """example:
+  memory jobs                          the newest jobs
+  memory jobs --watch                  a live table, until Ctrl-C
   memory jobs list --state dead
-  memory jobs show 42 --json
-  memory jobs retry 42
+  memory jobs show 42                  one job with its history
+  memory jobs retry 42                 (or: retry all   every dead job)
+  memory jobs cancel 42                a running child is stopped
+  memory jobs kinds                    the limits of each kind
+  memory jobs pause reflect.corpus     (resume reflect.corpus)
 """
+
+ACTIONS = ("list", "show", "retry", "cancel", "kinds", "pause", "resume")
+MAX_DEAD = 10_000
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Arguments of `memory jobs`."""
     parser.epilog = EPILOG
-    parser.add_argument("action", nargs="?", default="list", choices=("list", "show", "retry", "cancel"))
-    parser.add_argument("id", nargs="?", type=int, help="the job's number (show, retry, cancel)")
+    parser.add_argument("action", nargs="?", default="list", choices=ACTIONS)
+    parser.add_argument("target", nargs="?", help="a job's number (show, retry, cancel) or a kind (pause, resume)")
     parser.add_argument("--state", choices=STATES)
-    parser.add_argument("--kind")
+    parser.add_argument("--kind", help="only jobs of this kind")
     parser.add_argument("--limit", type=int, default=50)
+    parser.add_argument("--watch", action="store_true", help="show what goes on, until Ctrl-C")
+    parser.add_argument("--interval", type=float, default=1.0, metavar="SECONDS", help="of --watch (default 1)")
     add_json(parser)
 
 
 def run(args: argparse.Namespace, context: Context) -> int:
-    """List jobs newest first, or act on one."""
-    ledger = Ledger(context.state.queue_db)
+    """List jobs newest first, or act on one job or kind."""
     if args.limit < 1:
         raise UsageError("--limit must be 1 or more")
-    if args.action == "list":
-        jobs = ledger.list([args.state] if args.state else STATES, kind=args.kind, most=args.limit)
-        if args.json:
-            print_json([_as_json(job) for job in jobs])
-        elif jobs:
-            print_table(
-                ("id", "kind", "state", "attempt", "run at", "error"),
-                [(j.id, j.kind, j.state, j.attempt, _time(j.run_at), (j.error or "")[:80]) for j in jobs],
-            )
-        else:
-            print("no jobs match")
-        return 0
-    if args.id is None:
-        raise UsageError(f"which job? memory jobs {args.action} ID   (memory jobs list shows them)")
+    if args.interval <= 0:
+        raise UsageError("--interval must be more than 0")
+    if args.kind is not None:
+        _known_kind(args.kind)
+    _ = context.state
+    with open_ledger(context.settings) as ledger:
+        if args.watch:
+            return _watch(ledger, context.state, args.interval)
+        match args.action:
+            case "list":
+                _list(args, ledger)
+            case "kinds":
+                _kinds(args, ledger)
+            case "pause" | "resume":
+                _pause(args, ledger)
+            case "retry" if args.target == "all":
+                _retry_all(args, ledger)
+            case _:
+                _one(args, ledger)
+    return 0
+
+
+def _list(args: argparse.Namespace, ledger: Ledger) -> None:
+    jobs = ledger.list([args.state] if args.state else STATES, kind=args.kind, most=args.limit)
+    if args.json:
+        print_json([_as_json(job) for job in jobs])
+    elif jobs:
+        print_table(
+            ("id", "kind", "state", "attempt", "run at", "error"),
+            [(j.id, j.kind, j.state, j.attempt, _time(j.run_at), (j.error or "")[:80]) for j in jobs],
+        )
+    else:
+        print("no jobs match")
+
+
+def _one(args: argparse.Namespace, ledger: Ledger) -> None:
+    job_id = _number(args)
     match args.action:
         case "retry":
-            job = ledger.retry(args.id)
+            job = ledger.retry(job_id)
         case "cancel":
-            job = ledger.cancel(args.id)
+            job = ledger.cancel(job_id)
         case _:
-            job = ledger.get(args.id)
+            job = ledger.get(job_id)
     if args.json:
         print_json(_as_json(job))
+        return
+    for key, value in _as_json(job).items():
+        if key != "history":
+            print(f"{key:12} {'-' if value is None else value}")
+    if job.history:
+        print()
+        print_table(("attempt", "started", "seconds", "ended as", "why, or what it did"), map(_step, job.history))
+
+
+def _step(step: Any) -> tuple[object, ...]:
+    started, ended = step.get("started"), step.get("ended")
+    seconds = f"{ended - started:.2f}" if started is not None and ended is not None else "-"
+    did = step.get("error") or step.get("result") or ""
+    return step.get("attempt"), _time(started), seconds, step.get("outcome"), did
+
+
+def _retry_all(args: argparse.Namespace, ledger: Ledger) -> None:
+    again, refused = [], 0
+    for job in ledger.list(["dead"], kind=args.kind, most=MAX_DEAD):
+        try:
+            again.append(ledger.retry(job.id))
+        except JobStateRefused as error:
+            refused += 1
+            note(f"memory: {error}")
+    if args.json:
+        print_json([_as_json(job) for job in again])
     else:
-        for key, value in _as_json(job).items():
-            print(f"{key:12} {value}")
-    return 0
+        print(f"{len(again)} jobs are queued again" + (f", {refused} are waiting already" if refused else ""))
+
+
+def _kinds(args: argparse.Namespace, ledger: Ledger) -> None:
+    paused = set(ledger.paused())
+    if args.json:
+        print_json([{**_limits(policy), "paused": policy.kind in paused} for policy in POLICIES.values()])
+        return
+    print_table(
+        ("kind", "priority", "at once", "deadline s", "attempts", "backoff s", "in a child", ""),
+        [
+            (
+                p.kind,
+                p.priority,
+                p.concurrency,
+                f"{p.deadline_seconds:g}",
+                p.attempts,
+                f"{p.backoff_base_seconds:g} … {p.backoff_cap_seconds:g}",
+                "yes" if p.in_child else "no",
+                "paused" if p.kind in paused else "",
+            )
+            for p in sorted(POLICIES.values(), key=lambda p: (-p.priority, p.kind))
+        ],
+    )
+
+
+def _limits(policy: KindPolicy) -> dict[str, Any]:
+    return {
+        "kind": policy.kind,
+        "priority": policy.priority,
+        "concurrency": policy.concurrency,
+        "deadline_seconds": policy.deadline_seconds,
+        "attempts": policy.attempts,
+        "backoff_base_seconds": policy.backoff_base_seconds,
+        "backoff_cap_seconds": policy.backoff_cap_seconds,
+        "in_child": policy.in_child,
+    }
+
+
+def _pause(args: argparse.Namespace, ledger: Ledger) -> None:
+    if args.target is None:
+        raise UsageError(f"which kind? memory jobs {args.action} KIND   (memory jobs kinds shows them)")
+    kind = _known_kind(args.target)
+    if args.action == "pause":
+        ledger.pause(kind)
+    else:
+        ledger.resume(kind)
+    if args.json:
+        print_json({"kind": kind, "paused": kind in ledger.paused()})
+    else:
+        print(f"{kind}: {'no job of this kind starts until you resume it' if args.action == 'pause' else 'goes on'}")
+
+
+def _known_kind(kind: str) -> str:
+    if kind not in POLICIES:
+        raise UsageError(f"no job kind {kind!r}; there are: {', '.join(sorted(POLICIES))}")
+    return kind
+
+
+def _number(args: argparse.Namespace) -> int:
+    if args.target is None:
+        raise UsageError(f"which job? memory jobs {args.action} ID   (memory jobs list shows them)")
+    if not args.target.isdecimal():
+        raise UsageError(f"{args.target!r} is not a job's number   (memory jobs list shows them)")
+    return int(args.target)
+
+
+# ---- the live table
+
+
+def _watch(ledger: Ledger, state: StatePaths, interval: float) -> int:
+    live = sys.stdout.isatty()
+    try:
+        while True:
+            frame = "\n".join(_frame(ledger, state))
+            # Home, then each line cleared to its end, then the rest of the screen: no flicker.
+            print("\x1b[H" + frame.replace("\n", "\x1b[K\n") + "\x1b[K\n\x1b[J" if live else frame + "\n", flush=True)
+            time.sleep(interval)
+    except KeyboardInterrupt:
+        return 0
+
+
+def _frame(ledger: Ledger, state: StatePaths) -> Iterable[str]:
+    now, pid, beat, backlog = ledger.now(), lock_holder(state.worker_lock), ledger.worker(), ledger.backlog()
+    alive = f"worker {pid}" + (f" ({beat.version})" if beat else "") if pid is not None else "no worker runs"
+    stopped = "   STOP file: nothing starts" if os.path.exists(state.stop_file) else ""
+    yield f"{datetime.now(UTC):%H:%M:%SZ}   {alive}{stopped}"
+    yield f"{backlog.running} running, {backlog.due} due, {backlog.delayed} waiting for their time"
+    yield ""
+    counts: dict[str, dict[str, int]] = {}
+    for kind, job_state, count in ledger.live_counts():
+        counts.setdefault(kind, {})[job_state] = count
+    oldest, paused = dict(ledger.oldest_due()), set(ledger.paused())
+    yield f"{'kind':18} {'running':>8} {'queued':>8} {'oldest due':>11} {'dead':>6}"
+    for kind in sorted({*counts, *paused}):
+        found = counts.get(kind, {})
+        waits = f"{oldest[kind]:.0f} s" if kind in oldest else "-"
+        mark = "  paused" if kind in paused else ""
+        yield (
+            f"{kind:18} {found.get('running', 0):8} {found.get('queued', 0):8} {waits:>11} {found.get('dead', 0):6}{mark}"
+        )
+    running = ledger.list(["running"], most=20)
+    if running:
+        yield ""
+        for job in running:
+            since = now - (job.started_at or now)
+            yield f"  {job.id}  {job.kind}  attempt {job.attempt}, for {since:.1f} s  {job.unique_key or ''}"
 
 
 def _time(seconds: float | None) -> str:

@@ -5,10 +5,12 @@ from __future__ import annotations
 import argparse
 import os
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from ..index.client import RecallClient, ServiceRefused, ServiceUnavailable, ensure_service
 from ..index.engine import RecallEngine, RecallQuery
+from ..index.receipts import append_receipt, receipt
 from ..vault.errors import UsageError
 from ..vault.layout import INBOX, INCUBATOR, REVIEW
 from ..vault.project import project_of
@@ -42,13 +44,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--filter", metavar="EXPR", help="kind= status= tag= project= group= created> updated> AND OR NOT"
     )
     parser.add_argument("--group", help="only entries of this group")
-    parser.add_argument(
-        "--project", help="entries of this project and of none (default: the current folder's)"
-    )
+    parser.add_argument("--project", help="entries of this project and of none (default: the current folder's)")
     parser.add_argument("--all-projects", action="store_true", help="entries of every project")
-    parser.add_argument(
-        "--include-inbox", action="store_true", help="what waits in inbox, review and incubator too"
-    )
+    parser.add_argument("--include-inbox", action="store_true", help="what waits in inbox, review and incubator too")
     add_json(parser)
 
 
@@ -82,20 +80,21 @@ def run(args: argparse.Namespace, context: Context) -> int:
 
 def _ask(query: str, request: Mapping[str, Any], context: Context) -> Mapping[str, Any]:
     """The service's answer, which is started when it does not run; else the index's, without meaning."""
-    _ = context.state
-    if context.settings.memory.autostart:
-        ensure_service(context.settings, SERVICE_PATIENCE_SECONDS, wait_for_model=True)
+    settings, state = context.settings, context.state_of_vault_or_index
+    if settings.memory.autostart:
+        ensure_service(settings, SERVICE_PATIENCE_SECONDS, wait_for_model=True)
     try:
-        with RecallClient(context.state.recall_socket) as client:
+        with RecallClient(state.recall_socket) as client:
             return client.recall(query, caller="command", **request)
     except ServiceRefused as error:
         raise UsageError(str(error)) from error
     except ServiceUnavailable as error:
         note(f"memory: {error}")
-    engine = RecallEngine(context.index_db, context.vault, None)
+    engine = RecallEngine(Path(state.index_db), settings.required_vault_path, None)
     try:
         include = frozenset(request["include"])
         result = engine.recall(RecallQuery(query, **{**request, "include": include}))
     finally:
         engine.close()
+    append_receipt(Path(state.receipts), receipt(query, result, caller="command", project=request["project"]))
     return {"hits": [hit.__dict__ for hit in result.hits], "degraded": list(result.degraded)}

@@ -22,9 +22,7 @@ EPILOG = """example:
 def configure(parser: argparse.ArgumentParser) -> None:
     """Arguments of `memory save`."""
     parser.epilog = EPILOG
-    parser.add_argument(
-        "kind", help="what it is: preferences, workflow, fix, convention, … (lower case, dashes)"
-    )
+    parser.add_argument("kind", help="what it is: preferences, workflow, fix, convention, … (lower case, dashes)")
     parser.add_argument("slug", help="its name: lower case letters, digits and dashes")
     parser.add_argument("--group", default=None, help="folder in the vault (default personal-private)")
     parser.add_argument("--always-load", action="store_true", help="load it into every session")
@@ -42,11 +40,9 @@ def run(args: argparse.Namespace, context: Context) -> int:
     """Write the entry; its place is printed. It is recallable as soon as the worker has indexed it."""
     if args.vault_path is not None:
         context = Context({**context.env, "MEMORY_VAULT_PATH": str(args.vault_path)})
-    body = _body(args)
+    body = read_body(args)
     if not body.strip():
-        raise UsageError(
-            "the entry has no text; give --body TEXT, --body-file FILE, or text on standard input"
-        )
+        raise UsageError("the entry has no text; give --body TEXT, --body-file FILE, or text on standard input")
     # What a user writes down on purpose may name people and places; a secret is never wanted in a note.
     # A failure report is copied from logs, so it gets the full scrub.
     policy = Policy.FULL if args.kind == "failure-incident" else Policy.SECRETS
@@ -55,9 +51,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
         note("memory: secrets in the text were replaced before saving")
     store = context.store
     tags = [tag.strip() for tag in args.tags.split(",") if tag.strip()]
-    path = store.entry_path(
-        args.group or DEFAULT_GROUP, args.kind, args.slug, always_load=args.always_load
-    )
+    path = store.entry_path(args.group or DEFAULT_GROUP, args.kind, args.slug, always_load=args.always_load)
     entry = store.create(
         path,
         {
@@ -81,7 +75,8 @@ def run(args: argparse.Namespace, context: Context) -> int:
     return 0
 
 
-def _body(args: argparse.Namespace) -> str:
+def read_body(args: argparse.Namespace) -> str:
+    """The text from --body, --body-file or standard input. Raises UsageError."""
     if args.body is not None:
         return str(args.body)
     if args.body_file is not None:

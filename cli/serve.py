@@ -24,27 +24,14 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace, context: Context) -> int:
     """Serve until idle for the configured time, told to stop, or another service already runs."""
     del args
-    outcome = serve(service_config(context), log=_log(context))
+    state = context.state_of_vault_or_index
+    outcome = serve(ServiceConfig.from_settings(context.settings), log=_log(state.log_file))
     if outcome is Outcome.ALREADY_RUNNING:
         note("memory: a recall service already runs for this vault")
     return 0
 
 
-def service_config(context: Context) -> ServiceConfig:
-    """The user's settings, as the service takes them."""
-    settings = context.settings
-    return ServiceConfig(
-        vault=context.vault,
-        state=context.state,
-        model=settings.embedding.model,
-        threads=settings.embedding.threads,
-        idle_exit_seconds=settings.recall.idle_exit_seconds,
-    )
-
-
-def _log(context: Context) -> Callable[[str, Mapping[str, Any]], None]:
-    log_file = context.state.log_file
-
+def _log(log_file: str) -> Callable[[str, Mapping[str, Any]], None]:
     def write(event: str, fields: Mapping[str, Any]) -> None:
         hooklog.append(log_file, "info", f"recall.{event}", **fields)
 

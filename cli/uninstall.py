@@ -9,9 +9,7 @@ import time
 from contextlib import suppress
 
 from ..hooks.install import uninstall
-from ..index.client import RecallClient
-from ..tasks.lock import running_worker
-from ..vault.errors import MemoryVaultError
+from ..vault.lock import lock_holder
 from .context import Context
 from .output import add_json, print_json
 
@@ -29,7 +27,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace, context: Context) -> int:
-    """Hooks first, so that nothing is started again; then the worker drains and the recall service ends."""
+    """Hooks first, so that nothing is started again; then the worker drains, then the recall service ends."""
     done = uninstall(context.settings)
     stopped = _stop_processes(context)
     if args.json:
@@ -48,8 +46,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
             how = "has the bytes it had before" if done.restored else "has no hooks of ours any more"
             print(f"{done.settings_file} {how}")
         print(
-            "your vault stays where it is"
-            + (f": {context.settings.vault_path}" if context.settings.vault_path else "")
+            "your vault stays where it is" + (f": {context.settings.vault_path}" if context.settings.vault_path else "")
         )
     return 0
 
@@ -60,15 +57,15 @@ def _stop_processes(context: Context) -> list[str]:
     if context.settings.vault_path is None:
         return stopped
     state = context.settings.state
-    with suppress(MemoryVaultError), RecallClient(state.recall_socket) as client:
-        client.stop()
-        stopped.append("recall")
-    pid = running_worker(state.worker_lock)
-    if pid is not None and pid != os.getpid():
+    # The worker first: one that has something to embed would start the service again.
+    for name, lock in (("worker", state.worker_lock), ("recall", state.recall_lock)):
+        pid = lock_holder(lock)
+        if pid is None or pid == os.getpid():
+            continue
         with suppress(ProcessLookupError, PermissionError):
             os.kill(pid, signal.SIGTERM)
-            stopped.append("worker")
+            stopped.append(name)
             until = time.monotonic() + STOP_SECONDS
-            while time.monotonic() < until and running_worker(state.worker_lock) == pid:
+            while time.monotonic() < until and lock_holder(lock) == pid:
                 time.sleep(0.05)
     return stopped

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import signal
 import sys
 
 from honcho.manager import Manager
@@ -13,6 +14,8 @@ from .context import Context
 EPILOG = """example:
   memory up             worker and recall service in one terminal; Ctrl-C stops both
 """
+
+STOPPED_BY_SIGNAL = (128 + signal.SIGINT, 128 + signal.SIGTERM)
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -27,8 +30,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
     manager = Manager()
     environment = child_environment(context.settings)
     for name, command in (("worker", "worker"), ("recall", "serve")):
-        manager.add_process(
-            name, f"exec '{sys.executable}' -m memoryvault {command}", env=environment, cwd="/"
-        )
+        manager.add_process(name, f"exec '{sys.executable}' -m memoryvault {command}", env=environment, cwd="/")
     manager.loop()
-    return int(manager.returncode or 0)
+    # Being stopped by a signal is how this command ends; anything else is what the process died of.
+    return 0 if manager.returncode in (None, *STOPPED_BY_SIGNAL) else int(manager.returncode)

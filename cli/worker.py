@@ -37,11 +37,11 @@ def run(args: argparse.Namespace, context: Context) -> int:
     worker = build_worker(settings, watch=not args.until_idle)
     if not args.until_idle:
         return worker.run_forever()
-    report = worker.run_until_idle(
-        timeout_seconds=args.timeout, include_delayed_seconds=settings.session.quiet_seconds
-    )
+    report = worker.run_until_idle(timeout_seconds=args.timeout, include_delayed_seconds=settings.session.quiet_seconds)
     if args.json:
         print_json(report.__dict__)
+    elif report.elsewhere:
+        print(f"the worker that is running did it ({report.delayed} jobs wait for their time)")
     else:
         counts = {name: getattr(report, name) for name in ("done", "retried", "dead", "postponed", "delayed")}
         print(", ".join(f"{count} {name}" for name, count in counts.items() if count) or "nothing to do")

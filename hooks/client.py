@@ -220,6 +220,10 @@ def _prompt(hook: Hook, call: HookCall, settings: Mapping[str, str], raw: bytes)
     hook.fields["service"] = told.service
     if told.note:
         hook.fields["degraded"] = told.note
+    if told.service != "ok":
+        from .receipt import leave_receipt
+
+        leave_receipt(settings["log_file"], question, call.session, told, (time.monotonic() - hook.started) * 1000)
     try:
         if call.session and told.paths:
             add_injected(settings["harness"], call.session, told.paths)

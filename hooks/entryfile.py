@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 
+from ..vault.evidence import without_evidence
 from ..vault.header import skim
 
 READ_LIMIT_BYTES = 256 * 1024
@@ -39,7 +40,7 @@ class EntryFile:
         self.created = fields.get("created", "")
         self.updated = fields.get("updated", "")
         self.session = ""
-        self.excerpt = self.body
+        self.excerpt = without_evidence(self.body)
 
 
 def project_by_folder(path: str) -> str:

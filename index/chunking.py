@@ -11,6 +11,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from ..vault.evidence import without_evidence
+
 if TYPE_CHECKING:
     from ..vault.entry import Entry
 
@@ -49,7 +51,7 @@ def chunks_of(entry: Entry) -> list[ChunkText]:
     """
     tags = " ".join((*entry.tags, *entry.aliases))
     chunks: list[ChunkText] = []
-    for ordinal, passage in enumerate(_passages(entry.title, entry.body)):
+    for ordinal, passage in enumerate(_passages(entry.title, without_evidence(entry.body))):
         above = " – ".join(part for part in (entry.title, passage.heading) if part)
         head = [above, tags] if ordinal == 0 else [above]
         embed_text = "\n".join(part for part in (*head, passage.text) if part)

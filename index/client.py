@@ -62,8 +62,17 @@ class RecallClient:
 
     def request(self, message: Mapping[str, Any], timeout_seconds: float) -> dict[str, Any]:
         """One request and its answer. Raises ServiceUnavailable, ServiceRefused."""
+        data = encode({"v": VERSION, **message})
         try:
-            answer = self._exchange(encode({"v": VERSION, **message}), timeout_seconds)
+            try:
+                reused = self._socket is not None
+                answer = self._exchange(data, timeout_seconds)
+            except ConnectionError:
+                # The service drops a connection that was silent for long; every request may be repeated.
+                if not reused:
+                    raise
+                self.close()
+                answer = self._exchange(data, timeout_seconds)
         except (OSError, MessageTooLong) as error:
             self.close()
             raise ServiceUnavailable(
@@ -79,6 +88,18 @@ class RecallClient:
 
     def stop(self) -> None:
         self.request({"op": "stop"}, PING_SECONDS)
+
+    def reload(self, wait_seconds: float = 0.0) -> bool:
+        """Have the service change to the model in force; True when it answers with that one by then.
+
+        Raises ServiceUnavailable, ServiceRefused.
+        """
+        deadline = time.monotonic() + wait_seconds
+        while self.request({"op": "reload"}, PING_SECONDS)["coming"] is not None:
+            if time.monotonic() >= deadline:
+                return False
+            time.sleep(_LOOK_AGAIN_SECONDS * 5)
+        return True
 
     def recall(self, text: str, *, timeout_seconds: float = RECALL_SECONDS, **options: Any) -> dict[str, Any]:
         """`options` are the fields of the protocol's recall: k, cwd, project, filter, render, budget_ms, …"""

@@ -100,9 +100,6 @@ def drain(
                 if stop:
                     break
     remaining = store.pending_count(model)
-    if remaining == 0 and total:
-        rows = store.models()
-        store.drop_other_models(rows[model])
     return DrainReport(done, remaining if reason else 0, len(failed), remaining, reason)
 
 

@@ -10,6 +10,7 @@ import hashlib
 import importlib.util
 import json
 import os
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -31,24 +32,36 @@ PACKAGED_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d
 CHECKSUM_FILE = "memoryvault.sha256"
 """In a downloaded model's folder: the checksum of model.safetensors when it was downloaded."""
 
-OFFLINE_ENVIRONMENT: Mapping[str, str] = {
+LIBRARY_ENVIRONMENT: Mapping[str, str] = {
     "HF_HUB_OFFLINE": "1",
     "TRANSFORMERS_OFFLINE": "1",
     "HF_HUB_DISABLE_TELEMETRY": "1",
     "DO_NOT_TRACK": "1",
     "TOKENIZERS_PARALLELISM": "false",
+    # OpenMP's threads spin while they wait for each other. On a machine that has something else to do that
+    # took four times the processor time and four times as long; sleeping costs nothing on an idle one.
+    "OMP_WAIT_POLICY": "PASSIVE",
 }
+"""Set before the libraries are imported, which is when they read it."""
+
 
 # Families that were trained with another prefix for questions than for passages, for model
 # folders whose own configuration does not say so.
-_PREFIXES: tuple[tuple[str, str, str], ...] = (
-    ("bge-", "Represent this sentence for searching relevant passages: ", ""),
-    ("e5-", "query: ", "passage: "),
+_SEARCHING = "Represent this sentence for searching relevant passages: "
+_PREFIXES: tuple[tuple[re.Pattern[str], str, str], ...] = (
+    (re.compile(r"bge-(?:small|base|large)-en"), _SEARCHING, ""),
+    (re.compile(r"bge-(?:small|base|large)-zh"), "为这个句子生成表示以用于检索相关文章：", ""),
+    (re.compile(r"mxbai-embed-|snowflake-arctic-embed-[a-z]+(?:-v1\.5)?(?:/|$)"), _SEARCHING, ""),
+    (re.compile(r"(?:^|[/-])e5-(?:small|base|large)(?!-instruct)"), "query: ", "passage: "),
 )
-MICRO_BATCH_TOKENS = 1536
-"""Texts of like length go through the model together up to about so many tokens: enough to keep the
-cores busy, few enough that a question waits no more than about a tenth of a second behind one, and
-that the activations stay small (a batch of 32 long texts costs 400 MB)."""
+"""Family, prefix of a question, prefix of a passage. Not every name that begins with `bge-` takes one:
+bge-m3 was trained without."""
+DEFAULT_MAX_TOKENS = 512
+"""Of a model whose folder does not say how long a text may be."""
+MICRO_BATCH_TOKENS = 512
+"""Texts of like length go through the model together up to about so many tokens. On a CPU larger
+batches gain nothing; these hold a question up for less than a tenth of a second, and their activations
+stay small (a batch of 32 long texts takes 200 MB)."""
 
 
 @dataclass(frozen=True)
@@ -174,7 +187,9 @@ class SentenceTransformerEmbedder:
         self._has_offsets = bool(getattr(model.tokenizer, "is_fast", False))
         self.name = location.name
         self.dimension = int(model.get_embedding_dimension())
-        self._query_prefix, self._passage_prefix = _prefixes(model, location.name)
+        self.max_tokens = _max_tokens(model)
+        """What is longer is cut off by the model."""
+        self.query_prefix, self.passage_prefix = _prefixes(model, location.name)
 
     def encode(self, texts: Sequence[str], *, query: bool = False) -> Vectors:
         return self.encode_words(texts, query=query).vectors
@@ -185,7 +200,7 @@ class SentenceTransformerEmbedder:
 
         if not texts:
             return EncodedTexts(numpy.zeros((0, self.dimension), dtype=numpy.float32), ())
-        prefix = self._query_prefix if query else self._passage_prefix
+        prefix = self.query_prefix if query else self.passage_prefix
         prefixed = [prefix + text for text in texts]
         # A question is a dozen tokens: a second core gains two milliseconds on an idle machine and loses
         # fifty on a busy one, where OpenMP's threads wait for each other.
@@ -194,7 +209,7 @@ class SentenceTransformerEmbedder:
             prefixed,
             padding=True,
             truncation=True,
-            max_length=self._model.max_seq_length,
+            max_length=self.max_tokens,
             return_offsets_mapping=self._has_offsets,
             return_tensors="pt",
         )
@@ -214,7 +229,7 @@ def load_embedder(name: str, *, models_folder: Path, threads: int = 0) -> Senten
     """Load a model (seconds). Raises ModelUnavailable in words that say what to do."""
     location = locate_model(name, models_folder)
     verify_model(location)
-    os.environ.update(OFFLINE_ENVIRONMENT)  # read by the libraries when they are imported
+    os.environ.update(LIBRARY_ENVIRONMENT)
     try:
         from sentence_transformers import SentenceTransformer
         from transformers.utils import logging as transformers_logging
@@ -262,8 +277,17 @@ def _prefixes(model: Any, name: str) -> tuple[str, str]:
     if prompts:
         passage = next((prompts[key] for key in ("passage", "document") if key in prompts), "")
         return str(prompts.get("query", "")), str(passage)
-    lowered = name.lower().rstrip("/").rsplit("/", 1)[-1]
+    # The whole path: a folder of the hub's own cache is named after a commit, its model stands above it.
+    lowered = name.lower().rstrip("/")
     for family, query, passage in _PREFIXES:
-        if family in lowered:
+        if family.search(lowered):
             return query, passage
     return "", ""
+
+
+def _max_tokens(model: Any) -> int:
+    """The longest text in tokens: what the model says, but no more than it has positions for."""
+    said = getattr(model, "max_seq_length", None) or DEFAULT_MAX_TOKENS
+    config = getattr(getattr(model[0], "auto_model", None), "config", None)
+    positions = getattr(config, "max_position_embeddings", None)
+    return min(int(said), int(positions)) if positions else int(said)

@@ -55,6 +55,12 @@ DENSE_LATE = "dense-late"
 KEYWORD_LATE = "keyword-late"
 VAULT_MISSING = "vault-missing"  # hits could not be checked against their files
 
+# Why an entry that was ranked is not shown.
+BELOW_FLOOR = "below-floor"
+SAYS_THE_SAME = "says-the-same"  # as a better hit
+FILE_GONE = "file-gone"  # or it may no longer be shown
+REFUSED_IN_RECEIPT = 3
+
 CACHED_QUESTIONS = 512
 POOLED_READERS = 4
 _BUDGET_SHARE = 0.75
@@ -75,8 +81,9 @@ class RecallQuery:
     include: frozenset[str] = frozenset()
     exclude_paths: frozenset[str] = frozenset()
     exclude_always_load: bool = False
-    collapse: bool = False
-    """True: of entries that say the same, only the best (for prompts, where each costs tokens)."""
+    prompt: bool = False
+    """True: it was said to an agent, not asked of us. A single word is then no question, and of entries
+    that say the same only the best is given."""
     floor: bool = True
     """False: also what is below the floor (for evaluation and for the search of duplicates)."""
 
@@ -99,6 +106,21 @@ class Hit:
     session: str | None
     created: str | None = None
     updated: str | None = None
+    answers: float | None = None
+    """Log-odds that this entry answers the question (ranking.Scored), None without a ranking."""
+
+
+@dataclass(frozen=True)
+class Refused:
+    """An entry that was ranked and not shown, for the receipt."""
+
+    path: str
+    score: float
+    dense: float | None
+    keyword: float | None
+    answers: float
+    why: str
+    """BELOW_FLOOR, SAYS_THE_SAME or FILE_GONE."""
 
 
 @dataclass(frozen=True)
@@ -108,6 +130,10 @@ class RecallResult:
     hits: tuple[Hit, ...]
     degraded: tuple[str, ...]
     timings_ms: Mapping[str, float]
+    refused: tuple[Refused, ...] = ()
+    """The best of what was not shown, and why."""
+    floor: float = 0.0
+    """What `answers` of the best hit must reach."""
 
 
 @dataclass(frozen=True)
@@ -128,6 +154,12 @@ class _Run:
     deadline: float | None
     degraded: list[str] = field(default_factory=list)
     timings: dict[str, float] = field(default_factory=dict)
+    refused: list[Refused] = field(default_factory=list)
+
+    def refuse(self, found: Scored, row: EntryRow, why: str) -> None:
+        if len(self.refused) < REFUSED_IN_RECEIPT:
+            one = Refused(row.path, round(found.score, 6), found.dense, found.keyword, round(found.answers, 3), why)
+            self.refused.append(one)
 
     @contextmanager
     def stage(self, name: str) -> Iterator[None]:
@@ -199,7 +231,7 @@ class RecallEngine:
                 with run.stage("scan"):
                     hits = self._from_files(run)
         run.timings["total"] = round((time.perf_counter() - started) * 1000, 3)
-        return RecallResult(tuple(hits), tuple(run.degraded), run.timings)
+        return RecallResult(tuple(hits), tuple(run.degraded), run.timings, tuple(run.refused), self._weights.floor)
 
     # From the index
 
@@ -222,7 +254,11 @@ class RecallEngine:
                     facts = {rowid: row.facts() for rowid, row in rows.items()}
                     scored = fuse(run.analysis, dense, keyword, facts, self._weights, evidence)
                     if run.query.floor:
-                        scored = above_floor(scored, self._weights)
+                        ranked, scored = scored, self._shown(run, scored)
+                        kept = {found.entry_rowid for found in scored}
+                        for found in ranked[: len(scored) + REFUSED_IN_RECEIPT]:
+                            if found.entry_rowid not in kept:
+                                run.refuse(found, rows[found.entry_rowid], BELOW_FLOOR)
             with run.stage("check"):
                 hits = self._checked(reader, run, scored, rows)
                 if not hits and run.scope.filter is not None:
@@ -323,6 +359,13 @@ class RecallEngine:
         rest = [chunk for chunk in chunks if chunk not in found]
         return found | match_texts(run.analysis, reader.texts(rest)) if rest else found
 
+    def _shown(self, run: _Run, scored: list[Scored]) -> list[Scored]:
+        """What answers the question; to who asks for one word, also whatever has that word."""
+        shown = above_floor(scored, self._weights)
+        if shown or run.query.prompt or len(run.analysis.terms) != 1:
+            return shown
+        return [row for row in scored if row.keyword is not None]
+
     def _checked(
         self, reader: IndexReader, run: _Run, scored: Sequence[Scored], rows: Mapping[int, EntryRow]
     ) -> list[Hit]:
@@ -335,9 +378,12 @@ class RecallEngine:
             row = rows[found.entry_rowid]
             chunk = chunks.get(found.chunk_rowid) or reader.chunks([found.chunk_rowid])[found.chunk_rowid]
             hit = self._hit_now(run, row, chunk, found)
-            if hit is None or (run.query.collapse and _says_nothing_new(hit, hits)):
-                continue
-            hits.append(hit)
+            if hit is None:
+                run.refuse(found, row, FILE_GONE)
+            elif run.query.prompt and _says_nothing_new(hit, hits):
+                run.refuse(found, row, SAYS_THE_SAME)
+            else:
+                hits.append(hit)
         return hits
 
     def _only_filtered(self, reader: IndexReader, run: _Run) -> list[Hit]:
@@ -389,6 +435,7 @@ class RecallEngine:
             session=session,
             created=created,
             updated=updated,
+            answers=round(found.answers, 3) if found else None,
         )
 
     # From the files

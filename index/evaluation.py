@@ -24,6 +24,7 @@ from .engine import RecallEngine, RecallQuery
 from .query import analyse
 from .ranking import DenseHit, KeywordHit, Weights
 from .reader import IndexReader
+from .reconcile import reconcile
 from .scope import Scope
 from .store import IndexStore
 
@@ -62,25 +63,13 @@ class Ranking:
     degraded: tuple[str, ...] = ()
 
 
+@dataclass(frozen=True)
 class _Vault:
-    """The documents of one group, indexed."""
+    """An indexed vault; `ids` by path."""
 
-    def __init__(self, documents: Sequence[Document], folder: Path, embedder: Embedder | None) -> None:
-        self.index_db, self.vault = folder / "index.db", folder / "MemoryVault"
-        self.ids: dict[str, str] = {}
-        with IndexStore(self.index_db) as store:
-            with store.transaction():
-                for number, document in enumerate(documents):
-                    path = f"documents/{number // 1000:04d}/{number:07d}.md"
-                    self.ids[path] = document.id
-                    file = self.vault / path
-                    file.parent.mkdir(parents=True, exist_ok=True)
-                    file.write_text(document.text, encoding="utf-8", errors="replace")
-                    state = os.stat(file)
-                    entry = _entry(path, document)
-                    store.upsert_entry(entry, mtime_ns=state.st_mtime_ns, size=state.st_size)
-            if embedder is not None:
-                drain(store, embed_with(embedder), model=embedder.name)
+    index_db: Path
+    vault: Path
+    ids: Mapping[str, str]
 
 
 class Evaluation:
@@ -95,10 +84,13 @@ class Evaluation:
     ) -> Iterator[Ranking]:
         """Through the recall engine, as hooks and commands ask; `floor` as hooks have it."""
         for vault, asked in self._by_vault(questions):
+            if vault is None:
+                yield from (Ranking(question, (), ()) for question in asked)
+                continue
             engine = RecallEngine(vault.index_db, vault.vault, self._embedder, weights)
             try:
                 for question in asked:
-                    query = RecallQuery(question.text, k=k, all_projects=True, floor=floor)
+                    query = RecallQuery(question.text, k=k, all_projects=True, floor=floor, prompt=floor)
                     found = engine.recall(query)
                     yield Ranking(
                         question,
@@ -112,6 +104,9 @@ class Evaluation:
     def rank_by(self, method: str, questions: Iterable[Question], k: int) -> Iterator[Ranking]:
         """By one arm alone (`bm25`, `dense`) or the sum of both, each scaled to 0..1 (`sum`)."""
         for vault, asked in self._by_vault(questions):
+            if vault is None:
+                yield from (Ranking(question, (), ()) for question in asked)
+                continue
             reader = IndexReader(vault.index_db)
             try:
                 for question in asked:
@@ -127,15 +122,13 @@ class Evaluation:
             finally:
                 reader.close()
 
-    def _by_vault(self, questions: Iterable[Question]) -> Iterator[tuple[_Vault, list[Question]]]:
-        """Questions by group, in the order in which groups are first asked."""
+    def _by_vault(self, questions: Iterable[Question]) -> Iterator[tuple[_Vault | None, list[Question]]]:
+        """Questions by group, in the order in which groups are first asked; None: it has no documents."""
         groups: dict[str | None, list[Question]] = {}
         for question in questions:
             groups.setdefault(question.group, []).append(question)
         for group, asked in groups.items():
-            if group not in self._vaults:
-                raise UsageError(f"question {asked[0].id}: no document is in group {group!r}")
-            yield self._vaults[group], asked
+            yield self._vaults.get(group), asked
 
     def _arms(self, reader: IndexReader, question: Question) -> tuple[list[KeywordHit], list[DenseHit]]:
         scope = Scope(all_projects=True)
@@ -169,11 +162,41 @@ def opened(
     for number, (group, members) in enumerate(groups.items()):
         place = folder / f"{number:05d}"
         place.mkdir(parents=True)
-        vaults[group] = _Vault(members, place, embedder)
+        vaults[group] = _index_documents(members, place, embedder)
         done += len(members)
         if on_progress is not None:
             on_progress(done, len(documents))
     yield Evaluation(vaults, embedder)
+
+
+@contextmanager
+def opened_vault(vault: Path, folder: Path, embedder: Embedder | None) -> Iterator[Evaluation]:
+    """Index a vault's notes in `folder`; the ids are the notes' paths, and no question has a group."""
+    paths = sorted(file.relative_to(vault).as_posix() for file in vault.rglob("*.md"))
+    with IndexStore(folder / "index.db") as store:
+        reconcile(store, vault, lambda: iter(paths))
+        if embedder is not None:
+            drain(store, embed_with(embedder), model=embedder.name)
+    yield Evaluation({None: _Vault(folder / "index.db", vault, {path: path for path in paths})}, embedder)
+
+
+def _index_documents(documents: Sequence[Document], folder: Path, embedder: Embedder | None) -> _Vault:
+    index_db, vault = folder / "index.db", folder / "MemoryVault"
+    ids: dict[str, str] = {}
+    with IndexStore(index_db) as store:
+        with store.transaction():
+            for number, document in enumerate(documents):
+                path = f"documents/{number // 1000:04d}/{number:07d}.md"
+                ids[path] = document.id
+                file = vault / path
+                file.parent.mkdir(parents=True, exist_ok=True)
+                file.write_text(document.text, encoding="utf-8", errors="replace")
+                state = os.stat(file)
+                entry = _entry(path, document)
+                store.upsert_entry(entry, mtime_ns=state.st_mtime_ns, size=state.st_size)
+        if embedder is not None:
+            drain(store, embed_with(embedder), model=embedder.name)
+    return _Vault(index_db, vault, ids)
 
 
 def _entry(path: str, document: Document) -> Entry:

@@ -3,6 +3,7 @@
 {"v":1,"op":"recall","text":"…","k":5,…}   → {"v":1,"ok":true,"hits":[…],"degraded":[…],"ms":12.3,…}
 {"v":1,"op":"embed","texts":["…"]}         → {"v":1,"ok":true,"model":"…","dim":384,"vectors":"<base64>","words":[…]}
 {"v":1,"op":"ping"}                        → {"v":1,"ok":true,"model":…,"loading":…,"pid":…,"version":"…"}
+{"v":1,"op":"reload"}                      → {"v":1,"ok":true,"model":"…","coming":…}   the model now in force
 {"v":1,"op":"stop"}                        → {"v":1,"ok":true}
 anything else                              → {"v":1,"ok":false,"error":"one line"}
 """

@@ -159,12 +159,13 @@ class IndexReader:
 
     def words(self, model_id: int, chunks: Sequence[int]) -> dict[int, bytes]:
         """Packed word vectors by chunk, of those that have some."""
+        # CROSS JOIN keeps the order of the tables: left to itself SQLite walks all embeddings.
         sql = (
-            "SELECT c.rowid, e.words FROM chunk c JOIN embedding e ON e.model_id = ? AND e.passage_id = c.passage_id "
-            f"WHERE c.rowid IN {_LIST} AND e.words != x''"
+            f"SELECT c.rowid, e.words FROM {_LISTED} l CROSS JOIN chunk c ON c.rowid = l.value "
+            "CROSS JOIN embedding e ON e.model_id = ? AND e.passage_id = c.passage_id"
         )
-        rows = self._connection.execute(sql, (model_id, json.dumps(list(chunks))))
-        return {row[0]: row[1] for row in rows}
+        rows = self._connection.execute(sql, (json.dumps(list(chunks)), model_id))
+        return {row[0]: row[1] for row in rows if row[1]}
 
     def texts(self, chunks: Sequence[int]) -> dict[int, str]:
         """Title, tags and body of chunks, as the keyword index has them."""
@@ -224,7 +225,8 @@ class IndexReader:
         return {row[0]: (row[1], row[2]) for row in rows}
 
 
-_LIST = "(SELECT value FROM json_each(?))"
+_LISTED = "json_each(?)"
+_LIST = f"(SELECT value FROM {_LISTED})"
 
 
 def _date(text: str | None) -> date | None:

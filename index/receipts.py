@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from .engine import Hit, RecallResult
+from .engine import Hit, RecallResult, Refused
 
 
 def query_hash(text: str) -> str:
@@ -41,6 +41,8 @@ def receipt(
         "query": query_hash(text),
         "characters": len(text),
         "hits": [_scores(hit) for hit in result.hits],
+        "refused": [{**_scores(one), "why": one.why} for one in result.refused],
+        "floor": result.floor,
         "injected": list(injected),
         "tokens": tokens,
         "ms": dict(result.timings_ms),
@@ -80,7 +82,7 @@ def read_receipts(path: Path, *, session: str | None = None, last: int | None = 
     return found[-last:] if last is not None else found
 
 
-def _scores(hit: Hit) -> dict[str, Any]:
+def _scores(hit: Hit | Refused) -> dict[str, Any]:
     def short(value: float | None) -> float | None:
         return None if value is None else round(value, 4)
 
@@ -89,5 +91,6 @@ def _scores(hit: Hit) -> dict[str, Any]:
         "score": short(hit.score),
         "dense": short(hit.dense),
         "keyword": short(hit.keyword),
-        "ordinal": hit.ordinal,
+        "answers": hit.answers,
+        **({"ordinal": hit.ordinal} if isinstance(hit, Hit) else {}),
     }

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from ..vault.entry import content_hash, parse_entry
 from ..vault.errors import VaultUnavailable
+from ..vault.killpoint import kill_point
 from .store import FileState, IndexStore
 
 MAX_FILE_BYTES = 4_000_000
@@ -88,6 +89,7 @@ def reconcile(
         with store.transaction():
             for path in paths[start : start + BATCH_FILES]:
                 work.look_at(path, known.get(path))
+            kill_point("index-rebuild" if force else "index-reconcile")
         if on_progress is not None:
             on_progress(min(start + BATCH_FILES, len(paths)), len(paths))
     with store.transaction():

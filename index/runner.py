@@ -177,6 +177,7 @@ class ModelRunner:
                 indexes = batch.left.popleft()
                 encoded = self._embedder.encode_words([batch.texts[i] for i in indexes])
                 batch.take(indexes, encoded)
+                _give_back_memory()
             if batch.started and batch.left:
                 return
             if batch.started:
@@ -185,8 +186,6 @@ class ModelRunner:
             batch.future.set_exception(error)
         with self._wanted:
             self._batches.popleft()
-        if not self._batches:
-            _give_back_memory()
 
 
 class _Batch:
@@ -215,7 +214,10 @@ class _Batch:
 
 
 def _give_back_memory() -> None:
-    """Ask glibc to return what the activations of a batch took; elsewhere nothing."""
+    """Ask glibc to return what the activations took; elsewhere nothing.
+
+    A millisecond after each tenth of a second of work: without it the heap grows by 150 MB over a drain.
+    """
     if sys.platform != "linux":
         return
     try:

@@ -17,7 +17,7 @@ import apsw
 
 from ..vault.errors import SchemaTooNew
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 
 ENTRY_META_COLUMNS: tuple[tuple[str, str], ...] = (
     ("path", "TEXT NOT NULL DEFAULT ''"),
@@ -115,6 +115,19 @@ _TABLES = (
     """,
 )
 
+# Which model answers is a fact about the vectors, so it is kept with them: they are lost together.
+# `previous` is kept too, with its vectors, so that a change of model can be undone at once.
+_MODEL_IN_FORCE = (
+    """
+    CREATE TABLE IF NOT EXISTS model_in_force (
+        only INTEGER PRIMARY KEY CHECK (only = 1),
+        name TEXT NOT NULL,
+        previous TEXT,
+        since TEXT NOT NULL DEFAULT (strftime('%Y-%m-%dT%H:%M:%SZ', 'now'))
+    )
+    """,
+)
+
 
 @dataclass(frozen=True)
 class Migration:
@@ -124,7 +137,7 @@ class Migration:
     statements: tuple[str, ...]
 
 
-MIGRATIONS: tuple[Migration, ...] = (Migration(1, _TABLES),)
+MIGRATIONS: tuple[Migration, ...] = (Migration(1, _TABLES), Migration(2, _MODEL_IN_FORCE))
 
 
 def vector_table(model_id: int) -> str:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import base64
 import contextlib
 import fcntl
-import json
 import os
 import signal
 import socket
@@ -24,11 +23,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..vault.errors import MemoryVaultError, ModelUnavailable, UsageError
+from ..vault.killpoint import kill_point
 from ..vault.layout import StatePaths
 from ..vault.project import project_of
 from ..vault.render import estimate_tokens, render_block, select_hits, status_line
-from .embedder import Embedder, load_embedder, model_name
+from .embedder import Embedder, load_embedder
 from .engine import Hit, RecallEngine, RecallQuery, RecallResult
+from .models import model_in_force
 from .protocol import (
     MAX_K,
     MAX_TEXT_CHARACTERS,
@@ -55,6 +56,8 @@ CONNECTION_SECONDS = 30.0
 MAX_CONNECTIONS = 64
 DRAIN_SECONDS = 2.0
 """At the end, how long requests in progress get."""
+REPLACED_SECONDS = 15.0
+"""How long a model that was replaced is kept for requests that began with it."""
 EMBED_WAIT_SECONDS = 60.0
 """How long a batch waits for the model to be loaded."""
 _TICK_SECONDS = 0.5
@@ -153,21 +156,23 @@ class RecallService:
         self._connections: dict[socket.socket, float] = {}
         self._working = 0
         self._lock = threading.Lock()
-        load = load or (
-            lambda: load_embedder(config.model, models_folder=Path(config.state.models), threads=config.threads)
-        )
-        self._runner = ModelRunner(model_name(config.model), load)
-        self._engine = RecallEngine(Path(config.state.index_db), config.vault, self._runner, config.weights)
+        self._load_model = load
+        self._runner = self._run_model(self._model_in_force())
+        self._engine = self._engine_over(self._runner)
+        self._coming: ModelRunner | None = None
+        """Another model that is being loaded, to take the place of the one that answers."""
+        self._replaced: list[tuple[float, RecallEngine, ModelRunner]] = []
         self._operations: Mapping[str, Callable[[Mapping[str, Any]], _Answer]] = {
             "recall": self._recall,
             "embed": self._embed,
             "ping": self._ping,
+            "reload": self._reload,
             "stop": self._stop,
         }
 
     def run(self) -> Outcome:
         """Accept until there is a reason to end; then let requests in progress finish."""
-        self._log("start", {"pid": os.getpid(), "model": self._config.model})
+        self._log("start", {"model": self._config.model})
         with _signals(self._waker):
             while self._outcome is None:
                 self._accept()
@@ -178,7 +183,7 @@ class RecallService:
         deadline = time.monotonic() + DRAIN_SECONDS
         while self._working and time.monotonic() < deadline:
             time.sleep(0.01)
-        self._log("end", {"pid": os.getpid(), "why": self._outcome.value})
+        self._log("end", {"why": self._outcome.value})
         return self._outcome
 
     def close(self) -> None:
@@ -190,7 +195,9 @@ class RecallService:
         for connection in connections:
             with contextlib.suppress(OSError):
                 connection.shutdown(socket.SHUT_RDWR)
-        self._engine.close()
+        for _, engine, runner in [*self._replaced, (0.0, self._engine, self._coming or self._runner)]:
+            runner.stop()
+            engine.close()
         self._wake.close()
         self._waker.close()
 
@@ -225,7 +232,8 @@ class RecallService:
     def _look_around(self) -> None:
         if self._outcome is not None:
             return
-        busy = self._working or self._runner.busy
+        self._replace_model()
+        busy = self._working or self._runner.busy or self._coming is not None
         if not busy and time.monotonic() - self._last_used > self._config.idle_exit_seconds:
             self._outcome = Outcome.IDLE
         try:
@@ -292,6 +300,7 @@ class RecallService:
             "model": self._runner.name if self._runner.ready else None,
             "loading": self._runner.loading,
             "failure": self._runner.failure,
+            "coming": self._coming.name if self._coming is not None else None,
             "pid": os.getpid(),
             "version": program_version(),
             "vault": str(self._config.vault),
@@ -299,6 +308,51 @@ class RecallService:
 
     def _stop(self, message: Mapping[str, Any]) -> _Answer:
         return {}, self._end
+
+    # Another model
+
+    def _model_in_force(self) -> str:
+        return model_in_force(Path(self._config.state.index_db), self._config.model)
+
+    def _run_model(self, name: str) -> ModelRunner:
+        config = self._config
+        load = self._load_model or (
+            lambda: load_embedder(name, models_folder=Path(config.state.models), threads=config.threads)
+        )
+        return ModelRunner(name, load)
+
+    def _engine_over(self, runner: ModelRunner) -> RecallEngine:
+        return RecallEngine(Path(self._config.state.index_db), self._config.vault, runner, self._config.weights)
+
+    def _reload(self, message: Mapping[str, Any]) -> _Answer:
+        """Load the model that is in force, if it is another one; the old one answers meanwhile."""
+        name = self._model_in_force()
+        with self._lock:
+            coming = self._coming
+            if coming is not None and coming.name != name:
+                coming.stop()
+                coming = None
+            if coming is None and name != self._runner.name:
+                coming = self._run_model(name)
+            self._coming = coming
+        return {"model": self._runner.name, "coming": coming.name if coming is not None else None}, None
+
+    def _replace_model(self) -> None:
+        """Put the model that has been loaded in the place of the old one, which goes when nobody uses it."""
+        with self._lock:
+            coming = self._coming
+            if coming is not None and not coming.loading:
+                self._coming = None
+                if coming.ready:
+                    gone_at = time.monotonic() + REPLACED_SECONDS
+                    self._replaced.append((gone_at, self._engine, self._runner))
+                    self._engine, self._runner = self._engine_over(coming), coming
+        if coming is not None and not coming.loading:
+            self._log("model", {"model": coming.name, "failure": coming.failure or ""})
+        while self._replaced and self._replaced[0][0] < time.monotonic():
+            _, engine, runner = self._replaced.pop(0)
+            runner.stop()
+            engine.close()
 
     def _end(self) -> None:
         with contextlib.suppress(OSError):
@@ -309,13 +363,15 @@ class RecallService:
         if texts is None:
             raise UsageError("texts is missing")
         self._last_used = time.monotonic()
-        if not self._runner.wait_ready(EMBED_WAIT_SECONDS) and self._runner.loading:
-            raise ModelUnavailable(f"the model {self._runner.name} is still loading: try again")
-        packed = self._runner.batch(texts).result()
+        runner = self._runner
+        if not runner.wait_ready(EMBED_WAIT_SECONDS) and runner.loading:
+            raise ModelUnavailable(f"the model {runner.name} is still loading: try again")
+        kill_point("recall-drain")
+        packed = runner.batch(texts).result()
         self._last_used = time.monotonic()
         return {
-            "model": self._runner.name,
-            "dim": self._runner.dimension,
+            "model": runner.name,
+            "dim": runner.dimension,
             "vectors": base64.b64encode(packed.vectors.astype("<f4").tobytes()).decode("ascii"),
             "words": [base64.b64encode(words).decode("ascii") for words in packed.words],
         }, None
@@ -386,7 +442,7 @@ class RecallService:
             exclude_paths=frozenset(exclude),
             # A session was given its always-load entries when it began.
             exclude_always_load=session is not None,
-            collapse=bool(message.get("render")),
+            prompt=session is not None or bool(message.get("render")),
             floor=message.get("floor") is not False,
         )
         return query, session, project
@@ -447,7 +503,7 @@ def _only_one(lock: Path) -> Iterator[bool]:
             yield False
             return
         os.ftruncate(handle, 0)
-        os.pwrite(handle, json.dumps({"pid": os.getpid()}).encode(), 0)
+        os.pwrite(handle, b"%d\n" % os.getpid(), 0)
         yield True
     finally:
         os.close(handle)

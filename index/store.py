@@ -60,6 +60,15 @@ class PendingText:
 
 
 @dataclass(frozen=True)
+class VectorModel:
+    """A model with vectors in the index; `embedded` counts them."""
+
+    name: str
+    dimension: int
+    embedded: int
+
+
+@dataclass(frozen=True)
 class IndexStats:
     """Counts for `memory health`; `pending` is None where no model has ever embedded anything."""
 
@@ -188,6 +197,7 @@ class IndexStore:
                 for (model_id,) in self._query("SELECT id FROM vector_model"):
                     self._drop_model(model_id)
                 self._connection.execute("DELETE FROM passage")
+                self._connection.execute("DELETE FROM model_in_force")
 
     # Vectors
 
@@ -242,11 +252,27 @@ class IndexStore:
                     added += 1
         return added
 
-    def drop_other_models(self, keep: int) -> None:
-        """Free the vectors of every model but `keep`: its own are complete."""
+    def in_force(self) -> str | None:
+        """The model that answers; None until a drain has ended once."""
+        rows = self._query("SELECT name FROM model_in_force")
+        return str(rows[0][0]) if rows else None
+
+    def put_in_force(self, model: str) -> None:
+        """From now on this model answers. The one before it keeps its vectors, those of others are freed."""
         with self.transaction():
-            for (model_id,) in self._query("SELECT id FROM vector_model WHERE id != ?", (keep,)):
+            if self.in_force() != model:
+                self._connection.execute(_PUT_IN_FORCE, (model,))
+            kept = "SELECT name FROM model_in_force UNION SELECT previous FROM model_in_force WHERE previous NOT NULL"
+            for (model_id,) in self._query(f"SELECT id FROM vector_model WHERE name NOT IN ({kept})"):
                 self._drop_model(model_id)
+
+    def vector_models(self) -> list[VectorModel]:
+        """Every model that has vectors here."""
+        sql = (
+            "SELECT v.name, v.dimension, (SELECT count(*) FROM embedding e WHERE e.model_id = v.id) "
+            "FROM vector_model v ORDER BY v.id"
+        )
+        return [VectorModel(*row) for row in self._query(sql)]
 
     def collect_orphans(self, *, older_than_seconds: float = ORPHAN_SECONDS) -> int:
         """Drop texts that have been in no chunk for that long, with their vectors; returns how many."""
@@ -276,11 +302,12 @@ class IndexStore:
         entries, last = self._query("SELECT count(*), max(indexed_at) FROM entry_meta")[0]
         chunks = self._query("SELECT count(*) FROM chunk")[0][0]
         models = [row[0] for row in self._query("SELECT name FROM vector_model ORDER BY id")]
+        answering = self.in_force() or (models[-1] if models else "")
         embedded = self._query(
             "SELECT count(*) FROM embedding e JOIN vector_model v ON v.id = e.model_id WHERE v.name = ?",
-            (models[-1] if models else "",),
+            (answering,),
         )[0][0]
-        pending = self.pending_count(models[-1]) if models else None
+        pending = self.pending_count(answering) if models else None
         pages, page_size = self._query("PRAGMA page_count")[0][0], self._query("PRAGMA page_size")[0][0]
         return IndexStats(entries, chunks, embedded, pending, tuple(models), pages * page_size, last)
 
@@ -399,5 +426,9 @@ _ADD_EMBEDDING = (
 _ADD_PASSAGE = (
     "INSERT INTO passage (text_hash, embed_text) VALUES (?, ?) "
     "ON CONFLICT (text_hash) DO UPDATE SET orphaned_at = NULL RETURNING id"
+)
+_PUT_IN_FORCE = (
+    "INSERT INTO model_in_force (only, name) VALUES (1, ?) "
+    "ON CONFLICT (only) DO UPDATE SET previous = name, name = excluded.name, since = excluded.since"
 )
 _STALE_PASSAGES = "SELECT id FROM passage WHERE orphaned_at <= ?"

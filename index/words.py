@@ -119,6 +119,9 @@ def match(query: QueryAnalysis, asked: WordVectors, packed: Mapping[int, bytes])
         spelt = numpy.array([_identity(stem) for stem in (term.stem, *term.respelt)], dtype="<u4")
         is_same[:, column] = numpy.isin(every, spelt)
     same = numpy.maximum.reduceat(numpy.where(is_same, likeness, -1.0), starts, axis=0)
+    # A misspelt word has a meaningless vector: it counts as a word that is there.
+    misspelt = numpy.array([bool(term.respelt) for term in terms])
+    same = numpy.where((same > -1.0) & misspelt, numpy.maximum(same, RESPELT_LIKENESS), same)
     other = numpy.maximum.reduceat(numpy.where(is_same, -1.0, likeness), starts, axis=0)
     weights = numpy.array([term.weight for term in terms])
     weights = weights / weights.sum()
@@ -129,6 +132,7 @@ def match(query: QueryAnalysis, asked: WordVectors, packed: Mapping[int, bytes])
     return {rowid: WordEvidence(float(met[i]), float(related[i]), float(covered[i])) for i, rowid in enumerate(rowids)}
 
 
+RESPELT_LIKENESS = 0.5
 SAME_WORD_LIKENESS = 0.6
 """What a word's vector and that of the same word elsewhere have in common, in the middle."""
 

@@ -48,7 +48,7 @@ def find_reversed(statement: str, rules: Iterable[Rule]) -> Rule | None:
     best: tuple[float, Rule] | None = None
     for rule in rules:
         if reverses(statement, rule.statement):
-            shared = _overlap(_content(statement), _content(rule.statement))
+            shared = _overlap(content_words(statement), content_words(rule.statement))
             if best is None or shared > best[0]:
                 best = (shared, rule)
     return best[1] if best else None
@@ -60,18 +60,18 @@ def reverses(statement: str, known: str) -> bool:
     if new and old:
         # "use npm, not pnpm" after "use pnpm, not npm".
         return bool(new[0] & old[1]) and not new[0] & old[0]
-    new_words, old_words = _content(statement), _content(known)
+    new_words, old_words = content_words(statement), content_words(known)
     if not new_words or not old_words:
         return False
     if new or old:
         wanted, refused = new or old or (frozenset(), frozenset())
         other_words, other_text = (old_words, known) if new else (new_words, statement)
-        opposed = _is_negative(other_text)
+        opposed = is_negative(other_text)
         # "use npm, not pnpm" after "always use pnpm"; "use npm" after "use pnpm, not npm".
         if not opposed:
             return bool(refused & other_words) and not wanted & other_words
         return bool(wanted & other_words) and not refused & other_words
-    if _is_negative(statement) != _is_negative(known):
+    if is_negative(statement) != is_negative(known):
         return _overlap(new_words, old_words) >= 0.6
     return False
 
@@ -81,7 +81,8 @@ def is_change_of_mind(statement: str) -> bool:
     return _CHANGE_OF_MIND.search(statement) is not None
 
 
-def _is_negative(text: str) -> bool:
+def is_negative(text: str) -> bool:
+    """Does it say not to do something?"""
     return _NEGATION.search(text) is not None
 
 
@@ -89,12 +90,13 @@ def _choice(text: str) -> tuple[frozenset[str], frozenset[str]] | None:
     match = _CHOICE.search(text)
     if match is None:
         return None
-    wanted, refused = _content(match["wanted"]), _content(match["refused"])
+    wanted, refused = content_words(match["wanted"]), content_words(match["refused"])
     # What both name ("two spaces, not four spaces") distinguishes nothing.
     return (wanted - refused, refused - wanted) if wanted - refused and refused - wanted else None
 
 
-def _content(text: str) -> frozenset[str]:
+def content_words(text: str) -> frozenset[str]:
+    """The stems of the words that say what, not how."""
     return frozenset(_stem(word) for word in _WORD.findall(text.lower()) if word not in _EMPTY_WORDS)
 
 
@@ -102,7 +104,9 @@ def _stem(word: str) -> str:
     word = word.rstrip("./-")
     for ending in ("ing", "es", "s", "ed"):
         if len(word) > len(ending) + 3 and word.endswith(ending):
-            return word[: -len(ending)].rstrip("e")
+            stem = word[: -len(ending)].rstrip("e")
+            # "committing" is "commit"; "passing" is "pass".
+            return stem[:-1] if stem[-2:-1] == stem[-1:] and stem[-1:] not in "lsz" else stem
     return word.rstrip("e") if len(word) > 4 else word
 
 

@@ -6,7 +6,7 @@ strengthened, never written again; what was rejected stays rejected.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Literal, Protocol
@@ -54,16 +54,22 @@ class Known:
     occurrences: int
     records: frozenset[str]
     """Ids of the transcript records that are its evidence already."""
+    sessions: frozenset[str] = frozenset()
+    """The sessions these are from."""
+    project: str | None = None
+    """Its project's slug; None: it holds everywhere."""
+    replaces: str | None = None
+    """Path of the rule that it is proposed to replace."""
 
 
 class KnownMemories(Protocol):
     """What the vault knows, asked for one candidate at a time."""
 
     def same(self, candidate: Candidate) -> Sequence[Known]:
-        """Every entry with the candidate's statement, whatever its status; the live ones first."""
+        """Every entry that says what the candidate says, whatever its status; the live ones first."""
 
     def reversed_rule(self, candidate: Candidate) -> str | None:
-        """Path of an active rule that the candidate turns into its opposite; None when there is none."""
+        """Path of a living rule that the candidate turns into its opposite; None when there is none."""
 
 
 @dataclass(frozen=True)
@@ -84,11 +90,16 @@ class RoutedCandidate:
     destination: str
     why: str
     supersedes: str | None = None
+    """WRITE: the rule it would replace. STRENGTHEN: where the entry is now, which moves to `destination`."""
+    widened: bool = False
+    """Said in another project than the entry's: it is the user's rule, not the project's."""
 
 
 RULE_CATEGORIES = frozenset({"preference", "correction"})
 REJECTED_STATUSES = frozenset({"rejected", "dismissed"})
 """The user said no; saying it again does not change that."""
+LEAST_SESSIONS = 2
+"""Seen in so many sessions, and often enough, something is a pattern."""
 PUT_AWAY_STATUSES = frozenset({"superseded", "archived", "resolved"})
 """It held once. Said again, it is news: it is proposed anew."""
 
@@ -114,18 +125,7 @@ def route(
     living = next((entry for entry in same if entry.status not in PUT_AWAY_STATUSES), None)
     tier, why = tier_of(candidate)
     if living is not None:
-        occurrences = living.occurrences + 1
-        # A rule that is stated outright needs no decision any more, also when the guess at it still waits for one.
-        waits = living.status == "inbox" or (living.status == "pending" and tier is Tier.HIGH)
-        if tier is Tier.LOW and occurrences >= thresholds.review_occurrences:
-            tier, why = Tier.MEDIUM, f"seen {occurrences} times"
-        if waits and tier is not Tier.LOW and candidate.category != "idea":
-            promoted = destination_of(candidate, tier, mode)
-            # In the mode `auto` what waits in the inbox goes on waiting there.
-            if status_at(promoted) == living.status:
-                return RoutedCandidate(candidate, tier, Action.STRENGTHEN, living.path, why)
-            return RoutedCandidate(candidate, tier, Action.STRENGTHEN, promoted, why, supersedes=living.path)
-        return RoutedCandidate(candidate, tier, Action.STRENGTHEN, living.path, f"known: {living.status}")
+        return _strengthened(candidate, living, tier, why, mode, thresholds)
     reversed_rule = known.reversed_rule(candidate)
     if reversed_rule is not None and candidate.category != "idea":
         # Two rules that contradict each other must not stand side by side, and only the user knows which holds.
@@ -134,6 +134,45 @@ def route(
             candidate, Tier.MEDIUM, Action.WRITE, destination, f"reverses {reversed_rule}", reversed_rule
         )
     return RoutedCandidate(candidate, tier, Action.WRITE, destination_of(candidate, tier, mode), why)
+
+
+def _strengthened(
+    candidate: Candidate, living: Known, tier: Tier, why: str, mode: ReviewMode, thresholds: Thresholds
+) -> RoutedCandidate:
+    """One more occurrence of `living`, which may be sure enough now to leave the place where it waits."""
+    widened = living.project is not None and is_widened([living.project, project_of(candidate)])
+    occurrences = living.occurrences + 1
+    if tier is Tier.LOW and is_pattern(occurrences, living.sessions | {candidate.session}, thresholds):
+        tier, why = Tier.MEDIUM, f"seen {occurrences} times"
+    # A rule that is stated outright needs no decision any more, also when the guess at it still waits for one;
+    # but whether it replaces another one, only the user knows.
+    waits = living.status == "inbox" or (living.status == "pending" and tier is Tier.HIGH)
+    if waits and tier is not Tier.LOW and candidate.category != "idea" and living.replaces is None:
+        promoted = destination_of(candidate, tier, mode, widened=widened or living.project is None)
+        # In the mode `auto` what waits in the inbox goes on waiting there.
+        if status_at(promoted) != living.status:
+            return RoutedCandidate(candidate, tier, Action.STRENGTHEN, promoted, why, living.path, widened)
+        return RoutedCandidate(candidate, tier, Action.STRENGTHEN, living.path, why, widened=widened)
+    why = f"known: {living.status}"
+    if widened and living.status == "active":
+        target = destination_of(candidate, Tier.HIGH, mode, widened=True)
+        return RoutedCandidate(candidate, tier, Action.STRENGTHEN, target, why, living.path, widened)
+    return RoutedCandidate(candidate, tier, Action.STRENGTHEN, living.path, why, widened=widened)
+
+
+def is_pattern(occurrences: int, sessions: Collection[str], thresholds: Thresholds) -> bool:
+    """Seen often enough to ask the user? One session that says a thing ten times is no pattern."""
+    return occurrences >= thresholds.review_occurrences and len(sessions) >= LEAST_SESSIONS
+
+
+def is_widened(projects: Sequence[str | None]) -> bool:
+    """Do these, the projects of sayings of one memory, make it the user's own? None is no project."""
+    return len(set(projects)) > 1
+
+
+def project_of(candidate: Candidate) -> str | None:
+    """Slug of the project that the candidate holds in; None when it holds everywhere."""
+    return slugify(candidate.project) if candidate.scope == "project" and candidate.project else None
 
 
 def tier_of(candidate: Candidate) -> tuple[Tier, str]:
@@ -147,22 +186,21 @@ def tier_of(candidate: Candidate) -> tuple[Tier, str]:
     return Tier.LOW, "inferred from one occurrence"
 
 
-def destination_of(candidate: Candidate, tier: Tier, mode: ReviewMode) -> str:
-    """Vault-relative path for a candidate of this tier, were its name free."""
+def destination_of(candidate: Candidate, tier: Tier, mode: ReviewMode, *, widened: bool = False) -> str:
+    """Vault-relative path for a candidate of this tier, were its name free; `widened`: of no project."""
     if candidate.category == "idea":
         return f"{DEFAULT_GROUP}/{INCUBATOR}/{idea_slug(candidate.title)}/_index.md"
     slug = mining_slug(candidate.title)
     if tier is Tier.HIGH or (tier is Tier.MEDIUM and mode == "silent"):
-        return f"{group_of(candidate)}/{candidate.kind}/{slug}.md"
+        return f"{DEFAULT_GROUP if widened else group_of(candidate)}/{candidate.kind}/{slug}.md"
     folder = REVIEW if tier is Tier.MEDIUM and mode == "interactive" else INBOX
     return f"{DEFAULT_GROUP}/{folder}/{slug}.md"
 
 
 def group_of(candidate: Candidate) -> str:
     """Where the entry belongs once it is accepted: with its project, or with the user."""
-    if candidate.scope == "project" and candidate.project:
-        return f"{PROJECTS}/{slugify(candidate.project)}"
-    return DEFAULT_GROUP
+    project = project_of(candidate)
+    return f"{PROJECTS}/{project}" if project else DEFAULT_GROUP
 
 
 def status_at(destination: str) -> str:

@@ -46,11 +46,23 @@ class Finding:
     """API-KEY, PASSWORD, PRIVATE-KEY, EMAIL, PATH, PHONE, CARD; PRIVATE is removed without a trace."""
 
 
+MAX_PASSES = 4
+
+
 def scrub(text: str, policy: Policy = Policy.FULL) -> Scrubbed:
-    """The text with each finding replaced by `[REDACTED-<kind>]`. Linear in its length."""
-    found = findings(text, policy)
-    if not found:
-        return Scrubbed(text)
+    """The text with each finding replaced by `[REDACTED-<kind>]`. Linear in its length.
+
+    What stands beside a finding can become one by it ("[REDACTED-API-KEY]=…"), so it is looked at again.
+    """
+    for _ in range(MAX_PASSES):
+        found = findings(text, policy)
+        if not found:
+            break
+        text = _replaced(text, found)
+    return Scrubbed(text)
+
+
+def _replaced(text: str, found: tuple[Finding, ...]) -> str:
     parts: list[str] = []
     position = 0
     for finding in found:
@@ -59,7 +71,7 @@ def scrub(text: str, policy: Policy = Policy.FULL) -> Scrubbed:
             parts.append(f"[REDACTED-{finding.kind}]")
         position = finding.end
     parts.append(text[position:])
-    return Scrubbed("".join(parts))
+    return "".join(parts)
 
 
 def findings(text: str, policy: Policy = Policy.FULL) -> tuple[Finding, ...]:

@@ -40,6 +40,8 @@ SCHEDULES: tuple[Schedule, ...] = (
              doc="reflect sessions whose host died without a word"),
     Schedule("index-reconcile", "7-59/30 * * * *", "index.reconcile", first="now",
              doc="walk the vault for changes that the watcher missed"),
+    Schedule("review-sweep", "*/5 * * * *", "review.apply",
+             doc="carry out decisions in notes that the watcher missed"),
     Schedule("inbox-triage", "0 4 * * *", "inbox.triage", jitter_seconds=300,
              doc="put the inbox in order"),
     Schedule("markers-gc", "20 4 * * *", "markers.gc", jitter_seconds=300,

@@ -22,6 +22,7 @@ from huey.storage import SqliteStorage
 from ..vault.errors import QueueUnavailable
 from .doorbell import Bell
 from .ledger import Claim, Ledger
+from .records import job_id_of
 from .schema import QUEUE_NAME, TASK_NAME
 
 log = logging.getLogger(__name__)
@@ -83,7 +84,12 @@ class LedgerStorage(SqliteStorage):  # type: ignore[misc]
         message: bytes | None = getattr(self._ahead, "message", None)
         if message is not None:
             self._ahead.message = None
-            return message
+            if not self._closed():
+                return message
+            job_id = job_id_of(message)
+            claim = None if job_id is None else self.pop_claim(job_id)
+            if claim is not None:
+                self.give_back(claim)
         rings = self._bell.rings
         if not self._closed():
             try:
@@ -123,6 +129,13 @@ class LedgerStorage(SqliteStorage):  # type: ignore[misc]
             claims = list(self._claims.values())
             self._claims.clear()
             return claims
+
+    def give_back(self, claim: Claim) -> None:
+        """Release what nobody will run here.  Never raises: its lease would expire."""
+        try:
+            self._ledger.release(claim)
+        except QueueUnavailable as error:
+            log.warning("job %d keeps its lease until it expires: %s", claim.job_id, error)
 
     def pop_claim(self, job_id: int) -> Claim | None:
         """The claim that came with the doorbell of this job, once."""

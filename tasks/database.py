@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import random
 import sqlite3
 import threading
+import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -13,8 +15,12 @@ from typing import Any, Self
 from ..vault.errors import QueueUnavailable
 from ..vault.killpoint import kill_point
 from . import queries, schema
+from .schema import is_busy
 
 BUSY_SECONDS = 10.0
+FIRST_PAUSE_SECONDS = 0.001
+LATER_PAUSE_SECONDS = 0.01
+PATIENT_AFTER_SECONDS = 0.5
 
 
 class QueueDatabase:
@@ -45,6 +51,7 @@ class QueueDatabase:
         self._ring_after_commit = False
         self._durable = False
         self._now: float | None = None
+        self._busy_seconds = busy_seconds
         self._conn = schema.connect(self.path, busy_seconds=busy_seconds, create=create)
 
     def close(self) -> None:
@@ -70,9 +77,31 @@ class QueueDatabase:
         if durable != self._durable:
             self._conn.execute(f"PRAGMA synchronous = {'full' if durable else 'normal'}")
             self._durable = durable
-        self._conn.execute("BEGIN IMMEDIATE")
+        self._patiently("BEGIN IMMEDIATE")
         self._ring_after_commit = False
         self._now = None
+
+    def _patiently(self, sql: str, parameters: Mapping[str, object] | None = None) -> sqlite3.Cursor:
+        """Execute, and wait while another process holds the lock.
+
+        SQLite's own busy handler sleeps up to a tenth of a second between two looks, and so lets newcomers
+        pass those that wait: with eight writers its slowest wait was over half a second.
+        """
+        try:
+            return self._conn.execute(sql, parameters or {})
+        except sqlite3.OperationalError as error:
+            if not is_busy(error):
+                raise
+        until, pause = time.monotonic() + self._busy_seconds, FIRST_PAUSE_SECONDS
+        while True:
+            time.sleep(pause * random.uniform(0.5, 1.5))
+            try:
+                return self._conn.execute(sql, parameters or {})
+            except sqlite3.OperationalError as error:
+                if not is_busy(error) or time.monotonic() >= until:
+                    raise
+            if time.monotonic() > until - self._busy_seconds + PATIENT_AFTER_SECONDS:
+                pause = LATER_PAUSE_SECONDS
 
     def _unavailable(self, error: sqlite3.DatabaseError) -> QueueUnavailable:
         """The error of a locked, full, missing or damaged file in our words."""
@@ -91,7 +120,7 @@ class QueueDatabase:
     def read(self, sql: str, parameters: Mapping[str, object] | None = None) -> list[Any]:
         """All rows of a query of `queries`."""
         with self._lock, self._wrapped():
-            return self._conn.execute(sql, parameters or {}).fetchall()
+            return self._patiently(sql, parameters).fetchall()
 
     def now(self) -> float:
         """Unix seconds of the database's clock; one transaction has one time."""
@@ -109,10 +138,20 @@ class QueueDatabase:
         with self._lock, self._wrapped():
             self._conn.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
 
+    def is_complete(self) -> bool:
+        """Whether a new queue.db has taken in what spool and markers say; a crash before leaves it false."""
+        with self._lock, self._wrapped():
+            return bool(self._patiently("PRAGMA application_id").fetchone()[0] == schema.APPLICATION_ID)
+
+    def mark_complete(self) -> None:
+        """Say so."""
+        with self.transaction(durable=True) as conn:
+            conn.execute(f"PRAGMA application_id = {schema.APPLICATION_ID:d}")
+
     def schema_version(self) -> int:
         """The version in the file now; more than schema.VERSION once a newer package has migrated it."""
         with self._lock, self._wrapped():
-            return schema.version_of(self._conn)
+            return int(self._patiently("PRAGMA user_version").fetchone()[0])
 
 
 class _Transaction:

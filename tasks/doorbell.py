@@ -16,19 +16,20 @@ from pathlib import Path
 log = logging.getLogger(__name__)
 
 DATAGRAM = b"1"
+"""A version may follow, after a space: that of the client who rings."""
 
 
-def ring_worker(wake_socket: Path | str) -> None:
+def ring_worker(wake_socket: Path | str, version: str = "") -> None:
     """Wake the worker that listens there, if one does.  Never blocks, never raises."""
     with contextlib.suppress(OSError), socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as sock:
         sock.setblocking(False)
-        sock.sendto(DATAGRAM, os.fspath(wake_socket))
+        sock.sendto(DATAGRAM + (f" {version}".encode() if version else b""), os.fspath(wake_socket))
 
 
 class Bell:
     """The worker's end: threads wait on it, `ring` (same process) or a datagram wakes them all."""
 
-    def __init__(self, wake_socket: Path | str, *, on_datagram: Callable[[], None] | None = None) -> None:
+    def __init__(self, wake_socket: Path | str, *, on_datagram: Callable[[str], None] | None = None) -> None:
         self._path = os.fspath(wake_socket)
         self._on_datagram = on_datagram
         self._changed = threading.Condition()
@@ -71,7 +72,8 @@ class Bell:
         sock.settimeout(0.5)  # Bounds `close` if that datagram is lost.
         while self._socket is sock:
             try:
-                if not sock.recv(64):
+                data = sock.recv(64)
+                if not data:
                     continue
             except TimeoutError:
                 continue
@@ -79,7 +81,7 @@ class Bell:
                 return
             self.ring()
             if self._on_datagram is not None:
-                self._on_datagram()
+                self._on_datagram(data[len(DATAGRAM) :].strip().decode("ascii", "replace"))
 
     @property
     def rings(self) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from .. import __version__
 from ..vault.errors import QueueUnavailable
 from ..vault.settings import Settings
 from .doorbell import ring_worker
@@ -17,8 +18,11 @@ COMMAND_PATIENCE_SECONDS = 2.0
 def open_ledger(settings: Settings, *, busy_seconds: float = COMMAND_PATIENCE_SECONDS) -> Ledger:
     """The ledger of this vault, whose commits wake the worker. Raises QueueUnavailable, SchemaTooNew."""
     state = settings.state
-    state.ensure()
-    return Ledger(state.queue_db, busy_seconds=busy_seconds, bell=lambda: ring_worker(state.wake_socket))
+    try:
+        state.ensure()
+    except OSError as error:
+        raise QueueUnavailable(f"the state folder {state.root} cannot be written: {error.strerror}") from error
+    return Ledger(state.queue_db, busy_seconds=busy_seconds, bell=lambda: ring_worker(state.wake_socket, __version__))
 
 
 def enqueue(settings: Settings, kind: str, args: Mapping[str, Json] | None = None, *, unique_key: str) -> int:

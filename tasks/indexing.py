@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import asdict
 from datetime import date
 from pathlib import Path
 
-from ..index.client import RecallClient, ensure_service
+from ..index.client import RecallClient, ServiceRefused, ServiceUnavailable, ensure_service
 from ..index.drain import DrainReport, drain
+from ..index.embedder import model_name
+from ..index.models import is_installed
 from ..index.reconcile import ReconcileReport, rebuild, reconcile, reconcile_paths
 from ..index.store import IndexStore, open_or_rebuild
 from ..index.watcher import VaultWatcher
-from ..vault.errors import IndexUnavailable, QueueUnavailable, VaultUnavailable
-from ..vault.settings import Settings
+from ..vault.errors import IndexUnavailable, QueueUnavailable, SettingsError, VaultUnavailable
+from ..vault.layout import INBOX, REVIEW, special_folder
+from ..vault.settings import Settings, load_settings
 from ..vault.store import VaultStore
 from .job import Handler, Postpone, RunningJob
 from .kinds import Json
@@ -23,7 +27,11 @@ from .ledger import Ledger
 log = logging.getLogger(__name__)
 
 RECONCILE_KEY = "index.reconcile"
+APPLY_KEY = "review.apply"
+DECISION_FOLDERS = frozenset({REVIEW, INBOX})
+"""Where a changed note may hold a decision of the user."""
 DRAIN_KEY = "embed.drain"
+UPGRADE_KIND = "model.upgrade"
 MODEL_PATIENCE_SECONDS = 90.0
 """How long a drain waits for a service to load its model."""
 MAX_PATHS_IN_JOB = 200
@@ -70,12 +78,33 @@ def drain_now(
 
     Without a model nothing is embedded and the report says why; recall goes on with keywords.
     """
-    model = settings.embedding.model
     with open_index(settings) as index:
-        if index.has_vectors and index.pending_count(model) and settings.memory.autostart:
+        model = index.in_force() or wanted_model(settings)
+        pending = index.has_vectors and index.pending_count(model)
+        if pending and settings.memory.autostart:
             ensure_service(settings, MODEL_PATIENCE_SECONDS, wait_for_model=True)
         with RecallClient(settings.state.recall_socket) as client:
-            return drain(index, client.embed, model=model, should_stop=should_stop, on_progress=on_progress)
+            if pending:
+                with suppress(ServiceUnavailable, ServiceRefused):  # It may be one that does not know the word.
+                    client.reload(MODEL_PATIENCE_SECONDS)
+            report = drain(index, client.embed, model=model, should_stop=should_stop, on_progress=on_progress)
+        if index.in_force() is None and report.remaining == report.errors and model in index.models():
+            index.put_in_force(model)
+        return report
+
+
+def wanted_model(settings: Settings) -> str:
+    """The model in the settings as they are on disk now: a worker lives longer than what it has read."""
+    try:
+        settings = load_settings(settings.environment, settings.config_file)
+    except SettingsError as error:
+        log.warning("the settings as they were at the start stay in force: %s", error)
+    return model_name(settings.embedding.model)
+
+
+def upgrade_key(model: str) -> str:
+    """One job that waits per model."""
+    return f"{UPGRADE_KIND}:{model}"
 
 
 def reconcile_handler(settings: Settings) -> Handler:
@@ -107,6 +136,7 @@ def drain_handler(settings: Settings) -> Handler:
     def handle(job: RunningJob) -> Mapping[str, Json]:
         try:
             report = drain_now(settings, should_stop=lambda: not job.still_owned())
+            _follow_settings(job, settings)
         except IndexUnavailable as error:
             raise Postpone(str(error)) from error
         if report.reason is not None:
@@ -122,8 +152,21 @@ def drain_handler(settings: Settings) -> Handler:
     return handle
 
 
+def _follow_settings(job: RunningJob, settings: Settings) -> None:
+    """Ask for a change of model when the settings name another one than that which answers."""
+    with open_index(settings) as index:
+        in_force = index.in_force()
+    wanted = wanted_model(settings)
+    if in_force is None or in_force == wanted:
+        return
+    if is_installed(wanted, Path(settings.state.models)):
+        job.enqueue(UPGRADE_KIND, {"model": wanted}, unique_key=upgrade_key(wanted))
+    else:
+        log.warning("%s goes on answering: %s is not on this machine (`memory model use %s`)", in_force, wanted, wanted)
+
+
 class WatchedVault:
-    """The watcher as a service of the worker: what it sees becomes index.reconcile jobs."""
+    """The watcher as a service of the worker: what it sees becomes index.reconcile and review.apply jobs."""
 
     def __init__(self, vault: Path) -> None:
         self._vault = vault
@@ -139,6 +182,8 @@ class WatchedVault:
             key = None if args else RECONCILE_KEY
             try:
                 ledger.enqueue("index.reconcile", args, unique_key=key)
+                if paths is None or any(special_folder(path) in DECISION_FOLDERS for path in paths):
+                    ledger.enqueue("review.apply", unique_key=APPLY_KEY)
             except QueueUnavailable as error:
                 log.warning("a change in the vault waits for the next walk: %s", error)
 

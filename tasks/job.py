@@ -51,8 +51,14 @@ class RunningJob:
         self.policy = policy
         self.lost = threading.Event()
         """Set when the claim no longer holds."""
+        self.ending = False
+        """The handler has returned; its end is being recorded."""
         self._ledger = ledger
         self._deadline = time.monotonic() + policy.deadline_seconds
+
+    def elapsed_seconds(self) -> float:
+        """Since this attempt was begun."""
+        return time.monotonic() - self._deadline + self.policy.deadline_seconds
 
     def remaining_seconds(self) -> float:
         """Until the deadline of this attempt; not below 0."""

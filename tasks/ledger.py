@@ -514,6 +514,14 @@ class Ledger(QueueDatabase):
             found.setdefault(kind, {})[state] = count
         return found
 
+    def live_counts(self) -> _List[tuple[str, State, int]]:
+        """Kind, state and how many, of what has not ended and of the dead; does not touch finished jobs."""
+        return [tuple(row) for row in self.read(queries.COUNT_LIVE)]
+
+    def oldest_due(self) -> _List[tuple[str, float]]:
+        """For each kind with a job that is due and waits: for how many seconds the oldest has."""
+        return [tuple(row) for row in self.read(queries.OLDEST_DUE, {"now": self.now()})]
+
     def backlog(self) -> Backlog:
         """What is left to do; does not touch finished jobs."""
         return Backlog(*self.read(queries.BACKLOG, {"now": self.now()})[0])

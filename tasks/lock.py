@@ -78,19 +78,6 @@ class WorkerLock:
             os.close(fd)
 
 
-def running_worker(path: Path | str) -> int | None:
-    """Process id of the worker that holds the lock now, None when none does. Takes nothing from it."""
-    try:
-        with open(path, "rb") as file:
-            try:
-                fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
-            except BlockingIOError:
-                return int(file.read(32))
-    except (OSError, ValueError):
-        return None
-    return None
-
-
 def _identity(status: os.stat_result) -> tuple[int, int]:
     return status.st_dev, status.st_ino
 

@@ -17,6 +17,7 @@ from ..pipelines.candidate import Candidate
 from ..pipelines.mining import Miner
 from ..pipelines.scrub import scrub
 from ..sources.transcripts.hosts import open_transcript
+from ..vault.killpoint import kill_point
 from ..vault.project import project_of
 from . import supervisor
 
@@ -102,6 +103,7 @@ def main() -> int:
     except OSError as error:
         print(f"{request.transcript} cannot be read: {error.strerror}", file=sys.stderr)
         return CAN_NOT_READ
+    kill_point("mid-child")
     json.dump(mined_to_json(mined), sys.stdout)
     return 0
 

@@ -169,6 +169,15 @@ LIST_JOBS = f"""
     ORDER BY id DESC LIMIT :most
 """
 COUNT_JOBS = "SELECT kind, state, count(*) FROM job GROUP BY kind, state"
+COUNT_LIVE = """
+    SELECT kind, 'queued', count(*) FROM job WHERE state = 'queued' GROUP BY kind
+    UNION ALL SELECT kind, 'running', count(*) FROM job WHERE state = 'running' GROUP BY kind
+    UNION ALL SELECT kind, 'dead', count(*) FROM job WHERE state = 'dead' GROUP BY kind
+    ORDER BY 1, 2
+"""
+OLDEST_DUE = """
+    SELECT kind, max(:now - run_at) FROM job WHERE state = 'queued' AND run_at <= :now GROUP BY kind ORDER BY kind
+"""
 BACKLOG = """
     SELECT
       (SELECT count(*) FROM job WHERE state = 'running'),
@@ -210,3 +219,22 @@ BEAT = """
         started_at = CASE WHEN owner = excluded.owner THEN started_at ELSE excluded.started_at END
 """
 WORKER = "SELECT owner, pid, version, beat, beat_at, started_at FROM worker_state WHERE id = 1"
+
+# ---- salvage
+
+SALVAGED_COLUMNS = ("id", "kind", "args", "unique_key", "priority", "state", "attempt", "run_at", "error",
+                    "history", "created_at", "started_at", "finished_at")  # fmt: skip
+_SALVAGED = ", ".join(SALVAGED_COLUMNS)
+SALVAGE_LIVE = f"SELECT {_SALVAGED} FROM job WHERE state IN ('queued', 'running')"
+SALVAGE_UP = f"SELECT {_SALVAGED} FROM job ORDER BY id"
+SALVAGE_DOWN = f"SELECT {_SALVAGED} FROM job ORDER BY id DESC"
+SALVAGE_JOB = f"INSERT OR IGNORE INTO job ({_SALVAGED}) VALUES ({', '.join(':' + name for name in SALVAGED_COLUMNS)})"
+ALL_SCHEDULES = "SELECT name, last_slot, paused_at FROM schedule_state"
+RESTORE_SCHEDULE = "INSERT OR IGNORE INTO schedule_state VALUES (?, ?, ?)"
+ALL_PAUSES = "SELECT kind, paused_at FROM kind_state"
+RESTORE_PAUSE = "INSERT OR IGNORE INTO kind_state VALUES (?, ?)"
+
+# ---- scrubbing
+
+TEXTS_OF_JOBS = "SELECT id, error, history FROM job WHERE error IS NOT NULL OR history <> '[]'"
+REPLACE_TEXTS_OF_JOB = "UPDATE job SET error = :error, history = :history WHERE id = :id"

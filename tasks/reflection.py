@@ -15,12 +15,13 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from ..vault.errors import VaultUnavailable
+from ..vault.killpoint import kill_point, kill_point_environment
 from ..vault.marker import Marker, forget_end, has_ended, mark_reflected, marker_path, read_marker, rewrite_marker
 from ..vault.settings import Settings, child_environment
 from .indexing import vault_store
 from .job import Dead, Handler, Postpone, Retry, RunningJob
 from .kinds import Json
-from .mining import MiningRequest, Mined, mined_from_json
+from .mining import Mined, MiningRequest, mined_from_json
 from .remembering import Remembered, remember
 from .sessions import is_under
 
@@ -63,7 +64,7 @@ def _mine_in_child(settings: Settings, job: RunningJob, marker: Marker) -> Mined
     request = MiningRequest(marker.transcript, marker.host, marker.offset, marker.resume)
     result = job.run_child(
         [sys.executable, "-m", CHILD],
-        env=child_environment(settings),
+        env={**child_environment(settings), **kill_point_environment()},
         input=request.to_json(),
         deadline_seconds=MINING_SECONDS,
         max_stdout_bytes=MAX_CANDIDATES_BYTES,
@@ -81,7 +82,9 @@ def _commit(settings: Settings, job: RunningJob, marker: Marker, mined: Mined) -
     store = vault_store(settings)
     with store.lock():
         job.check_owned()
+        kill_point("before-effect")
         remembered = remember(mined.candidates, store, settings, host=marker.host)
+        kill_point("after-effect")
         job.check_owned()
         _advance(settings, marker, mined)
     return remembered

@@ -5,12 +5,28 @@ Everything here happens under the vault's lock and is keyed by evidence, so that
 
 from __future__ import annotations
 
+import logging
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from ..pipelines.candidate import Candidate
+from ..pipelines.likeness import (
+    LikenessLimits,
+    Wording,
+    is_same,
+    may_be_same,
+    own_words,
+    shared_words,
+    statement_of,
+    wording_of,
+)
+from ..pipelines.reversal import Rule, find_reversed
+from ..pipelines.review import replacement_line
 from ..pipelines.routing import (
+    PUT_AWAY_STATUSES,
     Action,
     Known,
     RoutedCandidate,
@@ -21,18 +37,25 @@ from ..pipelines.routing import (
     route,
     status_at,
 )
-from ..vault.entry import Entry, Source, fingerprint
-from ..vault.errors import EditConflict, EntryNotFound
-from ..vault.layout import INCUBATOR
-from ..vault.registry import find_by_fingerprints
+from ..vault.entry import Entry, Source, fingerprint, parse_entry
+from ..vault.errors import EditConflict, EntryInvalid, EntryNotFound
+from ..vault.evidence import EVIDENCE_HEADING
+from ..vault.header import skim
+from ..vault.layout import DEFAULT_GROUP, INCUBATOR, PROJECTS
+from ..vault.registry import HEADER_BYTES
 from ..vault.scrubbed import Scrubbed
 from ..vault.settings import Settings
-from ..vault.slug import free_slug
+from ..vault.slug import free_slug, slugify
 from ..vault.store import StoreValue, VaultStore
+from .journal import Change, Journal, text_of
 from .kinds import Json
+from .meaning import Meaning
+
+log = logging.getLogger(__name__)
 
 ATTEMPTS_AT_EDITED_FILE = 3
 LIVE_FIRST = ("active", "pending", "incubating", "inbox")
+RULE_KINDS = frozenset({"preferences", "convention"})
 
 
 @dataclass(frozen=True)
@@ -45,16 +68,42 @@ class Remembered:
     counts: dict[str, Json] = field(default_factory=dict)
 
 
+@dataclass(frozen=True)
+class _Note:
+    """What is kept of each note of the vault while candidates are routed."""
+
+    path: str
+    kind: str
+    status: str
+    fingerprint: str
+    project: str | None
+    statement: str
+
+    @cached_property
+    def wording(self) -> Wording:
+        """Taken apart only when a candidate of its kind comes."""
+        return wording_of(self.statement)
+
+
 class VaultMemories:
     """What the vault knows about some candidates: one pass over its headers, kept up as entries are written."""
 
-    def __init__(self, store: VaultStore, candidates: Iterable[Candidate]) -> None:
-        prints = sorted({fingerprint(candidate.statement) for candidate in candidates})
-        self._entries = {key: list(found) for key, found in find_by_fingerprints(store, prints).items()}
+    def __init__(self, store: VaultStore, settings: Settings, meaning: Meaning | None = None) -> None:
+        self._store = store
+        self._limits = LikenessLimits(settings.reflection.same_wording, settings.reflection.same_meaning)
+        self._meaning = meaning
+        self._notes: dict[str, _Note] = {}
+        for path, head in store.heads(HEADER_BYTES):
+            self._note(path, head)
+        store.require_vault()  # a vault that was unmounted half-way has not been searched
 
     def entries(self, candidate: Candidate) -> list[Entry]:
-        """Every entry with this statement."""
-        return self._entries.get(fingerprint(candidate.statement), [])
+        """Every entry that says this, in the candidate's words or in like ones."""
+        found = []
+        for path in self._paths(candidate):
+            with suppress(EntryNotFound, EntryInvalid):
+                found.append(self._store.read(path))
+        return found
 
     def same(self, candidate: Candidate) -> Sequence[Known]:
         """See KnownMemories."""
@@ -64,52 +113,114 @@ class VaultMemories:
                 status=entry.effective_status,
                 occurrences=entry.occurrences,
                 records=frozenset(record for source in entry.sources for record in source.records),
+                sessions=frozenset(source.session for source in entry.sources if source.session),
+                project=slugify(entry.project) if entry.project else None,
+                replaces=entry.supersedes if entry.effective_status == "pending" else None,
             )
             for entry in self.entries(candidate)
         ]
         rank = {status: place for place, status in enumerate(LIVE_FIRST)}
-        return sorted(known, key=lambda one: (rank.get(one.status, len(rank)), one.path))
+        # Stable: of equal rank, the same words come before like ones.
+        return sorted(known, key=lambda one: rank.get(one.status, len(rank)))
 
     def reversed_rule(self, candidate: Candidate) -> str | None:
-        """See KnownMemories. The same rule with the opposite first word."""
-        del candidate
-        return None
+        """See KnownMemories. Rules of another project than the one this was said in are not its business."""
+        said_in = slugify(candidate.project) if candidate.project else None
+        rules = [
+            Rule(note.path, own_words(note.statement))
+            for note in self._notes.values()
+            if note.kind in RULE_KINDS and note.status in ("active", "pending") and note.project in (None, said_in)
+        ]
+        found = find_reversed(own_words(candidate.statement), rules) if candidate.kind in RULE_KINDS else None
+        return found.path if found else None
 
-    def learned(self, entry: Entry, before: str | None = None) -> None:
-        """An entry was written, in the place of the one at `before`."""
-        found = self._entries.setdefault(entry.fingerprint or "", [])
-        found[:] = [other for other in found if other.path not in (entry.path, before)]
-        found.append(entry)
+    def learned(self, path: str, text: str | None) -> None:
+        """The note at `path` was written, or removed."""
+        self._notes.pop(path, None)
+        if text is not None:
+            self._note(path, text.encode("utf-8", "surrogateescape"))
+
+    def _note(self, path: str, head: bytes) -> None:
+        fields, body = skim(head.decode("utf-8", "replace"))
+        project = fields.get("project") or _project_of_path(path)
+        self._notes[path] = _Note(
+            path=path,
+            kind=fields.get("kind", ""),
+            status=fields.get("status", "active").lower(),
+            fingerprint=fields.get("fingerprint", ""),
+            project=slugify(project) if project else None,
+            statement=statement_of(body),
+        )
+
+    def _paths(self, candidate: Candidate) -> list[str]:
+        """Notes with the candidate's fingerprint, then those that say the same in other words."""
+        key = fingerprint(candidate.statement)
+        exact = [note.path for note in self._notes.values() if note.fingerprint == key]
+        wording = wording_of(candidate.statement)
+        near = [
+            note
+            for note in self._notes.values()
+            if note.kind == candidate.kind
+            and note.fingerprint != key
+            and note.status not in PUT_AWAY_STATUSES
+            and may_be_same(wording, note.wording)
+        ]
+        near.sort(key=lambda note: (-shared_words(wording, note.wording), note.path))
+        cosines = self._cosines(wording, near)
+        alike = [note.path for note, cosine in zip(near, cosines, strict=True) if self._same(wording, note, cosine)]
+        return [*exact, *alike]
+
+    def _same(self, wording: Wording, note: _Note, cosine: float | None) -> bool:
+        return is_same(wording, note.wording, cosine, self._limits)
+
+    def _cosines(self, wording: Wording, notes: Sequence[_Note]) -> Sequence[float | None]:
+        if self._meaning is None or all(self._same(wording, note, None) for note in notes):
+            return [None] * len(notes)
+        return self._meaning.cosines(wording.text, [note.statement for note in notes])
+
+
+def _project_of_path(path: str) -> str | None:
+    parts = path.split("/")
+    return parts[1] if len(parts) > 2 and parts[0] == PROJECTS else None
 
 
 def preview(candidates: Sequence[Candidate], store: VaultStore, settings: Settings) -> tuple[RoutedCandidate, ...]:
     """What `remember` would do, each candidate for itself; nothing is written."""
-    known = VaultMemories(store, candidates)
-    return tuple(_route(candidate, known, settings) for candidate in candidates)
+    if not candidates:
+        return ()
+    with Meaning(settings) as meaning:
+        known = VaultMemories(store, settings, meaning)
+        return tuple(_route(candidate, known, settings) for candidate in candidates)
 
 
 def remember(candidates: Sequence[Candidate], store: VaultStore, settings: Settings, *, host: str) -> Remembered:
     """Write, strengthen or pass over each candidate. Call it under `store.lock()`."""
+    journal = Journal(settings.state, store)
+    journal.recover()
     if not candidates:
         return Remembered()
-    known = VaultMemories(store, candidates)
     routed: list[RoutedCandidate] = []
     written: list[str] = []
     counts: Counter[str] = Counter()
-    for candidate in candidates:
-        decision = _route(candidate, known, settings)
-        routed.append(decision)
-        match decision.action:
-            case Action.NOTHING:
-                counts["known"] += 1
-            case Action.STRENGTHEN:
-                written.append(_strengthen(decision, known, store, host))
-                counts["strengthened"] += 1
-            case Action.WRITE:
-                entry = _write(decision, store, host)
-                known.learned(entry)
-                written.append(entry.path)
-                counts[_destination_name(decision)] += 1
+    with Meaning(settings) as meaning:
+        writer = _Writer(store, VaultMemories(store, settings, meaning), journal, host or "claude")
+        for candidate in candidates:
+            decision = _route(candidate, writer.known, settings)
+            routed.append(decision)
+            match decision.action:
+                case Action.NOTHING:
+                    counts["known"] += 1
+                case Action.STRENGTHEN:
+                    try:
+                        written.append(writer.strengthen(decision))
+                        counts["strengthened"] += 1
+                    except EntryInvalid as error:
+                        # A note whose frontmatter can't be edited must not stop all later memories.
+                        log.warning("not strengthened: %s: %s", decision.destination, error)
+                        counts["not_strengthened"] += 1
+                case Action.WRITE:
+                    written.append(writer.write(decision))
+                    counts[_destination_name(decision)] += 1
     return Remembered(tuple(routed), tuple(dict.fromkeys(written)), dict(counts))
 
 
@@ -128,62 +239,99 @@ def _destination_name(decision: RoutedCandidate) -> str:
     ]
 
 
-def _write(decision: RoutedCandidate, store: VaultStore, host: str) -> Entry:
-    candidate = decision.candidate
-    path = _free_path(decision.destination, store)
-    source = Source(host or "claude", candidate.session, candidate.records)
-    idea = candidate.category == "idea"
-    # Scrubbed where it was mined; the type was lost on the way through the pipe.
-    statement = _scrubbed(candidate.statement)
-    return store.create(
-        path,
-        {
-            "kind": candidate.kind,
-            "status": status_at(path),
-            "tags": _tags(candidate),
-            "group": group_of(candidate),
-            "slug": path.split("/")[-2] if idea else path.rsplit("/", 1)[-1].removesuffix(".md"),
-            "always_load": False,
-            "project": candidate.project if candidate.scope == "project" else None,
-            "fingerprint": fingerprint(candidate.statement),
-            "confidence": str(decision.tier),
-            "occurrences": 1,
-            "source": [source],
-            "surfaced_in_session": candidate.session if idea else None,
-            "supersedes": decision.supersedes,
-        },
-        title=_scrubbed(candidate.title),
-        body=_scrubbed(_body(decision, statement)),
-    )
+class _Writer:
+    """Does what was decided, change by change, each of them in the journal."""
+
+    def __init__(self, store: VaultStore, known: VaultMemories, journal: Journal, host: str) -> None:
+        self.known = known
+        self._store = store
+        self._journal = journal
+        self._host = host
+        self._run = journal.new_run("reflect")
+
+    def write(self, decision: RoutedCandidate) -> str:
+        """A new entry; its path."""
+        candidate = decision.candidate
+        path = free_path(decision.destination, self._store)
+        idea = candidate.category == "idea"
+        # Scrubbed where it was mined; the type was lost on the way through the pipe.
+        statement = _scrubbed(candidate.statement)
+        text = self._store.compose(
+            path,
+            {
+                "kind": candidate.kind,
+                "status": status_at(path),
+                "tags": _tags(candidate),
+                "group": group_of(candidate),
+                "slug": path.split("/")[-2] if idea else path.rsplit("/", 1)[-1].removesuffix(".md"),
+                "always_load": False,
+                "project": candidate.project if candidate.scope == "project" else None,
+                "fingerprint": fingerprint(candidate.statement),
+                "confidence": str(decision.tier),
+                "occurrences": 1,
+                "source": [self._source(candidate)],
+                "surfaced_in_session": candidate.session if idea else None,
+                "supersedes": decision.supersedes,
+            },
+            _scrubbed(candidate.title),
+            _scrubbed(_body(decision, statement)),
+        )
+        self._commit([Change(path, None, text)], decision, "written")
+        return path
+
+    def strengthen(self, decision: RoutedCandidate) -> str:
+        """One more occurrence and its evidence; an entry that is sure enough now, or wider, moves. Its path."""
+        path = decision.supersedes or decision.destination
+        for attempt in range(ATTEMPTS_AT_EDITED_FILE):
+            before = text_of(self._store, path)
+            if before is None:
+                raise EntryNotFound(f"there is no entry {path}")
+            try:
+                return self._strengthen(decision, path, before)
+            except EditConflict:
+                # A person saved the note in this very moment: look at it again.
+                if attempt == ATTEMPTS_AT_EDITED_FILE - 1:
+                    raise
+        raise AssertionError("unreachable")
+
+    def _strengthen(self, decision: RoutedCandidate, path: str, before: str) -> str:
+        candidate = decision.candidate
+        entry = parse_entry(path, before.encode("utf-8", "surrogateescape"))
+        fields: dict[str, StoreValue] = {
+            "occurrences": entry.occurrences + 1,
+            "source": [*entry.sources, self._source(candidate)],
+        }
+        if decision.widened:
+            fields |= {"project": None, "group": DEFAULT_GROUP}
+        if decision.supersedes is None:
+            self._commit([Change(path, before, self._store.edited(before, fields))], decision, "strengthened")
+            return path
+        folder = decision.destination.rsplit("/", 1)[0]
+        # It keeps the name under which it may have been linked.
+        target = free_path(f"{folder}/{path.rsplit('/', 1)[-1]}", self._store)
+        fields |= {"status": status_at(target)}
+        if status_at(target) != entry.effective_status:
+            fields |= {"confidence": str(decision.tier)}
+        text = self._store.edited(before, fields)
+        self._commit([Change(target, None, text), Change(path, before, None)], decision, "moved on")
+        return target
+
+    def _source(self, candidate: Candidate) -> Source:
+        return Source(self._host, candidate.session, candidate.records)
+
+    def _commit(self, changes: Sequence[Change], decision: RoutedCandidate, what: str) -> None:
+        self._journal.commit(
+            changes,
+            run=self._run,
+            actor="reflection",
+            what=f"{what}: {decision.candidate.category}",
+            session=decision.candidate.session,
+        )
+        for change in changes:
+            self.known.learned(change.path, change.after)
 
 
-def _strengthen(decision: RoutedCandidate, known: VaultMemories, store: VaultStore, host: str) -> str:
-    """One more occurrence and its evidence; an inbox entry that is sure enough now moves on."""
-    candidate = decision.candidate
-    promoted_from = decision.supersedes
-    path = promoted_from or decision.destination
-    for attempt in range(ATTEMPTS_AT_EDITED_FILE):
-        entry = store.read(path)
-        source = Source(host or "claude", candidate.session, candidate.records)
-        fields: dict[str, StoreValue] = {"occurrences": entry.occurrences + 1, "source": [*entry.sources, source]}
-        try:
-            if promoted_from is None:
-                entry = store.update(path, entry.content_hash, fields=fields)
-                known.learned(entry)
-                return entry.path
-            target = _free_path(decision.destination, store)
-            fields |= {"status": status_at(target), "confidence": str(decision.tier)}
-            entry = store.move(path, target, entry.content_hash, fields=fields)
-            known.learned(entry, before=path)
-            return entry.path
-        except (EditConflict, EntryNotFound):
-            # A person saved the note in this very moment: look at it again.
-            if attempt == ATTEMPTS_AT_EDITED_FILE - 1:
-                raise
-    raise AssertionError("unreachable")
-
-
-def _free_path(destination: str, store: VaultStore) -> str:
+def free_path(destination: str, store: VaultStore) -> str:
     """The destination, or the next free name beside it."""
     if f"/{INCUBATOR}/" in f"/{destination}":
         folder, slug, name = destination.rsplit("/", 2)
@@ -196,10 +344,11 @@ def _free_path(destination: str, store: VaultStore) -> str:
 def _body(decision: RoutedCandidate, statement: str) -> str:
     candidate = decision.candidate
     quoted = "\n".join(f"> {line}".rstrip() for line in candidate.excerpt.strip().splitlines())
-    lines = [statement, "", f"**Why:** {candidate.reason}; {decision.why}.", ""]
+    lines = [statement, ""]
     if decision.tier is not Tier.HIGH and decision.supersedes:
-        lines += [f"It would replace [[{decision.supersedes.removesuffix('.md')}]].", ""]
-    lines += ["## Evidence", "", quoted, "", f"Session {candidate.session}"]
+        lines += [replacement_line(decision.supersedes), ""]
+    why = f"Proposed because: {candidate.reason}; {decision.why}."
+    lines += [f"## {EVIDENCE_HEADING}", "", why, "", quoted, "", f"Session {candidate.session}"]
     return "\n".join(lines)
 
 

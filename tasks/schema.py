@@ -103,6 +103,9 @@ _MIGRATION_RECORD = """
 
 VERSION = len(MIGRATIONS)
 
+APPLICATION_ID = 0x4D56_5121
+"""In the file's header once nothing is missing in it: see `salvage`."""
+
 
 class QueueDamaged(QueueUnavailable):
     """queue.db is no database or a broken one; the worker sets it aside and builds a new one."""
@@ -112,6 +115,12 @@ def is_damage(error: BaseException | None) -> bool:
     """Whether SQLite says that the file itself is broken, rather than busy, full or out of reach."""
     code = getattr(error, "sqlite_errorcode", None)
     return code is not None and code & 0xFF in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
+
+
+def is_busy(error: BaseException) -> bool:
+    """Whether another connection holds the lock that was wanted."""
+    code = getattr(error, "sqlite_errorcode", None)
+    return code is not None and code & 0xFF in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 
 
 def unavailable(path: Path, error: Exception) -> QueueUnavailable:
@@ -147,6 +156,7 @@ def connect(path: Path, *, busy_seconds: float, create: bool) -> sqlite3.Connect
         _retry_locked(lambda: conn.execute("PRAGMA journal_mode = wal"), busy_seconds)
         migrate(conn, path)
         conn.execute("PRAGMA synchronous = normal")
+        conn.execute("PRAGMA busy_timeout = 0")  # QueueDatabase waits by itself, more evenly.
         conn.execute("PRAGMA wal_autocheckpoint = 4000")  # 16 MB: a checkpoint syncs, whoever it hits waits
     except sqlite3.Error as error:
         conn.close()

@@ -9,7 +9,11 @@ from .indexing import WatchedVault, drain_handler, reconcile_handler
 from .job import Handler
 from .markers import collect_handler, recover_handler
 from .reflection import reflect_handler
-from .worker import Worker, WorkerContext
+from .reviewing import DecisionsAtStart, apply_handler
+from .triaging import triage_handler
+from .upgrading import upgrade_handler
+from .upkeep import rotate_handler
+from .worker import Service, Worker, WorkerContext
 
 
 def handlers(settings: Settings) -> Mapping[str, Handler]:
@@ -20,6 +24,10 @@ def handlers(settings: Settings) -> Mapping[str, Handler]:
         "markers.gc": collect_handler(settings),
         "index.reconcile": reconcile_handler(settings),
         "embed.drain": drain_handler(settings),
+        "model.upgrade": upgrade_handler(settings),
+        "logs.rotate": rotate_handler(settings),
+        "review.apply": apply_handler(settings),
+        "inbox.triage": triage_handler(settings),
     }
 
 
@@ -30,6 +38,11 @@ def build_worker(settings: Settings, *, watch: bool) -> Worker:
         workers=settings.queue.workers,
         poll_seconds=settings.queue.poll_seconds,
         lease_seconds=settings.queue.lease_seconds,
+        drain_seconds=settings.queue.drain_seconds,
+        quiet_seconds=settings.session.quiet_seconds,
+        metrics_port=settings.queue.metrics_port if watch else 0,
     )
-    services = [WatchedVault(settings.required_vault_path)] if watch else []
+    services: list[Service] = [DecisionsAtStart(settings)]
+    if watch:
+        services.append(WatchedVault(settings.required_vault_path))
     return Worker(context, handlers(settings), services)

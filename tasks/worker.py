@@ -29,11 +29,14 @@ from .doorbell import Bell, ring_worker
 from .executor import Executor
 from .job import Handler
 from .kinds import POLICIES, KindPolicy
-from .ledger import Claim, Ledger
+from .ledger import Ledger
 from .lock import WorkerLock, WorkerRunning
+from .metrics import HookTimes, MetricsServer, render
 from .reconciler import Reconciler
+from .salvage import finish_rebuilding, open_queue, restore_if_damaged
 from .scheduler import Scheduler, local_timezone
 from .spool import Spool
+from .versions import installed_version, is_newer
 
 log = logging.getLogger(__name__)
 
@@ -64,6 +67,10 @@ class WorkerContext:
     poll_seconds: float = 1.0
     lease_seconds: float = 30.0
     drain_seconds: float = 20.0
+    quiet_seconds: float = 90.0
+    """Of a session whose job is made again from its marker."""
+    metrics_port: int = 0
+    """0: no metrics."""
     policies: Mapping[str, KindPolicy] = field(default_factory=lambda: POLICIES)
     schedules: Sequence[Schedule] = SCHEDULES
     tz: tzinfo | None = None
@@ -118,21 +125,26 @@ class Worker:
         self._signals = 0
         self._wake_read, self._wake_write = -1, -1
         self._stuck_since: float | None = None
+        self._queue_file: tuple[int, int] | None = None
 
     # ---- the two ways to run
 
     def run_forever(self) -> int:
         """Serve until told to leave; returns the exit status."""
-        with ExitStack() as stack:
-            self._start(stack)
-            next_health = time.monotonic() + HEALTH_SECONDS
-            while not self._leaving:
-                self._wait(HEALTH_SECONDS / 10)
-                if time.monotonic() >= next_health:
-                    next_health = time.monotonic() + HEALTH_SECONDS
-                    self._check_health()
-            self._drain()
-        return 0
+        while True:
+            with ExitStack() as stack:
+                self._start(stack)
+                next_health = time.monotonic() + HEALTH_SECONDS
+                while not self._leaving and not self._lost_queue():
+                    self._wait(HEALTH_SECONDS / 10)
+                    if time.monotonic() >= next_health:
+                        next_health = time.monotonic() + HEALTH_SECONDS
+                        self._check_health()
+                again = not self._leaving
+                self._drain()
+            if not again or self._signals:
+                return 0
+            self._leaving = False
 
     def run_until_idle(
         self, timeout_seconds: float | None = None, *, include_delayed_seconds: float = 0.0
@@ -146,11 +158,16 @@ class Worker:
         started = time.monotonic()
         until = None if timeout_seconds is None else started + timeout_seconds
         try:
-            with ExitStack() as stack:
-                self._start(stack)
-                timed_out = self._until_idle(self._ledger, until, include_delayed_seconds)
-                self._drain()
-                delayed = self._ledger.backlog().delayed
+            while True:
+                with ExitStack() as stack:
+                    self._start(stack)
+                    timed_out = self._until_idle(self._ledger, until, include_delayed_seconds)
+                    again = not self._leaving and self._lost_queue()
+                    self._drain()
+                    if not again or self._signals:
+                        delayed = self._ledger.backlog().delayed
+                        break
+                self._leaving = False
         except WorkerRunning:
             return self._wait_for_other(started, until, include_delayed_seconds)
         count = self._executor.tally.outcomes
@@ -176,7 +193,7 @@ class Worker:
         while not self._leaving:
             if until is not None and time.monotonic() > until:
                 return True
-            if os.path.exists(self._context.state.stop_file):
+            if os.path.exists(self._context.state.stop_file) or self._lost_queue():
                 return False
             try:
                 if not self._executor.running() and self._is_idle(ledger, include_delayed):
@@ -217,13 +234,21 @@ class Worker:
 
     def _start(self, stack: ExitStack) -> None:
         context, state = self._context, self._context.state
-        state.ensure()
-        sole = self._take_lock()
+        try:
+            state.ensure()
+            sole = self._take_lock()
+        except OSError as error:
+            raise QueueUnavailable(f"the state folder {state.root} cannot be written: {error.strerror}") from error
         stack.callback(self._lock.release)
-        ledger = Ledger(state.queue_db, policies=context.policies, busy_seconds=BUSY_SECONDS)
+        opened = open_queue(state, policies=context.policies, busy_seconds=BUSY_SECONDS)
+        ledger = opened.ledger
         stack.callback(ledger.close)
+        for note in (*opened.notes, restore_if_damaged(Path(state.state_db))):
+            if note:
+                log.warning("%s", note)
+        self._queue_file = _identity(state.queue_db)
         executor = Executor(ledger, self._handlers, context.lease_seconds)
-        bell = Bell(state.wake_socket, on_datagram=executor.check_soon)
+        bell = Bell(state.wake_socket, on_datagram=self._on_datagram)
         ledger.bell = bell.ring
         self._ledger, self._executor, self._bell = ledger, executor, bell
         self._spool = Spool(state.spool, ledger)
@@ -244,6 +269,11 @@ class Worker:
             reconcile_seconds=context.reconcile_seconds,
         )
         clockwork.reconciler.at_start(sole=sole)
+        if opened.rebuilt:
+            self._spool.ingest()
+            made = finish_rebuilding(state, ledger, context.quiet_seconds)
+            if made:
+                log.warning("%d sessions that were not mined to their end are queued again", made)
         if not self._closed():
             self._spool.ingest()
             clockwork.scheduler.tick()
@@ -269,6 +299,11 @@ class Worker:
         self._consumer = ThreadConsumer(
             huey, workers=context.workers, dispatcher=lambda stop: Dispatcher(huey, stop, clockwork)
         )
+        if context.metrics_port:
+            hooks, attempts = HookTimes(state.log_file), executor.tally.attempts
+            metrics = MetricsServer(context.metrics_port, lambda: render(ledger, attempts, hooks, state.spool))
+            metrics.start()
+            stack.callback(metrics.stop)
         for service in self._services:
             service.start(ledger)
             stack.callback(service.stop)
@@ -324,16 +359,35 @@ class Worker:
 
     # ---- while it runs
 
+    def _lost_queue(self) -> bool:
+        """Whether queue.db was found damaged, or was deleted or replaced: then everything starts anew."""
+        if self._ledger.damaged:
+            log.error("queue.db is damaged: starting again with a new one")
+        elif _identity(self._context.state.queue_db) != self._queue_file:
+            log.error("queue.db was removed or replaced: starting again")
+        else:
+            return False
+        return True
+
+    def _on_datagram(self, caller_version: str) -> None:
+        if is_newer(caller_version):
+            log.warning("a client of MemoryVault %s came: leaving, so that it can start its own worker", caller_version)
+            self.leave()
+        self._executor.check_soon()
+
     def _closed(self) -> bool:
         return self._leaving or os.path.exists(self._context.state.stop_file)
 
     def _check_place(self) -> None:
-        """Leave if another worker took over, or if a newer package has migrated queue.db."""
+        """Leave if another worker took over, or if a newer package is here."""
         if not self._lock.is_held():
             log.warning("another worker took over: leaving")
             self.leave()
         elif self._ledger.schema_version() > schema.VERSION:
             log.warning("a newer MemoryVault has migrated queue.db: leaving")
+            self.leave()
+        elif is_newer(newer := installed_version()):
+            log.warning("MemoryVault %s was installed: leaving, so that it can take over", newer)
             self.leave()
 
     def _check_health(self) -> None:
@@ -357,16 +411,10 @@ class Worker:
                 log.warning("leaving: %d running jobs are stopped and given back", self._executor.abandon())
                 self._join_threads(ABANDON_SECONDS)
                 break
-        self._give_back(self._consumer.huey.storage.unstarted())
+        storage = self._consumer.huey.storage
+        for claim in storage.unstarted():
+            storage.give_back(claim)
         log.info("worker %s left", self._nonce)
-
-    def _give_back(self, claims: Sequence[Claim]) -> None:
-        """Release what was claimed for a thread that has left before it began."""
-        for claim in claims:
-            try:
-                self._ledger.release(claim)
-            except QueueUnavailable as error:
-                log.warning("job %d keeps its lease until it expires: %s", claim.job_id, error)
 
     def _halt(self) -> None:
         self._leaving = True
@@ -379,6 +427,15 @@ class Worker:
         for thread in threads:
             thread.join(max(0.0, until - time.monotonic()))
         return not any(thread.is_alive() for thread in threads)
+
+
+def _identity(path: str) -> tuple[int, int] | None:
+    """Device and inode; None if there is no such file."""
+    try:
+        status = os.stat(path)
+    except OSError:
+        return None
+    return status.st_dev, status.st_ino
 
 
 def _host() -> str:

@@ -9,16 +9,29 @@ from __future__ import annotations
 
 import os
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
 _VARIABLES = ("MEMORY_TEST_MODE", "MEMORY_TEST_KILL_POINT")
 _armed: dict[str, list[tuple[int, str]]] = {}
 _passes: dict[str, int] = {}
 
-if os.environ.get(_VARIABLES[0]) == "1":
-    for _item in os.environ.get(_VARIABLES[1], "").split(","):
-        _name, _, _signal = _item.strip().partition("=")
-        _name, _, _count = _name.partition("@")
-        if _name:
-            _armed.setdefault(_name, []).append((int(_count or "1"), _signal or "KILL"))
+
+def arm(env: Mapping[str, str]) -> None:
+    """Arm what `env` names and nothing else; done at import for this process's own environment."""
+    _armed.clear()
+    _passes.clear()
+    if env.get(_VARIABLES[0]) != "1":
+        return
+    for item in env.get(_VARIABLES[1], "").split(","):
+        name, _, signame = item.strip().partition("=")
+        name, _, count = name.partition("@")
+        if name:
+            _armed.setdefault(name, []).append((int(count or "1"), signame or "KILL"))
+
+
+arm(os.environ)
 
 
 def kill_point(name: str) -> None:

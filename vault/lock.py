@@ -72,6 +72,19 @@ def hold_lock(lock_file: Path, timeout_seconds: float = LOCK_TIMEOUT_SECONDS) ->
         held.thread_lock.release()
 
 
+def lock_holder(path: Path | str) -> int | None:
+    """Process id that a process wrote into the lock file it holds; None when nobody holds it. Takes nothing from it."""
+    try:
+        with open(path, "rb") as file:
+            try:
+                fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+            except BlockingIOError:
+                return int(file.read(32))
+    except (OSError, ValueError):
+        return None
+    return None
+
+
 def _timed_out(name: str, seconds: float) -> VaultUnavailable:
     return VaultUnavailable(
         f"another process has held the vault's lock for {seconds:g} s: look for a hung `memory` process ({name})"

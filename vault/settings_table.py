@@ -163,6 +163,21 @@ class ReflectionSection:
         default=3,
         metadata=_whole("A pattern seen this often, across sessions, is put to you for review.", 2, 100),
     )
+    same_wording: float = field(
+        default=0.8,
+        metadata=_number("Share of common words from which on two statements are one memory; 1 is all words.", 0.5, 1),
+    )
+    same_meaning: float = field(
+        default=0.88,
+        metadata=_number("Likeness in meaning (cosine) from which on two statements are one memory.", 0.5, 1),
+    )
+    inbox_days: int = field(
+        default=90,
+        metadata=_whole("What lies in the inbox for so long without another occurrence is archived.", 1, 3650),
+    )
+    inbox_entries: int = field(
+        default=500, metadata=_whole("Of more entries in the inbox the oldest are archived; 0 is no limit.", 0)
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,9 +187,9 @@ class EmbeddingSection:
     model: str = field(
         default="all-MiniLM-L6-v2",
         metadata=_text(
-            "An installed embedding model; nothing is downloaded unasked.",
-            r"\S+",
-            "the name of a model, as in all-MiniLM-L6-v2",
+            "An embedding model on this machine, by name or folder; `memory model use` changes it.",
+            r"\S(.*\S)?",
+            "the name of a model, as in all-MiniLM-L6-v2, or its folder",
             variable="AGENT_TOOLKIT_EMBEDDING_MODEL",
         ),
     )
@@ -193,6 +208,14 @@ class QueueSection:
     )
     lease_seconds: int = field(
         default=30, metadata=_whole("A job whose worker gave no sign for this long starts again.", 2, 3600)
+    )
+    drain_seconds: int = field(
+        default=20,
+        metadata=_whole("Told to stop, the worker waits this long for running jobs; then it gives them back.", 0, 600),
+    )
+    metrics_port: int = field(
+        default=0,
+        metadata=_whole("Port of the worker's metrics (Prometheus) on 127.0.0.1; 0 switches them off.", 0, 65_535),
     )
 
 

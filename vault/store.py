@@ -97,6 +97,10 @@ class VaultStore:
     def __repr__(self) -> str:
         return f"VaultStore({str(self.vault)!r})"
 
+    def today(self) -> date:
+        """The day that is written as `created` and `updated`."""
+        return self._today()
+
     def lock(self) -> AbstractContextManager[None]:
         """Hold it over read-check-write of several files. Re-entrant; raises VaultUnavailable."""
         return hold_lock(self._lock_file)
@@ -166,13 +170,10 @@ class VaultStore:
 
     # Writing
 
-    def create(self, relative: str, fields: Mapping[str, StoreValue], title: Scrubbed | None, body: Scrubbed) -> Entry:
-        """Write a new entry.
-
-        `status`, `created`, `updated`, `slug` and `always_load` are filled in when `fields` does not name
-        them; name one with None to leave it out. Raises EntryExists, EntryInvalid, PathRefused,
-        VaultUnavailable; TypeError for text that was not scrubbed.
-        """
+    def compose(
+        self, relative: str, fields: Mapping[str, StoreValue], title: Scrubbed | None, body: Scrubbed
+    ) -> Scrubbed:
+        """The text of the note that `create` would write. Raises as it does."""
         check_new_name(relative)
         text = _note_text(_require_scrubbed("body", body))
         heading = " ".join(_require_scrubbed("title", title).split()) if title is not None else ""
@@ -188,6 +189,22 @@ class VaultStore:
         }
         header = format_header(_checked_fields({**defaults, **fields}, new=True))
         document = f"---\n{header}---\n" + (f"\n{text}" if text else "")
+        return Scrubbed.trusted(document, reason="made of scrubbed parts")
+
+    def edited(self, text: str, fields: Mapping[str, StoreValue], body: Scrubbed | None = None) -> Scrubbed:
+        """A note's text as `update` would leave it. Raises EntryInvalid; TypeError for unscrubbed text."""
+        new_body = None if body is None else _require_scrubbed("body", body)
+        data = self._edited(_encode(text), _checked_fields(fields, new=False), new_body)
+        return Scrubbed.trusted(data.decode("utf-8", "surrogateescape"), reason="a note, with scrubbed parts put in")
+
+    def create(self, relative: str, fields: Mapping[str, StoreValue], title: Scrubbed | None, body: Scrubbed) -> Entry:
+        """Write a new entry.
+
+        `status`, `created`, `updated`, `slug` and `always_load` are filled in when `fields` does not name
+        them; name one with None to leave it out. Raises EntryExists, EntryInvalid, PathRefused,
+        VaultUnavailable; TypeError for text that was not scrubbed.
+        """
+        document = self.compose(relative, fields, title, body)
         with self.lock():
             self._write_new(relative, _encode(document))
             return self.read(relative)
@@ -251,14 +268,18 @@ class VaultStore:
             self._read_expected(path, relative, expected_hash)
             self._unlink(path, relative, expected_hash)
 
-    def write_text(self, relative: str, text: Scrubbed, expected_hash: str | None) -> Entry:
+    def write_text(
+        self, relative: str, text: Scrubbed, expected_hash: str | None, *, keep_line_ends: bool = False
+    ) -> Entry:
         """Write a whole note that this program generates; `expected_hash` None: it must not exist yet.
 
-        The same text again writes nothing. Raises EntryExists, EditConflict, EntryNotFound, PathRefused,
-        VaultUnavailable.
+        The same text again writes nothing; `keep_line_ends` is for a note that was made by someone else.
+        Raises EntryExists, EditConflict, EntryNotFound, PathRefused, VaultUnavailable.
         """
         check_new_name(relative)
-        data = _encode(_unix_lines(_require_scrubbed("text", text)))
+        if not isinstance(text, Scrubbed):
+            raise TypeError("text: only text of type Scrubbed is written to the vault")
+        data = _encode(text if keep_line_ends else _unix_lines(_valid(text)))
         with self.lock():
             if expected_hash is None:
                 self._write_new(relative, data)

@@ -9,6 +9,7 @@ import re
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from ...vault.turn import Turn
 from .prose import Sentence, looks_pasted, sentences
@@ -95,5 +96,5 @@ def _words(text: str) -> list[str]:
 
 
 def _ngrams(words: Sequence[str]) -> dict[str, float]:
-    pairs: Iterable[str] = (f"{first} {second}" for first, second in zip(words, words[1:], strict=False))
+    pairs: Iterable[str] = (f"{first} {second}" for first, second in pairwise(words))
     return {f"h:{zlib.crc32(gram.encode()) % BUCKETS}": NGRAM_VALUE for gram in (*words[1:], *pairs)}

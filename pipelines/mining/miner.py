@@ -9,12 +9,12 @@ from typing import Literal
 
 from ...vault.turn import Origin, Role, Turn
 from ..candidate import Candidate, Category, Scope
-from . import procedures
+from . import fixes, procedures
 from .features import Message, message, sentence_features
 from .model import Classifier, Head, packaged
 from .prose import Sentence, looks_pasted
-from .rules import AGENT_IDEA, cues, explicit, names_what_to_do, replaced, standing_rule
-from .scene import Scene, Step, names_code, needs_context, statement
+from .rules import AGENT_IDEA, cues, describes, explicit, names_what_to_do, replaced, standing_rule
+from .scene import Scene, names_code, needs_context, statement
 
 MAX_RULES_PER_MESSAGE = 3
 EXCERPT_CHARS = 700
@@ -22,6 +22,7 @@ LEAD_CHARS = 240
 """How much of the message before a sentence may be needed to understand it."""
 
 RULE_SCORE = 0.95
+STATED_CURE_SCORE = 0.6
 EXPLICIT_SCORE = 0.8
 AGENT_IDEA_SCORE = 0.5
 
@@ -63,8 +64,9 @@ class Miner:
 
     @property
     def resume_offset(self) -> int:
-        """Byte offset at which the next reading of this session has to begin."""
-        return self._scene.resume_offset
+        """Byte offset at which the next reading of this session has to begin: where the agent's words before the user's
+        current message begin. What is read again below `start` is only followed, not mined, which costs little."""
+        return self._scene.spoken_before_prompt
 
     def run(self, turns: Iterable[Turn]) -> Iterator[Candidate]:
         for turn in turns:
@@ -139,7 +141,7 @@ class Miner:
         scored = [
             (head.logit(sentence_features(part)) + 0.02 * min(len(part.text.split()), 12), -index)
             for index, part in enumerate(said.sentences)
-            if part.typed and index not in taken and len(part.text) > 3
+            if part.typed and index not in taken and len(part.text) > 3 and not describes(part.text)
         ]
         return -max(scored)[1] if scored else None
 
@@ -152,6 +154,8 @@ class Miner:
         before = ""
         if needs_context(sentence) and index and not part.opens:
             before = turn.text[max(said.sentences[index - 1].start, part.start - LEAD_CHARS) : part.start].strip()
+        if sentence.rstrip().endswith(":") and index + 1 < len(said.sentences) and said.sentences[index + 1].typed:
+            sentence = f"{sentence} {said.sentences[index + 1].text}"
         project = self._project(turn)
         scope: Scope = (
             "personal"
@@ -193,12 +197,16 @@ class Miner:
             scored = [
                 (head.logit(sentence_features(part)), -index)
                 for index, part in enumerate(said.sentences)
-                if 4 <= len(part.text.split()) <= 80
+                if 5 <= len(part.text.split()) <= 80 and not fixes.announces(part.text)
             ]
             if scored:
                 found.append(self._of_agent(said, -max(scored)[1], "fix", probability))
+        if not found:
+            stated = next((i for i, part in enumerate(said.sentences) if fixes.states_cure(part.text)), None)
+            if stated is not None:
+                found.append(self._of_agent(said, stated, "fix", STATED_CURE_SCORE))
         for index, part in enumerate(said.sentences):
-            if AGENT_IDEA.search(part.text) is not None:
+            if AGENT_IDEA.search(part.text) is not None and not part.text.rstrip().endswith("?"):
                 found.append(self._of_agent(said, index, "idea", AGENT_IDEA_SCORE))
                 break
         return found
@@ -207,17 +215,20 @@ class Miner:
         turn = said.turn
         parts = said.sentences
         low = high = index
-        if category == "fix":
-            # The cause and the cure belong together, and mostly stand side by side.
-            if index + 1 < len(parts) and _speaks_of_fix(parts[index + 1].text):
-                high = index + 1
-            elif index and _speaks_of_fix(parts[index - 1].text) and len(parts[index - 1].text) > 30:
-                low = index - 1
+        if index + 1 < len(parts) and (
+            fixes.announces(parts[index].text) or (category == "fix" and fixes.speaks_of_fix(parts[index + 1].text))
+        ):
+            high = index + 1
+        if index and (
+            fixes.leans_back(parts[index].text)
+            or (category == "fix" and high == index and fixes.speaks_of_fix(parts[index - 1].text))
+        ):
+            low = index - 1
         text = " ".join(part.text.strip(" *") for part in parts[low : high + 1])
-        broken = _last_failure(self._scene.steps) if category == "fix" else None
+        broken = fixes.last_failure(self._scene.recent_steps) if category == "fix" else None
         reason = "what the agent found to be wrong" if category == "fix" else "an idea the agent mentioned"
         if broken is not None:
-            reason += f", after {_name(broken)} failed"
+            reason += f", after `{fixes.one_line(broken)}` failed"
         return Candidate(
             category=category,
             statement=_plain(text),
@@ -254,10 +265,10 @@ class Miner:
                         0.4,
                     )
                 )
-        cured = _cured(steps, step)
+        cured = fixes.cured(steps, step)
         if cured is not None:
             broken, symptom, change = cured
-            text = f"`{_command(broken)}` failed with “{symptom}”; it passed after {change}"
+            text = f"`{fixes.one_line(broken)}` failed with “{symptom}”; it passed after {change}"
             found.append(
                 self._of_tools(
                     turn,
@@ -317,18 +328,6 @@ def _why(category: Category, turn: Turn, part: Sentence) -> str:
     return "how the user likes things done"
 
 
-_FIX_WORDS = re.compile(
-    r"\b(?:fix(?:ed|es)?|solution|resolved?|cause[ds]?|because|instead|so that|need(?:s)? to|switch(?:ed)?|changed|added|issue|problem|bug)\b",
-    re.IGNORECASE,
-)
-
-
-def _speaks_of_fix(sentence: str) -> bool:
-    return _FIX_WORDS.search(sentence) is not None and not re.match(
-        r"(?:let me|now|i'll|should i)\b", sentence, re.IGNORECASE
-    )
-
-
 def _plain(text: str) -> str:
     return " ".join(re.sub(r"\*\*|^#+\s*|^[-*]\s+", "", text).split())
 
@@ -343,66 +342,5 @@ def _excerpt(text: str, start: int, end: int) -> str:
     return f"{'…' if low else ''}{cut}{'…' if high < len(text) else ''}"
 
 
-def _last_failure(steps: list[Step]) -> Step | None:
-    return next((step for step in reversed(steps) if step.failed and step.command), None)
-
-
-def _command(step: Step) -> str:
-    line = " ".join(step.command.split())
-    return line if len(line) <= 100 else line[:99] + "…"
-
-
-def _name(step: Step) -> str:
-    return f"`{_command(step)}`"
-
-
 def _procedure(commands: tuple[str, ...]) -> str:
     return "Before handing over work: " + ", then ".join(f"`{command}`" for command in commands)
-
-
-_ENVIRONMENT = re.compile(
-    r"""^.*(?:command\ not\ found|permission\ denied|address\ already\ in\ use|connection\ refused|cannot\ find\ (?:main\ )?module|
-        (?:no\ module\ named|modulenotfounderror)|could\ not\ resolve\ host|certificate\ (?:verify|has\ expired)|no\ space\ left|unsupported\ (?:engine|python)|
-        version\ (?:mismatch|conflict)|incompatible\ version|unknown\ (?:option|flag|command)|unable\ to\ (?:locate|find|resolve)|
-        gpg\ failed\ to\ sign|index\.lock|lock\ file|eacces|enospc|etimedout|econnrefused|detected\ dubious\ ownership|externally-managed-environment).*$""",
-    re.IGNORECASE | re.MULTILINE | re.VERBOSE,
-)
-"""Errors that come from the machine, not from code that is being written: they come back."""
-
-
-def _cured(steps: list[Step], passed: Step) -> tuple[Step, str, str] | None:
-    """The same command failed for a reason of the environment, something was changed, and now it passes."""
-    command = _command(passed)
-    if not command or steps[-1] is not passed and passed not in steps:
-        return None
-    at = steps.index(passed)
-    for index in range(at - 1, -1, -1):
-        earlier = steps[index]
-        if _command(earlier) != command:
-            continue
-        if not earlier.failed:
-            return None
-        symptom = _ENVIRONMENT.search(earlier.error)
-        between = [step for step in steps[index + 1 : at] if step.failed is False]
-        changes = [step.file for step in between if step.name in _EDITS and step.file]
-        commands = [
-            step
-            for step in between
-            if step.command
-            and re.match(
-                r"(?:sudo\s+)?(?:npm|pip|uv|brew|apt|apt-get|go|cargo|chmod|mkdir|rm|kill|export|git config|mise|nvm|docker)\b",
-                step.command,
-            )
-        ]
-        if symptom is None or not (changes or commands):
-            return None
-        change = (
-            f"a change to {', '.join(dict.fromkeys(PurePosixPath(name).name for name in changes[-2:]))}"
-            if changes
-            else f"`{_command(commands[-1])}`"
-        )
-        return earlier, " ".join(symptom[0].split())[:200], change
-    return None
-
-
-_EDITS = frozenset({"Edit", "Write", "MultiEdit", "NotebookEdit", "apply_patch", "str_replace", "create"})

@@ -9,7 +9,9 @@ from .rules import WORKFLOW_CUES, without_lead_in
 from .scene import Step
 
 MIN_STEPS = 3
-"""A round of fewer different commands is no procedure."""
+"""A round of fewer different checks is no procedure."""
+MAX_STEPS = 7
+"""One of more is whatever happened to be tried."""
 
 _DELIVERS = re.compile(
     r"\bgit\s+(?:commit|push)\b|\bgh\s+pr\s+create\b|\b(?:npm|cargo|twine|poetry|uv)\s+publish\b|\bgoreleaser\b"
@@ -17,11 +19,13 @@ _DELIVERS = re.compile(
 _SEPARATOR = re.compile(r"\s*(?:&&|;|\|\||\n)\s*")
 _CHECK = re.compile(
     r"""^(?:\w+=\S+\s+)*(?P<command>
-        (?:mise|just|task|make|npm|pnpm|yarn|bun|rake|tox|nox|gradle|\./gradlew|mvn|bazel|poetry|uv|hatch)\s+(?:run\s+|exec\s+|-s\s+)?(?!run\b|install\b|add\b|-)[\w:.-]+ |
+        (?:mise|just|task|make|npm|pnpm|yarn|bun|rake|tox|nox|gradle|\./gradlew|mvn|bazel|poetry|uv|hatch)
+            \s+(?:run\s+|exec\s+|-s\s+)?(?!run\b|install\b|add\b|-)[\w:.-]+ |
         (?:go|cargo|dotnet|mix|swift|deno)\s+(?:test|build|vet|fmt|check|clippy|lint|format) |
-        (?:pytest|ruff|mypy|black|isort|flake8|eslint|prettier|tsc|vitest|jest|rspec|rubocop|golangci-lint|gofmt|goimports|shellcheck|biome|phpunit)\b(?:\s+(?:check|format|run))? |
-        pre-commit\s+run | git\s+(?:commit|push|rebase|pull|merge) | gh\s+pr\s+create | docker\s+(?:build|compose\s+up|push) |
-        kubectl\s+apply | terraform\s+(?:plan|apply|fmt|validate) | alembic\s+upgrade | twine\s+upload
+        (?:pytest|ruff|mypy|black|isort|flake8|eslint|prettier|tsc|vitest|jest|rspec|rubocop|golangci-lint|gofmt|goimports
+            |shellcheck|biome|phpunit)\b(?:\s+(?:check|format|run))? |
+        pre-commit\s+run | docker\s+(?:build|compose\s+up|push) | kubectl\s+apply |
+        terraform\s+(?:plan|apply|fmt|validate) | alembic\s+upgrade | twine\s+upload
     )(?![\w-])""",
     re.VERBOSE,
 )
@@ -54,19 +58,26 @@ def delivers(step: Step) -> bool:
 
 
 def round_of_checks(steps: Sequence[Step]) -> tuple[tuple[str, ...], tuple[str, ...]] | None:
-    """The different commands that succeeded up to a delivery, in the order of their last run, with their records;
-    None when that is no procedure."""
+    """The different checks that passed before the delivery that ends `steps`, in the order of their last run, with
+    their records; None when that is no procedure, or when work was handed over before."""
+    if any(delivers(step) for step in steps[:-1]):
+        return None
+    last = _checks(steps)
+    if not MIN_STEPS <= len(last) <= MAX_STEPS:
+        return None
+    return tuple(last), tuple(dict.fromkeys(last.values()))
+
+
+def _checks(steps: Sequence[Step]) -> dict[str, str]:
+    """Check that passed -> record of its last run, in the order of these."""
     last: dict[str, str] = {}
     for step in steps:
         if step.failed is not False:
             continue
         for part in _SEPARATOR.split(step.command):
             match = _CHECK.match(part.strip())
-            if match is not None:
+            if match is not None and not match["command"].startswith(("git", "gh")):
                 command = " ".join(match["command"].split())
                 last.pop(command, None)
                 last[command] = step.record
-    checks = [command for command in last if not _DELIVERS.search(command)]
-    if len(last) < MIN_STEPS or len(checks) < 2 or len(last) > 8:
-        return None
-    return tuple(last), tuple(dict.fromkeys(last.values()))
+    return last

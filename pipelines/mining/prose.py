@@ -36,6 +36,8 @@ _STRUCTURE = re.compile(
 )
 """A line that nobody types into a prompt as prose: headings, tables, logs, diffs, code, box drawing."""
 
+_FENCE = re.compile(r"\s{0,3}(?:```|~~~)")
+
 _CONVERSATION = re.compile(
     r"""(?:\b(?:i|i'm|i'd|i'll|i've|im|me|my|you|your|we|we're|we'd|we'll|we've|our|us|let's|lets|please|pls|thanks|thank|
         yes|yep|yeah|yup|no|nope|nah|ok|okay|sure|great|good|nice|cool|perfect|hmm+|hm|oh|ah|hey|wait|stop|sorry|
@@ -74,8 +76,14 @@ def sentences(turn: Turn) -> tuple[Sentence, ...]:
     found: list[Sentence] = []
     position = 0
     previous_speaks = True
+    fenced = False
     for line in text.splitlines(keepends=True):
         start, position = position, position + len(line)
+        if _FENCE.match(line):
+            fenced = not fenced
+            continue
+        if fenced:
+            continue
         if not line.strip():
             previous_speaks = True
             continue
@@ -109,7 +117,7 @@ def looks_pasted(text: str) -> bool:
 
 
 def _document_start(text: str) -> int | None:
-    """Where a pasted document begins: the first heading-like line, or what follows "…feedback:" as its own paragraph."""
+    """Where a pasted document begins: the first heading or table, or what follows "… feedback:" on its own line."""
     position = 0
     previous = ""
     for line in text.splitlines(keepends=True):

@@ -1,3 +1,4 @@
+# ruff: noqa: E501 — one pattern a line reads better than one cut into pieces.
 """What a sentence says by its form: a standing rule, a correction, an idea, a cause and its fix, a procedure.
 
 Two uses. `standing_rule` alone decides: it is strict, because what it accepts may be saved without asking. The other
@@ -46,8 +47,40 @@ _THIRD_PERSON_VERB = re.compile(
     r"^(?:\w{2,}(?:[^s]s|es|ed|ing)|was|were|is|are|had|has|been|did|does|got|went|came|saw|ran)$"
 )
 _BASE_VERB_IN_S = frozenset(
-    "address pass access process express discuss focus bypass compress suppress miss press cross guess assess dress toss "
-    "bring string ring embed feed need seed speed exceed proceed shed wed red sing ping".split()
+    [
+        "address",
+        "pass",
+        "access",
+        "process",
+        "express",
+        "discuss",
+        "focus",
+        "bypass",
+        "compress",
+        "suppress",
+        "miss",
+        "press",
+        "cross",
+        "guess",
+        "assess",
+        "dress",
+        "toss",
+        "bring",
+        "string",
+        "ring",
+        "embed",
+        "feed",
+        "need",
+        "seed",
+        "speed",
+        "exceed",
+        "proceed",
+        "shed",
+        "wed",
+        "red",
+        "sing",
+        "ping",
+    ]
 )
 
 _ALWAYS_NEVER = _cue(
@@ -59,22 +92,26 @@ _MODAL_ALWAYS = _cue(
         \s+(?:should|must|need\ to|needs\ to|have\ to|has\ to|shall)\s+(?:always|never)\s+[a-z]"""
 )
 _WE_ALWAYS = _cue(
-    r"\b(?:we|i)\s+(?:always|never)\s+(?:want|use|need|like|do|write|commit|push|run|call|name|put|keep|go|add|test|merge|squash|rebase|prefer|expect|ship|log|format)\b"
+    r"""\b(?:we|i)\s+(?:always|never)\s+(?:want|need|like|prefer|expect)\b
+    | ^(?:we|i)\s+(?:always|never)\s+(?:use|do|write|commit|push|run|call|name|put|keep|add|test|merge|squash|rebase|ship|log|format)\b(?!.*\b(?:but|which|then|so|because|when|and\ (?:it|then|now))\b)"""
 )
 _NEVER_WITHOUT = _cue(r"^(?:never|(?:do\ not|don'?t)\s+ever)\s+[a-z]")
 _FROM_NOW_ON = _cue(
-    r"""\b(?:from\ (?:now|here|this\ point|today)\ on(?:wards?)?|going\ forwards?|moving\ forwards?|henceforth|as\ a\ (?:general\ )?rule|
-        in\ (?:the\ )?future,?\ (?:please|always|never|do|don'?t|use|make|ask|run|check|avoid|you|i\ want)|
-        every\ (?:single\ )?time\ (?:you|we|i)\b|each\ time\ (?:you|we|i)\b|
-        (?:when|whenever|if)(?:ever)?\ you\ [^,.?]{3,80},\s*(?:please\ )?(?:always|never|make\ sure|remember|also|first|ask|use|run|do\ not|don'?t)\b|
-        whenever\ (?:you|we)\b)\b
+    r"""\b(?:from\ (?:now|here|this\ point|today)\ on(?:wards?)?|going\ forwards?|moving\ forwards?|henceforth|as\ a\ (?:general\ )?rule)\b
+    | \bin\ (?:the\ )?future,?\ (?:please|always|never|do|don'?t|use|make|ask|run|check|avoid|i\ want)\b
+    | \b(?:when(?:ever)?|every\ (?:single\ )?time|each\ time|if)\ you\ [^,.?]{3,80},\s*(?:then\ )?(?:please\ )?(?:you\ (?:should|must|need\ to)\ )?
+        (?:always|never|make\ sure|remember|also|first|ask|use|run|do\ not|don'?t|update|add|write|check|tell|show|commit|keep|follow|create)\b
+    | ^(?:always\ |please\ )?(?:ask|tell|show|run|update|add|write|check|use|commit|keep|follow|create|format|lint|test|rebase|pull|verify|build)\b[^.?!]{0,80}
+        \b(?:whenever|every\ time|each\ time|when(?:ever)?)\ you\b
     | (?:^|\b(?:run|check|ask|test|lint|format|build|rebase|pull|commit|push|verify|review|do|execute|update|me|tests?)\b[^.?!]{0,60}\ )
         (?:before|after|on|for|with|in)\ (?:every|each|any|all)\ (?:commit|push|pr|pull\ request|change|edit|merge|release|deploy|task|refactor|feature)s?\b"""
 )
 _EVERY = _cue(
-    r"""^(?:(?:we|you|tests?|commits?|code|prs?|functions?|commands?|errors?|messages?|docs?|names?|comments?|logs?|files?)\s+(?:should|must|need\ to|have\ to|needs\ to|has\ to)\s+(?!fix|check|look|see|find|go)
-        [^.?!]{2,60}\b(?:any|every|each)\s+(?!of\b|other\b|one\b|more\b|longer\b|case\b)\w+
-        | (?:keep|make|write|give|put|add|use|run|cover|document|name|log|test|start|end|prefix|sign)\s+(?:[\w-]+\s+){0,4}?(?:each|every)\s+(?!of\b|other\b|one\b)\w+)"""
+    r"""^(?:(?:we|you)\s+(?:should|must|need\ to|have\ to)\s+(?!fix|check|look|see|find|go)[^.?!]{2,60}\bany\s+(?!of\b|other\b|one\b|more\b|longer\b|case\b)\w+
+        | (?:tests|commits|prs|functions|commands|errors|messages|docs|names|comments|logs|files|(?:every|each|any|all)\s+(?:new\s+)?[\w-]+)
+            \s+(?:should|must|needs?\ to|ha(?:ve|s)\ to)\s+(?:be|have|start|end|use|contain|include|come|go|live|return|carry|build|pass|support|follow)\b
+        | (?:tests|commits|prs|functions|commands|errors|messages|docs|names|comments|logs|files)\s+(?:should|must)\s+(?:not|never|only)\s+\w+
+        | (?:keep|sign|prefix|start|end)\s+(?:[\w-]+\s+){0,4}?(?:each|every)\s+(?!of\b|other\b|one\b)\w+)"""
 )
 _PREFER = _cue(
     r"""(?:^(?:i|we)(?:\s+(?:really|much|generally|usually|strongly|always|would|'d|do|just|tend\ to))*\s+prefer(?:\ to)?\s+\S+ |
@@ -82,6 +119,7 @@ _PREFER = _cue(
         ^prefer\s+\S+ | ^my\ preference\ is | ^i\ (?:really\ )?(?:hate|dislike|can't\ stand|don'?t\ like)\ (?:when|it\ when|seeing|to\ see|having|using|\w+ing)\b |
         ^i\ like\ (?:my|our|when|it\ when|\w+s\ (?:to\ be|short|small|in|with|without)\b))"""
 )
+_TASTE = _cue(r"^i\ (?:really\ )?(?:hate|dislike|like|don'?t\ like|can't)\b")
 _GENERAL_WANT = _cue(
     r"""^(?:i|we)\s+(?:always\s+)?(?:want|need|expect|require|like)\s+(?:an?\s+|the\s+)?[^.?]{0,60}\b(?:for\ every|for\ each|in\ every|in\ each|on\ every|with\ every|
         for\ all|in\ all|every\ time|each\ time|whenever|at\ all\ times)\b"""
@@ -93,20 +131,26 @@ _HOUSE_RULE = _cue(
     r"""\b(?:in\ this\ (?:repo(?:sitory)?|project|code\s?base|team|company|org|monorepo|workspace|package|vault)|
         (?:here|in\ here)\s+we|(?:our|the\ team'?s?|my)\ (?:convention|policy|rule|standard|style|coding\ style|practice|workflow)\ (?:is|here|says|requires))\b"""
 )
+_POLICY = _cue(
+    r"^(?:our|my|the\ team'?s?)\ (?:convention|policy|rule|standard|style|practice)\ (?:is|says|requires)\b\s*:?\s*(?!not\b|that\s+(?:it|they)|broken|wrong|unclear)\S+\s+\S+"
+)
 _HOUSE_VERB = _cue(
-    r"\b(?:we|always|never|use|uses|don'?t|do\ not|prefer|must|should|only|avoid|require|is\ to|keep|put|write)\b"
+    r"\b(?:always|never|don'?t|do\ not|prefer|must|should|only|avoid|(?:is|are)\ to|we\ (?:use|want|keep|put|write|name|run|commit|format|test|log|squash|rebase|require|follow)|use|keep|put|write)\b"
 )
 _IMPERATIVE_CHOICE = _cue(
     r"^(?:use|prefer|stick\ (?:to|with)|write|keep|avoid|run|put|name|commit|test|format|indent|sign|squash|respond|answer|reply|speak|talk|spell|do\ not|don'?t)\b"
 )
 _STYLE = _cue(
     r"""\b(?:(?:use|using|in|write|prefer|stick\ (?:to|with))\s+(?:the\s+)?(?:aus\w*|british|american|us|uk|en-\w+)(?:/\w+)?\s+(?:spelling|english) |
-        (?:use|prefer|stick\ (?:to|with))\s+(?:conventional\ commits|snake_?case|camel_?case|kebab-?case|pascal_?case|tabs|spaces|(?:\d|two|four)\s+spaces|bullet\ points|semantic\ versioning))\b"""
+        (?:use|prefer|stick\ (?:to|with))\s+(?:conventional\ commits|snake_?case|camel_?case|kebab-?case|pascal_?case|(?:tabs|spaces|(?:\d|two|four)\s+spaces)(?=\s*(?:$|[.,!)]|for\ indent|not|instead|over|in\ (?:this|all|every)|everywhere))|bullet\ points|semantic\ versioning))(?!\w)"""
 )
 _NEGATIVE = _cue(r"^(?:do\ not|don'?t|dont|avoid|no\ more|stop)\s+(?P<verb>[a-z]+)")
 _GENERIC_OBJECT = _cue(
-    r"""\b(?:any(?:thing|where|one|body)?|ever|every(?:thing|where)?|all|unless|without\s+(?:asking|my|being|permission|checking|telling|confirm\w*)|
-        in\ general|by\ default|automatically|on\ your\ own|yourself)\b"""
+    r"""\b(?:any(?:thing|where|one|body)?|ever|unless|without\s+(?:asking|my|being|permission|checking|telling|confirm\w*)|
+        in\ general|by\ default|automatically|on\ your\ own)\b"""
+)
+_ANYTHING_NOW = _cue(
+    r"^(?:do\ not|don'?t|dont)\s+(?:change|do|touch|edit|say|write|start|implement|break|fix|modify)\s+any(?:thing)?\b(?!.*\b(?:without|unless|ever)\b)"
 )
 _PLURAL_OBJECT = re.compile(
     r"^(?:do not|don'?t|dont|avoid|stop)\s+\w+(?:ing)?\s+(?:to\s+)?(?:[\w/-]+\s+){0,2}?(?!this|thus|its|his|was|is|yes)[\w-]{3,}(?<!s)s\b",
@@ -116,7 +160,10 @@ _WORRY = _cue(
     r"\b(?:worry|bother|forget|mind|think|know|understand|see|need|have|get|care|panic|believe|like|want|mean)\b"
 )
 _REMEMBER = _cue(
-    r"^(?:please\s+)?(?:remember|keep\ in\ mind|note\ for\ (?:the\ )?future|for\ (?:the\ )?future\ reference|make\ a\ note|memori[sz]e)\b[\s:,]*(?:that|to|for|we|i|always|never|:)?\s*\S+"
+    r"^(?:please\s+)?(?:(?:remember|keep\ in\ mind|memori[sz]e)\s*(?:that\b|:)|(?:note\ )?for\ (?:the\ )?future(?:\ reference)?\s*[:,])\s*\S+"
+)
+_COMPLAINT = _cue(
+    r"\b(?:but|doesn'?t|does\ not|didn'?t|isn'?t|currently|right\ now|why|fails?|failed|failing|broken|breaks|bugs?|crash\w*|wrong|still|i\ (?:get|see|got))\b"
 )
 _QUESTION = re.compile(r"\?\s*[)\"'😀-🙏🤀-🧿😅]*\s*$")
 _REPORTED = _cue(
@@ -167,23 +214,25 @@ def standing_rule(sentence: str) -> Rule | None:
             verb not in _BASE_VERB_IN_S and _THIRD_PERSON_VERB.match(verb) and verb != "be"
         ):
             return None
+        if not re.match(r"(?:always|never|ever)\b", core, re.IGNORECASE) and _COMPLAINT.search(core):
+            return None
         return Rule("always or never")
-    if _FROM_NOW_ON.search(sentence) and not re.search(
-        r"\b(?:was|were|did|happened|happens|seems|fails|failed|crash\w*)\b", core
-    ):
+    if _FROM_NOW_ON.search(core) and not _COMPLAINT.search(core):
         return Rule("from now on")
     if _NEVER_WANT.search(sentence) or _WE_ALWAYS.search(sentence):
         return Rule("what the user always or never wants")
-    if _MODAL_ALWAYS.search(sentence) and not _MOMENT.search(sentence):
+    if _MODAL_ALWAYS.search(sentence) and not _MOMENT.search(sentence) and not _COMPLAINT.search(sentence):
         return Rule("must always or never")
-    if _PREFER.search(core) and not _PREFERS_HERE.search(core):
+    if _PREFER.search(core) and not _PREFERS_HERE.search(core) and not (_TASTE.match(core) and _DEICTIC.search(core)):
         return Rule("a stated preference")
-    if _EVERY.match(core) and not _DEICTIC.search(core):
+    if _EVERY.match(core) and not _DEICTIC.search(core) and not _COMPLAINT.search(core.split("(")[0]):
         return Rule("holds for every one")
     if _GENERAL_WANT.match(core):
         return Rule("wanted every time")
     if _STYLE.search(sentence) and not _MOMENT.search(sentence):
         return Rule("a style to use")
+    if _POLICY.match(core):
+        return Rule("a convention, named as one")
     if (
         _HOUSE_RULE.search(sentence)
         and _HOUSE_VERB.search(core)
@@ -193,11 +242,11 @@ def standing_rule(sentence: str) -> Rule | None:
         return Rule("how this project does it")
     negative = _NEGATIVE.match(core)
     if negative is not None and not _WORRY.fullmatch(negative["verb"]) and not _MOMENT.search(sentence):
-        if _GENERIC_OBJECT.search(core):
+        if _GENERIC_OBJECT.search(core) and not _ANYTHING_NOW.match(core):
             return Rule("told never to")
         if not _DEICTIC.search(core) and _PLURAL_OBJECT.match(core) and not re.search(r"\bthe\s+\w+", core):
             return Rule("told not to")
-    if _REMEMBER.match(sentence.strip()) and not _DEICTIC.search(core):
+    if (remember := _REMEMBER.match(sentence.strip())) and not _DEICTIC.search(sentence.strip()[remember.end() :]):
         return Rule("asked to remember")
     return None
 
@@ -212,6 +261,21 @@ def _imperative_or_we(core: str) -> bool:
         _IMPERATIVE_CHOICE.match(core) is not None
         or re.match(r"(?:in this|here|we|our|my|always|never|must|should|the convention)\b", core, re.IGNORECASE)
         is not None
+    )
+
+
+_SPEAKER = _cue(r"\b(?:i|we|you|let'?s|please|should|must|need|don'?t|do\ not|want)\b")
+_ALWAYS = _cue(r"\b(?:always|never)\s+(?P<verb>[\w'-]+)")
+
+
+def describes(sentence: str) -> bool:
+    """Does its "always" or "never" tell how something behaves ("it never blocks"), and nobody's wish?"""
+    match = _ALWAYS.search(sentence)
+    return (
+        match is not None
+        and match["verb"].lower() not in _BASE_VERB_IN_S
+        and (_THIRD_PERSON_VERB.match(match["verb"].lower()) is not None or "-" in match["verb"])
+        and _SPEAKER.search(sentence) is None
     )
 
 
@@ -370,7 +434,9 @@ ROUTINE_CUES: Mapping[str, re.Pattern[str]] = {
     "ask_info": _cue(
         r"^(?:what|why|how|where|when|which|who|is|are|does|do|did|can\ you\ (?:explain|tell|show|check|look|read|review|see|find|confirm))\b"
     ),
-    "describes": _cue(r"\b(?:it|this|that|they|which|users?|test|was|were|is|are|has|have|had|the\ \w+)\s+(?:\w+\s+){0,2}(?:always|never)\s+\w+"),
+    "describes": _cue(
+        r"\b(?:it|this|that|they|which|users?|test|was|were|is|are|has|have|had|the\ \w+)\s+(?:\w+\s+){0,2}(?:always|never)\s+\w+"
+    ),
     "git_order": _cue(r"\b(?:commit|push|pr\ description|commit\ message|open\ (?:a\ )?(?:draft\ )?pr|merge|rebase)\b"),
 }
 
@@ -478,21 +544,18 @@ def explicit(sentence: str) -> tuple[Explicit, ...]:
 
 
 # What to do instead: "use pnpm, not npm" says both what to use and what it replaces.
-_REPLACES = (
-    _cue(r"\buse\s+(?P<new>[^,.;]{2,60}?)(?:,|\s)\s*(?:and\s+)?not\s+(?P<old>[^,.;!?]{2,60})"),
-    _cue(
-        r"\b(?:use|prefer|want|like|choose)\s+(?P<new>[^,.;]{2,60}?)\s+(?:instead\ of|over|rather\ than)\s+(?P<old>[^,.;!?]{2,60})"
-    ),
-    _cue(r"\b(?:switch|change|move|migrate)\w*\s+from\s+(?P<old>[^,.;]{2,60}?)\s+to\s+(?P<new>[^,.;!?]{2,60})"),
-    _cue(
-        r"\b(?:should\ be|is|called|named)\s+(?P<new>[^,.;]{2,60}?)(?:,\s*not|\s+instead\ of|\s+rather\ than)\s+(?P<old>[^,.;!?]{2,60})"
-    ),
-    _cue(
-        r"\b(?:no\ longer|not|stop|don'?t)\s+(?:use|using|run|running)\s+(?P<old>[^,.;]{2,60}?)\s*(?:any\s?more|any\ longer)\b"
-    ),
-    _cue(
-        r"\binstead\ of\s+(?P<old>[^,.;]{2,60}?),\s*(?:please\s+)?(?:use|do|run|write|make|print|call)\s+(?P<new>[^,.;!?]{2,60})"
-    ),
+_NEW = r"(?P<new>(?:[^,.;!?]|\.(?=\w)){2,60}?)"
+_OLD = r"(?P<old>(?:[^,.;!?]|\.(?=\w)){2,60})"
+_REPLACES = tuple(
+    _cue(pattern)
+    for pattern in (
+        rf"\buse\s+{_NEW}(?:,|\s)\s*(?:and\s+)?not\s+{_OLD}",
+        rf"\b(?:use|prefer|want|like|choose|see|have)\s+{_NEW}\s+(?:instead\ of|over|rather\ than)\s+{_OLD}",
+        rf"\b(?:switch|change|move|migrate)\w*\s+from\s+{_OLD}\s+to\s+{_NEW}(?:$|[.,;!?\s])",
+        rf"\b(?:should\ be|is|called|named)\s+{_NEW}(?:,\s*not|\s+instead\ of|\s+rather\ than)\s+{_OLD}",
+        rf"\b(?:no\ longer|not|stop|don'?t)\s+(?:use|using|run|running)\s+{_OLD}\s*(?:any\s?more|any\ longer)\b",
+        rf"\binstead\ of\s+{_OLD},\s*(?:please\s+)?(?:use|do|run|write|make|print|call)\s+{_NEW}",
+    )
 )
 
 
@@ -503,6 +566,7 @@ def replaced(sentence: str) -> str | None:
         if match is not None:
             old = re.split(r"\s+(?:in|for|when|because|since|so)\s+", match["old"].strip())[0].strip(" `\"'*")
             old = re.sub(r"^(?:the|a|an)\s+", "", old, flags=re.IGNORECASE)
+            old = re.sub(r"\s+(?:any\s?more|any longer)$", "", old, flags=re.IGNORECASE)
             if old and not _DEICTIC.fullmatch(old):
                 return old
     return None

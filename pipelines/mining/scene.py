@@ -1,7 +1,7 @@
 """What was going on when something was said: the context a statement needs to be understood later.
 
-The scene looks back no further than to the agent's last words before the user spoke, so mining can begin there
-(`Miner.resume_offset`) and reach the same candidates.
+The scene looks back no further than to the agent's last words before the user spoke, so mining can begin there and
+reach the same candidates (`Miner.resume_offset`).
 """
 
 from __future__ import annotations
@@ -18,15 +18,18 @@ MAX_STEPS = 400
 """Tool steps remembered within one turn of the user; a longer one forgets its beginning."""
 
 _NEEDS_CONTEXT = re.compile(
-    r"\b(?:this|that|these|those|it|its|it's|they|them|their|he|she|there|here|both|same|one|ones|above|below|former|latter|"
-    r"the (?:first|second|third|last|next|other|new|old|original) \w+|option [a-z0-9])\b|^(?:\(?[a-d1-9]\)?[,.]?\s)",
+    r"\b(?:this(?! (?:repo|project|code ?base|team|company|org|workspace|monorepo)\b)|that(?! (?:is|are)\b)|these|those"
+    r"|it|its|it's|they|them|their|he|she|there|here|both|same|one|ones|above|below|former|latter"
+    r"|the (?:first|second|third|last|next|other|new|old|original) \w+|option [a-z0-9])\b"
+    r"|^(?:\(?[a-d1-9]\)?[,.]?\s)",
     re.IGNORECASE,
 )
 _FILE = re.compile(
-    r"@?((?:[\w.-]+/)+[\w.-]+\.\w{1,6}|\b[\w-]+\.(?:py|go|ts|tsx|js|jsx|rs|rb|java|md|sh|yml|yaml|toml|json|sql|css|html))\b(?::\d+(?:-\d+)?)?"
+    r"@?((?:[\w.-]+/)+[\w.-]+\.\w{1,6}"
+    r"|\b[\w-]+\.(?:py|go|ts|tsx|js|jsx|rs|rb|java|md|sh|yml|yaml|toml|json|sql|css|html))\b(?::\d+(?:-\d+)?)?"
 )
 _QUESTION = re.compile(r"[^.!?\n]*\?")
-_MARKUP = re.compile(r"[*_`#>|]+")
+_MARKUP = re.compile(r"[*`#>|]+|(?<!\w)_+|_+(?!\w)")
 
 
 @dataclass
@@ -51,42 +54,43 @@ class Scene:
     said_offset: int = 0
     spoken_before_prompt: int = 0
     """Offset of the agent's last words before the user's current message."""
-    prompt: Turn | None = None
     steps: list[Step] = field(default_factory=list)
     """Tool calls since the user last spoke."""
     calls: dict[str, Step] = field(default_factory=dict)
-    agent_spoke_last: bool = False
+    steps_when_said: int = 0
+    """How many of the steps the agent had done when it said its last words."""
 
     def advance(self, turn: Turn) -> None:
         """Take a turn into account. Call it after the turn itself was mined."""
         if turn.is_users_words:
-            self.prompt = turn
             self.spoken_before_prompt = self.said_offset
             self.steps.clear()
             self.calls.clear()
-            self.agent_spoke_last = False
+            self.steps_when_said = 0
         elif turn.origin is Origin.ASSISTANT:
             self.said, self.said_offset = turn.text, turn.offset
-            self.agent_spoke_last = True
+            self.steps_when_said = len(self.steps)
         elif turn.origin is Origin.TOOL_USE and turn.tool is not None:
             step = Step(turn.record, turn.tool.name, turn.tool.command or "", turn.tool.file_path or "")
             self.steps.append(step)
-            del self.steps[:-MAX_STEPS]
+            if len(self.steps) > MAX_STEPS:
+                del self.steps[0]
+                self.steps_when_said = max(0, self.steps_when_said - 1)
             if turn.tool.use_id:
                 self.calls[turn.tool.use_id] = step
-            self.agent_spoke_last = False
+                if len(self.calls) > MAX_STEPS:
+                    del self.calls[next(iter(self.calls))]
         elif turn.role is Role.TOOL and turn.tool is not None:
             done = self.calls.get(turn.tool.use_id or "")
             if done is not None:
                 done.failed = turn.tool.is_error or _reports_failure(turn.text)
                 done.result_record = turn.record
                 done.error = turn.text[-2000:] if done.failed else ""
-            self.agent_spoke_last = False
 
     @property
-    def resume_offset(self) -> int:
-        """Where a later reading must begin to see all that the next candidates may refer to."""
-        return self.said_offset if self.agent_spoke_last else self.spoken_before_prompt
+    def recent_steps(self) -> list[Step]:
+        """What the agent did since its last words."""
+        return self.steps[self.steps_when_said :]
 
 
 def statement(sentence: str, turn: Turn, said: str, before: str = "") -> str:
@@ -115,7 +119,7 @@ def statement(sentence: str, turn: Turn, said: str, before: str = "") -> str:
 
 
 def needs_context(sentence: str) -> bool:
-    """Can the sentence not be understood by someone who was not there?"""
+    """Is the sentence hard to understand for someone who was not there?"""
     return len(sentence.split()) < 3 or _NEEDS_CONTEXT.search(sentence) is not None
 
 
@@ -152,7 +156,8 @@ def _one_line(text: str) -> str:
 
 
 _FAILURE = re.compile(
-    r"^(?:--- FAIL|FAIL\b|FAILED\b|E\s{2,}|error(?:\[\w+\])?:|fatal:|panic:|Traceback \(most recent|npm ERR!|.*\b\d+ failed\b|exit code [1-9])",
+    r"^(?:--- FAIL|FAIL\b|FAILED\b|E\s{2,}|error(?:\[\w+\])?:|fatal:|panic:|Traceback \(most recent|npm ERR!"
+    r"|.*\b\d+ failed\b|exit code [1-9])",
     re.MULTILINE,
 )
 

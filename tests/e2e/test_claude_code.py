@@ -153,7 +153,7 @@ def test_the_words_of_a_sub_agent_are_not_mined(machine: Machine, model: StandIn
             return Say("There is nothing to report.")
         if turn_about("look at the tests")(request):
             call = {"description": "Survey tests", "prompt": order, "subagent_type": "general-purpose"}
-            return UseTool("Agent", call, "I will ask a helper.")
+            return UseTool("Agent", call, "I will ask another agent.")
         if turn_about("run the survey twice")(request):
             return Say(answer)
         return None

@@ -28,6 +28,7 @@ OURS = {
     "memoryvault.hooks.session_start",
     "memoryvault.hooks.sqlite",
     "memoryvault.vault",
+    "memoryvault.vault.evidence",
     "memoryvault.vault.header",
     "memoryvault.vault.hooklog",
     "memoryvault.vault.layout",

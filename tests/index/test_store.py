@@ -98,7 +98,7 @@ def test_an_old_table_gains_the_columns_it_lacks_and_a_second_run_changes_nothin
     assert len(columns) == len(set(columns))
     indexes = {each[1] for each in connection.execute("PRAGMA index_list(entry_meta)")}
     assert {"idx_entry_meta_kind", "idx_entry_meta_project", "idx_entry_meta_status"} <= indexes
-    assert connection.execute("SELECT count(*) FROM migration").get == 1
+    assert connection.execute("SELECT count(*) FROM migration").get == schema.SCHEMA_VERSION
     connection.close()
 
 
@@ -212,7 +212,7 @@ def test_vectors_outlive_their_text_for_a_while_and_no_longer(bed: Bed) -> None:
     assert bed.store.stats().embedded == 0
 
 
-def test_another_model_gets_its_own_vectors_and_the_old_ones_go_at_the_end(bed: Bed) -> None:
+def test_another_model_gets_its_own_vectors_and_the_one_before_is_kept(bed: Bed) -> None:
     for number in range(3):
         bed.write(f"{number}.md", f"Text {number}.")
     bed.index()
@@ -223,7 +223,12 @@ def test_another_model_gets_its_own_vectors_and_the_old_ones_go_at_the_end(bed: 
     assert set(bed.store.models()) == {"fake", "other"}
     assert bed.recall("text 1").degraded == ()
     assert bed.embed(other).remaining == 0
-    assert set(bed.store.models()) == {"other"}
+    for model in ("fake", "other"):
+        bed.store.put_in_force(model)
+    bed.embed(FakeEmbedder("third", dimension=16))
+    assert set(bed.store.models()) == {"fake", "other", "third"}
+    bed.store.put_in_force("third")
+    assert set(bed.store.models()) == {"other", "third"}  # the last one is kept, to go back to
     assert bed.recall("text 1").degraded == ("no-vectors",)
 
 

@@ -138,14 +138,41 @@ def test_another_occurrence_strengthens_and_never_makes_a_second_file() -> None:
     assert decision.supersedes is None
 
 
+def seen(occurrences: int, *sessions: str, status: str = "inbox", project: str | None = None) -> Known:
+    path = "personal-private/_inbox/x.md" if status == "inbox" else "personal-projects/shop/preferences/x.md"
+    return Known(path, status, occurrences, frozenset({"r0"}), frozenset(sessions), project)
+
+
 def test_the_third_occurrence_goes_to_review() -> None:
-    second = routed(GUESS, entry("inbox", 1, "r0"))
+    second = routed(GUESS, seen(1, "s0"))
     assert (second.action, second.tier) == (Action.STRENGTHEN, Tier.LOW)
     assert second.destination == "personal-private/_inbox/x.md"
-    third = routed(GUESS, entry("inbox", 2, "r0"))
+    third = routed(GUESS, seen(2, "s0"))
     assert (third.action, third.tier) == (Action.STRENGTHEN, Tier.MEDIUM)
     assert third.destination.startswith("personal-private/_review/")
     assert third.supersedes == "personal-private/_inbox/x.md"
+
+
+def test_what_one_session_says_often_is_no_pattern() -> None:
+    assert routed(GUESS, seen(9, GUESS.session)).tier is Tier.LOW
+    assert routed(GUESS, seen(9, GUESS.session, "another")).tier is Tier.MEDIUM
+
+
+def test_what_is_said_in_two_projects_is_the_users_own() -> None:
+    of_project = replace(GUESS, scope="project", project="Admin")
+    waiting = routed(of_project, seen(1, "s0", project="shop"))
+    assert (waiting.destination, waiting.widened) == ("personal-private/_inbox/x.md", True)
+    held = routed(of_project, seen(1, "s0", status="active", project="shop"))
+    assert held.supersedes == "personal-projects/shop/preferences/x.md"
+    assert held.destination.startswith("personal-private/preferences/")
+    same = routed(of_project, seen(1, "s0", status="active", project="admin"))
+    assert (same.destination, same.widened) == ("personal-projects/shop/preferences/x.md", False)
+
+
+def test_a_proposal_to_replace_a_rule_waits_also_when_it_is_said_again() -> None:
+    proposal = Known("personal-private/_review/x.md", "pending", 1, frozenset({"r0"}), replaces="old.md")
+    decision = routed(RULE, proposal)
+    assert (decision.action, decision.destination, decision.supersedes) == (Action.STRENGTHEN, proposal.path, None)
 
 
 def test_the_number_of_occurrences_is_a_setting() -> None:

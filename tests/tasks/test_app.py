@@ -39,7 +39,7 @@ def ran() -> list[Claim]:
 @pytest.fixture
 def huey(ledger: Ledger, tmp_path: Path, ran: list[Claim]) -> Iterator[VaultHuey]:
     huey = VaultHuey(
-        ran.append,
+        lambda claim, _: ran.append(claim),
         ledger=ledger,
         bell=Bell(tmp_path / "wake.sock"),
         owner=lambda: "me",

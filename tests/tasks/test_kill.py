@@ -112,7 +112,7 @@ def test_a_signal_lets_the_running_job_end_and_starts_no_other(
     state: StatePaths, ledger: Ledger, number: signal.Signals
 ) -> None:
     first, second = (ledger.enqueue("single", {"key": key}) for key in ("a", "b"))
-    with worker_process(state, "--forever", "--slow", "0.5") as worker:
+    with worker_process(state, "--forever", "--slow", "1.5") as worker:
         wait_until(lambda: attempts(state) == 1, "the first job runs")
         worker.send_signal(number)
         assert worker.wait(timeout=10) == 0

@@ -374,7 +374,7 @@ def test_claiming_never_reads_finished_jobs(ledger: Ledger) -> None:
         "all_others": 0, "longest_lease": 1.0, "owner": "a", "lease": 1.0, "deadline": 1.0, "attempt": 1,
         "outcome": "done", "error": None, "result": "null", "within": 1.0, "tolerance": 1.0, "longest": 1.0,
     }  # fmt: skip
-    for name in ("NEXT_DOORBELL", "CLAIMABLE", "CLAIM", "COMPLETE", "QUEUED_BY_KEY", "UNRUNG_DUE",
+    for name in ("TAKE_DOORBELL", "CLAIMABLE", "CLAIM", "COMPLETE", "QUEUED_BY_KEY", "ANY_UNRUNG_DUE", "UNRUNG_KINDS",
                  "UNRUNG_DUE_OF_KIND", "RUNNING_BY_KIND", "EXPIRED", "IS_BUSY", "BACKLOG", "ADVANCE",
                  "PULL_FROM_FUTURE", "CAP_RETRIES"):  # fmt: skip
         for row in ledger.read("EXPLAIN QUERY PLAN " + getattr(queries, name), some):
@@ -393,7 +393,7 @@ def test_a_locked_file_is_said_in_one_line(tmp_path: Path, ledger: Ledger) -> No
     blocker = sqlite3.connect(tmp_path / "queue.db", isolation_level=None)
     blocker.execute("BEGIN IMMEDIATE")
     with Ledger(tmp_path / "queue.db", busy_seconds=0.05) as other:
-        with pytest.raises(QueueUnavailable, match=r"queue\.db: database is locked"):
+        with pytest.raises(QueueUnavailable, match=r"queue\.db is locked by another program"):
             other.enqueue("embed.drain")
         assert other.list() == []
         blocker.close()

@@ -10,7 +10,7 @@ import pytest
 
 import memoryvault
 
-LIGHT = ("header", "hooklog", "layout", "marker", "project", "render", "snapshot")
+LIGHT = ("evidence", "header", "hooklog", "layout", "marker", "project", "render", "snapshot")
 HEAVY = (
     "collections",
     "dataclasses",

@@ -1,0 +1,125 @@
+"""The reckoning: all is run to its end without disturbance, then jobs, memories, index and processes are counted."""
+
+from __future__ import annotations
+
+import os
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from ...index.store import IndexStore
+from ...vault.entry import parse_entry
+from ...vault.marker import list_markers, marker_path, read_marker
+from .bed import Bed
+
+SETTLE_SECONDS = 180.0
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What a run came to."""
+
+    jobs: int
+    """In every queue.db of the run."""
+    memories: int
+    """Rules that were stated: each must be one entry."""
+    lost: int
+    doubled: int
+    orphans: int
+    replayed: int
+    """Jobs that were killed in each of their attempts and kept as dead, then retried."""
+    details: tuple[str, ...]
+
+    @property
+    def clean(self) -> bool:
+        """Nothing lost, doubled or left."""
+        return not (self.lost or self.doubled or self.orphans)
+
+
+def settle(bed: Bed) -> int:
+    """Run all that is left, dead jobs retried; how many those were."""
+    bed.stop_all()
+    service = bed.service()
+    replayed, until = 0, time.monotonic() + SETTLE_SECONDS
+    while time.monotonic() < until:
+        worker = bed.worker(None, "--until-idle", "--timeout", "60")
+        bed.wait(worker, 90.0)
+        with bed.ledger() as ledger:
+            dead = ledger.list(["dead"], most=1000)
+            for job in dead:
+                ledger.retry(job.id)
+            replayed += len(dead)
+            if not dead and not ledger.list(["queued", "running"], most=1):
+                break
+            ledger.advance(3600.0)
+            with ledger.transaction() as conn:  # A pause after a failure is not waited for.
+                conn.execute("UPDATE job SET run_at = 0 WHERE state = 'queued'")
+    bed.stop(service)
+    return replayed
+
+
+def reckon(bed: Bed) -> Verdict:
+    """Settle and count."""
+    replayed = settle(bed)
+    details: list[str] = []
+    counts = bed.count_jobs()
+    lost = counts["queued"] + counts["running"]
+    if lost:
+        details.append(f"{lost} jobs have not ended")
+    missing, doubled = _memories(bed, details)
+    lost += missing + _unmined(bed, details)
+    doubled += _index(bed, details)
+    bed.stop_all()
+    strays = bed.strays()
+    if strays:
+        details.append(f"processes left: {strays}")
+    return Verdict(
+        jobs=bed.tally.jobs,
+        memories=sum(len(session.rules) for session in bed.sessions),
+        lost=lost,
+        doubled=doubled,
+        orphans=bed.tally.orphans + len(strays),
+        replayed=replayed,
+        details=tuple(details),
+    )
+
+
+def _memories(bed: Bed, details: list[str]) -> tuple[int, int]:
+    """Rules without an entry, and rules with more than one or with more than one occurrence."""
+    entries = []
+    for path in sorted(bed.sandbox.vault.rglob("*.md")):
+        entries.append(parse_entry(str(path.relative_to(bed.sandbox.vault)), path.read_bytes()))
+    missing = doubled = 0
+    for session in bed.sessions:
+        for rule in session.rules:
+            found = [entry for entry in entries if rule in entry.title.lower() or rule in entry.slug]
+            if not found:
+                missing += 1
+                details.append(f"no entry for {rule} of session {session.id}")
+            elif len(found) > 1 or found[0].occurrences != 1 or len(found[0].sources) != 1:
+                doubled += 1
+                details.append(f"{rule}: {[(e.path, e.occurrences, len(e.sources)) for e in found]}")
+    return missing, doubled
+
+
+def _unmined(bed: Bed, details: list[str]) -> int:
+    """Open markers that point before the end of their transcript."""
+    found = 0
+    for session in list_markers(bed.state.harness):
+        marker = read_marker(marker_path(bed.state.harness, session))
+        if marker is not None and os.path.getsize(marker.transcript) > marker.offset:
+            found += 1
+            details.append(f"session {session} is not mined to its end")
+    return found
+
+
+def _index(bed: Bed, details: list[str]) -> int:
+    """Entries that are in the index twice or not at all, and texts without a vector."""
+    files = {str(path.relative_to(bed.sandbox.vault)) for path in bed.sandbox.vault.rglob("*.md")}
+    with IndexStore(Path(bed.state.index_db)) as store:
+        indexed, pending = store.files(), store.pending_count("fake")
+        problems = store.integrity_problems()
+    wrong = len(files ^ set(indexed)) + pending + len(problems)
+    if wrong:
+        details.append(f"index: {len(files ^ set(indexed))} files differ, {pending} texts without vector, {problems}")
+    return wrong

@@ -1,0 +1,223 @@
+"""Quality of recall: `python -m memoryvault.bench.recall`.
+
+BM25 alone, dense alone, the plain sum of both (each scaled to 0..1) and the recall engine, in one run
+over the same index, with 95% confidence intervals (bootstrap over the questions); then the floor: how
+often a prompt about nothing in the vault is answered, and the recall that costs.
+
+MEMORYVAULT_DATA names the folder with the data sets; without it only the project's own vaults are measured.
+LoCoMo, devbench and the notes with misleading neighbours are development data: their figures are in-sample.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import random
+import sys
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+from ..index.embedder import DEFAULT_MODEL, Embedder, load_embedder
+from ..index.evaluation import (
+    BASELINES,
+    Document,
+    Evaluation,
+    Question,
+    Ranking,
+    load_documents,
+    load_questions,
+    ndcg,
+    opened,
+    opened_vault,
+    recall_at,
+)
+from ..index.ranking import Weights
+
+REGRESSION = Path(__file__).resolve().parent.parent / "tests" / "recall_regression"
+K = 10
+INJECTED = 5
+"""Hits that a prompt gets."""
+RESAMPLES = 1000
+FLOORS = (-6.0, -4.0, -3.0, -2.0, -1.0, -0.5, 0.0, 0.5, 1.0, 2.0, 4.0)
+OURS = "recall engine"
+
+Open = Callable[[Path, Embedder], AbstractContextManager[Evaluation]]
+
+
+@dataclass(frozen=True)
+class Task:
+    """A data set: how to index it, what to ask, and prompts that it does not answer."""
+
+    name: str
+    open: Open
+    questions: Sequence[Question]
+    unanswerable: Sequence[Question]
+
+
+def tasks(data: Path | None) -> Iterator[Task]:
+    """The data sets at hand."""
+    regression = json.loads((REGRESSION / "queries.json").read_text(encoding="utf-8"))["queries"]
+    silent = [row["text"] for row in regression if row.get("nothing")]
+    if data is not None:
+        folder = data / "recall"
+        documents = load_documents(folder / "locomo-dev.docs.jsonl")
+        questions = load_questions(folder / "locomo-dev.queries.jsonl")
+        groups = sorted({question.group or "" for question in questions})
+        foreign = [Question(f"{group}/{text}", text, group) for group in groups for text in silent]
+        yield Task("LoCoMo, two conversations, by turn", partial(_open, documents), questions, foreign)
+        yield _devbench(folder / "devbench.json", silent)
+    yield _misleading()
+    yield _regression(regression, silent)
+
+
+def _open(documents: Sequence[Document], folder: Path, embedder: Embedder) -> AbstractContextManager[Evaluation]:
+    return opened(documents, folder, embedder)
+
+
+def _devbench(path: Path, silent: Sequence[str]) -> Task:
+    bench = json.loads(path.read_text(encoding="utf-8"))
+    documents = [
+        # Tags that spell out the answer's id are left out.
+        Document(row["id"], row["content"], None, tuple(tag for tag in row["tags"] if "bench" not in tag))
+        for row in bench["memories"]
+    ]
+    questions = [
+        Question(row["id"], row["question"], None, frozenset(row["expected_tags"]), row["category"])
+        for row in bench["queries"]
+    ]
+    negative = [question for question in questions if not question.gold]
+    negative += [Question(text, text) for text in silent]
+    return Task("devbench", partial(_open, documents), [q for q in questions if q.gold], negative)
+
+
+def _misleading() -> Task:
+    """Two vaults in which the words of a sideways question lead to other notes: development data."""
+    content = json.loads((REGRESSION / "misleading.json").read_text(encoding="utf-8"))
+    notes = content["notes"]
+    documents = [
+        Document(note["id"], f"# {note['title']}\n\n{note['text']}", note["vault"], tuple(note["tags"]))
+        for note in notes
+    ]
+    questions = [
+        Question(f"{note['id']}/{kind}", note[kind], note["vault"], frozenset([note["id"]]), kind)
+        for kind in ("exact", "sideways")
+        for note in notes
+    ]
+    vaults = sorted({note["vault"] for note in notes})
+    silent = [Question(f"{vault}/{text}", text, vault) for vault in vaults for text in content["unanswerable"]]
+    return Task("notes with misleading neighbours", partial(_open, documents), questions, silent)
+
+
+def _regression(rows: Sequence[dict[str, object]], silent: Sequence[str]) -> Task:
+    vault = REGRESSION / "vault"
+    by_slug = {file.name.split(".md")[0]: file.relative_to(vault).as_posix() for file in vault.rglob("*.md")}
+    questions = [
+        Question(str(row["text"]), str(row["text"]), None, frozenset([by_slug[str(row["expect"])]]), str(row["kind"]))
+        for row in rows
+        if "expect" in row and row["kind"] != "project"
+    ]
+
+    def index(folder: Path, embedder: Embedder) -> AbstractContextManager[Evaluation]:
+        return opened_vault(vault, folder, embedder)
+
+    return Task("regression vault", index, questions, [Question(text, text) for text in silent])
+
+
+def interval(values: Sequence[float], seed: int = 1) -> tuple[float, float]:
+    """95% of the means of RESAMPLES samples drawn from `values` with replacement."""
+    choose = random.Random(seed)
+    means = sorted(sum(choose.choices(values, k=len(values))) / len(values) for _ in range(RESAMPLES))
+    return means[int(0.025 * RESAMPLES)], means[int(0.975 * RESAMPLES) - 1]
+
+
+def table(task: Task, evaluation: Evaluation) -> Iterator[str]:
+    """Lines of markdown: one row per method, then recall by kind of question."""
+    yield f"### {task.name}: {len(task.questions)} questions\n"
+    yield f"| | NDCG@{K} | R@{K} | R@5 | first |"
+    yield "|---|---|---|---|---|"
+    by_kind: dict[str, dict[str, float]] = {}
+    for method in (*BASELINES, OURS):
+        found = list(
+            evaluation.rank(task.questions, K) if method == OURS else evaluation.rank_by(method, task.questions, K)
+        )
+        columns = [
+            [ndcg(one.ids, one.question.gold, K) for one in found],
+            [recall_at(one.ids, one.question.gold, K) for one in found],
+            [recall_at(one.ids, one.question.gold, 5) for one in found],
+            [float(one.ids[:1] != () and one.ids[0] in one.question.gold) for one in found],
+        ]
+        yield f"| {method} | {' | '.join(_cell(column) for column in columns)} |"
+        by_kind[method] = _by_kind(found)
+    kinds = list(dict.fromkeys(question.kind for question in task.questions))
+    if len(kinds) > 1:
+        yield f"\n| R@5 by kind | {' | '.join(kinds)} |"
+        yield "|---|" + "---|" * len(kinds)
+        for method, values in by_kind.items():
+            yield f"| {method} | {' | '.join(f'{values[kind]:.2f}' for kind in kinds)} |"
+    yield ""
+
+
+def _cell(values: Sequence[float]) -> str:
+    low, high = interval(values)
+    return f"{sum(values) / len(values):.3f} ({low:.3f}–{high:.3f})"
+
+
+def _by_kind(found: Sequence[Ranking]) -> dict[str, float]:
+    values: dict[str, list[float]] = {}
+    for one in found:
+        values.setdefault(one.question.kind, []).append(recall_at(one.ids, one.question.gold, 5))
+    return {kind: sum(each) / len(each) for kind, each in values.items()}
+
+
+def floor_curve(task: Task, evaluation: Evaluation) -> Iterator[str]:
+    """Lines of markdown: per floor, prompts about nothing that inject something, and the recall kept."""
+    without = _kept(evaluation, task.questions, None)
+    prompts = len(task.unanswerable)
+    yield f"Floor, {prompts} prompts about nothing here; recall@{INJECTED} without a floor {without:.3f}\n"
+    yield "| floor | false injections | recall kept |"
+    yield "|---|---|---|"
+    for floor in FLOORS:
+        weights = Weights(floor=floor)
+        found = evaluation.rank(task.unanswerable, INJECTED, weights=weights, floor=True)
+        injected = sum(bool(one.ids) for one in found)
+        kept = _kept(evaluation, task.questions, weights) / without
+        chosen = " (chosen)" if floor == Weights().floor else ""
+        yield f"| {floor:+.1f}{chosen} | {injected} ({injected / prompts:.0%}) | {kept:.1%} |"
+    yield ""
+
+
+def _kept(evaluation: Evaluation, questions: Sequence[Question], weights: Weights | None) -> float:
+    found = evaluation.rank(questions, INJECTED, weights=weights, floor=weights is not None)
+    values = [recall_at(one.ids, one.question.gold, INJECTED) for one in found]
+    return sum(values) / len(values)
+
+
+def main(argv: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data", type=Path, help="the folder with the data sets (default $MEMORYVAULT_DATA)")
+    parser.add_argument("--model", default=DEFAULT_MODEL)
+    parser.add_argument("--models", type=Path, default=Path("models"), help="where downloaded models lie")
+    parser.add_argument("--no-floor", action="store_true", help="leave out the floor's curve")
+    args = parser.parse_args(argv)
+    data = args.data or (Path(os.environ["MEMORYVAULT_DATA"]) if os.environ.get("MEMORYVAULT_DATA") else None)
+    embedder = load_embedder(args.model, models_folder=args.models)
+    for task in tasks(data):
+        with (
+            tempfile.TemporaryDirectory(prefix="memoryvault-bench-") as folder,
+            task.open(Path(folder), embedder) as evaluation,
+        ):
+            for line in table(task, evaluation):
+                print(line, flush=True)
+            if not args.no_floor:
+                for line in floor_curve(task, evaluation):
+                    print(line, flush=True)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

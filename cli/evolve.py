@@ -1,0 +1,64 @@
+"""`memory evolve`: a new text takes the place of an entry, which is archived with links both ways."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from ..pipelines.scrub import Policy, scrub
+from ..tasks.enqueue import request_indexing
+from ..tasks.evolving import evolve, resolve_entry
+from ..tasks.journal import Journal
+from ..vault.errors import UsageError
+from .context import Context
+from .output import add_json, note, print_json
+from .save import read_body
+
+EPILOG = """example:
+  memory evolve personal-private/preferences/tabs.md --reason 'the team agreed' --body 'Spaces, four of them.'
+  echo 'We deploy on Mondays.' | memory evolve deploy-day --reason 'new release train' --new-slug deploy-mondays
+"""
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Arguments of `memory evolve`."""
+    parser.epilog = EPILOG
+    parser.add_argument("old", metavar="OLD", help="the entry: its path in the vault, or its slug")
+    parser.add_argument("reason_word", metavar="REASON", nargs="?", help="the same as --reason")
+    parser.add_argument("--reason", default=None, help="why it holds no longer")
+    parser.add_argument("--new-slug", default=None, help="another name for the new entry")
+    body = parser.add_mutually_exclusive_group()
+    body.add_argument("--body", default=None, help="the new text")
+    body.add_argument("--body-file", type=Path, default=None, help="a file with the new text")
+    parser.add_argument("--vault-path", type=Path, default=None, help="another vault than the configured one")
+    add_json(parser)
+
+
+def run(args: argparse.Namespace, context: Context) -> int:
+    """Evolve; the new entry's and the archived one's paths are printed, with a tab between them."""
+    if args.vault_path is not None:
+        context = Context({**context.env, "MEMORY_VAULT_PATH": str(args.vault_path)})
+    if args.reason is not None and args.reason_word is not None:
+        raise UsageError("give the reason once")
+    reason = " ".join((args.reason if args.reason is not None else args.reason_word or "").split())
+    if not reason:
+        raise UsageError("why? give --reason 'what changed'")
+    store = context.store
+    journal = Journal(context.state, store)
+    journal.recover()
+    old = resolve_entry(store, args.old)
+    body = read_body(args)
+    if not body.strip():
+        raise UsageError("the new entry has no text; give --body TEXT, --body-file FILE, or text on standard input")
+    policy = Policy.FULL if store.read(old).kind == "failure-incident" else Policy.SECRETS
+    text = scrub(body, policy)
+    if policy is Policy.SECRETS and text.rstrip("\n") != body.rstrip("\n"):
+        note("memory: secrets in the text were replaced before saving")
+    evolved = evolve(store, journal, old, text, scrub(reason, Policy.SECRETS), new_slug=args.new_slug)
+    request_indexing(context.settings)
+    new, archive = str(context.vault / evolved.path), str(context.vault / evolved.archive)
+    if args.json:
+        print_json({"path": new, "archive": archive, "reason": reason})
+    else:
+        print(f"{new}\t{archive}")
+    return 0

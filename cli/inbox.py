@@ -1,0 +1,132 @@
+"""`memory inbox`: what was inferred once, and putting it in order."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Mapping
+from typing import Any
+
+from ..pipelines.likeness import statement_of
+from ..pipelines.triage import Expire, Merge, Promote, TriageStep
+from ..tasks.enqueue import request_indexing
+from ..tasks.reviewing import Reviewer
+from ..tasks.triaging import Answer, Triaged, plan_triage, run_triage
+from ..vault.entry import Entry
+from ..vault.errors import UsageError
+from ..vault.layout import INBOX
+from .context import Context
+from .output import add_json, note, print_json, print_table
+from .review import entry_as_json
+from .terminal import read_key
+
+EPILOG = """example:
+  memory inbox list
+  memory inbox triage              asks for each step: promote, merge, expire
+  memory inbox triage --dry-run
+  memory inbox triage --yes        what the worker does once a day
+"""
+
+_NAMES: Mapping[type[Any], str] = {Promote: "promote", Merge: "merge", Expire: "expire"}
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Arguments of `memory inbox`."""
+    parser.epilog = EPILOG
+    parser.add_argument("action", nargs="?", default="list", choices=("list", "triage"))
+    parser.add_argument("--dry-run", action="store_true", help="triage: show the steps; change nothing")
+    parser.add_argument("--yes", action="store_true", help="triage: do not ask")
+    add_json(parser)
+
+
+def run(args: argparse.Namespace, context: Context) -> int:
+    """List the inbox, or put it in order."""
+    _ = context.state
+    reviewer = Reviewer(context.settings, context.store)
+    if args.action == "list":
+        return _list(args, reviewer)
+    steps, entries = plan_triage(context.settings, reviewer)
+    if args.dry_run:
+        return _show(args, steps, entries)
+    if not args.yes and steps and not sys.stdin.isatty():
+        raise UsageError(
+            f"there are {len(steps)} steps to decide on, but standard input is no terminal: "
+            "use --dry-run to see them, --yes to do them"
+        )
+    results = run_triage(context.settings, reviewer, ask=None if args.yes else _ask)
+    if results:
+        request_indexing(context.settings)
+    if args.json:
+        print_json([{**_as_json(result.step), "result": result.result, "now": result.path} for result in results])
+    elif results:
+        for result in results:
+            _print(result)
+        note("memory: `memory undo --last` (or `memory review --undo` for what you confirmed) takes it back")
+    else:
+        print("the inbox is in order")
+    return 0
+
+
+def _list(args: argparse.Namespace, reviewer: Reviewer) -> int:
+    entries = sorted(reviewer.waiting(INBOX), key=lambda entry: (-entry.occurrences, entry.path))
+    if args.json:
+        print_json([entry_as_json(entry) for entry in entries])
+    elif entries:
+        print_table(
+            ("seen", "kind", "project", "last", "slug", "says"),
+            [
+                (
+                    entry.occurrences,
+                    entry.kind or "-",
+                    entry.project or "-",
+                    entry.updated or entry.created or "-",
+                    entry.path.rsplit("/", 1)[-1][:-3],
+                    statement_of(entry.body)[:100],
+                )
+                for entry in entries
+            ],
+        )
+    else:
+        print("the inbox is empty")
+    return 0
+
+
+def _show(args: argparse.Namespace, steps: list[TriageStep], entries: Mapping[str, Entry]) -> int:
+    if args.json:
+        print_json([_as_json(step) for step in steps])
+    elif steps:
+        for step in steps:
+            print(_in_words(step, entries))
+    else:
+        print("the inbox is in order")
+    return 0
+
+
+def _ask(step: TriageStep, entries: Mapping[str, Entry]) -> Answer:
+    print(_in_words(step, entries))
+    print("[y]es  [r]eject for good  [s]kip ", end="", flush=True)
+    key = read_key()
+    print(key if key.isprintable() else "")
+    if key in ("q", "\x03", "\x04", ""):
+        raise KeyboardInterrupt
+    return {"y": "yes", "r": "reject"}.get(key, "skip")  # type: ignore[return-value]
+
+
+def _in_words(step: TriageStep, entries: Mapping[str, Entry]) -> str:
+    paths = [step.path] if isinstance(step, Expire) else list(step.paths)
+    what = {
+        Promote: "promote: seen often enough",
+        Merge: "merge: these say the same",
+        Expire: f"expire: {step.why}" if isinstance(step, Expire) else "",
+    }[type(step)]
+    return "\n".join([what, *(f"    {path}\n        {statement_of(entries[path].body)[:160]}" for path in paths)])
+
+
+def _as_json(step: TriageStep) -> dict[str, Any]:
+    paths = [step.path] if isinstance(step, Expire) else list(step.paths)
+    return {"step": _NAMES[type(step)], "paths": paths, **({"why": step.why} if isinstance(step, Expire) else {})}
+
+
+def _print(result: Triaged) -> None:
+    paths = [result.step.path] if isinstance(result.step, Expire) else list(result.step.paths)
+    print(f"{result.result}: {', '.join(paths)}" + (f" -> {result.path}" if result.path else ""))

@@ -1,0 +1,204 @@
+"""`memory model`: which embedding model answers, and the change to another one."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from ..index.embedder import load_embedder, model_name
+from ..index.hub import download, endpoint_of, is_hub_name
+from ..index.models import SLOW_QUERY_MS, is_installed, known_models, query_milliseconds
+from ..tasks.enqueue import open_ledger, request_indexing
+from ..tasks.indexing import UPGRADE_KIND, open_index
+from ..tasks.upgrading import ask_for, cancel_all, embed_beside, is_complete, put_in_force, request_of
+from ..vault.errors import UsageError
+from .context import Context
+from .output import add_json, note, print_json, print_table
+from .settings_file import write_setting
+
+EPILOG = """example:
+  memory model                                  what is here, and which one answers
+  memory model use BAAI/bge-large-en-v1.5       downloads it after asking, re-embeds, then changes over
+  memory model use ~/models/bge-large-en-v1.5   the same with a folder that you have
+  memory model use all-MiniLM-L6-v2             back to the one that comes with MemoryVault
+"""
+
+KNOWN_MEGABYTES = {"BAAI/bge-large-en-v1.5": 1340, "BAAI/bge-base-en-v1.5": 440, "BAAI/bge-small-en-v1.5": 134}
+"""Said before anything is asked of the hub, which knows the size of any other."""
+NO_LIMIT_SECONDS = 1e9
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Arguments of `memory model`."""
+    parser.epilog = EPILOG
+    parser.add_argument("action", nargs="?", default="list", choices=("list", "use"))
+    parser.add_argument("model", nargs="?", help="a model's name on the hub, or a folder (use)")
+    parser.add_argument("--yes", action="store_true", help="download without asking")
+    parser.add_argument("--now", action="store_true", help="re-embed in this process instead of the worker")
+    add_json(parser)
+
+
+def run(args: argparse.Namespace, context: Context) -> int:
+    """List the models, or change to one."""
+    _ = context.state
+    if args.action == "list":
+        return _list(args, context)
+    if args.model is None:
+        raise UsageError("which model? memory model use NAME or FOLDER   (memory model shows what is here)")
+    return _use(args, context)
+
+
+def _list(args: argparse.Namespace, context: Context) -> int:
+    settings = context.settings
+    wanted = model_name(settings.embedding.model)
+    with open_index(settings) as index:
+        in_force = index.in_force() or wanted
+        models = known_models(Path(context.state.models), index.vector_models(), in_force)
+        to_do = {model.name: index.pending_count(model.name) for model in models if model.embedded}
+    with open_ledger(settings) as ledger:
+        coming = [
+            str(job.args.get("model"))
+            for job in ledger.list(["queued", "running"], kind=UPGRADE_KIND)
+            if isinstance(job.args, dict)
+        ]
+    if args.json:
+        rows = [{**asdict(model), "to_do": to_do.get(model.name), "coming": model.name in coming} for model in models]
+        print_json({"models": rows, "setting": settings.embedding.model})
+        return 0
+    print_table(
+        ("model", "", "vectors", "dimension"),
+        [
+            (
+                model.name,
+                _state(model.in_force, model.installed, model.name in coming),
+                f"{model.embedded}" + (f" of {model.embedded + to_do[model.name]}" if to_do.get(model.name) else ""),
+                model.dimension or "-",
+            )
+            for model in models
+        ],
+    )
+    if wanted != in_force and wanted not in coming:
+        note(f"memory: the settings name {wanted}: the worker changes over at its next run")
+    return 0
+
+
+def _state(in_force: bool, installed: bool, coming: bool) -> str:
+    if in_force:
+        return "answers" if installed else "answers, but it is not on this machine any more"
+    if coming:
+        return "is being prepared"
+    return "here" if installed else "not on this machine"
+
+
+def _use(args: argparse.Namespace, context: Context) -> int:
+    settings, state = context.settings, context.state
+    models = Path(state.models)
+    name = model_name(os.path.abspath(args.model) if _is_path(args.model) else args.model)
+    variable = settings.origins.get("embedding.model", "")
+    if variable.isupper() and model_name(settings.embedding.model) != name:
+        raise UsageError(f"{variable} is set to {settings.embedding.model} and wins: unset it, or set it to {name}")
+    if not is_installed(name, models) and is_hub_name(name) and not _fetched(args, context, name):
+        return 1
+    note(f"memory: measuring {name} on this machine")
+    embedder = load_embedder(name, models_folder=models, threads=settings.embedding.threads)
+    milliseconds = query_milliseconds(embedder)
+    note(f"memory: {embedder.dimension} dimensions, a question takes {milliseconds:.0f} ms")
+    if milliseconds > SLOW_QUERY_MS:
+        note(
+            f"memory: warning: that is more than {SLOW_QUERY_MS:.0f} ms: a prompt does not wait so long, so prompts "
+            "will often be answered by keywords alone (`memory recall` and MCP do wait)"
+        )
+    write_setting(settings.config_file, "embedding", "model", name)
+    result: dict[str, Any] = {
+        "model": name,
+        "dimension": embedder.dimension,
+        "query_ms": round(milliseconds, 1),
+        "slow": milliseconds > SLOW_QUERY_MS,
+    }
+    del embedder
+    result |= _change(args, context, name)
+    if args.json:
+        print_json(result)
+    elif result["in_force"]:
+        print(
+            f"{name} answers now" + (f" (before: {result['before']})" if result["before"] not in (None, name) else "")
+        )
+    else:
+        print(f"{result['to_do']} texts to embed; {result['before']} answers until then (`memory model` shows how far)")
+    return 0
+
+
+def _change(args: argparse.Namespace, context: Context, name: str) -> dict[str, Any]:
+    """Change over now if no vector is missing (an undo, an empty vault), else have the worker prepare it."""
+    settings = context.settings
+    with open_index(settings) as index:
+        before, has_vectors = index.in_force(), index.has_vectors
+        to_do = index.pending_count(name)
+    if not has_vectors:
+        raise UsageError("sqlite-vec cannot be loaded here: recall works on keywords only, with whatever model")
+    if before is None:
+        # Nothing answers by meaning yet, so there is nothing to keep: the next drain embeds with this one.
+        put_in_force(settings, name)
+        request_indexing(settings)
+        return {"in_force": True, "before": None, "to_do": to_do, "job": None}
+    if to_do and args.now:
+        progress = _progress("embedding", 1) if sys.stderr.isatty() else None
+        complete = is_complete(embed_beside(request_of(settings, name, NO_LIMIT_SECONDS), on_progress=progress))
+        to_do = 0 if complete else to_do
+    with open_ledger(settings) as ledger:
+        if to_do:
+            job = ask_for(ledger, name)
+            return {"in_force": False, "before": before, "to_do": to_do, "job": job}
+        cancel_all(ledger)
+    put_in_force(settings, name)
+    return {"in_force": True, "before": before, "to_do": 0, "job": None}
+
+
+def _fetched(args: argparse.Namespace, context: Context, name: str) -> bool:
+    """Ask, then download; False when the answer was no. Nothing is requested before the answer."""
+    endpoint = endpoint_of(context.env)
+    size = f", about {KNOWN_MEGABYTES[name]} MB" if name in KNOWN_MEGABYTES else ""
+    note(f"memory: {name} is not on this machine; it would be downloaded from {endpoint}{size}")
+    note(f"memory: that tells {endpoint} this machine's address and the model's name, nothing else")
+    if not args.yes and not _agreed():
+        note("memory: nothing was downloaded, nothing was changed")
+        return False
+    progress = _progress("downloading", 1_000_000) if sys.stderr.isatty() else None
+    folder = download(name, Path(context.state.models), endpoint, progress)
+    note(f"memory: {name} is in {folder}, its checksum is the hub's")
+    return True
+
+
+def _agreed() -> bool:
+    if not sys.stdin.isatty():
+        raise UsageError("there is no terminal to ask at; add --yes to download it")
+    print("Download it? [y/N] ", end="", file=sys.stderr, flush=True)
+    return sys.stdin.readline().strip().lower() in ("y", "yes")
+
+
+def _is_path(text: str) -> bool:
+    return text.startswith((".", "/")) or text.count("/") > 1 or os.path.isfile(os.path.join(text, "config.json"))
+
+
+def _progress(what: str, unit: int) -> Any:
+    last = -1
+
+    def told(done: int, total: int) -> None:
+        nonlocal last
+        share = int(100 * done / max(total, 1))
+        if share != last or done >= total:
+            last = share
+            bar = "#" * (share // 4)
+            end = "\n" if done >= total else ""
+            print(
+                f"\r{what} [{bar:<25}] {share:3d}% {done // unit}/{total // unit}{' MB' if unit > 1 else ''}",
+                end=end,
+                file=sys.stderr,
+                flush=True,
+            )
+
+    return told

@@ -1,0 +1,289 @@
+"""`memory review`: decide on what waits, by one key each, or by flags for programs."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shlex
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from ..pipelines.likeness import statement_of
+from ..pipelines.review import HOW_TO_DECIDE, Approve, Decision, Reject, Skip, Supersede, parse_decision
+from ..pipelines.review import without_replacement_line as kept_text
+from ..pipelines.scrub import Policy, scrub
+from ..tasks.enqueue import request_indexing
+from ..tasks.reviewing import Decided, Reviewer
+from ..vault.entry import Entry
+from ..vault.errors import EditConflict, EntryNotFound, MemoryVaultError, UsageError
+from ..vault.layout import INBOX, REVIEW
+from ..vault.scrubbed import Scrubbed
+from .context import Context
+from .output import add_json, note, print_json, print_table
+from .terminal import read_key
+
+EPILOG = """example:
+  memory review                                     one key for each: approve, edit, reject, skip, supersede, undo
+  memory review --list
+  memory review --decide use-pnpm=approve --decide old-habit=reject --json
+  memory review --decide use-npm='supersede personal-private/preferences/use-pnpm.md'
+  memory review --undo                              take the last decision back
+"""
+
+KEYS = "[a]pprove  [e]dit  [r]eject  [s]kip  su[p]ersede  [u]ndo  [q]uit "
+FALLBACK_EDITOR = "vi"
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Arguments of `memory review`."""
+    parser.epilog = EPILOG
+    parser.add_argument("--list", action="store_true", help="show what waits")
+    parser.add_argument("--inbox", action="store_true", help="the inbox instead of what waits for review")
+    parser.add_argument(
+        "--decide",
+        metavar="SLUG=DECISION",
+        action="append",
+        default=[],
+        help=f"decide without a terminal: {HOW_TO_DECIDE}; may be repeated",
+    )
+    parser.add_argument("--undo", action="store_true", help="take the last decision back")
+    add_json(parser)
+
+
+def run(args: argparse.Namespace, context: Context) -> int:
+    """Review; the decisions are in the files, so that nothing else needs to remember them."""
+    reviewer = Reviewer(context.settings, context.store)
+    _ = context.state
+    reviewer.journal.recover()
+    if args.undo:
+        return _undo(args, reviewer, context)
+    if args.decide:
+        return _decide_all(args, reviewer, context)
+    waiting = reviewer.waiting(INBOX if args.inbox else REVIEW)
+    if args.list or (args.json and not args.decide):
+        return _list(args, waiting)
+    if not waiting:
+        print("nothing waits for your decision")
+        return 0
+    if not sys.stdin.isatty():
+        raise UsageError(
+            f"{len(waiting)} proposals wait, but standard input is no terminal: "
+            "use --list, and --decide SLUG=approve (or reject, skip, supersede PATH)"
+        )
+    return _Dialogue(reviewer, context, waiting).run()
+
+
+def entry_as_json(entry: Entry) -> dict[str, Any]:
+    """A waiting note as `--json` prints it."""
+    return {
+        "slug": entry.slug,
+        "path": entry.path,
+        "title": entry.title,
+        "statement": statement_of(entry.body),
+        "kind": entry.kind,
+        "project": entry.project,
+        "occurrences": entry.occurrences,
+        "sessions": sorted({source.session for source in entry.sources if source.session}),
+        "supersedes": entry.supersedes,
+        "agent": entry.written_by_agent,
+        "created": entry.created,
+    }
+
+
+def _list(args: argparse.Namespace, waiting: Sequence[Entry]) -> int:
+    if args.json:
+        print_json([entry_as_json(entry) for entry in waiting])
+    elif waiting:
+        print_table(
+            ("slug", "kind", "project", "seen", "says"),
+            [
+                (e.path.rsplit("/", 1)[-1][:-3], e.kind or "-", e.project or "-", e.occurrences, statement_of(e.body))
+                for e in waiting
+            ],
+        )
+    else:
+        print("nothing waits for your decision")
+    return 0
+
+
+def _decide_all(args: argparse.Namespace, reviewer: Reviewer, context: Context) -> int:
+    """All that are understood are carried out; the exit code is 1 when one could not be."""
+    wanted: list[tuple[str, Decision]] = []
+    for item in args.decide:
+        name, separator, words = item.partition("=")
+        if not separator or not name.strip():
+            raise UsageError(f"--decide {item!r}: write SLUG=approve (or reject, skip, supersede PATH)")
+        replaces = reviewer.store.read(reviewer.find(name.strip())).supersedes
+        decision = parse_decision(words, replaces)
+        if decision is None:
+            raise UsageError(f"--decide {item!r}: {words!r} is no decision: write {HOW_TO_DECIDE}")
+        wanted.append((name.strip(), decision))
+    run_name = reviewer.journal.new_run("review")
+    results: list[dict[str, Any]] = []
+    failed = False
+    for name, decision in wanted:
+        try:
+            decided = reviewer.decide(reviewer.find(name), decision, run=run_name)
+            results.append({"slug": name, **decided.__dict__})
+        except MemoryVaultError as error:
+            failed = True
+            results.append({"slug": name, "error": str(error)})
+            note(f"memory: {name}: {error}")
+    if any("error" not in result for result in results):
+        request_indexing(context.settings)
+    if args.json:
+        print_json(results)
+    else:
+        for result in results:
+            if "error" not in result:
+                print(f"{result['verdict']}: {result['path']}")
+    return 1 if failed else 0
+
+
+def _undo(args: argparse.Namespace, reviewer: Reviewer, context: Context) -> int:
+    act = reviewer.undo_last()
+    if act is not None:
+        request_indexing(context.settings)
+    if args.json:
+        print_json({"undone": act.what if act else None, "paths": [c.path for c in act.changes] if act else []})
+    else:
+        print(act.what if act else "there is no decision to take back")
+    return 0
+
+
+class _Dialogue:
+    """One proposal after the other, one key each."""
+
+    def __init__(self, reviewer: Reviewer, context: Context, waiting: Sequence[Entry]) -> None:
+        self._reviewer = reviewer
+        self._context = context
+        self._paths = [entry.path for entry in waiting]
+        self._run = reviewer.journal.new_run("review")
+        self._at = 0
+        self._done: list[int] = []
+        self._changed = False
+
+    def run(self) -> int:
+        """Until all are decided or the user leaves."""
+        try:
+            while self._at < len(self._paths):
+                try:
+                    entry = self._reviewer.store.read(self._paths[self._at])
+                except EntryNotFound:
+                    self._at += 1
+                    continue
+                self._show(entry)
+                if not self._ask(entry):
+                    break
+        finally:
+            if self._changed:
+                request_indexing(self._context.settings)
+        return 0
+
+    def _show(self, entry: Entry) -> None:
+        print(f"\n[{self._at + 1}/{len(self._paths)}] {entry.kind or '-'}, {entry.project or 'any project'}, ", end="")
+        print(f"seen {entry.occurrences} times" if entry.occurrences > 1 else "seen once", end="")
+        print(", proposed by an agent" if entry.written_by_agent else "")
+        print("\n".join(f"    {line}" for line in entry.body.splitlines()))
+
+    def _ask(self, entry: Entry) -> bool:
+        """One key and what it does; False to leave."""
+        print(KEYS, end="", flush=True)
+        key = read_key()
+        print(key if key.isprintable() else "")
+        try:
+            match key:
+                case "a" | "y":
+                    self._decide(entry, Approve())
+                case "e":
+                    self._edit(entry)
+                case "r" | "n":
+                    self._decide(entry, Reject())
+                case "s" | "\r" | "\n" | " ":
+                    self._decide(entry, Skip())
+                case "p":
+                    self._supersede(entry)
+                case "u":
+                    self._undo()
+                case "q" | "\x03" | "\x04" | "":
+                    return False
+                case _:
+                    print("press one of: a e r s p u q")
+        except EditConflict as error:
+            print(f"{error}; here it is as it is now")
+        except EntryNotFound as error:
+            print(str(error))
+        except MemoryVaultError as error:
+            print(f"not done: {error}")
+            self._at += 1
+        return True
+
+    def _decide(self, entry: Entry, decision: Decision, body: Scrubbed | None = None) -> None:
+        decided = self._reviewer.decide(
+            entry.path, decision, run=self._run, body=body, expected_hash=entry.content_hash
+        )
+        self._tell(decided)
+        if decided.verdict != "skipped":
+            self._changed = True
+            self._done.append(self._at)
+        self._at += 1
+
+    def _tell(self, decided: Decided) -> None:
+        print(f"{decided.verdict}: {decided.path}")
+        if decided.archived:
+            print(f"archived: {decided.archived}")
+
+    def _edit(self, entry: Entry) -> None:
+        """Approved as it comes out of the editor; unchanged, or with nothing left, it is asked for again."""
+        shown = kept_text(entry.body)
+        text = _edited(shown)
+        if text is None or not text.strip() or text.strip() == shown.strip():
+            print("nothing was changed")
+            return
+        clean = scrub(text.strip(), Policy.SECRETS)
+        if clean != text.strip():
+            print("secrets in the text were replaced")
+        self._decide(entry, Approve(), clean)
+
+    def _supersede(self, entry: Entry) -> None:
+        near = self._reviewer.nearest(entry)
+        for number, one in enumerate(near, 1):
+            print(f"  {number}  {one.statement}\n     {one.path}")
+        if not near:
+            print("no entry is near; give its path or slug")
+        answer = input("which one does it replace? (number, path or slug; empty: none) ").strip()
+        if not answer:
+            return
+        chosen = near[int(answer) - 1].path if answer.isdigit() and 0 < int(answer) <= len(near) else answer
+        try:
+            self._decide(entry, Supersede(chosen))
+        except (EntryNotFound, UsageError) as error:
+            print(str(error))
+
+    def _undo(self) -> None:
+        act = self._reviewer.undo_last()
+        if act is None:
+            print("there is no decision to take back")
+            return
+        self._changed = True
+        print(act.what)
+        if self._done:
+            self._at = self._done.pop()
+
+
+def _edited(text: str) -> str | None:
+    """The text as the user's editor leaves it; None when the editor failed. Raises UsageError without one."""
+    editor = shlex.split(os.environ.get("VISUAL") or os.environ.get("EDITOR") or FALLBACK_EDITOR)
+    # mkdtemp: mode 0700, so that nobody else reads along.
+    with tempfile.TemporaryDirectory(prefix="memoryvault-") as folder:
+        file = Path(folder) / "proposal.md"
+        file.write_text(text + "\n", "utf-8")
+        try:
+            done = subprocess.run([*editor, str(file)], check=False)
+        except OSError as error:
+            raise UsageError(f"the editor {editor[0]} can't be started: set EDITOR") from error
+        return file.read_text("utf-8") if done.returncode == 0 else None

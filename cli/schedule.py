@@ -1,0 +1,106 @@
+"""`memory schedule`: what runs when; run it now, pause it, resume it."""
+
+from __future__ import annotations
+
+import argparse
+from datetime import datetime
+from typing import Any
+
+from ..schedules.table import SCHEDULES
+from ..tasks.enqueue import open_ledger
+from ..tasks.scheduler import Scheduler, ScheduleStatus, local_timezone
+from ..tasks.wiring import handlers
+from ..vault.errors import UsageError
+from .context import Context
+from .output import add_json, print_json, print_table
+
+EPILOG = """example:
+  memory schedule                  every schedule with its last and next time
+  memory schedule run discovery    now, out of turn
+  memory schedule pause discovery  (resume discovery)
+"""
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Arguments of `memory schedule`."""
+    parser.epilog = EPILOG
+    parser.add_argument("action", nargs="?", default="list", choices=("list", "run", "pause", "resume"))
+    parser.add_argument("name", nargs="?", help="of the schedule (run, pause, resume)")
+    add_json(parser)
+
+
+def run(args: argparse.Namespace, context: Context) -> int:
+    """List the schedules, or act on one. Times are of this machine's time zone."""
+    _ = context.state
+    zone = local_timezone()
+    able = handlers(context.settings).keys()
+    with open_ledger(context.settings) as ledger:
+        scheduler = Scheduler(ledger, kinds={schedule.kind for schedule in SCHEDULES}, tz=zone)
+        if args.action != "list":
+            return _act(args, scheduler, able)
+        rows = scheduler.status()
+    if args.json:
+        print_json([_as_json(row, row.schedule.kind in able) for row in rows])
+        return 0
+    print_table(
+        ("schedule", "cron", "last", "next", "catch-up", "what it does"),
+        [
+            (
+                row.schedule.name,
+                row.schedule.cron,
+                _time(row.last_slot),
+                _next(row, row.schedule.kind in able),
+                row.schedule.catch_up,
+                row.schedule.doc,
+            )
+            for row in rows
+        ],
+    )
+    return 0
+
+
+def _act(args: argparse.Namespace, scheduler: Scheduler, able: Any) -> int:
+    if args.name is None:
+        raise UsageError(f"which schedule? memory schedule {args.action} NAME   (memory schedule shows them)")
+    result: dict[str, Any] = {"name": args.name}
+    if args.action == "run":
+        kind = scheduler.kind_of(args.name)
+        if kind not in able:
+            raise UsageError(f"{args.name}: this version has nothing that does {kind}")
+        result["job"] = scheduler.run_now(args.name)
+        said = f"{args.name}: queued as job {result['job']}"
+    else:
+        result["paused"] = args.action == "pause"
+        scheduler.pause(args.name, paused=result["paused"])
+        said = f"{args.name}: " + ("rests until you resume it" if result["paused"] else "goes on")
+    if args.json:
+        print_json(result)
+    else:
+        print(said)
+    return 0
+
+
+def _next(row: ScheduleStatus, able: bool) -> str:
+    if not able:
+        return "not in this version"
+    return "paused" if row.paused else _time(row.next_slot)
+
+
+def _time(moment: datetime | None) -> str:
+    return "-" if moment is None else moment.astimezone(local_timezone()).strftime("%a %Y-%m-%d %H:%M")
+
+
+def _as_json(row: ScheduleStatus, able: bool) -> dict[str, Any]:
+    return {
+        "name": row.schedule.name,
+        "cron": row.schedule.cron,
+        "kind": row.schedule.kind,
+        "last": row.last_slot.isoformat() if row.last_slot else None,
+        "next": row.next_slot.isoformat() if able and not row.paused else None,
+        "paused": row.paused,
+        "catch_up": row.schedule.catch_up,
+        "overlap": row.schedule.overlap,
+        "jitter_seconds": row.schedule.jitter_seconds,
+        "in_this_version": able,
+        "doc": row.schedule.doc,
+    }

@@ -1,0 +1,58 @@
+"""`memory scrub`: look for secrets and personal data in what is on disk already."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections import Counter
+
+from ..pipelines.scrub import Policy, scrub
+from ..tasks.enqueue import request_indexing
+from ..tasks.scrubbing import scrub_everything
+from .context import Context
+from .output import add_json, note, print_json, print_table
+
+EPILOG = """example:
+  memory scrub                    where something is, by kind; nothing is changed
+  memory scrub --apply            replace it in vault, index, journal, logs and queue
+  git diff | memory scrub --stdin
+"""
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Arguments of `memory scrub`."""
+    parser.epilog = EPILOG
+    how = parser.add_mutually_exclusive_group()
+    how.add_argument("--apply", action="store_true", help="replace what is found")
+    how.add_argument("--stdin", action="store_true", help="scrub standard input to standard output; touch no file")
+    add_json(parser)
+
+
+def run(args: argparse.Namespace, context: Context) -> int:
+    """Exit code 1 when something that should go could not be removed."""
+    if args.stdin:
+        text = sys.stdin.buffer.read().decode("utf-8", "surrogateescape")
+        sys.stdout.flush()
+        sys.stdout.buffer.write(scrub(text, Policy.FULL).encode("utf-8", "surrogateescape"))
+        return 0
+    _ = context.state
+    found = scrub_everything(context.settings, context.store, apply=args.apply)
+    if args.apply and found:
+        request_indexing(context.settings)
+    problems = [one for one in found if one.problem]
+    if args.json:
+        print_json({"applied": args.apply, "found": [one.__dict__ for one in found]})
+    elif found:
+        print_table(
+            ("where", "name", "found"),
+            [(one.where, one.name, ", ".join(f"{n} {kind}" for kind, n in one.kinds.items())) for one in found],
+        )
+        total = sum((Counter(one.kinds) for one in found), Counter[str]())
+        note(f"memory: {sum(total.values())} in {len(found)} places" + (", replaced" if args.apply else ""))
+        if not args.apply:
+            note("memory: nothing was changed; --apply replaces them")
+    else:
+        print("nothing was found")
+    for one in problems:
+        note(f"memory: {one.name}: {one.problem}")
+    return 1 if problems else 0

@@ -1,0 +1,29 @@
+"""Writing one setting into config.toml; the rest of it, comments included, stays as it is."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import tomlkit
+from tomlkit.exceptions import TOMLKitError
+
+from ..vault.errors import SettingsError
+
+
+def write_setting(config_file: Path, section: str, key: str, value: str) -> None:
+    """Set `section.key`. Raises SettingsError when the file cannot be read or written."""
+    try:
+        text = config_file.read_text("utf-8") if config_file.exists() else ""
+        document = tomlkit.parse(text)
+        table = document.setdefault(section, tomlkit.table())
+        if table.get(key) == value:
+            return
+        table[key] = value
+        config_file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        temporary = config_file.with_name(f".{config_file.name}.{os.getpid()}.tmp")
+        temporary.write_text(tomlkit.dumps(document), "utf-8")
+        temporary.chmod(0o600)
+        temporary.replace(config_file)
+    except (OSError, TOMLKitError) as error:
+        raise SettingsError(f"can't write {config_file}: {error}") from error

@@ -1,0 +1,100 @@
+"""`memory undo`: take back what MemoryVault wrote by itself."""
+
+from __future__ import annotations
+
+import argparse
+import re
+import sys
+from datetime import UTC, datetime, timedelta
+
+from ..tasks.enqueue import request_indexing
+from ..tasks.journal import Journal
+from ..tasks.undoing import Selector, Undo, UndoPlan
+from ..vault.errors import UsageError
+from .context import Context
+from .output import add_json, note, print_json
+
+EPILOG = """example:
+  memory undo --last --dry-run                                  what the last reflection wrote
+  memory undo --session 3f0c6a52-7d1e-4c55-9a51-0f6f6f2b8a11    all that came from one session
+  memory undo --since 2h                                        the last two hours (also 3d, or a time)
+
+What you decided yourself (review, evolve) is not touched, and a note that you have edited stays unless
+you say --include-edited.
+"""
+
+_AGO = re.compile(r"(\d{1,6})\s*(m|h|d|w)")
+_UNITS = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
+_DONE = {"remove": "removed", "restore": "put back", "weaken": "evidence taken out", "leave": "left"}
+_WILL = {"remove": "remove", "restore": "put back", "weaken": "take evidence out of", "leave": "leave"}
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Arguments of `memory undo`."""
+    parser.epilog = EPILOG
+    which = parser.add_mutually_exclusive_group()
+    which.add_argument("--last", action="store_true", help="the last reflection or triage (the default)")
+    which.add_argument("--session", metavar="ID", help="all that was mined from this session")
+    which.add_argument("--since", metavar="TIME", help="all since then: 90m, 2h, 3d, 2026-07-01, 2026-07-01T10:00")
+    parser.add_argument("--dry-run", action="store_true", help="show what would be taken back; change nothing")
+    parser.add_argument("--include-edited", action="store_true", help="notes that you have edited since as well")
+    parser.add_argument("--yes", action="store_true", help="do not ask")
+    add_json(parser)
+
+
+def run(args: argparse.Namespace, context: Context) -> int:
+    """Show what would be taken back; on a terminal, ask; do it."""
+    selector = _selector(args)
+    store = context.store
+    undo = Undo(store, Journal(context.state, store))
+    plan = undo.plan(selector, include_edited=args.include_edited)
+    if args.dry_run or not plan.changes:
+        return _print(plan, args, done=False)
+    if sys.stdin.isatty() and not args.yes:
+        _print(plan, args, done=False)
+        if input("take this back? [y/N] ").strip().lower() not in ("y", "yes"):
+            note("memory: nothing was changed")
+            return 0
+    plan = undo.carry_out(selector, include_edited=args.include_edited)
+    request_indexing(context.settings)
+    return _print(plan, args, done=True)
+
+
+def _print(plan: UndoPlan, args: argparse.Namespace, *, done: bool) -> int:
+    if args.json:
+        print_json(
+            {
+                "done": done,
+                "steps": [{"path": s.path, "step": s.step, "why": s.why, "edited": s.edited} for s in plan.steps],
+                "left": plan.left,
+            }
+        )
+        return 0
+    if not plan.steps:
+        print("there is nothing to take back")
+    for step in plan.steps:
+        print(f"{(_DONE if done else _WILL)[step.step]}: {step.path}\n    {step.why}")
+    if plan.left:
+        note(f"memory: {plan.left} notes stay; --include-edited takes those that you have edited as well")
+    return 0
+
+
+def _selector(args: argparse.Namespace) -> Selector:
+    if args.session is not None:
+        if not args.session.strip():
+            raise UsageError("which session? give its id")
+        return Selector(session=args.session)
+    if args.since is not None:
+        return Selector(since=_time(args.since))
+    return Selector(last=True)
+
+
+def _time(text: str) -> datetime:
+    """A time, in the local zone where it names none, or so long ago. Raises UsageError."""
+    ago = _AGO.fullmatch(text.strip())
+    if ago is not None:
+        return datetime.now(UTC) - timedelta(**{_UNITS[ago[2]]: int(ago[1])})
+    try:
+        return datetime.fromisoformat(text.strip()).astimezone()
+    except ValueError as error:
+        raise UsageError(f"{text!r} is no time; write 90m, 2h, 3d, 2026-07-01 or 2026-07-01T10:00") from error

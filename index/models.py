@@ -1,0 +1,95 @@
+"""Which embedding models there are here, which one answers, and how fast one is on this machine."""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from ..vault.errors import IndexUnavailable, ModelUnavailable
+from . import database
+from .embedder import DEFAULT_MODEL, Embedder, locate_model, model_name
+from .hub import PARTIAL_FOLDER
+from .store import VectorModel
+
+SLOW_QUERY_MS = 150.0
+"""The prompt hook waits 190 ms for the recall service in all; a slower model is late for most prompts."""
+MEASURED_QUERIES = 9
+_QUERY = "which day of the week may we release service number {} to production?"
+
+
+@dataclass(frozen=True)
+class KnownModel:
+    """A model that is on this machine, or has vectors in the index."""
+
+    name: str
+    installed: bool
+    in_force: bool
+    dimension: int | None
+    """None while it has no vectors."""
+    embedded: int
+
+
+def model_in_force(index_db: Path, setting: str) -> str:
+    """The model that answers: the one whose vectors are complete; before the first are, the setting's."""
+    try:
+        connection = database.open_reader(index_db, vectors=False)
+    except IndexUnavailable:
+        return model_name(setting)
+    try:
+        with database.explained(index_db):
+            row = connection.execute("SELECT name FROM model_in_force").fetchone()
+    except IndexUnavailable:
+        row = None
+    finally:
+        connection.close()
+    return str(row[0]) if row else model_name(setting)
+
+
+def known_models(models_folder: Path, vectors: Iterable[VectorModel], in_force: str) -> list[KnownModel]:
+    """The packaged one, those that were downloaded, and those with vectors; the one in force first."""
+    embedded = {model.name: model for model in vectors}
+    names = dict.fromkeys((in_force, DEFAULT_MODEL, *_downloaded(models_folder), *embedded))
+    found = []
+    for name in names:
+        has = embedded.get(name)
+        found.append(
+            KnownModel(
+                name=name,
+                installed=is_installed(name, models_folder),
+                in_force=name == in_force,
+                dimension=has.dimension if has else None,
+                embedded=has.embedded if has else 0,
+            )
+        )
+    return found
+
+
+def is_installed(name: str, models_folder: Path) -> bool:
+    """Whether the model named so (or the folder it names) is on this machine."""
+    try:
+        return locate_model(name, models_folder).folder.is_dir()
+    except ModelUnavailable:
+        return False
+
+
+def _downloaded(models_folder: Path) -> list[str]:
+    # A hub's name has at most one slash, so the first `--` stands for it.
+    try:
+        folders = sorted(path.name for path in models_folder.iterdir() if path.is_dir())
+    except OSError:
+        return []
+    return [name.replace("--", "/", 1) for name in folders if name != PARTIAL_FOLDER]
+
+
+def query_milliseconds(embedder: Embedder, *, clock: Callable[[], float] = time.perf_counter) -> float:
+    """Median time of one question, after a warm-up."""
+    embedder.encode([_QUERY.format(0)], query=True)
+    taken = []
+    for number in range(1, MEASURED_QUERIES + 1):
+        start = clock()
+        embedder.encode([_QUERY.format(number)], query=True)
+        taken.append((clock() - start) * 1000)
+    return statistics.median(taken)

@@ -1,0 +1,132 @@
+"""Do two statements say the same? By wording, and by meaning where a model answers. Pure.
+
+Merging two rules that differ in one word that matters loses one of them, so likeness alone does not decide:
+what contradicts, or names another number, file or tool, is never the same.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from difflib import SequenceMatcher
+from typing import TypeVar
+
+from .reversal import content_words, is_negative, reverses
+
+MAX_STATEMENT_CHARACTERS = 600
+LEAST_SHARED = 0.34
+"""So many words two statements must share before a likeness in meaning counts."""
+_TELLING = re.compile(
+    r"`[^`]+`|\[\[[^\]]+\]\]|\S*[\d_/\\#@=<>]\S*|\b\w+[.-]\w[\w.-]*|--?\w[\w-]*"
+    r"|\b(?:before|after|until|unless|except|without)\b",
+    re.IGNORECASE,
+)
+# Verbs and praise in which two ways to say one thing differ. Those that name an act (run, push, ask) are not here.
+_INTERCHANGEABLE = frozenset(
+    """
+    keep make writ put get come like love try ensur remember set give take let do be thing way time good nic
+    really very well bit stuff want plea stick alway
+    """.split()  # noqa: SIM905  a list of literals would take a page
+)
+_INFLECTION_RATIO = 0.75
+"""Two words so alike are forms of one: linter and lint; but not Monday and Tuesday."""
+_HEADING = re.compile(r"\A\s{0,3}#\s[^\n]*(?:\n+|\Z)")
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class LikenessLimits:
+    """From the settings."""
+
+    wording: float = 0.8
+    """Share of the words that must be common to both."""
+    meaning: float = 0.88
+    """Cosine of the two vectors."""
+
+
+@dataclass(frozen=True)
+class Wording:
+    """A statement, taken apart once."""
+
+    text: str
+    words: frozenset[str]
+    telling: frozenset[str]
+    """Numbers, paths, options, code, links: what must be equal in two statements that say the same."""
+    negative: bool
+
+
+def wording_of(text: str) -> Wording:
+    """The statement's parts."""
+    telling = frozenset(match.group().strip("`'\"().,;:!?").lower() for match in _TELLING.finditer(text))
+    words = content_words(text)
+    kept = words - _INTERCHANGEABLE
+    return Wording(text, kept if len(kept) > 1 else words, telling - {""}, is_negative(text))
+
+
+def statement_of(body: str) -> str:
+    """The first paragraph of a note below its heading: what the note says, in a sentence or two."""
+    text = _HEADING.sub("", body.replace("\r\n", "\n"), count=1).strip()
+    paragraph = text.split("\n\n", 1)[0] or body.strip().lstrip("# ").split("\n", 1)[0]
+    return " ".join(paragraph.split())[:MAX_STATEMENT_CHARACTERS]
+
+
+_CONTEXT = re.compile(r"\s*\((?:when refusing|asked:|in answer to:|about) [^\n]*\)\Z")
+
+
+def own_words(statement: str) -> str:
+    """The statement without the context that the miner put behind it: that is not what the user says."""
+    return _CONTEXT.sub("", statement)
+
+
+def shared_words(one: Wording, other: Wording) -> float:
+    """Common words by all words; 0 to 1."""
+    both = one.words | other.words
+    return len(one.words & other.words) / len(both) if both else 0.0
+
+
+def may_be_same(one: Wording, other: Wording) -> bool:
+    """False for what can't be the same however close the vectors are."""
+    if one.telling != other.telling or one.negative != other.negative or _is_substitution(one, other):
+        return False
+    return shared_words(one, other) >= LEAST_SHARED and not reverses(one.text, other.text)
+
+
+def _is_substitution(one: Wording, other: Wording) -> bool:
+    """Does each have a word that the other lacks? Monday for Tuesday, unit for integration: that is another rule,
+    and a model finds them nearly the same."""
+    left, right = one.words - other.words, set(other.words - one.words)
+    unmatched = 0
+    for word in sorted(left):
+        twin = next((candidate for candidate in sorted(right) if _are_forms(word, candidate)), None)
+        if twin is None:
+            unmatched += 1
+        else:
+            right.discard(twin)
+    return unmatched > 0 and bool(right)
+
+
+def _are_forms(one: str, other: str) -> bool:
+    return one[:3] == other[:3] and SequenceMatcher(None, one, other).ratio() >= _INFLECTION_RATIO
+
+
+def is_same(one: Wording, other: Wording, meaning: float | None, limits: LikenessLimits) -> bool:
+    """Do they say the same? `meaning` is the cosine of their vectors, None where there is no model."""
+    if not may_be_same(one, other):
+        return False
+    if shared_words(one, other) >= limits.wording:
+        return True
+    return meaning is not None and meaning >= limits.meaning
+
+
+def grouped(items: Sequence[T], same: Callable[[T, T], bool]) -> list[list[T]]:
+    """Groups of items that say the same as the first of the group, in the order of the items."""
+    groups: list[list[T]] = []
+    for item in items:
+        home = next((group for group in groups if same(group[0], item)), None)
+        if home is None:
+            groups.append([item])
+        else:
+            home.append(item)
+    return groups

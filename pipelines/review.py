@@ -1,0 +1,160 @@
+"""What becomes of a proposal once the user has decided: values in, values out. Pure.
+
+The same decision may be a key in `memory review`, a `--decide` for programs, or a line in the note itself;
+all of them come here.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from ..vault.layout import ARCHIVE, DEFAULT_GROUP, INCUBATOR, PROJECTS
+from ..vault.slug import idea_slug, slugify, validate_group, validate_kind, validate_slug
+
+
+@dataclass(frozen=True)
+class Approve:
+    """It holds. If it was proposed in the place of another entry, that one is superseded."""
+
+
+@dataclass(frozen=True)
+class Reject:
+    """It does not hold, and is not to be proposed again."""
+
+
+@dataclass(frozen=True)
+class Skip:
+    """Not now."""
+
+
+@dataclass(frozen=True)
+class Supersede:
+    """It holds, in the place of another entry: its path, its slug, or a link to it."""
+
+    entry: str
+
+
+Decision: TypeAlias = "Approve | Reject | Skip | Supersede"
+
+_WORDS: dict[str, Decision] = {
+    **dict.fromkeys(("approve", "approved", "accept", "accepted", "yes", "keep"), Approve()),
+    **dict.fromkeys(("reject", "rejected", "no", "drop", "dismiss"), Reject()),
+    **dict.fromkeys(("skip", "later"), Skip()),
+}
+_SUPERSEDE = re.compile(r"(?:supersedes?|replaces?)\b[\s:=]*(?P<entry>\S.*)?", re.IGNORECASE | re.DOTALL)
+HOW_TO_DECIDE = "approve, reject, skip, or supersede PATH"
+
+
+def parse_decision(text: str, replaces: str | None = None) -> Decision | None:
+    """The decision in a line such as `approve` or `supersede [[tabs]]`; None for anything else.
+
+    `supersede` alone means the entry that the note itself names, `replaces`.
+    """
+    words = text.strip().strip("\"'")
+    if words.lower() in _WORDS:
+        return _WORDS[words.lower()]
+    match = _SUPERSEDE.fullmatch(words)
+    if match is None:
+        return None
+    entry = link_target(match["entry"] or replaces or "")
+    return Supersede(entry) if entry else None
+
+
+def link_target(text: str) -> str:
+    """Path or slug in `[[path|shown]]`, `[[path#heading]]`, `path.md` or `slug`."""
+    inner = text.strip().strip("\"'").removeprefix("[[").removesuffix("]]")
+    return inner.split("|", 1)[0].split("#", 1)[0].strip()
+
+
+@dataclass(frozen=True)
+class Proposal:
+    """A note that waits for a decision, with what decides where it goes."""
+
+    path: str
+    kind: str | None
+    slug: str
+    title: str
+    group: str | None
+    project: str | None
+    supersedes: str | None
+
+
+@dataclass(frozen=True)
+class Accepted:
+    """It moves to `path` with this status; `replaces` (a path or slug) is superseded by it."""
+
+    path: str
+    status: str
+    replaces: str | None = None
+
+
+@dataclass(frozen=True)
+class PutAway:
+    """It moves to `path`, in the archive, with this status."""
+
+    path: str
+    status: str
+
+
+@dataclass(frozen=True)
+class Left:
+    """It stays where it is."""
+
+
+Outcome: TypeAlias = "Accepted | PutAway | Left"
+
+
+def settle(proposal: Proposal, decision: Decision) -> Outcome:
+    """What is to be done. Paths may be taken: the next free name is meant then.
+
+    Raises EntryInvalid when the note's kind, group or slug is none.
+    """
+    match decision:
+        case Skip():
+            return Left()
+        case Reject():
+            return PutAway(f"{DEFAULT_GROUP}/{ARCHIVE}/{_name(proposal)}.md", "rejected")
+        case Supersede(entry):
+            return _accepted(proposal, entry)
+        case Approve():
+            return _accepted(proposal, proposal.supersedes)
+
+
+def _accepted(proposal: Proposal, replaces: str | None) -> Accepted:
+    kind = validate_kind(proposal.kind or "")
+    if kind == "idea":
+        return Accepted(f"{DEFAULT_GROUP}/{INCUBATOR}/{idea_slug(proposal.title)}/_index.md", "incubating")
+    slug = validate_slug(_name(proposal))
+    return Accepted(f"{group_of(proposal.group, proposal.project)}/{kind}/{slug}.md", "active", replaces)
+
+
+def group_of(group: str | None, project: str | None) -> str:
+    """The group that the note names; else its project's; else the user's own. Raises EntryInvalid."""
+    if group:
+        return validate_group(group)
+    return f"{PROJECTS}/{slugify(project)}" if project else DEFAULT_GROUP
+
+
+def _name(proposal: Proposal) -> str:
+    return proposal.slug or proposal.path.rsplit("/", 1)[-1].removesuffix(".md")
+
+
+def archive_name(path: str, day: str, number: int = 1) -> str:
+    """Where a superseded entry goes: `_archive/<its path>.YYYYMMDD.md`, then `-2`, `-3`, …"""
+    suffix = day if number == 1 else f"{day}-{number}"
+    return f"{DEFAULT_GROUP}/{ARCHIVE}/{path}.{suffix}.md"
+
+
+def replacement_line(path: str) -> str:
+    """The line by which a proposal tells what it would replace."""
+    return f"It would replace [[{path.removesuffix('.md')}]]."
+
+
+_REPLACEMENT_LINE = re.compile(r"^It would replace \[\[[^\]\n]+\]\]\.\n\n?", re.MULTILINE)
+
+
+def without_replacement_line(body: str) -> str:
+    """The body once the decision has been made."""
+    return _REPLACEMENT_LINE.sub("", body)

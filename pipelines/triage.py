@@ -1,0 +1,94 @@
+"""What is to be done with the inbox, so that it stays small: group, promote, expire. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import date, timedelta
+from typing import TypeAlias
+
+from .likeness import grouped
+from .routing import LEAST_SESSIONS
+
+
+@dataclass(frozen=True)
+class InboxItem:
+    """A note in the inbox."""
+
+    path: str
+    kind: str
+    statement: str
+    occurrences: int
+    sessions: frozenset[str]
+    last_seen: date | None
+    """When it was written or strengthened; None is as old as can be."""
+
+
+@dataclass(frozen=True)
+class TriageLimits:
+    """From the settings."""
+
+    promote_occurrences: int = 3
+    expire_days: int = 90
+    most: int = 500
+    """0 is no limit."""
+
+
+@dataclass(frozen=True)
+class Promote:
+    """Seen often enough to be decided on. The first of `paths` is kept, the others go into it."""
+
+    paths: tuple[str, ...]
+    occurrences: int
+
+
+@dataclass(frozen=True)
+class Merge:
+    """These say the same. The first is kept, the others go into it."""
+
+    paths: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Expire:
+    """To the archive."""
+
+    path: str
+    why: str
+
+
+TriageStep: TypeAlias = "Promote | Merge | Expire"
+Same = Callable[[InboxItem, InboxItem], bool]
+
+
+def triage(items: Sequence[InboxItem], same: Same, today: date, limits: TriageLimits) -> list[TriageStep]:
+    """The steps, none of which touches a note of another. `same` says whether two notes are one memory."""
+    steps: list[TriageStep] = []
+    rest: list[InboxItem] = []
+    by_weight = sorted(items, key=lambda item: (-item.occurrences, item.last_seen or date.min, item.path))
+    for group in grouped(by_weight, lambda one, other: one.kind == other.kind and same(one, other)):
+        paths = tuple(item.path for item in group)
+        occurrences = sum(item.occurrences for item in group)
+        latest = max((item.last_seen or date.min for item in group), default=date.min)
+        if occurrences >= limits.promote_occurrences and _is_spread(group):
+            steps.append(Promote(paths, occurrences))
+        elif latest < today - timedelta(days=limits.expire_days):
+            steps += [Expire(path, f"not seen for {limits.expire_days} days") for path in paths]
+        else:
+            if len(group) > 1:
+                steps.append(Merge(paths))
+            rest.append(group[0])
+    if limits.most and len(rest) > limits.most:
+        rest.sort(key=lambda item: (item.last_seen or date.min, item.occurrences, item.path))
+        too_many = {item.path for item in rest[: len(rest) - limits.most]}
+        # A group that has just been merged stays one more day rather than being touched twice.
+        merging = {step.paths[0] for step in steps if isinstance(step, Merge)}
+        steps += [Expire(path, f"more than {limits.most} in the inbox") for path in sorted(too_many - merging)]
+    return steps
+
+
+def _is_spread(group: Sequence[InboxItem]) -> bool:
+    """Not all from one session; notes that name no session count each for itself."""
+    sessions = frozenset().union(*(item.sessions for item in group))
+    unnamed = any(not item.sessions for item in group)
+    return unnamed or len(sessions) >= LEAST_SESSIONS

@@ -1,0 +1,165 @@
+"""Evolve: a new entry takes the place of an old one, which is archived with cross-links, as one change."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from ..pipelines.likeness import statement_of
+from ..pipelines.review import archive_name
+from ..vault.entry import Entry, fingerprint, parse_entry
+from ..vault.errors import EntryExists, EntryInvalid, EntryNotFound, UsageError
+from ..vault.layout import ARCHIVE
+from ..vault.scrubbed import Scrubbed
+from ..vault.slug import validate_slug
+from ..vault.store import StoreValue, VaultStore
+from .journal import Change, Journal, text_of
+
+EVOLVABLE = frozenset({"active", "pending", "inbox", "incubating", "resolved"})
+TITLE_CHARACTERS = 90
+
+
+@dataclass(frozen=True)
+class Evolved:
+    """Paths of the entry that holds now, and of the one that held."""
+
+    path: str
+    archive: str
+
+
+def evolve(
+    store: VaultStore,
+    journal: Journal,
+    old: str,
+    body: Scrubbed,
+    reason: Scrubbed,
+    *,
+    new_slug: str | None = None,
+) -> Evolved:
+    """Supersede the entry at `old` by one with this text, in its place or under a new slug.
+
+    Raises EntryNotFound, EntryInvalid (superseded already), EntryExists, UsageError, EditConflict,
+    VaultUnavailable.
+    """
+    with store.lock():
+        journal.recover()
+        before, entry = require_living(store, old)
+        path = _new_path(entry, new_slug)
+        if path != old and store.exists(path):
+            raise EntryExists(f"there is already an entry {path}: choose another --new-slug")
+        archive = free_archive_path(store, old)
+        text = store.edited(before, _new_fields(store, entry, path, archive, body), _with_title(entry, body))
+        archived = archived_text(store, journal, before, path, reason)
+        changes = [Change(archive, None, archived)]
+        if path == old:
+            changes.append(Change(path, before, text))
+        else:
+            changes += [Change(path, None, text), Change(old, before, None)]
+        journal.commit(changes, run=journal.new_run("evolve"), actor="evolve", what=f"evolved {entry.slug}")
+    return Evolved(path, archive)
+
+
+def require_living(store: VaultStore, path: str) -> tuple[str, Entry]:
+    """Text and entry that may be superseded. Raises EntryNotFound, EntryInvalid."""
+    before = text_of(store, path)
+    if before is None:
+        raise EntryNotFound(f"there is no entry {path}: `memory list` shows what there is")
+    entry = parse_entry(path, before.encode("utf-8", "surrogateescape"))
+    if entry.effective_status not in EVOLVABLE or entry.special == ARCHIVE:
+        raise EntryInvalid(f"{path} can't be evolved: its status is {entry.effective_status}")
+    return before, entry
+
+
+def free_archive_path(store: VaultStore, path: str) -> str:
+    """Where the entry at `path` is archived today."""
+    day = store.today().strftime("%Y%m%d")
+    number = 1
+    while store.exists(archive_name(path, day, number)):
+        number += 1
+    return archive_name(path, day, number)
+
+
+def archived_text(store: VaultStore, journal: Journal, before: str, new_path: str, reason: Scrubbed) -> Scrubbed:
+    """The old entry's text with the links to what took its place."""
+    return store.edited(
+        before,
+        {
+            "status": "superseded",
+            "superseded_by": new_path,
+            "superseded_at": journal.stamp(),
+            "superseded_reason": reason,
+        },
+    )
+
+
+def resolve_entry(store: VaultStore, name: str) -> str:
+    """Path of a living entry by its path (relative, absolute, without .md) or its slug.
+
+    Raises EntryNotFound, and UsageError when several have that slug.
+    """
+    relative = _relative(store, name)
+    for path in (relative, f"{relative}.md"):
+        if path.endswith(".md") and "/" in path and store.exists(path):
+            return path
+    if "/" in relative:
+        raise EntryNotFound(f"there is no entry {name}: `memory list` shows what there is")
+    slug = relative.removesuffix(".md")
+    found = []
+    for path in store.walk():
+        if path.endswith((f"/{slug}.md", f"/{slug}/_index.md")):
+            entry = store.read(path)
+            if entry.effective_status in EVOLVABLE and entry.special != ARCHIVE:
+                found.append(path)
+    if len(found) > 1:
+        raise UsageError(f"{slug} is the name of several entries; give the path: {', '.join(found)}")
+    if not found:
+        raise EntryNotFound(f"there is no entry {name}: `memory list` shows what there is")
+    return found[0]
+
+
+def _relative(store: VaultStore, name: str) -> str:
+    for root in (str(store.vault), str(store.vault.resolve())):
+        if name.startswith(root.rstrip("/") + "/"):
+            return name[len(root.rstrip("/")) + 1 :]
+    return name
+
+
+def _new_path(entry: Entry, new_slug: str | None) -> str:
+    if new_slug is None:
+        return entry.path
+    folder, name = entry.path.rsplit("/", 1)
+    if entry.always_load or name == "_index.md":
+        raise UsageError(f"{entry.path} keeps its name: sessions and notes refer to it; leave out --new-slug")
+    return f"{folder}/{validate_slug(new_slug)}.md"
+
+
+def _new_fields(store: VaultStore, entry: Entry, path: str, archive: str, body: Scrubbed) -> Mapping[str, StoreValue]:
+    """What differs from the old entry's frontmatter; kind, group, project, tags and the user's own keys stay."""
+    return {
+        "status": "active" if entry.effective_status != "incubating" else "incubating",
+        "created": store.today(),
+        "updated": store.today(),
+        "slug": path.rsplit("/", 1)[-1].removesuffix(".md") if path != entry.path else entry.slug,
+        "fingerprint": fingerprint(statement_of(str(body))),
+        # The evidence is for what the old entry said.
+        "confidence": None,
+        "occurrences": None,
+        "source": None,
+        "surfaced_in_session": None,
+        "surfaced_at": None,
+        "supersedes": archive,
+        "superseded_by": None,
+        "superseded_at": None,
+        "superseded_reason": None,
+    }
+
+
+def _with_title(entry: Entry, body: Scrubbed) -> Scrubbed:
+    """The new text under a heading, if the old one had one: a title that says the opposite must not stay."""
+    if not entry.body.startswith("# ") or body.lstrip().startswith("# "):
+        return body
+    title = statement_of(str(body))
+    if len(title) > TITLE_CHARACTERS:
+        title = title[:TITLE_CHARACTERS].rsplit(" ", 1)[0] + " …"
+    heading = Scrubbed.trusted(f"# {title.rstrip('.')}", reason="the scrubbed text's first line")
+    return Scrubbed.joined([heading, body])

@@ -1,0 +1,315 @@
+"""The journal of changes to the vault: several files change as one, and what was changed can be taken back.
+
+A change of several files is written down in `pending.json` first, then done file by file, then added to
+`changes.jsonl`. Whoever comes next after a crash ends it: forwards when something of it was done, and back when
+a person has edited one of its files meanwhile. Either way the vault is in one of the two whole states.
+
+The journal is device-local and may be deleted: decisions are in the notes. It is what `memory undo` reads.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import secrets
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Literal
+
+from ..vault.entry import content_hash
+from ..vault.errors import EditConflict, EntryExists, EntryNotFound, VaultUnavailable
+from ..vault.killpoint import kill_point
+from ..vault.layout import FILE_MODE, StatePaths, make_private_folder
+from ..vault.scrubbed import Scrubbed
+from ..vault.store import VaultStore
+
+log = logging.getLogger(__name__)
+
+FOLDER = "journal"
+MAX_JOURNAL_BYTES = 16 * 1024 * 1024
+"""A longer journal becomes `changes.1.jsonl`, and the one before that goes."""
+
+Actor = Literal["reflection", "triage", "review", "evolve", "undo"]
+"""Who made a change. `reflection` and `triage` are the program's own; the others act on the user's word."""
+AUTOMATIC: frozenset[str] = frozenset({"reflection", "triage"})
+
+
+@dataclass(frozen=True)
+class Change:
+    """One file: its text before (None: it did not exist) and after (None: it goes)."""
+
+    path: str
+    before: str | None
+    after: Scrubbed | None
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """One file of an act that is done."""
+
+    path: str
+    before: str | None
+    """The text before; None: it did not exist."""
+    after_hash: str | None
+    """`content_hash` afterwards; None: it was removed."""
+
+
+@dataclass(frozen=True)
+class Act:
+    """Changes that were made together. `run` groups the acts of one job or command."""
+
+    id: str
+    run: str
+    actor: str
+    what: str
+    session: str
+    at: str
+    """UTC, ISO 8601 with Z."""
+    changes: tuple[Recorded, ...]
+    undoes: tuple[str, ...] = ()
+    """Ids of acts that this one takes back."""
+
+
+def hash_of(text: str) -> str:
+    """The `content_hash` of the file that holds this text."""
+    return content_hash(text.encode("utf-8", "surrogateescape"))
+
+
+def text_of(store: VaultStore, path: str) -> str | None:
+    """The file's text, every byte of it; None when there is none. Raises PathRefused, VaultUnavailable."""
+    try:
+        return store.read_bytes(path).decode("utf-8", "surrogateescape")
+    except EntryNotFound:
+        return None
+
+
+class Journal:
+    """Makes changes and remembers them. All under the vault's lock."""
+
+    def __init__(
+        self,
+        state: StatePaths,
+        store: VaultStore,
+        *,
+        now: Callable[[], datetime] = lambda: datetime.now(UTC),
+        max_bytes: int = MAX_JOURNAL_BYTES,
+    ) -> None:
+        self._folder = Path(state.root) / FOLDER
+        self._store = store
+        self._now = now
+        self._max_bytes = max_bytes
+
+    @property
+    def store(self) -> VaultStore:
+        """The vault it writes to."""
+        return self._store
+
+    @property
+    def files(self) -> tuple[Path, ...]:
+        """The journal's files, oldest first; they may be absent."""
+        return self._folder / "changes.1.jsonl", self._folder / "changes.jsonl"
+
+    @property
+    def is_interrupted(self) -> bool:
+        """Whether there is a change for `recover` to end."""
+        return self._pending.exists()
+
+    def stamp(self) -> str:
+        """Now, as acts and entries write it."""
+        return self._now().astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+    def new_run(self, name: str) -> str:
+        """A name for the acts of one job or command."""
+        return f"{name}:{self.stamp()}:{secrets.token_hex(3)}"
+
+    def commit(
+        self,
+        changes: Sequence[Change],
+        *,
+        run: str,
+        actor: Actor,
+        what: str,
+        session: str = "",
+        undoes: Sequence[str] = (),
+    ) -> Act:
+        """Make all changes or none. Raises EditConflict or EntryExists when a file is not as `before` says,
+        PathRefused, VaultUnavailable."""
+        act = {
+            "v": 1,
+            "id": secrets.token_hex(8),
+            "run": run,
+            "actor": actor,
+            "what": what,
+            "session": session,
+            "at": self.stamp(),
+            "undoes": list(undoes),
+            "changes": [{"path": c.path, "before": c.before, "after": c.after} for c in changes],
+        }
+        with self._store.lock():
+            self.recover()
+            for change in changes:
+                self._expect(change)
+            self._write_pending(act)
+            kill_point("journal-pending")
+            self._finish(act)
+        return _done(_history(act))
+
+    def recover(self) -> bool:
+        """End what a crash interrupted; whether there was anything. Raises VaultUnavailable, PathRefused."""
+        if not self._pending.exists():
+            return False
+        with self._store.lock():
+            act = self._read_pending()
+            if act is None:
+                return False
+            self._store.require_vault()
+            if not any(self._is_done(change) for change in act["changes"]):
+                self._pending.unlink(missing_ok=True)
+                return True
+            log.warning("a change that was interrupted is ended: %s", act["what"])
+            with suppress(EditConflict, EntryExists):
+                self._finish(act)
+        return True
+
+    def acts(self) -> list[Act]:
+        """All that is remembered, oldest first. Lines that cannot be read are passed over."""
+        found: dict[str, Act] = {}
+        for file in self.files:
+            for line in _lines(file):
+                with suppress(ValueError, KeyError, TypeError):
+                    act = _done(json.loads(line))
+                    found.setdefault(act.id, act)
+        return list(found.values())
+
+    # Steps
+
+    @property
+    def _pending(self) -> Path:
+        return self._folder / "pending.json"
+
+    def _expect(self, change: Change) -> None:
+        found = text_of(self._store, change.path)
+        if found == change.before:
+            return
+        if change.before is None:
+            raise EntryExists(f"there is already an entry {change.path}")
+        raise EditConflict(f"{change.path} was changed since it was read; nothing was written: read it again")
+
+    def _finish(self, act: Mapping[str, Any]) -> None:
+        """Do what is not done yet, then remember it; when a person was faster, undo what was done."""
+        try:
+            for change in act["changes"]:
+                if not self._is_done(change):
+                    self._apply(change["path"], change["before"], change["after"])
+                    kill_point("journal-applied")
+        except (EditConflict, EntryExists, EntryNotFound) as error:
+            self._take_back(act)
+            if isinstance(error, EntryNotFound):
+                raise EditConflict(str(error)) from error
+            raise
+        self._append(_history(act))
+        kill_point("journal-recorded")
+        self._pending.unlink(missing_ok=True)
+
+    def _take_back(self, act: Mapping[str, Any]) -> None:
+        for change in reversed(act["changes"]):
+            if self._is_done(change):
+                with suppress(EditConflict, EntryExists, EntryNotFound):
+                    self._apply(change["path"], change["after"], change["before"])
+        self._pending.unlink(missing_ok=True)
+
+    def _is_done(self, change: Mapping[str, Any]) -> bool:
+        after: str | None = change["after"]
+        return text_of(self._store, change["path"]) == after and change["before"] != after
+
+    def _apply(self, path: str, before: str | None, after: str | None) -> None:
+        expected = None if before is None else hash_of(before)
+        if after is not None:
+            text = Scrubbed.trusted(after, reason="it was scrubbed, or in the vault, before it was journalled")
+            self._store.write_text(path, text, expected, keep_line_ends=True)
+        elif expected is not None:
+            self._store.remove(path, expected)
+
+    def _write_pending(self, act: Mapping[str, Any]) -> None:
+        data = json.dumps(act).encode("ascii")
+        try:
+            make_private_folder(str(self._folder))
+            temporary = self._folder / f".pending-{os.getpid()}"
+            _write_synced(temporary, data, os.O_TRUNC)
+            os.replace(temporary, self._pending)
+        except OSError as error:
+            raise VaultUnavailable(f"the journal {self._folder} cannot be written: {error.strerror}") from error
+
+    def _read_pending(self) -> dict[str, Any] | None:
+        try:
+            act = json.loads(self._pending.read_bytes())
+            _done(_history(act))
+        except FileNotFoundError:
+            return None
+        except (ValueError, KeyError, TypeError):
+            os.replace(self._pending, self._folder / "pending.damaged.json")
+            return None
+        return dict(act)
+
+    def _append(self, act: Mapping[str, Any]) -> None:
+        file = self.files[-1]
+        try:
+            if file.exists() and file.stat().st_size > self._max_bytes:
+                os.replace(file, self.files[0])
+            # A line that a crash cut short is ended first.
+            start = b"" if _ends_whole(file) else b"\n"
+            _write_synced(file, start + json.dumps(act).encode("ascii") + b"\n", os.O_APPEND)
+        except OSError as error:
+            raise VaultUnavailable(f"the journal {file} cannot be written: {error.strerror}") from error
+
+
+def _history(act: Mapping[str, Any]) -> dict[str, Any]:
+    """The line of an act that is done: of the new texts only the hashes, they are in the vault."""
+    changes = [
+        {
+            "path": change["path"],
+            "before": change["before"],
+            "after_hash": None if change["after"] is None else hash_of(change["after"]),
+        }
+        for change in act["changes"]
+    ]
+    return {**act, "changes": changes}
+
+
+def _done(line: Mapping[str, Any]) -> Act:
+    return Act(
+        id=str(line["id"]),
+        run=str(line["run"]),
+        actor=str(line["actor"]),
+        what=str(line["what"]),
+        session=str(line["session"]),
+        at=str(line["at"]),
+        changes=tuple(Recorded(str(c["path"]), c["before"], c["after_hash"]) for c in line["changes"]),
+        undoes=tuple(line["undoes"]),
+    )
+
+
+def _lines(file: Path) -> Iterator[bytes]:
+    with suppress(FileNotFoundError), file.open("rb") as lines:
+        yield from lines
+
+
+def _ends_whole(file: Path) -> bool:
+    try:
+        with file.open("rb") as data:
+            data.seek(-1, os.SEEK_END)
+            return data.read(1) == b"\n"
+    except OSError:  # absent or empty
+        return True
+
+
+def _write_synced(file: Path, data: bytes, flags: int) -> None:
+    descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC | flags, FILE_MODE)
+    with open(descriptor, "wb") as out:
+        out.write(data)
+        out.flush()
+        os.fsync(descriptor)

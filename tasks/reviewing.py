@@ -1,0 +1,464 @@
+"""Decisions of the user, done to the files: by key, by flag, or by a line in the note.
+
+One way in, `Reviewer.decide`; every change is in the journal, so that the last decision can be taken back.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from ..index.client import RecallClient, ServiceRefused, ServiceUnavailable
+from ..index.engine import RecallEngine, RecallQuery
+from ..pipelines.likeness import shared_words, statement_of, wording_of
+from ..pipelines.review import (
+    HOW_TO_DECIDE,
+    Accepted,
+    Decision,
+    Left,
+    Proposal,
+    PutAway,
+    Supersede,
+    link_target,
+    parse_decision,
+    settle,
+    without_replacement_line,
+)
+from ..pipelines.scrub import Policy, scrub
+from ..vault.entry import Entry, Source, fingerprint, parse_entry
+from ..vault.errors import (
+    EditConflict,
+    EntryInvalid,
+    EntryNotFound,
+    IndexUnavailable,
+    MemoryVaultError,
+    PathRefused,
+    UsageError,
+    VaultUnavailable,
+)
+from ..vault.header import skim
+from ..vault.layout import ALWAYS_LOAD, REVIEW, special_folder
+from ..vault.registry import HEADER_BYTES
+from ..vault.scrubbed import Scrubbed
+from ..vault.settings import Settings
+from ..vault.store import StoreValue, VaultStore
+from .evolving import archived_text, free_archive_path, require_living, resolve_entry
+from .indexing import APPLY_KEY, DECISION_FOLDERS, vault_store
+from .job import Handler, Postpone, RunningJob
+from .journal import Act, Change, Journal, hash_of, text_of
+from .kinds import Json
+from .ledger import Ledger
+from .remembering import free_path
+
+log = logging.getLogger(__name__)
+
+ATTEMPTS_AT_EDITED_FILE = 3
+SETTLED_SECONDS = 60.0
+"""A decision that makes no sense may be half typed; the note is told so when it has lain for this long."""
+NEAREST = 5
+RECALL_SECONDS = 3.0
+VAULT_PAUSE_SECONDS = 10.0
+
+
+@dataclass(frozen=True)
+class Decided:
+    """What became of a proposal. `verdict`: approved, merged, rejected, skipped or superseded."""
+
+    proposal: str
+    verdict: str
+    path: str
+    """Where it is now."""
+    archived: str | None = None
+    """Where the entry is that it replaced."""
+
+
+@dataclass(frozen=True)
+class NotDecided:
+    """A note whose decision could not be carried out."""
+
+    proposal: str
+    problem: str
+
+
+@dataclass(frozen=True)
+class Near:
+    """A living entry that a proposal might replace."""
+
+    path: str
+    title: str
+    statement: str
+
+
+class Reviewer:
+    """The proposals of one vault, and what is done with them."""
+
+    def __init__(self, settings: Settings, store: VaultStore | None = None, journal: Journal | None = None) -> None:
+        self._settings = settings
+        self.store = store or vault_store(settings)
+        self.journal = journal or Journal(settings.state, self.store)
+
+    def waiting(self, folder: str = REVIEW) -> list[Entry]:
+        """Notes in every folder of this name, the oldest first."""
+        found = []
+        for path in self.store.walk():
+            if special_folder(path) == folder:
+                with suppress(EntryNotFound, EntryInvalid):
+                    found.append(self.store.read(path))
+        return sorted(found, key=lambda entry: (entry.created or "", entry.path))
+
+    def find(self, name: str) -> str:
+        """Path of a waiting note by its path or slug. Raises EntryNotFound, UsageError when several fit."""
+        slug = name.removesuffix(".md").rsplit("/", 1)[-1]
+        paths = [path for path in self.store.walk() if special_folder(path) in DECISION_FOLDERS]
+        exact = [path for path in paths if name in (path, path.removesuffix(".md"))]
+        found = exact or [path for path in paths if path.rsplit("/", 1)[-1] == f"{slug}.md"]
+        # What is in _review comes before what lies in the inbox under the same name.
+        first = [path for path in found if special_folder(path) == REVIEW] or found
+        if len(first) > 1:
+            raise UsageError(f"{name} is the name of several notes; give the path: {', '.join(first)}")
+        if not first:
+            raise EntryNotFound(f"nothing called {name} waits for a decision: `memory review --list` shows what does")
+        return first[0]
+
+    def decide(
+        self,
+        path: str,
+        decision: Decision,
+        *,
+        run: str,
+        body: Scrubbed | None = None,
+        expected_hash: str | None = None,
+    ) -> Decided:
+        """Carry out a decision; `body` is the text as the user changed it.
+
+        `expected_hash` is the note as the user saw it. Raises EditConflict when it is another now,
+        EntryNotFound, EntryInvalid, UsageError, VaultUnavailable; nothing is changed then.
+        """
+        for attempt in range(ATTEMPTS_AT_EDITED_FILE):
+            try:
+                with self.store.lock():
+                    self.journal.recover()
+                    before = text_of(self.store, path)
+                    if before is None:
+                        raise EntryNotFound(f"{path} does not wait any more")
+                    if special_folder(path) not in DECISION_FOLDERS:
+                        raise EntryInvalid(f"{path} does not wait for a decision: it is in no _review or _inbox folder")
+                    if expected_hash is not None and hash_of(before) != expected_hash:
+                        raise EditConflict(f"{path} was changed since you saw it: look at it again")
+                    return self._carry_out(path, before, decision, run, body)
+            except EditConflict:
+                if expected_hash is not None or attempt == ATTEMPTS_AT_EDITED_FILE - 1:
+                    raise
+        raise AssertionError("unreachable")
+
+    def last_decision(self) -> Act | None:
+        """The newest decision that has not been taken back."""
+        acts = self.journal.acts()
+        undone = {undone for act in acts for undone in act.undoes}
+        return next((act for act in reversed(acts) if act.actor == "review" and act.id not in undone), None)
+
+    def undo_last(self) -> Act | None:
+        """Take the last decision back; None when there is none. Raises EditConflict when a note was edited since."""
+        with self.store.lock():
+            self.journal.recover()
+            act = self.last_decision()
+            if act is None:
+                return None
+            changes = []
+            for change in reversed(act.changes):
+                now = text_of(self.store, change.path)
+                if (None if now is None else hash_of(now)) != change.after_hash:
+                    raise EditConflict(f"{change.path} was changed after the decision: take it back by hand")
+                old = None if change.before is None else Scrubbed.trusted(change.before, reason="it was in the vault")
+                changes.append(Change(change.path, now, old))
+            return self.journal.commit(
+                changes,
+                run=self.journal.new_run("undo"),
+                actor="undo",
+                what=f"took back: {act.what}",
+                undoes=[act.id],
+            )
+
+    def nearest(self, entry: Entry, most: int = NEAREST) -> list[Near]:
+        """Living entries that speak of the same: by recall where it answers, then by wording."""
+        statement = statement_of(entry.body)
+        found: dict[str, Near] = {}
+        for path in self._recalled(statement, most):
+            with suppress(EntryNotFound, EntryInvalid, PathRefused):
+                found[path] = _near(self.store.read(path))
+        if len(found) < most:
+            asked = wording_of(statement)
+            scored = []
+            for path, head in self.store.heads(HEADER_BYTES):
+                fields, body = skim(head.decode("utf-8", "replace"))
+                living = fields.get("status", "active") == "active" and special_folder(path) in ("", ALWAYS_LOAD)
+                score = shared_words(asked, wording_of(statement_of(body))) if living and path not in found else 0.0
+                if score > 0:
+                    scored.append((-score, path))
+            for _, path in sorted(scored)[: most - len(found)]:
+                found[path] = _near(self.store.read(path))
+        return list(found.values())[:most]
+
+    # Decisions in notes
+
+    def decided_notes(self) -> Iterator[tuple[str, str]]:
+        """(path, what is written) of every waiting note that has a decision."""
+        for path, head in self.store.heads(HEADER_BYTES):
+            if special_folder(path) in DECISION_FOLDERS and b"decision" in head:
+                written = _written_decision(path, head)
+                if written:
+                    yield path, written
+
+    def apply_notes(self, still_owned: Callable[[], bool] = lambda: True) -> list[Decided | NotDecided]:
+        """Carry out what is written in the notes. Raises VaultUnavailable."""
+        self.journal.recover()
+        run = self.journal.new_run("review")
+        results: list[Decided | NotDecided] = []
+        for path, written in list(self.decided_notes()):
+            if not still_owned():
+                break
+            result = self._apply_note(path, written, run)
+            if result is not None:
+                results.append(result)
+        return results
+
+    def _apply_note(self, path: str, written: str, run: str) -> Decided | NotDecided | None:
+        try:
+            entry = self.store.read(path)
+            decision = parse_decision(written, entry.supersedes)
+            if decision is None:
+                raise EntryInvalid(f"decision {written[:60]!r} is none: write {HOW_TO_DECIDE}")
+            decided = self.decide(path, decision, run=run)
+        except EntryNotFound as error:
+            # The note itself went: someone else decided. Anything else that is missing is a problem of the note.
+            return self._problem(path, str(error)) if self.store.exists(path) else None
+        except VaultUnavailable:
+            raise
+        except MemoryVaultError as error:
+            return self._problem(path, str(error))
+        return None if decided.verdict == "skipped" else decided
+
+    def _problem(self, path: str, problem: str) -> NotDecided:
+        """Say it in the note, unless somebody is just writing there."""
+        with suppress(EditConflict, EntryNotFound, EntryInvalid, OSError):
+            entry = self.store.read(path)
+            if time.time() - (self.store.vault / path).stat().st_mtime >= SETTLED_SECONDS:
+                fields = {"decision_error": scrub(problem, Policy.SECRETS), "updated": entry.updated}
+                self.store.update(path, entry.content_hash, fields=fields)
+        return NotDecided(path, problem)
+
+    # Carrying out
+
+    def _carry_out(self, path: str, before: str, decision: Decision, run: str, body: Scrubbed | None) -> Decided:
+        entry = parse_entry(path, before.encode("utf-8", "surrogateescape"))
+        match settle(_proposal(entry), decision):
+            case Left():
+                return Decided(path, "skipped", path)
+            case PutAway(destination, status):
+                return self._put_away(entry, before, destination, status, run, body)
+            case Accepted() as accepted:
+                old = self._replaced(entry, accepted, decision)
+                if old is not None:
+                    return self._replace(entry, before, accepted, old, run, body)
+                return self._accept(entry, before, accepted, run, body)
+
+    def _put_away(
+        self, entry: Entry, before: str, destination: str, status: str, run: str, body: Scrubbed | None
+    ) -> Decided:
+        target = free_path(destination, self.store)
+        fields = {**_decided(entry), "status": status}
+        text = self.store.edited(before, fields, _body_after(entry, body))
+        self._commit([Change(target, None, text), Change(entry.path, before, None)], run, f"{status}: {entry.slug}")
+        return Decided(entry.path, status, target)
+
+    def _accept(self, entry: Entry, before: str, accepted: Accepted, run: str, body: Scrubbed | None) -> Decided:
+        same = self._same_entry(accepted.path, entry)
+        if same is not None:
+            return self._merge(entry, before, same, run)
+        target = free_path(accepted.path, self.store)
+        fields = {**_decided(entry), **_placed(target, accepted.status), "supersedes": None}
+        text = self.store.edited(before, fields, _body_after(entry, body))
+        self._commit([Change(target, None, text), Change(entry.path, before, None)], run, f"approved: {entry.slug}")
+        return Decided(entry.path, "approved", target)
+
+    def _same_entry(self, path: str, entry: Entry) -> Entry | None:
+        if not self.store.exists(path):
+            return None
+        other = self.store.read(path)
+        known = other.fingerprint is not None and other.fingerprint == entry.fingerprint
+        return other if known and other.effective_status == "active" else None
+
+    def _merge(self, entry: Entry, before: str, other: Entry, run: str) -> Decided:
+        """The user holds this already: the entry gets the evidence, the proposal goes to the archive."""
+        other_before = text_of(self.store, other.path) or ""
+        fields: dict[str, StoreValue] = {
+            "occurrences": other.occurrences + entry.occurrences,
+            "source": merged_sources(other.sources, entry.sources),
+        }
+        archive = free_archive_path(self.store, entry.path)
+        reason = Scrubbed.trusted("it was known already", reason="our own words")
+        changes = [
+            Change(archive, None, archived_text(self.store, self.journal, before, other.path, reason)),
+            Change(other.path, other_before, self.store.edited(other_before, fields)),
+            Change(entry.path, before, None),
+        ]
+        self._commit(changes, run, f"merged: {entry.slug}")
+        return Decided(entry.path, "merged", other.path)
+
+    def _replaced(self, entry: Entry, accepted: Accepted, decision: Decision) -> str | None:
+        """The entry that is to be superseded; one that is gone since it was proposed needs nothing."""
+        if accepted.replaces is None:
+            return None
+        target = link_target(accepted.replaces)
+        try:
+            old = resolve_entry(self.store, target)
+        except EntryNotFound:
+            if isinstance(decision, Supersede):
+                raise
+            # It may have moved since it was proposed, from _review to its place; or it was put away.
+            try:
+                old = resolve_entry(self.store, target.rsplit("/", 1)[-1])
+            except (EntryNotFound, UsageError):
+                return None
+            if old == entry.path:
+                return None
+        if old == entry.path:
+            raise UsageError(f"{entry.path} can't supersede itself")
+        return old
+
+    def _replace(
+        self, entry: Entry, before: str, accepted: Accepted, old: str, run: str, body: Scrubbed | None
+    ) -> Decided:
+        old_before, old_entry = require_living(self.store, old)
+        wanted = old if old_entry.always_load else accepted.path
+        target = wanted if wanted == old else free_path(wanted, self.store)
+        archive = free_archive_path(self.store, old)
+        fields: dict[str, StoreValue] = {
+            **_decided(entry),
+            **_placed(target, accepted.status),
+            "created": self.store.today(),
+            "supersedes": archive,
+        }
+        text = self.store.edited(before, fields, _body_after(entry, body))
+        reason = Scrubbed.trusted(f"replaced by {target} in a review", reason="our own words")
+        changes = [Change(archive, None, archived_text(self.store, self.journal, old_before, target, reason))]
+        if target == old:
+            changes.append(Change(target, old_before, text))
+        else:
+            changes += [Change(target, None, text), Change(old, old_before, None)]
+        self._commit([*changes, Change(entry.path, before, None)], run, f"superseded {old_entry.slug}: {entry.slug}")
+        return Decided(entry.path, "superseded", target, archive)
+
+    def _commit(self, changes: list[Change], run: str, what: str) -> None:
+        self.journal.commit(changes, run=run, actor="review", what=what)
+
+    def _recalled(self, text: str, most: int) -> list[str]:
+        try:
+            with RecallClient(self._settings.state.recall_socket) as client:
+                answer = client.recall(text, timeout_seconds=RECALL_SECONDS, k=most, all_projects=True, caller="review")
+            return [str(hit["path"]) for hit in answer["hits"]]
+        except (ServiceUnavailable, ServiceRefused, KeyError):
+            pass
+        engine = RecallEngine(Path(self._settings.state.index_db), self.store.vault, None)
+        try:
+            return [hit.path for hit in engine.recall(RecallQuery(text, k=most, all_projects=True)).hits]
+        except (IndexUnavailable, OSError):
+            return []
+        finally:
+            engine.close()
+
+
+def merged_sources(one: tuple[Source, ...], other: tuple[Source, ...]) -> list[Source]:
+    """The evidence of both, each piece once."""
+    return list(dict.fromkeys([*one, *other]))
+
+
+def _proposal(entry: Entry) -> Proposal:
+    return Proposal(
+        path=entry.path,
+        kind=entry.kind,
+        slug=entry.slug,
+        title=entry.title,
+        group=entry.group,
+        project=entry.project,
+        supersedes=entry.supersedes,
+    )
+
+
+def _decided(entry: Entry) -> dict[str, StoreValue]:
+    """What every decision does to the frontmatter. The fingerprint is how a rejection is remembered."""
+    return {
+        "decision": None,
+        "decision_error": None,
+        "fingerprint": entry.fingerprint or fingerprint(statement_of(entry.body)),
+    }
+
+
+def _placed(path: str, status: str) -> dict[str, StoreValue]:
+    name = path.rsplit("/", 2)[-2] if path.endswith("/_index.md") else path.rsplit("/", 1)[-1].removesuffix(".md")
+    return {"status": status, "slug": name, "always_load": f"/{ALWAYS_LOAD}/" in f"/{path}"}
+
+
+def _body_after(entry: Entry, body: Scrubbed | None) -> Scrubbed | None:
+    """The body to write; None leaves it byte for byte."""
+    text = entry.body if body is None else str(body)
+    kept = without_replacement_line(text)
+    if kept == entry.body:
+        return None
+    return Scrubbed.trusted(kept, reason="the note's own text, or the user's, which the caller scrubbed")
+
+
+def _near(entry: Entry) -> Near:
+    return Near(entry.path, entry.title, statement_of(entry.body))
+
+
+def _written_decision(path: str, head: bytes) -> str:
+    """The field `decision` as text: Obsidian may have made a list of it."""
+    value = parse_entry(path, head).extra.get("decision")
+    if isinstance(value, list):
+        value = value[0] if value else None
+    if value is True or value is False:  # YAML's `yes` and `no`
+        return "approve" if value else "reject"
+    return str(value).strip() if value is not None else skim(head.decode("utf-8", "replace"))[0].get("decision", "")
+
+
+class DecisionsAtStart:
+    """A service of the worker: decisions, and changes cut short, from the time when none ran."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+
+    def start(self, ledger: Ledger) -> None:
+        """Enqueue review.apply if there is something for it."""
+        try:
+            reviewer = Reviewer(self._settings)
+            if reviewer.journal.is_interrupted or any(True for _ in reviewer.decided_notes()):
+                ledger.enqueue("review.apply", unique_key=APPLY_KEY)
+        except MemoryVaultError as error:
+            log.warning("decisions in notes wait for the next sweep: %s", error)
+
+    def stop(self) -> None:
+        """Nothing runs."""
+
+
+def apply_handler(settings: Settings) -> Handler:
+    """review.apply: decisions that stand in notes."""
+
+    def handle(job: RunningJob) -> Mapping[str, Json]:
+        try:
+            results = Reviewer(settings).apply_notes(job.still_owned)
+        except VaultUnavailable as error:
+            raise Postpone(str(error), VAULT_PAUSE_SECONDS) from error
+        done = [result for result in results if isinstance(result, Decided)]
+        problems = [result for result in results if isinstance(result, NotDecided)]
+        for problem in problems:
+            log.warning("%s: %s", problem.proposal, problem.problem)
+        if done:
+            job.enqueue("index.reconcile", {}, unique_key="index.reconcile")
+        return {"decided": len(done), **({"problems": len(problems)} if problems else {})}
+
+    return handle

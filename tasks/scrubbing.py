@@ -1,0 +1,270 @@
+"""Scrub again: go back over what is on disk already, with the rules of today.
+
+Everything is scrubbed before it is written; this is for what was written before a rule existed, and for what a
+person put into a note. Reported are places and kinds, never the text that was found.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ..pipelines.scrub import Policy, findings, scrub
+from ..vault.entry import Entry
+from ..vault.errors import EditConflict, EntryInvalid, EntryNotFound, MemoryVaultError, QueueUnavailable
+from ..vault.frontmatter import load_fields
+from ..vault.header import split
+from ..vault.layout import FILE_MODE
+from ..vault.scrubbed import Scrubbed
+from ..vault.settings import Settings
+from ..vault.store import MACHINE_KEYS, VaultStore
+from . import queries
+from .enqueue import open_ledger
+from .indexing import open_index, reconcile_now
+from .journal import Journal, hash_of, text_of
+
+INCIDENT = "failure-incident"
+_KEY = re.compile(r"([\w-]+)[ \t]*:")
+
+
+@dataclass(frozen=True)
+class Found:
+    """Secrets or personal data in one place."""
+
+    where: str
+    """vault, index, log, journal, spool or queue."""
+    name: str
+    kinds: Mapping[str, int]
+    problem: str | None = None
+    """Why it could not be removed; None when it was, or was only looked for."""
+
+
+def scrub_everything(settings: Settings, store: VaultStore, *, apply: bool) -> list[Found]:
+    """Look for what must not be there; with `apply`, replace it. Raises VaultUnavailable."""
+    journal = Journal(settings.state, store)
+    journal.recover()
+    new_hashes: dict[str, str] = {}
+    found = list(_vault(store, new_hashes, apply))
+    found += _index(settings, bool(new_hashes), apply)
+    with store.lock():
+        for file in journal.files:
+            found += _lines(file, "journal", _JournalLine(new_hashes), apply)
+    for file in _files(settings.state.log):
+        found += _lines(file, "log", _log_value, apply)
+    for file in _files(settings.state.spool):
+        found += _lines(file, "spool", _secrets_only, apply)
+    found += _queue(settings, apply)
+    return found
+
+
+# ---- the vault
+
+
+def note_policy(entry: Entry) -> Policy:
+    """Mined notes and incidents are cleared of people as well; what the user wrote, of secrets."""
+    written_for_user = entry.kind == INCIDENT or entry.written_by_agent or bool(entry.sources)
+    return Policy.FULL if written_for_user else Policy.SECRETS
+
+
+def scrub_note(text: str, policy: Policy) -> tuple[str, Counter[str]]:
+    """The note's text without secrets, and what was found by kind. Names, dates and ids stay as they are."""
+    parts = split(text)
+    if parts is None:
+        return str(scrub(text, policy)), _kinds(text, policy)
+    before, header, after = parts
+    closing, newline, body = after.partition("\n")
+    kinds = _kinds(body, policy)
+    lines = []
+    key = ""
+    for line in header.splitlines(keepends=True):
+        match = _KEY.match(line)
+        key = match[1] if match else key
+        if key in MACHINE_KEYS:
+            lines.append(line)
+            continue
+        kinds += _kinds(line, policy)
+        lines.append(str(scrub(line, policy)))
+    return before + "".join(lines) + closing + newline + str(scrub(body, policy)), kinds
+
+
+def _vault(store: VaultStore, new_hashes: dict[str, str], apply: bool) -> Iterator[Found]:
+    for path in store.walk():
+        with suppress(EntryNotFound, EntryInvalid):
+            entry, text = store.read(path), text_of(store, path)
+            if text is None:
+                continue
+            clean, kinds = scrub_note(text, note_policy(entry))
+            if clean != text:
+                yield Found("vault", path, kinds, _rewrite(store, path, text, clean, new_hashes) if apply else None)
+
+
+def _rewrite(store: VaultStore, path: str, text: str, clean: str, new_hashes: dict[str, str]) -> str | None:
+    before, after = split(text), split(clean)
+    if before is not None and (after is None or load_fields(before[1]).keys() != load_fields(after[1]).keys()):
+        return "its frontmatter can't be changed safely: edit it by hand"
+    try:
+        # The journal keeps the text before a change, so this one is not put there.
+        store.write_text(path, Scrubbed(clean), hash_of(text), keep_line_ends=True)
+    except EditConflict as error:
+        return str(error)
+    new_hashes[hash_of(text)] = hash_of(clean)
+    return None
+
+
+# ---- the index
+
+
+def _index(settings: Settings, changed: bool, apply: bool) -> list[Found]:
+    """The index is made of the notes: it is thrown away and made again rather than edited."""
+    index_db = Path(settings.state.index_db)
+    if not index_db.exists():
+        return []
+    found = []
+    try:
+        with open_index(settings) as index:
+            for path in index.files():
+                kinds: Counter[str] = sum((_kinds(text, Policy.SECRETS) for text in index.texts_of(path)), Counter())
+                if kinds:
+                    found.append(Found("index", path, kinds))
+        if apply and (found or changed):
+            # Not DELETE: what SQLite frees keeps its bytes until it is used again.
+            for name in ("", "-wal", "-shm"):
+                Path(f"{index_db}{name}").unlink(missing_ok=True)
+            reconcile_now(settings, full=True)
+    except (MemoryVaultError, OSError) as error:
+        found.append(Found("index", index_db.name, {}, str(error)))
+    return found
+
+
+# ---- files of JSON lines
+
+
+class _JournalLine:
+    """A line of the journal: its texts are notes, and hashes of notes that were rewritten are renewed."""
+
+    def __init__(self, new_hashes: Mapping[str, str]) -> None:
+        self._new_hashes = new_hashes
+
+    def __call__(self, value: Any) -> tuple[Any, Counter[str]]:
+        kinds: Counter[str] = Counter()
+        for change in value.get("changes", []) if isinstance(value, dict) else []:
+            if isinstance(change.get("before"), str):
+                change["before"], found = scrub_note(change["before"], Policy.FULL)
+                kinds += found
+            change["after_hash"] = self._new_hashes.get(change.get("after_hash"), change.get("after_hash"))
+        return value, kinds
+
+
+def _log_value(value: Any) -> tuple[Any, Counter[str]]:
+    return _mapped(value, Policy.FULL)
+
+
+def _secrets_only(value: Any) -> tuple[Any, Counter[str]]:
+    return _mapped(value, Policy.SECRETS)
+
+
+def _mapped(value: Any, policy: Policy) -> tuple[Any, Counter[str]]:
+    """Every text in a JSON value, scrubbed."""
+    if isinstance(value, str):
+        return str(scrub(value, policy)), _kinds(value, policy)
+    kinds: Counter[str] = Counter()
+    if isinstance(value, list):
+        items = []
+        for item in value:
+            new, found = _mapped(item, policy)
+            items.append(new)
+            kinds += found
+        return items, kinds
+    if isinstance(value, dict):
+        fields = {}
+        for name, item in value.items():
+            # A value is told to be a secret by its name as well.
+            pair = f"{name}={item}" if isinstance(item, str) else ""
+            if pair and not _kinds(item, policy) and (named := _kinds(pair, Policy.SECRETS)):
+                fields[name] = str(scrub(pair, Policy.SECRETS))[len(name) + 1 :]
+                kinds += named
+                continue
+            fields[name], found = _mapped(item, policy)
+            kinds += found
+        return fields, kinds
+    return value, kinds
+
+
+def _files(folder: str) -> list[Path]:
+    with suppress(FileNotFoundError):
+        return sorted(path for path in Path(folder).iterdir() if path.is_file() and not path.is_symlink())
+    return []
+
+
+def _lines(file: Path, where: str, clean: Any, apply: bool) -> list[Found]:
+    try:
+        data = file.read_text("utf-8", "surrogateescape")
+    except OSError:
+        return []
+    kinds: Counter[str] = Counter()
+    lines = []
+    for line in data.splitlines(keepends=True):
+        try:
+            value, found = clean(json.loads(line))
+            new = json.dumps(value) + "\n" if found or value != json.loads(line) else line
+        except (ValueError, AttributeError):
+            found = _kinds(line, Policy.FULL)
+            new = str(scrub(line, Policy.FULL)) if found else line
+        kinds += found
+        lines.append(new)
+    text = "".join(lines)
+    if apply and text != data:
+        try:
+            _write_over(file, text.encode("utf-8", "surrogateescape"))
+        except OSError as error:
+            return [Found(where, file.name, kinds, error.strerror or "it can't be written")]
+    return [Found(where, file.name, kinds)] if kinds else []
+
+
+def _write_over(file: Path, data: bytes) -> None:
+    """In place: programs that have the file open go on writing to it."""
+    descriptor = os.open(file, os.O_WRONLY | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW, FILE_MODE)
+    with open(descriptor, "wb") as out:
+        out.write(data)
+        out.flush()
+        os.fsync(descriptor)
+
+
+# ---- the queue
+
+
+def _queue(settings: Settings, apply: bool) -> list[Found]:
+    """Errors and histories of jobs. Arguments hold ids and paths only, and a job that waits keeps its own."""
+    if not Path(settings.state.queue_db).exists():
+        return []
+    found = []
+    try:
+        with open_ledger(settings) as ledger:
+            with ledger.transaction() as conn:
+                conn.execute("PRAGMA secure_delete = ON")
+                for job_id, error, history in conn.execute(queries.TEXTS_OF_JOBS).fetchall():
+                    new_error, kinds = _mapped(error, Policy.FULL)
+                    new_history, more = _mapped(json.loads(history), Policy.FULL)
+                    kinds += more
+                    if not kinds:
+                        continue
+                    found.append(Found("queue", f"job {job_id}", kinds))
+                    if apply:
+                        parameters = {"id": job_id, "error": new_error, "history": json.dumps(new_history)}
+                        conn.execute(queries.REPLACE_TEXTS_OF_JOB, parameters)
+            if apply and found:
+                ledger.read("PRAGMA wal_checkpoint(TRUNCATE)")  # the old pages lie in the write-ahead log
+    except QueueUnavailable as error:
+        found.append(Found("queue", "queue.db", {}, str(error)))
+    return found
+
+
+def _kinds(text: str, policy: Policy) -> Counter[str]:
+    return Counter(finding.kind for finding in findings(text, policy))

@@ -1,0 +1,227 @@
+"""Undo: take back what the program wrote by itself, and nothing that a person has touched since.
+
+The journal says what each act changed. Where it is gone, the entries' own evidence says which session they
+come from; whether somebody edited them can't be told then, so they go only when the user says so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Literal
+
+from ..vault.entry import Entry, parse_entry
+from ..vault.errors import EntryInvalid
+from ..vault.scrubbed import Scrubbed
+from ..vault.store import VaultStore
+from .journal import AUTOMATIC, Act, Change, Journal, Recorded, hash_of, text_of
+
+Step = Literal["remove", "restore", "weaken", "leave"]
+LIVING = frozenset({"active", "pending", "inbox", "incubating"})
+
+
+@dataclass(frozen=True)
+class Selector:
+    """Which acts: the last run, one session's, or all since a time. Exactly one of the three."""
+
+    last: bool = False
+    session: str | None = None
+    since: datetime | None = None
+
+
+@dataclass(frozen=True)
+class UndoStep:
+    """One file: what happens to it. `edited`: only because the user included edited notes."""
+
+    path: str
+    step: Step
+    why: str
+    edited: bool = False
+
+
+@dataclass
+class UndoPlan:
+    """What an undo would do."""
+
+    steps: list[UndoStep] = field(default_factory=list)
+    changes: list[Change] = field(default_factory=list)
+    undoes: list[str] = field(default_factory=list)
+    left: int = 0
+    """Notes that stay since somebody edited them, or might have."""
+
+
+class Undo:
+    """Plans an undo and carries it out."""
+
+    def __init__(self, store: VaultStore, journal: Journal) -> None:
+        self._store = store
+        self._journal = journal
+
+    def plan(self, selector: Selector, *, include_edited: bool = False) -> UndoPlan:
+        """What would be done now. Raises VaultUnavailable."""
+        self._store.require_vault()
+        acts = self._journal.acts()
+        selected = _selected(acts, selector)
+        work = _Work(self._store, acts, include_edited)
+        for act in reversed(selected):
+            work.take_back(act)
+        if not selector.last:
+            work.take_back_unrecorded(selector)
+        return work.plan()
+
+    def carry_out(self, selector: Selector, *, include_edited: bool = False) -> UndoPlan:
+        """Plan again, under the lock, and do it as one change."""
+        with self._store.lock():
+            self._journal.recover()
+            plan = self.plan(selector, include_edited=include_edited)
+            if plan.changes:
+                self._journal.commit(
+                    plan.changes,
+                    run=self._journal.new_run("undo"),
+                    actor="undo",
+                    what=f"took back {len(plan.changes)} changes",
+                    undoes=plan.undoes,
+                )
+        return plan
+
+
+def _selected(acts: Sequence[Act], selector: Selector) -> list[Act]:
+    undone = {id_ for act in acts for id_ in act.undoes}
+    automatic = [act for act in acts if act.actor in AUTOMATIC and act.id not in undone]
+    if selector.last:
+        return [act for act in automatic if act.run == automatic[-1].run] if automatic else []
+    if selector.session is not None:
+        return [act for act in automatic if act.session == selector.session]
+    since = selector.since
+    return [act for act in automatic if since is not None and datetime.fromisoformat(act.at) >= since]
+
+
+class _Work:
+    """The vault as it will be, while acts are taken back, the newest first."""
+
+    def __init__(self, store: VaultStore, acts: Sequence[Act], include_edited: bool) -> None:
+        self._store = store
+        self._acts = acts
+        self._include_edited = include_edited
+        self._disk: dict[str, str | None] = {}
+        self._will_be: dict[str, str | None] = {}
+        self._steps: dict[str, UndoStep] = {}
+        self._undoes: list[str] = []
+
+    def take_back(self, act: Act) -> None:
+        """All files of the act, or none."""
+        faults = {change.path: fault for change in act.changes if (fault := self._fault(act, change)) is not None}
+        if not faults:
+            for change in reversed(act.changes):
+                self._set(change.path, change.before, "it was written by this run")
+            self._undoes.append(act.id)
+            return
+        if len(act.changes) == 1:
+            self._take_back_evidence(act, act.changes[0], *faults[act.changes[0].path])
+            return
+        for path, (why, _) in faults.items():
+            self._leave(path, why)
+
+    def _fault(self, act: Act, change: Recorded) -> tuple[str, bool] | None:
+        """Why the file can't simply be put back, and whether only the program has written it; None: it can."""
+        now = self._now(change.path)
+        digest = None if now is None else hash_of(now)
+        if digest == change.after_hash:
+            return None
+        if now is None:
+            return "it is not there any more: you moved, deleted or decided on it", False
+        later = self._acts[self._acts.index(act) + 1 :]
+        author = next(
+            (a.actor for a in reversed(later) for c in a.changes if c.path == change.path and c.after_hash == digest),
+            None,
+        )
+        if author in AUTOMATIC:
+            return "later sessions added to it: only this one's evidence goes", True
+        if author is not None:
+            return "you have decided on it since: it stays", False
+        return "it was edited since: it stays", False
+
+    def _take_back_evidence(self, act: Act, change: Recorded, fault: str, untouched: bool) -> None:
+        now = self._now(change.path)
+        edited = not untouched
+        if now is None or (edited and not (self._include_edited and fault.startswith("it was edited"))):
+            self._leave(change.path, fault)
+            return
+        self._weaken(change.path, now, act.session, fault if untouched else "it was edited since", edited)
+        self._undoes.append(act.id)
+
+    def take_back_unrecorded(self, selector: Selector) -> None:
+        """Entries of the session, or since the time, that the journal does not know."""
+        known = {change.path for act in self._acts for change in act.changes}
+        for path in self._store.walk():
+            if path in known or path in self._steps:
+                continue
+            entry = self._store.read(path)
+            if not _is_of(entry, selector):
+                continue
+            why = "the journal has no record of it, so whether you edited it can't be told"
+            if not self._include_edited:
+                self._leave(path, why + ": it stays")
+                continue
+            sessions = [selector.session] if selector.session else [s.session for s in entry.sources]
+            text = self._now(path)
+            for session in sessions:
+                if text is not None:
+                    self._weaken(path, text, session, why, edited=True)
+                    text = self._now(path)
+
+    def _weaken(self, path: str, text: str, session: str, why: str, edited: bool) -> None:
+        """Take the session's evidence out; an entry without any goes."""
+        entry = parse_entry(path, text.encode("utf-8", "surrogateescape"))
+        kept = [source for source in entry.sources if source.session != session]
+        if not kept:
+            self._set(path, None, why, edited=edited)
+            return
+        occurrences = max(1, entry.occurrences - (len(entry.sources) - len(kept)))
+        try:
+            weaker = self._store.edited(text, {"source": kept, "occurrences": occurrences})
+        except EntryInvalid as error:
+            self._leave(path, str(error))
+            return
+        self._set(path, str(weaker), why, edited=edited, step="weaken")
+
+    def _now(self, path: str) -> str | None:
+        if path not in self._disk:
+            self._disk[path] = text_of(self._store, path)
+        return self._will_be.get(path, self._disk[path])
+
+    def _set(self, path: str, text: str | None, why: str, *, edited: bool = False, step: Step = "restore") -> None:
+        self._now(path)
+        self._will_be[path] = text
+        self._steps[path] = UndoStep(path, "remove" if text is None else step, why, edited)
+
+    def _leave(self, path: str, why: str) -> None:
+        self._steps.setdefault(path, UndoStep(path, "leave", why))
+
+    def plan(self) -> UndoPlan:
+        """What came of it."""
+        plan = UndoPlan(undoes=self._undoes)
+        for path, text in self._will_be.items():
+            if text != self._disk[path]:
+                after = None if text is None else Scrubbed.trusted(text, reason="it was in the vault before")
+                plan.changes.append(Change(path, self._disk[path], after))
+        changed = {change.path for change in plan.changes}
+        for path, step in sorted(self._steps.items()):
+            if step.step == "leave" or path in changed:
+                plan.steps.append(step)
+        plan.left = sum(step.step == "leave" for step in plan.steps)
+        return plan
+
+
+def _is_of(entry: Entry, selector: Selector) -> bool:
+    """Was it mined from the session, or since the time? By what stands in the entry itself."""
+    if entry.fingerprint is None or entry.effective_status not in LIVING:
+        return False
+    sessions = [source.session for source in entry.sources if source.session]
+    if selector.session is not None:
+        return selector.session in sessions
+    since = selector.since
+    if since is None or not sessions or not entry.created:
+        return False
+    return entry.created[:10] >= since.astimezone().date().isoformat()

@@ -1,0 +1,215 @@
+"""model.upgrade: another embedding model takes over, without a moment in which none answers.
+
+The new model's vectors are made beside the old ones by a child process of low priority, which loads the
+new model itself: the recall service goes on answering with the old one. When none is missing, one row of
+index.db changes, and the service is told. What is pending is a join, so a kill costs one batch.
+
+`python -m memoryvault.tasks.upgrading` is the child: a request as JSON on stdin, a report as JSON on stdout.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import sys
+import time
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from ..index.client import RecallClient, ServiceRefused, ServiceUnavailable
+from ..index.drain import drain, embed_with
+from ..index.embedder import load_embedder
+from ..index.store import IndexStore
+from ..vault.errors import IndexUnavailable, ModelUnavailable
+from ..vault.killpoint import kill_point, kill_point_environment
+from ..vault.settings import Settings, child_environment
+from . import supervisor
+from .indexing import UPGRADE_KIND, open_index, upgrade_key, wanted_model
+from .job import Dead, Handler, Postpone, Retry, RunningJob
+from .kinds import Json
+from .ledger import Ledger
+
+log = logging.getLogger(__name__)
+
+CHILD = "memoryvault.tasks.upgrading"
+SLICE_SECONDS = 240.0
+"""After so long the child ends and the job goes to the end of the line: it keeps no worker from other work."""
+LOAD_SECONDS = 180.0
+"""Granted to a child on top, for loading the model and its last batch."""
+BATCH_TEXTS = 16
+"""A large model embeds a few texts a second; a batch is what a kill costs."""
+NICENESS = 15
+MAX_FAILED_SHARE = 0.02
+"""Texts that a model cannot embed are found by their words alone; with more of them it does not take over."""
+CAN_NOT_LOAD = 3
+
+
+@dataclass(frozen=True)
+class UpgradeRequest:
+    """What the child needs to know."""
+
+    index_db: str
+    models_folder: str
+    model: str
+    threads: int
+    seconds: float
+
+    def to_json(self) -> bytes:
+        """For the child's stdin."""
+        return json.dumps(asdict(self)).encode()
+
+
+@dataclass(frozen=True)
+class UpgradeReport:
+    """Texts embedded in this turn, texts the model could not embed, texts to do (those included), all texts."""
+
+    embedded: int
+    failed: int
+    remaining: int
+    total: int
+
+
+def embed_beside(
+    request: UpgradeRequest,
+    *,
+    should_stop: Callable[[], bool] = lambda: False,
+    on_progress: Callable[[int, int], None] | None = None,
+) -> UpgradeReport:
+    """Embed in this process what has no vector of the model, for at most `seconds`.
+
+    Raises ModelUnavailable, IndexUnavailable.
+    """
+    until = time.monotonic() + request.seconds
+    with IndexStore(Path(request.index_db)) as store:
+        if not store.pending_count(request.model):
+            return UpgradeReport(0, 0, 0, 0)
+        embedder = load_embedder(request.model, models_folder=Path(request.models_folder), threads=request.threads)
+        store.model_id(embedder.name, embedder.dimension)
+
+        def told(done: int, total: int) -> None:
+            kill_point("upgrade-batch")
+            if on_progress is not None:
+                on_progress(done, total)
+
+        report = drain(
+            store,
+            embed_with(embedder),
+            model=request.model,
+            batch_texts=BATCH_TEXTS,
+            should_stop=lambda: time.monotonic() > until or should_stop(),
+            on_progress=told,
+        )
+        total = report.remaining + sum(each.embedded for each in store.vector_models() if each.name == request.model)
+    if report.reason is not None:
+        raise ModelUnavailable(report.reason)
+    return UpgradeReport(report.processed, report.errors, report.remaining, total)
+
+
+def is_complete(report: UpgradeReport) -> bool:
+    """Whether nothing is left but the few texts that failed. Raises ModelUnavailable when those are many."""
+    if report.remaining > report.failed:
+        return False
+    if report.failed > max(1, MAX_FAILED_SHARE * report.total):
+        raise ModelUnavailable(f"the model could not embed {report.failed} of the vault's texts: the old one stays")
+    return True
+
+
+def put_in_force(settings: Settings, model: str) -> None:
+    """From now on `model` answers; the recall service is told if it runs. The model before it is kept."""
+    with open_index(settings) as store:
+        store.put_in_force(model)
+    # Without an answer: it reads the same row when it starts, and until then its own vectors are still there.
+    with suppress(ServiceUnavailable, ServiceRefused), RecallClient(settings.state.recall_socket) as client:
+        client.reload()
+
+
+def request_of(settings: Settings, model: str, seconds: float) -> UpgradeRequest:
+    """For `embed_beside`."""
+    state = settings.state
+    return UpgradeRequest(str(state.index_db), str(state.models), model, settings.embedding.threads, seconds)
+
+
+def ask_for(ledger: Ledger, model: str) -> int | None:
+    """Enqueue the change to `model` and cancel what is under way to another; None when one is under way."""
+    going_on = None
+    for job in ledger.list(["queued", "running"], kind=UPGRADE_KIND):
+        if isinstance(job.args, dict) and job.args.get("model") == model:
+            going_on = job
+        else:
+            ledger.cancel(job.id, f"{model} is wanted now")
+    if going_on is not None:
+        return None
+    return ledger.enqueue(UPGRADE_KIND, {"model": model}, unique_key=upgrade_key(model))
+
+
+def cancel_all(ledger: Ledger) -> None:
+    """Nothing but the model that answers is wanted any more."""
+    for job in ledger.list(["queued", "running"], kind=UPGRADE_KIND):
+        ledger.cancel(job.id, "the model in force is wanted")
+
+
+def upgrade_handler(settings: Settings) -> Handler:
+    """model.upgrade: embeds for a while, then goes to the end of the line; at the end it swaps."""
+
+    def handle(job: RunningJob) -> Mapping[str, Json]:
+        model = str(job.args["model"])
+        if wanted_model(settings) != model:
+            return {"given_up": "the settings name another model by now"}
+        try:
+            with open_index(settings) as store:
+                pending, has_vectors, in_force = store.pending_count(model), store.has_vectors, store.in_force()
+        except IndexUnavailable as error:
+            raise Postpone(str(error)) from error
+        if not has_vectors:
+            raise Dead("sqlite-vec cannot be loaded here: recall works on keywords only, with whatever model")
+        if in_force == model and pending == 0:
+            return {"model": model}
+        report = _in_child(job, settings, request_of(settings, model, SLICE_SECONDS))
+        try:
+            complete = is_complete(report)
+        except ModelUnavailable as error:
+            raise Dead(str(error)) from error
+        if not complete:
+            raise Postpone(f"{report.remaining} texts to go", seconds=1.0)
+        kill_point("before-swap")
+        job.check_owned()
+        put_in_force(settings, model)
+        log.info("%s answers from now on", model)
+        return {"model": model, "embedded": report.embedded, "failed": report.failed}
+
+    return handle
+
+
+def _in_child(job: RunningJob, settings: Settings, request: UpgradeRequest) -> UpgradeReport:
+    result = job.run_child(
+        [sys.executable, "-m", CHILD],
+        env={**child_environment(settings), **kill_point_environment()},
+        input=request.to_json(),
+        deadline_seconds=request.seconds + LOAD_SECONDS,
+    )
+    if result.returncode == CAN_NOT_LOAD:
+        raise Dead(result.last_words())
+    if result.returncode != 0:
+        raise Retry(f"embedding failed: {result.last_words()}")
+    return UpgradeReport(**json.loads(result.stdout))
+
+
+def main() -> int:
+    """The child."""
+    supervisor.watch_parent()
+    os.nice(NICENESS)
+    request = UpgradeRequest(**json.load(sys.stdin))
+    try:
+        report = embed_beside(request)
+    except ModelUnavailable as error:
+        print(error, file=sys.stderr)
+        return CAN_NOT_LOAD
+    json.dump(asdict(report), sys.stdout)
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,128 @@
+"""logs.rotate: what grows is cut, what is old is deleted, what can't be derived is copied."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import time
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+
+from ..vault.errors import VaultUnavailable
+from ..vault.layout import StatePaths
+from ..vault.settings import Settings
+from .enqueue import open_ledger
+from .indexing import vault_store
+from .job import Handler, RunningJob
+from .kinds import Json
+from .salvage import back_up
+
+SECONDS_A_DAY = 86_400.0
+ROTATE_DAYS = 7
+KEEP_DAYS = 30
+ROTATE_BYTES = 50_000_000
+"""A log that grows faster than its week is rotated at this size."""
+HISTORY_DAYS = 30
+"""Finished jobs older than this are deleted; dead ones stay until somebody has looked at them."""
+STALE_TEMPORARY_SECONDS = 3600.0
+STDERR_BYTES = 1_000_000
+PRUNE_JOBS = 2000
+"""Per transaction: a hook must not wait for it."""
+
+
+def rotate_handler(settings: Settings) -> Handler:
+    """The handler of logs.rotate."""
+
+    def handle(job: RunningJob) -> Mapping[str, Json]:
+        job.check_owned()
+        state, now = settings.state, time.time()
+        done: dict[str, Json] = {
+            "rotated": [*rotate_logs(state, now)],
+            "deleted": delete_old(state, now),
+            "temporaries": clean_temporaries(state, now),
+        }
+        with contextlib.suppress(VaultUnavailable):
+            done["vault_temporaries"] = vault_store(settings).clean_temporaries()
+        done["pruned"] = _prune(settings, job)
+        done["copied"] = sum(back_up(Path(name)) for name in (state.queue_db, state.state_db))
+        return {name: value for name, value in done.items() if value}
+
+    return handle
+
+
+def _prune(settings: Settings, job: RunningJob) -> int:
+    pruned = 0
+    with open_ledger(settings) as ledger:
+        while job.still_owned():
+            some = ledger.prune(HISTORY_DAYS * SECONDS_A_DAY, PRUNE_JOBS)
+            pruned += some
+            if some < PRUNE_JOBS:
+                break
+    return pruned
+
+
+def rotate_logs(state: StatePaths, now: float) -> list[str]:
+    """Rename logs whose first line is a week old to `<name>.<date>`; the names of those that were.
+
+    Every writer opens the file for each line, so none goes on writing into a file that was renamed.
+    """
+    rotated = []
+    for path in (Path(state.log_file), Path(state.receipts)):
+        with contextlib.suppress(FileNotFoundError):
+            begun = _begun_at(path)
+            if path.stat().st_size > ROTATE_BYTES or (begun is not None and now - begun > ROTATE_DAYS * SECONDS_A_DAY):
+                target = path.with_name(f"{path.name}.{datetime.fromtimestamp(now, UTC):%Y%m%d}")
+                if not target.exists():
+                    path.rename(target)
+                    rotated.append(path.name)
+    for path in Path(state.log).glob("*.stderr"):
+        # A running program holds it open for appending: cut, not renamed.
+        with contextlib.suppress(OSError):
+            if path.stat().st_size > STDERR_BYTES:
+                os.truncate(path, 0)
+                rotated.append(path.name)
+    return rotated
+
+
+def delete_old(state: StatePaths, now: float) -> int:
+    """Delete rotated logs and databases set aside, 30 days after; how many files."""
+    log, root = Path(state.log), Path(state.root)
+    old = (path for path in (*log.glob("*.jsonl.*"), *log.glob("*.log.*"), *root.glob("*.db.damaged-*")))
+    return _delete(old, now - KEEP_DAYS * SECONDS_A_DAY)
+
+
+def clean_temporaries(state: StatePaths, now: float) -> int:
+    """Delete what killed writers left half written; how many files."""
+    left = (
+        *Path(state.spool).glob("*.tmp"),
+        *Path(state.harness).glob(".*.tmp"),
+        *Path(state.root).glob(".*.restored"),
+    )
+    return _delete(left, now - STALE_TEMPORARY_SECONDS)
+
+
+def _delete(paths: Iterable[Path], before: float) -> int:
+    deleted = 0
+    for path in paths:
+        with contextlib.suppress(FileNotFoundError):
+            if path.stat().st_mtime < before:
+                path.unlink()
+                deleted += 1
+    return deleted
+
+
+def _begun_at(path: Path) -> float | None:
+    """Unix time of the first line; of the file's last change if that line has none; None when it is empty."""
+    with path.open("rb") as file:
+        first = file.readline(65_536)
+        changed = os.fstat(file.fileno()).st_mtime
+    if not first:
+        return None
+    try:
+        fields = json.loads(first)
+        stamp = datetime.fromisoformat(str(fields.get("time") or fields.get("at")))
+        return (stamp if stamp.tzinfo else stamp.replace(tzinfo=UTC)).timestamp()
+    except (ValueError, AttributeError):
+        return changed

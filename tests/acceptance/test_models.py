@@ -1,0 +1,195 @@
+"""`memory model`: consent, download, the change of model in the background, and the way back; real processes."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from memoryvault.demo.sandbox import Sandbox
+from memoryvault.index.client import RecallClient
+from memoryvault.index.embedder import load_embedder
+from memoryvault.index.store import IndexStore
+from memoryvault.tests.support.loopback_hub import LoopbackHub
+from memoryvault.tests.support.tiny_model import make_model
+from memoryvault.vault.layout import StatePaths
+
+pytestmark = pytest.mark.model
+
+NAME = "BAAI/bge-large-en-v1.5"
+NOTES = 40
+
+
+@pytest.fixture(scope="module")
+def tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two models of different dimensions: `old` and `bge-large-en-v1.5`."""
+    root = tmp_path_factory.mktemp("tiny")
+    make_model(root / "old", dimension=24, seed=1)
+    make_model(root / "bge-large-en-v1.5", dimension=32, seed=2)
+    return root
+
+
+@pytest.fixture
+def sandbox(tmp_path: Path, tiny: Path) -> Sandbox:
+    """A vault of notes, embedded by the old model."""
+    made = Sandbox(tmp_path, {"MEMORY_QUEUE_LEASE_SECONDS": "2", "MEMORY_EMBEDDING_THREADS": "1"})
+    (tmp_path / "config.toml").write_text(f'# mine\n[embedding]\nmodel = "{tiny / "old"}"\n', "utf-8")
+    folder = made.vault / "personal-private" / "fix"
+    folder.mkdir(parents=True)
+    for number in range(NOTES):
+        text = f"Note {number}: the worker deploys version {number} on tuesday morning."
+        (folder / f"note-{number}.md").write_text(f"---\nkind: fix\nstatus: active\n---\n\n{text}\n", "utf-8")
+    with made.recall_service():
+        made.memory("reindex")
+    return made
+
+
+def in_force(sandbox: Sandbox) -> dict[str, object]:
+    (row,) = [model for model in sandbox.json("model")["models"] if model["in_force"]]
+    return dict(row)
+
+
+def vectors(sandbox: Sandbox) -> dict[str, int]:
+    with IndexStore(sandbox.state / "index.db") as store:
+        return {Path(model.name).name: model.embedded for model in store.vector_models()}
+
+
+def wait_until(condition: Callable[[], bool], what: str, seconds: float = 60.0) -> None:
+    until = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < until, what
+        time.sleep(0.1)
+
+
+@pytest.fixture
+def hub(tiny: Path) -> Iterator[LoopbackHub]:
+    with LoopbackHub(NAME, tiny / "bge-large-en-v1.5").serving() as serving:
+        yield serving
+
+
+def test_without_consent_nothing_is_requested_and_nothing_changes(sandbox: Sandbox, hub: LoopbackHub) -> None:
+    before = (sandbox.root / "config.toml").read_bytes()
+    done = sandbox.run("model", "use", NAME, env={"HF_ENDPOINT": hub.endpoint})
+    assert done.returncode == 2
+    assert "--yes" in done.stderr
+    assert hub.requests == []
+    # At a terminal, an answer other than yes.
+    argv = [sys.executable, "-m", "memoryvault.tests.support.answer", "n", "model", "use", NAME]
+    env = {**sandbox.environment, "HF_ENDPOINT": hub.endpoint}
+    asked = subprocess.run(argv, env=env, cwd=sandbox.root, capture_output=True, text=True, check=False)
+    assert "Download it?" in asked.stdout
+    assert "nothing was downloaded" in asked.stdout
+    assert hub.requests == []
+    assert (sandbox.root / "config.toml").read_bytes() == before
+
+
+def test_a_model_is_downloaded_embedded_beside_swapped_and_taken_back(
+    sandbox: Sandbox, hub: LoopbackHub, tiny: Path
+) -> None:
+    done = sandbox.run("model", "use", NAME, "--yes", "--json", env={"HF_ENDPOINT": hub.endpoint})
+    assert done.returncode == 0, done.stderr
+    said = json.loads(done.stdout)
+    assert (said["in_force"], said["to_do"], said["dimension"]) == (False, NOTES, 32)
+    assert said["query_ms"] > 0
+    assert (sandbox.root / "config.toml").read_text("utf-8") == f'# mine\n[embedding]\nmodel = "{NAME}"\n'
+    assert in_force(sandbox)["name"] == str(tiny / "old")
+    served = len(hub.requests)
+    with sandbox.recall_service():
+        before = sandbox.json("recall", "which day does the worker deploy?")
+        assert before["degraded"] == [], "the old model answers"
+        sandbox.memory("worker", "--until-idle")
+        assert in_force(sandbox) | {"embedded": 0} == {
+            "name": NAME, "installed": True, "in_force": True, "dimension": 32, "embedded": 0, "to_do": 0,
+            "coming": False,
+        }  # fmt: skip
+        socket = StatePaths(str(sandbox.state)).recall_socket
+        with RecallClient(socket) as client:
+            wait_until(lambda: client.ping()["model"] == NAME, "the service that runs changes over")
+        assert sandbox.json("recall", "which day does the worker deploy?")["degraded"] == []
+        assert vectors(sandbox) == {"old": NOTES, "bge-large-en-v1.5": NOTES}
+        # Back: its vectors are still there.
+        back = sandbox.json("model", "use", str(tiny / "old"))
+        assert back["in_force"] is True
+        with RecallClient(socket) as client:
+            wait_until(lambda: client.ping()["model"] == str(tiny / "old"), "and back")
+        assert sandbox.json("recall", "which day does the worker deploy?")["degraded"] == []
+    assert len(hub.requests) == served, "after the download nobody asked the hub again"
+
+
+def test_a_damaged_download_changes_nothing(sandbox: Sandbox, hub: LoopbackHub, tiny: Path) -> None:
+    hub.wrong_checksum = True
+    done = sandbox.run("model", "use", NAME, "--yes", env={"HF_ENDPOINT": hub.endpoint})
+    assert done.returncode == 1
+    assert "checksum" in done.stderr
+    assert "Traceback" not in done.stderr
+    assert in_force(sandbox)["name"] == str(tiny / "old")
+    assert NAME not in (sandbox.root / "config.toml").read_text("utf-8")
+
+
+@pytest.mark.parametrize("point", ["upgrade-batch@2", "before-swap"])
+def test_killed_in_the_middle_it_goes_on_and_the_old_model_answers_meanwhile(
+    sandbox: Sandbox, tiny: Path, point: str
+) -> None:
+    folder = tiny / "bge-large-en-v1.5"
+    sandbox.memory("model", "use", str(folder))
+    armed = {"MEMORY_TEST_MODE": "1", "MEMORY_TEST_KILL_POINT": point}
+    killed = sandbox.run("worker", "--until-idle", env=armed)
+    assert killed.returncode == (-signal.SIGKILL if point == "before-swap" else 0), killed.stderr
+    done = vectors(sandbox)["bge-large-en-v1.5"]
+    assert done == (NOTES if point == "before-swap" else 32), "what was embedded is kept"
+    assert in_force(sandbox)["name"] == str(tiny / "old")
+    for job in sandbox.json("jobs", "list", "--state", "queued"):
+        if job["kind"] == "model.upgrade":
+            sandbox.run("jobs", "retry", str(job["id"]))
+    wait_until(lambda: _swapped(sandbox, folder), "the next worker ends it", seconds=120)
+    assert vectors(sandbox) == {"old": NOTES, "bge-large-en-v1.5": NOTES}
+
+
+def _swapped(sandbox: Sandbox, folder: Path) -> bool:
+    sandbox.memory("worker", "--until-idle")
+    return in_force(sandbox)["name"] == str(folder)
+
+
+def test_a_change_of_mind_cancels_the_change(sandbox: Sandbox, tiny: Path) -> None:
+    sandbox.memory("model", "use", str(tiny / "bge-large-en-v1.5"))
+    assert sandbox.json("model", "use", str(tiny / "old"))["in_force"] is True
+    sandbox.memory("worker", "--until-idle")
+    assert in_force(sandbox)["name"] == str(tiny / "old")
+    states = {job["state"] for job in sandbox.json("jobs", "list") if job["kind"] == "model.upgrade"}
+    assert states == {"cancelled"}
+
+
+def test_now_embeds_in_the_command_itself(sandbox: Sandbox, tiny: Path) -> None:
+    said = sandbox.json("model", "use", str(tiny / "bge-large-en-v1.5"), "--now")
+    assert (said["in_force"], said["to_do"]) == (True, 0)
+    assert vectors(sandbox)["bge-large-en-v1.5"] == NOTES
+
+
+def test_a_model_named_in_the_settings_by_hand_takes_over_the_same_way(sandbox: Sandbox, tiny: Path) -> None:
+    (sandbox.root / "config.toml").write_text(f'[embedding]\nmodel = "{tiny / "bge-large-en-v1.5"}"\n', "utf-8")
+    assert in_force(sandbox)["name"] == str(tiny / "old")
+    wait_until(lambda: _swapped(sandbox, tiny / "bge-large-en-v1.5"), "the drain asks for the change", seconds=30)
+
+
+def test_a_variable_that_wins_over_the_settings_file_is_named(sandbox: Sandbox, tiny: Path) -> None:
+    variable = {"AGENT_TOOLKIT_EMBEDDING_MODEL": "all-MiniLM-L6-v2"}
+    done = sandbox.run("model", "use", str(tiny / "old"), env=variable)
+    assert done.returncode == 2
+    assert "AGENT_TOOLKIT_EMBEDDING_MODEL" in done.stderr
+
+
+def test_the_family_decides_the_prefix_and_the_folder_the_longest_text(tiny: Path) -> None:
+    bge = load_embedder(str(tiny / "bge-large-en-v1.5"), models_folder=tiny)
+    assert bge.query_prefix == "Represent this sentence for searching relevant passages: "
+    assert (bge.passage_prefix, bge.max_tokens, bge.dimension) == ("", 64, 32)
+    plain, question = bge.encode(["which day do we deploy"]), bge.encode(["which day do we deploy"], query=True)
+    assert float(plain[0] @ question[0]) < 0.999
+    assert bge.encode(["deploy " * 500]).shape == (1, 32)
+    old = load_embedder(str(tiny / "old"), models_folder=tiny)
+    assert old.query_prefix == ""

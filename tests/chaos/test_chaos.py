@@ -1,0 +1,29 @@
+"""The short version of `make chaos`: every named point and every way to die, once and in a minute."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from memoryvault.bench.chaos.rounds import POINTS
+
+
+@pytest.mark.slow
+def test_killed_everywhere_nothing_is_lost_doubled_or_left() -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "memoryvault.bench.chaos", "--short"],
+        cwd="/",
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=300,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    (row,) = [line for line in done.stdout.splitlines() if line.startswith("| this one |")]
+    kills, _, memories, lost, doubled, orphans = (int(cell) for cell in row.split("|")[2:-1])
+    assert kills >= len(POINTS)
+    assert memories >= len(POINTS)
+    assert (lost, doubled, orphans) == (0, 0, 0)
+    assert "Not reached" not in done.stdout

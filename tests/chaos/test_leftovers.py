@@ -1,0 +1,102 @@
+"""A day of work: thousands of events, dozens of restarts, and nothing is left lying about."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import stat
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from memoryvault.bench.chaos.bed import Bed, Session
+from memoryvault.hooks.enqueue import enqueue_reflection
+from memoryvault.tasks.doorbell import ring_worker
+from memoryvault.vault.marker import touch_marker
+
+EVENTS = 10_000
+RESTARTS = 50
+GROWTH_LIMIT_BYTES = 12_000_000
+
+
+@pytest.fixture
+def bed(tmp_path: Path) -> Iterator[Bed]:
+    bed = Bed(tmp_path / "bed", random.Random(7))
+    yield bed
+    bed.stop_all()
+
+
+def resident_bytes(pid: int) -> int:
+    found = subprocess.run(["ps", "-o", "rss=", "-p", str(pid)], capture_output=True, text=True, check=True)
+    return int(found.stdout) * 1024
+
+
+def open_files(pid: int) -> int:
+    return len(os.listdir(f"/proc/{pid}/fd"))
+
+
+def quiet(bed: Bed, seconds: float = 120.0) -> None:
+    """Wait until the worker has nothing to do."""
+    until = time.monotonic() + seconds
+    while True:
+        with bed.ledger() as ledger:
+            if not ledger.is_busy():
+                return
+        assert time.monotonic() < until
+        time.sleep(0.1)
+
+
+def events(bed: Bed, session: Session, count: int) -> None:
+    """What a hook does for an event, without the cost of its process: some hundred real ones are in the other test."""
+    for number in range(count):
+        touch_marker(bed.state.harness, session.id)
+        enqueue_reflection(bed.state.queue_db, bed.state.spool, session.id, 90.0 if number % 10 else None)
+        ring_worker(bed.state.wake_socket)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+def test_memory_and_descriptors_of_a_busy_worker_are_flat(bed: Bed) -> None:
+    worker, service = bed.worker(), bed.service()
+    session = bed.new_session()
+    quiet(bed)
+    events(bed, session, EVENTS // 10)
+    quiet(bed)
+    descriptors, memory = open_files(worker), resident_bytes(worker)
+    service_descriptors = open_files(service)
+    events(bed, session, EVENTS)
+    quiet(bed)
+    grown = resident_bytes(worker) - memory
+    print(f"grew by {grown} bytes")
+    assert grown < GROWTH_LIMIT_BYTES
+    assert open_files(worker) <= descriptors + 1
+    assert open_files(service) <= service_descriptors + 1
+
+
+@pytest.mark.slow
+def test_fifty_restarts_leave_nothing_behind(bed: Bed) -> None:
+    for number in range(RESTARTS):
+        worker, service = bed.worker(), bed.service()
+        bed.new_session()
+        bed.wait(worker, 0.2 if number % 5 else 1.5)
+        if number % 10 == 9:
+            bed.kill(worker, signal.SIGKILL, "worker")
+            bed.kill(service, signal.SIGKILL, "service")
+        bed.stop(worker)
+        bed.stop(service)
+    worker, service = bed.worker(None, "--until-idle"), bed.service()
+    assert bed.wait(worker, 120.0) == 0
+    bed.stop(service)
+    assert bed.tally.unexpected == []
+    assert bed.strays() == []
+    root = Path(bed.state.root)
+    left = {str(path.relative_to(root)) for path in root.rglob("*") if not path.is_dir()}
+    assert [name for name in left if stat.S_ISSOCK((root / name).stat().st_mode)] == []
+    assert not list(Path(bed.state.sockets).glob("*.sock"))
+    assert [name for name in left if ".tmp" in name or "salvaging" in name or name.startswith("spool/")] == []
+    assert [path.name for path in bed.sandbox.vault.rglob(".*") if path.suffix == ".tmp"] == []

@@ -1,0 +1,84 @@
+from __future__ import annotations
+
+import string
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memoryvault.index.chunking import CHUNK_CHARACTERS, LONGEST_CHARACTERS, chunks_of
+from memoryvault.vault.entry import Entry, parse_entry
+
+
+def entry(body: str, head: str = "") -> Entry:
+    front = f"---\n{head}---\n\n" if head else ""
+    return parse_entry("personal-private/fix/some-note.md", (front + body).encode())
+
+
+def test_a_short_note_is_one_chunk_of_title_tags_and_text() -> None:
+    (chunk,) = chunks_of(entry("# Use pnpm\n\nNever npm.\n\nNor yarn.", "tags: [javascript, tooling]\n"))
+
+    assert chunk.ordinal == 0
+    assert (chunk.title, chunk.tags, chunk.body) == ("Use pnpm", "javascript tooling", "Never npm.\n\nNor yarn.")
+    assert chunk.embed_text == "Use pnpm\njavascript tooling\nNever npm.\n\nNor yarn."
+
+
+def test_aliases_are_found_like_tags() -> None:
+    (chunk,) = chunks_of(entry("# Use pnpm\n\nNever npm.", "tags: [a]\naliases: [package manager]\n"))
+
+    assert "package manager" in chunk.tags
+    assert "package manager" in chunk.embed_text
+
+
+def test_an_empty_note_still_has_a_chunk() -> None:
+    (chunk,) = chunks_of(entry(""))
+
+    assert chunk.body == ""
+    assert chunk.embed_text == "some note"
+
+
+def test_a_long_note_has_a_chunk_for_each_few_paragraphs_and_each_carries_the_title() -> None:
+    body = "# Handbook\n\n" + "\n\n".join(f"Paragraph {n}. " + "words " * 60 for n in range(8))
+    chunks = chunks_of(entry(body, "tags: [ops]\n"))
+
+    assert [chunk.ordinal for chunk in chunks] == list(range(8))
+    assert all(chunk.title == "Handbook" and chunk.embed_text.startswith("Handbook") for chunk in chunks)
+    assert [chunk.tags for chunk in chunks] == ["ops"] + [""] * 7
+
+
+def test_what_stands_under_a_heading_carries_it() -> None:
+    chunks = chunks_of(entry("# Handbook\n\nIntro.\n\n## Alarms\n\nPages go to extension 4417.\n"))
+
+    assert [chunk.embed_text for chunk in chunks][1] == "Handbook – Alarms\nPages go to extension 4417."
+    assert chunks[1].title == "Handbook Alarms"
+
+
+def test_a_fenced_block_is_not_torn_at_its_blank_lines_nor_read_as_headings() -> None:
+    chunks = chunks_of(entry("# T\n\nText.\n\n```sh\nls\n\n# no heading\nrm x\n```\n"))
+
+    assert chunks[0].body == "Text.\n\n```sh\nls\n\n# no heading\nrm x\n```"
+
+
+def test_a_paragraph_without_end_is_cut() -> None:
+    chunks = chunks_of(entry("word " * 2000))
+
+    assert len(chunks) > 10
+    assert all(len(chunk.body) <= LONGEST_CHARACTERS for chunk in chunks)
+
+
+@given(st.text(alphabet=string.ascii_letters + string.digits + " .\n#`*-äß漢", max_size=4000))
+def test_no_word_of_a_note_is_lost_and_no_chunk_is_too_long(body: str) -> None:
+    made = entry(body)
+    chunks = chunks_of(made)
+    kept = "".join("".join(f"{chunk.title}{chunk.body}".split()) for chunk in chunks)
+
+    assert [chunk.ordinal for chunk in chunks] == list(range(len(chunks)))
+    assert all(len(chunk.body) <= CHUNK_CHARACTERS + LONGEST_CHARACTERS for chunk in chunks)
+    for word in made.body.split():
+        if word.strip("#"):
+            assert word.strip("#") in kept or len(word) > CHUNK_CHARACTERS // 2
+
+
+def test_the_same_note_gives_the_same_chunks() -> None:
+    made = entry("# T\n\n" + "Some sentence here. " * 200)
+
+    assert chunks_of(made) == chunks_of(made)

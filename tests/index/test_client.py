@@ -1,0 +1,108 @@
+"""Starting the recall service on demand."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from memoryvault.index import service as service_module
+from memoryvault.index.client import RecallClient, ServiceUnavailable, ensure_service
+from memoryvault.index.service import ServiceConfig
+from memoryvault.tests.index.bed import Bed, ServiceProcess
+from memoryvault.vault.settings import Settings, load_settings
+
+
+@pytest.fixture
+def user(bed: Bed) -> Iterator[Settings]:
+    """Settings of a user whose shell carries what must not get in."""
+    environment = {
+        "HOME": str(bed.root),
+        "PATH": os.environ["PATH"],
+        "MEMORY_VAULT_PATH": str(bed.vault),
+        "MEMORY_STATE_DIR": str(bed.root / "s"),
+        "MEMORY_CONFIG": str(bed.root / "config.toml"),
+        "PYTHONPATH": "/a/repository",
+        "HTTPS_PROXY": "http://a.repository",
+    }
+    settings = load_settings(environment)
+    yield settings
+    with contextlib.suppress(ServiceUnavailable), RecallClient(settings.state.recall_socket) as client:
+        client.stop()
+
+
+def fake(settings: Settings) -> list[str]:
+    serve = "memoryvault.tests.index.serve"
+    return [sys.executable, "-I", "-m", serve, str(settings.vault_path), settings.state.root]
+
+
+def test_it_is_started_once_detached_and_clean(user: Settings) -> None:
+    assert ensure_service(user, 30, wait_for_model=True, command=fake(user))
+    with RecallClient(user.state.recall_socket) as client:
+        pid = client.ping()["pid"]
+    environment = Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
+    names = {line.split(b"=")[0].decode() for line in environment if line}
+    assert not names & {"PYTHONPATH", "HTTPS_PROXY"}
+    assert os.readlink(f"/proc/{pid}/cwd") == "/"
+    assert os.getsid(pid) != os.getsid(0)
+    assert ensure_service(user, 0, command=["/bin/false"])
+    with RecallClient(user.state.recall_socket) as client:
+        assert client.ping()["pid"] == pid
+
+
+def test_it_does_not_wait_when_it_is_not_asked_to(user: Settings) -> None:
+    start = time.monotonic()
+    assert not ensure_service(user, 0, command=[*fake(user), "--load-seconds", "30"])
+    assert time.monotonic() - start < 1
+    assert ensure_service(user, 30)
+
+
+def test_a_service_of_another_version_is_replaced(user: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert ensure_service(user, 30, command=fake(user))
+    with RecallClient(user.state.recall_socket) as client:
+        first = client.ping()["pid"]
+    monkeypatch.setattr(service_module, "program_version", lambda: "99")
+    ensure_service(user, 5, command=fake(user))
+    with RecallClient(user.state.recall_socket) as client:
+        assert client.ping()["pid"] != first
+
+
+def test_nobody_there_is_said_in_one_line(bed: Bed) -> None:
+    with pytest.raises(ServiceUnavailable, match="memory serve"), RecallClient(bed.state.recall_socket) as client:
+        client.ping()
+
+
+def test_a_client_finds_its_service_again_after_a_restart(bed: Bed, service: Callable[..., ServiceProcess]) -> None:
+    first = service()
+    first.wait_until_listening()
+    with first.client() as client:
+        assert client.ping()["pid"] == first.pid
+        first.end()
+        with pytest.raises(ServiceUnavailable):
+            client.ping()
+        second = service()
+        second.wait_until_listening()
+        assert client.ping()["pid"] == second.pid
+
+
+def test_a_connection_that_was_dropped_for_its_silence_is_opened_again(
+    bed: Bed, service: Callable[..., ServiceProcess]
+) -> None:
+    running = service("--connection-seconds", "0.2")
+    running.wait_until_listening()
+    with running.client() as client:
+        client.ping()
+        time.sleep(0.5)
+        assert client.embed(["a text"]).model == "fake"
+
+
+def test_settings_become_the_services_configuration(user: Settings) -> None:
+    config = ServiceConfig.from_settings(user)
+    assert config.vault == user.vault_path
+    assert config.idle_exit_seconds == user.recall.idle_exit_seconds
+    assert (config.weights.dense, config.weights.keyword) == (user.recall.dense_weight, user.recall.keyword_weight)

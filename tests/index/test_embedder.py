@@ -1,0 +1,150 @@
+"""The real model, and the models that are refused."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from memoryvault.index import embedder as subject
+from memoryvault.index.drain import drain
+from memoryvault.index.embedder import (
+    DEFAULT_MODEL,
+    ModelLocation,
+    load_embedder,
+    locate_model,
+    model_name,
+    verify_model,
+)
+from memoryvault.tests.index.bed import Bed, ServiceProcess
+from memoryvault.vault.errors import ModelUnavailable
+
+
+def packaged() -> ModelLocation:
+    return locate_model(DEFAULT_MODEL, Path("/nonexistent"))
+
+
+def folder_of_model(path: Path, **config: object) -> Path:
+    """A folder that looks like a model."""
+    path.mkdir()
+    (path / "model.safetensors").write_bytes(b"weights")
+    (path / "config.json").write_text(json.dumps(config))
+    return path
+
+
+@pytest.mark.parametrize(
+    ("setting", "name"),
+    [
+        (DEFAULT_MODEL, DEFAULT_MODEL),
+        (f"sentence-transformers/{DEFAULT_MODEL}", DEFAULT_MODEL),
+        ("BAAI/bge-large-en-v1.5", "BAAI/bge-large-en-v1.5"),
+        ("/models/mine", "/models/mine"),
+    ],
+)
+def test_a_model_has_one_name_however_it_is_written(setting: str, name: str) -> None:
+    assert model_name(setting) == name
+
+
+def test_a_model_that_is_not_here_is_not_downloaded(tmp_path: Path) -> None:
+    with pytest.raises(ModelUnavailable, match="memory model use BAAI/bge-large-en"):
+        load_embedder("BAAI/bge-large-en-v1.5", models_folder=tmp_path)
+    with pytest.raises(ModelUnavailable, match="no folder"):
+        load_embedder(str(tmp_path / "missing"), models_folder=tmp_path)
+
+
+def test_a_downloaded_model_is_found_under_its_name(tmp_path: Path) -> None:
+    folder_of_model(tmp_path / "some--model")
+    (tmp_path / "some--model" / subject.CHECKSUM_FILE).write_text("abc\n")
+    assert locate_model("some/model", tmp_path) == ModelLocation("some/model", tmp_path / "some--model", "abc")
+
+
+def test_weights_with_another_checksum_are_refused(tmp_path: Path) -> None:
+    folder = folder_of_model(tmp_path / "m")
+    with pytest.raises(ModelUnavailable, match="not the expected file"):
+        verify_model(ModelLocation("m", folder, "0" * 64))
+
+
+def test_pickled_weights_are_refused(tmp_path: Path) -> None:
+    folder = folder_of_model(tmp_path / "m")
+    (folder / "model.safetensors").rename(folder / "pytorch_model.bin")
+    with pytest.raises(ModelUnavailable, match="only safetensors"):
+        verify_model(ModelLocation("m", folder, None))
+
+
+def test_a_model_that_brings_code_is_refused(tmp_path: Path) -> None:
+    folder = folder_of_model(tmp_path / "a", auto_map={"AutoModel": "modeling.Mine"})
+    with pytest.raises(ModelUnavailable, match="its own code"):
+        verify_model(ModelLocation("a", folder, None))
+    folder = folder_of_model(tmp_path / "b")
+    (folder / "modules.json").write_text(json.dumps([{"type": "mine.Module"}]))
+    with pytest.raises(ModelUnavailable, match="outside sentence-transformers"):
+        verify_model(ModelLocation("b", folder, None))
+
+
+def test_without_the_extra_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    with pytest.raises(ModelUnavailable, match=r"memoryvault\[semantic\]"):
+        load_embedder(DEFAULT_MODEL, models_folder=Path("/nonexistent"))
+
+
+@pytest.mark.parametrize("module", ["engine", "client", "service", "drain", "reconcile", "watcher", "embedder"])
+def test_nothing_heavy_is_imported_before_a_model_is_loaded(module: str) -> None:
+    code = (
+        f"import sys, memoryvault.index.{module}; "
+        "print([m for m in ('torch', 'sentence_transformers', 'transformers', 'numpy') if m in sys.modules])"
+    )
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert result.stdout == "[]\n"
+
+
+@pytest.mark.model
+def test_a_damaged_copy_of_the_packaged_weights_is_refused(tmp_path: Path) -> None:
+    location = packaged()
+    shutil.copytree(location.folder, tmp_path / "model")
+    weights = tmp_path / "model" / "model.safetensors"
+    with weights.open("r+b") as stream:
+        stream.seek(1_000_000)
+        stream.write(b"\0\1\2\3")
+    with pytest.raises(ModelUnavailable, match="damaged"):
+        verify_model(ModelLocation(location.name, tmp_path / "model", location.sha256))
+
+
+@pytest.mark.model
+def test_through_the_service_the_real_model_finds_a_note_asked_sideways(
+    bed: Bed, service: Callable[..., ServiceProcess]
+) -> None:
+    """Vectors as SentenceTransformer.encode gives them, within the memory that is promised."""
+    from sentence_transformers import SentenceTransformer
+
+    bed.write("pm.md", "# Package manager\n\nIn this repository we always install dependencies with pnpm.")
+    for number, text in enumerate(("Deploy on Fridays is forbidden.", "The clock tests need TZ=UTC.")):
+        bed.write(f"n{number}.md", text)
+    bed.write("long.md", "A long note about the weather on the coast. " * 200)
+    bed.index()
+    running = service("--model", DEFAULT_MODEL)
+    assert running.wait_until_listening()["model"] == DEFAULT_MODEL
+    with running.client() as client:
+        report = drain(bed.store, client.embed, model=DEFAULT_MODEL)
+        assert (report.errors, report.remaining) == (0, 0)
+        answer = client.recall("should I use yarn to add a library?", k=1, floor=False)
+        embedded = client.embed(["Deploy on Fridays is forbidden.", "short"])
+    assert [hit["slug"] for hit in answer["hits"]] == ["pm"]
+    assert answer["degraded"] == []
+    with open(f"/proc/{running.pid}/status") as file:
+        peak = next(int(line.split()[1]) for line in file if line.startswith("VmHWM"))
+    assert peak < 650 * 1024
+    model = SentenceTransformer(str(packaged().folder), device="cpu", local_files_only=True)
+    expected = model.encode(
+        ["Deploy on Fridays is forbidden.", "short"], normalize_embeddings=True, show_progress_bar=False
+    )
+    import numpy
+
+    for row, vector in zip(expected, embedded.vectors, strict=True):
+        assert numpy.allclose(row, numpy.frombuffer(vector, "<f4"), atol=1e-5)
+    assert all(embedded.words)

@@ -1,0 +1,120 @@
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memoryvault.index.query import DENSE_CHARACTERS, MAX_WORDS, analyse, edit_distance, refine
+from memoryvault.index.stemming import stems
+
+
+@dataclass
+class Terms:
+    """A vocabulary with these terms."""
+
+    counts: Mapping[str, int] = field(default_factory=dict)
+    total: int = 100
+
+    def frequencies(self, terms: Sequence[str]) -> Mapping[str, int]:
+        return {term: self.counts[term] for term in terms if term in self.counts}
+
+    def candidates(self, term: str) -> Iterable[str]:
+        return [each for each in self.counts if each[0] == term[0]]
+
+
+def test_stop_words_go_and_significant_words_stay_in_order() -> None:
+    assert analyse("How do I evolve a memory entry?").words == ("evolve", "memory", "entry")
+
+
+@pytest.mark.parametrize("text", ["", "   ", "x", "hello!", "ok thanks", "what is it?", "yes please", "👍", "\x00"])
+def test_a_prompt_that_says_nothing_has_no_words_and_no_expression(text: str) -> None:
+    query = analyse(text)
+
+    assert query.words == ()
+    assert query.fts_match is None
+
+
+def test_a_possessive_is_the_word_itself() -> None:
+    assert analyse("Caroline's identity").words == ("caroline", "identity")
+
+
+@pytest.mark.parametrize(
+    "identifier",
+    ["get_user_id", "getUserId", "src/foo/bar.py", "E0502", "ECONNRESET", "v2.13", "problem+json".replace("+", "-")],
+)
+def test_identifiers_are_seen(identifier: str) -> None:
+    assert identifier in analyse(f"why does {identifier} fail").identifiers
+
+
+def test_an_identifier_is_also_asked_as_the_phrase_it_is() -> None:
+    match = analyse("get_user_id").fts_match
+
+    assert match is not None
+    assert '"get user id"' in match
+
+
+def test_a_rare_word_weighs_more_than_a_common_one_and_the_weights_sum_to_one() -> None:
+    query = refine(analyse("widget quokka"), Terms({"widget": 90, "quokka": 1}))
+
+    weights = {term.word: term.weight for term in query.terms}
+    assert weights["quokka"] > 10 * weights["widget"]
+    assert sum(weights.values()) == pytest.approx(1)
+
+
+def test_a_misspelt_word_also_asks_for_the_one_the_vault_has() -> None:
+    query = refine(analyse("kuberntes limits"), Terms({"kubernet": 3, "limit": 5, "kubectl": 1}))
+
+    assert query.terms[0].respelt == ("kubernet",)
+    assert query.fts_match == '"kuberntes" OR "kubernet" OR "limits"'
+
+
+def test_a_word_that_the_vault_has_is_not_respelt_nor_a_short_or_a_numbered_one() -> None:
+    query = refine(analyse("port pot e0502"), Terms({"port": 3, "pod": 2, "e0503": 1}))
+
+    assert [term.respelt for term in query.terms] == [(), (), ()]
+
+
+def test_of_a_pasted_page_the_rarest_words_are_asked() -> None:
+    page = " ".join(f"word{number:03d}x" for number in range(300))
+    query = refine(analyse(page + " quokka"), Terms({stems(f"word{n:03d}x")[0]: 50 for n in range(300)}))
+
+    assert len(query.terms) == MAX_WORDS
+    assert "quokka" in query.words
+    assert len(query.dense_text) <= DENSE_CHARACTERS + 3
+
+
+@pytest.mark.parametrize(
+    ("left", "right", "distance"),
+    [("limit", "limit", 0), ("limit", "limt", 1), ("limit", "ilmit", 1), ("limit", "lomat", 2), ("limit", "queue", 3)],
+)
+def test_the_edit_distance_counts_swaps_once_and_gives_up_past_its_limit(left: str, right: str, distance: int) -> None:
+    assert edit_distance(left, right, 2) == distance
+
+
+@given(st.text(max_size=300))
+def test_any_text_makes_an_expression_that_fts5_accepts(text: str) -> None:
+    query = refine(analyse(text), Terms({"limit": 1}))
+    connection = sqlite3.connect(":memory:")
+    try:
+        connection.execute("CREATE VIRTUAL TABLE t USING fts5(title, tags, body, tokenize='porter unicode61')")
+        if query.fts_match is not None:
+            connection.execute("SELECT * FROM t WHERE t MATCH ?", (query.fts_match,)).fetchall()
+    finally:
+        connection.close()
+
+
+@given(st.lists(st.sampled_from(["running", "Größe", "deploys", "caresses", "E0502", "naïve", "日本"]), min_size=1))
+def test_stems_are_those_of_the_index(words: list[str]) -> None:
+    connection = sqlite3.connect(":memory:")
+    try:
+        connection.execute("CREATE VIRTUAL TABLE t USING fts5(x, tokenize='porter unicode61 remove_diacritics 2')")
+        connection.execute("CREATE VIRTUAL TABLE v USING fts5vocab(t, row)")
+        connection.execute("INSERT INTO t VALUES (?)", (" ".join(words),))
+        indexed = {row[0] for row in connection.execute("SELECT term FROM v")}
+    finally:
+        connection.close()
+    assert set(stems(" ".join(words))) == indexed

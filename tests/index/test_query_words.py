@@ -1,0 +1,96 @@
+"""Word vectors (index/words.py) on vectors made by hand."""
+
+from __future__ import annotations
+
+import numpy
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memoryvault.index.query import analyse
+from memoryvault.index.words import SAME_WORD_LIKENESS, WordVectors, match, match_texts, pack, words_of
+
+DIMENSION = 64
+_MADE = numpy.random.default_rng(7)
+AXES = {name: _MADE.standard_normal(DIMENSION).astype(numpy.float32) for name in ("install", "drink", "noise")}
+
+
+def spoken(**meanings: str) -> WordVectors:
+    """Words with the meaning of an axis."""
+    rows = numpy.stack([AXES[meaning] / numpy.linalg.norm(AXES[meaning]) for meaning in meanings.values()])
+    return WordVectors(tuple(meanings), rows)
+
+
+def test_the_pieces_of_a_word_are_averaged_and_special_tokens_left_out() -> None:
+    text = "the pnpm_lock"
+    offsets = [(0, 0), (0, 3), (4, 6), (6, 8), (8, 9), (9, 13), (0, 0)]
+    pieces = numpy.eye(7, 8, dtype=numpy.float32)
+
+    found = words_of(text, offsets, pieces)
+
+    assert found.words == ("the", "pnpm", "lock")
+    assert found.vectors[1] == pytest.approx(numpy.array([0, 0, 1, 1, 0, 0, 0, 0]) / 2**0.5)
+    assert words_of(text, offsets, pieces, skip=4).words == ("pnpm", "lock")
+
+
+def test_words_that_the_model_did_not_read_are_left_out() -> None:
+    found = words_of("one two three", [(0, 0), (0, 3), (0, 0)], numpy.ones((3, 8), dtype=numpy.float32))
+
+    assert found.words == ("one",)
+
+
+def test_a_related_word_answers_without_being_shared() -> None:
+    packed = {1: pack(spoken(pnpm="install")), 2: pack(spoken(coffee="drink"))}
+    query = analyse("dependencies")
+
+    found = match(query, spoken(dependencies="install"), packed)
+
+    assert found[1].covered == 0
+    assert found[1].related > 0.7
+    assert found[2].related < 0.35
+
+
+def test_a_shared_word_that_is_meant_otherwise_says_less() -> None:
+    packed = {1: pack(spoken(lock="install")), 2: pack(spoken(lock="drink"))}
+
+    found = match(analyse("locks"), spoken(locks="install"), packed)
+
+    assert found[1].covered == found[2].covered == 1
+    assert found[1].same > 2 * found[2].same
+
+
+def test_bytes_of_another_size_or_none_are_left_out() -> None:
+    other = WordVectors(("pnpm",), numpy.ones((1, 32), dtype=numpy.float32))
+    packed = {1: b"", 2: b"\x01\x02", 3: pack(other), 4: pack(spoken(pnpm="install"))[:-1]}
+
+    assert match(analyse("pnpm"), spoken(pnpm="install"), packed) == {}
+
+
+def test_a_word_costs_an_eighth_of_a_byte_per_dimension_and_four_bytes() -> None:
+    one, two = pack(spoken(pnpm="install")), pack(spoken(pnpm="install", npm="drink"))
+
+    assert len(two) - len(one) == DIMENSION // 8 + 4
+
+
+def test_stop_words_are_not_kept() -> None:
+    assert len(pack(spoken(the="noise", pnpm="install"))) == len(pack(spoken(pnpm="install")))
+
+
+def test_without_vectors_a_word_is_there_or_it_is_not() -> None:
+    found = match_texts(analyse("deploying widgets"), {1: "We deploy each widget by hand", 2: "Nothing of it"})
+
+    assert found[1].covered == pytest.approx(1)
+    assert found[1].same == pytest.approx(SAME_WORD_LIKENESS)
+    assert found[2].covered == 0
+
+
+@given(st.lists(st.sampled_from(sorted(AXES)), min_size=1, max_size=6))
+def test_evidence_stays_within_its_bounds(meanings: list[str]) -> None:
+    words = {f"word{number}": meaning for number, meaning in enumerate(meanings)}
+    chunk = pack(spoken(word0="noise", other="drink"))
+
+    (found,) = match(analyse(" ".join(words)), spoken(**words), {1: chunk}).values()
+
+    assert -1e-6 <= found.related <= 1 + 1e-6
+    assert -1 <= found.same <= 1 + 1e-6
+    assert 0 <= found.covered <= 1 + 1e-6

@@ -1,0 +1,169 @@
+from __future__ import annotations
+
+from datetime import date
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memoryvault.index.query import QueryAnalysis, analyse
+from memoryvault.index.ranking import (
+    DenseHit,
+    EntryFacts,
+    KeywordHit,
+    Scored,
+    Weights,
+    WordEvidence,
+    above_floor,
+    fuse,
+    is_near_duplicate,
+    words_score,
+)
+
+QUERY = analyse("dropping a column without downtime")
+
+
+def facts(**paths: EntryFacts | None) -> dict[int, EntryFacts]:
+    return {n: given or EntryFacts(f"{path}.md", path) for n, (path, given) in enumerate(paths.items(), 1)}
+
+
+def order(ranked: list[Scored]) -> list[int]:
+    return [row.entry_rowid for row in ranked]
+
+
+def test_without_vectors_bm25_orders() -> None:
+    keyword = [KeywordHit(10, 1, 2.0), KeywordHit(20, 2, 5.0)]
+
+    ranked = fuse(QUERY, [], keyword, facts(a=None, b=None), Weights())
+
+    assert order(ranked) == [2, 1]
+    assert ranked[0].dense is None
+
+
+def test_the_best_chunk_counts_for_its_entry() -> None:
+    dense = [DenseHit(10, 1, 0.2), DenseHit(11, 1, 0.6), DenseHit(20, 2, 0.4)]
+
+    ranked = fuse(QUERY, dense, [], facts(a=None, b=None), Weights())
+
+    assert [(row.entry_rowid, row.chunk_rowid) for row in ranked] == [(1, 11), (2, 20)]
+
+
+def test_words_shared_by_chance_count_less_than_words_in_an_answer() -> None:
+    by_chance = WordEvidence(same=0.3, related=0.05, covered=0.5)
+    in_an_answer = WordEvidence(same=0.3, related=0.15, covered=0.5)
+
+    assert words_score(in_an_answer) - words_score(by_chance) > 0.1 + 0.1
+    assert words_score(WordEvidence(0.6, 0.0, 1.0)) == 0.6
+
+
+def test_a_related_answer_beats_a_distractor_that_shares_one_word() -> None:
+    dense = [DenseHit(10, 1, 0.42), DenseHit(20, 2, 0.40)]
+    keyword = [KeywordHit(20, 2, 9.0)]
+    evidence = {10: WordEvidence(0.0, 0.36, 0.0), 20: WordEvidence(0.14, 0.08, 0.3)}
+
+    assert order(fuse(QUERY, dense, keyword, facts(answer=None, distractor=None), Weights(), evidence)) == [1, 2]
+
+
+def test_a_full_match_beats_a_related_one() -> None:
+    dense = [DenseHit(10, 1, 0.5), DenseHit(20, 2, 0.5)]
+    evidence = {10: WordEvidence(0.0, 0.4, 0.0), 20: WordEvidence(0.65, 0.0, 1.0)}
+
+    assert order(fuse(QUERY, dense, [], facts(related=None, exact=None), Weights(), evidence)) == [2, 1]
+
+
+def test_ties_go_by_path_and_the_folders_own_note_first() -> None:
+    keyword = [KeywordHit(n, n, 1.0) for n in (1, 2, 3)]
+    entries = {1: EntryFacts("charlie.md", ""), 2: EntryFacts("alpha.md", ""), 3: EntryFacts("z/_index.md", "")}
+
+    assert order(fuse(QUERY, [], keyword, entries, Weights())) == [3, 2, 1]
+
+
+def test_of_identical_notes_the_fresh_one_is_first() -> None:
+    keyword = [KeywordHit(1, 1, 1.0), KeywordHit(2, 2, 1.0)]
+    entries = {
+        1: EntryFacts("a-stale.md", "", updated=date(2020, 1, 1)),
+        2: EntryFacts("fresh.md", "", updated=date(2026, 1, 1)),
+    }
+
+    assert order(fuse(QUERY, [], keyword, entries, Weights())) == [2, 1]
+
+
+def test_priors_do_not_overturn_a_clear_answer() -> None:
+    dense = [DenseHit(1, 1, 0.6), DenseHit(2, 2, 0.4)]
+    entries = {
+        1: EntryFacts("old.md", "", updated=date(2019, 1, 1)),
+        2: EntryFacts("new.md", "", updated=date(2026, 1, 1), occurrences=60),
+    }
+    evidence = {1: WordEvidence(0.5, 0.0, 0.8), 2: WordEvidence(0.4, 0.0, 0.8)}
+
+    assert order(fuse(QUERY, dense, [], entries, Weights(), evidence)) == [1, 2]
+
+
+def test_an_entry_out_of_scope_is_left_out() -> None:
+    assert fuse(QUERY, [DenseHit(1, 9, 0.9)], [], facts(a=None), Weights()) == []
+
+
+def asked(query: QueryAnalysis, cosine: float, words: WordEvidence, others: int = 40) -> list[Scored]:
+    """A hit among unrelated ones, after the floor."""
+    dense = [DenseHit(1, 1, cosine), *(DenseHit(n, n, 0.1) for n in range(2, others))]
+    entries = {n: EntryFacts(f"{n}.md", "") for n in range(1, others)}
+    evidence = {1: words} | {n: WordEvidence(0.0, 0.05, 0.0) for n in range(2, others)}
+    return above_floor(fuse(query, dense, [], entries, Weights(), evidence), Weights())
+
+
+def test_a_clear_answer_is_above_the_floor_and_noise_beside_it_is_not() -> None:
+    assert order(asked(QUERY, 0.6, WordEvidence(0.4, 0.1, 0.7))) == [1]
+
+
+def test_a_prompt_about_nothing_gets_nothing() -> None:
+    assert asked(QUERY, 0.18, WordEvidence(0.1, 0.08, 0.2)) == []
+
+
+def test_one_word_is_not_enough_unless_it_is_an_identifier() -> None:
+    words = WordEvidence(0.62, 0.0, 1.0)
+
+    assert asked(analyse("history"), 0.42, words) == []
+    assert order(asked(analyse("E0502"), 0.42, words)) == [1]
+
+
+def test_in_a_vault_of_one_note_the_floor_is_the_same_height() -> None:
+    assert order(asked(QUERY, 0.4, WordEvidence(0.0, 0.35, 0.0), others=2)) == [1]
+    assert asked(QUERY, 0.15, WordEvidence(0.0, 0.1, 0.0), others=2) == []
+
+
+def test_on_keywords_alone_a_hit_must_hold_half_of_the_prompt() -> None:
+    keyword = [KeywordHit(1, 1, 3.0)]
+
+    def kept(covered: float) -> list[Scored]:
+        evidence = {1: WordEvidence(0.6 * covered, 0.0, covered)}
+        return above_floor(fuse(QUERY, [], keyword, facts(a=None), Weights(), evidence), Weights())
+
+    assert kept(0.3) == []
+    assert len(kept(0.6)) == 1
+
+
+def test_near_duplicates_are_told_from_notes_about_the_same_thing() -> None:
+    first = "Start at 200 ms, double each time, at most five tries, and add full jitter."
+
+    assert is_near_duplicate(first, first.replace("Start", "Begin"))
+    assert not is_near_duplicate(first, "Retries of the uploader start at 200 ms and stop after five tries.")
+    assert not is_near_duplicate("", "")
+
+
+@given(
+    st.lists(st.tuples(st.integers(1, 5), st.floats(-1, 1)), max_size=20),
+    st.lists(st.tuples(st.integers(1, 5), st.floats(0, 50)), max_size=20),
+)
+def test_fusion_gives_each_entry_once_in_falling_order(
+    dense: list[tuple[int, float]], keyword: list[tuple[int, float]]
+) -> None:
+    ranked = fuse(
+        QUERY,
+        [DenseHit(n, entry, value) for n, (entry, value) in enumerate(dense)],
+        [KeywordHit(100 + n, entry, value) for n, (entry, value) in enumerate(keyword)],
+        facts(a=None, b=None, c=None, d=None, e=None),
+        Weights(),
+    )
+
+    assert len({row.entry_rowid for row in ranked}) == len(ranked)
+    assert {row.entry_rowid for row in ranked} == {entry for entry, _ in [*dense, *keyword]}
+    assert [row.score for row in ranked] == sorted((row.score for row in ranked), reverse=True)

@@ -1,0 +1,132 @@
+"""A vault with its state, candidates, and what came of them."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from memoryvault.pipelines.candidate import Candidate
+from memoryvault.tasks.indexing import vault_store
+from memoryvault.tasks.journal import Journal
+from memoryvault.tasks.remembering import Remembered, remember
+from memoryvault.tasks.reviewing import Reviewer
+from memoryvault.tasks.undoing import Undo
+from memoryvault.vault.entry import Entry
+from memoryvault.vault.scrubbed import Scrubbed
+from memoryvault.vault.settings import Settings, load_settings
+from memoryvault.vault.store import VaultStore
+
+RULE = Candidate(
+    category="preference",
+    statement="Always use pnpm, not npm.",
+    reason="a standing rule",
+    role="user",
+    records=("r1",),
+    excerpt="Always use pnpm, not npm.",
+    session="s1",
+    standing_rule=True,
+    replaces="npm",
+)
+CHOICE = replace(RULE, category="correction", statement="No, use pnpm instead of npm", standing_rule=False)
+GUESS = replace(RULE, statement="The release report reads well as a bullet list", standing_rule=False, replaces=None)
+
+
+@dataclass
+class Bed:
+    """One vault below `root`."""
+
+    root: Path
+    env: Mapping[str, str]
+
+    @property
+    def settings(self) -> Settings:
+        return load_settings(self.env)
+
+    @property
+    def store(self) -> VaultStore:
+        return vault_store(self.settings)
+
+    @property
+    def journal(self) -> Journal:
+        return Journal(self.settings.state, self.store)
+
+    @property
+    def reviewer(self) -> Reviewer:
+        return Reviewer(self.settings)
+
+    @property
+    def undo(self) -> Undo:
+        return Undo(self.store, self.journal)
+
+    @property
+    def vault(self) -> Path:
+        return self.root / "MemoryVault"
+
+    def remember(self, *candidates: Candidate) -> Remembered:
+        """As a reflection of a session would."""
+        with self.store.lock():
+            return remember(candidates, self.store, self.settings, host="claude")
+
+    def files(self) -> dict[str, str]:
+        return {str(p.relative_to(self.vault)): p.read_text("utf-8") for p in sorted(self.vault.rglob("*.md"))}
+
+    def entries(self) -> list[Entry]:
+        return [self.store.read(path) for path in self.store.walk()]
+
+    def only(self, status: str) -> Entry:
+        (entry,) = [entry for entry in self.entries() if entry.effective_status == status]
+        return entry
+
+    def note(self, path: str, body: str, **fields: object) -> str:
+        """A note as a program would have written it; its path."""
+        self.store.create(path, fields, None, Scrubbed(body))  # type: ignore[arg-type]
+        return path
+
+    def edit(self, path: str, old: str, new: str) -> None:
+        """As a person does in an editor."""
+        file = self.vault / path
+        text = file.read_text("utf-8")
+        assert old in text
+        file.write_text(text.replace(old, new, 1), "utf-8")
+
+    def decide_in_note(self, path: str, decision: str) -> None:
+        self.edit(path, "---\n", f"---\ndecision: {decision}\n")
+
+    def run_python(self, code: str, kill_point: str = "") -> int:
+        """A program with this vault in its environment, which may be killed; its exit status."""
+        armed = {"MEMORY_TEST_MODE": "1", "MEMORY_TEST_KILL_POINT": kill_point} if kill_point else {}
+        done = subprocess.run(
+            [sys.executable, "-c", code], env={**self.env, **armed}, capture_output=True, text=True, check=False
+        )
+        assert "Traceback" not in done.stderr, done.stderr
+        return done.returncode
+
+
+def make_bed(root: Path, **settings: str) -> Bed:
+    (root / "MemoryVault").mkdir()
+    env = {
+        "HOME": str(root / "home"),
+        "PATH": "/usr/bin:/bin",
+        "MEMORY_CONFIG": str(root / "config.toml"),
+        "MEMORY_STATE_DIR": str(root / "state"),
+        "MEMORY_VAULT_PATH": str(root / "MemoryVault"),
+        "MEMORY_AUTOSTART": "false",
+        **settings,
+    }
+    bed = Bed(root, env)
+    bed.settings.state.ensure()
+    return bed
+
+
+def said(candidate: Candidate, session: str, statement: str | None = None, **changes: object) -> Candidate:
+    """The same said in another session."""
+    return replace(
+        candidate,
+        session=session,
+        records=(f"{session}-record",),
+        statement=statement or candidate.statement,
+        **changes,  # type: ignore[arg-type]
+    )

@@ -1,0 +1,209 @@
+"""What is said in several sessions is one memory; what is reversed is not kept beside its opposite."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from memoryvault.demo.sandbox import Sandbox
+from memoryvault.pipelines.likeness import LikenessLimits, is_same, may_be_same, statement_of, wording_of
+
+from .support import CHOICE, GUESS, RULE, Bed, make_bed, said
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("The quick brown fox jumps over the lazy dog today.", "The quick brown fox jumps over the lazy dog today!"),
+        ("Always use pnpm", "please use pnpm from now on"),
+        ("always run the tests before committing", "Please always run tests before you commit."),
+        ("Keep commit messages short", "I prefer short commit messages"),
+        ("Always write a test for every bug fix", "Every bug fix must come with a test"),
+    ],
+)
+def test_like_wording_is_one_memory(one: str, other: str) -> None:
+    assert is_same(wording_of(one), wording_of(other), None, LikenessLimits())
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("we should use sqlite for this", "we should not use sqlite for this"),
+        ("see [[note-a]] for details", "see [[note-b]] for details"),
+        ("indent with 2 spaces", "indent with 4 spaces"),
+        ("use pnpm, not npm", "use npm, not pnpm"),
+        ("put the tests in tests/unit", "put the tests in tests/integration"),
+        ("run `make check` before you push", "run `make lint` before you push"),
+        ("Always use tabs", "Always use spaces"),
+        ("Always deploy on Monday mornings", "Always deploy on Tuesday mornings"),
+        ("Run the tests before committing", "Run the tests after committing"),
+        ("Always write unit tests for new code", "Always write integration tests for new code"),
+    ],
+)
+def test_what_differs_in_what_matters_is_not_the_same_however_close_in_meaning(one: str, other: str) -> None:
+    assert not is_same(wording_of(one), wording_of(other), 0.99, LikenessLimits())
+
+
+def test_likeness_in_meaning_decides_where_the_words_leave_it_open() -> None:
+    one, other = wording_of("respond in plain English"), wording_of("respond in plain and simple English words")
+    assert may_be_same(one, other)
+    assert is_same(one, other, 0.95, LikenessLimits())
+    assert not is_same(one, other, 0.85, LikenessLimits())
+    assert not is_same(one, other, None, LikenessLimits())
+
+
+def test_the_statement_of_a_note_is_its_first_paragraph() -> None:
+    assert statement_of("# A title\n\nOne\nsentence.\n\n**Why:** x") == "One sentence."
+    assert statement_of("Just text.") == "Just text."
+    assert statement_of("# Only a title") == "Only a title"
+
+
+def test_the_same_in_three_sessions_goes_to_review_with_all_the_evidence(bed: Bed) -> None:
+    bed.remember(said(GUESS, "a"))
+    bed.remember(said(GUESS, "b", "the release report reads well as a bullet list!"))
+    assert bed.only("inbox").occurrences == 2
+    bed.remember(said(GUESS, "c"))
+    entry = bed.only("pending")
+    assert entry.path == "personal-private/_review/the-release-report-reads-well-as.md"
+    assert entry.occurrences == 3
+    assert [source.session for source in entry.sources] == ["a", "b", "c"]
+    assert len(bed.files()) == 1
+
+
+def test_three_times_in_one_session_is_no_pattern(bed: Bed) -> None:
+    for record in ("r1", "r2", "r3", "r4"):
+        bed.remember(replace(GUESS, records=(record,)))
+    assert bed.only("inbox").occurrences == 4
+
+
+def test_reflecting_again_changes_nothing(bed: Bed) -> None:
+    session = [said(GUESS, "a"), said(RULE, "a"), replace(said(CHOICE, "a", "No, squash instead of merge"))]
+    bed.remember(*session)
+    before = bed.files()
+    bed.remember(*session)
+    bed.remember(*session)
+    assert bed.files() == before
+
+
+def test_a_rule_of_a_project_and_one_of_the_user_are_filed_apart(bed: Bed) -> None:
+    bed.remember(
+        said(RULE, "a", "Always lint before pushing", scope="project", project="shop"), said(RULE, "a", "Never rebase")
+    )
+    assert set(bed.files()) == {
+        "personal-projects/shop/preferences/always-lint-before-pushing.md",
+        "personal-private/preferences/never-rebase.md",
+    }
+
+
+def test_what_is_said_in_a_second_project_becomes_the_users_own(bed: Bed) -> None:
+    bed.remember(said(GUESS, "a", scope="project", project="shop"))
+    bed.remember(said(GUESS, "b", scope="project", project="admin"))
+    waiting = bed.only("inbox")
+    assert (waiting.project, waiting.group, waiting.occurrences) == (None, "personal-private", 2)
+    bed.remember(said(RULE, "c", "Always sign commits", scope="project", project="shop"))
+    bed.remember(said(RULE, "d", "Always sign commits", scope="project", project="admin"))
+    held = bed.only("active")
+    assert (held.path, held.project) == ("personal-private/preferences/always-sign-commits.md", None)
+
+
+def test_a_rejection_is_remembered_also_in_other_words_and_without_any_state(bed: Bed) -> None:
+    bed.remember(said(CHOICE, "a"))
+    proposal = bed.only("pending").path
+    bed.decide_in_note(proposal, "reject")
+    bed.reviewer.apply_notes()
+    rejected = bed.files()
+    for name in Path(bed.settings.state.root).rglob("*"):
+        if name.is_file():
+            name.unlink()
+    bed.remember(said(CHOICE, "b"), said(CHOICE, "c", "no, please use pnpm instead of npm"))
+    assert bed.files() == rejected
+
+
+def test_the_reversal_of_a_rule_is_proposed_and_replaces_it_once_approved(bed: Bed) -> None:
+    bed.remember(said(RULE, "a"))
+    old = bed.only("active").path
+    bed.remember(said(RULE, "b", "Actually, always use npm, not pnpm."))
+    proposal = bed.only("pending")
+    assert proposal.supersedes == old
+    assert "It would replace" in proposal.body
+    assert bed.only("active").path == old, "until then it holds"
+    bed.decide_in_note(proposal.path, "approve")
+    bed.reviewer.apply_notes()
+    now, then = bed.only("active"), bed.only("superseded")
+    assert "use npm, not pnpm" in now.body
+    assert "It would replace" not in now.body
+    assert now.supersedes == then.path
+    assert then.superseded_by == now.path
+    assert then.path.startswith(f"personal-private/_archive/{old}.")
+    assert not bed.store.exists(old)
+    assert len(bed.files()) == 2
+
+
+def test_a_reversal_that_is_said_again_still_asks(bed: Bed) -> None:
+    bed.remember(said(RULE, "a"))
+    for session in ("b", "c", "d"):
+        bed.remember(said(RULE, session, "Actually, always use npm, not pnpm."))
+    assert bed.only("pending").occurrences == 3
+    assert "use pnpm, not npm" in bed.only("active").body
+
+
+def test_what_the_agent_had_asked_is_not_what_the_user_reverses(bed: Bed) -> None:
+    bed.remember(said(RULE, "a", "Always add the agent name to any logging"))
+    answer = "Add the agent name to the logging of hooks (in answer to: “Rewind doesn't use logging, shall it?”)"
+    bed.remember(said(RULE, "b", answer))
+    assert [entry.supersedes for entry in bed.entries()] == [None, None]
+
+
+def test_the_rule_of_another_project_is_not_reversed(bed: Bed) -> None:
+    bed.remember(said(RULE, "a", scope="project", project="shop"))
+    bed.remember(said(RULE, "b", "Always use npm, not pnpm.", scope="project", project="admin"))
+    assert {entry.effective_status for entry in bed.entries()} == {"active"}
+
+
+def test_a_persons_edit_survives_another_occurrence(bed: Bed) -> None:
+    bed.remember(said(RULE, "a"))
+    path = bed.only("active").path
+    bed.edit(path, "## Evidence", "My own remark.\n\n## Evidence")
+    bed.edit(path, "status: active", "status: active # mine\nmood: good")
+    bed.remember(said(RULE, "b"))
+    text = bed.files()[path]
+    assert "My own remark." in text
+    assert "status: active # mine" in text
+    assert "mood: good" in text
+    assert bed.only("active").occurrences == 2
+
+
+def test_a_note_whose_frontmatter_cannot_be_edited_stops_nothing(bed: Bed) -> None:
+    bed.remember(said(RULE, "a"))
+    path = bed.only("active").path
+    header = "kind: preferences\nstatus: active\noccurrences: &x\n  1\nother: *x\n"
+    (bed.vault / path).write_text(f"---\n{header}---\n\nAlways use pnpm, not npm.\n", "utf-8")
+    done = bed.remember(said(RULE, "b"), said(RULE, "b", "Never commit on a Friday"))
+    assert done.counts["saved"] == 1
+
+
+@pytest.mark.parametrize("mode", ["interactive", "auto", "silent"])
+def test_the_mode_says_where_a_pattern_goes(tmp_path: Path, mode: str) -> None:
+    bed = make_bed(tmp_path, MEMORY_REVIEW_MODE=mode)
+    for session in ("a", "b", "c"):
+        bed.remember(said(GUESS, session))
+    (entry,) = bed.entries()
+    assert entry.effective_status == {"interactive": "pending", "auto": "inbox", "silent": "active"}[mode]
+    assert entry.occurrences == 3
+
+
+@pytest.mark.model
+def test_likeness_in_meaning_is_asked_of_the_recall_service(tmp_path: Path) -> None:
+    sandbox = Sandbox(tmp_path / "sandbox")
+    one, other = "Always respond in plain English", "Always respond in plain and simple English please, clearly"
+    assert may_be_same(wording_of(one), wording_of(other))
+    assert not is_same(wording_of(one), wording_of(other), None, LikenessLimits())
+    bed = Bed(tmp_path, {**sandbox.environment, "MEMORY_REFLECTION_SAME_MEANING": "0.8"})
+    bed.settings.state.ensure()
+    bed.remember(said(RULE, "a", one))
+    with sandbox.recall_service():
+        bed.remember(said(RULE, "b", other))
+    (entry,) = bed.entries()
+    assert entry.occurrences == 2

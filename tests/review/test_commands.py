@@ -1,0 +1,281 @@
+"""`memory review` and `memory inbox` as people and programs use them; decisions in notes with a real worker."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import select
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from memoryvault.demo.sandbox import Sandbox
+
+NOTE = """---
+kind: preferences
+status: pending
+created: 2026-07-01
+slug: {slug}
+tags: [correction]
+fingerprint: {print}
+occurrences: 1
+source:
+  - {{host: claude, session: s1, records: [r1]}}
+---
+
+# {title}
+
+{title}.
+
+## Evidence
+
+> {title}
+"""
+APPLY_SECONDS = 10.0
+
+
+@pytest.fixture
+def sandbox(tmp_path: Path) -> Sandbox:
+    return Sandbox(tmp_path)
+
+
+def propose(sandbox: Sandbox, slug: str, title: str, folder: str = "_review") -> Path:
+    path = sandbox.vault / "personal-private" / folder / f"{slug}.md"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(NOTE.format(slug=slug, title=title, print=slug.encode().hex() * 4), "utf-8")
+    return path
+
+
+def place(sandbox: Sandbox, slug: str) -> Path:
+    return sandbox.vault / "personal-private" / "preferences" / f"{slug}.md"
+
+
+class Terminal:
+    """A command on a pseudo-terminal."""
+
+    def __init__(self, sandbox: Sandbox, arguments: Sequence[str], **env: str) -> None:
+        self._main, side = pty.openpty()
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "memoryvault", *arguments],
+            stdin=side,
+            stdout=side,
+            stderr=side,
+            env={**sandbox.environment, **env},
+            cwd=sandbox.root,
+            start_new_session=True,
+        )
+        os.close(side)
+        self.shown = ""
+
+    def expect(self, text: str, seconds: float = 20.0) -> None:
+        """Read until the text has been printed, and forget what came before it."""
+        until = time.monotonic() + seconds
+        while text not in self.shown:
+            ready, _, _ = select.select([self._main], [], [], max(0.0, until - time.monotonic()))
+            if not ready:
+                raise AssertionError(f"{text!r} did not come: {self.shown}")
+            try:
+                data = os.read(self._main, 4096)
+            except OSError:
+                data = b""
+            if not data:
+                raise AssertionError(f"{text!r} did not come: {self.shown}")
+            self.shown += data.decode("utf-8", "replace")
+        self.shown = self.shown.split(text, 1)[1]
+
+    def press(self, keys: str) -> None:
+        self.expect("[q]uit")
+        os.write(self._main, keys.encode())
+
+    def write(self, text: str) -> None:
+        os.write(self._main, text.encode())
+
+    def close(self) -> int:
+        try:
+            return self.process.wait(20)
+        finally:
+            self.process.kill()
+            os.close(self._main)
+
+
+def test_one_key_each(sandbox: Sandbox) -> None:
+    for number, slug in enumerate(("a-approve", "b-reject", "c-skip", "d-replace")):
+        propose(sandbox, slug, f"Proposal number {number}")
+    sandbox.memory("save", "preferences", "old-way", "--body", "Proposal number three is done the old way.")
+    terminal = Terminal(sandbox, ["review"])
+    terminal.press("a")
+    terminal.expect("approved: ")
+    terminal.press("r")
+    terminal.expect("rejected: ")
+    terminal.press("u")
+    terminal.expect("took back: rejected: b-reject")
+    terminal.expect("Proposal number 1")
+    terminal.press("r")
+    terminal.expect("rejected: ")
+    terminal.press("x")
+    terminal.expect("press one of")
+    terminal.press("s")
+    terminal.press("p")
+    terminal.expect("1  Proposal number")
+    terminal.expect("empty: none)")
+    listed = terminal.shown
+    terminal.write("old-way\r")
+    terminal.expect("superseded: ")
+    assert terminal.close() == 0, listed
+    assert place(sandbox, "a-approve").is_file()
+    assert (sandbox.vault / "personal-private/_archive/b-reject.md").is_file()
+    assert (sandbox.vault / "personal-private/_review/c-skip.md").is_file()
+    assert "supersedes: personal-private/_archive/" in place(sandbox, "d-replace").read_text("utf-8")
+    assert not place(sandbox, "old-way").exists()
+
+
+def test_edit_opens_the_editor_and_approves_what_comes_out_of_it(sandbox: Sandbox) -> None:
+    propose(sandbox, "tabs", "Use tabs")
+    editor = sandbox.root / "editor.py"
+    token = "ghp_" + "b" * 36
+    editor.write_text(
+        "import sys; p = sys.argv[1]; t = open(p).read(); "
+        f"open(p, 'w').write(t.replace('Use tabs.', 'Use tabs in Go, never {token}.'))",
+        "utf-8",
+    )
+    terminal = Terminal(sandbox, ["review"], EDITOR=f"{sys.executable} {editor}")
+    terminal.press("e")
+    terminal.expect("secrets in the text were replaced")
+    terminal.expect("approved: ")
+    assert terminal.close() == 0
+    text = place(sandbox, "tabs").read_text("utf-8")
+    assert "Use tabs in Go" in text
+    assert token not in text
+
+
+def test_an_editor_that_changes_nothing_or_fails_decides_nothing(sandbox: Sandbox) -> None:
+    path = propose(sandbox, "tabs", "Use tabs")
+    before = path.read_text("utf-8")
+    for editor in ("true", "false"):
+        terminal = Terminal(sandbox, ["review"], EDITOR=editor)
+        terminal.press("e")
+        terminal.expect("nothing was changed")
+        terminal.press("q")
+        assert terminal.close() == 0
+    terminal = Terminal(sandbox, ["review"], EDITOR="/no/such/editor")
+    terminal.press("e")
+    terminal.expect("set EDITOR")
+    assert terminal.close() == 0
+    assert path.read_text("utf-8") == before
+
+
+def test_a_note_that_changes_while_it_is_shown_is_shown_again(sandbox: Sandbox) -> None:
+    path = propose(sandbox, "tabs", "Use tabs")
+    terminal = Terminal(sandbox, ["review"])
+    terminal.expect("[q]uit")
+    path.write_text(path.read_text("utf-8").replace("Use tabs.", "Use spaces."), "utf-8")
+    terminal.write("a")
+    terminal.expect("was changed since you saw it")
+    terminal.expect("Use spaces.")
+    terminal.press("a")
+    terminal.expect("approved: ")
+    assert terminal.close() == 0
+    assert "Use spaces." in place(sandbox, "tabs").read_text("utf-8")
+
+
+def test_without_a_terminal_the_line_says_what_to_do(sandbox: Sandbox) -> None:
+    assert sandbox.memory("review").strip() == "nothing waits for your decision"
+    path = propose(sandbox, "tabs", "Use tabs")
+    done = sandbox.run("review", stdin="a\n")
+    assert done.returncode == 2
+    assert "--decide" in done.stderr
+    assert len(done.stderr.strip().splitlines()) == 1
+    assert path.is_file()
+
+
+def test_programs_decide_by_flag(sandbox: Sandbox) -> None:
+    propose(sandbox, "tabs", "Use tabs")
+    propose(sandbox, "spaces", "Use spaces")
+    propose(sandbox, "later", "Perhaps later")
+    listed = sandbox.json("review", "--list")
+    assert [one["slug"] for one in listed] == ["later", "spaces", "tabs"]
+    assert listed[2]["statement"] == "Use tabs."
+    done = sandbox.json("review", "--decide", "tabs=approve", "--decide", "spaces=reject", "--decide", "later=skip")
+    assert [one["verdict"] for one in done] == ["approved", "rejected", "skipped"]
+    assert place(sandbox, "tabs").is_file()
+    assert [one["slug"] for one in sandbox.json("review", "--list")] == ["later"]
+    assert "rejected: spaces" in sandbox.memory("review", "--undo")
+    assert [one["slug"] for one in sandbox.json("review")] == ["later", "spaces"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code"),
+    [
+        (("--decide", "tabs"), 2),
+        (("--decide", "tabs=perhaps"), 2),
+        (("--decide", "none=approve"), 1),
+        (("--decide", "tabs=supersede nothing-there"), 1),
+    ],
+)
+def test_a_decision_that_can_not_be_carried_out_is_told(
+    sandbox: Sandbox, arguments: tuple[str, ...], code: int
+) -> None:
+    path = propose(sandbox, "tabs", "Use tabs")
+    done = sandbox.run("review", *arguments)
+    assert done.returncode == code
+    assert len(done.stderr.strip().splitlines()) == 1
+    assert path.is_file()
+
+
+def wait_for(path: Path, seconds: float = APPLY_SECONDS) -> float:
+    started = time.monotonic()
+    while not path.is_file():
+        assert time.monotonic() - started < seconds, f"{path} did not appear"
+        time.sleep(0.05)
+    return time.monotonic() - started
+
+
+def test_a_decision_in_the_note_is_carried_out_within_seconds(sandbox: Sandbox) -> None:
+    path = propose(sandbox, "tabs", "Use tabs")
+    before = propose(sandbox, "made-before", "Decided while no worker ran")
+    before.write_text(before.read_text("utf-8").replace("---\n", "---\ndecision: approve\n", 1), "utf-8")
+    with sandbox.process("worker"):
+        wait_for(place(sandbox, "made-before"), 20)
+        path.write_text(path.read_text("utf-8").replace("---\n", "---\ndecision: approve\n", 1), "utf-8")
+        wait_for(place(sandbox, "tabs"))
+    assert not path.exists()
+
+
+def test_a_worker_that_runs_until_idle_finds_the_decisions_too(sandbox: Sandbox) -> None:
+    sandbox.memory("worker", "--until-idle")
+    path = propose(sandbox, "tabs", "Indent every Makefile with tabs", "_inbox")
+    path.write_text(path.read_text("utf-8").replace("---\n", "---\ndecision: approve\n", 1), "utf-8")
+    sandbox.memory("worker", "--until-idle")
+    assert place(sandbox, "tabs").is_file()
+    hits = sandbox.json("recall", "tabs to indent a Makefile")["hits"]
+    assert [hit["path"] for hit in hits] == ["personal-private/preferences/tabs.md"]
+
+
+def test_the_inbox_on_a_terminal_asks_for_each_step(sandbox: Sandbox) -> None:
+    for slug, title in (("one", "The report reads well as a list"), ("two", "The report reads well as a list!")):
+        propose(sandbox, slug, title, "_inbox")
+    propose(sandbox, "old", "Something else entirely", "_inbox")
+    for slug in ("one", "two"):
+        file = sandbox.vault / "personal-private/_inbox" / f"{slug}.md"
+        text = file.read_text("utf-8").replace("2026-07-01", time.strftime("%Y-%m-%d"))
+        file.write_text(text.replace("status: pending", "status: inbox"), "utf-8")
+    done = sandbox.run("inbox", "triage")
+    assert done.returncode == 2
+    assert "--yes" in done.stderr
+    steps = sandbox.json("inbox", "triage", "--dry-run")
+    assert {step["step"] for step in steps} == {"merge", "expire"}
+    terminal = Terminal(sandbox, ["inbox", "triage"])
+    for _ in steps:
+        terminal.expect("\r\n    personal-private/_inbox/")
+        name = terminal.shown[:3]
+        terminal.expect("[s]kip")
+        terminal.write("r" if name == "old" else "y")
+    assert terminal.close() == 0
+    (kept,) = json.loads(sandbox.memory("inbox", "list", "--json"))
+    assert kept["occurrences"] == 2
+    assert "status: rejected" in (sandbox.vault / "personal-private/_archive/old.md").read_text("utf-8")

@@ -1,0 +1,253 @@
+"""Evolve is one change: killed at any step, one of the two whole states is there after the next run."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from memoryvault.demo.sandbox import Sandbox
+from memoryvault.tasks.evolving import evolve, resolve_entry
+from memoryvault.tasks.journal import Change, Journal
+from memoryvault.vault.errors import EditConflict, EntryExists, EntryInvalid, EntryNotFound, UsageError
+from memoryvault.vault.scrubbed import Scrubbed
+
+from .support import Bed
+
+OLD = "personal-private/preferences/deploy-day.md"
+EVOLVE = """
+import os
+from memoryvault.tasks.evolving import evolve
+from memoryvault.tasks.indexing import vault_store
+from memoryvault.tasks.journal import Journal
+from memoryvault.vault.scrubbed import Scrubbed
+from memoryvault.vault.settings import load_settings
+settings = load_settings(os.environ)
+store = vault_store(settings)
+evolve(store, Journal(settings.state, store), {old!r}, Scrubbed("We deploy on Mondays."), Scrubbed("new train"),
+       new_slug={slug!r})
+"""
+KILL_POINTS = [
+    "journal-pending",
+    *(f"vault-before-rename@{n}" for n in (1, 2)),
+    *(f"journal-applied@{n}" for n in (1, 2, 3)),
+    "journal-recorded",
+]
+
+
+def old_note(bed: Bed) -> str:
+    return bed.note(OLD, "We deploy on Tuesdays.", kind="preferences", group="personal-private", tags=["release"])
+
+
+def do_evolve(bed: Bed, body: str = "We deploy on Mondays.", **options: str) -> tuple[str, str]:
+    done = evolve(bed.store, bed.journal, OLD, Scrubbed(body), Scrubbed("new train"), **options)  # type: ignore[arg-type]
+    return done.path, done.archive
+
+
+def test_the_new_entry_stands_in_the_place_of_the_old_one(bed: Bed) -> None:
+    old_note(bed)
+    bed.edit(OLD, "tags: [release]", "tags: [release] # mine\nmood: good")
+    bed.edit(OLD, "created: ", "created: 2020-01-01 #")
+    new, archive = do_evolve(bed)
+    assert new == OLD
+    assert re.fullmatch(r"personal-private/_archive/personal-private/preferences/deploy-day\.md\.\d{8}\.md", archive)
+    now, then = bed.store.read(new), bed.store.read(archive)
+    assert (now.status, now.supersedes, now.body) == ("active", archive, "We deploy on Mondays.")
+    assert now.created == bed.store.today().isoformat(), "not inherited"
+    assert "tags: [release] # mine\nmood: good" in bed.files()[new], "the user's own fields go on"
+    assert (then.status, then.superseded_by, then.superseded_reason) == ("superseded", new, "new train")
+    assert then.superseded_at is not None
+    assert then.superseded_at.endswith("Z")
+    assert then.body == "We deploy on Tuesdays."
+
+
+def test_evolved_twice_on_one_day_both_are_kept(bed: Bed) -> None:
+    old_note(bed)
+    _, first = do_evolve(bed)
+    _, second = do_evolve(bed, "We deploy never.")
+    assert second == first.replace(".md", "-2.md").replace("-2.md", ".md", 1)
+    assert bed.store.read(first).body == "We deploy on Tuesdays."
+    assert bed.store.read(second).body == "We deploy on Mondays."
+
+
+def test_under_a_new_slug_the_old_file_goes(bed: Bed) -> None:
+    old_note(bed)
+    new, _ = do_evolve(bed, new_slug="deploy-mondays")
+    assert new == "personal-private/preferences/deploy-mondays.md"
+    assert bed.store.read(new).slug == "deploy-mondays"
+    assert not bed.store.exists(OLD)
+
+
+def test_a_heading_that_says_the_old_thing_does_not_stay(bed: Bed) -> None:
+    bed.store.create(OLD, {"kind": "preferences"}, Scrubbed("Deploy on Tuesdays"), Scrubbed("Deploy on Tuesdays."))
+    do_evolve(bed)
+    assert bed.store.read(OLD).title == "We deploy on Mondays"
+
+
+def test_what_can_not_be_evolved_is_told_and_left(bed: Bed) -> None:
+    old_note(bed)
+    bed.note("personal-private/_always-load/x.md", "x", kind="preferences")
+    _, archive = do_evolve(bed)
+    before = bed.files()
+    journal, text = bed.journal, Scrubbed("x")
+    with pytest.raises(EntryInvalid):
+        evolve(bed.store, journal, archive, text, text)
+    with pytest.raises(EntryNotFound):
+        evolve(bed.store, journal, "personal-private/preferences/none.md", text, text)
+    with pytest.raises(EntryInvalid):
+        evolve(bed.store, journal, OLD, text, text, new_slug="Bad_Slug")
+    with pytest.raises(UsageError):
+        evolve(bed.store, journal, "personal-private/_always-load/x.md", text, text, new_slug="y")
+    bed.note("personal-private/preferences/taken.md", "x", kind="preferences")
+    with pytest.raises(EntryExists):
+        evolve(bed.store, journal, OLD, text, text, new_slug="taken")
+    (bed.vault / "personal-private/preferences/taken.md").unlink()
+    assert bed.files() == before
+
+
+def test_an_entry_is_found_by_path_or_slug_but_never_guessed_from_a_wrong_path(bed: Bed) -> None:
+    old_note(bed)
+    for name in (OLD, OLD.removesuffix(".md"), "deploy-day", str(bed.vault / OLD)):
+        assert resolve_entry(bed.store, name) == OLD
+    with pytest.raises(EntryNotFound):
+        resolve_entry(bed.store, "personal-projects/shop/preferences/deploy-day.md")
+    bed.note("personal-projects/shop/preferences/deploy-day.md", "x", kind="preferences")
+    with pytest.raises(UsageError, match="several"):
+        resolve_entry(bed.store, "deploy-day")
+
+
+@pytest.mark.parametrize("slug", [None, "deploy-mondays"])
+@pytest.mark.parametrize("point", KILL_POINTS)
+def test_killed_at_any_step_one_of_the_two_whole_states_is_there(bed: Bed, point: str, slug: str | None) -> None:
+    old_note(bed)
+    whole = bed.files()
+    code = bed.run_python(EVOLVE.format(old=OLD, slug=slug), point)
+    assert code == (-9 if point != "journal-applied@3" or slug else 0)
+    between = bed.files()
+    assert any("Tuesdays" in text for text in between.values()), "what held can be read at any time"
+    bed.journal.recover()
+    bed.journal.recover()
+    after = bed.files()
+    if after != whole:
+        active = [entry for entry in bed.entries() if entry.status == "active"]
+        superseded = [entry for entry in bed.entries() if entry.status == "superseded"]
+        assert [entry.body for entry in active] == ["We deploy on Mondays."]
+        assert [entry.body for entry in superseded] == ["We deploy on Tuesdays."]
+        assert active[0].supersedes == superseded[0].path
+        assert superseded[0].superseded_by == active[0].path
+    assert not bed.journal.is_interrupted
+    assert not list(bed.vault.rglob(".memoryvault-*.tmp")) or point.startswith("vault")
+
+
+def test_a_person_who_edits_after_the_crash_keeps_the_edit_and_the_old_state(bed: Bed) -> None:
+    old_note(bed)
+    assert bed.run_python(EVOLVE.format(old=OLD, slug=None), "journal-applied") == -9
+    bed.edit(OLD, "Tuesdays", "Wednesdays")
+    bed.journal.recover()
+    assert list(bed.files()) == [OLD], "the archive copy of a change that did not happen goes"
+    assert "Wednesdays" in bed.files()[OLD]
+
+
+def test_the_next_evolve_first_ends_the_one_that_was_killed(bed: Bed) -> None:
+    old_note(bed)
+    assert bed.run_python(EVOLVE.format(old=OLD, slug=None), "journal-applied") == -9
+    do_evolve(bed, "We deploy hourly.")
+    assert bed.store.read(OLD).body == "We deploy hourly."
+    assert len(bed.files()) == 3
+
+
+# --- the journal itself ---
+
+
+def test_a_change_of_a_file_that_is_another_now_changes_nothing(bed: Bed) -> None:
+    old_note(bed)
+    text = bed.files()[OLD]
+    bed.edit(OLD, "Tuesdays", "Wednesdays")
+    before = bed.files()
+    changes = [Change("personal-private/fix/new.md", None, Scrubbed("new")), Change(OLD, text, Scrubbed("other"))]
+    with pytest.raises(EditConflict):
+        bed.journal.commit(changes, run="r", actor="evolve", what="x")
+    with pytest.raises(EntryExists):
+        bed.journal.commit([Change(OLD, None, Scrubbed("x"))], run="r", actor="evolve", what="x")
+    assert bed.files() == before
+    assert bed.journal.acts() == []
+
+
+def test_bytes_that_are_no_text_and_foreign_line_ends_survive(bed: Bed) -> None:
+    file = bed.vault / OLD
+    file.parent.mkdir(parents=True)
+    file.write_bytes(b"---\r\nkind: fix\r\n---\r\n\r\nold \xff\xfe text\r\n")
+    _, archive = do_evolve(bed)
+    archived = (bed.vault / archive).read_bytes()
+    assert b"old \xff\xfe text\r\n" in archived
+    assert b"kind: fix\r\n" in archived
+
+
+def test_a_journal_that_was_cut_short_or_damaged_is_read_as_far_as_it_goes(bed: Bed) -> None:
+    old_note(bed)
+    do_evolve(bed)
+    file = bed.journal.files[-1]
+    with file.open("ab") as out:
+        out.write(b'{"v": 1, "id": "cut')
+    do_evolve(bed, "Once more.")
+    assert [act.actor for act in bed.journal.acts()] == ["evolve", "evolve"]
+    (file.parent / "pending.json").write_bytes(b"\x00nothing")
+    assert not bed.journal.recover()
+
+
+def test_the_journal_does_not_grow_for_ever(bed: Bed) -> None:
+    journal = Journal(bed.settings.state, bed.store, max_bytes=2000)
+    for number in range(30):
+        path = f"personal-private/fix/note-{number}.md"
+        journal.commit([Change(path, None, Scrubbed("x" * 100))], run="r", actor="triage", what="x")
+    assert sum(file.stat().st_size for file in journal.files) < 6000
+    assert journal.acts()[-1].changes[0].path == "personal-private/fix/note-29.md"
+
+
+# --- the command ---
+
+
+@pytest.fixture
+def sandbox(tmp_path: Path) -> Sandbox:
+    return Sandbox(tmp_path)
+
+
+def test_the_command_prints_both_paths_and_both_are_indexed(sandbox: Sandbox) -> None:
+    sandbox.memory("save", "preferences", "deploy-day", "--body", "We deploy on Tuesdays.")
+    sandbox.memory("worker", "--until-idle")
+    printed = sandbox.memory("evolve", OLD, "--reason", "new train", stdin="We deploy on Mondays.").strip()
+    new, archive = printed.split("\t")
+    assert (Path(new), Path(archive).is_file()) == (sandbox.vault / OLD, True)
+    sandbox.memory("worker", "--until-idle")
+    hits = sandbox.json("recall", "which day do we deploy")["hits"]
+    assert [hit["path"] for hit in hits] == [OLD], "only what holds"
+    named = sandbox.json("recall", "which day do we deploy", "--filter", "status=superseded")["hits"]
+    assert [str(sandbox.vault / hit["path"]) for hit in named] == [archive]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code"),
+    [
+        (("deploy-day", "--reason", ""), 2),
+        (("deploy-day",), 2),
+        (("deploy-day", "--reason", "x", "--body", "  "), 2),
+        (("personal-private/preferences/none.md", "--reason", "x"), 1),
+        (("deploy-day", "--reason", "x", "--new-slug", "Bad_Slug"), 1),
+    ],
+)
+def test_what_is_wrong_is_one_line(sandbox: Sandbox, arguments: tuple[str, ...], code: int) -> None:
+    sandbox.memory("save", "preferences", "deploy-day", "--body", "We deploy on Tuesdays.")
+    done = sandbox.run("evolve", *arguments, stdin="text")
+    assert done.returncode == code
+    assert len(done.stderr.strip().splitlines()) == 1
+    assert len(list(sandbox.vault.rglob("*.md"))) == 1
+
+
+def test_a_secret_does_not_get_in_by_evolving(sandbox: Sandbox) -> None:
+    sandbox.memory("save", "reference", "key", "--body", "none yet")
+    token = "ghp_" + "b" * 36
+    done = sandbox.run("evolve", "key", "--reason", f"token {token}", "--body", f"it is {token}", "--json")
+    assert json.loads(done.stdout)["path"].endswith("key.md")
+    assert not any(token in file.read_text("utf-8") for file in sandbox.vault.rglob("*.md"))

@@ -1,0 +1,325 @@
+"""One decision, three ways to it; every one of them ends in the files."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from memoryvault.pipelines.review import (
+    Accepted,
+    Approve,
+    Decision,
+    Left,
+    Proposal,
+    PutAway,
+    Reject,
+    Skip,
+    Supersede,
+    parse_decision,
+    settle,
+)
+from memoryvault.tasks.reviewing import Decided, NotDecided, Reviewer
+from memoryvault.vault.errors import EditConflict, EntryInvalid, EntryNotFound, UsageError
+from memoryvault.vault.scrubbed import Scrubbed
+
+from .support import CHOICE, RULE, Bed, said
+
+PROPOSAL = Proposal(
+    path="personal-private/_review/use-pnpm.md",
+    kind="preferences",
+    slug="use-pnpm",
+    title="Use pnpm",
+    group=None,
+    project=None,
+    supersedes=None,
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "decision"),
+    [
+        ("approve", Approve()),
+        (" Approved ", Approve()),
+        ('"yes"', Approve()),
+        ("reject", Reject()),
+        ("no", Reject()),
+        ("skip", Skip()),
+        ("supersede personal-private/preferences/tabs.md", Supersede("personal-private/preferences/tabs.md")),
+        ("supersede: [[tabs|my tabs]]", Supersede("tabs")),
+        ("supersedes [[a/b#Heading]]", Supersede("a/b")),
+        ("supersede", None),
+        ("app", None),
+        ("", None),
+        ("approve?", None),
+    ],
+)
+def test_a_decision_is_read_from_a_line(text: str, decision: Decision | None) -> None:
+    assert parse_decision(text) == decision
+
+
+def test_supersede_alone_means_the_entry_that_the_note_names() -> None:
+    assert parse_decision("supersede", "a/b.md") == Supersede("a/b.md")
+
+
+def test_where_a_decision_leads() -> None:
+    assert settle(PROPOSAL, Approve()) == Accepted("personal-private/preferences/use-pnpm.md", "active")
+    of_project = Proposal(**{**PROPOSAL.__dict__, "project": "My Shop"})
+    assert settle(of_project, Approve()) == Accepted("personal-projects/my-shop/preferences/use-pnpm.md", "active")
+    replacing = Proposal(**{**PROPOSAL.__dict__, "supersedes": "old.md"})
+    assert settle(replacing, Approve()) == Accepted("personal-private/preferences/use-pnpm.md", "active", "old.md")
+    assert settle(PROPOSAL, Reject()) == PutAway("personal-private/_archive/use-pnpm.md", "rejected")
+    assert settle(PROPOSAL, Skip()) == Left()
+    for bad in ({"kind": None}, {"kind": "../x"}, {"group": "../../etc"}, {"slug": "../x"}):
+        with pytest.raises(EntryInvalid):
+            settle(Proposal(**{**PROPOSAL.__dict__, **bad}), Approve())  # type: ignore[arg-type]
+
+
+@pytest.fixture
+def proposal(bed: Bed) -> str:
+    bed.remember(said(CHOICE, "a"))
+    return bed.only("pending").path
+
+
+def decide(bed: Bed, path: str, decision: Decision, **options: object) -> Decided:
+    return bed.reviewer.decide(path, decision, run="test", **options)  # type: ignore[arg-type]
+
+
+def test_approved_it_moves_to_its_place_with_its_evidence(bed: Bed, proposal: str) -> None:
+    text = bed.files()[proposal]
+    done = decide(bed, proposal, Approve())
+    assert done == Decided(proposal, "approved", "personal-private/preferences/no-use-pnpm-instead-of-npm.md") or (
+        done.path.startswith("personal-private/preferences/")
+    )
+    entry = bed.only("active")
+    assert entry.path == done.path
+    assert [source.session for source in entry.sources] == ["a"]
+    assert bed.files()[done.path].split("---", 2)[2] == text.split("---", 2)[2], "the body stays byte for byte"
+    assert len(bed.files()) == 1
+
+
+def test_a_project_rule_is_approved_into_its_project(bed: Bed) -> None:
+    bed.remember(said(CHOICE, "a", scope="project", project="My Shop"))
+    done = decide(bed, bed.only("pending").path, Approve())
+    assert done.path.startswith("personal-projects/my-shop/preferences/")
+
+
+def test_approved_with_another_text_it_is_still_known_by_the_first(bed: Bed, proposal: str) -> None:
+    decide(bed, proposal, Approve(), body=Scrubbed("# Pnpm\n\nUse pnpm, for all of our front ends."))
+    entry = bed.only("active")
+    assert entry.body.endswith("for all of our front ends.")
+    bed.remember(said(CHOICE, "b"))
+    assert bed.only("active").occurrences == 2
+    assert len(bed.files()) == 1
+
+
+def test_rejected_it_lies_in_the_archive(bed: Bed, proposal: str) -> None:
+    done = decide(bed, proposal, Reject())
+    entry = bed.only("rejected")
+    assert entry.path == done.path == "personal-private/_archive/" + proposal.rsplit("/", 1)[-1]
+
+
+def test_skipped_nothing_changes(bed: Bed, proposal: str) -> None:
+    before = bed.files()
+    assert decide(bed, proposal, Skip()).verdict == "skipped"
+    assert bed.files() == before
+
+
+def test_superseding_an_entry_is_an_evolve(bed: Bed, proposal: str) -> None:
+    old = bed.note("personal-private/preferences/package-manager.md", "Use npm.", kind="preferences")
+    done = decide(bed, proposal, Supersede("package-manager"))
+    assert done.verdict == "superseded"
+    now, then = bed.only("active"), bed.only("superseded")
+    assert (now.path, now.supersedes, then.superseded_by) == (done.path, then.path, now.path)
+    assert then.path == done.archived
+    assert not bed.store.exists(old)
+    assert not bed.store.exists(proposal)
+
+
+def test_an_always_load_entry_is_superseded_in_its_place(bed: Bed, proposal: str) -> None:
+    old = bed.note("personal-private/_always-load/packages.md", "Use npm.", kind="preferences", always_load=True)
+    assert decide(bed, proposal, Supersede("packages")).path == old
+    assert bed.only("active").always_load
+
+
+def test_superseding_what_is_not_there_changes_nothing(bed: Bed, proposal: str) -> None:
+    before = bed.files()
+    with pytest.raises(EntryNotFound):
+        decide(bed, proposal, Supersede("nothing-of-that-name"))
+    with pytest.raises(UsageError):
+        decide(bed, proposal, Supersede(proposal))
+    assert bed.files() == before
+
+
+def test_a_replaced_rule_that_is_gone_meanwhile_is_no_obstacle(bed: Bed) -> None:
+    bed.remember(said(RULE, "a"))
+    bed.remember(said(RULE, "b", "Actually, always use npm, not pnpm."))
+    (bed.vault / bed.only("active").path).unlink()
+    done = decide(bed, bed.only("pending").path, Approve())
+    assert done.verdict == "approved"
+    assert bed.only("active").supersedes is None
+
+
+def test_what_is_held_already_gets_the_evidence(bed: Bed, proposal: str) -> None:
+    entry = bed.only("pending")
+    name = proposal.rsplit("/", 1)[-1]
+    bed.note(f"personal-private/preferences/{name}", "Use pnpm.", kind="preferences", fingerprint=entry.fingerprint)
+    assert decide(bed, proposal, Approve()).verdict == "merged"
+    held = bed.only("active")
+    assert (held.body, held.occurrences, len(held.sources)) == ("Use pnpm.", 2, 1)
+
+
+def test_a_taken_name_is_not_overwritten(bed: Bed, proposal: str) -> None:
+    name = proposal.rsplit("/", 1)[-1]
+    bed.note(f"personal-private/preferences/{name}", "Something else.", kind="preferences")
+    done = decide(bed, proposal, Approve())
+    assert done.path.endswith("-2.md")
+    assert bed.store.read(done.path).slug.endswith("-2")
+
+
+def test_what_was_changed_after_it_was_shown_is_shown_again(bed: Bed, proposal: str) -> None:
+    seen = bed.only("pending").content_hash
+    bed.edit(proposal, "## Evidence", "Not quite.\n\n## Evidence")
+    before = bed.files()
+    with pytest.raises(EditConflict):
+        decide(bed, proposal, Approve(), expected_hash=seen)
+    assert bed.files() == before
+    assert decide(bed, proposal, Approve()).verdict == "approved"
+    assert "Not quite." in bed.only("active").body
+
+
+def test_a_note_outside_review_and_inbox_is_not_decided_on(bed: Bed) -> None:
+    path = bed.note("personal-private/preferences/x.md", "x", kind="preferences")
+    with pytest.raises(EntryInvalid):
+        decide(bed, path, Reject())
+
+
+def test_every_decision_can_be_taken_back_until_the_note_is_edited(bed: Bed, proposal: str) -> None:
+    bed.note("personal-private/preferences/package-manager.md", "Use npm.", kind="preferences")
+    before = bed.files()
+    for decision in (Approve(), Reject(), Supersede("package-manager")):
+        decide(bed, proposal, decision)
+        assert bed.files() != before
+        assert bed.reviewer.undo_last() is not None
+        assert bed.files() == before
+    assert bed.reviewer.undo_last() is None
+    done = decide(bed, proposal, Approve())
+    bed.edit(done.path, "## Evidence", "Mine.\n\n## Evidence")
+    with pytest.raises(EditConflict):
+        bed.reviewer.undo_last()
+    assert bed.store.exists(done.path)
+
+
+def test_the_nearest_entries_are_offered_by_wording_without_an_index(bed: Bed, proposal: str) -> None:
+    near = bed.note("personal-private/preferences/packages.md", "Use npm for the front end.", kind="preferences")
+    bed.note("personal-private/preferences/tabs.md", "Indent with tabs.", kind="preferences")
+    bed.note("personal-private/_archive/npm.md", "Use npm.", kind="preferences", status="rejected")
+    assert [one.path for one in bed.reviewer.nearest(bed.only("pending"))] == [near]
+
+
+# --- in the note ---
+
+
+@pytest.mark.parametrize(
+    ("written", "status"),
+    [("approve", "active"), ("Approved", "active"), ("yes", "active"), ("reject", "rejected"), ("no", "rejected")],
+)
+def test_a_decision_in_the_note_is_carried_out_once(bed: Bed, proposal: str, written: str, status: str) -> None:
+    bed.decide_in_note(proposal, written)
+    (done,) = bed.reviewer.apply_notes()
+    assert isinstance(done, Decided)
+    assert "decision:" not in bed.files()[bed.only(status).path]
+    after = bed.files()
+    assert bed.reviewer.apply_notes() == []
+    assert bed.files() == after
+
+
+def test_a_decision_as_a_list_property_is_understood(bed: Bed, proposal: str) -> None:
+    bed.edit(proposal, "---\n", "---\ndecision:\n  - approve\n")
+    bed.reviewer.apply_notes()
+    assert bed.only("active")
+
+
+def test_skip_in_the_note_leaves_it(bed: Bed, proposal: str) -> None:
+    bed.decide_in_note(proposal, "skip")
+    before = bed.files()
+    assert bed.reviewer.apply_notes() == []
+    assert bed.files() == before
+
+
+def test_an_inbox_note_can_be_approved_as_well(bed: Bed) -> None:
+    path = bed.note("personal-private/_inbox/x.md", "Lists read well.", kind="preferences", status="inbox")
+    bed.decide_in_note(path, "approve")
+    bed.reviewer.apply_notes()
+    assert bed.only("active").path == "personal-private/preferences/x.md"
+
+
+def test_what_makes_no_sense_is_told_in_the_note_but_not_while_somebody_types(bed: Bed, proposal: str) -> None:
+    bed.decide_in_note(proposal, "appro")
+    (problem,) = bed.reviewer.apply_notes()
+    assert isinstance(problem, NotDecided)
+    assert "decision_error" not in bed.files()[proposal]
+    long_ago = (bed.vault / proposal).stat().st_mtime - 300
+    os.utime(bed.vault / proposal, (long_ago, long_ago))
+    bed.reviewer.apply_notes()
+    told = bed.files()[proposal]
+    assert "decision_error: " in told
+    os.utime(bed.vault / proposal, (long_ago, long_ago))
+    bed.reviewer.apply_notes()
+    assert bed.files()[proposal] == told
+    bed.edit(proposal, "decision: appro", "decision: approve")
+    bed.reviewer.apply_notes()
+    assert "decision_error" not in bed.files()[bed.only("active").path]
+
+
+def test_one_bad_note_does_not_keep_the_others_from_being_decided(bed: Bed, proposal: str) -> None:
+    bed.note("personal-private/_review/a.md", "no kind", status="pending")
+    bed.decide_in_note("personal-private/_review/a.md", "approve")
+    bed.decide_in_note(proposal, "approve")
+    results = bed.reviewer.apply_notes()
+    assert {type(result) for result in results} == {Decided, NotDecided}
+    assert bed.only("active")
+
+
+def test_a_note_that_leads_out_of_the_vault_is_refused(bed: Bed) -> None:
+    path = bed.note("personal-private/_review/a.md", "x", kind="preferences", status="pending")
+    bed.edit(path, "status: pending", "status: pending\ngroup: ../../outside")
+    bed.decide_in_note(path, "approve")
+    (problem,) = bed.reviewer.apply_notes()
+    assert isinstance(problem, NotDecided)
+    assert list(bed.files()) == [path]
+
+
+def test_a_worker_that_lost_its_job_decides_nothing_more(bed: Bed, proposal: str) -> None:
+    bed.decide_in_note(proposal, "approve")
+    assert bed.reviewer.apply_notes(lambda: False) == []
+    assert bed.only("pending")
+
+
+def test_a_person_who_saves_in_that_very_moment_is_not_overwritten(
+    bed: Bed, proposal: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The note changes between the look at it and the write: it is looked at again."""
+    carry_out = Reviewer._carry_out
+    saved: list[str] = []
+
+    def meanwhile(self: Reviewer, path: str, before: str, *rest: object) -> Decided:
+        if not saved:
+            bed.edit(path, "## Evidence", "Saved meanwhile.\n\n## Evidence")
+            saved.append(path)
+        return carry_out(self, path, before, *rest)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(Reviewer, "_carry_out", meanwhile)
+    decide(bed, proposal, Approve())
+    assert "Saved meanwhile." in bed.only("active").body
+
+
+def test_decisions_outlive_the_state_folder(bed: Bed, proposal: str) -> None:
+    decide(bed, proposal, Approve())
+    after = bed.files()
+    for file in Path(bed.settings.state.root).rglob("*"):
+        if file.is_file():
+            file.unlink()
+    bed.remember(said(CHOICE, "a"))
+    assert bed.files() == after

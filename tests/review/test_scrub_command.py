@@ -1,0 +1,96 @@
+"""`memory scrub` goes back over what is on disk; ids, dates and the user's own words stay."""
+
+from __future__ import annotations
+
+import sqlite3
+from pathlib import Path
+
+import pytest
+
+from memoryvault.demo.sandbox import Sandbox
+from memoryvault.pipelines.scrub import Policy
+from memoryvault.tasks.scrubbing import scrub_note
+
+TOKEN = "ghp_" + "b" * 36
+MAIL = "alex@example.com"
+
+
+@pytest.fixture
+def sandbox(tmp_path: Path) -> Sandbox:
+    return Sandbox(tmp_path)
+
+
+def everything(sandbox: Sandbox) -> bytes:
+    """Every byte of vault and state."""
+    files = [*sandbox.vault.rglob("*"), *(sandbox.root / "state").rglob("*")]
+    return b"".join(path.read_bytes() for path in files if path.is_file())
+
+
+def test_a_secret_is_found_everywhere_and_replaced(sandbox: Sandbox) -> None:
+    path = Path(sandbox.memory("save", "reference", "deploy", "--body", f"placeholder, ask {MAIL}").strip())
+    path.write_text(path.read_text("utf-8").replace("placeholder", f"token {TOKEN}"), "utf-8")
+    sandbox.memory("worker", "--until-idle")
+    log = sandbox.state / "log" / "memoryvault.log"
+    with log.open("a", encoding="utf-8") as file:
+        file.write(f'{{"level": "info", "event": "x", "message": "mail {MAIL} {TOKEN}"}}\n')
+    (sandbox.state / "spool" / "1-1.json").write_text(
+        f'{{"kind": "reflect.session", "args": {{"session": "s"}}, "note": "{TOKEN}"}}', "utf-8"
+    )
+    connection = sqlite3.connect(sandbox.state / "queue.db")
+    with connection:
+        connection.execute("UPDATE job SET error = ? WHERE id = (SELECT min(id) FROM job)", (f"refused {TOKEN}",))
+    connection.close()
+    assert TOKEN.encode() in everything(sandbox)
+
+    report = sandbox.json("scrub")
+    assert {one["where"] for one in report["found"]} == {"vault", "index", "log", "spool", "queue"}
+    assert TOKEN not in sandbox.memory("scrub"), "the report does not repeat it"
+    assert TOKEN.encode() in everything(sandbox), "without --apply nothing changes"
+
+    sandbox.memory("scrub", "--apply")
+    assert TOKEN.encode() not in everything(sandbox)
+    text = path.read_text("utf-8")
+    assert MAIL in text, "whom the user names in a note of theirs is no secret"
+    assert MAIL not in log.read_text("utf-8")
+    assert sandbox.json("scrub")["found"] == []
+    sandbox.memory("worker", "--until-idle")
+    assert [Path(hit["path"]).stem for hit in sandbox.json("recall", "deploy token")["hits"]]
+
+
+def test_the_journal_is_scrubbed_and_undo_still_knows_its_notes(sandbox: Sandbox) -> None:
+    shipped = (Path(__file__).resolve().parents[2] / "demo" / "session.jsonl").read_text("utf-8")
+    sandbox.memory("reflect", "--session", str(sandbox.transcript("s1", shipped)))
+    for path in sandbox.vault.rglob("*.md"):
+        path.write_text(path.read_text("utf-8") + f"\nkey {TOKEN}\n", "utf-8")
+    (first, *_) = sorted(sandbox.vault.rglob("*.md"))
+    sandbox.memory("evolve", str(first), "--reason", "x", "--body", "Another.")
+    assert TOKEN.encode() in everything(sandbox)
+    sandbox.memory("scrub", "--apply")
+    assert TOKEN.encode() not in everything(sandbox)
+
+
+def test_mined_notes_lose_people_as_well(sandbox: Sandbox) -> None:
+    own = "---\nkind: fix\n---\n\nAsk alex@example.com.\n"
+    assert scrub_note(own, Policy.SECRETS)[0] == own
+    assert "[REDACTED-EMAIL]" in scrub_note(own, Policy.FULL)[0]
+
+
+def test_names_dates_and_ids_are_left_alone_and_free_fields_are_not() -> None:
+    header = (
+        "kind: fix\nfingerprint: 7396925d150c863e33a8d83fa487733e0de92eb5589f55f67924ec64b57a8a38\nsource:\n"
+        "  - host: claude\n    session: 3f0c6a52-7d1e-4c55-9a51-0f6f6f2b8a11\n    records: [r1]\n"
+    )
+    text = f"---\n{header}api: {TOKEN}\n---\n\nBody.\n"
+    clean, kinds = scrub_note(text, Policy.FULL)
+    assert clean.startswith(f"---\n{header}")
+    assert TOKEN not in clean
+    assert sum(kinds.values()) == 1
+
+
+def test_standard_input_comes_out_clean_and_otherwise_as_it_was(sandbox: Sandbox) -> None:
+    text = f"a line\r\n  with {MAIL}\n{TOKEN}\nno newline at the end"
+    out = sandbox.memory("scrub", "--stdin", stdin=text)
+    assert MAIL not in out
+    assert TOKEN not in out
+    assert out.endswith("no newline at the end")
+    assert not list((sandbox.root / "state").glob("*"))

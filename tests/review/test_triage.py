@@ -1,0 +1,161 @@
+"""The inbox stays small: what is seen often moves on, what is not seen again goes."""
+
+from __future__ import annotations
+
+from datetime import date, timedelta
+from pathlib import Path
+
+import pytest
+
+from memoryvault.pipelines.likeness import LikenessLimits, is_same, wording_of
+from memoryvault.pipelines.triage import Expire, InboxItem, Merge, Promote, TriageLimits, TriageStep, triage
+from memoryvault.tasks.triaging import Triaged, run_triage
+
+from .support import GUESS, Bed, make_bed, said
+
+TODAY = date(2026, 7, 1)
+FOX = "The quick brown fox jumps over the lazy dog today"
+
+
+def item(path: str, statement: str, occurrences: int = 1, seen: date | None = TODAY, *sessions: str) -> InboxItem:
+    return InboxItem(path, "preferences", statement, occurrences, frozenset(sessions), seen)
+
+
+def steps(*items: InboxItem, **limits: int) -> list[TriageStep]:
+    def same(one: InboxItem, other: InboxItem) -> bool:
+        return is_same(wording_of(one.statement), wording_of(other.statement), None, LikenessLimits())
+
+    return triage(items, same, TODAY, TriageLimits(**limits))
+
+
+def test_two_that_say_the_same_are_merged() -> None:
+    assert steps(item("a", FOX + "."), item("b", FOX + "!")) == [Merge(("a", "b"))]
+    assert steps(item("a", FOX), item("z", "A completely unrelated statement about spreadsheets.")) == []
+
+
+def test_three_that_say_the_same_are_promoted_together() -> None:
+    assert steps(item("hub", FOX), item("dup1", FOX + "!"), item("dup2", FOX + "?")) == [
+        Promote(("dup1", "dup2", "hub"), 3)
+    ]
+
+
+def test_often_seen_is_promoted_unless_one_session_said_it_all() -> None:
+    assert steps(item("h", "Always run tests before pushing.", 4, TODAY, "s1", "s2")) == [Promote(("h",), 4)]
+    assert steps(item("h", "Always run tests before pushing.", 4, TODAY, "s1")) == []
+
+
+@pytest.mark.parametrize("seen", [TODAY - timedelta(days=200), TODAY - timedelta(days=91), None])
+def test_what_is_not_seen_again_expires(seen: date | None) -> None:
+    assert [type(step) for step in steps(item("a", FOX, 1, seen))] == [Expire]
+    assert steps(item("a", FOX, 1, TODAY - timedelta(days=90))) == []
+
+
+def test_the_oldest_go_when_there_are_too_many() -> None:
+    # Words of letters: numbers alone would tell the statements apart as well, but not as users write.
+    names = ["apple", "berry", "cherry", "date", "elder"]
+    items = [item(name, f"Prefer {name}", 1, TODAY - timedelta(days=n)) for n, name in enumerate(names)]
+    assert [step.path for step in steps(*items, most=2) if isinstance(step, Expire)] == ["cherry", "date", "elder"]
+    assert steps(*items, most=0) == []
+
+
+def test_no_note_is_touched_by_two_steps() -> None:
+    items = [item(f"n{n}", FOX + "!" * n, n % 3 + 1, TODAY - timedelta(days=n)) for n in range(2)]
+    items += [item(f"o{n}", f"Prefer {'ab' * (n + 1)} always", 1, TODAY - timedelta(days=50 * n)) for n in range(6)]
+    touched = [
+        path
+        for step in steps(*items, most=1)
+        for path in ([step.path] if isinstance(step, Expire) else list(step.paths))
+    ]
+    assert len(touched) == len(set(touched))
+
+
+# --- in files ---
+
+
+def results(bed: Bed) -> list[str]:
+    return [one.result for one in run(bed)]
+
+
+def run(bed: Bed) -> list[Triaged]:
+    return run_triage(bed.settings, bed.reviewer)
+
+
+def inbox(bed: Bed, slug: str, body: str, **fields: object) -> str:
+    fields = {"kind": "preferences", "status": "inbox", "group": "personal-private", **fields}
+    return bed.note(f"personal-private/_inbox/{slug}.md", body, **fields)
+
+
+@pytest.mark.parametrize(
+    ("mode", "place", "status"),
+    [("interactive", "_review", "pending"), ("silent", "preferences", "active"), ("auto", "_inbox", "inbox")],
+)
+def test_where_a_pattern_goes_is_said_by_the_mode(tmp_path: Path, mode: str, place: str, status: str) -> None:
+    bed = make_bed(tmp_path, MEMORY_REVIEW_MODE=mode)
+    inbox(bed, "tests", "Run the tests before pushing.", occurrences=4)
+    run(bed)
+    (entry,) = bed.entries()
+    assert (entry.path, entry.status) == (f"personal-private/{place}/tests.md", status)
+
+
+def test_similar_ones_become_one_with_all_evidence(bed: Bed) -> None:
+    bed.remember(said(GUESS, "a"))
+    kept = bed.only("inbox").path
+    other = inbox(bed, "same", "The release report reads well as a bullet list!")
+    assert results(bed) == ["merged"]
+    entry = bed.only("inbox")
+    assert entry.path in (kept, other)
+    assert entry.occurrences == 2
+    assert bed.only("superseded").superseded_by == entry.path
+    assert results(bed) == [], "a second run has nothing to do"
+
+
+def test_what_expires_lies_in_the_archive_and_may_come_back(bed: Bed) -> None:
+    bed.remember(said(GUESS, "a"))
+    path = bed.only("inbox").path
+    text = bed.files()[path]
+    today = bed.store.today().isoformat()
+    (bed.vault / path).write_text(text.replace(today, "2020-01-01"), "utf-8")
+    assert results(bed) == ["expired"]
+    assert bed.only("archived").path == "personal-private/_archive/" + path.rsplit("/", 1)[-1]
+    bed.remember(said(GUESS, "b"))
+    assert bed.only("inbox").path == path
+
+
+def test_an_entry_that_is_there_is_never_overwritten(tmp_path: Path) -> None:
+    bed = make_bed(tmp_path, MEMORY_REVIEW_MODE="silent")
+    held = bed.note("personal-private/preferences/tests.md", "Mine.", kind="preferences")
+    waiting = inbox(bed, "tests", "Run the tests before pushing.", occurrences=4)
+    before = bed.files()
+    (result,) = run(bed)
+    assert "already" in result.result
+    assert bed.files() == before
+    assert bed.store.exists(held)
+    assert bed.store.exists(waiting)
+
+
+def test_a_note_with_a_decision_is_left_to_review(bed: Bed) -> None:
+    inbox(bed, "old", "Old.", created="2020-01-01", updated="2020-01-01")
+    bed.decide_in_note("personal-private/_inbox/old.md", "approve")
+    assert results(bed) == []
+
+
+def test_an_inbox_of_a_hundred_thousand_words_does_not_grow_past_its_limit(tmp_path: Path) -> None:
+    bed = make_bed(tmp_path, MEMORY_REFLECTION_INBOX_ENTRIES="5")
+    words = ["apple", "berry", "cherry", "date", "elder", "fig", "grape", "hazel"]
+    for word in words:
+        inbox(bed, word, f"Prefer {word}.")
+    run(bed)
+    assert len(bed.reviewer.waiting("_inbox")) == 5
+
+
+def test_every_step_can_be_taken_back(bed: Bed) -> None:
+    inbox(bed, "tests", "Run the tests before pushing.", occurrences=4)
+    inbox(bed, "one", FOX)
+    inbox(bed, "two", FOX + "!")
+    inbox(bed, "old", "Old.", created="2020-01-01", updated="2020-01-01")
+    before = bed.files()
+    assert sorted(results(bed)) == ["expired", "merged", "promoted"]
+    from memoryvault.tasks.undoing import Selector
+
+    bed.undo.carry_out(Selector(last=True))
+    assert bed.files() == before

@@ -1,0 +1,157 @@
+"""What the program wrote by itself is taken back; what a person touched is not, unless they say so."""
+
+from __future__ import annotations
+
+import json
+import uuid
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from memoryvault.demo.sandbox import Sandbox
+from memoryvault.pipelines.review import Approve
+from memoryvault.tasks.undoing import Selector, UndoPlan
+
+from .support import CHOICE, GUESS, RULE, Bed, said
+
+LAST = Selector(last=True)
+OTHER = "Never commit on a Friday"
+
+
+def undo(bed: Bed, selector: Selector = LAST, **options: bool) -> UndoPlan:
+    return bed.undo.carry_out(selector, **options)
+
+
+def steps(plan: UndoPlan) -> dict[str, str]:
+    return {step.path.rsplit("/", 1)[-1]: step.step for step in plan.steps}
+
+
+def test_the_last_reflection_goes_then_the_one_before(bed: Bed) -> None:
+    bed.remember(said(RULE, "a"))
+    first = bed.files()
+    bed.remember(said(RULE, "b"), said(GUESS, "b"), said(RULE, "b", OTHER))
+    planned = bed.undo.plan(LAST)
+    assert len(bed.files()) == 3, "a plan changes nothing"
+    done = undo(bed)
+    assert steps(done) == steps(planned)
+    assert sorted(steps(done).values()) == ["remove", "remove", "restore"]
+    assert bed.files() == first, "byte for byte"
+    undo(bed)
+    assert bed.files() == {}
+    assert undo(bed).changes == []
+
+
+def test_a_promoted_note_is_put_back_into_the_inbox(bed: Bed) -> None:
+    for session in ("a", "b"):
+        bed.remember(said(GUESS, session))
+    before = bed.files()
+    bed.remember(said(GUESS, "c"))
+    assert bed.only("pending")
+    undo(bed)
+    assert bed.files() == before
+
+
+def test_of_one_session_only_its_own_evidence_goes(bed: Bed) -> None:
+    bed.remember(said(RULE, "a"), said(RULE, "a", OTHER))
+    bed.remember(said(RULE, "b"))
+    undo(bed, Selector(session="a"))
+    (entry,) = bed.entries()
+    assert [source.session for source in entry.sources] == ["b"]
+    assert entry.occurrences == 1
+
+
+def test_since_a_time(bed: Bed) -> None:
+    bed.remember(said(RULE, "a"))
+    now = datetime.now(UTC)
+    assert undo(bed, Selector(since=now + timedelta(hours=1))).changes == []
+    undo(bed, Selector(since=now - timedelta(hours=1)))
+    assert bed.files() == {}
+
+
+def test_an_edited_note_stays_and_is_named(bed: Bed) -> None:
+    bed.remember(said(RULE, "a"), said(RULE, "a", OTHER))
+    edited = "personal-private/preferences/always-use-pnpm-not-npm.md"
+    bed.edit(edited, "## Evidence", "Mine.\n\n## Evidence")
+    plan = undo(bed)
+    assert list(bed.files()) == [edited]
+    assert plan.left == 1
+    assert any("edited" in step.why for step in plan.steps if step.step == "leave")
+    plan = undo(bed, include_edited=True)
+    assert bed.files() == {}
+    assert [step.edited for step in plan.steps] == [True]
+
+
+def test_what_the_user_decided_on_is_theirs(bed: Bed) -> None:
+    bed.remember(said(CHOICE, "a"))
+    bed.reviewer.decide(bed.only("pending").path, Approve(), run="r")
+    before = bed.files()
+    for selector in (LAST, Selector(session="a")):
+        plan = undo(bed, selector, include_edited=True)
+        assert plan.changes == []
+        assert bed.files() == before
+
+
+def test_a_user_edit_between_two_sessions_is_kept(bed: Bed) -> None:
+    bed.remember(said(RULE, "a"))
+    (path,) = bed.files()
+    bed.edit(path, "## Evidence", "Mine.\n\n## Evidence")
+    edited = bed.files()
+    bed.remember(said(RULE, "b"))
+    undo(bed, Selector(since=datetime.now(UTC) - timedelta(hours=1)))
+    assert bed.files() == edited
+
+
+def test_without_the_journal_the_entries_themselves_say_where_they_come_from(bed: Bed) -> None:
+    bed.remember(said(RULE, "a"), said(RULE, "a", OTHER))
+    bed.remember(said(RULE, "b"))
+    bed.note("personal-private/preferences/mine.md", "Mine.", kind="preferences")
+    for file in bed.journal.files:
+        file.unlink(missing_ok=True)
+    before = bed.files()
+    plan = undo(bed, Selector(session="a"))
+    assert bed.files() == before, "whether they were edited can't be told"
+    assert plan.left == 2
+    undo(bed, Selector(session="a"), include_edited=True)
+    left = {entry.slug: [source.session for source in entry.sources] for entry in bed.entries()}
+    assert left == {"always-use-pnpm-not-npm": ["b"], "mine": []}
+
+
+def test_a_foreign_note_is_never_touched(bed: Bed) -> None:
+    bed.note("personal-private/preferences/mine.md", "Mine.", kind="preferences")
+    bed.remember(said(RULE, "a"))
+    undo(bed, Selector(since=datetime(2000, 1, 1, tzinfo=UTC)), include_edited=True)
+    assert list(bed.files()) == ["personal-private/preferences/mine.md"]
+
+
+# --- the command ---
+
+
+@pytest.fixture
+def sandbox(tmp_path: Path) -> Sandbox:
+    return Sandbox(tmp_path)
+
+
+def test_a_runaway_session_is_taken_back_by_one_command(sandbox: Sandbox) -> None:
+    session = str(uuid.uuid4())
+    shipped = (Path(__file__).resolve().parents[2] / "demo" / "session.jsonl").read_text("utf-8")
+    own = json.loads(shipped.splitlines()[0]).get("sessionId") or session
+    transcript = sandbox.transcript(session, shipped)
+    sandbox.memory("save", "preferences", "mine", "--body", "My own.")
+    sandbox.memory("reflect", "--session", str(transcript))
+    written = len(list(sandbox.vault.rglob("*.md")))
+    assert written > 1
+    shown = sandbox.memory("undo", "--session", own, "--dry-run")
+    assert len(list(sandbox.vault.rglob("*.md"))) == written
+    assert shown.count("remove: ") == written - 1
+    done = sandbox.json("undo", "--session", own)
+    assert done["done"]
+    assert [path.name for path in sandbox.vault.rglob("*.md")] == ["mine.md"]
+    assert sandbox.memory("undo").strip() == "there is nothing to take back"
+
+
+@pytest.mark.parametrize("arguments", [("--since", "yesterday-ish"), ("--session", " "), ("--last", "--since", "2h")])
+def test_bad_usage_exits_with_2(sandbox: Sandbox, arguments: tuple[str, ...]) -> None:
+    done = sandbox.run("undo", *arguments)
+    assert done.returncode == 2
+    assert done.stderr.strip()

@@ -1,0 +1,121 @@
+"""A model hub on 127.0.0.1: what the download needs of one, and the ways in which one may fail."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+COMMIT = "0123456789abcdef0123456789abcdef01234567"
+
+
+@dataclass
+class LoopbackHub:
+    """Serves `folder` as the model `name`."""
+
+    name: str
+    folder: Path
+    requests: list[tuple[str, str, str]] = field(default_factory=list)
+    """Method, path, Range header of each."""
+    cut_after: int | None = None
+    """Bytes of the weights after which the connection breaks, for each request that begins at 0."""
+    wrong_checksum: bool = False
+    plain_mirror: bool = False
+    """The description names files only; size and checksum stand in the headers of each."""
+    ignores_ranges: bool = False
+    port: int = 0
+
+    @property
+    def endpoint(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
+
+    def files(self) -> list[str]:
+        return sorted(path.relative_to(self.folder).as_posix() for path in self.folder.rglob("*") if path.is_file())
+
+    def digest(self, path: str) -> tuple[str, bool]:
+        """The checksum as a hub names it, and whether the file is a large one (sha256 of its bytes)."""
+        data = (self.folder / path).read_bytes()
+        if path.endswith(".safetensors"):
+            if self.wrong_checksum:
+                data += b"!"
+            return hashlib.sha256(data).hexdigest(), True
+        return hashlib.sha1(b"blob %d\0" % len(data) + data).hexdigest(), False
+
+    def description(self) -> dict[str, Any]:
+        siblings = []
+        for path in self.files():
+            row: dict[str, Any] = {"rfilename": path}
+            if not self.plain_mirror:
+                digest, large = self.digest(path)
+                size = (self.folder / path).stat().st_size
+                row |= {"size": size, "blobId": "f" * 40 if large else digest}
+                row |= {"lfs": {"sha256": digest, "size": size, "pointerSize": 134}} if large else {}
+            siblings.append(row)
+        return {"id": self.name, "sha": COMMIT, "siblings": siblings}
+
+    @contextmanager
+    def serving(self) -> Iterator[LoopbackHub]:
+        server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(self))
+        server.daemon_threads = True
+        self.port = server.server_port
+        thread = threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True)
+        thread.start()
+        try:
+            yield self
+        finally:
+            server.shutdown()
+            server.server_close()
+            thread.join(5)
+
+
+def _handler(hub: LoopbackHub) -> type[BaseHTTPRequestHandler]:
+    class Handler(BaseHTTPRequestHandler):
+        def do_HEAD(self) -> None:
+            self._answer(body=False)
+
+        def do_GET(self) -> None:
+            self._answer(body=True)
+
+        def _answer(self, *, body: bool) -> None:
+            hub.requests.append((self.command, self.path, self.headers.get("Range", "")))
+            path = self.path.partition("?")[0]
+            prefix = f"/{hub.name}/resolve/{COMMIT}/"
+            if path == f"/api/models/{hub.name}/revision/main":
+                self._send(json.dumps(hub.description()).encode(), {}, 200, body, None)
+            elif path.startswith(prefix) and path.removeprefix(prefix) in hub.files():
+                self._file(path.removeprefix(prefix), body)
+            else:
+                self._send(b"not here", {}, 404, body, None)
+
+        def _file(self, path: str, body: bool) -> None:
+            data = (hub.folder / path).read_bytes()
+            headers = {"ETag": f'"{hub.digest(path)[0]}"', "X-Repo-Commit": COMMIT}
+            asked = self.headers.get("Range", "")
+            if asked and not hub.ignores_ranges:
+                begin = int(asked.removeprefix("bytes=").rstrip("-"))
+                headers["Content-Range"] = f"bytes {begin}-{len(data) - 1}/{len(data)}"
+                self._send(data[begin:], headers, 206, body, None)
+                return
+            self._send(data, headers, 200, body, hub.cut_after if path.endswith(".safetensors") else None)
+
+        def _send(self, data: bytes, headers: dict[str, str], status: int, body: bool, cut: int | None) -> None:
+            self.send_response(status)
+            for name, value in headers.items():
+                self.send_header(name, value)
+            self.send_header("Content-Length", str(len(data)))
+            self.end_headers()
+            if body:
+                self.wfile.write(data if cut is None else data[:cut])
+            if body and cut is not None:
+                self.close_connection = True
+
+        def log_message(self, format: str, *args: object) -> None:
+            """Quiet."""
+
+    return Handler

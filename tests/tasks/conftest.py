@@ -1,0 +1,16 @@
+"""Short paths: the sockets of a state folder then lie inside it, and go with it."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+
+@pytest.fixture
+def tmp_path() -> Iterator[Path]:
+    """In the place of pytest's, whose folders are too deep for the name of a UNIX socket."""
+    with tempfile.TemporaryDirectory(prefix="mv-") as folder:
+        yield Path(folder)

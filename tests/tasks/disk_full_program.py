@@ -1,0 +1,41 @@
+"""Run where `sys.argv[1]` is a small file system of its own: fills it, works, makes room, works again."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+from memoryvault.demo.sandbox import Sandbox
+from memoryvault.tests.acceptance.test_the_loop import record_session
+
+
+def main(place: Path, root: Path) -> int:
+    sandbox = Sandbox(root, {"MEMORY_STATE_DIR": str(place), "MEMORY_SESSION_QUIET_SECONDS": "0"})
+    sandbox.memory("worker", "--until-idle")
+    record_session(sandbox)
+    with (place / "ballast").open("wb", buffering=0) as ballast:
+        try:
+            while True:
+                ballast.write(b"x" * 65536)
+        except OSError:
+            pass
+        while True:
+            try:
+                ballast.write(b"x")
+            except OSError:
+                break
+    full = sandbox.run("worker", "--until-idle", "--timeout", "8")
+    print("full:", full.returncode, "Traceback" in full.stderr)
+    os.unlink(place / "ballast")
+    for _ in range(2):
+        after = sandbox.run("worker", "--until-idle")
+    print("after:", after.returncode, "Traceback" in after.stderr)
+    states = {job["kind"]: job["state"] for job in sandbox.json("jobs", "list")}
+    print("reflected:", states.get("reflect.session"), any("tuesday" in path.read_text().lower()
+                                                           for path in sandbox.vault.rglob("*.md")))  # fmt: skip
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(Path(sys.argv[1]), Path(sys.argv[2])))

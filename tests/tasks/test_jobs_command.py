@@ -1,0 +1,130 @@
+"""`memory jobs` and `memory schedule`, as a user runs them."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from memoryvault.demo.sandbox import Sandbox
+from memoryvault.tasks.kinds import POLICIES
+from memoryvault.tasks.ledger import Ledger
+from memoryvault.vault.layout import StatePaths
+
+
+@pytest.fixture(scope="module")
+def sandbox(tmp_path_factory: pytest.TempPathFactory) -> Sandbox:
+    sandbox = Sandbox(tmp_path_factory.mktemp("jobs"))
+    sandbox.memory("jobs")
+    return sandbox
+
+
+@pytest.fixture
+def ledger(sandbox: Sandbox) -> Iterator[Ledger]:
+    with Ledger(sandbox.state / "queue.db") as ledger:
+        yield ledger
+
+
+def killed(ledger: Ledger, key: str) -> int:
+    """A job that failed once and then died."""
+    job_id = ledger.enqueue("recover.orphans", {"scope": key}, unique_key=key)
+    claim = ledger.claim(job_id, "somebody", 30.0)
+    assert not hasattr(claim, "reason")
+    ledger.fail(claim, "no luck", after_seconds=0.0)  # type: ignore[arg-type]
+    claim = ledger.claim(job_id, "somebody", 30.0)
+    ledger.bury(claim, "out of luck")  # type: ignore[arg-type]
+    return job_id
+
+
+def test_kinds_prints_every_limit(sandbox: Sandbox) -> None:
+    printed = sandbox.memory("jobs", "kinds")
+    assert all(kind in printed for kind in POLICIES)
+    rows = {row["kind"]: row for row in sandbox.json("jobs", "kinds")}
+    assert rows["reflect.session"] == {
+        "kind": "reflect.session", "priority": 10, "concurrency": 2, "deadline_seconds": 180, "attempts": 5,
+        "backoff_base_seconds": 10, "backoff_cap_seconds": 1800, "in_child": True, "paused": False,
+    }  # fmt: skip
+
+
+def test_a_dead_job_is_shown_with_its_history_and_retried_with_it(sandbox: Sandbox, ledger: Ledger) -> None:
+    job_id = killed(ledger, "one")
+    shown = sandbox.memory("jobs", "show", str(job_id))
+    assert "no luck" in shown
+    assert "out of luck" in shown
+    assert sandbox.json("jobs", "retry", str(job_id))["state"] == "queued"
+    job = ledger.get(job_id)
+    assert (job.state, job.attempt) == ("queued", 0)
+    assert [step["outcome"] for step in job.history] == ["failed", "dead"]
+    refused = sandbox.run("jobs", "retry", str(job_id))
+    assert (refused.returncode, refused.stderr.count("\n")) == (1, 1)
+
+
+def test_all_dead_jobs_are_retried_but_none_beside_its_like(sandbox: Sandbox, ledger: Ledger) -> None:
+    first, second = killed(ledger, "two"), killed(ledger, "three")
+    waiting = ledger.enqueue("recover.orphans", unique_key="three")
+    done = sandbox.run("jobs", "retry", "all", "--kind", "recover.orphans")
+    assert done.returncode == 0
+    assert "1 jobs are queued again, 1 are waiting already" in done.stdout
+    assert [ledger.get(job).state for job in (first, second, waiting)] == ["queued", "dead", "queued"]
+    assert sandbox.json("jobs", "cancel", str(waiting))["state"] == "cancelled"
+
+
+def test_a_paused_kind_says_so_until_it_is_resumed(sandbox: Sandbox, ledger: Ledger) -> None:
+    assert sandbox.json("jobs", "pause", "reflect.corpus") == {"kind": "reflect.corpus", "paused": True}
+    assert ledger.paused() == ["reflect.corpus"]
+    assert "paused" in sandbox.memory("jobs", "kinds")
+    assert sandbox.json("jobs", "resume", "reflect.corpus") == {"kind": "reflect.corpus", "paused": False}
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [("pause",), ("pause", "nope"), ("list", "--kind", "nope"), ("show", "x"), ("--watch", "--interval", "0")],
+)
+def test_bad_usage_exits_with_2_and_one_line(sandbox: Sandbox, arguments: tuple[str, ...]) -> None:
+    done = sandbox.run("jobs", *arguments)
+    assert done.returncode == 2
+    assert done.stderr.count("\n") == 1
+
+
+def test_the_live_table_ends_with_ctrl_c_and_exit_code_0(sandbox: Sandbox, ledger: Ledger) -> None:
+    ledger.enqueue("index.reconcile", unique_key="watched")
+    process = subprocess.Popen(
+        [sys.executable, "-m", "memoryvault", "jobs", "--watch", "--interval", "0.1"],
+        env=sandbox.environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    assert process.stdout is not None
+    lines = [process.stdout.readline() for _ in range(6)]
+    process.send_signal(signal.SIGINT)
+    rest, errors = process.communicate(timeout=10)
+    assert (process.returncode, errors) == (0, "")
+    assert "no worker runs" in lines[0]
+    assert "index.reconcile" in "".join(lines) + rest
+
+
+def test_schedules_have_last_and_next_times_and_can_be_run_paused_and_resumed(sandbox: Sandbox, ledger: Ledger) -> None:
+    assert {"discovery", "incubator-gc", "markers-gc", "orphan-recovery", "idle-sweep", "inbox-triage",
+            "index-reconcile", "logs-rotate"} <= {row["name"] for row in sandbox.json("schedule")}  # fmt: skip
+    job = sandbox.json("schedule", "run", "markers-gc")["job"]
+    assert ledger.get(job).kind == "markers.gc"
+    assert sandbox.json("schedule", "pause", "idle-sweep") == {"name": "idle-sweep", "paused": True}
+    rows = {row["name"]: row for row in sandbox.json("schedule")}
+    assert (rows["idle-sweep"]["paused"], rows["idle-sweep"]["next"]) == (True, None)
+    assert rows["markers-gc"]["next"] > time.strftime("%Y-%m-%d")
+    sandbox.memory("schedule", "resume", "idle-sweep")
+    assert sandbox.run("schedule", "run", "nope").returncode == 2
+
+
+def test_who_waits_for_another_worker_is_told_who_did_the_work(tmp_path: Path) -> None:
+    sandbox = Sandbox(tmp_path)
+    sandbox.memory("jobs")
+    with sandbox.process("worker"):
+        until = time.monotonic() + 20
+        while not Path(StatePaths(sandbox.state).wake_socket).exists():
+            assert time.monotonic() < until
+            time.sleep(0.05)
+        assert sandbox.memory("worker", "--until-idle").startswith("the worker that is running did it")

@@ -1,0 +1,99 @@
+"""The metrics page: on loopback, for this machine only, and true."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import socket
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from memoryvault.tasks.job import Dead, RunningJob
+from memoryvault.tasks.ledger import Ledger
+from memoryvault.tasks.metrics import ADDRESS, HookTimes
+from memoryvault.tasks.worker import WorkerContext
+from memoryvault.tests.tasks.support import POLICIES, state_in, wait_until
+from memoryvault.tests.tasks.test_worker import serving
+from memoryvault.vault import hooklog
+from memoryvault.vault.layout import StatePaths
+
+
+@pytest.fixture
+def port() -> int:
+    with closing(socket.socket()) as sock:
+        sock.bind((ADDRESS, 0))
+        return int(sock.getsockname()[1])
+
+
+@pytest.fixture
+def state(tmp_path: Path) -> StatePaths:
+    return state_in(tmp_path / "state")
+
+
+def get(port: int, path: str = "/metrics", host: str | None = None) -> tuple[int, str]:
+    """One request with this Host header."""
+    with closing(http.client.HTTPConnection(ADDRESS, port, timeout=5)) as connection:
+        connection.putrequest("GET", path, skip_host=True)
+        connection.putheader("Host", host or f"{ADDRESS}:{port}")
+        connection.endheaders()
+        answer = connection.getresponse()
+        return answer.status, answer.read().decode()
+
+
+@pytest.fixture
+def page(state: StatePaths, port: int) -> Iterator[str]:
+    def handler(job: RunningJob) -> None:
+        if job.args.get("key") == "hopeless":
+            raise Dead("no use")
+
+    setting = WorkerContext(state, poll_seconds=0.1, policies=POLICIES, schedules=(), metrics_port=port)
+    with Ledger(state.queue_db, policies=POLICIES) as ledger, serving(setting, {"effect": handler}):
+        ledger.pause("single")
+        ledger.enqueue("single")
+        done, dead = ledger.enqueue("effect"), ledger.enqueue("effect", {"key": "hopeless"})
+        wait_until(lambda: (ledger.get(done).state, ledger.get(dead).state) == ("done", "dead"), "both have ended")
+        hooklog.append(state.log_file, "info", "hook", hook="Stop", ms=21.5, result="ok")
+        yield get(port)[1]
+        assert get(port, "/")[0] == 404
+        for host in ("evil.example", f"evil.example:{port}", "127.0.0.1:1"):
+            assert get(port, host=host)[0] == 403, host
+        assert get(port, host=f"localhost:{port}")[0] == 200
+
+
+def test_it_counts_what_the_queue_did(page: str) -> None:
+    lines = page.splitlines()
+    assert 'memoryvault_jobs{kind="effect",state="dead"} 1' in lines
+    assert 'memoryvault_jobs{kind="single",state="queued"} 1' in lines
+    assert 'memoryvault_job_attempts_total{kind="effect",outcome="done"} 1' in lines
+    assert 'memoryvault_job_attempts_total{kind="effect",outcome="dead"} 1' in lines
+    assert 'memoryvault_job_duration_seconds_count{kind="effect"} 2' in lines
+    assert 'memoryvault_hook_duration_seconds_bucket{event="Stop",le="0.025"} 1' in lines
+    assert any(line.startswith('memoryvault_job_oldest_due_seconds{kind="single"} ') for line in lines)
+    assert "memoryvault_spool_files 0" in lines
+
+
+def test_a_taken_port_does_not_keep_the_worker_from_working(state: StatePaths, port: int) -> None:
+    with closing(socket.socket()) as other:
+        other.bind((ADDRESS, port))
+        other.listen()
+        setting = WorkerContext(state, poll_seconds=0.1, policies=POLICIES, schedules=(), metrics_port=port)
+        with Ledger(state.queue_db, policies=POLICIES) as ledger, serving(setting, {"effect": lambda job: None}):
+            job = ledger.enqueue("effect")
+            wait_until(lambda: ledger.get(job).state == "done", "the job is done")
+
+
+def test_hook_times_go_on_over_a_rotation_and_torn_lines(tmp_path: Path) -> None:
+    log = tmp_path / "memoryvault.log"
+    line = json.dumps({"event": "hook", "hook": "Stop", "ms": 20})
+    log.write_text(line + "\n")
+    times = HookTimes(str(log))
+    assert times.lines()[1:] == []
+    with log.open("a") as file:
+        file.write(f"not json\n{line}\n{line[:10]}")
+    assert 'memoryvault_hook_duration_seconds_count{event="Stop"} 1' in times.lines()
+    log.rename(tmp_path / "old")
+    log.write_text(line + "\n")
+    assert 'memoryvault_hook_duration_seconds_count{event="Stop"} 2' in times.lines()

@@ -1,0 +1,155 @@
+"""Full disk, read-only folder, a stopped machine, a held lock, thousands of jobs: said in a line, nothing lost."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from memoryvault.demo.sandbox import Sandbox
+from memoryvault.tasks.doorbell import ring_worker
+from memoryvault.tasks.ledger import Ledger, NewJob
+from memoryvault.tasks.worker import Worker, WorkerContext
+from memoryvault.tests.support.readonly import with_readonly
+from memoryvault.tests.tasks.support import POLICIES, only_job, policy, run_worker, state_in, wait_until, worker_process
+from memoryvault.vault.layout import StatePaths
+
+
+@pytest.fixture
+def state(tmp_path: Path) -> StatePaths:
+    return state_in(tmp_path / "state")
+
+
+@pytest.fixture
+def ledger(state: StatePaths) -> Iterator[Ledger]:
+    with Ledger(state.queue_db, policies=POLICIES, bell=lambda: ring_worker(state.wake_socket)) as ledger:
+        yield ledger
+
+
+FILL = """
+import resource, sys
+from memoryvault.tasks.ledger import Ledger
+from memoryvault.tests.tasks.support import POLICIES
+from memoryvault.vault.errors import QueueUnavailable
+ledger = Ledger(sys.argv[1], policies=POLICIES)
+resource.setrlimit(resource.RLIMIT_FSIZE, (4_000_000, resource.RLIM_INFINITY))
+for number in range(10_000):
+    try:
+        accepted = ledger.enqueue("effect", {"key": f"{number}-" + "x" * 200})
+    except QueueUnavailable as error:
+        print(accepted, str(error).count(chr(10)))
+        resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+        ledger.enqueue("effect", {"key": "there is space again"})
+        break
+"""
+
+
+def test_when_the_disk_is_full_an_enqueue_is_refused_whole_and_what_was_accepted_stays(state: StatePaths) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", FILL, state.queue_db], cwd="/", capture_output=True, text=True, check=True
+    )
+    accepted, newlines = map(int, done.stdout.split())
+    assert accepted > 50
+    assert newlines == 0
+    with closing(sqlite3.connect(state.queue_db)) as conn:
+        assert conn.execute("PRAGMA integrity_check").fetchone() == ("ok",)
+        assert conn.execute("SELECT count(*), max(id) FROM job").fetchone() == (accepted + 1, accepted + 1)
+        assert conn.execute("SELECT count(*) FROM task").fetchone() == (accepted + 1,)
+
+
+def test_a_readonly_state_folder_is_one_line(tmp_path: Path) -> None:
+    sandbox = Sandbox(tmp_path)
+    sandbox.memory("worker", "--until-idle")
+    state = sandbox.state
+    try:
+        for command in (["worker", "--until-idle"], ["jobs", "retry", "1"], ["schedule", "run", "idle-sweep"]):
+            argv = with_readonly(state, [sys.executable, "-m", "memoryvault", *command])
+            done = subprocess.run(
+                argv, env=sandbox.environment, cwd=tmp_path, capture_output=True, text=True, check=False
+            )
+            assert done.returncode == 1, command
+            assert "Traceback" not in done.stderr
+            assert len(done.stderr.strip().splitlines()) == 1, done.stderr
+    finally:
+        state.chmod(0o700)
+
+
+def test_a_machine_that_sleeps_longer_than_a_lease_goes_on_where_it_was(state: StatePaths, ledger: Ledger) -> None:
+    ledger.enqueue("effect", {"key": "a"})
+    with worker_process(state, "--forever", "--lease", "0.6", "--slow", "0.8") as worker:
+        wait_until(lambda: only_job(ledger).state == "running", "the job runs")
+        worker.send_signal(signal.SIGSTOP)
+        time.sleep(1.5)
+        worker.send_signal(signal.SIGCONT)
+        wait_until(lambda: only_job(ledger).state == "done", "the job is done")
+        assert worker.poll() is None
+    assert only_job(ledger).attempt == 1
+
+
+@pytest.mark.slow
+def test_a_lock_of_ten_seconds_costs_nothing_but_time(state: StatePaths, ledger: Ledger) -> None:
+    ids = [ledger.enqueue("effect", {"key": str(number)}) for number in range(20)]
+    with worker_process(state, "--forever", "--lease", "3", "--slow", "0.05"):
+        wait_until(lambda: ledger.get(ids[3]).state == "done", "it is at work")
+        with closing(sqlite3.connect(state.queue_db, isolation_level=None)) as other:
+            other.execute("BEGIN EXCLUSIVE")
+            time.sleep(10.0)
+            other.execute("ROLLBACK")
+        wait_until(lambda: {ledger.get(job).state for job in ids} == {"done"}, "all is done", 20.0)
+    assert sorted(os.listdir(Path(state.root, "effects")), key=int) == [str(number) for number in range(20)]
+    assert not Path(state.root, "repeated.log").exists()
+
+
+@pytest.mark.parametrize("concurrency", [1, 8])
+def test_ten_thousand_queued_jobs_at_start_are_all_run(state: StatePaths, concurrency: int) -> None:
+    policies = {"effect": replace(policy("effect"), concurrency=concurrency)}
+    with Ledger(state.queue_db, policies=policies) as ledger:
+        # Half of them due at once with their doorbells, half of a quiet period that has passed.
+        ledger.enqueue_all(NewJob("effect", {"key": str(n)}, unique_key=str(n)) for n in range(5000))
+        ledger.enqueue_all(NewJob("effect", {"key": str(n)}, str(n), run_at=1.0) for n in range(5000, 10_000))
+        with ledger.transaction() as conn:
+            conn.execute("DELETE FROM task WHERE id > 5000")
+            conn.execute("UPDATE job SET rung_at = NULL WHERE id > 5000")
+    ran: list[int] = []
+    context = WorkerContext(state, policies=policies, schedules=())
+    report = Worker(context, {"effect": lambda job: ran.append(job.id)}).run_until_idle(60.0)
+    assert (report.done, report.timed_out) == (10_000, False)
+    assert sorted(ran) == list(range(1, 10_001))
+    assert report.seconds < 40
+
+
+def test_a_job_of_a_kind_and_with_arguments_of_another_version_is_kept_as_dead(
+    state: StatePaths, ledger: Ledger
+) -> None:
+    with ledger.transaction() as conn:
+        for kind, args in (("telepathy", "{}"), ("effect", "not json"), ("effect", '{"sesion": "typo"}')):
+            conn.execute("INSERT INTO job (kind, args, run_at, created_at) VALUES (?, ?, 1.0, 1.0)", (kind, args))
+    assert run_worker(state)[0] == 0
+    assert [(job.state, job.error) for job in reversed(ledger.list())] == [
+        ("dead", "this version knows no job kind 'telepathy'"),
+        ("dead", "arguments are not JSON: Expecting value: line 1 column 1 (char 0)"),
+        ("dead", "effect: unknown argument 'sesion'"),
+    ]
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux" or os.geteuid() != 0, reason="mounts a small file system")
+def test_on_a_full_disk_the_worker_waits_and_goes_on_when_there_is_room(tmp_path: Path) -> None:
+    place, root = tmp_path / "small", tmp_path / "root"
+    place.mkdir()
+    root.mkdir()
+    program = f"{sys.executable} -m memoryvault.tests.tasks.disk_full_program {place} {root}"
+    script = f"mount -t tmpfs -o size=3m tmpfs {place} && cd / && exec {program}"
+    done = subprocess.run(["unshare", "--mount", "sh", "-c", script], capture_output=True, text=True, check=False)
+    assert done.stdout.splitlines() == ["full: 1 False", "after: 0 False", "reflected: done True"], (
+        done.stdout + done.stderr
+    )

@@ -1,0 +1,213 @@
+"""A broken or missing queue.db costs no work: the file is kept, the jobs come back."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sqlite3
+import threading
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from memoryvault.tasks.kinds import POLICIES as REAL_POLICIES
+from memoryvault.tasks.ledger import Ledger
+from memoryvault.tasks.salvage import back_up, backup_of, find_damage, finish_rebuilding, open_queue, restore_if_damaged
+from memoryvault.tasks.worker import Worker, WorkerContext
+from memoryvault.tests.tasks.support import POLICIES, run_worker, state_in, wait_until
+from memoryvault.vault.errors import QueueUnavailable
+from memoryvault.vault.layout import StatePaths
+from memoryvault.vault.marker import Marker, create_marker, note_end
+
+
+@pytest.fixture
+def state(tmp_path: Path) -> StatePaths:
+    return state_in(tmp_path / "state")
+
+
+def filled(state: StatePaths) -> None:
+    """A queue with one job in each state and many that are done."""
+    with Ledger(state.queue_db, policies=POLICIES) as ledger:
+        for number in range(400):
+            ledger.enqueue("effect", {"key": f"done-{number}" * 4})
+            claim = ledger.take_doorbell(lambda: "somebody", 30.0)
+            assert claim is not None
+            ledger.complete(claim[1])
+        for key in ("dead", "running", "queued"):
+            ledger.enqueue("effect", {"key": key}, unique_key=key)
+            if key == "queued":
+                break
+            taken = ledger.take_doorbell(lambda: "somebody", 30.0)
+            assert taken is not None
+            if key == "dead":
+                ledger.bury(taken[1], "it was hopeless")
+        ledger.pause("single")
+        ledger.mark_complete()
+        ledger._conn.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+
+
+def overwrite(path: str, offset: int, size: int = 4096) -> None:
+    """Damage part of a file."""
+    with open(path, "r+b") as file:
+        file.seek(offset)
+        file.write(b"\xa5" * size)
+
+
+def kept(state: StatePaths) -> list[str]:
+    """The files that were set aside, without their logs."""
+    found = Path(state.root).glob("queue.db.damaged-*")
+    return sorted(path.name for path in found if not path.name.endswith(("-wal", "-shm")))
+
+
+def reopen(state: StatePaths) -> Ledger:
+    """As a worker does at its start."""
+    opened = open_queue(state, policies=POLICIES, busy_seconds=5.0)
+    if opened.rebuilt:
+        finish_rebuilding(state, opened.ledger, 90.0)
+    return opened.ledger
+
+
+def test_a_sound_queue_is_left_alone(state: StatePaths) -> None:
+    filled(state)
+    with reopen(state) as ledger:
+        assert len(ledger.list(most=1000)) == 403
+    assert kept(state) == []
+
+
+def test_of_a_file_with_a_broken_page_everything_readable_is_taken_over(state: StatePaths) -> None:
+    filled(state)
+    with closing(sqlite3.connect(state.queue_db)) as conn:
+        pages = [row[0] for row in conn.execute("SELECT pageno FROM dbstat WHERE name = 'job' AND pagetype = 'leaf'")]
+    overwrite(state.queue_db, (pages[len(pages) // 2] - 1) * 4096)
+    assert find_damage(Path(state.queue_db)) is not None
+    with reopen(state) as ledger:
+        jobs = {str(job.args["key"]): job for job in ledger.list(most=1000) if isinstance(job.args, dict)}
+        assert (jobs["queued"].state, jobs["running"].state, jobs["dead"].state) == ("queued", "queued", "dead")
+        assert jobs["dead"].error == "it was hopeless"
+        assert 300 < len(jobs) < 403
+        assert ledger.paused() == ["single"]
+        assert ledger.ring_due() == 2
+    assert len(kept(state)) == 1
+
+
+def test_what_a_broken_head_hides_comes_back_from_the_nightly_copy(state: StatePaths) -> None:
+    filled(state)
+    assert back_up(Path(state.queue_db))
+    overwrite(state.queue_db, 0)
+    with reopen(state) as ledger:
+        assert {job.state for job in ledger.list(most=1000)} == {"done", "queued", "dead"}
+        assert ledger.paused() == ["single"]
+        ledger.enqueue("effect", {"key": "new"})
+    assert len(kept(state)) == 1
+    with reopen(state):
+        pass
+    assert len(kept(state)) == 1, "it is salvaged once"
+
+
+def test_a_copy_is_never_replaced_by_a_damaged_file(state: StatePaths) -> None:
+    filled(state)
+    assert back_up(Path(state.queue_db))
+    before = backup_of(Path(state.queue_db)).read_bytes()
+    overwrite(state.queue_db, 0)
+    assert not back_up(Path(state.queue_db))
+    assert backup_of(Path(state.queue_db)).read_bytes() == before
+    assert os.listdir(backup_of(Path(state.queue_db)).parent) == ["queue.db"]
+
+
+@pytest.mark.parametrize("stage", ["salvage", "migration"])
+def test_a_salvage_that_is_killed_is_done_by_the_next_start(state: StatePaths, stage: str) -> None:
+    with Ledger(state.queue_db, policies=POLICIES) as ledger:
+        ledger.enqueue("effect", {"key": "a"}, unique_key="a")
+        back_up(Path(state.queue_db))
+    overwrite(state.queue_db, 0)
+    assert run_worker(state, kill_point=stage)[0] == -signal.SIGKILL
+    status, errors = run_worker(state)
+    assert status == 0
+    assert "queue.db was damaged" in errors
+    assert len(kept(state)) == 1
+    assert os.listdir(Path(state.root, "effects")) == ["a"]
+
+
+def test_a_move_that_was_killed_half_way_is_finished(state: StatePaths) -> None:
+    filled(state)
+    Path(state.queue_db + ".salvaging-wal").write_bytes(b"the log was moved, then the power went")
+    with reopen(state) as ledger:
+        assert len(ledger.list(most=1000)) == 403
+    assert len(kept(state)) == 1
+
+
+def mark(state: StatePaths, session: str, *, size: int, offset: int) -> None:
+    """The marker of an ended session whose transcript has `size` bytes, `offset` of them mined."""
+    transcript = Path(state.root, f"{session}.jsonl")
+    transcript.write_bytes(b"x" * size)
+    create_marker(state.harness, Marker(session, transcript=str(transcript), offset=offset))
+    note_end(state.harness, session)
+
+
+def test_a_deleted_queue_is_made_again_from_the_markers(state: StatePaths) -> None:
+    mark(state, "mined", size=10, offset=10)
+    mark(state, "unmined", size=10, offset=4)
+    opened = open_queue(state, policies=REAL_POLICIES, busy_seconds=5.0)
+    with opened.ledger as ledger:
+        assert opened.rebuilt
+        assert finish_rebuilding(state, ledger, 90.0) == 1
+        (job,) = ledger.list()
+        assert (job.kind, job.args, job.unique_key) == (
+            "reflect.session", {"session": "unmined"}, "reflect.session:unmined",
+        )  # fmt: skip
+        assert job.run_at <= ledger.now()
+    with open_queue(state, policies=REAL_POLICIES, busy_seconds=5.0).ledger as ledger:
+        assert ledger.is_complete()
+
+
+@pytest.mark.parametrize("accident", ["deleted", "damaged"])
+def test_a_worker_whose_file_is_lost_under_it_starts_anew(state: StatePaths, accident: str) -> None:
+    context = WorkerContext(state, poll_seconds=0.1, policies=POLICIES, schedules=())
+    worker = Worker(context, {"effect": lambda job: None})
+    thread = threading.Thread(target=worker.run_forever)
+    thread.start()
+    try:
+        wait_until(lambda: Path(state.wake_socket).exists(), "the worker has started")
+        if accident == "deleted":
+            for ending in ("", "-wal", "-shm"):
+                Path(state.queue_db + ending).unlink(missing_ok=True)
+        else:
+            with Ledger(state.queue_db, policies=POLICIES) as ledger:
+                ledger._conn.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+            overwrite(state.queue_db, 0, 65536)
+
+        def enqueued() -> bool:
+            if not (Path(state.queue_db).exists() if accident == "deleted" else kept(state)):
+                return False
+            try:
+                with Ledger(state.queue_db, policies=POLICIES, create=False) as ledger:
+                    ledger.enqueue("effect", {"key": "a"}, unique_key="a")
+            except QueueUnavailable:
+                return False
+            return True
+
+        wait_until(enqueued, "there is a new queue.db")
+        with Ledger(state.queue_db, policies=POLICIES) as ledger:
+            wait_until(lambda: {job.state for job in ledger.list()} == {"done"}, "the job is done")
+    finally:
+        worker.leave()
+        thread.join(timeout=15.0)
+        assert not thread.is_alive()
+
+
+def test_a_damaged_state_db_is_replaced_by_its_copy(state: StatePaths) -> None:
+    path = Path(state.state_db)
+    with closing(sqlite3.connect(path)) as conn:
+        conn.execute("CREATE TABLE spending (day TEXT, tokens INTEGER)")
+        conn.execute("INSERT INTO spending VALUES ('2026-09-14', 1200)")
+        conn.commit()
+    assert restore_if_damaged(path) is None
+    assert back_up(path)
+    overwrite(str(path), 0)
+    done = restore_if_damaged(path)
+    assert done is not None
+    assert "took its place" in done
+    with closing(sqlite3.connect(path)) as conn:
+        assert conn.execute("SELECT tokens FROM spending").fetchall() == [(1200,)]
+    assert len(list(path.parent.glob("state.db.damaged-*"))) == 1

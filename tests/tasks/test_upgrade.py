@@ -1,0 +1,58 @@
+"""Old and new versions side by side: the older one gives way, in one line."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+
+import pytest
+
+from memoryvault import __version__
+from memoryvault.tasks.doorbell import ring_worker
+from memoryvault.tasks.ledger import Ledger
+from memoryvault.tasks.versions import installed_version, is_newer
+from memoryvault.tasks.worker import Worker, WorkerContext
+from memoryvault.tests.tasks.support import POLICIES, state_in, wait_until
+
+
+def test_versions_are_compared_by_their_numbers(tmp_path: Path) -> None:
+    assert is_newer("0.10.0", than="0.9.9")
+    assert is_newer("1.0.0rc1", than="0.9")
+    for other in ("0.9.9", "0.9.8", "", "nonsense", "-1"):
+        assert not is_newer(other, than="0.9.9")
+    assert installed_version() == __version__
+    assert installed_version(tmp_path / "being-replaced.py") == __version__
+
+
+@pytest.mark.parametrize("sign", ["client", "package"])
+def test_a_worker_finishes_what_it_runs_and_leaves_when_a_newer_version_comes(
+    tmp_path: Path, sign: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    state = state_in(tmp_path / "state")
+    begun, proceed = threading.Event(), threading.Event()
+
+    def handler(job: object) -> None:
+        begun.set()
+        proceed.wait(10)
+
+    context = WorkerContext(state, workers=1, poll_seconds=0.1, lease_seconds=1.0, policies=POLICIES, schedules=())
+    worker = Worker(context, {"effect": handler})
+    thread = threading.Thread(target=worker.run_forever)
+    thread.start()
+    with Ledger(state.queue_db, policies=POLICIES) as ledger:
+        wait_until(lambda: Path(state.wake_socket).exists(), "the worker has started")
+        first, second = ledger.enqueue("effect"), ledger.enqueue("effect")
+        assert begun.wait(10)
+        ring_worker(state.wake_socket, __version__)
+        ring_worker(state.wake_socket, "0.0.1")
+        thread.join(timeout=0.3)
+        assert thread.is_alive(), "its own version and an older one change nothing"
+        if sign == "client":
+            ring_worker(state.wake_socket, "999.0")
+        else:
+            monkeypatch.setattr("memoryvault.tasks.worker.installed_version", lambda: "999.0")
+        wait_until(lambda: worker._leaving, "it has noticed")
+        proceed.set()
+        thread.join(timeout=10.0)
+        assert not thread.is_alive()
+        assert (ledger.get(first).state, ledger.get(second).state) == ("done", "queued")

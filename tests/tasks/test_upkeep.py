@@ -1,0 +1,85 @@
+"""What grows is cut, what is old goes, and nothing else."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from memoryvault.demo.sandbox import Sandbox
+from memoryvault.tasks.ledger import Ledger
+from memoryvault.tasks.salvage import backup_of
+from memoryvault.tasks.upkeep import KEEP_DAYS, SECONDS_A_DAY, clean_temporaries, delete_old, rotate_logs
+from memoryvault.tests.tasks.support import state_in
+from memoryvault.vault.layout import StatePaths
+
+NOW = datetime(2027, 3, 10, 4, 30, tzinfo=UTC).timestamp()
+
+
+@pytest.fixture
+def state(tmp_path: Path) -> StatePaths:
+    return state_in(tmp_path / "state")
+
+
+def stamp(days_ago: float) -> str:
+    return datetime.fromtimestamp(NOW - days_ago * SECONDS_A_DAY, UTC).isoformat()
+
+
+def test_a_log_is_rotated_after_a_week(state: StatePaths) -> None:
+    Path(state.log_file).write_text(json.dumps({"time": stamp(8)}) + "\n" + json.dumps({"time": stamp(0)}) + "\n")
+    Path(state.receipts).write_text(json.dumps({"at": stamp(6)}) + "\n")
+    assert rotate_logs(state, NOW) == ["memoryvault.log"]
+    assert sorted(os.listdir(state.log)) == ["memoryvault.log.20270310", "receipts.jsonl"]
+    assert rotate_logs(state, NOW) == []
+
+
+def test_the_stderr_of_a_running_service_is_cut_in_place(state: StatePaths) -> None:
+    path = Path(state.log, "serve.stderr")
+    with path.open("ab") as held:
+        held.write(b"x" * 2_000_000)
+        held.flush()
+        assert rotate_logs(state, NOW) == ["serve.stderr"]
+        held.write(b"goes on")
+        held.flush()
+    assert path.read_bytes() == b"goes on"
+
+
+def test_only_what_is_old_is_deleted(state: StatePaths) -> None:
+    old, new = NOW - (KEEP_DAYS + 1) * SECONDS_A_DAY, NOW - (KEEP_DAYS - 1) * SECONDS_A_DAY
+    for name, when in {
+        "log/memoryvault.log": old, "log/memoryvault.log.20270101": old, "log/receipts.jsonl.20270301": new,
+        "queue.db.damaged-20270101T000000Z": old, "queue.db": old,
+        "spool/1-1.json.tmp": old, "spool/1-2.json": old, "harness/.s.1.tmp": old,
+    }.items():  # fmt: skip
+        Path(state.root, name).touch()
+        os.utime(Path(state.root, name), (when, when))
+    assert delete_old(state, NOW) == 2
+    assert clean_temporaries(state, NOW) == 2
+    assert Path(state.log_file).exists()
+    assert Path(state.queue_db).exists()
+    assert Path(state.spool, "1-2.json").exists()
+
+
+def test_the_job_prunes_and_copies(tmp_path: Path) -> None:
+    sandbox = Sandbox(tmp_path)
+    sandbox.memory("worker", "--until-idle")
+    path = sandbox.state / "queue.db"
+    with Ledger(path) as ledger, ledger.transaction() as conn:
+        conn.execute(
+            "INSERT INTO job (kind, args, state, run_at, created_at, finished_at) "
+            "SELECT 'embed.drain', '{}', value, 1.0, 1.0, 1.0 FROM json_each('[\"done\", \"cancelled\", \"dead\"]')"
+        )
+    temporary = sandbox.vault / ".memoryvault-leftover.tmp"
+    sandbox.memory("schedule", "run", "logs-rotate")
+    sandbox.memory("worker", "--until-idle")
+    with Ledger(path) as ledger:
+        assert [job.state for job in ledger.list() if job.created_at == 1.0] == ["dead"]
+        (rotation,) = [job for job in ledger.list() if job.kind == "logs.rotate"]
+        assert rotation.history[-1]["result"]["pruned"] == 2
+        assert rotation.history[-1]["result"]["copied"] == 1
+    assert backup_of(path).stat().st_mtime > time.time() - 60
+    assert not temporary.exists()

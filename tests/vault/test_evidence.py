@@ -1,0 +1,24 @@
+"""Evidence is for the reader of a note; recall sees what stands before it."""
+
+from __future__ import annotations
+
+import pytest
+
+from memoryvault.vault.evidence import without_evidence
+
+
+@pytest.mark.parametrize(
+    ("body", "kept"),
+    [
+        ("Ship on Tuesdays.\n\n## Evidence\n\n> we ship on Tuesdays\n", "Ship on Tuesdays."),
+        ("Ship on Tuesdays.\n", "Ship on Tuesdays.\n"),
+        (
+            "# Ship\n\nEvidence shows it.\n\n### Evidence of more\n",
+            "# Ship\n\nEvidence shows it.\n\n### Evidence of more\n",
+        ),
+        ("## Evidence\n\n> only that\n", ""),
+        ("", ""),
+    ],
+)
+def test_what_stands_before_the_evidence_is_kept(body: str, kept: str) -> None:
+    assert without_evidence(body) == kept
