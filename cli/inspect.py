@@ -3,56 +3,130 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from ..index.receipts import read_receipts
+from ..index.receipts import append_receipt, marks_of, new_mark, read_marks, read_receipts
 from ..vault.errors import UsageError
 from .context import Context
-from .output import add_json, print_json
+from .output import add_json, note, print_json
 
 EPILOG = """example:
-  memory inspect                 the last recall
-  memory inspect 3f0c6a52        every recall of the session that begins so
+  memory inspect                         the last recall
+  memory inspect 3f0c6a52                every recall of the session that begins so
+  memory inspect --useful wal-checkpoint remember that this hit of the last recall helped
 """
+
+REASONS = {
+    "below-floor": "below the floor",
+    "says-the-same": "says the same as a better one",
+    "file-gone": "its file is gone or may not be shown any more",
+}
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Arguments of `memory inspect`."""
     parser.epilog = EPILOG
     parser.add_argument("session", nargs="?", default="last", help="a session id or its beginning, or `last`")
+    mark = parser.add_mutually_exclusive_group()
+    mark.add_argument("--useful", metavar="SLUG", help="mark a hit of the last of them as useful")
+    mark.add_argument("--useless", metavar="SLUG", help="mark it as noise")
     add_json(parser)
 
 
 def run(args: argparse.Namespace, context: Context) -> int:
-    """Print receipts, oldest first."""
-    receipts = read_receipts(Path(context.state.receipts))
+    """Print receipts, oldest first; or mark a hit."""
+    state = context.settings.state
+    receipts = read_receipts(Path(state.receipts))
     if args.session == "last":
-        chosen = receipts[-1:]
+        chosen: Sequence[Mapping[str, Any]] = receipts[-1:]
     else:
         chosen = [one for one in receipts if str(one.get("session") or "").startswith(args.session)]
         if not chosen:
             raise UsageError(f"no recall of a session {args.session} is on record")
+    marks_file = Path(state.log) / "marks.jsonl"
+    slug = args.useful or args.useless
+    if slug:
+        return _mark(chosen, slug, marks_file, useful=bool(args.useful), as_json=args.json)
+    marks = marks_of(read_marks(marks_file))
     if args.json:
-        print_json(chosen)
+        print_json([{**one, "marks": _marks(one, marks)} for one in chosen])
         return 0
     if not chosen:
         print("nothing was recalled yet")
-    for receipt in chosen:
-        print(
-            f"{receipt.get('at', '-')}  {receipt.get('caller', '-')}  session {receipt.get('session') or '-'}  "
-            f"{float(receipt['ms'].get('total', 0)):.0f} ms"
-            + (f"  degraded: {', '.join(receipt['degraded'])}" if receipt.get("degraded") else "")
-        )
-        for hit in receipt.get("hits", ()):
-            print(
-                f"  {float(hit.get('score') or 0):.2f}  meaning {_score(hit.get('dense'))}  "
-                f"words {_score(hit.get('keyword'))}  {hit.get('path')}"
-            )
-        if not receipt.get("hits"):
-            print("  nothing was above the floor")
+    for number, one in enumerate(chosen):
+        if number:
+            print()
+        for line in lines_of(one, _marks(one, marks)):
+            print(line)
     return 0
 
 
-def _score(value: Any) -> str:
-    return "   -" if value is None else f"{float(value):4.2f}"
+def _mark(chosen: Sequence[Mapping[str, Any]], slug: str, file: Path, *, useful: bool, as_json: bool) -> int:
+    for one in reversed(chosen):
+        for hit in one.get("hits", ()):
+            path = str(hit.get("path", ""))
+            if slug in (path, path.rsplit("/", 1)[-1].removesuffix(".md")):
+                mark = new_mark(one, path, useful=useful)
+                append_receipt(file, mark)
+                if as_json:
+                    print_json(mark)
+                else:
+                    note(f"memory: {path} is marked as {'useful' if useful else 'noise'}")
+                return 0
+    raise UsageError(f"no hit {slug} in that recall (`memory inspect` shows them)")
+
+
+def _marks(one: Mapping[str, Any], marks: Mapping[tuple[str, str], bool]) -> dict[str, bool]:
+    at = str(one.get("at"))
+    found = ((str(hit.get("path")), marks.get((at, str(hit.get("path"))))) for hit in one.get("hits", ()))
+    return {path: mark for path, mark in found if mark is not None}
+
+
+def lines_of(one: Mapping[str, Any], marks: Mapping[str, bool]) -> Iterator[str]:
+    """One receipt for a reader: who asked, each hit with its scores and why, latency by stage."""
+    injected = set(one.get("injected") or ())
+    stages: Mapping[str, Any] = one.get("ms") or {}
+    facts = [
+        str(one.get("at", "-"))[:23].replace("T", " "),
+        str(one.get("caller", "-")),
+        f"session {one.get('session') or '-'}",
+        f"project {one.get('project') or '-'}",
+        f"query {one.get('query', '-')} ({one.get('characters', 0)} characters)",
+    ]
+    yield "  ".join(facts)
+    if one.get("degraded"):
+        yield f"  degraded: {', '.join(one['degraded'])}"
+    hits: Sequence[Mapping[str, Any]] = one.get("hits") or ()
+    if hits:
+        yield "  score  meaning  words  answers"
+    for hit in hits:
+        remarks = [
+            *(["injected"] if hit.get("path") in injected else []),
+            *(["passage " + str(hit["ordinal"] + 1)] if hit.get("ordinal") else []),
+            *(["marked " + ("useful" if marks[hit["path"]] else "as noise")] if hit.get("path") in marks else []),
+        ]
+        yield f"  {_scores(hit)}  {hit.get('path')}" + (f"  ({', '.join(remarks)})" if remarks else "")
+    floor = _number(one.get("floor"), "+.1f").strip()
+    if not hits:
+        yield f"  nothing was shown: no entry reached the floor (answers {floor})"
+    elif any(hit.get("answers") is not None for hit in hits):
+        yield f"  the best reached the floor (answers {floor}: log-odds that the question is answered by it)"
+    for other in one.get("refused") or ():
+        yield f"  {_scores(other)}  {other.get('path')}  (not shown: {REASONS.get(other.get('why'), other.get('why'))})"
+    tokens = f"{one['tokens']} tokens, " if one.get("tokens") is not None else ""
+    by_stage = ", ".join(f"{name} {_number(ms, '.1f').strip()}" for name, ms in stages.items() if name != "total")
+    total = _number(stages.get("total"), ".1f").strip()
+    yield f"  {tokens}{total} ms" + (f" ({by_stage})" if by_stage else "")
+
+
+def _scores(hit: Mapping[str, Any]) -> str:
+    return (
+        f"{_number(hit.get('score'), '5.2f', 5)}  {_number(hit.get('dense'), '7.2f', 7)}  "
+        f"{_number(hit.get('keyword'), '5.1f', 5)}  {_number(hit.get('answers'), '+7.1f', 7)}"
+    )
+
+
+def _number(value: Any, form: str, width: int = 1) -> str:
+    return format(float(value), form) if isinstance(value, int | float) else "-".rjust(width)

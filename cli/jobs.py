@@ -222,13 +222,12 @@ def _frame(ledger: Ledger, state: StatePaths) -> Iterable[str]:
         found = counts.get(kind, {})
         waits = f"{oldest[kind]:.0f} s" if kind in oldest else "-"
         mark = "  paused" if kind in paused else ""
-        yield (
-            f"{kind:18} {found.get('running', 0):8} {found.get('queued', 0):8} {waits:>11} {found.get('dead', 0):6}{mark}"
-        )
-    running = ledger.list(["running"], most=20)
-    if running:
+        running, queued, dead = (found.get(state, 0) for state in ("running", "queued", "dead"))
+        yield f"{kind:18} {running:8} {queued:8} {waits:>11} {dead:6}{mark}"
+    jobs = ledger.list(["running"], most=20)
+    if jobs:
         yield ""
-        for job in running:
+        for job in jobs:
             since = now - (job.started_at or now)
             yield f"  {job.id}  {job.kind}  attempt {job.attempt}, for {since:.1f} s  {job.unique_key or ''}"
 

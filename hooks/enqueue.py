@@ -79,8 +79,9 @@ def _insert(queue_db: str, session: str, delay: float | None) -> None:
     connection = open_database(queue_db, "rw", LOCK_PATIENCE_SECONDS)
     # FULL is SQLite's default, but a build may change it; what was enqueued must survive a power cut.
     connection.execute("PRAGMA synchronous = FULL")
-    # A checkpoint is the worker's business: here it would be on the user's time.
-    connection.execute("PRAGMA wal_autocheckpoint = 0")
+    # A checkpoint is the worker's business, every few seconds: here it would be on the user's time. But where no
+    # worker ever runs the log must not grow without end, since the first to open the file reads all of it.
+    connection.execute("PRAGMA wal_autocheckpoint = 2000")
     version = connection.execute("PRAGMA user_version").fetchone()[0]
     if version != SCHEMA_VERSION:
         raise RuntimeError(f"queue.db has schema {version}, these hooks write schema {SCHEMA_VERSION}")

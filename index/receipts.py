@@ -82,6 +82,21 @@ def read_receipts(path: Path, *, session: str | None = None, last: int | None = 
     return found[-last:] if last is not None else found
 
 
+def new_mark(one: Mapping[str, Any], path: str, *, useful: bool) -> dict[str, Any]:
+    """A user's word on one hit of a receipt; they are kept in a file of their own (`append_receipt`)."""
+    return {"at": one.get("at"), "query": one.get("query"), "path": path, "useful": useful}
+
+
+def read_marks(path: Path) -> Sequence[dict[str, Any]]:
+    """Marks in the order they were made."""
+    return [row for row in read_receipts(path) if isinstance(row.get("useful"), bool)]
+
+
+def marks_of(marks: Iterable[Mapping[str, Any]]) -> dict[tuple[str, str], bool]:
+    """Useful or not, by time of the recall and path; the last word counts."""
+    return {(str(mark.get("at")), str(mark.get("path"))): bool(mark["useful"]) for mark in marks}
+
+
 def _scores(hit: Hit | Refused) -> dict[str, Any]:
     def short(value: float | None) -> float | None:
         return None if value is None else round(value, 4)

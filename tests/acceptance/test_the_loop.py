@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import time
 import uuid
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -31,8 +31,8 @@ def test_the_question_shares_no_content_word_with_the_rule() -> None:
 
 
 @pytest.fixture
-def sandbox(tmp_path: Path) -> Iterator[Sandbox]:
-    yield Sandbox(tmp_path)
+def sandbox(tmp_path: Path) -> Sandbox:
+    return Sandbox(tmp_path)
 
 
 def record_session(sandbox: Sandbox, session: str = SESSION, lines: str | None = None) -> Path:
@@ -95,6 +95,7 @@ def test_mining_a_session_twice_writes_the_same_files_once(sandbox: Sandbox) -> 
     assert vault_files(sandbox) == first
 
 
+@pytest.mark.slow
 def test_mining_in_two_halves_writes_the_same_files(tmp_path: Path) -> None:
     whole, halves = Sandbox(tmp_path / "whole"), Sandbox(tmp_path / "halves")
     record_session(whole)
@@ -114,6 +115,7 @@ def test_a_finished_session_leaves_a_reflected_marker_with_its_length(sandbox: S
     assert f"offset: {transcript.stat().st_size}" in marker.read_text("utf-8")
 
 
+@pytest.mark.slow
 def test_a_turn_that_ends_during_mining_is_not_lost(sandbox: Sandbox) -> None:
     lines = SHIPPED.read_text("utf-8").splitlines(keepends=True)
     record_session(sandbox, lines="".join(lines[:6]))
@@ -127,6 +129,7 @@ def test_a_turn_that_ends_during_mining_is_not_lost(sandbox: Sandbox) -> None:
     assert any("tuesday" in text.lower() for text in vault_files(sandbox).values())
 
 
+@pytest.mark.slow
 def test_two_workers_at_once_write_each_memory_once(sandbox: Sandbox) -> None:
     record_session(sandbox)
     with sandbox.process("worker", "--until-idle") as one, sandbox.process("worker", "--until-idle") as two:
@@ -138,14 +141,13 @@ def test_two_workers_at_once_write_each_memory_once(sandbox: Sandbox) -> None:
     assert len(titles) == len(set(titles))
 
 
+@pytest.mark.slow
 def test_deleting_the_queue_loses_nothing(tmp_path: Path) -> None:
     sandbox = Sandbox(tmp_path, {"MEMORY_SESSION_IDLE_MINUTES": "1", "MEMORY_SESSION_CRASH_MINUTES": "1"})
     transcript = record_session(sandbox)
     for leftover in sandbox.state.glob("queue.db*"):
         leftover.unlink()
     long_ago = time.time() - 7200
-    import os
-
     os.utime(transcript, (long_ago, long_ago))
     os.utime(sandbox.state / "harness" / f"session-id-{SESSION}.start", (long_ago, long_ago))
     sandbox.memory("worker", "--until-idle")
@@ -172,6 +174,7 @@ def test_reflect_json_names_evidence_and_destination(sandbox: Sandbox) -> None:
     assert {"preference", "idea", "fix"} <= {candidate["category"] for candidate in found}
 
 
+@pytest.mark.slow
 def test_switched_off_every_hook_writes_nothing_and_says_nothing(tmp_path: Path) -> None:
     sandbox = Sandbox(tmp_path, {"MEMORY_ENABLED": "false"})
     payload = {**COMMON, "session_id": SESSION, "transcript_path": str(sandbox.projects / f"-p/{SESSION}.jsonl")}

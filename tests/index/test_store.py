@@ -218,17 +218,18 @@ def test_another_model_gets_its_own_vectors_and_the_one_before_is_kept(bed: Bed)
     bed.index()
     bed.embed()
     other = FakeEmbedder("other", dimension=32)
+    bed.store.put_in_force("fake")
     partly = drain(bed.store, embed_with(other), model="other", batch_texts=1, should_stop=Stop(after=2))
     assert partly.remaining > 0
     assert set(bed.store.models()) == {"fake", "other"}
     assert bed.recall("text 1").degraded == ()
     assert bed.embed(other).remaining == 0
-    for model in ("fake", "other"):
-        bed.store.put_in_force(model)
-    bed.embed(FakeEmbedder("third", dimension=16))
-    assert set(bed.store.models()) == {"fake", "other", "third"}
+    bed.store.put_in_force("other")
+    assert set(bed.store.models()) == {"fake", "other"}
+    third = FakeEmbedder("third", dimension=16)
+    assert bed.embed(third).remaining == 0
     bed.store.put_in_force("third")
-    assert set(bed.store.models()) == {"other", "third"}  # the last one is kept, to go back to
+    assert set(bed.store.models()) == {"other", "third"}  # the one before is kept, to go back to
     assert bed.recall("text 1").degraded == ("no-vectors",)
 
 

@@ -197,10 +197,10 @@ def test_the_mode_says_where_a_pattern_goes(tmp_path: Path, mode: str) -> None:
 @pytest.mark.model
 def test_likeness_in_meaning_is_asked_of_the_recall_service(tmp_path: Path) -> None:
     sandbox = Sandbox(tmp_path / "sandbox")
-    one, other = "Always respond in plain English", "Always respond in plain and simple English please, clearly"
+    one, other = "Always respond in plain English", "Respond in plain and simple English always"
     assert may_be_same(wording_of(one), wording_of(other))
     assert not is_same(wording_of(one), wording_of(other), None, LikenessLimits())
-    bed = Bed(tmp_path, {**sandbox.environment, "MEMORY_REFLECTION_SAME_MEANING": "0.8"})
+    bed = Bed(tmp_path, sandbox.environment)
     bed.settings.state.ensure()
     bed.remember(said(RULE, "a", one))
     with sandbox.recall_service():

@@ -42,7 +42,7 @@ def old_note(bed: Bed) -> str:
 
 
 def do_evolve(bed: Bed, body: str = "We deploy on Mondays.", **options: str) -> tuple[str, str]:
-    done = evolve(bed.store, bed.journal, OLD, Scrubbed(body), Scrubbed("new train"), **options)  # type: ignore[arg-type]
+    done = evolve(bed.store, bed.journal, OLD, Scrubbed(body), Scrubbed("new train"), **options)
     return done.path, done.archive
 
 

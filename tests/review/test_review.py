@@ -73,7 +73,7 @@ def test_where_a_decision_leads() -> None:
     assert settle(PROPOSAL, Skip()) == Left()
     for bad in ({"kind": None}, {"kind": "../x"}, {"group": "../../etc"}, {"slug": "../x"}):
         with pytest.raises(EntryInvalid):
-            settle(Proposal(**{**PROPOSAL.__dict__, **bad}), Approve())  # type: ignore[arg-type]
+            settle(Proposal(**{**PROPOSAL.__dict__, **bad}), Approve())
 
 
 @pytest.fixture

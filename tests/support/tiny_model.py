@@ -6,10 +6,51 @@ import json
 import warnings
 from pathlib import Path
 
-WORDS = (
-    "the a we to on of and in is for with no not do how which what when who use ship release deploy version day "
-    "tuesday morning friday pnpm yarn install test build server query database worker file own note rule always never"
-).split()
+WORDS = [
+    "the",
+    "a",
+    "we",
+    "to",
+    "on",
+    "of",
+    "and",
+    "in",
+    "is",
+    "for",
+    "with",
+    "no",
+    "not",
+    "do",
+    "how",
+    "which",
+    "what",
+    "when",
+    "who",
+    "use",
+    "ship",
+    "release",
+    "deploy",
+    "version",
+    "day",
+    "tuesday",
+    "morning",
+    "friday",
+    "pnpm",
+    "yarn",
+    "install",
+    "test",
+    "build",
+    "server",
+    "query",
+    "database",
+    "worker",
+    "file",
+    "own",
+    "note",
+    "rule",
+    "always",
+    "never",
+]
 LETTERS = "abcdefghijklmnopqrstuvwxyz0123456789.,:?!-'"
 MODULES = ("Transformer", ""), ("Pooling", "1_Pooling"), ("Normalize", "2_Normalize")
 

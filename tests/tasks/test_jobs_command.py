@@ -13,7 +13,7 @@ import pytest
 
 from memoryvault.demo.sandbox import Sandbox
 from memoryvault.tasks.kinds import POLICIES
-from memoryvault.tasks.ledger import Ledger
+from memoryvault.tasks.ledger import Claim, Ledger
 from memoryvault.vault.layout import StatePaths
 
 
@@ -34,10 +34,11 @@ def killed(ledger: Ledger, key: str) -> int:
     """A job that failed once and then died."""
     job_id = ledger.enqueue("recover.orphans", {"scope": key}, unique_key=key)
     claim = ledger.claim(job_id, "somebody", 30.0)
-    assert not hasattr(claim, "reason")
-    ledger.fail(claim, "no luck", after_seconds=0.0)  # type: ignore[arg-type]
+    assert isinstance(claim, Claim)
+    ledger.fail(claim, "no luck", after_seconds=0.0)
     claim = ledger.claim(job_id, "somebody", 30.0)
-    ledger.bury(claim, "out of luck")  # type: ignore[arg-type]
+    assert isinstance(claim, Claim)
+    ledger.bury(claim, "out of luck")
     return job_id
 
 

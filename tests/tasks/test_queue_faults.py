@@ -150,6 +150,6 @@ def test_on_a_full_disk_the_worker_waits_and_goes_on_when_there_is_room(tmp_path
     program = f"{sys.executable} -m memoryvault.tests.tasks.disk_full_program {place} {root}"
     script = f"mount -t tmpfs -o size=3m tmpfs {place} && cd / && exec {program}"
     done = subprocess.run(["unshare", "--mount", "sh", "-c", script], capture_output=True, text=True, check=False)
-    assert done.stdout.splitlines() == ["full: 1 False", "after: 0 False", "reflected: done True"], (
+    assert done.stdout.splitlines() == ["full: False", "after: 0 False", "reflected: done True"], (
         done.stdout + done.stderr
     )

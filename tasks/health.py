@@ -1,0 +1,193 @@
+"""What `memory health` tells: counts of the vault, the queue, the index, real hook times, memory, and warnings."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from ..vault.layout import ARCHIVE, INBOX, INCUBATOR, META, REVIEW
+from ..vault.marker import REFLECTED, START, list_markers, marker_path
+
+INBOX_LIMIT = 50
+INCUBATOR_LIMIT = 20
+SILENT_DAYS = 7
+HOOK_DAYS = 7
+SECONDS_A_DAY = 86_400.0
+HOOK_BUDGETS_MS: Mapping[str, float] = {"SessionStart": 500.0, "UserPromptSubmit": 300.0}
+OTHER_HOOKS_MS = 100.0
+"""The design's budgets, by event; a test compares them with those that the hooks themselves keep."""
+
+
+@dataclass(frozen=True)
+class HookTimes:
+    """One event's hooks of the last days: how many, how long, how many over the budget or cut off at it."""
+
+    event: str
+    count: int
+    p50_ms: float
+    p95_ms: float
+    p99_ms: float
+    budget_ms: float
+    over_budget: int
+    degraded: int
+
+
+@dataclass(frozen=True)
+class VaultCounts:
+    """Entries by group, and what waits; archives are not counted."""
+
+    groups: Mapping[str, int]
+    review: int
+    inbox: int
+    ideas: int
+
+
+def count_entries(paths: Iterable[str]) -> VaultCounts:
+    """Counts of vault-relative paths."""
+    groups: Counter[str] = Counter()
+    review = inbox = ideas = 0
+    for path in paths:
+        *folders, name = path.split("/")
+        if ARCHIVE in folders or META in folders:
+            continue
+        if INCUBATOR in folders:
+            ideas += name == "_index.md"
+            continue
+        review += REVIEW in folders
+        inbox += INBOX in folders
+        if REVIEW not in folders and INBOX not in folders:
+            groups[folders[0] if folders else "."] += 1
+    return VaultCounts(dict(sorted(groups.items())), review, inbox, ideas)
+
+
+def last_reflection(harness: str, done: Iterable[float]) -> float | None:
+    """Unix time at which a session was last reflected; `done` are times of such jobs."""
+    times = [*done]
+    for session in list_markers(harness, REFLECTED):
+        try:
+            times.append(os.stat(marker_path(harness, session, REFLECTED)).st_mtime)
+        except OSError:
+            continue
+    return max(times, default=None)
+
+
+def oldest_waiting(harness: str) -> float | None:
+    """Unix time of the last event of the session that has waited longest for its reflection."""
+    times = []
+    for session in list_markers(harness, START):
+        try:
+            times.append(os.stat(marker_path(harness, session, START)).st_mtime)
+        except OSError:
+            continue
+    return min(times, default=None)
+
+
+def hook_times(lines: Iterable[Mapping[str, Any]], since: float) -> list[HookTimes]:
+    """Percentiles (nearest rank) by event of the hooks that ran since that unix time."""
+    taken: dict[str, list[float]] = {}
+    degraded: Counter[str] = Counter()
+    for line in lines:
+        milliseconds, event = line.get("ms"), str(line.get("hook"))
+        is_number = isinstance(milliseconds, int | float) and not isinstance(milliseconds, bool)
+        if line.get("event") == "hook" and is_number and _time_of(line) >= since:
+            taken.setdefault(event, []).append(float(str(milliseconds)))
+            degraded[event] += "degraded" in line
+    return [_summary(event, values, degraded[event]) for event, values in sorted(taken.items())]
+
+
+def _summary(event: str, values: Sequence[float], degraded: int) -> HookTimes:
+    budget = HOOK_BUDGETS_MS.get(event, OTHER_HOOKS_MS)
+    return HookTimes(
+        event=event,
+        count=len(values),
+        p50_ms=percentile(values, 0.50),
+        p95_ms=percentile(values, 0.95),
+        p99_ms=percentile(values, 0.99),
+        budget_ms=budget,
+        over_budget=sum(value > budget for value in values),
+        degraded=degraded,
+    )
+
+
+def percentile(values: Sequence[float], share: float) -> float:
+    """The nearest-rank percentile: a value that was measured, never one in between."""
+    return sorted(values)[max(0, math.ceil(share * len(values)) - 1)]
+
+
+def log_lines(log_file: Path, since: float) -> Iterator[Mapping[str, Any]]:
+    """Lines of the log and of what was rotated out of it since then; torn ones are left out."""
+    rotated = sorted(log_file.parent.glob(log_file.name + ".*"))
+    for path in (*rotated, log_file):
+        try:
+            if path.stat().st_mtime < since:
+                continue
+            with path.open("rb") as stream:
+                for raw in stream:
+                    if b'"hook"' not in raw:
+                        continue
+                    try:
+                        line = json.loads(raw)
+                    except ValueError:
+                        continue
+                    if isinstance(line, dict):
+                        yield line
+        except OSError:
+            continue
+
+
+def _time_of(line: Mapping[str, Any]) -> float:
+    try:
+        return datetime.fromisoformat(str(line.get("time"))).timestamp()
+    except ValueError:
+        return 0.0
+
+
+def resident_megabytes(pid: int) -> float | None:
+    """Memory that a process holds now; None when it is gone or cannot be asked."""
+    platform: str = sys.platform  # annotated: mypy would take the other branch for dead
+    try:
+        if platform == "linux":
+            with open(f"/proc/{pid}/status", encoding="ascii", errors="replace") as file:
+                return next((int(line.split()[1]) / 1024 for line in file if line.startswith("VmRSS")), None)
+        said = subprocess.run(["/bin/ps", "-o", "rss=", "-p", str(pid)], capture_output=True, text=True, check=False)
+        return int(said.stdout) / 1024
+    except (OSError, ValueError):
+        return None
+
+
+def warnings_of(
+    counts: VaultCounts | None, last: float | None, waiting: float | None, hooks: Iterable[HookTimes], now: float
+) -> list[str]:
+    """What needs the user, one line each."""
+    found = []
+    if counts is not None and counts.inbox > INBOX_LIMIT:
+        found.append(f"the inbox holds {counts.inbox} entries, more than {INBOX_LIMIT}: `memory inbox`")
+    if counts is not None and counts.ideas > INCUBATOR_LIMIT:
+        found.append(f"the incubator holds {counts.ideas} ideas, more than {INCUBATOR_LIMIT}: `memory idea list`")
+    # Never reflected: silent since the session that waits longest, if any does.
+    since = last if last is not None else waiting
+    if since is not None and now - since > SILENT_DAYS * SECONDS_A_DAY:
+        days = int((now - since) // SECONDS_A_DAY)
+        found.append(f"nothing was reflected for {days} days: `memory doctor`")
+    for times in hooks:
+        if times.p95_ms > times.budget_ms:
+            found.append(
+                f"{times.event} takes {times.p95_ms:.0f} ms (p95), its budget is {times.budget_ms:.0f} ms: "
+                "`memory doctor`"
+            )
+    return found
+
+
+def week_before(now: float | None = None) -> float:
+    """The unix time from which on hooks count."""
+    return (time.time() if now is None else now) - HOOK_DAYS * SECONDS_A_DAY

@@ -1,0 +1,132 @@
+"""`memory health` and `memory inspect`: what happened, told to a person and to a program."""
+
+from __future__ import annotations
+
+import json
+import uuid
+from pathlib import Path
+
+import pytest
+
+from memoryvault.demo.sandbox import Sandbox
+from memoryvault.index.receipts import query_hash, read_receipts
+from memoryvault.tests.acceptance.test_the_loop import COMMON
+
+
+@pytest.fixture
+def sandbox(tmp_path: Path) -> Sandbox:
+    made = Sandbox(tmp_path)
+    made.memory("save", "fix", "locked-db", "--body", "Give each worker its own SQLite file.")
+    made.memory("worker", "--until-idle")
+    return made
+
+
+def _prompt(sandbox: Sandbox, text: str, caller: str = "hook alone") -> str:
+    """The session of a prompt that `caller` answered: on a busy machine a hook may run out of its time."""
+    for _ in range(20):
+        session = str(uuid.uuid4())
+        payload = {**COMMON, "session_id": session, "transcript_path": str(sandbox.projects / f"-p/{session}.jsonl")}
+        sandbox.hook("UserPromptSubmit", {**payload, "prompt_id": session, "prompt": text})
+        receipts = read_receipts(sandbox.state / "log" / "receipts.jsonl", session=session)
+        if [one["caller"] for one in receipts] == [caller] and _logged(sandbox, session):
+            return session
+    raise AssertionError("no hook was in time")
+
+
+def _logged(sandbox: Sandbox, session: str) -> bool:
+    return f'"{session}"' in (sandbox.state / "log" / "memoryvault.log").read_text("utf-8")
+
+
+QUESTION = "does each worker get a sqlite file of its own?"
+
+
+def test_a_prompt_that_the_hook_answered_alone_leaves_a_receipt(sandbox: Sandbox) -> None:
+    session = _prompt(sandbox, QUESTION)
+    (receipt,) = sandbox.json("inspect", session[:8])
+    assert receipt["caller"] == "hook alone"
+    assert [Path(path).stem for path in receipt["injected"]] == ["locked-db"]
+    assert receipt["query"] == query_hash(QUESTION)
+    assert receipt["characters"] == len(QUESTION)
+    assert receipt["tokens"] > 0
+    assert receipt["ms"]["total"] > 0
+    assert "absent" in receipt["degraded"][0]
+    assert QUESTION not in (sandbox.state / "log" / "receipts.jsonl").read_text("utf-8")
+    text = sandbox.memory("inspect", "last")
+    assert "injected" in text
+    assert "degraded: " in text
+
+
+@pytest.mark.model
+def test_a_receipt_says_what_came_why_and_how_long_it_took(sandbox: Sandbox) -> None:
+    with sandbox.recall_service():
+        sandbox.memory("reindex")
+        session = _prompt(sandbox, QUESTION, "hook")
+        _prompt(sandbox, "please write a poem about the sea", "hook")
+        found, nothing = sandbox.json("inspect", session)[0], sandbox.json("inspect", "last")[0]
+    (hit,) = found["hits"]
+    assert found["degraded"] == []
+    assert None not in (hit["score"], hit["dense"], hit["keyword"])
+    assert hit["answers"] >= found["floor"]
+    assert {"embed", "keyword", "dense", "fuse", "check", "total"} <= set(found["ms"])
+    assert nothing["hits"] == []
+    (refused,) = nothing["refused"]
+    assert (refused["why"], refused["answers"] < nothing["floor"]) == ("below-floor", True)
+    text = sandbox.memory("inspect", session)
+    assert "locked-db.md  (injected)" in text
+    assert "embed " in text
+    text = sandbox.memory("inspect")
+    assert "nothing was shown" in text
+    assert "(not shown: below the floor)" in text
+
+
+def test_a_hit_can_be_marked_and_the_marks_are_counted(sandbox: Sandbox) -> None:
+    _prompt(sandbox, QUESTION)
+    sandbox.memory("inspect", "--useful", "locked-db")
+    assert "marked useful" in sandbox.memory("inspect")
+    sandbox.memory("inspect", "--useless", "locked-db")
+    assert list(sandbox.json("inspect")[0]["marks"].values()) == [False]
+    assert sandbox.json("health")["marked"] == {"useful": 0, "noise": 1}
+    done = sandbox.run("inspect", "--useful", "another")
+    assert (done.returncode, "another" in done.stderr) == (2, True)
+
+
+def test_health_tells_counts_hooks_and_processes(sandbox: Sandbox) -> None:
+    for _ in range(3):
+        _prompt(sandbox, QUESTION)
+    inbox = sandbox.vault / "personal-private" / "_inbox"
+    inbox.mkdir(parents=True, exist_ok=True)
+    for number in range(51):
+        (inbox / f"{number}.md").write_text("---\nstatus: inbox\n---\n\nPerhaps.\n", "utf-8")
+    report = sandbox.json("health")
+    assert report["entries"]["groups"] == {"personal-private": 1}
+    assert report["entries"]["inbox"] == 51
+    assert any("51" in warning for warning in report["warnings"])
+    (prompts,) = [times for times in report["hooks"] if times["event"] == "UserPromptSubmit"]
+    assert prompts["count"] >= 3
+    assert prompts["degraded"] >= 3
+    assert prompts["budget_ms"] == 300.0
+    assert 0 < prompts["p50_ms"] <= prompts["p95_ms"] <= prompts["p99_ms"]
+    assert report["index"]["entries"] == 1
+    assert report["queue"]["dead"] == 0
+    assert report["processes"] == {"worker": None, "recall": None}
+    text = sandbox.memory("health")
+    assert "! the inbox holds 51 entries" in text
+    assert "UserPromptSubmit" in text
+    with sandbox.process("worker"):
+        for _ in range(200):
+            worker = sandbox.json("health")["processes"]["worker"]
+            if worker is not None:
+                break
+        assert worker["megabytes"] > 5
+
+
+def test_health_speaks_while_the_vault_is_not_mounted(sandbox: Sandbox) -> None:
+    _prompt(sandbox, QUESTION)
+    away = sandbox.vault.rename(sandbox.vault.with_name("Away"))
+    try:
+        report = json.loads(sandbox.memory("health", "--json"))
+    finally:
+        away.rename(sandbox.vault)
+    assert report["entries"] is None
+    assert any("is not there" in warning for warning in report["warnings"])
+    assert report["hooks"][0]["count"] >= 1

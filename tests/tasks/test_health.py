@@ -1,0 +1,105 @@
+"""The figures of `memory health`, from lines and names."""
+
+from __future__ import annotations
+
+import json
+import os
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from memoryvault.hooks import client, session_start
+from memoryvault.tasks import health
+from memoryvault.tasks.health import count_entries, hook_times, log_lines, percentile, resident_megabytes, warnings_of
+
+NOW = datetime(2026, 7, 1, tzinfo=UTC).timestamp()
+DAY = health.SECONDS_A_DAY
+
+
+def line(hook: str, ms: object, age_days: float = 0.0, **fields: object) -> dict[str, object]:
+    stamp = datetime.fromtimestamp(NOW - age_days * DAY, UTC).strftime("%Y-%m-%dT%H:%M:%S.000Z")
+    return {"time": stamp, "level": "info", "event": "hook", "hook": hook, "ms": ms, **fields}
+
+
+def test_percentiles_are_values_that_were_measured() -> None:
+    values = [float(number) for number in range(1, 101)]
+    assert [percentile(values, share) for share in (0.5, 0.95, 0.99, 1.0)] == [50.0, 95.0, 99.0, 100.0]
+    assert percentile([7.0], 0.99) == 7.0
+
+
+def test_hooks_of_the_last_week_are_measured_against_their_budgets() -> None:
+    lines = [line("UserPromptSubmit", float(ms)) for ms in (*range(1, 100), 400)]
+    lines += [line("UserPromptSubmit", 9999.0, age_days=8), line("Stop", 12), line("Stop", 130.0, degraded="x")]
+    lines += [{"event": "worker.start", "ms": 5}, line("Stop", "a lot"), line("Stop", True)]
+    prompt, stop = sorted(hook_times(lines, NOW - 7 * DAY), key=lambda times: -times.count)
+    assert (prompt.event, prompt.count, prompt.p50_ms, prompt.p95_ms, prompt.p99_ms) == (
+        "UserPromptSubmit", 100, 50.0, 95.0, 99.0,
+    )  # fmt: skip
+    assert (prompt.budget_ms, prompt.over_budget, prompt.degraded) == (300.0, 1, 0)
+    assert (stop.count, stop.p95_ms, stop.budget_ms, stop.over_budget, stop.degraded) == (2, 130.0, 100.0, 1, 1)
+
+
+def test_the_budgets_are_those_that_the_hooks_keep() -> None:
+    assert {event: seconds * 1000 for event, seconds in client.BUDGET_SECONDS.items()} == health.HOOK_BUDGETS_MS
+    assert client.BUDGET_OTHERS_SECONDS * 1000 == health.OTHER_HOOKS_MS
+    limits = (session_start.INBOX_LIMIT, session_start.INCUBATOR_LIMIT, session_start.SILENT_DAYS)
+    assert limits == (health.INBOX_LIMIT, health.INCUBATOR_LIMIT, health.SILENT_DAYS)
+
+
+def test_the_rotated_log_counts_too_and_torn_lines_do_not(tmp_path: Path) -> None:
+    log = tmp_path / "memoryvault.log"
+    (tmp_path / "memoryvault.log.20260628").write_text(json.dumps(line("Stop", 5.0, age_days=3)) + "\n")
+    log.write_text(json.dumps(line("Stop", 6.0)) + '\n{"event": "hook", "ms": 3\n' + '{"event": "other"}\n')
+    os.utime(tmp_path / "memoryvault.log.20260628", (NOW, NOW))
+    assert [found["ms"] for found in log_lines(log, NOW - 7 * DAY)] == [5.0, 6.0]
+
+
+def test_entries_are_counted_by_group_and_what_waits_by_its_folder() -> None:
+    counts = count_entries(
+        [
+            "personal-private/fix/a.md",
+            "personal-private/_always-load/b.md",
+            "personal-projects/shop/fix/c.md",
+            "personal-private/_inbox/d.md",
+            "personal-private/_review/e.md",
+            "personal-private/_review/_archive/f.md",
+            "personal-private/_idea-incubator/idea/_index.md",
+            "personal-private/_idea-incubator/idea/research-1.md",
+            "personal-private/_archive/g.md.20260101.md",
+            "_meta/sources.md",
+        ]
+    )
+    assert counts.groups == {"personal-private": 2, "personal-projects": 1}
+    assert (counts.review, counts.inbox, counts.ideas) == (1, 1, 1)
+
+
+@pytest.mark.parametrize(
+    ("inbox", "ideas", "last", "waiting", "warned"),
+    [
+        (50, 20, NOW - 7 * DAY, None, []),
+        (51, 20, NOW, None, ["inbox"]),
+        (0, 21, NOW, None, ["incubator"]),
+        (0, 0, NOW - 8 * DAY, None, ["8 days"]),
+        (0, 0, None, None, []),
+        (0, 0, None, NOW - 9 * DAY, ["9 days"]),
+        (0, 0, NOW - DAY, NOW - 9 * DAY, []),
+    ],
+)
+def test_it_warns_above_the_limits_and_not_at_them(
+    inbox: int, ideas: int, last: float | None, waiting: float | None, warned: list[str]
+) -> None:
+    found = warnings_of(health.VaultCounts({}, 0, inbox, ideas), last, waiting, [], NOW)
+    assert len(found) == len(warned)
+    assert all(word in text for word, text in zip(warned, found, strict=True))
+
+
+def test_slow_hooks_are_a_warning() -> None:
+    times = hook_times([line("Stop", 150.0)], NOW - DAY)
+    (warning,) = warnings_of(None, None, None, times, NOW)
+    assert "150 ms" in warning
+
+
+def test_the_memory_of_a_process_that_is_gone_is_unknown() -> None:
+    assert (resident_megabytes(os.getpid()) or 0) > 5
+    assert resident_megabytes(2**22 + 1) is None
