@@ -7,8 +7,10 @@ beats an early weaker one.
 
 from __future__ import annotations
 
+import os
 import time
 
+from ..vault.layout import INDEX_WANTED
 from ..vault.render import render_block, select_hits, status_line
 from .ask import Question, recall_request, shorten
 from .held import injected
@@ -89,14 +91,24 @@ def _told(answer: dict[str, Any]) -> Recalled | None:
 def _search(question: str, call: HookCall, settings: Mapping[str, str], k: int, started: float) -> Found:
     # Loaded only now: a warm service answers without any of it.
     from ..vault.project import project_of
-    from .search import Found, Search, search
+    from .search import SEARCHED_FILES, Found, Search, search
 
     deadline = started + SEARCH_DEADLINE_SECONDS
     if time.monotonic() >= deadline:
         return Found([], "time budget exceeded", False)
     held = injected(settings["harness"], call.session) if call.session else set()
     query = Search(shorten(question), settings["vault"], project_of(call.cwd), k, held, deadline)
-    return search(query, settings["index_db"])
+    found = search(query, settings["index_db"])
+    if found.degraded.endswith(SEARCHED_FILES):
+        _want_index(f"{settings['state']}/run/{INDEX_WANTED}")
+    return found
+
+
+def _want_index(path: str) -> None:
+    try:
+        os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600))
+    except OSError:
+        return
 
 
 def _rendered(found: Found, token_budget: int, service: str) -> Recalled:

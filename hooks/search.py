@@ -29,6 +29,7 @@ BEST_CHUNK = (
     "SELECT c.text FROM chunk_fts f JOIN chunk c ON c.rowid = f.rowid"
     " WHERE chunk_fts MATCH ? AND c.entry_rowid = ? ORDER BY rank LIMIT 1"
 )
+SEARCHED_FILES = "searched the files"
 EXCERPT_CHARACTERS = 1600
 """A longer entry is shown by the passage that matched."""
 LOCK_PATIENCE_SECONDS = 0.02
@@ -81,7 +82,7 @@ def search(query: Search, index_db: str) -> Found:
             if "fts5" in str(error):
                 return Found([], f"this Python's SQLite has no FTS5 ({error}): nothing was searched", False)
     try:
-        return Found(_scan(query, words), f"{why}: searched the files", True)
+        return Found(_scan(query, words), f"{why}: {SEARCHED_FILES}", True)
     except Exception as error:  # noqa: BLE001
         return Found([], f"recall engine error: {error}", False)
 

@@ -158,7 +158,8 @@ def ensure_service(
                 if answer.get("version") != program_version() and not started:
                     client.stop()
                     client.close()
-                    raise ServiceUnavailable("a service of another version leaves")
+                    _until_gone(state.recall_socket)
+                    raise ServiceUnavailable("the service of another version has left")
                 if not (wait_for_model and answer.get("loading")):
                     return True
             except ServiceRefused:
@@ -170,6 +171,13 @@ def ensure_service(
             if time.monotonic() >= deadline:
                 return False
             time.sleep(_LOOK_AGAIN_SECONDS)
+
+
+def _until_gone(socket_path: str) -> None:
+    """Wait for the socket of a service that was told to stop: it goes first."""
+    deadline = time.monotonic() + PING_SECONDS
+    while os.path.exists(socket_path) and time.monotonic() < deadline:
+        time.sleep(_LOOK_AGAIN_SECONDS)
 
 
 def start_service(settings: Settings, command: Sequence[str] | None = None) -> None:

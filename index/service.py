@@ -24,11 +24,11 @@ from typing import TYPE_CHECKING, Any
 
 from ..vault.errors import MemoryVaultError, ModelUnavailable, UsageError
 from ..vault.killpoint import kill_point
-from ..vault.layout import StatePaths
+from ..vault.layout import INDEX_WANTED, StatePaths
 from ..vault.project import project_of
 from ..vault.render import estimate_tokens, render_block, select_hits, status_line
 from .embedder import Embedder, load_embedder
-from .engine import Hit, RecallEngine, RecallQuery, RecallResult
+from .engine import NO_INDEX, Hit, RecallEngine, RecallQuery, RecallResult
 from .models import model_in_force
 from .protocol import (
     MAX_K,
@@ -58,6 +58,8 @@ DRAIN_SECONDS = 2.0
 """At the end, how long requests in progress get."""
 REPLACED_SECONDS = 15.0
 """How long a model that was replaced is kept for requests that began with it."""
+LEAVING_SECONDS = DRAIN_SECONDS + 1.0
+"""How long the next service waits for one that is ending."""
 EMBED_WAIT_SECONDS = 60.0
 """How long a batch waits for the model to be loaded."""
 _TICK_SECONDS = 0.5
@@ -96,7 +98,11 @@ class ServiceConfig:
 
 
 def weights_from_settings(settings: Settings) -> Weights:
-    return Weights(dense=settings.recall.dense_weight, keyword=settings.recall.keyword_weight)
+    return Weights(
+        dense=settings.recall.dense_weight,
+        keyword=settings.recall.keyword_weight,
+        floor=settings.recall.floor,
+    )
 
 
 _Answer = tuple[dict[str, Any], Callable[[], None] | None]
@@ -123,7 +129,7 @@ def serve(
     `log(event, fields)` is called for start, end and faults.
     """
     config.state.ensure()
-    with _only_one(Path(config.state.recall_lock)) as alone:
+    with _only_one(Path(config.state.recall_lock), Path(config.state.recall_socket)) as alone:
         if not alone:
             return Outcome.ALREADY_RUNNING
         service = RecallService(config, load=load, log=log)
@@ -382,6 +388,9 @@ class RecallService:
         budget_ms = number_field(message, "budget_ms", None)
         result = self._engine.recall(query, budget_ms=budget_ms)
         shown = list(result.hits)
+        if NO_INDEX in result.degraded:
+            with contextlib.suppress(OSError):
+                Path(self._config.state.run, INDEX_WANTED).touch(mode=0o600)
         answer: dict[str, Any] = {}
         tokens = None
         if message.get("render"):
@@ -493,20 +502,33 @@ def _listen(path: str) -> socket.socket:
 
 
 @contextlib.contextmanager
-def _only_one(lock: Path) -> Iterator[bool]:
-    """Hold `lock` (its content: our pid); False when another process does."""
+def _only_one(lock: Path, socket_path: Path) -> Iterator[bool]:
+    """Hold `lock` (its content: our pid); False when another process does.
+
+    One that has taken its socket away is leaving: it is waited for, so that the service which was started
+    to take its place does not give up.
+    """
     handle = os.open(lock, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
     try:
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            yield False
-            return
+        deadline = time.monotonic() + LEAVING_SECONDS
+        while not _try_lock(handle):
+            if socket_path.exists() or time.monotonic() > deadline:
+                yield False
+                return
+            time.sleep(0.02)
         os.ftruncate(handle, 0)
         os.pwrite(handle, b"%d\n" % os.getpid(), 0)
         yield True
     finally:
         os.close(handle)
+
+
+def _try_lock(handle: int) -> bool:
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return False
+    return True
 
 
 @contextlib.contextmanager

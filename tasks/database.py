@@ -18,9 +18,6 @@ from . import queries, schema
 from .schema import is_busy
 
 BUSY_SECONDS = 10.0
-FIRST_PAUSE_SECONDS = 0.001
-LATER_PAUSE_SECONDS = 0.01
-PATIENT_AFTER_SECONDS = 0.5
 
 
 class QueueDatabase:
@@ -92,16 +89,15 @@ class QueueDatabase:
         except sqlite3.OperationalError as error:
             if not is_busy(error):
                 raise
-        until, pause = time.monotonic() + self._busy_seconds, FIRST_PAUSE_SECONDS
+        started = time.monotonic()
         while True:
-            time.sleep(pause * random.uniform(0.5, 1.5))
+            waited = time.monotonic() - started
+            time.sleep(_pause(waited) * random.uniform(0.5, 1.5))
             try:
                 return self._conn.execute(sql, parameters or {})
             except sqlite3.OperationalError as error:
-                if not is_busy(error) or time.monotonic() >= until:
+                if not is_busy(error) or waited >= self._busy_seconds:
                     raise
-            if time.monotonic() > until - self._busy_seconds + PATIENT_AFTER_SECONDS:
-                pause = LATER_PAUSE_SECONDS
 
     def _unavailable(self, error: sqlite3.DatabaseError) -> QueueUnavailable:
         """The error of a locked, full, missing or damaged file in our words."""
@@ -152,6 +148,16 @@ class QueueDatabase:
         """The version in the file now; more than schema.VERSION once a newer package has migrated it."""
         with self._lock, self._wrapped():
             return int(self._patiently("PRAGMA user_version").fetchone()[0])
+
+
+def _pause(waited: float) -> float:
+    """Seconds until the next look at a lock: who has waited for long looks more often, so that it gets its turn
+    before a newcomer; until it is plain that somebody keeps the lock."""
+    if waited < 0.02:
+        return 0.003
+    if waited < 0.05:
+        return 0.001
+    return 0.0003 if waited < 0.5 else 0.01
 
 
 class _Transaction:

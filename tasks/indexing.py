@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import threading
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import asdict
@@ -17,7 +18,7 @@ from ..index.reconcile import ReconcileReport, rebuild, reconcile, reconcile_pat
 from ..index.store import IndexStore, open_or_rebuild
 from ..index.watcher import VaultWatcher
 from ..vault.errors import IndexUnavailable, QueueUnavailable, SettingsError, VaultUnavailable
-from ..vault.layout import INBOX, REVIEW, special_folder
+from ..vault.layout import INBOX, INDEX_WANTED, REVIEW, special_folder
 from ..vault.settings import Settings, load_settings
 from ..vault.store import VaultStore
 from .job import Handler, Postpone, RunningJob
@@ -35,6 +36,7 @@ UPGRADE_KIND = "model.upgrade"
 MODEL_PATIENCE_SECONDS = 90.0
 """How long a drain waits for a service to load its model."""
 MAX_PATHS_IN_JOB = 200
+LOOK_SECONDS = 2.0
 
 
 def vault_store(settings: Settings) -> VaultStore:
@@ -163,6 +165,41 @@ def _follow_settings(job: RunningJob, settings: Settings) -> None:
         job.enqueue(UPGRADE_KIND, {"model": wanted}, unique_key=upgrade_key(wanted))
     else:
         log.warning("%s goes on answering: %s is not on this machine (`memory model use %s`)", in_force, wanted, wanted)
+
+
+class WantedIndex:
+    """A service of the worker: where recall found no usable index, one is made now, not at the next walk."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._sign = Path(settings.state.run) / INDEX_WANTED
+        self._ended = threading.Event()
+        self._thread: threading.Thread | None = None
+
+    def start(self, ledger: Ledger) -> None:
+        """Look now and then every two seconds."""
+        self._ended.clear()
+        self._look(ledger)
+        self._thread = threading.Thread(target=self._watch, args=(ledger,), name="wanted-index", daemon=True)
+        self._thread.start()
+
+    def stop(self) -> None:
+        """End the thread."""
+        self._ended.set()
+        if self._thread is not None:
+            self._thread.join(LOOK_SECONDS)
+
+    def _watch(self, ledger: Ledger) -> None:
+        while not self._ended.wait(LOOK_SECONDS):
+            self._look(ledger)
+
+    def _look(self, ledger: Ledger) -> None:
+        if not self._sign.exists():
+            return
+        try:
+            ledger.enqueue("index.reconcile", unique_key=RECONCILE_KEY)
+            self._sign.unlink(missing_ok=True)
+        except (QueueUnavailable, OSError) as error:
+            log.warning("the index is wanted, but could not be asked for: %s", error)
 
 
 class WatchedVault:

@@ -450,14 +450,16 @@ def apply_handler(settings: Settings) -> Handler:
 
     def handle(job: RunningJob) -> Mapping[str, Json]:
         try:
-            results = Reviewer(settings).apply_notes(job.still_owned)
+            reviewer = Reviewer(settings)
+            ended = reviewer.journal.recover()
+            results = reviewer.apply_notes(job.still_owned)
         except VaultUnavailable as error:
             raise Postpone(str(error), VAULT_PAUSE_SECONDS) from error
         done = [result for result in results if isinstance(result, Decided)]
         problems = [result for result in results if isinstance(result, NotDecided)]
         for problem in problems:
             log.warning("%s: %s", problem.proposal, problem.problem)
-        if done:
+        if done or ended:
             job.enqueue("index.reconcile", {}, unique_key="index.reconcile")
         return {"decided": len(done), **({"problems": len(problems)} if problems else {})}
 

@@ -147,7 +147,8 @@ class _Doer:
 
     def _promoted_path(self, keeper: Entry, paths: Sequence[str]) -> tuple[str | None, str]:
         """To `_review`; to its place when the user has said so, now or once for all; in mode auto nowhere."""
-        if self._mode == "interactive":
+        # Whether it replaces another rule, only the user can say, in any mode.
+        if self._mode == "interactive" or keeper.supersedes is not None:
             return f"{DEFAULT_GROUP}/{REVIEW}/{keeper.path.rsplit('/', 1)[-1]}", "pending"
         if self._mode == "silent" or self._confirmed:
             wide = is_widened([self._entries[path].project for path in paths])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from ..vault.settings import Settings
-from .indexing import WatchedVault, drain_handler, reconcile_handler
+from .indexing import WantedIndex, WatchedVault, drain_handler, reconcile_handler
 from .job import Handler
 from .markers import collect_handler, recover_handler
 from .reflection import reflect_handler
@@ -42,7 +42,7 @@ def build_worker(settings: Settings, *, watch: bool) -> Worker:
         quiet_seconds=settings.session.quiet_seconds,
         metrics_port=settings.queue.metrics_port if watch else 0,
     )
-    services: list[Service] = [DecisionsAtStart(settings)]
+    services: list[Service] = [DecisionsAtStart(settings), WantedIndex(settings)]
     if watch:
         services.append(WatchedVault(settings.required_vault_path))
     return Worker(context, handlers(settings), services)

@@ -300,7 +300,6 @@ def snapshot_values(settings: Settings) -> dict[str, str]:
         "recall_k": str(settings.recall.k),
         "token_budget": str(settings.recall.token_budget),
         "always_load_token_budget": str(settings.recall.always_load_token_budget),
-        "keyword_floor": str(settings.recall.keyword_floor),
         "claude_config_dir": str(settings.hosts.claude_config_dir),
         "transcript_roots": os.pathsep.join(str(root) for root in settings.transcript_roots),
     }

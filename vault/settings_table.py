@@ -129,10 +129,10 @@ class RecallSection:
         default=0.5, metadata=_number("Weight of likeness in meaning in an entry's score.", 0, 1)
     )
     keyword_weight: float = field(default=0.5, metadata=_number("Weight of common words in an entry's score.", 0, 1))
-    dense_floor: float = field(
-        default=0.35, metadata=_number("Likeness in meaning (cosine) below which nothing is a hit.", -1, 1)
+    floor: float = field(
+        default=0.0,
+        metadata=_number("How sure an answer must be to be put before the agent; above 0 is stricter.", -10, 10),
     )
-    keyword_floor: float = field(default=0.0, metadata=_number("Keyword score below which nothing is a hit.", 0))
     idle_exit_seconds: int = field(
         default=1800, metadata=_whole("The recall service exits after this time without a request.", 10)
     )

@@ -97,6 +97,14 @@ def test_where_a_pattern_goes_is_said_by_the_mode(tmp_path: Path, mode: str, pla
     assert (entry.path, entry.status) == (f"personal-private/{place}/tests.md", status)
 
 
+@pytest.mark.parametrize("mode", ["auto", "silent"])
+def test_what_would_replace_a_rule_is_put_to_the_user_in_any_mode(tmp_path: Path, mode: str) -> None:
+    bed = make_bed(tmp_path, MEMORY_REVIEW_MODE=mode)
+    inbox(bed, "npm", "Use npm, not pnpm.", occurrences=4, supersedes="personal-private/preferences/pnpm.md")
+    run(bed)
+    assert bed.only("pending").supersedes == "personal-private/preferences/pnpm.md"
+
+
 def test_similar_ones_become_one_with_all_evidence(bed: Bed) -> None:
     bed.remember(said(GUESS, "a"))
     kept = bed.only("inbox").path
