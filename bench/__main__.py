@@ -17,6 +17,7 @@ TABLES = {
     "hooks": "Hooks, as whole processes",
     "queue": "The queue",
     "index": "Indexing and recall",
+    "models": "Number formats of the embedding model",
     "recall": "Quality of recall",
     "reflection": "Quality of reflection",
     "scrub": "Scrubbing",

@@ -17,7 +17,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-SCOPE = "m.status = 'active' AND m.special = '' AND (m.project IS NULL OR m.project IN ('', ?))"
+SCOPE = "(m.status IS NULL OR m.status = 'active') AND m.special = '' AND (m.project IS NULL OR m.project IN ('', ?))"
 """What a hook may show. What stands in `_always-load` the session has held since it started."""
 COUNT = f"SELECT count(*) FROM entry_meta m WHERE {SCOPE}"
 MATCH = (
