@@ -32,7 +32,7 @@ from ..tasks import schema
 from ..vault.errors import MemoryVaultError
 from ..vault.settings import Settings, compile_snapshot, load_settings
 from ..vault.store import VaultStore
-from .index import SERVE, percentile, write_vault
+from .index import percentile, write_vault
 
 ALWAYS_LOAD_ENTRIES = 20
 WARM_P95_LIMIT_MS = 100.0
@@ -109,9 +109,8 @@ class Bench:
 
     def start_service(self) -> bool:
         """Start the recall service and wait for its model."""
-        command = [sys.executable, "-I", "-c", SERVE]
         try:
-            return bool(ensure_service(self.settings, 90, wait_for_model=True, command=command))
+            return ensure_service(self.settings, 90, wait_for_model=True)
         except MemoryVaultError as error:
             print(f"(the recall service did not start: {error})", file=sys.stderr)
             return False

@@ -1,8 +1,9 @@
 """What number formats on the CPU cost and save: `python -m memoryvault.bench.models [FOLDER]`.
 
 The packaged MiniLM, or the model in FOLDER, as fp32, bf16 and int8 (dynamic, linear layers only), each in a
-process of its own, in turns; the best round counts, since other programs only ever slow one down. Likeness is the cosine of a text's vector with its fp32 vector; `same first` is the
-share of questions whose nearest passage stays the same.
+process of its own, in turns; the best round counts, since other programs only ever slow one down. Likeness
+is the cosine of a text's vector with its fp32 vector; `same first` is the share of questions whose nearest
+passage stays the same.
 """
 
 from __future__ import annotations

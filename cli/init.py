@@ -7,16 +7,14 @@ import os
 import sys
 from pathlib import Path
 
-import tomlkit
-from tomlkit.exceptions import TOMLKitError
-
 from ..hooks.install import install, settings_file_of
 from ..index.client import ensure_service
 from ..tasks.enqueue import open_ledger, request_indexing
-from ..vault.errors import SettingsError, UsageError, VaultUnavailable
+from ..vault.errors import UsageError, VaultUnavailable
 from ..vault.settings import compile_snapshot, load_settings
 from .context import Context
 from .output import add_json, note, print_json
+from .settings_file import write_setting
 
 EPILOG = """example:
   memory init                                       asks
@@ -51,7 +49,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
         raise VaultUnavailable(
             f"can't make the vault {vault}: {error.strerror}; choose another with --vault"
         ) from error
-    _choose(settings.config_file, vault)
+    write_setting(settings.config_file, "vault", "path", str(vault))
     settings = load_settings(context.env)
     if settings.vault_path != vault:
         note(f"memory: MEMORY_VAULT_PATH is set and wins over the settings file: {settings.vault_path}")
@@ -107,21 +105,3 @@ def _agreed() -> bool:
         raise UsageError("there is no terminal to ask at; add --yes (and --vault FOLDER) to go ahead")
     print("Go ahead? [y/N] ", end="", file=sys.stderr, flush=True)
     return sys.stdin.readline().strip().lower() in ("y", "yes")
-
-
-def _choose(config_file: Path, vault: Path) -> None:
-    """Write vault.path into the settings file; the rest of it, comments included, stays as it is."""
-    try:
-        text = config_file.read_text("utf-8") if config_file.exists() else ""
-        document = tomlkit.parse(text)
-        section = document.setdefault("vault", tomlkit.table())
-        if section.get("path") == str(vault):
-            return
-        section["path"] = str(vault)
-        config_file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        temporary = config_file.with_name(f".{config_file.name}.{os.getpid()}.tmp")
-        temporary.write_text(tomlkit.dumps(document), "utf-8")
-        temporary.chmod(0o600)
-        temporary.replace(config_file)
-    except (OSError, TOMLKitError) as error:
-        raise SettingsError(f"can't write {config_file}: {error}") from error

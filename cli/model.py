@@ -104,7 +104,9 @@ def _use(args: argparse.Namespace, context: Context) -> int:
     if not is_installed(name, models) and is_hub_name(name) and not _fetched(args, context, name):
         return 1
     note(f"memory: measuring {name} on this machine")
-    embedder = load_embedder(name, models_folder=models, threads=settings.embedding.threads)
+    embedder = load_embedder(
+        name, models_folder=models, threads=settings.embedding.threads, precision=settings.embedding.precision
+    )
     milliseconds = query_milliseconds(embedder)
     note(f"memory: {embedder.dimension} dimensions, a question takes {milliseconds:.0f} ms")
     if milliseconds > SLOW_QUERY_MS:

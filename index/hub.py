@@ -3,7 +3,7 @@
 Whoever calls `download` has asked the user. What is requested is one description of the model and its files,
 from `HF_ENDPOINT` (default huggingface.co), with no token and no other call: that is why this is httpx and
 not the hub's own library, which looks for updates of itself and begins a file of a gigabyte anew when
-it was interrupted (docs/adr/0010-model-downloads.md).
+it was interrupted (docs/adr/0012-model-downloads.md).
 
 A file goes on where it was interrupted, is compared with the checksum that the hub names, and the model gets
 its name only when all of its files are there.

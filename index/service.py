@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..vault.errors import MemoryVaultError, ModelUnavailable, UsageError
 from ..vault.killpoint import kill_point
-from ..vault.layout import INDEX_WANTED, StatePaths
+from ..vault.layout import INDEX_WANTED, StatePaths, leave_socket_folder, make_socket_folder
 from ..vault.project import project_of
 from ..vault.render import estimate_tokens, render_block, select_hits, status_line
 from .embedder import Embedder, load_embedder
@@ -80,6 +80,7 @@ class ServiceConfig:
     state: StatePaths
     model: str
     threads: int = 0
+    precision: str = "fp32"
     idle_exit_seconds: float = 1800.0
     weights: Weights = field(default_factory=Weights)
     connection_seconds: float = CONNECTION_SECONDS
@@ -92,6 +93,7 @@ class ServiceConfig:
             state=settings.state,
             model=settings.embedding.model,
             threads=settings.embedding.threads,
+            precision=settings.embedding.precision,
             idle_exit_seconds=settings.recall.idle_exit_seconds,
             weights=weights_from_settings(settings),
         )
@@ -253,6 +255,7 @@ class RecallService:
         with contextlib.suppress(OSError):
             if os.stat(self._socket_path).st_ino == self._inode:
                 os.unlink(self._socket_path)
+                leave_socket_folder(self._socket_path)
 
     # One connection
 
@@ -323,7 +326,12 @@ class RecallService:
     def _run_model(self, name: str) -> ModelRunner:
         config = self._config
         load = self._load_model or (
-            lambda: load_embedder(name, models_folder=Path(config.state.models), threads=config.threads)
+            lambda: load_embedder(
+                name,
+                models_folder=Path(config.state.models),
+                threads=config.threads,
+                precision=config.precision,
+            )
         )
         return ModelRunner(name, load)
 
@@ -484,6 +492,7 @@ def _refusal(why: str) -> dict[str, Any]:
 
 def _listen(path: str) -> socket.socket:
     """A listening socket that only this user can open; replaces a stale one (the caller holds the lock)."""
+    make_socket_folder(path)
     with contextlib.suppress(FileNotFoundError):
         os.unlink(path)
     listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)

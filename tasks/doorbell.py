@@ -13,6 +13,8 @@ import threading
 from collections.abc import Callable
 from pathlib import Path
 
+from ..vault.layout import leave_socket_folder, make_socket_folder
+
 log = logging.getLogger(__name__)
 
 DATAGRAM = b"1"
@@ -42,6 +44,7 @@ class Bell:
         """Bind the socket, in place of a dead worker's.  If that fails, polling alone has to do."""
         sock = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
         try:
+            make_socket_folder(self._path)
             with contextlib.suppress(FileNotFoundError):
                 os.unlink(self._path)
             sock.bind(self._path)
@@ -63,6 +66,7 @@ class Bell:
                 if os.stat(self._path).st_ino == self._inode:  # Not that of a worker who took over.
                     ring_worker(self._path)  # Ends the thread's recv at once.
                     os.unlink(self._path)
+                    leave_socket_folder(self._path)
             if self._thread is not None:
                 self._thread.join(timeout=1.0)
             sock.close()

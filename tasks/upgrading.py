@@ -55,6 +55,7 @@ class UpgradeRequest:
     models_folder: str
     model: str
     threads: int
+    precision: str
     seconds: float
 
     def to_json(self) -> bytes:
@@ -86,7 +87,12 @@ def embed_beside(
     with IndexStore(Path(request.index_db)) as store:
         if not store.pending_count(request.model):
             return UpgradeReport(0, 0, 0, 0)
-        embedder = load_embedder(request.model, models_folder=Path(request.models_folder), threads=request.threads)
+        embedder = load_embedder(
+            request.model,
+            models_folder=Path(request.models_folder),
+            threads=request.threads,
+            precision=request.precision,
+        )
         store.model_id(embedder.name, embedder.dimension)
 
         def told(done: int, total: int) -> None:
@@ -128,8 +134,15 @@ def put_in_force(settings: Settings, model: str) -> None:
 
 def request_of(settings: Settings, model: str, seconds: float) -> UpgradeRequest:
     """For `embed_beside`."""
-    state = settings.state
-    return UpgradeRequest(str(state.index_db), str(state.models), model, settings.embedding.threads, seconds)
+    state, embedding = settings.state, settings.embedding
+    return UpgradeRequest(
+        index_db=str(state.index_db),
+        models_folder=str(state.models),
+        model=model,
+        threads=embedding.threads,
+        precision=embedding.precision,
+        seconds=seconds,
+    )
 
 
 def ask_for(ledger: Ledger, model: str) -> int | None:

@@ -29,6 +29,7 @@ APPLICATION = "memoryvault"
 FOLDER_MODE = 0o700
 FILE_MODE = 0o600
 
+_SHARED_SOCKETS = "/tmp/" + APPLICATION + "-"
 SOCKET_PATH_LIMIT_BYTES = 100
 """sun_path holds 104 bytes on macOS and 108 on Linux, with the closing NUL."""
 
@@ -130,6 +131,25 @@ def make_private_folder(path: str) -> None:
         os.chmod(path, FOLDER_MODE)
 
 
+def make_socket_folder(socket_path: str) -> None:
+    """Make the folder of a socket, for whoever binds it. Raises OSError."""
+    folder = os.path.dirname(socket_path)
+    if os.path.dirname(folder).startswith(_SHARED_SOCKETS):
+        make_private_folder(os.path.dirname(folder))
+    make_private_folder(folder)
+
+
+def leave_socket_folder(socket_path: str) -> None:
+    """Remove the folder of a socket that is gone, if it is one of those outside the state folder and now empty."""
+    folder = os.path.dirname(socket_path)
+    if folder.startswith(_SHARED_SOCKETS):
+        for empty in (folder, os.path.dirname(folder)):
+            try:
+                os.rmdir(empty)
+            except OSError:
+                return
+
+
 class StatePaths:
     """Paths below the state folder of one vault. Building one touches nothing on disk."""
 
@@ -176,15 +196,13 @@ class StatePaths:
         if len(os.fsencode(self.run + "/recall.sock")) > SOCKET_PATH_LIMIT_BYTES:
             # A fixed place, not TMPDIR or XDG_RUNTIME_DIR: a hook, a service manager and a terminal
             # have different environments and must still meet at the same socket.
-            self.sockets = "/tmp/" + APPLICATION + "-" + str(os.getuid()) + "/" + _digest(os.fsencode(base))
+            self.sockets = _SHARED_SOCKETS + str(os.getuid()) + "/" + _digest(os.fsencode(base))
         self.recall_socket = self.sockets + "/recall.sock"
         self.wake_socket = self.sockets + "/wake.sock"
 
     def folders(self) -> tuple[str, ...]:
         """Every folder, parents first."""
-        shared = (os.path.dirname(self.sockets),) if self.sockets != self.run else ()
-        folders = (self.root, self.harness, self.spool, self.log, self.run, self.cache, self.models)
-        return (*folders, *shared, *((self.sockets,) if shared else ()))
+        return (self.root, self.harness, self.spool, self.log, self.run, self.cache, self.models)
 
     def ensure(self) -> None:
         """Create every folder with mode 0700. Raises OSError."""

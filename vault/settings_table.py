@@ -193,6 +193,14 @@ class EmbeddingSection:
             variable="AGENT_TOOLKIT_EMBEDDING_MODEL",
         ),
     )
+    precision: str = field(
+        default="fp32",
+        metadata=_choice(
+            "Number format of the model; bf16 is faster where the processor has it (docs/how-to/models.md).",
+            "fp32",
+            "bf16",
+        ),
+    )
     threads: int = field(
         default=0, metadata=_whole("Processor threads of the model; 0 leaves it to the library.", 0, 1024)
     )

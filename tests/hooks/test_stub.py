@@ -23,6 +23,7 @@ OURS = {
     "memoryvault.hooks.held",
     "memoryvault.hooks.keywords",
     "memoryvault.hooks.payload",
+    "memoryvault.hooks.receipt",
     "memoryvault.hooks.recall",
     "memoryvault.hooks.search",
     "memoryvault.hooks.session_start",

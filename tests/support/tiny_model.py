@@ -58,7 +58,7 @@ MODULES = ("Transformer", ""), ("Pooling", "1_Pooling"), ("Normalize", "2_Normal
 def make_model(folder: Path, *, dimension: int = 32, seed: int = 1, max_tokens: int = 64) -> Path:
     """The files of BAAI/bge-*-en-v1.5: transformer, CLS pooling, normalize; safetensors, no prompts of its own."""
     import torch
-    from transformers import BertConfig, BertModel, BertTokenizerFast
+    from transformers import BertConfig, BertModel, BertTokenizer
 
     folder.mkdir(parents=True)
     vocabulary = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *WORDS, *LETTERS, *(f"##{c}" for c in LETTERS)]
@@ -76,7 +76,7 @@ def make_model(folder: Path, *, dimension: int = 32, seed: int = 1, max_tokens: 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         BertModel(config).save_pretrained(folder)
-        BertTokenizerFast(str(folder / "vocab.txt"), model_max_length=max_tokens).save_pretrained(folder)
+        BertTokenizer(str(folder / "vocab.txt"), model_max_length=max_tokens).save_pretrained(folder)
     described = [
         {"idx": number, "name": str(number), "path": path, "type": f"sentence_transformers.models.{name}"}
         for number, (name, path) in enumerate(MODULES)

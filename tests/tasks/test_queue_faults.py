@@ -109,6 +109,7 @@ def test_a_lock_of_ten_seconds_costs_nothing_but_time(state: StatePaths, ledger:
     assert not Path(state.root, "repeated.log").exists()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("concurrency", [1, 8])
 def test_ten_thousand_queued_jobs_at_start_are_all_run(state: StatePaths, concurrency: int) -> None:
     policies = {"effect": replace(policy("effect"), concurrency=concurrency)}
