@@ -119,11 +119,7 @@ def _identity(session: Path) -> tuple[str, str, list[str]]:
             identity = record.get("sessionId") or identity
             cwd = record.get("cwd") or cwd
             message = record.get("message")
-            if (
-                record.get("type") == "user"
-                and isinstance(message, dict)
-                and isinstance(message.get("content"), str)
-            ):
+            if record.get("type") == "user" and isinstance(message, dict) and isinstance(message.get("content"), str):
                 prompts.append(message["content"])
     return identity, cwd, prompts
 

@@ -23,7 +23,7 @@ from memoryvault.tests.support.tiny_model import make_model
 from memoryvault.vault.layout import StatePaths
 from memoryvault.vault.settings import load_settings
 
-pytestmark = pytest.mark.model
+pytestmark = [pytest.mark.slow, pytest.mark.model]
 
 NAME = "BAAI/bge-large-en-v1.5"
 NOTES = 40

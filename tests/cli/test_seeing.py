@@ -12,6 +12,8 @@ from memoryvault.demo.sandbox import Sandbox
 from memoryvault.index.receipts import query_hash, read_receipts
 from memoryvault.tests.acceptance.test_the_loop import COMMON
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def sandbox(tmp_path: Path) -> Sandbox:

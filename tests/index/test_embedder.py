@@ -25,6 +25,8 @@ from memoryvault.index.embedder import (
 from memoryvault.tests.index.bed import Bed, ServiceProcess
 from memoryvault.vault.errors import ModelUnavailable
 
+pytestmark = pytest.mark.slow
+
 
 def packaged() -> ModelLocation:
     return locate_model(DEFAULT_MODEL, Path("/nonexistent"))

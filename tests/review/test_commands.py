@@ -16,6 +16,8 @@ import pytest
 
 from memoryvault.demo.sandbox import Sandbox
 
+pytestmark = pytest.mark.slow
+
 NOTE = """---
 kind: preferences
 status: pending

@@ -26,6 +26,8 @@ from memoryvault.tests.tasks.support import (
 )
 from memoryvault.vault.layout import StatePaths
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def state(tmp_path: Path) -> StatePaths:

@@ -23,6 +23,8 @@ from memoryvault.tests.support.readonly import with_readonly
 from memoryvault.tests.tasks.support import POLICIES, only_job, policy, run_worker, state_in, wait_until, worker_process
 from memoryvault.vault.layout import StatePaths
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def state(tmp_path: Path) -> StatePaths:

@@ -20,6 +20,8 @@ from memoryvault.vault.errors import QueueUnavailable
 from memoryvault.vault.layout import StatePaths
 from memoryvault.vault.marker import Marker, create_marker, note_end
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def state(tmp_path: Path) -> StatePaths:

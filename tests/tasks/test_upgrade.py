@@ -14,6 +14,8 @@ from memoryvault.tasks.versions import installed_version, is_newer
 from memoryvault.tasks.worker import Worker, WorkerContext
 from memoryvault.tests.tasks.support import POLICIES, state_in, wait_until
 
+pytestmark = pytest.mark.slow
+
 
 def test_versions_are_compared_by_their_numbers(tmp_path: Path) -> None:
     assert is_newer("0.10.0", than="0.9.9")
