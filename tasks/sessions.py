@@ -20,6 +20,7 @@ from ..vault.marker import (
     marker_path,
     read_marker,
     remove_marker,
+    resume_marker,
 )
 
 SECONDS_A_DAY = 86_400.0
@@ -68,6 +69,10 @@ def sweep(harness: str, *, now: float, idle_seconds: float, crash_seconds: float
     A transcript that grew without a hook (a host that was killed while writing) counts as a sign of life.
     """
     found: dict[Verdict, list[str]] = {verdict: [] for verdict in Verdict}
+    for session in list_markers(harness, REFLECTED):
+        # The host writes asynchronously: its last lines may come after the session was mined and put away.
+        if _has_grown(marker_path(harness, session, REFLECTED)):
+            resume_marker(harness, session)
     for session in list_markers(harness):
         path = marker_path(harness, session)
         marker, event_at = read_marker(path), last_event_at(path)
@@ -91,6 +96,14 @@ def sweep(harness: str, *, now: float, idle_seconds: float, crash_seconds: float
         finished=tuple(found[Verdict.FINISHED]),
         dead_pointers=tuple(found[Verdict.DEAD_POINTER]),
     )
+
+
+def _has_grown(path: str) -> bool:
+    marker = read_marker(path)
+    try:
+        return marker is not None and os.stat(marker.transcript).st_size > marker.offset
+    except OSError:
+        return False
 
 
 def collect_old_markers(harness: str, *, now: float, days: int) -> int:

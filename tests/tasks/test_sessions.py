@@ -74,6 +74,16 @@ def test_a_live_session_without_hook_events_is_not_taken_for_a_dead_one(tmp_path
     assert list_markers(str(tmp_path), START) == ["busy"]
 
 
+def test_lines_that_the_host_wrote_after_the_session_was_put_away_are_mined(tmp_path: Path) -> None:
+    _session(tmp_path, "late", event_age=4600, text_age=4600, offset=1)
+    _session(tmp_path, "whole", event_age=4600, text_age=4600, offset=3)
+    for name in ("late", "whole"):
+        mark_reflected(str(tmp_path), name)
+    result = sweep(str(tmp_path), now=time.time(), idle_seconds=HALF_AN_HOUR, crash_seconds=AN_HOUR)
+    assert result.to_mine == ("late",)
+    assert list_markers(str(tmp_path), REFLECTED) == ["whole"]
+
+
 def test_only_reflected_markers_grow_old(tmp_path: Path) -> None:
     for name in ("old", "young", "open"):
         _session(tmp_path, name, event_age=86_400 * (31 if name != "young" else 1), text_age=0)
