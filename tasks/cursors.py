@@ -1,0 +1,47 @@
+"""How far a scan has come in each of its sources, in state.db."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from .statedb import state_transaction
+
+
+class Cursors:
+    """The cursors of one scan ('corpus', 'discovery', 'skills'): a JSON object for each source."""
+
+    def __init__(self, path: Path | str, scan: str) -> None:
+        self._path = path
+        self._scan = scan
+
+    def get(self, source: str) -> Mapping[str, Any] | None:
+        """The cursor of one source; None before its first scan."""
+        with state_transaction(self._path) as conn:
+            row = conn.execute(
+                "SELECT value FROM cursor WHERE scan = ? AND source = ?", (self._scan, source)
+            ).fetchone()
+        return None if row is None else json.loads(row["value"])
+
+    def all(self) -> Mapping[str, Mapping[str, Any]]:
+        """Every source's cursor."""
+        with state_transaction(self._path) as conn:
+            rows = conn.execute("SELECT source, value FROM cursor WHERE scan = ?", (self._scan,)).fetchall()
+        return {row["source"]: json.loads(row["value"]) for row in rows}
+
+    def set(self, source: str, value: Mapping[str, Any]) -> None:
+        """Put it down, durably. Do so after the scan's effects, so that a crash repeats them to no effect."""
+        with state_transaction(self._path) as conn:
+            conn.execute(
+                "INSERT INTO cursor(scan, source, value, updated_at) VALUES (?, ?, ?, ?)"
+                " ON CONFLICT(scan, source) DO UPDATE SET value = excluded.value, updated_at = excluded.updated_at",
+                (self._scan, source, json.dumps(value, ensure_ascii=False), time.time()),
+            )
+
+    def forget(self, source: str) -> None:
+        """As if it had never been scanned."""
+        with state_transaction(self._path) as conn:
+            conn.execute("DELETE FROM cursor WHERE scan = ? AND source = ?", (self._scan, source))

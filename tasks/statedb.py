@@ -1,0 +1,96 @@
+"""state.db: what was spent, and how far scans have come.
+
+None of it can be derived again, so every commit is synced, and `logs.rotate` keeps a daily copy. Standard
+library sqlite3 only. A connection is opened for each use: these are a few writes an hour, from workers,
+their children and commands alike.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+from ..vault.errors import QueueUnavailable, SchemaTooNew
+
+VERSION = 1
+BUSY_SECONDS = 10.0
+
+_MIGRATIONS: tuple[tuple[str, ...], ...] = (
+    (
+        """
+        CREATE TABLE spending (
+            id       INTEGER PRIMARY KEY AUTOINCREMENT,
+            purpose  TEXT NOT NULL,     -- what the budget is for: 'mining', 'research', 'adaptation'
+            subject  TEXT NOT NULL,     -- session id, slug or pattern
+            unit     TEXT NOT NULL,     -- 'tokens', 'fetches', 'seconds'
+            reserved INTEGER NOT NULL,  -- written before it is spent
+            spent    INTEGER,           -- null until settled: a crash in between counts as all of it
+            day      TEXT NOT NULL,     -- local date, YYYY-MM-DD
+            at       REAL NOT NULL      -- unix seconds
+        )
+        """,
+        "CREATE INDEX spending_by_subject ON spending(purpose, unit, subject)",
+        "CREATE INDEX spending_by_day ON spending(purpose, unit, day)",
+        """
+        CREATE TABLE tally (            -- what was not spent, for `memory health`
+            purpose TEXT NOT NULL,
+            what    TEXT NOT NULL CHECK (what IN ('refused', 'saved')),
+            unit    TEXT NOT NULL,
+            day     TEXT NOT NULL,
+            amount  INTEGER NOT NULL,
+            times   INTEGER NOT NULL,
+            PRIMARY KEY (purpose, what, unit, day)
+        )
+        """,
+        """
+        CREATE TABLE cursor (           -- how far a scan has come in one of its sources
+            scan       TEXT NOT NULL,   -- 'corpus', 'discovery', 'skills'
+            source     TEXT NOT NULL,
+            value      TEXT NOT NULL,   -- JSON, the scan's own
+            updated_at REAL NOT NULL,
+            PRIMARY KEY (scan, source)
+        )
+        """,
+    ),
+)
+
+
+@contextmanager
+def state_transaction(path: Path | str) -> Iterator[sqlite3.Connection]:
+    """One durable write transaction on state.db, created and migrated when needed.
+
+    Raises QueueUnavailable when it is locked for longer than BUSY_SECONDS or damaged, SchemaTooNew when a
+    newer version has written it. Rolled back when the block raises.
+    """
+    path = Path(path)
+    try:
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if not path.exists():
+            path.touch(mode=0o600)
+        with closing(sqlite3.connect(path, timeout=BUSY_SECONDS, isolation_level=None)) as conn:
+            conn.row_factory = sqlite3.Row
+            conn.execute("PRAGMA journal_mode = wal")
+            conn.execute("PRAGMA synchronous = full")
+            conn.execute("BEGIN IMMEDIATE")
+            try:
+                _migrate(conn, path)
+                yield conn
+            except BaseException:
+                if conn.in_transaction:  # A full disk may have rolled it back already.
+                    conn.execute("ROLLBACK")
+                raise
+            conn.execute("COMMIT")
+    except (sqlite3.DatabaseError, OSError) as error:
+        raise QueueUnavailable(f"{path} cannot be used ({error}); `memory doctor` tells what to do") from error
+
+
+def _migrate(conn: sqlite3.Connection, path: Path) -> None:
+    version = int(conn.execute("PRAGMA user_version").fetchone()[0])
+    if version > VERSION:
+        raise SchemaTooNew(f"{path} was written by a newer MemoryVault: update this one")
+    for number, statements in enumerate(_MIGRATIONS[version:], start=version + 1):
+        for statement in statements:
+            conn.execute(statement)
+        conn.execute(f"PRAGMA user_version = {number:d}")

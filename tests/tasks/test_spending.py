@@ -1,0 +1,143 @@
+"""A budget holds through crashes, retries and processes that spend at once."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import stat
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from memoryvault.tasks.cursors import Cursors
+from memoryvault.tasks.spending import BudgetRefused, Cap, SpendingBook, spent_since
+from memoryvault.vault.errors import QueueUnavailable, SchemaTooNew
+
+PER_SESSION = Cap("tokens", 1000, "subject")
+PER_DAY = Cap("tokens", 2500, "day")
+CAPS = (PER_SESSION, PER_DAY)
+
+
+@pytest.fixture
+def state_db(tmp_path: Path) -> Path:
+    return tmp_path / "state" / "state.db"
+
+
+def test_what_fits_is_reserved_and_what_does_not_is_refused_whole(state_db: Path) -> None:
+    book = SpendingBook(state_db, "mining")
+    book.reserve("s1", {"tokens": 700}, CAPS)
+    with pytest.raises(BudgetRefused, match="1000 tokens per subject allowed, 700 used, 400 more wanted"):
+        book.reserve("s1", {"tokens": 400, "fetches": 1}, CAPS)
+    assert book.left("s1", PER_SESSION) == 300
+    book.reserve("s1", {"tokens": 300}, CAPS)
+
+
+def test_the_cap_of_the_day_counts_every_subject(state_db: Path) -> None:
+    book = SpendingBook(state_db, "mining")
+    for session in ("s1", "s2"):
+        book.reserve(session, {"tokens": 1000}, CAPS)
+    with pytest.raises(BudgetRefused, match="per day"):
+        book.reserve("s3", {"tokens": 501}, CAPS)
+    book.reserve("s3", {"tokens": 500}, CAPS)
+
+
+def test_a_new_day_has_a_new_budget_but_a_subject_has_not(state_db: Path) -> None:
+    now = 1_700_000_000.0
+    book = SpendingBook(state_db, "mining", clock=lambda: now)
+    book.reserve("s1", {"tokens": 1000}, CAPS)
+    now += 2 * 86_400
+    with pytest.raises(BudgetRefused, match="per subject"):
+        book.reserve("s1", {"tokens": 1}, CAPS)
+    assert book.left("s1", PER_DAY) == 2500
+
+
+def test_settling_gives_back_what_was_not_spent(state_db: Path) -> None:
+    book = SpendingBook(state_db, "research")
+    reservation = book.reserve("idea", {"tokens": 1000, "fetches": 3})
+    book.settle(reservation, {"tokens": 120})
+    assert book.left("idea", PER_SESSION) == 880
+    assert book.left("idea", Cap("fetches", 3, "subject")) == 3
+
+
+def test_a_process_killed_between_reserving_and_settling_has_spent_it_all(state_db: Path) -> None:
+    program = (
+        "import os, signal, sys\n"
+        "from memoryvault.tasks.spending import SpendingBook\n"
+        "SpendingBook(sys.argv[1], 'mining').reserve('s1', {'tokens': 900})\n"
+        "os.kill(os.getpid(), signal.SIGKILL)\n"
+    )
+    ended = subprocess.run([sys.executable, "-c", program, str(state_db)], check=False)
+    assert ended.returncode == -9
+    assert SpendingBook(state_db, "mining").left("s1", PER_SESSION) == 100
+
+
+def test_purposes_do_not_share_a_budget(state_db: Path) -> None:
+    SpendingBook(state_db, "mining").reserve("x", {"tokens": 1000}, CAPS)
+    assert SpendingBook(state_db, "research").left("x", PER_SESSION) == 1000
+
+
+def test_spenders_at_once_never_get_more_than_the_cap(state_db: Path) -> None:
+    book = SpendingBook(state_db, "mining")
+
+    def spend(_: int) -> int:
+        try:
+            book.reserve("s1", {"tokens": 300}, CAPS)
+        except BudgetRefused:
+            return 0
+        return 300
+
+    with ThreadPoolExecutor(8) as pool:
+        assert sum(pool.map(spend, range(16))) == 900
+
+
+def test_sums_tell_what_was_spent_saved_and_refused(state_db: Path) -> None:
+    book = SpendingBook(state_db, "mining")
+    book.settle(book.reserve("s1", {"tokens": 800}, CAPS), {"tokens": 500})
+    book.note_saved("tokens", 40)
+    with pytest.raises(BudgetRefused):
+        book.reserve("s1", {"tokens": 600}, CAPS)
+    (row,) = spent_since(state_db, "2000-01-01")
+    assert (row.purpose, row.unit) == ("mining", "tokens")
+    assert (row.spent, row.saved, row.refused, row.refusals) == (500, 40, 600, 1)
+    assert spent_since(state_db, "9999-01-01") == ()
+
+
+def test_sums_of_a_state_that_never_spent_make_no_file(state_db: Path) -> None:
+    assert spent_since(state_db, "2000-01-01") == ()
+    assert not state_db.exists()
+
+
+def test_cursors_are_kept_by_scan_and_source(state_db: Path) -> None:
+    corpus = Cursors(state_db, "corpus")
+    assert corpus.get("a") is None
+    corpus.set("a", {"offset": 7})
+    corpus.set("a", {"offset": 9})
+    Cursors(state_db, "discovery").set("a", {"etag": "é"})
+    assert corpus.all() == {"a": {"offset": 9}}
+    corpus.forget("a")
+    assert corpus.all() == {}
+
+
+def test_the_file_is_the_users_alone(state_db: Path) -> None:
+    Cursors(state_db, "corpus").set("a", {})
+    assert stat.S_IMODE(os.stat(state_db).st_mode) == 0o600
+    assert stat.S_IMODE(os.stat(state_db.parent).st_mode) == 0o700
+
+
+def test_a_newer_file_is_refused_in_one_line(state_db: Path) -> None:
+    Cursors(state_db, "corpus").set("a", {})
+    with closing(sqlite3.connect(state_db)) as conn:
+        conn.execute("PRAGMA user_version = 99")
+    with pytest.raises(SchemaTooNew, match="newer MemoryVault"):
+        Cursors(state_db, "corpus").get("a")
+
+
+def test_a_damaged_file_is_told_in_one_line(state_db: Path) -> None:
+    state_db.parent.mkdir(parents=True)
+    state_db.write_bytes(b"no database at all" * 500)
+    with pytest.raises(QueueUnavailable, match=r"state\.db cannot be used"):
+        Cursors(state_db, "corpus").get("a")
