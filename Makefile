@@ -28,12 +28,17 @@ lint: setup
 types: setup
 	cd .typing && ../$(BIN)/mypy --strict -p memoryvault
 
+# Quick tests wait more than they compute, so three of them share two cores; slow ones measure, and run alone.
+QUICK := -m pytest -q -n 3 --dist loadfile -m 'not slow and not e2e'
+SLOW := -m pytest -q -m 'slow and not e2e'
+
 # The everyday gate: everything but the slow tests.
 check: lint types
-	$(BIN)/python -m pytest -q -m 'not slow and not e2e'
+	$(BIN)/python $(QUICK)
 
 test: setup
-	$(BIN)/python -m pytest -q -m 'not e2e'
+	$(BIN)/python $(QUICK)
+	$(BIN)/python $(SLOW)
 
 # The real Claude Code client against a stand-in model on loopback (needs Node.js, npm and tmux).
 e2e: setup
