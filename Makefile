@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: setup demo check test e2e bench chaos clean lint types
+.PHONY: setup demo check test e2e bench chaos dist clean lint types
 
 setup: $(STAMP)
 
@@ -51,6 +51,12 @@ bench: setup
 # Real workers killed 300 times, at random and at every named point; about ten minutes.
 chaos: setup
 	$(BIN)/python -m memoryvault.bench.chaos
+
+# Wheel and sdist, tried in an empty environment: doctor offline, and an upgrade under a live worker.
+dist: setup
+	rm -rf dist
+	$(BIN)/python -m build --no-isolation --outdir dist .
+	$(BIN)/python -m pytest -q tests/test_dist.py
 
 clean:
 	rm -rf $(VENV) .typing .e2e build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .import_linter_cache

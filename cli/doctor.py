@@ -3,15 +3,10 @@
 from __future__ import annotations
 
 import argparse
-import os
 import secrets
-import shutil
-import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
 
 from ..hooks.install import installed_events
 from ..index.client import RecallClient, ServiceUnavailable, ensure_service, start_service
@@ -25,7 +20,9 @@ from ..vault.layout import DEFAULT_GROUP
 from ..vault.lock import lock_holder
 from ..vault.scrubbed import Scrubbed
 from .context import Context
+from .finding import Finding
 from .output import add_json, print_json, print_table
+from .surroundings import clock, last_hook, permissions, sync_clients, vault_and_disk
 
 EPILOG = """example:
   memory doctor          exit code 0 when nothing is broken
@@ -37,19 +34,6 @@ PROBE_KIND = "doctor-probe"
 PROBE_NOTE = "Ship new versions on Tuesday mornings only."
 PROBE_WORDS = "ship new versions on Tuesday"
 PROBE_QUESTION = "Which day may we deploy a release to production?"
-LOW_DISK_BYTES = 200 * 1024 * 1024
-
-Grade = Literal["ok", "note", "fault"]
-
-
-@dataclass(frozen=True)
-class Finding:
-    """One thing that was tested; `todo` is what the user should do, empty when nothing."""
-
-    what: str
-    grade: Grade
-    detail: str
-    todo: str = ""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -83,22 +67,6 @@ def examine(context: Context) -> Iterator[Finding]:
             yield check(context)
         except (MemoryVaultError, OSError) as error:
             yield Finding(what, "fault", str(error), "see docs/how-to/troubleshooting.md")
-
-
-def _vault(context: Context) -> Finding:
-    with tempfile.NamedTemporaryFile(dir=context.vault, prefix=".doctor-"):
-        pass
-    free = shutil.disk_usage(context.vault).free
-    if free < LOW_DISK_BYTES:
-        return Finding("vault", "fault", f"{free // 2**20} MB left on the disk of {context.vault}", "free some space")
-    return Finding("vault", "ok", f"{context.vault} can be written, {free // 2**20} MB free")
-
-
-def _permissions(context: Context) -> Finding:
-    open_to_others = [path for path in context.state.folders() if os.path.isdir(path) and os.stat(path).st_mode & 0o077]
-    if open_to_others:
-        return Finding("permissions", "fault", f"{open_to_others[0]} is open to others", "chmod 700 it")
-    return Finding("permissions", "ok", f"{context.state.root} is private")
 
 
 def _hooks(context: Context) -> Finding:
@@ -212,9 +180,12 @@ def _service(context: Context) -> Iterator[None]:
 
 
 CHECKS: tuple[tuple[str, Callable[[Context], Finding]], ...] = (
-    ("vault", _vault),
-    ("permissions", _permissions),
+    ("vault", vault_and_disk),
+    ("permissions", permissions),
+    ("clock", clock),
+    ("sync conflicts", sync_clients),
     ("hooks", _hooks),
+    ("last hook", last_hook),
     ("worker", _worker),
     ("queue", _queue),
     ("index", _index),
