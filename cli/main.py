@@ -40,6 +40,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "doctor": ("doctor", "test every assumption live"),
     "logs": ("logs", "what hooks, worker and recall service wrote down"),
     "config": ("config", "show the settings in force, and what each means"),
+    "mcp": ("mcp", "serve the vault as tools of an agent (Model Context Protocol, stdio)"),
     "eval": ("evaluate", "rank documents for queries with the recall engine"),
     "hook-command": ("hook_command", "print the exact command that an agent host runs for an event"),
 }

@@ -24,6 +24,7 @@ from .settings_table import (
     SETTINGS,
     EmbeddingSection,
     HostsSection,
+    McpSection,
     MemorySection,
     QueueSection,
     RecallSection,
@@ -64,6 +65,7 @@ class Settings:
     embedding: EmbeddingSection = field(default_factory=EmbeddingSection)
     queue: QueueSection = field(default_factory=QueueSection)
     hosts: HostsSection = field(default_factory=HostsSection)
+    mcp: McpSection = field(default_factory=McpSection)
     config_file: Path = Path("/nonexistent")
     """The file that was read, or would be."""
     state_root: Path = Path("/nonexistent")
