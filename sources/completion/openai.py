@@ -55,7 +55,7 @@ class OpenAICompleter:
     def __init__(self, endpoint: str, model: str, api_key: str | None = None) -> None:
         fault = endpoint_fault(endpoint)
         if fault is not None:
-            raise ValueError(f"{endpoint!r}: {fault}")
+            raise ValueError(fault)
         self._address = endpoint.rstrip("/") + "/chat/completions"
         self._model = model
         self._api_key = api_key
