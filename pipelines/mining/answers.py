@@ -40,6 +40,8 @@ MODEL_SCORE = 0.6
 _RULES = frozenset({"preference", "correction"})
 _AGENTS = frozenset({"fix", "idea", "workflow"})
 """What the agent's own words may show. How the user wants things is for the user to say."""
+_CLAUSE = re.compile(r"[:;“”\"`]\s*")
+"""An agent that repeats what it read puts it behind a colon, or in quotes."""
 _HERE = Path(__file__).parent
 
 
@@ -118,10 +120,10 @@ def _candidate(value: object, window: Window, project_of: ProjectOf) -> Candidat
         raise _Dropped("no such turn")
     sent = window.turns[item.turn - 1]
     start, end = _find(item.quote, sent.turn.text)
-    if downloads_and_runs(sent.turn.text[start:end]) or downloads_and_runs(item.statement):
-        raise _Dropped("runs what it downloads")
     said = message(sent.turn)
     index = _sentence_at(said.sentences, start, end)
+    if downloads_and_runs(said.sentences[index].text) or downloads_and_runs(item.statement):
+        raise _Dropped("runs what it downloads")
     project = (project_of(sent.turn.cwd) or None) if sent.turn.cwd else None
     if sent.turn.is_users_words:
         return _of_user(item, sent, said, index, project)
@@ -172,7 +174,7 @@ def _of_user(item: _Item, sent: SentTurn, said: Message, index: int, project: st
 
 
 def _of_agent(item: _Item, sent: SentTurn, part: Sentence, project: str | None) -> Candidate:
-    if item.category not in _AGENTS or standing_rule(part.text) is not None:
+    if item.category not in _AGENTS or any(standing_rule(clause) for clause in _CLAUSE.split(part.text)):
         raise _Dropped("a rule in words that are not the user's")
     own = " ".join(part.text.strip(" *").split())
     grounded = _is_grounded(item.statement, sent.turn.text, own)
