@@ -400,6 +400,25 @@ def test_a_worker_mines_with_the_model_and_health_tells_the_cost(sandbox: Sandbo
 
 
 @pytest.mark.slow
+def test_a_slow_model_holds_one_thread_of_the_worker_and_no_more(sandbox: Sandbox, model: LoopbackModel) -> None:
+    def slowly(_: Mapping[str, Any]) -> dict[str, Any]:
+        model.wait(0.5)
+        return {"candidates": []}
+
+    model.answer = slowly
+    endpoint_of(sandbox, model)
+    for number in range(3):
+        session = f"session-{number}"
+        path = str(sandbox.transcript(session, lines(TALK)))
+        payload = {**PAYLOAD, "session_id": session, "transcript_path": path}
+        sandbox.hook("SessionStart", {**payload, "source": "startup"})
+        sandbox.hook("SessionEnd", {**payload, "reason": "prompt_input_exit"})
+    sandbox.memory("worker", "--until-idle")
+    assert len(model.requests) == 3
+    assert model.most_at_once == 1
+
+
+@pytest.mark.slow
 def test_the_job_s_history_says_why_the_model_was_not_heard(sandbox: Sandbox, model: LoopbackModel) -> None:
     model.faults = ["500"]
     endpoint_of(sandbox, model)
