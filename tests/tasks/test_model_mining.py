@@ -14,6 +14,8 @@ from typing import Any
 
 import pytest
 
+from memoryvault.cli.context import Context
+from memoryvault.cli.doctor import CHECKS, Finding
 from memoryvault.demo.sandbox import Sandbox
 from memoryvault.pipelines.candidate import Candidate
 from memoryvault.sources.transcripts.hosts import open_transcript
@@ -22,6 +24,7 @@ from memoryvault.tasks.model_mining import AnswerCache
 from memoryvault.tasks.spending import Spent, spent_since
 from memoryvault.tests.support.loopback_model import USAGE, LoopbackModel
 from memoryvault.tests.support.stand_in_agent import StandInAgent
+from memoryvault.vault.errors import SettingsError
 from memoryvault.vault.settings import Settings, load_settings
 from memoryvault.vault.turn import Origin
 
@@ -418,6 +421,19 @@ def test_a_slow_model_holds_one_thread_of_the_worker_and_no_more(sandbox: Sandbo
     assert model.most_at_once == 1
 
 
+def test_doctor_says_where_text_goes_and_calls_nobody(sandbox: Sandbox, model: LoopbackModel) -> None:
+    def found() -> Finding:
+        return dict(CHECKS)["miner"](Context(sandbox.environment))
+
+    assert found().detail == "local: sessions stay on this machine"
+    endpoint_of(sandbox, model)
+    assert (found().grade, found().detail) == ("ok", f"scrubbed text of sessions goes to {model.endpoint}")
+    choose(sandbox, miner="openai")
+    with pytest.raises(SettingsError):
+        found()
+    assert model.requests == []
+
+
 @pytest.mark.slow
 def test_the_job_s_history_says_why_the_model_was_not_heard(sandbox: Sandbox, model: LoopbackModel) -> None:
     model.faults = ["500"]
@@ -426,6 +442,8 @@ def test_the_job_s_history_says_why_the_model_was_not_heard(sandbox: Sandbox, mo
     job = reflected(sandbox)
     assert job["state"] == "done"
     assert "status 500" in json.dumps(job)
+    (warning,) = sandbox.json("health")["warnings"]
+    assert warning.endswith("mined without openai or not all by it: the endpoint answered with status 500")
     assert any("linter" in path.read_text("utf-8") for path in sandbox.vault.rglob("*.md"))
 
 
