@@ -178,6 +178,7 @@ def test_a_program_s_own_session_is_not_sent(sandbox: Sandbox, model: LoopbackMo
     assert model.requests == []
 
 
+@pytest.mark.slow
 def test_a_long_session_is_sent_in_windows(sandbox: Sandbox, model: LoopbackModel) -> None:
     mined = mine(sandbox, endpoint_of(sandbox, model, window_tokens=600), [*LONG_TALK, *TALK])
     assert len(model.requests) > 3
@@ -215,6 +216,7 @@ def test_on_any_failure_the_local_findings_stand(sandbox: Sandbox, model: Loopba
     assert len(model.requests) == 1
 
 
+@pytest.mark.slow
 def test_after_a_failure_the_other_windows_are_not_asked_about(sandbox: Sandbox, model: LoopbackModel) -> None:
     model.faults = ["ok", "500"]
     mined = mine(sandbox, endpoint_of(sandbox, model, window_tokens=600), [*TALK, *LONG_TALK])
@@ -224,6 +226,7 @@ def test_after_a_failure_the_other_windows_are_not_asked_about(sandbox: Sandbox,
     assert isinstance(mined.model["windows_not_asked"], int)
 
 
+@pytest.mark.slow
 def test_a_short_pause_is_waited_for_once_and_a_long_one_is_not(sandbox: Sandbox, model: LoopbackModel) -> None:
     settings = endpoint_of(sandbox, model)
     model.faults = ["429-soon"]
@@ -286,6 +289,7 @@ def test_beyond_the_session_s_cap_nothing_is_sent_and_the_refusal_is_counted(
     assert (spent(settings).refusals, spent(settings).spent) == (1, 0)
 
 
+@pytest.mark.slow
 def test_the_day_s_cap_holds_for_all_sessions_together(sandbox: Sandbox, model: LoopbackModel) -> None:
     settings = endpoint_of(sandbox, model, session_token_cap=0, daily_token_cap=4000)
     path = sandbox.transcript(SESSION, lines(TALK))
