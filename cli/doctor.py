@@ -13,6 +13,7 @@ from ..index.client import RecallClient, ServiceUnavailable, ensure_service, sta
 from ..index.database import load_vectors, open_writer
 from ..index.embedder import locate_model, model_name, verify_model
 from ..index.models import model_in_force
+from ..tasks.completion import completer_of
 from ..tasks.enqueue import open_ledger
 from ..tasks.indexing import drain_now, open_index, reconcile_now
 from ..vault.errors import MemoryVaultError
@@ -179,6 +180,15 @@ def _service(context: Context) -> Iterator[None]:
                 client.stop()
 
 
+def _miner(context: Context) -> Finding:
+    """Whether what was chosen can be called; nobody is, since that would cost."""
+    chosen = context.settings.reflection
+    if completer_of(context.settings) is None:
+        return Finding("miner", "ok", "local: sessions stay on this machine")
+    where = chosen.endpoint if chosen.miner == "openai" else f"the {chosen.miner} command"
+    return Finding("miner", "ok", f"scrubbed text of sessions goes to {where}")
+
+
 CHECKS: tuple[tuple[str, Callable[[Context], Finding]], ...] = (
     ("vault", vault_and_disk),
     ("permissions", permissions),
@@ -191,5 +201,6 @@ CHECKS: tuple[tuple[str, Callable[[Context], Finding]], ...] = (
     ("index", _index),
     ("sqlite-vec", _extension),
     ("model", _model),
+    ("miner", _miner),
     ("round trip", _round_trip),
 )

@@ -23,8 +23,10 @@ from ..tasks.health import (
     resident_megabytes,
     warnings_of,
     week_before,
+    why_unheard,
 )
 from ..tasks.indexing import open_index, vault_store
+from ..tasks.spending import spending_report
 from ..vault.errors import MemoryVaultError
 from ..vault.lock import lock_holder
 from .context import Context
@@ -57,6 +59,7 @@ def examine(context: Context, now: float) -> dict[str, Any]:
     settings = context.settings
     state = settings.state
     faults: list[str] = []
+    unheard: list[str] = []
     counts = queue = index = None
     done_at: list[float] = []
     try:
@@ -71,11 +74,17 @@ def examine(context: Context, now: float) -> dict[str, Any]:
             queue = {"running": backlog.running, "due": backlog.due, "delayed": backlog.delayed, "dead": dead}
             done = ledger.list(["done"], kind="reflect.session", most=1)
             done_at = [job.finished_at for job in done if job.finished_at is not None]
+            unheard = [why for job in done if (why := why_unheard(job.history)) is not None]
     except MemoryVaultError as error:
         faults.append(str(error))
     try:
         with open_index(settings) as store:
             index = {**asdict(store.stats()), "model": store.in_force()}
+    except MemoryVaultError as error:
+        faults.append(str(error))
+    spending = None
+    try:
+        spending = spending_report(state.state_db, now)
     except MemoryVaultError as error:
         faults.append(str(error))
     hooks = hook_times(log_lines(Path(state.log_file), week_before(now)), week_before(now))
@@ -85,15 +94,29 @@ def examine(context: Context, now: float) -> dict[str, Any]:
     if queue is not None and queue["dead"]:
         warnings.append(f"{queue['dead']} jobs are dead: `memory jobs list --state dead` says why")
     return {
-        "warnings": [*faults, *warnings],
+        "warnings": [*faults, *warnings, *unheard],
         "entries": asdict(counts) if counts is not None else None,
         "last_reflection": datetime.fromtimestamp(last, UTC).isoformat(timespec="seconds") if last else None,
         "queue": queue,
         "index": index,
         "hooks": [asdict(times) for times in hooks],
+        "miner": settings.reflection.miner,
+        "spending": spending,
         "marked": {"useful": sum(marks.values()), "noise": len(marks) - sum(marks.values())},
         "processes": _processes(state.worker_lock, state.recall_socket),
     }
+
+
+def _print_spending(miner: str, spending: Mapping[str, Any] | None) -> None:
+    """Of each purpose, today and this week; nothing while nothing was ever spent or refused."""
+    if miner != "local":
+        print(f"miner            {miner}")
+    for name, title in (("today", "spent today"), ("week", "spent in 7 days")):
+        for one in (spending or {}).get(name, []):
+            unit = one["unit"]
+            refused = f", {one['refused']} refused ({one['refusals']} times)" if one["refusals"] else ""
+            saved = f", {one['saved']} saved" if one["saved"] else ""
+            print(f"{title:16} {one['purpose']}: {one['spent']} {unit}{saved}{refused}")
 
 
 def _processes(worker_lock: str, recall_socket: str) -> dict[str, dict[str, Any] | None]:
@@ -138,6 +161,7 @@ def _print(report: Mapping[str, Any]) -> None:
         else:
             memory = "" if process["megabytes"] is None else f", {process['megabytes']:.0f} MB"
             print(f"{name:16} process {process['pid']}{memory}")
+    _print_spending(report["miner"], report["spending"])
     if any(report["marked"].values()):
         print(f"marked           {report['marked']['useful']} useful, {report['marked']['noise']} noise")
     print(f"\nhooks of the last {HOOK_DAYS} days, in ms")

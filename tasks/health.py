@@ -189,6 +189,16 @@ def warnings_of(
     return found
 
 
+def why_unheard(history: Sequence[Mapping[str, Any]]) -> str | None:
+    """The warning that the model had no part in a reflection with this history; None when it had, or none is set."""
+    result = history[-1].get("result") if history else None
+    model = result.get("model") if isinstance(result, Mapping) else None
+    if not isinstance(model, Mapping):
+        return None
+    why = model.get("failed") or model.get("refused")
+    return f"the last session was mined without {model.get('miner')} or not all by it: {why}" if why else None
+
+
 def week_before(now: float | None = None) -> float:
     """The unix time from which on hooks count."""
     return (time.time() if now is None else now) - HOOK_DAYS * SECONDS_A_DAY
