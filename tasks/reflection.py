@@ -61,7 +61,7 @@ def reflect_handler(settings: Settings) -> Handler:
 
 
 def _mine_in_child(settings: Settings, job: RunningJob, marker: Marker) -> Mined:
-    request = MiningRequest(marker.transcript, marker.host, marker.offset, marker.resume)
+    request = MiningRequest(marker.transcript, marker.host, marker.offset, marker.resume, marker.said)
     result = job.run_child(
         [sys.executable, "-m", CHILD],
         env={**child_environment(settings), **kill_point_environment()},
@@ -95,7 +95,7 @@ def _advance(settings: Settings, marker: Marker, mined: Mined) -> None:
     harness = settings.state.harness
     if read_marker(marker_path(harness, marker.session_id)) is None:
         return
-    rewrite_marker(harness, marker.with_offset(mined.end_offset, mined.resume_offset))
+    rewrite_marker(harness, marker.with_offset(mined.end_offset, mined.resume_offset, mined.said_offset))
     try:
         at_the_end = os.stat(marker.transcript).st_size <= mined.end_offset
     except FileNotFoundError:

@@ -68,6 +68,11 @@ class Miner:
         current message begin. What is read again below `start` is only followed, not mined, which costs little."""
         return self._scene.spoken_before_prompt
 
+    @property
+    def said_offset(self) -> int:
+        """The same, later and nearer, if the next thing that comes is a prompt: where the agent's last words are."""
+        return self._scene.said_offset
+
     def run(self, turns: Iterable[Turn]) -> Iterator[Candidate]:
         for turn in turns:
             yield from self.feed(turn)
