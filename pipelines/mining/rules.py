@@ -610,6 +610,12 @@ _REPLACES = tuple(
 )
 
 
+_AMOUNT = re.compile(r"[~<>]?\d[\d.,]*\s*(?:%|[a-z]{1,2}\b)?[\s.…]*\Z", re.IGNORECASE)
+_ASKS = _cue(
+    r"\b(?:should|must|use|want|need|please|pls|let'?s|lets|make|set|change|prefer|put|keep|(?:can|could)\ (?:we|you))\b"
+)
+
+
 def replaced(sentence: str) -> str | None:
     """What the sentence says not to do any more, where it names it."""
     for pattern in _REPLACES:
@@ -618,6 +624,9 @@ def replaced(sentence: str) -> str | None:
             old = re.split(r"\s+(?:in|for|when|because|since|so)\s+", match["old"].strip())[0].strip(" `\"'*")
             old = re.sub(r"^(?:the|a|an)\s+", "", old, flags=re.IGNORECASE)
             old = re.sub(r"\s+(?:any\s?more|any longer)$", "", old, flags=re.IGNORECASE)
+            if _AMOUNT.match(old) and not _ASKS.search(sentence):
+                # "it is back to 19 instead of 26" tells what was seen, not what to do.
+                return None
             if old and not _DEICTIC.fullmatch(old):
                 return old
     return None
