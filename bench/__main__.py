@@ -21,8 +21,9 @@ TABLES = {
     "recall": "Quality of recall",
     "reflection": "Quality of reflection",
     "scrub": "Scrubbing",
+    "throughput": "Throughput of mining",
 }
-NEEDS_DATA = {"recall", "reflection", "scrub"}
+NEEDS_DATA = {"recall", "reflection", "scrub", "throughput"}
 PACKAGES = ("huey", "apsw", "sqlite-vec", "sentence-transformers", "torch")
 
 

@@ -215,6 +215,19 @@ def status_at(destination: str) -> str:
     return "incubating" if INCUBATOR in folders else "active"
 
 
+def beyond_limit(candidates: Sequence[Candidate], waiting: int, limit: int) -> frozenset[int]:
+    """Indexes of the candidates of one session that are to make no new entry, since `limit` entries of it wait then.
+
+    `waiting`: how many do already. A session that runs away must not bury what others said: the surest come first.
+    What is saved at once, or is known, is outside the limit. 0 is no limit.
+    """
+    if not limit:
+        return frozenset()
+    unsure = [index for index, candidate in enumerate(candidates) if tier_of(candidate)[0] is not Tier.HIGH]
+    unsure.sort(key=lambda index: (tier_of(candidates[index])[0] is not Tier.MEDIUM, -candidates[index].score, index))
+    return frozenset(unsure[max(0, limit - waiting) :])
+
+
 def _settled(candidate: Candidate, entry: Known, why: str) -> RoutedCandidate:
     tier, _ = tier_of(candidate)
     return RoutedCandidate(candidate, tier, Action.NOTHING, entry.path, why)

@@ -132,7 +132,7 @@ _PASSWORD_IN_NAME = re.compile(r"pass(?:w|$)|pwd", re.IGNORECASE)
 # as much.
 _HINTS = tuple(
     """
-    pass pswd pwd contrase secret tok key licens licenc srt cred auth bearer pat: pat= pat" pat' salt postmark
+    pass pswd pwd contrase secret tok key licens licenc srt cred auth bearer pat: pat= pat" pat' _pat salt postmark
     sendgrid mailgun crumb directoryentry uid psexec mysql smbclient redis-cli wmic sqlcmd identified
     curl --user
     """.split()  # noqa: SIM905  a list of literals would take a page
@@ -225,6 +225,8 @@ def _named(text: str) -> Iterator[Finding]:
                     continue
                 password = pattern in _PASSWORD_CALLS
                 if pattern in (_OPTION, _BEARER, _REMOTE_PASSWORD) and (_PROSE.match(value) or "/" in value[:1]):
+                    continue
+                if pattern is _XML_SETTING and _OF_ONE_PAGE.search(text, max(0, start - 60), start):
                     continue
                 if pattern is _OPTION and not _is_secret_option(match.group(0), value):
                     continue
@@ -346,6 +348,10 @@ def _line_before(text: str, position: int) -> str:
     return text[text.rfind("\n", 0, position) + 1 : position]
 
 
+MIN_KEY_CHARS = 10
+"""People choose short passwords; no service gives out shorter keys."""
+
+
 def _is_key(name: re.Match[str], value: str, quoted: bool) -> bool:
     if (
         is_placeholder(value, quoted)
@@ -389,7 +395,7 @@ def _is_key(name: re.Match[str], value: str, quoted: bool) -> bool:
         return True
     if "secret" in whole and ("!=" in name.group("gap") or "==" in name.group("gap")) and quoted:
         return len(value) >= 6 and not _PROSE.match(value)
-    if not looks_chosen(value):
+    if len(value) < MIN_KEY_CHARS or not looks_chosen(value):
         return False
     # A version, a date, a file's name, an identifier with a digit in it.
     if re.fullmatch(
@@ -426,6 +432,12 @@ _NAMED_BEFORE = re.compile(r"([A-Za-z][\w.-]{0,50})[\\\"']{0,2}\s{0,3}(?::=|=|:)
 _NO_NAMES = frozenset(
     {"value", "key", "val", "default", "string", "data", "arg", "use", "it", "this", "is", "here", "content", "x"}
 )
+# Drawn anew for each page or request: it opens nothing later.
+_OF_ONE_PAGE = re.compile(
+    r"(?:authenticity_?token|request_?verification_?token|[cx]srf[\w-]{0,30}|\bnonce|viewstate)"
+    r"[\"']{0,2}(?:\s{1,4}(?:content|value))?\s{0,3}[=:]\s{0,3}[\"']?\Z",
+    re.IGNORECASE,
+)
 _URL_BEFORE = re.compile(r"https?://\S{0,300}\Z")
 
 
@@ -454,6 +466,8 @@ def _tokens(text: str) -> Iterator[Finding]:
             ):
                 marked = True
                 yield Finding(base + match.start(), base + match.end(), "API-KEY")
+        if _OF_ONE_PAGE.search(text, max(0, base - 60), base):
+            continue
         if marked or not 20 <= len(token) <= MAX_TOKEN_CHARS or _DIGEST.match(token) or _NAMED_ID.match(token):
             continue
         if any(start <= base < end for start, end in public):
@@ -499,10 +513,19 @@ _HOME_PATH = re.compile(
     r"(?P<windows>[^\s/\\'\"`<>:;,|()\[\]{}*?$%]{1,64}))"
     r"(?:[/\\]{1,2}[^\s/\\'\"`<>:;,|()\[\]{}*?]{0,255}){0,60}"
 )
-_DASHED_HOME = re.compile(r"(?<![\w-])-(?:Users|home)-[A-Za-z0-9]{2,64}(?:-[A-Za-z0-9]+){0,60}")
-_SHARED_HOMES = frozenset(
-    {"shared", "linuxbrew", "runner", "node", "ubuntu", "vscode", "user", "username", "you", "me", "public", "..."}
+_DASHED_HOME = re.compile(r"(?<![\w-])-(?:Users|home)-(?P<owner>[A-Za-z0-9]{2,64})(?:-[A-Za-z0-9]+){0,60}")
+# Accounts that are named after a role, a system or a program tell of nobody.
+_ROLES = frozenset(
+    """
+    admin administrator app build builder ci dev devel developer deploy example git guest jenkins me name node root
+    runner service shared test tester testuser user username vagrant work you yourname circleci travis codespace
+    gitpod vscode coder linuxbrew ubuntu debian centos fedora alpine ec2-user pi public default
+    """.split()  # noqa: SIM905  a list of literals would take a page
+) | {"..."}
+_RESERVED_DOMAIN = re.compile(
+    r"(?:.*\.)?(?:example\.(?:com|net|org)|(?:test|example|invalid|localhost))\Z", re.IGNORECASE
 )
+"""RFC 2606 and 6761: nobody has an address there."""
 _PHONE = re.compile(
     r"(?<![\w.+/#-])(?:"
     r"(?:\+?1[\s.-]?)?\(\d{3}\)\s?\d{3}[\s.-]\d{4}"
@@ -520,16 +543,20 @@ _CARD_START = re.compile(r"4|5[1-5]|2[2-7]|3[47]|6(?:011|5|4[4-9])")
 def _personal(text: str) -> Iterator[Finding]:
     if "@" in text:
         for match in _EMAIL.finditer(text):
-            if match.group("local").lower() not in _NOBODY:
+            local = match.group("local").lower()
+            at_nobodys = local in _ROLES and _RESERVED_DOMAIN.match(match.group().rpartition("@")[2])
+            if local not in _NOBODY and not at_nobodys:
                 yield Finding(match.start(), match.end(), "EMAIL")
     for match in _HOME_PATH.finditer(text):
         owner = (match.group("unix") or match.group("windows")).lower()
-        if owner not in _SHARED_HOMES:
+        if owner not in _ROLES:
             end = match.end()
             while text[end - 1] in ".,!":
                 end -= 1
             yield Finding(match.start(), end, "PATH")
     for match in _DASHED_HOME.finditer(text):
+        if match.group("owner").lower() in _ROLES:
+            continue
         yield Finding(match.start(), match.end(), "PATH")
     for match in _PHONE.finditer(text):
         if 8 <= sum(character.isdigit() for character in match.group()) <= 15:

@@ -32,7 +32,7 @@ _MARKED = (
     r"bedrock-api-key-[\w=+/-]{60,}",
     r"AIza[\w-]{30,}|ya29\.[\w.-]{20,}|GOCSPX-[\w-]{20,}|1//0[\w-]{25,}|LTAI\w{16,}|AKID\w{32,}|AQVN\w{35,}",
     r"YC[AN]\w{37,}",
-    r"do[opr]_v1_[a-f0-9]{64}|dapi[a-f0-9]{32}(?:-\d)?|[\w.~-]{3}\dQ~[\w.~-]{31,34}|\w{52,76}AZDO\w{4}",
+    r"do[opr]_v1_[a-f0-9]{64}|dapi[a-f0-9]{32}(?:-\d)?|[\w.~-]{3}\dQ~[\w.~-]{31,34}(?![\w.~-])|\w{52,76}AZDO\w{4}",
     r"HRKU-[\w-]{30,}|v1\.0-[a-f0-9]{24}-[a-f0-9]{100,}",
     r"fo1_[\w-]{40,}|fm[12][ar]?_[\w=+/-]{80,}|ocid1\.[\w.-]{40,}|tskey-\w+-[\w-]{10,}|nfp_\w{30,}|rnd_\w{25,}",
     r"sb[ps]_[a-f0-9]{40}|sb_secret_[\w-]{20,}",
@@ -151,7 +151,10 @@ def is_placeholder(value: str, quoted: bool) -> bool:
         return True
     if _ONE_CHARACTER.match(bare) or _NAMED_PLACEHOLDER.search(bare):
         return True
-    return not quoted and _CALL_OR_PATH.match(bare) is not None
+    if quoted or _CALL_OR_PATH.match(bare) is None:
+        return False
+    # `config.token` names a place; `hvb.JGb7zaCk…` has a part that nobody would have called so.
+    return not any(looks_random(part) for part in re.split(r"[^A-Za-z0-9]+", bare))
 
 
 def is_filled(value: str) -> bool:
@@ -161,12 +164,16 @@ def is_filled(value: str) -> bool:
     return len(value) >= 16 and (_COUNTED.search(value) is not None or _REPEATED.search(value) is not None)
 
 
+_STANDS_FOR = re.compile(r"YOUR|_HERE|PLACEHOLDER|DUMMY|REDACTED")
+"""Inside a token. In capitals: of other letters a random string spells such words by chance."""
+
+
 def is_described(token: str) -> bool:
     """Does a maker's prefix stand before words ("xoxb-my-bot-token")?"""
     parts = [part for part in re.split(r"[-_.]", token) if len(part) > 3]
     if len(parts) > 1 and all(part.isalpha() and not _mixed_at_random(part) for part in parts):
         return True
-    return "YOUR" in token or "_HERE" in token
+    return _STANDS_FOR.search(token) is not None
 
 
 # --- chance ---

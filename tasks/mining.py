@@ -24,21 +24,28 @@ from ..vault.errors import SettingsError
 from ..vault.killpoint import kill_point
 from ..vault.project import project_of
 from ..vault.settings import Settings, load_settings
+from ..vault.turn import Origin
 from . import supervisor
 from .kinds import Json
 from .model_mining import mine_windows
 
 CAN_NOT_READ = 3
+OPENING = frozenset({Origin.PROMPT, Origin.QUEUED, Origin.COMMAND_ARGS})
+"""With these a turn of the user begins. (A refusal answers a call, which may lie far back.)"""
 
 
 @dataclass(frozen=True)
 class MiningRequest:
-    """Which bytes of which transcript; `resume` is where reading begins, `offset` where mining does."""
+    """Which bytes of which transcript; `resume` is where reading begins, `offset` where mining does.
+
+    `said`: where reading may begin instead if what is to be mined begins with a prompt.
+    """
 
     transcript: str
     host: str
     offset: int = 0
     resume: int = 0
+    said: int | None = None
     session: str = ""
     """Whose budget a model's tokens are counted to; the transcript's own name when it is not given."""
     local_only: bool = False
@@ -56,6 +63,7 @@ class Mined:
     candidates: tuple[Candidate, ...]
     end_offset: int
     resume_offset: int
+    said_offset: int
     bad_lines: int
     headless: bool
     host: str
@@ -65,31 +73,47 @@ class Mined:
     """Keys of the model's answers that are kept until this is committed."""
 
 
-def mine_transcript(request: MiningRequest, settings: Settings | None) -> Mined:
+def mine_transcript(request: MiningRequest, settings: Settings | None = None) -> Mined:
     """Read and mine one transcript, with the user's model if the settings name one; without settings none is asked.
 
     Raises OSError when the transcript cannot be read.
     """
     path = Path(request.transcript)
-    reader = open_transcript(path, min(request.resume, request.offset), request.host or None)
+    begin = min(request.resume, request.offset)
+    # After a prompt nothing counts that the agent did before its last words, and these are near: most readings
+    # begin there. Where something else follows, the turn that goes on is read again from its beginning.
+    near = request.said is not None and request.said > begin
+    reader = open_transcript(
+        path, min(request.said or 0, request.offset) if near else begin, request.host or None, look_back=not near
+    )
     miner = Miner(start=request.offset, project_of=project_of)
     packer = None
     if settings is not None and settings.reflection.miner != "local":
         packer = WindowPacker(settings.reflection.window_tokens, request.offset)
     found: list[Candidate] = []
+    anything_new = False
     for turn in reader:
+        if turn.offset >= request.offset and not anything_new:
+            if near and turn.origin not in OPENING and not reader.report.restarted:
+                return mine_transcript(replace(request, said=None), settings)
+            anything_new = True
         found += (_scrubbed(candidate) for candidate in miner.feed(turn))
         if packer is not None:
             packer.feed(turn)
     report = reader.report
     if report.restarted:
         # The file was replaced by a shorter one: its old offset says nothing about it.
-        return mine_transcript(replace(request, offset=0, resume=0), settings)
+        return mine_transcript(replace(request, offset=0, resume=0, said=None), settings)
     end = max(report.end_offset, request.offset)
+    if anything_new:
+        resume, said = miner.resume_offset, min(miner.said_offset, reader.needed_from)
+    else:
+        resume, said = begin, begin if request.said is None else request.said
     mined = Mined(
         candidates=() if report.headless else tuple(found),
         end_offset=end,
-        resume_offset=min(miner.resume_offset, end),
+        resume_offset=min(resume, end),
+        said_offset=min(said, end),
         bad_lines=report.bad_lines,
         headless=report.headless,
         host=reader.host,

@@ -68,7 +68,13 @@ def reflect_handler(settings: Settings) -> Handler:
 def _mine_in_child(settings: Settings, job: RunningJob, marker: Marker) -> Mined:
     local_only = settings.reflection.miner == "local" or job.attempt > ATTEMPTS_WITH_A_MODEL
     request = MiningRequest(
-        marker.transcript, marker.host, marker.offset, marker.resume, marker.session_id, local_only=local_only
+        marker.transcript,
+        marker.host,
+        marker.offset,
+        marker.resume,
+        marker.said,
+        session=marker.session_id,
+        local_only=local_only,
     )
     result = job.run_child(
         [sys.executable, "-m", CHILD],
@@ -103,7 +109,7 @@ def _advance(settings: Settings, marker: Marker, mined: Mined) -> None:
     harness = settings.state.harness
     if read_marker(marker_path(harness, marker.session_id)) is None:
         return
-    rewrite_marker(harness, marker.with_offset(mined.end_offset, mined.resume_offset))
+    rewrite_marker(harness, marker.with_offset(mined.end_offset, mined.resume_offset, mined.said_offset))
     try:
         at_the_end = os.stat(marker.transcript).st_size <= mined.end_offset
     except FileNotFoundError:

@@ -6,10 +6,11 @@ Everything here happens under the vault's lock and is keyed by evidence, so that
 from __future__ import annotations
 
 import logging
+import re
 from collections import Counter
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from ..pipelines.candidate import Candidate
@@ -32,6 +33,7 @@ from ..pipelines.routing import (
     RoutedCandidate,
     Thresholds,
     Tier,
+    beyond_limit,
     group_of,
     review_mode,
     route,
@@ -40,7 +42,7 @@ from ..pipelines.routing import (
 from ..vault.entry import Entry, Source, fingerprint, parse_entry
 from ..vault.errors import EditConflict, EntryInvalid, EntryNotFound
 from ..vault.evidence import EVIDENCE_HEADING
-from ..vault.header import skim
+from ..vault.header import skim, split
 from ..vault.layout import DEFAULT_GROUP, INCUBATOR, PROJECTS
 from ..vault.registry import HEADER_BYTES
 from ..vault.scrubbed import Scrubbed
@@ -55,6 +57,8 @@ log = logging.getLogger(__name__)
 
 ATTEMPTS_AT_EDITED_FILE = 3
 LIVE_FIRST = ("active", "pending", "incubating", "inbox")
+_ID = re.compile(r"[\w:.-]+")
+WAITING_STATUSES = frozenset({"pending", "inbox", "incubating"})
 RULE_KINDS = frozenset({"preferences", "convention"})
 
 
@@ -78,6 +82,8 @@ class _Note:
     fingerprint: str
     project: str | None
     statement: str
+    named: frozenset[str] = frozenset()
+    """What waits for a decision: all ids in its header, and so the sessions and records that are its evidence."""
 
     @cached_property
     def wording(self) -> Wording:
@@ -134,6 +140,10 @@ class VaultMemories:
         found = find_reversed(own_words(candidate.identity), rules) if candidate.kind in RULE_KINDS else None
         return found.path if found else None
 
+    def waiting(self, session: str) -> Sequence[frozenset[str]]:
+        """Of each entry that waits and has evidence of this session: the ids of all its evidence, and other words."""
+        return [note.named for note in self._notes.values() if session in note.named]
+
     def learned(self, path: str, text: str | None) -> None:
         """The note at `path` was written, or removed."""
         self._notes.pop(path, None)
@@ -141,15 +151,19 @@ class VaultMemories:
             self._note(path, text.encode("utf-8", "surrogateescape"))
 
     def _note(self, path: str, head: bytes) -> None:
-        fields, body = skim(head.decode("utf-8", "replace"))
+        text = head.decode("utf-8", "replace")
+        fields, body = skim(text)
+        parts = split(text)
+        status = fields.get("status", "active").lower()
         project = fields.get("project") or _project_of_path(path)
         self._notes[path] = _Note(
             path=path,
             kind=fields.get("kind", ""),
-            status=fields.get("status", "active").lower(),
+            status=status,
             fingerprint=fields.get("fingerprint", ""),
             project=slugify(project) if project else None,
             statement=statement_of(body),
+            named=frozenset(_ID.findall(parts[1])) if parts is not None and status in WAITING_STATUSES else frozenset(),
         )
 
     def _paths(self, candidate: Candidate) -> list[str]:
@@ -204,8 +218,14 @@ def remember(candidates: Sequence[Candidate], store: VaultStore, settings: Setti
     counts: Counter[str] = Counter()
     with Meaning(settings) as meaning:
         writer = _Writer(store, VaultMemories(store, settings, meaning), journal, host or "claude")
-        for candidate in candidates:
+        too_many = _too_many(candidates, writer.known, settings.reflection.session_entries)
+        for index, candidate in enumerate(candidates):
             decision = _route(candidate, writer.known, settings)
+            if index in too_many and decision.action is Action.WRITE:
+                decision = replace(decision, action=Action.NOTHING, why="too much of this session waits already")
+                counts["over_limit"] += 1
+                routed.append(decision)
+                continue
             routed.append(decision)
             match decision.action:
                 case Action.NOTHING:
@@ -221,7 +241,30 @@ def remember(candidates: Sequence[Candidate], store: VaultStore, settings: Setti
                 case Action.WRITE:
                     written.append(writer.write(decision))
                     counts[_destination_name(decision)] += 1
+    if counts["over_limit"]:
+        log.warning(
+            "session %s: %d proposals more than reflection.session_entries allows were not written; "
+            "`memory reflect` shows all of a transcript",
+            candidates[0].session,
+            counts["over_limit"],
+        )
     return Remembered(tuple(routed), tuple(dict.fromkeys(written)), dict(counts))
+
+
+def _too_many(candidates: Sequence[Candidate], known: VaultMemories, limit: int) -> set[int]:
+    """Indexes of the candidates that may only strengthen what there is, each session by itself."""
+    found: set[int] = set()
+    for session in dict.fromkeys(candidate.session for candidate in candidates):
+        waiting = known.waiting(session)
+        # What was written already, before the job was cut short, is among those that wait.
+        fresh = [
+            index
+            for index, candidate in enumerate(candidates)
+            if candidate.session == session and not any(named.issuperset(candidate.records) for named in waiting)
+        ]
+        beyond = beyond_limit([candidates[index] for index in fresh], len(waiting), limit)
+        found.update(fresh[place] for place in beyond)
+    return found
 
 
 def _route(candidate: Candidate, known: VaultMemories, settings: Settings) -> RoutedCandidate:

@@ -46,6 +46,7 @@ from ..vault.registry import HEADER_BYTES
 from ..vault.scrubbed import Scrubbed
 from ..vault.settings import Settings
 from ..vault.store import StoreValue, VaultStore
+from .device import acting_device, acts_here
 from .evolving import archived_text, free_archive_path, require_living, resolve_entry
 from .indexing import APPLY_KEY, DECISION_FOLDERS, vault_store
 from .job import Handler, Postpone, RunningJob
@@ -436,6 +437,8 @@ class DecisionsAtStart:
         """Enqueue review.apply if there is something for it."""
         try:
             reviewer = Reviewer(self._settings)
+            if not acts_here(reviewer.store.vault):
+                return
             if reviewer.journal.is_interrupted or any(True for _ in reviewer.decided_notes()):
                 ledger.enqueue("review.apply", unique_key=APPLY_KEY)
         except MemoryVaultError as error:
@@ -452,6 +455,9 @@ def apply_handler(settings: Settings) -> Handler:
         try:
             reviewer = Reviewer(settings)
             ended = reviewer.journal.recover()
+            if not acts_here(reviewer.store.vault):
+                # Two devices that see one decision would each carry it out, and their files would collide.
+                return {"elsewhere": acting_device(reviewer.store.vault) or ""}
             results = reviewer.apply_notes(job.still_owned)
         except VaultUnavailable as error:
             raise Postpone(str(error), VAULT_PAUSE_SECONDS) from error

@@ -29,9 +29,10 @@ class Marker:
     """What is known of one session. `offset`: bytes of the transcript that are already mined.
 
     `resume`: where the next reading begins so that mining understands what follows `offset`; never behind it.
+    `said`: between the two: the same for the case that what follows begins with a prompt, which needs less.
     """
 
-    __slots__ = ("cwd", "host", "offset", "resume", "session_id", "source", "started_at", "transcript")
+    __slots__ = ("cwd", "host", "offset", "resume", "said", "session_id", "source", "started_at", "transcript")
 
     def __init__(
         self,
@@ -43,6 +44,7 @@ class Marker:
         host: str = "",
         offset: int = 0,
         resume: int | None = None,
+        said: int | None = None,
     ) -> None:
         self.session_id = session_id
         self.started_at = started_at
@@ -52,6 +54,7 @@ class Marker:
         self.host = host
         self.offset = offset
         self.resume = offset if resume is None else min(resume, offset)
+        self.said = self.resume if said is None else max(self.resume, min(said, offset))
 
     def to_bytes(self) -> bytes:
         """The file's content: one `name: value` line each."""
@@ -66,10 +69,12 @@ class Marker:
         ]
         if self.resume != self.offset:
             lines.append("resume: " + str(self.resume))
+        if self.said != self.resume:
+            lines.append("said: " + str(self.said))
         return ("\n".join(lines) + "\n").encode("utf-8", "surrogatepass")
 
-    def with_offset(self, offset: int, resume: int | None = None) -> Marker:
-        """The same session, mined up to `offset`; `resume` is `offset` unless it is given."""
+    def with_offset(self, offset: int, resume: int | None = None, said: int | None = None) -> Marker:
+        """The same session, mined up to `offset`; `resume` is `offset` unless it is given, `said` is `resume`."""
         return Marker(
             self.session_id,
             self.started_at,
@@ -79,6 +84,7 @@ class Marker:
             self.host,
             offset,
             resume,
+            said,
         )
 
     def __eq__(self, other: object) -> bool:
@@ -183,6 +189,7 @@ def read_marker(path: str) -> Marker | None:
         values.get("host", ""),
         _bytes(values.get("offset", "0")),
         _bytes(values.get("resume", values.get("offset", "0"))),
+        _bytes(values["said"]) if "said" in values else None,
     )
 
 

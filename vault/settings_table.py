@@ -171,6 +171,10 @@ class ReflectionSection:
         default=0.88,
         metadata=_number("Likeness in meaning (cosine) from which on two statements are one memory.", 0.5, 1),
     )
+    session_entries: int = field(
+        default=40,
+        metadata=_whole("So many entries of one session wait at most; the likeliest do. 0 is no limit.", 0),
+    )
     inbox_days: int = field(
         default=90,
         metadata=_whole("What lies in the inbox for so long without another occurrence is archived.", 1, 3650),

@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 from pathlib import PurePosixPath
 
+from .gated import GatedPattern, fold
 from .scene import Step
 
 COMMAND_CHARS = 100
@@ -42,16 +43,18 @@ _CHANGES_THE_MACHINE = re.compile(
 )
 
 
-_STATES_CURE = re.compile(
+STATES_CURE = re.compile(
     r"\b(?:fixed|resolved|solved|cured)\s+(?:it\s+|this\s+|that\s+)?by\s+(?:\w+ing|the)\b"
     r"|\b(?:was|were|is)\s+caused\s+by\b.{10,200}\b(?:fix|fixed|solution|resolved)\b",
     re.IGNORECASE | re.DOTALL,
 )
 
+_GATED_STATES_CURE = GatedPattern(STATES_CURE)
+
 
 def states_cure(sentence: str) -> bool:
     """Does it say in so many words what cured something ("… fixed by …")?"""
-    return _STATES_CURE.search(sentence) is not None and not sentence.rstrip().endswith("?")
+    return _GATED_STATES_CURE.search(sentence, fold(sentence)) is not None and not sentence.rstrip().endswith("?")
 
 
 def speaks_of_fix(sentence: str) -> bool:

@@ -10,10 +10,10 @@ from typing import Literal
 from ...vault.turn import Origin, Role, Turn
 from ..candidate import Candidate, Category, Scope
 from . import fixes, procedures
-from .features import Message, message, sentence_features
+from .features import Message, message, message_worth_a_look, sentence_features
 from .model import Classifier, Head, packaged
 from .prose import Sentence, looks_pasted
-from .rules import AGENT_IDEA, cues, describes, explicit, names_what_to_do, replaced, standing_rule
+from .rules import cues, describes, explicit, names_what_to_do, replaced, sets_aside, standing_rule
 from .scene import Scene, names_code, needs_context, statement
 
 MAX_RULES_PER_MESSAGE = 3
@@ -115,6 +115,11 @@ class Miner:
         current message begin. What is read again below `start` is only followed, not mined, which costs little."""
         return self._scene.spoken_before_prompt
 
+    @property
+    def said_offset(self) -> int:
+        """The same, later and nearer, if the next thing that comes is a prompt: where the agent's last words are."""
+        return self._scene.said_offset
+
     def run(self, turns: Iterable[Turn]) -> Iterator[Candidate]:
         for turn in turns:
             yield from self.feed(turn)
@@ -212,10 +217,10 @@ class Miner:
     # ------------------------------------------------------------------------------------------ the agent's words
 
     def _from_agent(self, turn: Turn) -> list[Candidate]:
-        said = message(turn)
-        found: list[Candidate] = []
         head = self._classifier["agent-fix"]
-        probability = head.probability(said.features)
+        said = message_worth_a_look(turn, head)
+        found: list[Candidate] = []
+        probability = head.probability(said.features) if said.features else 0.0
         if probability >= head.threshold:
             scored = [
                 (head.logit(sentence_features(part)), -index)
@@ -229,7 +234,7 @@ class Miner:
             if stated is not None:
                 found.append(self._of_agent(said, stated, "fix", STATED_CURE_SCORE))
         for index, part in enumerate(said.sentences):
-            if AGENT_IDEA.search(part.text) is not None and not part.text.rstrip().endswith("?"):
+            if sets_aside(part.text):
                 found.append(self._of_agent(said, index, "idea", AGENT_IDEA_SCORE))
                 break
         return found

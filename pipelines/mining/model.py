@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from .features import BUCKETS, Features
+from .rules import CUE_NAMES
 
 FORMAT = 1
 WEIGHTS_FILE = Path(__file__).with_name("weights.json")
@@ -31,17 +32,49 @@ class Head:
     threshold: float
     """Probability from which the answer is yes; chosen by cross-validation in training."""
 
+    @functools.cached_property
+    def weights(self) -> Mapping[str, float]:
+        """Both kinds under their features' names."""
+        return {**self.named, **{f"h:{bucket}": weight for bucket, weight in enumerate(self.hashed)}}
+
+    @functools.cached_property
+    def limit(self) -> float:
+        """The threshold as a logit."""
+        return math.log(self.threshold / (1.0 - self.threshold)) if 0.0 < self.threshold < 1.0 else math.inf
+
+    @functools.cached_property
+    def gains(self) -> Mapping[str, float]:
+        """Cues with a weight -> the most they may add to a message's logit; what counts most, for or against, first."""
+        gains = {
+            cue: self.named.get(cue, 0.0) + max(0.0, self.named.get(f"first {cue}", 0.0))
+            for cue in CUE_NAMES
+            if cue in self.named or f"first {cue}" in self.named
+        }
+        return dict(sorted(gains.items(), key=lambda item: -abs(item[1])))
+
+    @functools.cached_property
+    def most_by_form(self) -> float:
+        """The most that explicit forms and stated rules may add."""
+        return sum(
+            max(0.0, weight)
+            for name, weight in self.named.items()
+            if name.startswith("explicit ") or name == "states a rule"
+        )
+
     def logit(self, features: Features) -> float:
+        weight_of = self.weights.get
         total = 0.0
         for name, value in features.items():
-            if name.startswith("h:"):
-                total += self.hashed[int(name[2:])] * value
-            else:
-                total += self.named.get(name, 0.0) * value
+            if weight := weight_of(name):
+                total += weight * value
         return total
 
     def probability(self, features: Features) -> float:
-        return 1.0 / (1.0 + math.exp(-max(-30.0, min(30.0, self.logit(features)))))
+        return _probability(self.logit(features))
+
+
+def _probability(logit: float) -> float:
+    return 1.0 / (1.0 + math.exp(-max(-30.0, min(30.0, logit))))
 
 
 @dataclass(frozen=True)

@@ -91,7 +91,7 @@ def sentences(turn: Turn) -> tuple[Sentence, ...]:
         for index, (low, high) in enumerate(_split(line)):
             sentence = line[low:high]
             typed = from_user and not structural and not _overlaps(turn.pasted, start + low, start + high)
-            converses = _CONVERSATION.search(sentence) is not None
+            converses = from_user and _CONVERSATION.search(sentence) is not None
             # A rule in the middle of a paragraph is the user's when what surrounds it is conversation:
             # "specific trade-offs imply importance. Never use adjectives." is a style guide that was pasted.
             spoken = typed and (converses or index == 0 or previous_speaks)

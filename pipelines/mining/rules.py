@@ -8,10 +8,11 @@ cues are evidence that the classifier weighs (`features.py`).
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from ..candidate import Category
+from .gated import GatedPattern, fold
 
 _FLAGS = re.IGNORECASE | re.VERBOSE
 
@@ -468,15 +469,56 @@ ALL_CUES: Mapping[str, Mapping[str, re.Pattern[str]]] = {
 }
 
 
-def cues(sentence: str) -> frozenset[str]:
-    """The names ("idea:later") of all cues that the sentence shows."""
-    core = without_lead_in(sentence)
-    return frozenset(
-        f"{family}:{name}"
-        for family, patterns in ALL_CUES.items()
-        for name, pattern in patterns.items()
-        if pattern.search(sentence) or (core != sentence and pattern.search(core))
-    )
+_GATED_CUES: Mapping[str, GatedPattern] = {
+    f"{family}:{name}": GatedPattern(pattern)
+    for family, patterns in ALL_CUES.items()
+    for name, pattern in patterns.items()
+}
+CUE_NAMES = tuple(_GATED_CUES)
+
+
+def possible_cues(text: str, names: Iterable[str] = CUE_NAMES) -> list[str]:
+    """Those of the cues, in their order, that a sentence of the text may show: it holds a word for them."""
+    folded = fold(text)
+    possible = []
+    for name in names:
+        # Spelled out: this is the innermost loop of mining.
+        stems = _GATED_CUES[name].stems
+        if not stems:
+            possible.append(name)
+        for stem in stems:
+            if stem in folded:
+                possible.append(name)
+                break
+    return possible
+
+
+class Searched:
+    """A sentence that is asked for one cue after the other."""
+
+    __slots__ = ("_core", "_folded", "_text")
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._folded = fold(text)
+        self._core: str | None = None
+
+    def shows(self, cue: str) -> bool:
+        """Does it show this cue, with the words that open it or without them?"""
+        gated = _GATED_CUES[cue]
+        if not gated.may_match(self._folded):
+            return False
+        if gated.pattern.search(self._text):
+            return True
+        if self._core is None:
+            self._core = without_lead_in(self._text)
+        return self._core != self._text and gated.pattern.search(self._core) is not None
+
+
+def cues(sentence: str, possible: Iterable[str] = CUE_NAMES) -> frozenset[str]:
+    """The names ("idea:later") of all cues that the sentence shows, of those that are `possible`."""
+    searched = Searched(sentence)
+    return frozenset(name for name in possible if searched.shows(name))
 
 
 # ---------------------------------------------------------------------------------------------- explicit forms
@@ -518,14 +560,22 @@ _EXPLICIT: tuple[tuple[Category, str, re.Pattern[str]], ...] = (
 )  # fmt: skip
 
 
-AGENT_IDEA = _cue(
+_AGENT_IDEA = _cue(
     r"""\b(?:(?:great|good|nice|natural|useful|worthwhile|possible|separate)\ follow[\s-]?up |
         (?:in|as|for)\ (?:a|another)\ (?:separate\ )?follow[\s-]?up |
         future\ (?:\w+\ )?(?:improvement|enhancement|integration|work|iteration)s? |
         (?:deferred|later|future)[^.\n]{0,40}(?:not\ in|out\ of)\ scope | (?:not\ in|out\ of)\ scope[^.\n]{0,60}(?:later|future|follow) |
         (?:you|we)\ could\ (?:\w+\ ){1,6}(?:as\ a\ cleanup|as\ a\ follow[\s-]?up|later|down\ the\ road))\b"""
 )
-"""An agent proposes all day long; only what it sets aside for later is an idea."""
+_GATED_AGENT_IDEA = GatedPattern(_AGENT_IDEA)
+
+
+def sets_aside(sentence: str) -> bool:
+    """Does the agent put something off for later? It proposes all day long; only that is an idea."""
+    return _GATED_AGENT_IDEA.search(sentence, fold(sentence)) is not None and not sentence.rstrip().endswith("?")
+
+
+_GATED_EXPLICIT = tuple((category, reason, GatedPattern(pattern)) for category, reason, pattern in _EXPLICIT)
 
 
 @dataclass(frozen=True)
@@ -542,8 +592,9 @@ def explicit(sentence: str) -> tuple[Explicit, ...]:
     if len(sentence) > 240:
         return ()
     found: dict[str, Explicit] = {}
-    for category, reason, pattern in _EXPLICIT:
-        if category not in found and pattern.search(sentence):
+    folded = fold(sentence)
+    for category, reason, pattern in _GATED_EXPLICIT:
+        if category not in found and pattern.search(sentence, folded):
             found[category] = Explicit(category, reason)
     return tuple(found.values())
 
@@ -564,6 +615,12 @@ _REPLACES = tuple(
 )
 
 
+_AMOUNT = re.compile(r"[~<>]?\d[\d.,]*\s*(?:%|[a-z]{1,2}\b)?[\s.…]*\Z", re.IGNORECASE)
+_ASKS = _cue(
+    r"\b(?:should|must|use|want|need|please|pls|let'?s|lets|make|set|change|prefer|put|keep|(?:can|could)\ (?:we|you))\b"
+)
+
+
 def replaced(sentence: str) -> str | None:
     """What the sentence says not to do any more, where it names it."""
     for pattern in _REPLACES:
@@ -572,6 +629,9 @@ def replaced(sentence: str) -> str | None:
             old = re.split(r"\s+(?:in|for|when|because|since|so)\s+", match["old"].strip())[0].strip(" `\"'*")
             old = re.sub(r"^(?:the|a|an)\s+", "", old, flags=re.IGNORECASE)
             old = re.sub(r"\s+(?:any\s?more|any longer)$", "", old, flags=re.IGNORECASE)
+            if _AMOUNT.match(old) and not _ASKS.search(sentence):
+                # "it is back to 19 instead of 26" tells what was seen, not what to do.
+                return None
             if old and not _DEICTIC.fullmatch(old):
                 return old
     return None

@@ -53,8 +53,8 @@ class _Pending:
 class ClaudeReader(TranscriptReader):
     host: ClassVar[str] = "claude"
 
-    def __init__(self, path: Path, offset: int = 0) -> None:
-        super().__init__(path, offset)
+    def __init__(self, path: Path, offset: int = 0, look_back: bool = True) -> None:
+        super().__init__(path, offset, look_back)
         self._cwd: str | None = None
         self._timestamp: str | None = None
         self._uuids: set[bytes] = set()
@@ -63,6 +63,7 @@ class ClaudeReader(TranscriptReader):
         # Queued prompts already yielded, by text: their second record is to be passed over.
         self._yielded_queued: Counter[str] = Counter()
         self._yielded_order: deque[str] = deque()
+        self._yielded_at: dict[str, int] = {}
 
     def _read_header(self) -> None:
         for record in self._header_lines():
@@ -73,8 +74,13 @@ class ClaudeReader(TranscriptReader):
             if record.get("type") == "user" or "entrypoint" in record:
                 self._headless = _is_headless(record)
                 break
-        if self._start > 0 and not self._headless:
+        if self._start > 0 and not self._headless and self._may_look_back:
             self._look_back()
+
+    @property
+    def needed_from(self) -> int:
+        recent = (offset for offset in self._yielded_at.values() if offset >= self._end - LOOK_BACK_BYTES)
+        return min(recent, default=self._end)
 
     def _look_back(self) -> None:
         begin = max(0, self._start - LOOK_BACK_BYTES)
@@ -83,21 +89,23 @@ class ClaudeReader(TranscriptReader):
             tail = file.read(self._start - begin)
         if b'"queue-operation"' not in tail and b'"queued_command"' not in tail:
             return
+        position = begin
         for data in tail.split(b"\n"):
+            at, position = position, position + len(data) + 1
             if b'"queue-operation"' not in data and b'"queued_command"' not in data:
                 continue
             record = parse_object(data)
             if record is None:
                 continue
             if record.get("type") == "queue-operation" and record.get("operation") == "enqueue":
-                self._remember_queued(own_text(_str(record.get("content"))))
+                self._remember_queued(own_text(_str(record.get("content"))), at)
             elif record.get("type") == "attachment":
                 attachment = record.get("attachment")
                 if isinstance(attachment, dict) and attachment.get("type") == "queued_command":
                     text = own_text(_prompt_text(attachment.get("prompt")))
                     # Its enqueue line lies before it, and was met above; a later one would be its double.
                     if not self._forget_queued(text):
-                        self._remember_queued(text)
+                        self._remember_queued(text, at)
 
     def _is_irrelevant(self, data: bytes) -> bool:
         # What stands before the second brace is at the top level. (A brace in a string just costs the parsing.)
@@ -275,7 +283,7 @@ class ClaudeReader(TranscriptReader):
             yield from self._yield_queued(item.turn)
 
     def _yield_queued(self, turn: Turn) -> Iterator[Turn]:
-        self._remember_queued(turn.text)
+        self._remember_queued(turn.text, turn.offset)
         yield turn
 
     def _take_pending(self, text: str) -> _Pending | None:
@@ -285,9 +293,10 @@ class ClaudeReader(TranscriptReader):
                 return item
         return None
 
-    def _remember_queued(self, text: str) -> None:
+    def _remember_queued(self, text: str, offset: int) -> None:
         if not text:
             return
+        self._yielded_at.setdefault(text, offset)
         self._yielded_queued[text] += 1
         self._yielded_order.append(text)
         if len(self._yielded_order) > REMEMBERED_PROMPTS:
@@ -299,6 +308,8 @@ class ClaudeReader(TranscriptReader):
             del self._yielded_queued[text]
             return False
         self._yielded_queued[text] -= 1
+        if not self._yielded_queued[text]:
+            self._yielded_at.pop(text, None)
         self._yielded_order.remove(text)
         return True
 

@@ -26,8 +26,8 @@ _COMPACTED = "Another language model started to solve this problem"
 class CodexReader(TranscriptReader):
     host: ClassVar[str] = "codex"
 
-    def __init__(self, path: Path, offset: int = 0) -> None:
-        super().__init__(path, offset)
+    def __init__(self, path: Path, offset: int = 0, look_back: bool = True) -> None:
+        super().__init__(path, offset, look_back)
         self._cwd: str | None = None
         self._calls: dict[str, ToolEvent] = {}
 

@@ -19,8 +19,8 @@ _SILENT = re.compile(rb'\A\{"type":"(?:hook|system|session\.(?!start|resume))')
 class CopilotReader(TranscriptReader):
     host: ClassVar[str] = "copilot"
 
-    def __init__(self, path: Path, offset: int = 0) -> None:
-        super().__init__(path, offset)
+    def __init__(self, path: Path, offset: int = 0, look_back: bool = True) -> None:
+        super().__init__(path, offset, look_back)
         self.session = path.parent.name if path.stem == "events" else path.stem
         self._cwd: str | None = None
         self._calls: dict[str, ToolEvent] = {}

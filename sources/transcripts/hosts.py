@@ -78,10 +78,10 @@ def host_of(path: Path) -> str | None:
     return None
 
 
-def open_transcript(path: Path, offset: int = 0, host: str | None = None) -> TranscriptReader:
+def open_transcript(path: Path, offset: int = 0, host: str | None = None, look_back: bool = True) -> TranscriptReader:
     """A reader for a session. Without `host` it is found out; what nobody wrote is read as Claude Code's,
     which accepts unknown records. Raises OSError; KeyError for an unknown host."""
-    return HOSTS[host or host_of(path) or "claude"].reader(path, offset)
+    return HOSTS[host or host_of(path) or "claude"].reader(path, offset, look_back)
 
 
 def transcript_roots(env: Mapping[str, str], home: Path) -> Mapping[str, Path]:

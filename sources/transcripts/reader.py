@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 from ...vault.turn import Turn
 from .lines import Line, complete_lines, parse_object
 
-HEADER_BUFFER_BYTES = 16 << 10
+HEADER_BUFFER_BYTES = 4 << 10
 HEADER_BYTES = 1 << 20
 """How far into a file to look for what it says of itself (session, folder, headless or not)."""
 
@@ -40,8 +40,11 @@ class TranscriptReader(ABC):
 
     host: ClassVar[str]
 
-    def __init__(self, path: Path, offset: int = 0) -> None:
+    def __init__(self, path: Path, offset: int = 0, look_back: bool = True) -> None:
+        """Without `look_back` nothing before `offset` is read but the file's header: `offset` is then one that
+        `needed_from` of the reading before allows."""
         self.path = path
+        self._may_look_back = look_back
         self.session = path.stem
         self._restarted = offset > os.stat(path).st_size
         self._start = 0 if self._restarted else max(0, offset)
@@ -55,6 +58,11 @@ class TranscriptReader(ABC):
     @property
     def end_offset(self) -> int:
         """Just behind the last line that was read; while iterating, of the line the last turn came from."""
+        return self._end
+
+    @property
+    def needed_from(self) -> int:
+        """After a reading: from here on the next one has to read to know, without looking back, what this one knows."""
         return self._end
 
     @property

@@ -232,6 +232,12 @@ def test_what_is_replaced_is_named() -> None:
     assert replaced("I prefer tabs over spaces for indentation") == "spaces"
     assert replaced("use literals instead of strings.Contains checks.") == "strings.Contains checks"
     assert replaced("use the second option") is None
+    assert replaced("please use 40 workers instead of 12") == "12"
+
+
+def test_a_count_that_is_off_is_an_observation_and_replaces_nothing() -> None:
+    assert replaced("the list is down to 12 instead of 40...") is None
+    assert replaced("the answer is 0.4, not 0.5") is None
 
 
 @pytest.mark.parametrize(

@@ -65,6 +65,8 @@ def test_the_recorded_cases(text: str, expected: str) -> None:
         "-----BEGIN RSA PRIVATE KEY-----\nMIIEow" + "A1b2" * 30 + "\n-----END RSA PRIVATE KEY-----",
         "-----BEGIN OPENSSH PRIVATE KEY-----\nb3BlbnNzaC1rZXktdjEAAAAABG5vbmUAAAAEbm9u",
         "new NetworkCredential('bob', 'hunter22')",
+        'ado_pat =  "' + "q7wx2mfb9kzt4hjc6ndv8prs3gyl5aeu" + '7kq2"',
+        "apikey: zzq." + RANDOM,
     ],
 )
 @pytest.mark.parametrize("policy", list(Policy))
@@ -100,6 +102,9 @@ def test_a_secret_is_removed_under_either_policy(text: str, policy: Policy) -> N
         "https://docs.example.test/d/1BxiMVs0XRA5nFMdKvBdBZjgmUUqptlbs74OgvE2upms/edit",
         "2026-03-01 10:00:00, 1772359200123, 3.14159265358979, +0100",
         "-----BEGIN PUBLIC KEY-----\nMIIBIjANBgkqhkiG9w0BAQEFAAOCAQ8AMIIBCgKCAQEAx\n-----END PUBLIC KEY-----",
+        '<input name="authenticity_token" value="aB3dE6gH9jK2mN5pQ8sT1vW4yZ7bC0eF3hI6kL9nO2qR5tU8xA1bD4f">',
+        "X_ACCESS_KEY: AbCe45",
+        "auth = settings.provider.credentials",
     ],
 )
 @pytest.mark.parametrize("policy", list(Policy))
@@ -121,6 +126,23 @@ def test_what_only_stands_for_a_secret_or_looks_like_one_stays(text: str, policy
 def test_personal_data_goes_only_under_the_full_policy(text: str) -> None:
     assert scrub(text, Policy.SECRETS) == text
     assert "[REDACTED-" in scrub(text, Policy.FULL)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "in /Users/dev/work/shop/a.py",
+        "/home/ec2-user/app.log and ~/.claude/projects/-home-dev-shop",
+        "Author: Test User <test@example.com>",
+        "write to you@mail.example.org",
+    ],
+)
+def test_an_account_named_after_a_role_is_nobodys(text: str) -> None:
+    assert scrub(text, Policy.FULL) == text
+
+
+def test_a_persons_name_goes_at_a_reserved_domain_too() -> None:
+    assert scrub("bob@example.com", Policy.FULL) == "[REDACTED-EMAIL]"
 
 
 def test_a_number_that_is_no_card_stays() -> None:

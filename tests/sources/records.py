@@ -33,7 +33,9 @@ def user(number: int, content: object, **fields: Any) -> dict[str, Any]:
 
 def human(number: int, content: object, **fields: Any) -> dict[str, Any]:
     """The same of a recent version, which says that a person typed it."""
-    return user(number, content, origin={"kind": "human"}, promptSource="typed", entrypoint="cli", **fields)
+    return user(
+        number, content, **{"origin": {"kind": "human"}, "promptSource": "typed", "entrypoint": "cli", **fields}
+    )
 
 
 def assistant(number: int, *blocks: dict[str, Any], **fields: Any) -> dict[str, Any]:

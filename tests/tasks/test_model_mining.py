@@ -15,7 +15,8 @@ from typing import Any
 import pytest
 
 from memoryvault.cli.context import Context
-from memoryvault.cli.doctor import CHECKS, Finding
+from memoryvault.cli.doctor import CHECKS
+from memoryvault.cli.finding import Finding
 from memoryvault.demo.sandbox import Sandbox
 from memoryvault.pipelines.candidate import Candidate
 from memoryvault.sources.transcripts.hosts import open_transcript
@@ -123,7 +124,7 @@ def endpoint_of(sandbox: Sandbox, model: LoopbackModel, **more: object) -> Setti
 
 def mine(sandbox: Sandbox, settings: Settings, records: Sequence[Mapping[str, Any]] = TALK, offset: int = 0) -> Mined:
     path = sandbox.transcript(SESSION, lines(records))
-    return mine_transcript(MiningRequest(str(path), "claude", offset, 0, SESSION), settings)
+    return mine_transcript(MiningRequest(str(path), "claude", offset, 0, session=SESSION), settings)
 
 
 def spent(settings: Settings) -> Spent:
@@ -296,7 +297,7 @@ def test_the_day_s_cap_holds_for_all_sessions_together(sandbox: Sandbox, model: 
     for number in range(4):
         # Every one of them says something else: a kept answer would cost nothing.
         path.write_text(lines([*TALK, user(f"and number {number}")]), "utf-8")
-        mine_transcript(MiningRequest(str(path), "claude", 0, 0, f"session-{number}"), settings)
+        mine_transcript(MiningRequest(str(path), "claude", 0, 0, session=f"session-{number}"), settings)
     assert 0 < len(model.requests) < 4
     assert spent(settings).spent <= 4000
     assert spent(settings).refusals == 4 - len(model.requests)
@@ -311,7 +312,7 @@ def child(sandbox: Sandbox, kill_point: str = "") -> subprocess.CompletedProcess
     env = {**sandbox.environment, "MEMORY_TEST_MODE": "1", "MEMORY_TEST_KILL_POINT": kill_point}
     return subprocess.run(
         [sys.executable, "-m", "memoryvault.tasks.mining"],
-        input=MiningRequest(str(path), "claude", 0, 0, SESSION).to_json(),
+        input=MiningRequest(str(path), "claude", 0, 0, session=SESSION).to_json(),
         env=env,
         cwd="/",
         capture_output=True,

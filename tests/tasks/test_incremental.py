@@ -1,0 +1,202 @@
+"""Mining a session while it grows: each turn is read once, whatever the session's size, and in flat memory."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import groupby
+from pathlib import Path
+
+import pytest
+
+from memoryvault.bench.sessions import session_lines
+from memoryvault.pipelines.candidate import Candidate
+from memoryvault.tasks.mining import Mined, MiningRequest, mine_transcript
+from memoryvault.vault.marker import Marker
+
+from ..sources.records import assistant, call, human, queue, result, text_block, write
+
+IO = Path("/proc/self/io")
+
+
+@dataclass
+class Growing:
+    """A transcript to which turns are appended, mined after each, as Stop has it done."""
+
+    path: Path
+    marker: Marker
+
+    @classmethod
+    def at(cls, path: Path) -> Growing:
+        path.write_bytes(b"")
+        return cls(path, Marker("s", transcript=str(path), host="claude"))
+
+    def append(self, data: bytes) -> None:
+        with self.path.open("ab") as file:
+            file.write(data)
+
+    def mine(self) -> Mined:
+        marker = self.marker
+        mined = mine_transcript(MiningRequest(str(self.path), "claude", marker.offset, marker.resume, marker.said))
+        self.marker = marker.with_offset(mined.end_offset, mined.resume_offset, mined.said_offset)
+        return mined
+
+
+def identity(candidates: Iterator[Candidate] | tuple[Candidate, ...]) -> list[tuple[str, str, tuple[str, ...]]]:
+    return [(candidate.category, candidate.statement, candidate.records) for candidate in candidates]
+
+
+def bytes_read() -> int:
+    """By this process so far, in whatever way."""
+    return int(next(line for line in IO.read_text().splitlines() if line.startswith("rchar:")).split()[1])
+
+
+def test_a_turn_is_mined_without_reading_the_one_before_again(tmp_path: Path) -> None:
+    session = Growing.at(tmp_path / "s.jsonl")
+    for _, turn in groupby(session_lines(6, 300_000), key=lambda item: item[0]):
+        data = b"".join(line for _, line in turn)
+        session.append(data)
+        size = session.path.stat().st_size
+        assert size - session.marker.said < len(data) + 1_000
+        assert session.mine().end_offset == size
+
+
+def test_nothing_new_keeps_the_place(tmp_path: Path) -> None:
+    session = Growing.at(tmp_path / "s.jsonl")
+    session.append(b"".join(line for _, line in session_lines(2, 5_000)))
+    session.mine()
+    before = session.marker
+    assert session.mine().candidates == ()
+    assert session.marker == before
+
+
+def test_however_a_session_is_cut_it_yields_what_one_reading_yields(tmp_path: Path) -> None:
+    path = write(
+        tmp_path / "whole.jsonl",
+        human(1, "start with the parser"),
+        assistant(2, text_block("Which clock should it use?")),
+        human(3, "no, use the database's clock instead of the system's"),
+        assistant(4, call("a", "Bash", command="pip install .")),
+        result(5, "a", "error: externally-managed-environment", is_error=True),
+        assistant(6, text_block("I see."), call("b", "Bash", command="pip config set x y")),
+        result(7, "b", "ok"),
+        assistant(8, call("c", "Bash", command="pip install .")),
+        result(9, "c", "installed"),
+        human(10, "always lint before you commit"),
+        assistant(11, text_block("The issue was a stale lock. Fixed by closing the handle in a finally block.")),
+        assistant(12, call("d", "Bash", command="git push")),
+        result(
+            13,
+            "d",
+            "The user doesn't want to proceed with this tool use. To tell you how to proceed, the user said:\n"
+            "never push without asking me",
+            is_error=True,
+        ),
+        assistant(14, text_block("Understood.")),
+        human(15, "I prefer small commits"),
+    )
+    whole = identity(mine_transcript(MiningRequest(str(path), "claude")).candidates)
+    assert len(whole) >= 5
+    lines = path.read_bytes().splitlines(keepends=True)
+    for cut in range(len(lines) + 1):
+        session = Growing.at(tmp_path / "cut.jsonl")
+        session.append(b"".join(lines[:cut]))
+        found = identity(session.mine().candidates)
+        session.append(b"".join(lines[cut:]))
+        assert sorted(found + identity(session.mine().candidates)) == sorted(whole), f"cut before line {cut}"
+    session = Growing.at(tmp_path / "each.jsonl")
+    found = []
+    for line in lines:
+        session.append(line)
+        found += identity(session.mine().candidates)
+    assert sorted(found) == sorted(whole)
+
+
+def test_a_prompt_that_was_queued_is_mined_once_however_the_session_is_cut(tmp_path: Path) -> None:
+    path = write(
+        tmp_path / "whole.jsonl",
+        human(1, "start with the parser"),
+        assistant(2, text_block("On it."), call("a", "Read", file_path="parser.py")),
+        queue("enqueue", "always lint before you commit"),
+        result(3, "a", "x = 1"),
+        assistant(4, text_block("The parser is done.")),
+        queue("dequeue"),
+        human(5, "always lint before you commit", promptSource="queued"),
+        assistant(6, text_block("Linted.")),
+    )
+    lines = path.read_bytes().splitlines(keepends=True)
+    for cut in range(len(lines) + 1):
+        session = Growing.at(tmp_path / "cut.jsonl")
+        session.append(b"".join(lines[:cut]))
+        first = session.mine().candidates
+        session.append(b"".join(lines[cut:]))
+        found = [*first, *session.mine().candidates]
+        assert [candidate.statement for candidate in found] == ["always lint before you commit"], f"cut before {cut}"
+
+
+def test_a_resumed_session_goes_on_at_its_offset(tmp_path: Path) -> None:
+    session = Growing.at(tmp_path / "s.jsonl")
+    turns = [b"".join(line for _, line in turn) for _, turn in groupby(session_lines(5, 9_000), key=lambda x: x[0])]
+    session.append(b"".join(turns[:4]))
+    first = session.mine()
+    offset = session.marker.offset
+    session.append(turns[4])
+    second = session.mine()
+    assert offset == first.end_offset
+    seen = {record for candidate in first.candidates for record in candidate.records}
+    assert not seen & {record for candidate in second.candidates for record in candidate.records}
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not IO.exists(), reason="the bytes a process reads are counted by Linux only")
+def test_a_session_of_400_turns_costs_little_more_than_one_pass(tmp_path: Path) -> None:
+    session = Growing.at(tmp_path / "s.jsonl")
+    once = Growing.at(tmp_path / "once.jsonl")
+    candidates, steps = [], 0
+    mine_transcript(MiningRequest(str(once.path), "claude"))  # what is loaded once is not counted
+    reading = 0
+    for _, turn in groupby(session_lines(400, 125_000), key=lambda item: item[0]):
+        data = b"".join(line for _, line in turn)
+        session.append(data)
+        once.append(data)
+        before = bytes_read()
+        candidates += identity(session.mine().candidates)
+        reading += bytes_read() - before
+        steps += 1
+    size = session.path.stat().st_size
+    assert steps == 400
+    assert size > 50_000_000
+    before = bytes_read()
+    whole = identity(once.mine().candidates)
+    one_pass = bytes_read() - before
+    assert one_pass >= size
+    assert candidates == whole
+    assert reading <= 1.3 * one_pass
+
+
+MINE = """
+import resource, sys
+from memoryvault.tasks.mining import MiningRequest, mine_transcript
+mined = mine_transcript(MiningRequest(sys.argv[1], "claude"))
+print(mined.end_offset, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
+"""
+
+
+@pytest.mark.slow
+def test_memory_stays_flat_on_a_huge_transcript(tmp_path: Path) -> None:
+    """Ten times the bytes, the same memory but for the records' ids (16 bytes each, and what holds them)."""
+    peaks = []
+    for megabytes in (20, 200):
+        path = tmp_path / "s.jsonl"
+        with path.open("wb") as file:
+            for _, line in session_lines(megabytes, 1_000_000):
+                file.write(line)
+        done = subprocess.run([sys.executable, "-c", MINE, str(path)], check=True, capture_output=True, text=True)
+        end, peak = map(int, done.stdout.split())
+        assert end == path.stat().st_size >= megabytes * 1_000_000
+        peaks.append(peak * (1 if sys.platform == "darwin" else 1024))
+        path.unlink()
+    assert peaks[1] - peaks[0] < 25_000_000
+    assert peaks[1] < 150_000_000
