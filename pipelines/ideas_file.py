@@ -111,7 +111,7 @@ def sections(lines: list[str]) -> list[Section]:
         elif (heading := _HEADING.match(bare)) is not None and len(heading[1]) <= 2:
             dated = _DATED.match(bare)
             starts.append((number, len(heading[1]), dated[1] if dated else None))
-    ends = [start for start, _, _ in starts[1:]] + [len(lines)]
+    ends = [start for start, _, _ in starts[1:]] + [len(lines)] * bool(starts)
     return [Section(start, end, day) for (start, level, day), end in zip(starts, ends, strict=True) if level == 2]
 
 
