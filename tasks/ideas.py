@@ -23,7 +23,7 @@ from ..pipelines.ideas_file import (
     without_section,
 )
 from ..pipelines.incubation import SURFACE_KIND, TRASH_DAYS, Answer
-from ..pipelines.likeness import statement_of
+from ..pipelines.likeness import own_words, statement_of
 from ..vault.entry import Entry, fingerprint, parse_entry
 from ..vault.errors import EditConflict, EntryExists, EntryInvalid, EntryNotFound, MemoryVaultError, VaultUnavailable
 from ..vault.layout import ARCHIVE, DEFAULT_GROUP, INCUBATOR, PROJECTS, REVIEW, TRASH
@@ -108,6 +108,11 @@ def link_of(store: VaultStore, path: str) -> str:
 # Ideas.md
 
 
+def pitch_of(entry: Entry) -> str:
+    """What the idea says, without the context that the miner put behind it."""
+    return own_words(statement_of(entry.body))
+
+
 def is_surfaced(settings: Settings, store: VaultStore, path: str) -> bool:
     """Does Ideas.md list the idea at `path`? Raises VaultUnavailable, EntryInvalid, SettingsError."""
     return has_section(text_of(store, str(settings.ideas_path)), link_of(store, path))
@@ -138,7 +143,8 @@ def question_change(settings: Settings, store: VaultStore, path: str, title: str
     quoted = "\n".join(f"> {line}" for line in preview[:PREVIEW_CHARACTERS].splitlines())
     body = (
         f"Put this idea into {settings.ideas_path.name}? {' '.join(statement.split())}\n\n"
-        f"Approved, this is added to `{settings.ideas_path}`, which lies outside {store.vault.name}/:\n\n{quoted}\n\n"
+        f"Approved, this is added to {settings.ideas_path.name}, your own list outside {store.vault.name}/:\n\n"
+        f"{quoted}\n\n"
         f"Rejected, the idea stays in [[{link_of(store, path).removesuffix('.md')}]] and you are not asked again."
     )
     text = store.compose(
@@ -168,7 +174,7 @@ def commit_idea(
     """
     store, consent = journal.store, consent_of(settings, requested=requested)
     entry = parse_entry(note.path, (note.after or "").encode("utf-8", "surrogateescape"))
-    title, statement = entry.title, statement_of(entry.body)
+    title, statement = entry.title, pitch_of(entry)
     changes = [note]
     for attempt in range(ATTEMPTS_AT_EDITED_FILE):
         if text_of(store, note.path) != note.before:
@@ -204,7 +210,7 @@ def surface(settings: Settings, journal: Journal, slug: str, *, run: str, confir
     with store.lock():
         journal.recover()
         entry = find_idea(store, slug)
-        change = surface_change(settings, store, entry.path, entry.title, statement_of(entry.body))
+        change = surface_change(settings, store, entry.path, entry.title, pitch_of(entry))
         changes = [change] if change is not None else []
         changes += _answered_question(store, slug)
         if changes:

@@ -9,7 +9,7 @@ import logging
 from collections import Counter
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from ..pipelines.candidate import Candidate
@@ -317,7 +317,7 @@ class _Writer:
         self._run = journal.new_run("reflect")
 
     def write(self, decision: RoutedCandidate) -> str:
-        """A new entry; its path."""
+        """A new entry; its path. An idea that only an agent mentioned is not put before the user: it can be found."""
         candidate = decision.candidate
         path = free_path(decision.destination, self._store)
         idea = candidate.category == "idea"
@@ -341,10 +341,10 @@ class _Writer:
                 "surfaced_at": self._journal.stamp() if idea else None,
                 "supersedes": decision.supersedes,
             },
-            _scrubbed(candidate.title),
+            _scrubbed((replace(candidate, statement=own_words(statement) or statement) if idea else candidate).title),
             _scrubbed(_body(decision, statement)),
         )
-        if idea:
+        if idea and candidate.from_user:
             self._commit_idea(Change(path, None, text), decision)
         else:
             self._commit([Change(path, None, text)], decision, "written")

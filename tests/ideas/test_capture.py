@@ -75,7 +75,9 @@ def test_nothing_outside_the_vault_is_written_before_the_user_agreed(bed: Bed, m
 def test_yes_to_the_question_writes_the_section_and_no_is_remembered(bed: Bed) -> None:
     bed.remember(IDEA, OTHER)
     first, second = bed.reviewer.waiting()
-    assert str(bed.root / "Ideas.md") in first.body, "the question says what would be written, and where"
+    assert f"> See deep research: [[MemoryVault/{INCUBATOR}/" in first.body, "the question says what would be written"
+    assert "Ideas.md" in first.body
+    assert str(bed.root) not in first.body
     done = bed.reviewer.decide(first.path, Approve(), run="t")
     assert done.verdict == "surfaced"
     refused = bed.reviewer.decide(second.path, Reject(), run="t")
@@ -87,6 +89,18 @@ def test_yes_to_the_question_writes_the_section_and_no_is_remembered(bed: Bed) -
     bed.remember(said(IDEA, "s3"), said(OTHER, "s3"))
     assert bed.reviewer.waiting() == [], "an idea is asked for once"
     assert ideas_file(bed) == text
+
+
+def test_what_only_an_agent_mentioned_waits_in_the_incubator(silent: Bed) -> None:
+    silent.remember(replace(IDEA, role="assistant"))
+    assert len(list(ideas(silent.store))) == 1
+    assert outside(silent) == {}
+
+
+def test_the_context_of_an_answer_is_no_part_of_the_pitch(silent: Bed) -> None:
+    silent.remember(replace(IDEA, statement="Later we could draw it (in answer to: “Want me to draw the states?”)"))
+    assert "Later we could draw it\nSee deep" in ideas_file(silent)
+    assert ": Later we could draw it\n" in ideas_file(silent)
 
 
 def test_the_question_is_answered_in_the_note_as_well(bed: Bed) -> None:
