@@ -23,6 +23,7 @@ from .job import Dead, Handler, Postpone, Retry, RunningJob
 from .kinds import Json
 from .mining import Mined, MiningRequest, mined_from_json
 from .remembering import Remembered, remember
+from .research import captured_slugs, research_key
 from .sessions import is_under
 
 log = logging.getLogger(__name__)
@@ -55,6 +56,8 @@ def reflect_handler(settings: Settings) -> Handler:
             raise Postpone(str(error), VAULT_PAUSE_SECONDS) from error
         if remembered.written:
             job.enqueue("index.reconcile", {}, unique_key="index.reconcile")
+        for slug in captured_slugs(remembered.written):
+            job.enqueue("research.idea", {"slug": slug}, unique_key=research_key(slug))
         return {**remembered.counts, "bytes": mined.end_offset - marker.offset, "bad_lines": mined.bad_lines}
 
     return handle

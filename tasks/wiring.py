@@ -9,6 +9,7 @@ from .indexing import WantedIndex, WatchedVault, drain_handler, reconcile_handle
 from .job import Handler
 from .markers import collect_handler, recover_handler
 from .reflection import reflect_handler
+from .research import UnresearchedIdeas, research_handler
 from .reviewing import DecisionsAtStart, apply_handler
 from .triaging import triage_handler
 from .upgrading import upgrade_handler
@@ -28,6 +29,7 @@ def handlers(settings: Settings) -> Mapping[str, Handler]:
         "logs.rotate": rotate_handler(settings),
         "review.apply": apply_handler(settings),
         "inbox.triage": triage_handler(settings),
+        "research.idea": research_handler(settings),
     }
 
 
@@ -42,7 +44,7 @@ def build_worker(settings: Settings, *, watch: bool) -> Worker:
         quiet_seconds=settings.session.quiet_seconds,
         metrics_port=settings.queue.metrics_port if watch else 0,
     )
-    services: list[Service] = [DecisionsAtStart(settings), WantedIndex(settings)]
+    services: list[Service] = [DecisionsAtStart(settings), WantedIndex(settings), UnresearchedIdeas(settings)]
     if watch:
         services.append(WatchedVault(settings.required_vault_path))
     return Worker(context, handlers(settings), services)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from urllib.parse import urlsplit, urlunsplit
 from urllib.robotparser import RobotFileParser
 
-from .fetch import USER_AGENT, Fetcher, FetchFailed, FetchRefused
+from .fetch import USER_AGENT, Fetcher, FetchFailed
 
 ROBOTS_PATH = "/robots.txt"
 
@@ -18,7 +18,10 @@ class Robots:
         self._rules: dict[str, RobotFileParser | bool] = {}
 
     def allows(self, url: str) -> bool:
-        """Whether our name may fetch it: all of a site without the file, nothing of one that fails (RFC 9309)."""
+        """Whether our name may fetch it: all of a site without the file, nothing of one that fails (RFC 9309).
+
+        Raises FetchRefused; FetchFailed where nobody answered at all.
+        """
         parts = urlsplit(url)
         site = urlunsplit((parts.scheme, parts.netloc, "", "", ""))
         if site not in self._rules:
@@ -29,10 +32,10 @@ class Robots:
     def _read(self, site: str) -> RobotFileParser | bool:
         try:
             page = self._fetcher.get(site + ROBOTS_PATH)
-        except FetchRefused:
-            return False
         except FetchFailed as error:
-            return error.status is not None and 400 <= error.status < 500 and error.status != 429
+            if error.status is None:
+                raise
+            return 400 <= error.status < 500 and error.status != 429
         rules = RobotFileParser()
         rules.parse(page.text.splitlines())
         return rules
