@@ -9,10 +9,9 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from urllib.parse import parse_qsl, urlsplit, urlunsplit
 
-from ..vault.evidence import EVIDENCE_HEADING
+from ..vault.evidence import EVIDENCE_HEADING, RECEIPT_HEADING
 from ..vault.render import estimate_tokens
 
-RESEARCH_HEADING = "Research"
 RELATED_MEMORIES = "related-memoryvault"
 RELATED_NOTES = "related-obsidian"
 MOST_QUERY_WORDS = 5
@@ -88,7 +87,7 @@ def typed_links(body: str, *, written_by_agent: bool, plain: Collection[tuple[st
     """
     if written_by_agent:
         return []
-    text = without_section(body, RESEARCH_HEADING)
+    text = without_section(body, RECEIPT_HEADING)
     if f"## {EVIDENCE_HEADING}" in text:
         text = "\n".join(_QUOTED_LINE.findall(text))
     links = (safe_link(match.group().rstrip(".,;:!?*_"), plain) for match in _URL.finditer(text))
@@ -212,7 +211,7 @@ def web_text(source: str, address: str, query: str, found: Sequence[Found], summ
 def receipt_text(state: str, spent: Mapping[str, tuple[int, int]], asked: Sequence[str], lines: Sequence[str]) -> str:
     """The section of the idea's note: how it went, what left the machine, what it cost."""
     used = ", ".join(f"{amount} of {limit} {unit}" for unit, (amount, limit) in spent.items())
-    parts = [f"## {RESEARCH_HEADING}", f"Research: {state}. Used {used}."]
+    parts = [f"## {RECEIPT_HEADING}", f"Research: {state}. Used {used}."]
     notes = [f"- {one_line(line, 300)}" for line in lines]
     if asked:
         notes += ["- Left this machine: " + "; ".join(f"`{one_line(one, 200).replace('`', '')}`" for one in asked)]

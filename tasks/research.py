@@ -49,7 +49,7 @@ log = logging.getLogger(__name__)
 
 KIND = "research.idea"
 CHILD = "memoryvault.tasks.researching"
-START_SECONDS = 10.0
+START_SECONDS = 5.0
 """For the child to start and to end, besides the seconds of the budget."""
 WRITE_SECONDS = 20.0
 """Kept of the job's own time for what comes after the child."""
@@ -257,6 +257,8 @@ def _write(settings: Settings, job: RunningJob, request: ResearchRequest, path: 
     findings = findings_in(folder)
     with store.lock():
         job.check_owned()
+        if not store.exists(path):
+            return  # Promoted, archived or deleted meanwhile: its folder must not come back.
         kill_point("before-effect")
         for finding in findings:
             if finding.body:

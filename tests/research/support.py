@@ -1,4 +1,4 @@
-"""An Obsidian vault with an idea in it, search engines on loopback, and the worker that researches the one at the other."""
+"""An Obsidian vault with an idea in it, search engines on loopback, and a worker that researches it."""
 
 from __future__ import annotations
 
@@ -7,21 +7,22 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+import time
+from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from memoryvault.tasks.enqueue import open_ledger
 from memoryvault.tasks.ideas import find_idea
 from memoryvault.tasks.kinds import POLICIES, KindPolicy
-from memoryvault.tasks.ledger import Job, Ledger
+from memoryvault.tasks.ledger import Job
 from memoryvault.tasks.research import WebAccess, request_research, research_handler
 from memoryvault.tasks.researching import PURPOSE
 from memoryvault.tasks.spending import Spent, spent_since
 from memoryvault.tasks.worker import RunReport, Worker, WorkerContext
 from memoryvault.tests.review.support import Bed, make_bed
-from memoryvault.tests.support.loopback_site import Reply, Site, page, site
+from memoryvault.tests.support.loopback_site import Reply, Site, page
 from memoryvault.vault.entry import Entry
 from memoryvault.vault.scrubbed import Scrubbed
 from memoryvault.vault.settings import Settings
@@ -92,6 +93,14 @@ class ResearchBed:
             request_research(ledger, slug, pass_)
         return worker(self.settings, access, **changes).run_until_idle(60.0)
 
+    def run_out(self, access: WebAccess) -> None:
+        """Run what waits for another attempt, until nothing does."""
+        for _ in range(20):
+            time.sleep(0.12)
+            if not worker(self.settings, access).run_until_idle(60.0).delayed:
+                return
+        raise AssertionError("it never ended")
+
     def job(self) -> Job:
         with open_ledger(self.settings) as ledger:
             return next(job for job in ledger.list() if job.kind == "research.idea")
@@ -123,10 +132,6 @@ def worker(settings: Settings, access: WebAccess | None = None, **changes: objec
     context = WorkerContext(settings.state, poll_seconds=0.1, lease_seconds=2, policies=policies, schedules=())
     handlers = {"research.idea": research_handler(settings, access), "index.reconcile": lambda job: None}
     return Worker(context, handlers)
-
-
-def ledger_of(settings: Settings) -> Ledger:
-    return open_ledger(settings)
 
 
 def as_json(access: WebAccess) -> str:
@@ -182,11 +187,3 @@ ENGINES = ("wikipedia", "github", "hackernews", "arxiv")
 def access_to(web: Site, *names: str) -> WebAccess:
     bases: Mapping[str, str] = dict.fromkeys(names or ENGINES, web.url)
     return WebAccess(bases, web.allowed)
-
-
-@contextmanager
-def engines(**changes: Reply) -> Iterator[tuple[Site, WebAccess]]:
-    """All engines on one server."""
-    with site(dict(answers())) as web:
-        web.replies.update({f"/{path}": reply for path, reply in changes.items()})
-        yield web, access_to(web)
