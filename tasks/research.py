@@ -11,7 +11,7 @@ import logging
 import os
 import shutil
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -28,7 +28,7 @@ from ..vault.scrubbed import Scrubbed
 from ..vault.settings import Settings, child_environment
 from ..vault.store import VaultStore
 from . import supervisor
-from .ideas import IDEA_NOTE, INCUBATOR_FOLDER, find_idea, ideas
+from .ideas import find_idea, ideas, research_key, slug_of
 from .indexing import vault_store
 from .job import Handler, JobLost, Retry, RunningJob
 from .kinds import Json
@@ -71,23 +71,11 @@ class WebAccess:
     """Hosts and ports that may be asked over http although they are loopback."""
 
 
-def research_key(slug: str, pass_: str = "") -> str:
-    """One job that waits per idea and pass."""
-    return f"{KIND}:{slug}:{pass_}" if pass_ else f"{KIND}:{slug}"
-
-
 def request_research(ledger: Ledger, slug: str, pass_: str = "") -> int:
     """Enqueue the research of an idea; a further `pass_` of one that was researched has a budget of its own."""
     args: dict[str, Json] = {"slug": slug, **({"pass": pass_} if pass_ else {})}
-    return ledger.enqueue(KIND, args, unique_key=research_key(slug, pass_))
-
-
-def captured_slugs(paths: tuple[str, ...]) -> Iterator[str]:
-    """The slugs of ideas among paths that were written."""
-    for path in paths:
-        folder, _, name = path.rpartition("/")
-        if name == IDEA_NOTE and folder.rpartition("/")[0] == INCUBATOR_FOLDER:
-            yield folder.rpartition("/")[2]
+    key = f"{research_key(slug)}:{pass_}" if pass_ else research_key(slug)
+    return ledger.enqueue(KIND, args, unique_key=key)
 
 
 class UnresearchedIdeas:
@@ -106,7 +94,7 @@ class UnresearchedIdeas:
         try:
             for idea in ideas(vault_store(self._settings)):
                 if idea.status == "incubating" and idea.extra.get("research") in (None, WAITING):
-                    request_research(ledger, idea.path.rsplit("/", 2)[-2])
+                    request_research(ledger, slug_of(idea.path))
         except (QueueUnavailable, OSError) as error:
             log.warning("ideas wait for their research: %s", error)
 
@@ -159,8 +147,7 @@ def plan(settings: Settings, web: WebAccess, idea: Entry, pass_: str = "") -> Re
     if "searxng" in bases:
         names.insert(0, "searxng")
     # A slug may be given again to another idea; its budget is not.
-    slug = idea.path.rsplit("/", 2)[-2]
-    subject = "/".join(part for part in (slug, idea.surfaced_at or idea.created or "", pass_) if part)
+    subject = "/".join(part for part in (slug_of(idea.path), idea.surfaced_at or idea.created or "", pass_) if part)
     return ResearchRequest(
         subject=subject,
         idea=idea.path,
@@ -175,7 +162,7 @@ def plan(settings: Settings, web: WebAccess, idea: Entry, pass_: str = "") -> Re
         allow=sorted(web.allow),
         searxng_allow=_place(searxng),
         notes_root=_notes_root(vault, home),
-        leave_out=[str(vault), str(vault.parent / "Ideas.md")],
+        leave_out=[str(vault), str(settings.ideas_path)],
         vault=str(vault),
         state=settings.state.root,
         folder=str(Path(settings.state.cache) / PURPOSE / fingerprint(subject)[:16]),

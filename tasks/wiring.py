@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from ..vault.settings import Settings
+from .incubator import gc_handler
 from .indexing import WantedIndex, WatchedVault, drain_handler, reconcile_handler
 from .job import Handler
 from .markers import collect_handler, recover_handler
@@ -29,6 +30,7 @@ def handlers(settings: Settings) -> Mapping[str, Handler]:
         "logs.rotate": rotate_handler(settings),
         "review.apply": apply_handler(settings),
         "inbox.triage": triage_handler(settings),
+        "incubator.gc": gc_handler(settings),
         "research.idea": research_handler(settings),
     }
 

@@ -89,6 +89,11 @@ class Settings:
         return self.vault.path
 
     @property
+    def ideas_path(self) -> Path:
+        """The user's own list of ideas, outside the vault. Raises SettingsError when no vault is set."""
+        return self.vault.ideas_path or self.required_vault_path.parent / "Ideas.md"
+
+    @property
     def state(self) -> StatePaths:
         """The state folder of this vault. Raises SettingsError when no vault is set."""
         return StatePaths(self.state_root / vault_id(str(self.required_vault_path)))

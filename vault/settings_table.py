@@ -95,6 +95,10 @@ class VaultSection:
     path: Path | None = field(
         default=None, metadata=_path("The folder MemoryVault/ itself, inside your Obsidian vault.")
     )
+    ideas_path: Path | None = field(
+        default=None,
+        metadata=_path("The note that lists your ideas; not set: Ideas.md beside it.", variable="IDEAS_SURFACE_PATH"),
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +115,10 @@ class MemorySection:
             "auto",
             "silent",
         ),
+    )
+    incubator_gc_months: int = field(
+        default=6,
+        metadata=_whole("An idea that nobody came back to for so many months (of 30 days) is put to you.", 1, 1200),
     )
     autostart: bool = field(default=True, metadata=_switch("Hooks may start the worker and the recall service."))
     log_level: str = field(default="info", metadata=_choice("How much is logged.", "debug", "info", "warning", "error"))
@@ -259,7 +267,7 @@ class ResearchSection:
         default="",
         metadata=_text(
             "Address of a SearXNG that answers in JSON; it may be on this machine or in your own network.",
-            r"https?://[^\s@?#]+",
+            r"(https?://[^\s@?#]+)?",
             "an address, as in http://127.0.0.1:8888",
             variable=None,
         ),
