@@ -10,6 +10,7 @@ from .indexing import WantedIndex, WatchedVault, drain_handler, reconcile_handle
 from .job import Handler
 from .markers import collect_handler, recover_handler
 from .reflection import reflect_handler
+from .research import UnresearchedIdeas, research_handler
 from .reviewing import DecisionsAtStart, apply_handler
 from .triaging import triage_handler
 from .upgrading import upgrade_handler
@@ -30,6 +31,7 @@ def handlers(settings: Settings) -> Mapping[str, Handler]:
         "review.apply": apply_handler(settings),
         "inbox.triage": triage_handler(settings),
         "incubator.gc": gc_handler(settings),
+        "research.idea": research_handler(settings),
     }
 
 
@@ -44,7 +46,7 @@ def build_worker(settings: Settings, *, watch: bool) -> Worker:
         quiet_seconds=settings.session.quiet_seconds,
         metrics_port=settings.queue.metrics_port if watch else 0,
     )
-    services: list[Service] = [DecisionsAtStart(settings), WantedIndex(settings)]
+    services: list[Service] = [DecisionsAtStart(settings), WantedIndex(settings), UnresearchedIdeas(settings)]
     if watch:
         services.append(WatchedVault(settings.required_vault_path))
     return Worker(context, handlers(settings), services)

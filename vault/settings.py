@@ -28,6 +28,7 @@ from .settings_table import (
     QueueSection,
     RecallSection,
     ReflectionSection,
+    ResearchSection,
     SessionSection,
     Setting,
     VaultSection,
@@ -61,6 +62,7 @@ class Settings:
     recall: RecallSection = field(default_factory=RecallSection)
     session: SessionSection = field(default_factory=SessionSection)
     reflection: ReflectionSection = field(default_factory=ReflectionSection)
+    research: ResearchSection = field(default_factory=ResearchSection)
     embedding: EmbeddingSection = field(default_factory=EmbeddingSection)
     queue: QueueSection = field(default_factory=QueueSection)
     hosts: HostsSection = field(default_factory=HostsSection)
