@@ -31,7 +31,7 @@ from ..pipelines.incubation import (
 )
 from ..vault.entry import Entry
 from ..vault.errors import EditConflict, EntryExists, EntryInvalid, EntryNotFound, VaultUnavailable
-from ..vault.layout import ARCHIVE, DEFAULT_GROUP, INBOX, REVIEW, TRASH, home_folder
+from ..vault.layout import ARCHIVE, DEFAULT_GROUP, INBOX, INCUBATOR, REVIEW, TRASH, home_folder
 from ..vault.paths import is_note_name
 from ..vault.scrubbed import Scrubbed
 from ..vault.settings import Settings
@@ -63,6 +63,8 @@ HOW_TO_ANSWER = "keep, archive or delete, for all or with names: keep SLUG SLUG;
 MOST_NOTES = 50_000
 MOST_NOTE_BYTES = 1_000_000
 VAULT_PAUSE_SECONDS = 30.0
+GENERATED = ("related-", "research-")
+"""Names of what research writes beside an idea: that it names another idea is nobody's coming back to it."""
 _NOT_NOTES = frozenset({"node_modules", REVIEW, INBOX, ARCHIVE, TRASH})
 
 
@@ -214,7 +216,7 @@ def _notes(settings: Settings, store: VaultStore) -> Iterator[Path]:
     for folder, folders, names in os.walk(root):
         folders[:] = [name for name in folders if not name.startswith(".") and name not in _NOT_NOTES]
         for name in names:
-            if is_note_name(name):
+            if is_note_name(name) and not (INCUBATOR in folder and name.startswith(GENERATED)):
                 count += 1
                 if count > MOST_NOTES:
                     log.warning("only %d notes were searched for links to ideas", MOST_NOTES)

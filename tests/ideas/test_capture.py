@@ -231,3 +231,31 @@ def test_a_save_of_the_editor_in_between_is_kept(silent: Bed, monkeypatch: pytes
     silent.remember(IDEA)
     assert ideas_file(silent).startswith("# Mine\n\nTyped just now.\n\n## ")
     assert len(list(ideas(silent.store))) == 1
+
+
+CAPTURE = """
+import os
+from memoryvault.tasks.indexing import vault_store
+from memoryvault.tasks.remembering import remember
+from memoryvault.tests.ideas.support import IDEA
+from memoryvault.vault.settings import load_settings
+settings = load_settings(os.environ)
+store = vault_store(settings)
+with store.lock():
+    remember([IDEA], store, settings, host="claude")
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "point",
+    ["journal-pending", "vault-before-rename", "vault-before-rename@2", "journal-applied", "journal-applied@2",
+     "journal-recorded"],
+)  # fmt: skip
+def test_killed_at_any_step_an_idea_is_in_both_places_once(silent: Bed, point: str) -> None:
+    (silent.root / "Ideas.md").write_text("# Mine\n")
+    assert silent.run_python(CAPTURE, point) == -9
+    silent.remember(IDEA)  # the job runs again
+    assert len(list(ideas(silent.store))) == 1
+    assert ideas_file(silent).startswith("# Mine\n\n## ")
+    assert ideas_file(silent).count("\n## ") == 1

@@ -16,6 +16,7 @@ from ..review.test_commands import Terminal
 
 pytestmark = pytest.mark.slow
 
+ROOT = Path(__file__).resolve().parents[2]
 INCUBATOR = "personal-private/_idea-incubator"
 OLD = (
     "---\nkind: idea\nstatus: incubating\ncreated: 2020-01-01\nupdated: 2020-01-01\n---\n\n# {slug}\n\nAbout {slug}.\n"
@@ -124,6 +125,36 @@ def test_a_box_ticked_in_the_note_is_carried_out_by_a_running_worker(sandbox: Sa
         wait_for(lambda: "[x]" not in path.read_text("utf-8"), APPLY_SECONDS)
         assert [folder.name for folder in (sandbox.vault / INCUBATOR / "_archive").iterdir()] == ["one"]
         assert "/two/_index" in path.read_text("utf-8")
+
+
+@pytest.mark.parametrize("mode", ["interactive", "silent"])
+def test_a_session_with_an_idea_goes_through_the_worker(tmp_path: Path, mode: str) -> None:
+    """Hooks, mining, research offline, the list: outside MemoryVault/ only Ideas.md changes, in silent mode."""
+    sandbox = Sandbox(tmp_path, settings={"MEMORY_REVIEW_MODE": mode})
+    home = sandbox.vault.parent
+    (home / "Ideas.md").write_bytes(b"# Mine\r\n\r\nno end")
+    (home / "Notes").mkdir()
+    (home / "Notes" / "charges.md").write_text("How charges are retried, and how often.")
+    old(sandbox, "one")
+    session = "7d1e0000-0000-4000-8000-000000000001"
+    lines = (ROOT / "demo" / "session.jsonl").read_text("utf-8")
+    transcript = sandbox.transcript(session, lines)
+    payload = {"session_id": session, "transcript_path": str(transcript), "cwd": str(tmp_path)}
+    sandbox.hook("SessionEnd", {**payload, "reason": "other"})
+    sandbox.memory("schedule", "run", "incubator-gc")
+    sandbox.memory("worker", "--until-idle")
+    text = (home / "Ideas.md").read_bytes()
+    assert (home / "Notes" / "charges.md").read_text() == "How charges are retried, and how often."
+    kinds = {idea["slug"]: idea["in_ideas_file"] for idea in ask(sandbox, "idea", "list")}
+    assert len(kinds) == 2
+    waiting = {one["kind"] for one in ask(sandbox, "review")}
+    if mode == "interactive":
+        assert text == b"# Mine\r\n\r\nno end"
+        assert waiting >= {"idea-surface", "incubator-gc"}
+    else:
+        assert text.startswith(b"# Mine\r\n\r\nno end\r\n\r\n## 20")
+        assert sorted(kinds.values()) == [False, True]
+        assert waiting == {"incubator-gc"}
 
 
 def wait_for(ready: Callable[[], bool], seconds: float) -> None:

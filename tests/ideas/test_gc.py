@@ -100,6 +100,13 @@ def test_the_line_that_the_program_put_into_the_list_is_no_link_of_the_user(bed:
     assert stale(bed) == ["one"]
 
 
+def test_what_research_wrote_beside_another_idea_is_no_link_of_the_user(bed: Bed) -> None:
+    old_idea(bed, "one", 400)
+    other = old_idea(bed, "two", 0).parent
+    (other / "related-memoryvault.md").write_text(f"- [[{INCUBATOR}/one/_index]]\n")
+    assert stale(bed) == ["one"]
+
+
 def test_a_recall_is_coming_back_also_when_its_receipt_is_gone(bed: Bed) -> None:
     old_idea(bed, "one", 400)
     line = {"at": datetime.now(UTC).isoformat(), "hits": [{"path": f"{INCUBATOR}/one/_index.md"}]}
