@@ -27,6 +27,8 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "reflect": ("reflect", "mine a session transcript"),
     "review": ("review", "decide on what waits: approve, edit, reject, skip, supersede"),
     "inbox": ("inbox", "list what was inferred once, or put it in order"),
+    "idea": ("idea", "write an idea down; list, show, archive, delete, restore ideas"),
+    "promote": ("promote", "make a project of an idea"),
     "scrub": ("scrub", "look for secrets and personal data on disk, and replace them"),
     "reindex": ("reindex", "bring the index in step with the files"),
     "model": ("model", "which embedding model answers; change to another"),

@@ -8,18 +8,20 @@ import shlex
 import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from ..pipelines.incubation import GC_KIND, SURFACE_KIND, Answer, listed, part_of
 from ..pipelines.likeness import statement_of
 from ..pipelines.review import HOW_TO_DECIDE, Approve, Decision, Reject, Skip, Supersede, parse_decision
 from ..pipelines.review import without_replacement_line as kept_text
 from ..pipelines.scrub import Policy, scrub
 from ..tasks.enqueue import request_indexing
+from ..tasks.incubator import parse_listed
 from ..tasks.reviewing import Decided, Reviewer
 from ..vault.entry import Entry
-from ..vault.errors import EditConflict, EntryNotFound, MemoryVaultError, UsageError
+from ..vault.errors import EditConflict, EntryInvalid, EntryNotFound, MemoryVaultError, UsageError
 from ..vault.layout import INBOX, REVIEW
 from ..vault.scrubbed import Scrubbed
 from .context import Context
@@ -31,10 +33,15 @@ EPILOG = """example:
   memory review --list
   memory review --decide use-pnpm=approve --decide old-habit=reject --json
   memory review --decide use-npm='supersede personal-private/preferences/use-pnpm.md'
+  memory review --decide surface-retry-page=approve                        put that idea into Ideas.md
+  memory review --decide ideas-nobody-came-back-to='keep a b; archive c'
   memory review --undo                              take the last decision back
 """
 
 KEYS = "[a]pprove  [e]dit  [r]eject  [s]kip  su[p]ersede  [u]ndo  [q]uit "
+SURFACE_KEYS = "[a]pprove  [r]eject  [s]kip  [u]ndo  [q]uit "
+IDEA_KEYS = "[k]eep  [a]rchive  [d]elete  [s]kip  [q]uit "
+ANSWERS = {"k": Answer.KEEP, "a": Answer.ARCHIVE, "d": Answer.DELETE}
 FALLBACK_EDITOR = "vi"
 
 
@@ -91,6 +98,7 @@ def entry_as_json(entry: Entry) -> dict[str, Any]:
         "supersedes": entry.supersedes,
         "agent": entry.written_by_agent,
         "created": entry.created,
+        **({"ideas": list(listed(entry.body))} if entry.kind == GC_KIND else {}),
     }
 
 
@@ -112,22 +120,29 @@ def _list(args: argparse.Namespace, waiting: Sequence[Entry]) -> int:
 
 def _decide_all(args: argparse.Namespace, reviewer: Reviewer, context: Context) -> int:
     """All that are understood are carried out; the exit code is 1 when one could not be."""
-    wanted: list[tuple[str, Decision]] = []
+    wanted: list[tuple[str, Decision | Mapping[str, Answer]]] = []
     for item in args.decide:
         name, separator, words = item.partition("=")
         if not separator or not name.strip():
             raise UsageError(f"--decide {item!r}: write SLUG=approve (or reject, skip, supersede PATH)")
-        replaces = reviewer.store.read(reviewer.find(name.strip())).supersedes
-        decision = parse_decision(words, replaces)
+        entry = reviewer.store.read(reviewer.find(name.strip()))
+        if entry.kind == GC_KIND:
+            wanted.append((name.strip(), _answers(item, entry, words)))
+            continue
+        decision = parse_decision(words, entry.supersedes)
         if decision is None:
             raise UsageError(f"--decide {item!r}: {words!r} is no decision: write {HOW_TO_DECIDE}")
         wanted.append((name.strip(), decision))
     run_name = reviewer.journal.new_run("review")
     results: list[dict[str, Any]] = []
     failed = False
-    for name, decision in wanted:
+    for name, wish in wanted:
         try:
-            decided = reviewer.decide(reviewer.find(name), decision, run=run_name)
+            if isinstance(wish, Mapping):
+                answered = reviewer.answer(reviewer.find(name), wish, run=run_name)
+                results += [{"slug": name, **one.__dict__} for one in answered]
+                continue
+            decided = reviewer.decide(reviewer.find(name), wish, run=run_name)
             results.append({"slug": name, **decided.__dict__})
         except MemoryVaultError as error:
             failed = True
@@ -142,6 +157,13 @@ def _decide_all(args: argparse.Namespace, reviewer: Reviewer, context: Context) 
             if "error" not in result:
                 print(f"{result['verdict']}: {result['path']}")
     return 1 if failed else 0
+
+
+def _answers(item: str, entry: Entry, words: str) -> Mapping[str, Answer]:
+    try:
+        return parse_listed(entry, words)
+    except EntryInvalid as error:
+        raise UsageError(f"--decide {item!r}: {error}") from error
 
 
 def _undo(args: argparse.Namespace, reviewer: Reviewer, context: Context) -> int:
@@ -176,6 +198,10 @@ class _Dialogue:
                 except EntryNotFound:
                     self._at += 1
                     continue
+                if entry.kind == GC_KIND:
+                    if not self._ask_ideas(entry):
+                        break
+                    continue
                 self._show(entry)
                 if not self._ask(entry):
                     break
@@ -192,11 +218,12 @@ class _Dialogue:
 
     def _ask(self, entry: Entry) -> bool:
         """One key and what it does; False to leave."""
-        print(KEYS, end="", flush=True)
-        key = read_key()
-        print(key if key.isprintable() else "")
+        surface = entry.kind == SURFACE_KIND
+        key = _key(SURFACE_KEYS if surface else KEYS)
         try:
             match key:
+                case "e" | "p" if surface:
+                    print("press one of: a r s u q")
                 case "a" | "y":
                     self._decide(entry, Approve())
                 case "e":
@@ -220,6 +247,26 @@ class _Dialogue:
         except MemoryVaultError as error:
             print(f"not done: {error}")
             self._at += 1
+        return True
+
+    def _ask_ideas(self, entry: Entry) -> bool:
+        """One key for each idea that nobody came back to; what is skipped is kept and asked again. False to leave."""
+        slugs = list(listed(entry.body))
+        print(f"\n[{self._at + 1}/{len(self._paths)}] {len(slugs)} ideas that nobody came back to")
+        for slug in slugs:
+            print("\n".join(f"    {line}" for line in part_of(entry.body, slug)))
+            while (key := _key(IDEA_KEYS)) not in ANSWERS and key not in _LEAVE and key not in _SKIP:
+                print("press one of: k a d s q")
+            if key in _LEAVE:
+                return False
+            if key in ANSWERS:
+                try:
+                    for decided in self._reviewer.answer(entry.path, {slug: ANSWERS[key]}, run=self._run):
+                        self._tell(decided)
+                    self._changed = True
+                except MemoryVaultError as error:
+                    print(f"not done: {error}")
+        self._at += 1
         return True
 
     def _decide(self, entry: Entry, decision: Decision, body: Scrubbed | None = None) -> None:
@@ -273,6 +320,17 @@ class _Dialogue:
         print(act.what)
         if self._done:
             self._at = self._done.pop()
+
+
+_LEAVE = frozenset({"q", "\x03", "\x04", ""})
+_SKIP = frozenset({"s", "\r", "\n", " "})
+
+
+def _key(keys: str) -> str:
+    print(keys, end="", flush=True)
+    key = read_key()
+    print(key if key.isprintable() else "")
+    return key
 
 
 def _edited(text: str) -> str | None:

@@ -54,7 +54,8 @@ def run(sandbox: Sandbox, session: Path, *, shipped: bool) -> int:
     print("2. The worker mines it and indexes what was found")
     with sandbox.recall_service():
         print("   " + sandbox.memory("worker", "--until-idle").strip())
-        mined = sandbox.json("list", "--status", "all")
+        # What was mined has a tier; questions about it and research into it have none.
+        mined = [entry for entry in sandbox.json("list", "--status", "all") if entry["confidence"]]
         _show(mined)
         status = _ask_sideways(sandbox, first) if shipped else _ask_back(sandbox, mined)
     print("\nEach hook, whole process:")

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from ..vault.entry import RESEARCH_KIND
 from .filters import Filter, matches, named_values, to_sql
 from .store import HIDDEN_FOLDERS, special_folder
 
@@ -22,13 +23,16 @@ _FOLDERS_OF_STATUS: Mapping[str, frozenset[str]] = {
     "dismissed": frozenset({"_archive"}),
 }
 
+HIDDEN_KINDS = frozenset({RESEARCH_KIND})
+"""Kinds that are shown only when the filter names them: text of strangers must not come up by itself."""
+
 
 @dataclass(frozen=True)
 class Scope:
     """Admits active entries of no project or of `project`, outside the hidden folders.
 
     More appears only when named: a folder in `include` (with whatever status its entries have), a
-    status, project or folder that the filter names, every project with `all_projects`.
+    status, project, folder or hidden kind that the filter names, every project with `all_projects`.
     """
 
     project: str | None = None
@@ -56,6 +60,9 @@ class Scope:
             opened |= _FOLDERS_OF_STATUS.get(status, frozenset())
         return HIDDEN_FOLDERS - opened
 
+    def _hidden_kinds(self) -> frozenset[str]:
+        return HIDDEN_KINDS - named_values(self.filter, "kind")
+
     def sql(self) -> tuple[str, list[str]]:
         """A condition over entry_meta as `m`, and its parameters."""
         parts: list[str] = []
@@ -75,6 +82,8 @@ class Scope:
         else:
             add(status, _listed(self._named_statuses))
         add(f"m.special NOT IN {_LIST}", _listed(self._shut_folders()))
+        if hidden := self._hidden_kinds():
+            add(f"lower(COALESCE(m.kind, '')) NOT IN {_LIST}", _listed(hidden))
         if self.exclude_always_load:
             add("m.always_load = 0")
         if not self._any_project:
@@ -97,6 +106,8 @@ class Scope:
         if status not in self._named_statuses and special not in self._open_folders:
             return False
         if special in self._shut_folders() or row.get("path") in self.exclude_paths:
+            return False
+        if str(row.get("kind") or "").lower() in self._hidden_kinds():
             return False
         if self.exclude_always_load and row.get("always_load"):
             return False

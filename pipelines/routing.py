@@ -140,14 +140,16 @@ def _strengthened(
     candidate: Candidate, living: Known, tier: Tier, why: str, mode: ReviewMode, thresholds: Thresholds
 ) -> RoutedCandidate:
     """One more occurrence of `living`, which may be sure enough now to leave the place where it waits."""
-    widened = living.project is not None and is_widened([living.project, project_of(candidate)])
+    # An idea stays where it is: a promoted one is a project of its own.
+    idea = candidate.category == "idea"
+    widened = not idea and living.project is not None and is_widened([living.project, project_of(candidate)])
     occurrences = living.occurrences + 1
     if tier is Tier.LOW and is_pattern(occurrences, living.sessions | {candidate.session}, thresholds):
         tier, why = Tier.MEDIUM, f"seen {occurrences} times"
     # A rule that is stated outright needs no decision any more, also when the guess at it still waits for one;
     # but whether it replaces another one, only the user knows.
     waits = living.status == "inbox" or (living.status == "pending" and tier is Tier.HIGH)
-    if waits and tier is not Tier.LOW and candidate.category != "idea" and living.replaces is None:
+    if waits and tier is not Tier.LOW and not idea and living.replaces is None:
         promoted = destination_of(candidate, tier, mode, widened=widened or living.project is None)
         # In the mode `auto` what waits in the inbox goes on waiting there.
         if status_at(promoted) != living.status:

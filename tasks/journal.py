@@ -20,12 +20,14 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal
 
+from ..vault.boundary import Consent
 from ..vault.entry import content_hash
 from ..vault.errors import EditConflict, EntryExists, EntryNotFound, VaultUnavailable
 from ..vault.killpoint import kill_point
 from ..vault.layout import FILE_MODE, StatePaths, make_private_folder
 from ..vault.scrubbed import Scrubbed
 from ..vault.store import VaultStore
+from .boundary import is_outside, outside_write, require_consent, text_outside
 
 log = logging.getLogger(__name__)
 
@@ -33,18 +35,29 @@ FOLDER = "journal"
 MAX_JOURNAL_BYTES = 16 * 1024 * 1024
 """A longer journal becomes `changes.1.jsonl`, and the one before that goes."""
 
-Actor = Literal["reflection", "triage", "review", "evolve", "undo", "agent"]
+Actor = Literal["reflection", "triage", "review", "evolve", "idea", "undo", "agent"]
 """Who made a change. `reflection` and `triage` are the program's own; the others act on the user's word."""
 AUTOMATIC: frozenset[str] = frozenset({"reflection", "triage", "agent"})
 
 
 @dataclass(frozen=True)
 class Change:
-    """One file: its text before (None: it did not exist) and after (None: it goes)."""
+    """One file: its text before (None: it did not exist) and after (None: it goes).
+
+    An absolute path is outside the vault: such a change needs the user's consent.
+    """
 
     path: str
     before: str | None
     after: Scrubbed | None
+
+
+@dataclass(frozen=True)
+class FolderMove:
+    """A folder with all that lies in it gets another name, before any file of the act is changed."""
+
+    path: str
+    to: str
 
 
 @dataclass(frozen=True)
@@ -72,6 +85,7 @@ class Act:
     changes: tuple[Recorded, ...]
     undoes: tuple[str, ...] = ()
     """Ids of acts that this one takes back."""
+    moves: tuple[FolderMove, ...] = ()
 
 
 def hash_of(text: str) -> str:
@@ -81,6 +95,8 @@ def hash_of(text: str) -> str:
 
 def text_of(store: VaultStore, path: str) -> str | None:
     """The file's text, every byte of it; None when there is none. Raises PathRefused, VaultUnavailable."""
+    if is_outside(path):
+        return text_outside(store, path)
     try:
         return store.read_bytes(path).decode("utf-8", "surrogateescape")
     except EntryNotFound:
@@ -135,9 +151,14 @@ class Journal:
         what: str,
         session: str = "",
         undoes: Sequence[str] = (),
+        moves: Sequence[FolderMove] = (),
+        consent: Consent | None = None,
     ) -> Act:
-        """Make all changes or none. Raises EditConflict or EntryExists when a file is not as `before` says,
-        PathRefused, VaultUnavailable."""
+        """Make all changes or none. `changes` name files as they are after the `moves`.
+
+        Raises EditConflict, EntryExists or EntryNotFound when a file or folder is not as it is said to be,
+        BoundaryRefused for a change outside without consent, PathRefused, VaultUnavailable.
+        """
         act = {
             "v": 1,
             "id": secrets.token_hex(8),
@@ -148,11 +169,15 @@ class Journal:
             "at": self.stamp(),
             "undoes": list(undoes),
             "changes": [{"path": c.path, "before": c.before, "after": c.after} for c in changes],
+            **({"moves": [{"path": m.path, "to": m.to} for m in moves]} if moves else {}),
+            **({"consent": str(consent)} if consent is not None else {}),
         }
         with self._store.lock():
             self.recover()
             for change in changes:
-                self._expect(change)
+                self._expect(change, moves, consent)
+            for move in moves:
+                self._expect_folder(move)
             self._write_pending(act)
             kill_point("journal-pending")
             self._finish(act)
@@ -167,7 +192,8 @@ class Journal:
             if act is None:
                 return False
             self._store.require_vault()
-            if not any(self._is_done(change) for change in act["changes"]):
+            moved = any(self._is_moved(move) for move in act.get("moves", ()))
+            if not moved and not any(self._is_done(change) for change in act["changes"]):
                 self._pending.unlink(missing_ok=True)
                 return True
             log.warning("a change that was interrupted is ended: %s", act["what"])
@@ -191,20 +217,36 @@ class Journal:
     def _pending(self) -> Path:
         return self._folder / "pending.json"
 
-    def _expect(self, change: Change) -> None:
-        found = text_of(self._store, change.path)
+    def _expect(self, change: Change, moves: Sequence[FolderMove], consent: Consent | None) -> None:
+        if is_outside(change.path):
+            require_consent(change.path, consent)
+        path = change.path
+        for move in moves:
+            if path.startswith(move.to + "/"):
+                path = move.path + path[len(move.to) :]
+        found = text_of(self._store, path)
         if found == change.before:
             return
         if change.before is None:
             raise EntryExists(f"there is already an entry {change.path}")
         raise EditConflict(f"{change.path} was changed since it was read; nothing was written: read it again")
 
+    def _expect_folder(self, move: FolderMove) -> None:
+        if not self._store.is_taken(move.path):
+            raise EntryNotFound(f"there is no folder {move.path}")
+        if self._store.is_taken(move.to):
+            raise EntryExists(f"there is already a folder {move.to}")
+
     def _finish(self, act: Mapping[str, Any]) -> None:
         """Do what is not done yet, then remember it; when a person was faster, undo what was done."""
         try:
+            for move in act.get("moves", ()):
+                if not self._is_moved(move):
+                    self._store.move_folder(move["path"], move["to"])
+                    kill_point("journal-applied")
             for change in act["changes"]:
                 if not self._is_done(change):
-                    self._apply(change["path"], change["before"], change["after"])
+                    self._apply(act, change["path"], change["before"], change["after"])
                     kill_point("journal-applied")
         except (EditConflict, EntryExists, EntryNotFound) as error:
             self._take_back(act)
@@ -219,16 +261,26 @@ class Journal:
         for change in reversed(act["changes"]):
             if self._is_done(change):
                 with suppress(EditConflict, EntryExists, EntryNotFound):
-                    self._apply(change["path"], change["after"], change["before"])
+                    self._apply(act, change["path"], change["after"], change["before"])
+        for move in reversed(act.get("moves", ())):
+            if self._is_moved(move):
+                with suppress(EntryExists, EntryNotFound):
+                    self._store.move_folder(move["to"], move["path"])
         self._pending.unlink(missing_ok=True)
 
     def _is_done(self, change: Mapping[str, Any]) -> bool:
         after: str | None = change["after"]
         return text_of(self._store, change["path"]) == after and change["before"] != after
 
-    def _apply(self, path: str, before: str | None, after: str | None) -> None:
+    def _is_moved(self, move: Mapping[str, Any]) -> bool:
+        return self._store.is_taken(move["to"]) and not self._store.is_taken(move["path"])
+
+    def _apply(self, act: Mapping[str, Any], path: str, before: str | None, after: str | None) -> None:
         expected = None if before is None else hash_of(before)
-        if after is not None:
+        if is_outside(path):
+            text = None if after is None else Scrubbed.trusted(after, reason="the user's own file and scrubbed parts")
+            outside_write(self._store, path, text, expected, Consent(act["consent"]) if act.get("consent") else None)
+        elif after is not None:
             text = Scrubbed.trusted(after, reason="it was scrubbed, or in the vault, before it was journalled")
             self._store.write_text(path, text, expected, keep_line_ends=True)
         elif expected is not None:
@@ -290,6 +342,7 @@ def _done(line: Mapping[str, Any]) -> Act:
         at=str(line["at"]),
         changes=tuple(Recorded(str(c["path"]), c["before"], c["after_hash"]) for c in line["changes"]),
         undoes=tuple(line["undoes"]),
+        moves=tuple(FolderMove(str(m["path"]), str(m["to"])) for m in line.get("moves", ())),
     )
 
 

@@ -18,12 +18,13 @@ from ..vault.errors import VaultUnavailable
 from ..vault.killpoint import kill_point, kill_point_environment
 from ..vault.marker import Marker, forget_end, has_ended, mark_reflected, marker_path, read_marker, rewrite_marker
 from ..vault.settings import Settings, child_environment
+from .ideas import research_key
 from .indexing import vault_store
 from .job import Dead, Handler, Postpone, Retry, RunningJob
 from .kinds import Json
 from .mining import Mined, MiningRequest, mined_from_json
 from .model_mining import MODEL_SECONDS, AnswerCache
-from .remembering import Remembered, remember
+from .remembering import Remembered, ideas_to_research, remember
 from .sessions import is_under
 
 log = logging.getLogger(__name__)
@@ -60,6 +61,8 @@ def reflect_handler(settings: Settings) -> Handler:
             job.enqueue("index.reconcile", {}, unique_key="index.reconcile")
         AnswerCache(settings.state).forget(mined.answers)
         told: dict[str, Json] = {"model": dict(mined.model)} if mined.model else {}
+        for slug in ideas_to_research(vault_store(settings), remembered):
+            job.enqueue("research.idea", {"slug": slug}, unique_key=research_key(slug))
         return {**remembered.counts, "bytes": mined.end_offset - marker.offset, "bad_lines": mined.bad_lines, **told}
 
     return handle

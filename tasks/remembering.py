@@ -49,6 +49,8 @@ from ..vault.scrubbed import Scrubbed
 from ..vault.settings import Settings
 from ..vault.slug import free_slug, slugify
 from ..vault.store import StoreValue, VaultStore
+from .boundary import is_outside
+from .ideas import commit_idea, is_idea_path, new_idea_path, slug_of
 from .journal import Change, Journal, text_of
 from .kinds import Json
 from .meaning import Meaning
@@ -217,7 +219,7 @@ def remember(candidates: Sequence[Candidate], store: VaultStore, settings: Setti
     written: list[str] = []
     counts: Counter[str] = Counter()
     with Meaning(settings) as meaning:
-        writer = _Writer(store, VaultMemories(store, settings, meaning), journal, host or "claude")
+        writer = _Writer(settings, VaultMemories(store, settings, meaning), journal, host or "claude")
         too_many = _too_many(candidates, writer.known, settings.reflection.session_entries)
         for index, candidate in enumerate(candidates):
             decision = _route(candidate, writer.known, settings)
@@ -267,6 +269,70 @@ def _too_many(candidates: Sequence[Candidate], known: VaultMemories, limit: int)
     return found
 
 
+@dataclass(frozen=True)
+class Captured:
+    """An idea that was written down on request; `appended`: a section was put into Ideas.md."""
+
+    path: str
+    is_new: bool
+    appended: bool
+    occurrences: int
+
+
+def capture_idea(
+    settings: Settings, journal: Journal, title: Scrubbed, summary: Scrubbed, *, session: str | None = None
+) -> Captured:
+    """Write an idea down because the user says so, in the vault and in Ideas.md; one that is known gets evidence.
+
+    Raises EditConflict, VaultUnavailable; nothing is written then.
+    """
+    store = journal.store
+    run, stamp = journal.new_run("idea"), journal.stamp()
+    source = Source("cli", session or "", (stamp,))
+    said = Candidate("idea", str(summary), "you wrote it down", "user", (stamp,), str(summary), session or "")
+    with store.lock(), Meaning(settings) as meaning:
+        journal.recover()
+        known = [entry for entry in VaultMemories(store, settings, meaning).entries(said) if entry.kind == "idea"]
+        old = next((e for e in known if e.effective_status in ("incubating", "active")), None)
+        if old is None:
+            path = new_idea_path(store, str(title))
+            text = store.compose(
+                path,
+                {
+                    "kind": "idea",
+                    "status": "incubating",
+                    "group": DEFAULT_GROUP,
+                    "slug": slug_of(path),
+                    "fingerprint": fingerprint(str(summary)),
+                    "occurrences": 1,
+                    "source": [source],
+                    "surfaced_in_session": session,
+                    "surfaced_at": stamp,
+                },
+                title,
+                summary,
+            )
+            note = Change(path, None, text)
+        else:
+            path, before = old.path, text_of(store, old.path) or ""
+            fields: dict[str, StoreValue] = {"occurrences": old.occurrences + 1, "source": [*old.sources, source]}
+            note = Change(path, before, store.edited(before, fields, _with_evidence(old.body, said)))
+        changes = commit_idea(settings, journal, note, run=run, actor="idea", what=f"idea: {title}", requested=True)
+    appended = any(is_outside(change.path) for change in changes)
+    return Captured(path, old is None, appended, 1 if old is None else old.occurrences + 1)
+
+
+def ideas_to_research(store: VaultStore, remembered: Remembered) -> list[str]:
+    """Slugs of the ideas among them that nobody has looked into yet, also those that an earlier attempt wrote."""
+    slugs = []
+    for path in dict.fromkeys([*remembered.written, *(routed.destination for routed in remembered.routed)]):
+        if is_idea_path(path):
+            with suppress(EntryNotFound, EntryInvalid):
+                if "research" not in store.read(path).extra:
+                    slugs.append(slug_of(path))
+    return slugs
+
+
 def _route(candidate: Candidate, known: VaultMemories, settings: Settings) -> RoutedCandidate:
     return route(
         candidate,
@@ -285,15 +351,16 @@ def _destination_name(decision: RoutedCandidate) -> str:
 class _Writer:
     """Does what was decided, change by change, each of them in the journal."""
 
-    def __init__(self, store: VaultStore, known: VaultMemories, journal: Journal, host: str) -> None:
+    def __init__(self, settings: Settings, known: VaultMemories, journal: Journal, host: str) -> None:
         self.known = known
-        self._store = store
+        self._settings = settings
+        self._store = journal.store
         self._journal = journal
         self._host = host
         self._run = journal.new_run("reflect")
 
     def write(self, decision: RoutedCandidate) -> str:
-        """A new entry; its path."""
+        """A new entry; its path. An idea that only an agent mentioned is not put before the user: it can be found."""
         candidate = decision.candidate
         path = free_path(decision.destination, self._store)
         idea = candidate.category == "idea"
@@ -314,12 +381,16 @@ class _Writer:
                 "occurrences": 1,
                 "source": [self._source(candidate)],
                 "surfaced_in_session": candidate.session if idea else None,
+                "surfaced_at": self._journal.stamp() if idea else None,
                 "supersedes": decision.supersedes,
             },
-            _scrubbed(candidate.title),
+            _scrubbed((replace(candidate, statement=own_words(statement) or statement) if idea else candidate).title),
             _scrubbed(_body(decision, statement)),
         )
-        self._commit([Change(path, None, text)], decision, "written")
+        if idea and candidate.from_user:
+            self._commit_idea(Change(path, None, text), decision)
+        else:
+            self._commit([Change(path, None, text)], decision, "written")
         return path
 
     def strengthen(self, decision: RoutedCandidate) -> str:
@@ -347,7 +418,8 @@ class _Writer:
         if decision.widened:
             fields |= {"project": None, "group": DEFAULT_GROUP}
         if decision.supersedes is None:
-            self._commit([Change(path, before, self._store.edited(before, fields))], decision, "strengthened")
+            body = _with_evidence(entry.body, candidate) if candidate.category == "idea" else None
+            self._commit([Change(path, before, self._store.edited(before, fields, body))], decision, "strengthened")
             return path
         folder = decision.destination.rsplit("/", 1)[0]
         # It keeps the name under which it may have been linked.
@@ -358,6 +430,21 @@ class _Writer:
         text = self._store.edited(before, fields)
         self._commit([Change(target, None, text), Change(path, before, None)], decision, "moved on")
         return target
+
+    def _commit_idea(self, note: Change, decision: RoutedCandidate) -> None:
+        session = decision.candidate.session
+        changes = commit_idea(
+            self._settings,
+            self._journal,
+            note,
+            run=self._run,
+            actor="reflection",
+            what="written: idea",
+            session=session,
+        )
+        for change in changes:
+            if not is_outside(change.path):
+                self.known.learned(change.path, change.after)
 
     def _source(self, candidate: Candidate) -> Source:
         return Source(self._host, candidate.session, candidate.records)
@@ -378,15 +465,29 @@ def free_path(destination: str, store: VaultStore) -> str:
     """The destination, or the next free name beside it."""
     if f"/{INCUBATOR}/" in f"/{destination}":
         folder, slug, name = destination.rsplit("/", 2)
-        return f"{folder}/{free_slug(slug, lambda taken: store.exists(f'{folder}/{taken}/{name}'))}/{name}"
+        return f"{folder}/{free_slug(slug, lambda taken: store.is_taken(f'{folder}/{taken}'))}/{name}"
     folder, name = destination.rsplit("/", 1)
     slug = free_slug(name.removesuffix(".md"), lambda taken: store.exists(f"{folder}/{taken}.md"))
     return f"{folder}/{slug}.md"
 
 
+def _with_evidence(body: str, candidate: Candidate) -> Scrubbed:
+    """An idea's text with one more passage in which it was said."""
+    heading = "" if f"\n## {EVIDENCE_HEADING}\n" in f"\n{body}\n" else f"\n\n## {EVIDENCE_HEADING}"
+    return _scrubbed(f"{body}{heading}\n\n{_quoted(candidate.excerpt)}\n\n{_said_in(candidate)}")
+
+
+def _said_in(candidate: Candidate) -> str:
+    return f"Session {candidate.session}" if candidate.session else f"{candidate.reason}, {candidate.records[0]}"
+
+
+def _quoted(excerpt: str) -> str:
+    return "\n".join(f"> {line}".rstrip() for line in excerpt.strip().splitlines())
+
+
 def _body(decision: RoutedCandidate, statement: str) -> str:
     candidate = decision.candidate
-    quoted = "\n".join(f"> {line}".rstrip() for line in candidate.excerpt.strip().splitlines())
+    quoted = _quoted(candidate.excerpt)
     lines = [statement, ""]
     if decision.tier is not Tier.HIGH and decision.supersedes:
         lines += [replacement_line(decision.supersedes), ""]

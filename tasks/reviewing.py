@@ -14,14 +14,18 @@ from pathlib import Path
 
 from ..index.client import RecallClient, ServiceRefused, ServiceUnavailable
 from ..index.engine import RecallEngine, RecallQuery
+from ..pipelines.incubation import GC_KIND, SURFACE_KIND, Answer, listed
 from ..pipelines.likeness import shared_words, statement_of, wording_of
 from ..pipelines.review import (
     HOW_TO_DECIDE,
     Accepted,
+    Approve,
     Decision,
     Left,
     Proposal,
     PutAway,
+    Reject,
+    Skip,
     Supersede,
     link_target,
     parse_decision,
@@ -46,11 +50,14 @@ from ..vault.registry import HEADER_BYTES
 from ..vault.scrubbed import Scrubbed
 from ..vault.settings import Settings
 from ..vault.store import StoreValue, VaultStore
+from .boundary import consent_of, is_outside
 from .device import acting_device, acts_here
 from .evolving import archived_text, free_archive_path, require_living, resolve_entry
+from .ideas import decline, surface, taken_back
+from .incubator import answer_listed, parse_listed
 from .indexing import APPLY_KEY, DECISION_FOLDERS, vault_store
 from .job import Handler, Postpone, RunningJob
-from .journal import Act, Change, Journal, hash_of, text_of
+from .journal import Act, Change, FolderMove, Journal, Recorded, hash_of, text_of
 from .kinds import Json
 from .ledger import Ledger
 from .remembering import free_path
@@ -67,7 +74,8 @@ VAULT_PAUSE_SECONDS = 10.0
 
 @dataclass(frozen=True)
 class Decided:
-    """What became of a proposal. `verdict`: approved, merged, rejected, skipped or superseded."""
+    """What became of a proposal. `verdict`: approved, merged, rejected, skipped or superseded; surfaced or
+    not surfaced; of an idea that nobody came back to: kept, archived or deleted."""
 
     proposal: str
     verdict: str
@@ -156,6 +164,13 @@ class Reviewer:
                     raise
         raise AssertionError("unreachable")
 
+    def answer(self, path: str, answers: Mapping[str, Answer], *, run: str) -> list[Decided]:
+        """Carry out what the user wants with the ideas listed in the note at `path`.
+
+        Raises EntryNotFound, EditConflict, VaultUnavailable; what was answered before the failing one is done.
+        """
+        return [Decided(path, done.verdict, done.path) for done in answer_listed(self.journal, path, answers, run=run)]
+
     def last_decision(self) -> Act | None:
         """The newest decision that has not been taken back."""
         acts = self.journal.acts()
@@ -169,20 +184,31 @@ class Reviewer:
             act = self.last_decision()
             if act is None:
                 return None
-            changes = []
-            for change in reversed(act.changes):
-                now = text_of(self.store, change.path)
-                if (None if now is None else hash_of(now)) != change.after_hash:
-                    raise EditConflict(f"{change.path} was changed after the decision: take it back by hand")
-                old = None if change.before is None else Scrubbed.trusted(change.before, reason="it was in the vault")
-                changes.append(Change(change.path, now, old))
+            changes = [self._restored(act, change) for change in reversed(act.changes)]
             return self.journal.commit(
                 changes,
                 run=self.journal.new_run("undo"),
                 actor="undo",
                 what=f"took back: {act.what}",
                 undoes=[act.id],
+                moves=[FolderMove(move.to, move.path) for move in reversed(act.moves)],
+                consent=consent_of(self._settings, requested=True),
             )
+
+    def _restored(self, act: Act, change: Recorded) -> Change:
+        """One file as it was before the act, wherever the act moved it."""
+        now = text_of(self.store, change.path)
+        text = change.before
+        if (None if now is None else hash_of(now)) != change.after_hash:
+            text = taken_back(self.store, act, now) if is_outside(change.path) else None
+            if text is None:
+                raise EditConflict(f"{change.path} was changed after the decision: take it back by hand")
+        path = change.path
+        for move in act.moves:
+            if path.startswith(move.to + "/"):
+                path = move.path + path[len(move.to) :]
+        old = None if text is None else Scrubbed.trusted(text, reason="it was there before")
+        return Change(path, now, old)
 
     def nearest(self, entry: Entry, most: int = NEAREST) -> list[Near]:
         """Living entries that speak of the same: by recall where it answers, then by wording."""
@@ -207,12 +233,14 @@ class Reviewer:
     # Decisions in notes
 
     def decided_notes(self) -> Iterator[tuple[str, str]]:
-        """(path, what is written) of every waiting note that has a decision."""
+        """(path, what is written) of every waiting note that has a decision, or a ticked box."""
         for path, head in self.store.heads(HEADER_BYTES):
-            if special_folder(path) in DECISION_FOLDERS and b"decision" in head:
-                written = _written_decision(path, head)
-                if written:
-                    yield path, written
+            if special_folder(path) not in DECISION_FOLDERS:
+                continue
+            if b"decision" in head and (written := _written_decision(path, head)):
+                yield path, written
+            elif GC_KIND.encode() in head and any(listed(self.store.read(path).body).values()):
+                yield path, ""
 
     def apply_notes(self, still_owned: Callable[[], bool] = lambda: True) -> list[Decided | NotDecided]:
         """Carry out what is written in the notes. Raises VaultUnavailable."""
@@ -222,14 +250,18 @@ class Reviewer:
         for path, written in list(self.decided_notes()):
             if not still_owned():
                 break
-            result = self._apply_note(path, written, run)
-            if result is not None:
-                results.append(result)
+            results += self._apply_note(path, written, run)
         return results
 
-    def _apply_note(self, path: str, written: str, run: str) -> Decided | NotDecided | None:
+    def _apply_note(self, path: str, written: str, run: str) -> list[Decided | NotDecided]:
+        result = self._apply(path, written, run)
+        return result if isinstance(result, list) else [] if result is None else [result]
+
+    def _apply(self, path: str, written: str, run: str) -> list[Decided | NotDecided] | Decided | NotDecided | None:
         try:
             entry = self.store.read(path)
+            if entry.kind == GC_KIND:
+                return [*self.answer(path, parse_listed(entry, written), run=run)]
             decision = parse_decision(written, entry.supersedes)
             if decision is None:
                 raise EntryInvalid(f"decision {written[:60]!r} is none: write {HOW_TO_DECIDE}")
@@ -256,6 +288,10 @@ class Reviewer:
 
     def _carry_out(self, path: str, before: str, decision: Decision, run: str, body: Scrubbed | None) -> Decided:
         entry = parse_entry(path, before.encode("utf-8", "surrogateescape"))
+        if entry.kind == SURFACE_KIND:
+            return self._surface(entry, decision, run)
+        if entry.kind == GC_KIND and not isinstance(decision, Skip):
+            raise EntryInvalid(f"{path} lists several ideas: write keep, archive or delete with their names")
         match settle(_proposal(entry), decision):
             case Left():
                 return Decided(path, "skipped", path)
@@ -266,6 +302,19 @@ class Reviewer:
                 if old is not None:
                     return self._replace(entry, before, accepted, old, run, body)
                 return self._accept(entry, before, accepted, run, body)
+
+    def _surface(self, entry: Entry, decision: Decision, run: str) -> Decided:
+        """May the idea be put into Ideas.md? The answer holds for this one."""
+        slug = str(entry.extra.get("idea") or "")
+        match decision:
+            case Skip():
+                return Decided(entry.path, "skipped", entry.path)
+            case Approve():
+                path = surface(self._settings, self.journal, slug, run=run, confirmed=True)
+                return Decided(entry.path, "surfaced", path)
+            case Reject():
+                return Decided(entry.path, "not surfaced", decline(self.journal, slug, entry.path, run=run))
+        raise EntryInvalid(f"{entry.path} asks whether an idea may be put into Ideas.md: approve or reject it")
 
     def _put_away(
         self, entry: Entry, before: str, destination: str, status: str, run: str, body: Scrubbed | None

@@ -11,10 +11,13 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Literal
 
+from ..vault.boundary import Consent
 from ..vault.entry import Entry, parse_entry
 from ..vault.errors import EntryInvalid
 from ..vault.scrubbed import Scrubbed
 from ..vault.store import VaultStore
+from .boundary import is_outside
+from .ideas import is_idea_path, taken_back
 from .journal import AUTOMATIC, Act, Change, Journal, Recorded, hash_of, text_of
 
 Step = Literal["remove", "restore", "weaken", "leave"]
@@ -82,6 +85,7 @@ class Undo:
                     actor="undo",
                     what=f"took back {len(plan.changes)} changes",
                     undoes=plan.undoes,
+                    consent=Consent.REQUESTED,
                 )
         return plan
 
@@ -110,18 +114,35 @@ class _Work:
         self._undoes: list[str] = []
 
     def take_back(self, act: Act) -> None:
-        """All files of the act, or none."""
-        faults = {change.path: fault for change in act.changes if (fault := self._fault(act, change)) is not None}
+        """All files of the act, or none; of a file outside the vault, what the act put in."""
+        inside = [change for change in act.changes if not is_outside(change.path)]
+        faults = {change.path: fault for change in inside if (fault := self._fault(act, change)) is not None}
         if not faults:
-            for change in reversed(act.changes):
+            for change in reversed(inside):
                 self._set(change.path, change.before, "it was written by this run")
+            for change in act.changes:
+                if is_outside(change.path):
+                    self._take_back_outside(act, change)
             self._undoes.append(act.id)
             return
-        if len(act.changes) == 1:
-            self._take_back_evidence(act, act.changes[0], *faults[act.changes[0].path])
+        of_idea = is_idea_path(inside[0].path) and list(faults) == [inside[0].path]
+        if len(act.changes) == 1 or of_idea:
+            self._take_back_evidence(act, inside[0], *faults[inside[0].path])
             return
         for path, (why, _) in faults.items():
             self._leave(path, why)
+
+    def _take_back_outside(self, act: Act, change: Recorded) -> None:
+        """The user may have written there since: only the section goes, and only as it was put in."""
+        now = self._now(change.path)
+        if now is not None and hash_of(now) == change.after_hash:
+            self._set(change.path, change.before, "it was written by this run")
+            return
+        text = taken_back(self._store, act, now)
+        if text is None:
+            self._leave(change.path, "the section was edited or is gone: it stays")
+        else:
+            self._set(change.path, text, "the section was written by this run")
 
     def _fault(self, act: Act, change: Recorded) -> tuple[str, bool] | None:
         """Why the file can't simply be put back, and whether only the program has written it; None: it can."""

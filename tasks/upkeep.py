@@ -16,6 +16,7 @@ from ..vault.layout import StatePaths
 from ..vault.settings import Settings
 from .completion import CALLS_FOLDER
 from .enqueue import open_ledger
+from .ideas import purge_trash
 from .indexing import vault_store
 from .job import Handler, RunningJob
 from .kinds import Json
@@ -49,6 +50,7 @@ def rotate_handler(settings: Settings) -> Handler:
         }
         with contextlib.suppress(VaultUnavailable):
             done["vault_temporaries"] = vault_store(settings).clean_temporaries()
+            done["deleted_ideas"] = purge_trash(vault_store(settings))
         done["pruned"] = _prune(settings, job)
         done["copied"] = sum(back_up(Path(name)) for name in (state.queue_db, state.state_db))
         return {name: value for name, value in done.items() if value}

@@ -6,11 +6,13 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from ..vault.settings import Settings
+from .incubator import gc_handler
 from .indexing import WantedIndex, WatchedVault, drain_handler, reconcile_handler
 from .job import Handler
 from .kinds import POLICIES, KindPolicy
 from .markers import collect_handler, recover_handler
 from .reflection import reflect_handler
+from .research import UnresearchedIdeas, research_handler
 from .reviewing import DecisionsAtStart, apply_handler
 from .triaging import triage_handler
 from .upgrading import upgrade_handler
@@ -30,6 +32,8 @@ def handlers(settings: Settings) -> Mapping[str, Handler]:
         "logs.rotate": rotate_handler(settings),
         "review.apply": apply_handler(settings),
         "inbox.triage": triage_handler(settings),
+        "incubator.gc": gc_handler(settings),
+        "research.idea": research_handler(settings),
     }
 
 
@@ -52,7 +56,7 @@ def build_worker(settings: Settings, *, watch: bool) -> Worker:
         metrics_port=settings.queue.metrics_port if watch else 0,
         policies=policies_of(settings),
     )
-    services: list[Service] = [DecisionsAtStart(settings), WantedIndex(settings)]
+    services: list[Service] = [DecisionsAtStart(settings), WantedIndex(settings), UnresearchedIdeas(settings)]
     if watch:
         services.append(WatchedVault(settings.required_vault_path))
     return Worker(context, handlers(settings), services)

@@ -26,6 +26,8 @@ ARCHIVED = "archived"
 
 STATUSES = frozenset({ACTIVE, RESOLVED, SUPERSEDED, PENDING, IN_INBOX, INCUBATING, REJECTED, DISMISSED, ARCHIVED})
 RESERVED_KINDS = frozenset({"session-cost", "failure-incident"})
+RESEARCH_KIND = "idea-research"
+"""Kind of the notes that research writes: strangers' text among them. Recall shows them only when a filter names it."""
 PRIORITIES = ("high", "normal", "low")
 AGENT_SOURCE = "agent"
 """`source: agent` marks what an agent wrote itself, through MCP or the command."""

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 EVIDENCE_HEADING = "Evidence"
-_LINE = "\n## " + EVIDENCE_HEADING + "\n"
+RECEIPT_HEADING = "Research receipt"
+"""What was looked up about an idea, and what it cost: no part of what the note says either."""
+_LINES = ("\n## " + EVIDENCE_HEADING + "\n", "\n## " + RECEIPT_HEADING + "\n")
 
 
 def without_evidence(body: str) -> str:
-    """The note's text up to its evidence.
+    """The note's text up to its evidence, or its receipt.
 
     The evidence repeats the statement with what surrounded it in the session: injected, it would only be longer,
     and searched, it would make every mined note resemble every other.
     """
-    at = ("\n" + body + "\n").find(_LINE)
-    return body if at < 0 else body[: max(0, at - 1)].rstrip()
+    text = "\n" + body + "\n"
+    places = [at for at in map(text.find, _LINES) if at >= 0]
+    return body[: max(0, min(places) - 1)].rstrip() if places else body

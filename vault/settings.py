@@ -29,6 +29,7 @@ from .settings_table import (
     QueueSection,
     RecallSection,
     ReflectionSection,
+    ResearchSection,
     SessionSection,
     Setting,
     VaultSection,
@@ -62,6 +63,7 @@ class Settings:
     recall: RecallSection = field(default_factory=RecallSection)
     session: SessionSection = field(default_factory=SessionSection)
     reflection: ReflectionSection = field(default_factory=ReflectionSection)
+    research: ResearchSection = field(default_factory=ResearchSection)
     embedding: EmbeddingSection = field(default_factory=EmbeddingSection)
     queue: QueueSection = field(default_factory=QueueSection)
     hosts: HostsSection = field(default_factory=HostsSection)
@@ -87,6 +89,11 @@ class Settings:
                 f"no vault is set: run `memory init`, or set MEMORY_VAULT_PATH or vault.path in {self.config_file}"
             )
         return self.vault.path
+
+    @property
+    def ideas_path(self) -> Path:
+        """The user's own list of ideas, outside the vault. Raises SettingsError when no vault is set."""
+        return self.vault.ideas_path or self.required_vault_path.parent / "Ideas.md"
 
     @property
     def state(self) -> StatePaths:

@@ -95,6 +95,10 @@ class VaultSection:
     path: Path | None = field(
         default=None, metadata=_path("The folder MemoryVault/ itself, inside your Obsidian vault.")
     )
+    ideas_path: Path | None = field(
+        default=None,
+        metadata=_path("The note that lists your ideas; not set: Ideas.md beside it.", variable="IDEAS_SURFACE_PATH"),
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +115,10 @@ class MemorySection:
             "auto",
             "silent",
         ),
+    )
+    incubator_gc_months: int = field(
+        default=6,
+        metadata=_whole("An idea that nobody came back to for so many months (of 30 days) is put to you.", 1, 1200),
     )
     autostart: bool = field(default=True, metadata=_switch("Hooks may start the worker and the recall service."))
     log_level: str = field(default="info", metadata=_choice("How much is logged.", "debug", "info", "warning", "error"))
@@ -240,6 +248,45 @@ class ReflectionSection:
 
 
 @dataclass(frozen=True, slots=True)
+class ResearchSection:
+    """What is looked up about an idea. An idea is private text: nothing leaves the machine unless `network` is true."""
+
+    network: bool = field(
+        default=False,
+        metadata=_switch(
+            "Search engines may be asked a few words of an idea, and the links in it followed. docs/how-to/research.md",
+            variable=None,
+        ),
+    )
+    providers: str = field(
+        default="wikipedia, github, hackernews, arxiv",
+        metadata=_text(
+            "Which are asked, in this order, as far as the requests reach; searxng, when set, comes first.",
+            r"((wikipedia|github|hackernews|arxiv)(\s*,\s*(wikipedia|github|hackernews|arxiv))*)?",
+            "some of wikipedia, github, hackernews, arxiv, with commas",
+            variable=None,
+        ),
+    )
+    searxng: str = field(
+        default="",
+        metadata=_text(
+            "Address of a SearXNG that answers in JSON; it may be on this machine or in your own network.",
+            r"(https?://[^\s@?#]+)?",
+            "an address, as in http://127.0.0.1:8888",
+            variable=None,
+        ),
+    )
+    seconds: int = field(default=300, metadata=_whole("Longest time for one idea, all attempts together.", 5, 540))
+    fetches: int = field(
+        default=3, metadata=_whole("Most requests for one idea, redirects included, robots.txt not.", 0, 20)
+    )
+    tokens: int = field(
+        default=5000,
+        metadata=_whole("Most tokens for one idea: what is written down, and what a model is asked and answers.", 0),
+    )
+
+
+@dataclass(frozen=True, slots=True)
 class EmbeddingSection:
     """The model behind recall by meaning."""
 
@@ -317,6 +364,7 @@ SECTIONS: Mapping[str, type[Any]] = {
     "recall": RecallSection,
     "session": SessionSection,
     "reflection": ReflectionSection,
+    "research": ResearchSection,
     "embedding": EmbeddingSection,
     "queue": QueueSection,
     "hosts": HostsSection,

@@ -12,6 +12,7 @@ import errno
 import os
 import re
 import secrets
+import shutil
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
@@ -19,6 +20,7 @@ from datetime import date
 from pathlib import Path
 from typing import TypeAlias
 
+from .boundary import Approval, require_approval
 from .entry import STATUSES, Entry, Source, content_hash, parse_entry
 from .errors import (
     EditConflict,
@@ -32,7 +34,7 @@ from .errors import (
 from .frontmatter import FieldValue, format_header, set_fields
 from .header import split
 from .killpoint import kill_point
-from .layout import ALWAYS_LOAD
+from .layout import ALWAYS_LOAD, TRASH
 from .lock import hold_lock
 from .paths import (
     TEMPORARY_PREFIX,
@@ -74,6 +76,12 @@ MACHINE_KEYS = frozenset(
         "promoted",
         "dismissed",
         "deferred_until",
+        "archived",
+        "deleted",
+        "kept",
+        "idea",
+        "ideas",
+        "surface",
     }
 )
 """Fields whose text is a name, a path or a date that this program made; all other text must be Scrubbed."""
@@ -130,8 +138,8 @@ class VaultStore:
     def walk(self) -> Iterator[str]:
         """Paths of all indexable notes, sorted within each folder.
 
-        Left out: dot-folders and dot-files, symbolic links (what they lead to inside the vault is walked
-        in its own place), sync-conflict copies, files that are not downloaded, special files. Folders that
+        Left out: dot-folders and dot-files, the trash, symbolic links (what they lead to inside the vault is
+        walked in its own place), sync-conflict copies, files that are not downloaded, special files. Folders that
         vanish or cannot be read meanwhile are passed over. Raises VaultUnavailable.
         """
         self.require_vault()
@@ -145,7 +153,8 @@ class VaultStore:
                 if child.name.startswith("."):
                     continue
                 if child.is_dir(follow_symlinks=False):
-                    folders.append(child.name)
+                    if child.name != TRASH:
+                        folders.append(child.name)
                 elif is_note_name(child.name) and child.is_file(follow_symlinks=False):
                     with suppress(OSError):
                         if is_downloaded(child.stat(follow_symlinks=False)):
@@ -297,26 +306,79 @@ class VaultStore:
             return None
         return data.decode("utf-8", "surrogateescape"), content_hash(data)
 
-    def write_outside(self, path: Path, text: Scrubbed, expected_hash: str | None) -> str:
-        """Write a file beside the vault, such as Ideas.md, and give its content hash.
+    def write_outside(
+        self, path: Path, text: Scrubbed | None, expected_hash: str | None, approval: Approval | None
+    ) -> None:
+        """Write a file beside the vault, such as Ideas.md; None removes it.
 
-        Whoever calls has the user's approval for it. Line ends are left as they are in `text`. Raises
-        EntryExists, EditConflict, PathRefused, VaultUnavailable.
+        Line ends are left as they are in `text`. Raises BoundaryRefused without the user's approval,
+        EntryExists, EntryNotFound, EditConflict, PathRefused, VaultUnavailable.
         """
-        if not isinstance(text, Scrubbed):
+        require_approval(path, approval)
+        if text is not None and not isinstance(text, Scrubbed):
             raise TypeError("text: only text of type Scrubbed is written")
-        data = _encode(text)
         if not path.is_absolute() or path.suffix != ".md":
             raise PathRefused(f"{path} cannot be written: give an absolute path that ends in .md")
         with self.lock():
             real = Path(os.path.realpath(path))
             if not real.parent.is_dir():
                 raise VaultUnavailable(f"the folder {real.parent} does not exist: create it first")
+            if text is None:
+                self._unlink(real, str(path), expected_hash)
+                return
+            data = _encode(text)
             if expected_hash is None:
                 self._place(real, str(path), data)
             elif self._read_expected(real, str(path), expected_hash) != data:
                 self._replace(real, str(path), data, expected_hash)
-        return content_hash(data)
+
+    def move_folder(self, relative: str, new_relative: str) -> None:
+        """Rename a folder with all that lies in it, attachments included; one step, so never half done.
+
+        Raises EntryNotFound, EntryExists, PathRefused, VaultUnavailable.
+        """
+        with self.lock():
+            self.require_vault()
+            old, new = resolve_inside(self.vault, relative), resolve_inside(self.vault, new_relative)
+            check_new_name(f"{new_relative}/x.md")
+            if (self.vault / relative).is_symlink():
+                raise PathRefused(f"{relative!r} is a symbolic link: move what it leads to")
+            if not old.is_dir():
+                raise EntryNotFound(f"there is no folder {relative}")
+            if self.is_taken(new_relative):
+                raise EntryExists(f"there is already a folder {new_relative}")
+            try:
+                new.parent.mkdir(parents=True, exist_ok=True)
+                kill_point("vault-before-rename")
+                os.rename(old, new)
+                _sync_folder(old.parent)
+                _sync_folder(new.parent)
+            except (FileExistsError, NotADirectoryError) as error:
+                raise PathRefused(f"{new_relative!r} cannot be made: part of its path is a file") from error
+            except OSError as error:
+                raise self._not_writable(new_relative, error) from error
+
+    def is_taken(self, relative: str) -> bool:
+        """True when there is a folder that is not empty, or anything else of that name. Raises PathRefused."""
+        path = resolve_inside(self.vault, relative)
+        try:
+            return next(path.iterdir(), None) is not None
+        except OSError:
+            return os.path.lexists(path)
+
+    def purge(self, relative: str) -> None:
+        """Delete a folder of the trash, for good. Raises PathRefused for any other, VaultUnavailable."""
+        with self.lock():
+            self.require_vault()
+            path = resolve_inside(self.vault, relative)
+            if TRASH not in relative.split("/")[:-1] or (self.vault / relative).is_symlink():
+                raise PathRefused(f"{relative!r} lies in no trash")
+            try:
+                shutil.rmtree(path)
+            except FileNotFoundError:
+                return
+            except OSError as error:
+                raise self._not_writable(relative, error) from error
 
     def clean_temporaries(self, older_than_seconds: float = STALE_TEMPORARY_SECONDS) -> int:
         """Delete temporary files that killed writers left behind; how many there were."""

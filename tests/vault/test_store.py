@@ -13,8 +13,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from memoryvault.vault.boundary import Approval, Consent
 from memoryvault.vault.entry import Source, content_hash
 from memoryvault.vault.errors import (
+    BoundaryRefused,
     EditConflict,
     EntryExists,
     EntryInvalid,
@@ -274,22 +276,66 @@ def test_a_generated_note_is_written_only_when_it_changed(store: VaultStore, vau
 
 def test_ideas_beside_the_vault_are_read_and_written_with_the_same_care(store: VaultStore, tmp_path: Path) -> None:
     ideas = tmp_path / "Ideas.md"
+    approved = Approval(ideas, Consent.REQUESTED)
     assert store.read_outside(ideas) is None
-    digest = store.write_outside(ideas, Scrubbed("# Ideas\r\n"), None)
-    assert store.read_outside(ideas) == ("# Ideas\r\n", digest)
+    store.write_outside(ideas, Scrubbed("# Ideas\r\n"), None, approved)
+    text, digest = store.read_outside(ideas) or ("", "")
+    assert text == "# Ideas\r\n"
     ideas.write_text("# Mine\n")
     with pytest.raises(EditConflict):
-        store.write_outside(ideas, Scrubbed("# Ideas\n"), digest)
+        store.write_outside(ideas, Scrubbed("# Ideas\n"), digest, approved)
     with pytest.raises(EntryExists):
-        store.write_outside(ideas, Scrubbed("# Ideas\n"), None)
+        store.write_outside(ideas, Scrubbed("# Ideas\n"), None, approved)
     with pytest.raises(TypeError):
-        store.write_outside(ideas, "raw", None)  # type: ignore[arg-type]
+        store.write_outside(ideas, "raw", None, approved)  # type: ignore[arg-type]
     for bad in (Path("Ideas.md"), tmp_path / "script.sh"):
         with pytest.raises(PathRefused):
-            store.write_outside(bad, Scrubbed("x"), None)
+            store.write_outside(bad, Scrubbed("x"), None, Approval(bad, Consent.REQUESTED))
+    absent = tmp_path / "absent" / "Ideas.md"
     with pytest.raises(VaultUnavailable):
-        store.write_outside(tmp_path / "absent" / "Ideas.md", Scrubbed("x"), None)
+        store.write_outside(absent, Scrubbed("x"), None, Approval(absent, Consent.REQUESTED))
     assert ideas.read_text() == "# Mine\n"
+
+
+def test_nothing_outside_is_written_without_an_approval_of_that_very_file(store: VaultStore, tmp_path: Path) -> None:
+    ideas = tmp_path / "Ideas.md"
+    for approval in (None, Approval(tmp_path / "Other.md", Consent.CONFIRMED)):
+        with pytest.raises(BoundaryRefused):
+            store.write_outside(ideas, Scrubbed("x"), None, approval)
+    assert not ideas.exists()
+
+
+def test_a_folder_moves_whole_and_never_onto_another(store: VaultStore, vault: Path, tmp_path: Path) -> None:
+    (vault / "a/one").mkdir(parents=True)
+    (vault / "a/one/sketch.png").write_bytes(b"\x89PNG")
+    (vault / "a/two").mkdir()
+    (vault / "a/two/note.md").write_text("two")
+    with pytest.raises(EntryExists):
+        store.move_folder("a/one", "a/two")
+    with pytest.raises(EntryNotFound):
+        store.move_folder("a/none", "b/none")
+    with pytest.raises(PathRefused):
+        store.move_folder("a/one", "../out")
+    (vault / "a/link").symlink_to(vault / "a/two")
+    with pytest.raises(PathRefused):
+        store.move_folder("a/link", "b/link")
+    store.move_folder("a/one", "b/c/one")
+    assert (vault / "b/c/one/sketch.png").read_bytes() == b"\x89PNG"
+    assert not (vault / "a/one").exists()
+
+
+def test_the_trash_is_not_walked_and_only_the_trash_is_purged(store: VaultStore, vault: Path) -> None:
+    (vault / "x/_trash/old").mkdir(parents=True)
+    (vault / "x/_trash/old/_index.md").write_text("gone")
+    (vault / "x/kept").mkdir()
+    assert list(store.walk()) == []
+    for other in ("x/kept", "x/_trash", "x"):
+        with pytest.raises(PathRefused):
+            store.purge(other)
+    store.purge("x/_trash/old")
+    store.purge("x/_trash/old")
+    assert not (vault / "x/_trash/old").exists()
+    assert (vault / "x/kept").exists()
 
 
 # Boundary

@@ -1,0 +1,195 @@
+"""`memory idea`: write an idea down; list, show, surface, archive, delete and restore ideas."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+
+from ..pipelines.incubation import Answer
+from ..pipelines.scrub import Policy, scrub
+from ..tasks.enqueue import enqueue, request_indexing
+from ..tasks.ideas import (
+    find_idea,
+    idea_as_json,
+    ideas,
+    is_surfaced,
+    link_of,
+    pitch_of,
+    put_away,
+    put_away_ideas,
+    research_key,
+    restore,
+    slug_of,
+    surface,
+)
+from ..tasks.incubator import LIST_PATH, refresh_list
+from ..tasks.journal import Journal
+from ..tasks.remembering import capture_idea
+from ..vault.entry import Entry
+from ..vault.errors import MemoryVaultError, QueueUnavailable, UsageError
+from .context import Context
+from .output import add_json, note, print_json, print_table
+
+EPILOG = """example:
+  memory idea "Retry dashboard" "A page that shows how many charges were retried, by day."
+  memory idea list
+  memory idea show retry-dashboard
+  memory idea surface retry-dashboard       put one into Ideas.md that is not there yet
+  memory idea gc                            list what nobody came back to; answer with `memory review`
+  memory idea archive retry-dashboard       also: keep, delete
+  memory idea restore retry-dashboard       from the archive, or for 30 days from the trash
+  memory idea add "List" "Titles that are also words of this command."
+"""
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Arguments of `memory idea`."""
+    parser.epilog = EPILOG
+    parser.add_argument(
+        "words", nargs="+", metavar="TITLE SUMMARY | list | show SLUG | …", help="a title and a summary; or as below"
+    )
+    parser.add_argument("--session", metavar="ID", default=None, help="the session in which it came up")
+    parser.add_argument("--all", action="store_true", help="list: archived and deleted ideas as well")
+    add_json(parser)
+
+
+def run(args: argparse.Namespace, context: Context) -> int:
+    """Do what the first word says; two other words are a title and a summary."""
+    word, rest = args.words[0], args.words[1:]
+    if word in _ALONE and not rest:
+        return _ALONE[word](args, context)
+    if word in _WITH_SLUG and len(rest) == 1:
+        return _WITH_SLUG[word](rest[0], args, context)
+    if word == "add" and len(rest) == 2:
+        return _capture(rest[0], rest[1], args, context)
+    if len(rest) != 1 or word in _ALONE:
+        raise UsageError('give a title and a summary, each in quotes: memory idea "Retry dashboard" "A page that …"')
+    return _capture(word, rest[0], args, context)
+
+
+def _capture(title: str, summary: str, args: argparse.Namespace, context: Context) -> int:
+    if not title.strip() or not summary.strip():
+        raise UsageError("an idea needs a title and a summary, and one of them is empty")
+    clean = (scrub(" ".join(title.split()), Policy.SECRETS), scrub(summary.strip(), Policy.SECRETS))
+    if clean != (" ".join(title.split()), summary.strip()):
+        note("memory: secrets in the text were replaced before saving")
+    settings, journal = context.settings, Journal(context.state, context.store)
+    captured = capture_idea(settings, journal, *clean, session=args.session)
+    request_indexing(settings)
+    slug = slug_of(captured.path)
+    if captured.is_new:
+        with suppress(QueueUnavailable):
+            enqueue(settings, "research.idea", {"slug": slug}, unique_key=research_key(slug))
+    if args.json:
+        print_json(
+            {
+                "slug": slug,
+                "path": str(context.vault / captured.path),
+                "new": captured.is_new,
+                "appended": captured.appended,
+                "ideas_file": str(settings.ideas_path),
+            }
+        )
+        return 0
+    print(context.vault / captured.path)
+    if not captured.is_new:
+        note(f"memory: you had that idea before; it is seen {captured.occurrences} times now")
+    if captured.appended:
+        print(settings.ideas_path)
+    return 0
+
+
+def _list(args: argparse.Namespace, context: Context) -> int:
+    found = [(entry, _surfaced(context, entry)) for entry in ideas(context.store)]
+    away = put_away_ideas(context.store) if args.all else []
+    if args.json:
+        listed = [idea_as_json(entry, surfaced) for entry, surfaced in found]
+        print_json(listed + [{**idea_as_json(entry, None), "status": verdict} for verdict, entry in away])
+    elif found or away:
+        rows = [
+            (slug_of(e.path), e.effective_status, (e.surfaced_at or e.created or "-")[:10], e.occurrences,
+             "yes" if surfaced else "no", pitch_of(e)[:100])
+            for e, surfaced in found
+        ]  # fmt: skip
+        rows += [
+            (slug_of(e.path), verdict, (e.surfaced_at or e.created or "-")[:10], e.occurrences, "-",
+             pitch_of(e)[:100])
+            for verdict, e in away
+        ]  # fmt: skip
+        print_table(("slug", "status", "since", "seen", "in Ideas.md", "says"), rows)
+    else:
+        print('there are no ideas: memory idea "TITLE" "SUMMARY" writes one down')
+    return 0
+
+
+def _surfaced(context: Context, entry: Entry) -> bool | None:
+    try:
+        return is_surfaced(context.settings, context.store, entry.path)
+    except MemoryVaultError:
+        return None
+
+
+def _show(slug: str, args: argparse.Namespace, context: Context) -> int:
+    entry = find_idea(context.store, slug)
+    folder = (context.vault / entry.path).parent
+    files = sorted(path.name for path in folder.iterdir() if path.name[0] != ".")
+    if args.json:
+        print_json({**idea_as_json(entry, _surfaced(context, entry)), "body": entry.body, "files": files})
+    else:
+        print(f"{context.vault / entry.path}\n\n{entry.body}\n\nfiles: {', '.join(files)}")
+    return 0
+
+
+def _surface(slug: str, args: argparse.Namespace, context: Context) -> int:
+    journal = Journal(context.state, context.store)
+    path = surface(context.settings, journal, slug, run=journal.new_run("idea"))
+    if args.json:
+        print_json({"slug": slug, "path": path, "ideas_file": str(context.settings.ideas_path)})
+    else:
+        print(f"{context.settings.ideas_path}: [[{link_of(context.store, path)}]]")
+    return 0
+
+
+def _gc(args: argparse.Namespace, context: Context) -> int:
+    stale = refresh_list(context.settings, Journal(context.state, context.store))
+    if args.json:
+        print_json([{"slug": i.slug, "title": i.title, "last": i.last.isoformat()} for i in stale])
+    elif stale:
+        print_table(("slug", "last touched", "says"), [(i.slug, i.last.isoformat(), i.statement[:100]) for i in stale])
+        note(f"memory: nothing was changed; answer with `memory review`, or tick boxes in {context.vault / LIST_PATH}")
+    else:
+        print("somebody came back to every idea")
+    return 0
+
+
+def _answer(answer: Answer) -> Callable[[str, argparse.Namespace, Context], int]:
+    def carry_out(slug: str, args: argparse.Namespace, context: Context) -> int:
+        journal = Journal(context.state, context.store)
+        done = put_away(journal, slug, answer, run=journal.new_run("idea"), actor="idea")
+        return _done(done.verdict, done.path, args, context)
+
+    return carry_out
+
+
+def _restore(slug: str, args: argparse.Namespace, context: Context) -> int:
+    done = restore(Journal(context.state, context.store), slug)
+    return _done(done.verdict, done.path, args, context)
+
+
+def _done(verdict: str, path: str, args: argparse.Namespace, context: Context) -> int:
+    request_indexing(context.settings)
+    if args.json:
+        print_json({"verdict": verdict, "path": path})
+    else:
+        print(f"{verdict}: {path}")
+    return 0
+
+
+_ALONE: Mapping[str, Callable[[argparse.Namespace, Context], int]] = {"list": _list, "gc": _gc}
+_WITH_SLUG: Mapping[str, Callable[[str, argparse.Namespace, Context], int]] = {
+    "show": _show,
+    "surface": _surface,
+    "restore": _restore,
+    **{answer.value: _answer(answer) for answer in Answer},
+}

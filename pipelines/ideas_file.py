@@ -1,0 +1,174 @@
+"""`Ideas.md`, the user's own list of ideas: texts in, texts out. Pure.
+
+The file is the user's. A section is put in as a whole and nothing else is touched: every byte that was there is
+there afterwards, in its order, whatever its line ends.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from datetime import date
+
+NEW_FILE = "# Ideas\n"
+SUMMARY_SENTENCES = 2
+SUMMARY_CHARACTERS = 400
+LINK_LABEL = "See deep research: "
+_HEADING = re.compile(r" {0,3}(#{1,6})(?:[ \t]|$)")
+_DATED = re.compile(r" {0,3}##[ \t]+(\d{4}-\d{2}-\d{2})\b")
+_FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
+_SENTENCE_END = re.compile(r"(?<=[.!?])[\"')\]]*\s+(?=[\"'(\[]?[A-Z0-9`])")
+# What would begin a block, a comment or a formula, and so change how the user's own text below is shown.
+_BLOCK_START = re.compile(r"\A(?=[#>*+=|~`-])")
+_OPENER = re.compile(r"<(?=[!/?A-Za-z])|%%|\$\$|`{3,}|~{3,}")
+
+
+@dataclass(frozen=True)
+class Section:
+    """Lines [start, end) of the file are one section: its heading, and all up to the next of its level."""
+
+    start: int
+    end: int
+    day: str | None
+    """The ISO date in its heading; None: it is none of ours."""
+
+
+def summary_of(statement: str) -> str:
+    """The first two sentences, on one line."""
+    line = " ".join(statement.split())
+    kept = " ".join(_SENTENCE_END.split(line)[:SUMMARY_SENTENCES])
+    if len(kept) > SUMMARY_CHARACTERS:
+        kept = kept[:SUMMARY_CHARACTERS].rsplit(" ", 1)[0].rstrip(",;:") + " …"
+    return kept
+
+
+def section_text(day: date, title: str, summary: str, link: str) -> str:
+    """The section of one idea; `link` is the path of its note as Obsidian knows it."""
+    heading = _harmless(" ".join(title.split()))
+    return f"## {day.isoformat()}: {heading}\n{_harmless(summary_of(summary))}\n{LINK_LABEL}[[{link}]]\n"
+
+
+def _harmless(line: str) -> str:
+    line = _OPENER.sub(lambda found: "\\" + "\\".join(found.group()), line)
+    return _BLOCK_START.sub(r"\\", line)
+
+
+def with_section(text: str | None, section: str, day: date) -> str:
+    """The file with the section put in: at the end, or before what bears a later date. None: there is no file."""
+    if text is None or text == "":
+        return f"{NEW_FILE}\n{section}"
+    newline = _newline_of(text)
+    section = section.replace("\n", newline)
+    lines = _lines(text)
+    at = _place(lines, day)
+    before, after = "".join(lines[:at]), "".join(lines[at:])
+    return before + _gap(before, newline) + section + (newline + after if after else "")
+
+
+def _lines(text: str) -> list[str]:
+    """With their ends. Only LF ends a line: other separators may stand in a sentence."""
+    return re.findall(r"[^\n]*\n|[^\n]+", text)
+
+
+def _place(lines: list[str], day: date) -> int:
+    """Number of the line before which a section of this day belongs."""
+    dated = [section for section in sections(lines) if section.day is not None]
+    later: Section | None = None
+    for section in reversed(dated):
+        if str(section.day) <= day.isoformat():
+            break
+        later = section
+    return later.start if later is not None else len(lines)
+
+
+def _gap(before: str, newline: str) -> str:
+    """What has to come between, so that the section stands for itself."""
+    if not before.removeprefix("\ufeff"):
+        return ""
+    if not before.endswith(("\n", "\r")):
+        return newline * 2
+    return "" if before.endswith((newline * 2, "\n\n")) else newline
+
+
+def _newline_of(text: str) -> str:
+    """The line end that most lines have."""
+    windows = text.count("\r\n")
+    return "\r\n" if windows * 2 > text.count("\n") else "\n"
+
+
+def sections(lines: list[str]) -> list[Section]:
+    """Sections of level two, outside fenced code, in their order."""
+    starts: list[tuple[int, int, str | None]] = []
+    fence = ""
+    for number, line in enumerate(lines):
+        bare = line.rstrip("\r\n")
+        opening = _FENCE.match(bare)
+        if fence:
+            if bare.strip().startswith(fence) and not bare.strip().strip(fence[0]):
+                fence = ""
+        elif opening is not None:
+            fence = opening[1]
+        elif (heading := _HEADING.match(bare)) is not None and len(heading[1]) <= 2:
+            dated = _DATED.match(bare)
+            starts.append((number, len(heading[1]), dated[1] if dated else None))
+    ends = [start for start, _, _ in starts[1:]] + [len(lines)] * bool(starts)
+    return [Section(start, end, day) for (start, level, day), end in zip(starts, ends, strict=True) if level == 2]
+
+
+def links_to(link: str) -> re.Pattern[str]:
+    """Finds `[[link]]` with or without its ending, a heading or an alias."""
+    return re.compile(r"\[\[\s*" + re.escape(link.removesuffix(".md")) + r"(?:\.md)?\s*(?=[\]|#])")
+
+
+def has_section(text: str | None, link: str) -> bool:
+    """Is there a line of ours that leads to the idea?"""
+    return text is not None and _link_line(_lines(text), link) is not None
+
+
+def _link_line(lines: list[str], link: str) -> tuple[Section, int] | None:
+    wanted = links_to(link)
+    for section in sections(lines):
+        for number in range(section.start + 1, section.end):
+            if lines[number].lstrip().startswith(LINK_LABEL.strip()) and wanted.search(lines[number]):
+                return section, number
+    return None
+
+
+def promoted_line(day: date, folder: str) -> str:
+    """The annotation of a promoted idea."""
+    return f"→ promoted {day.isoformat()} to {folder}/"
+
+
+def annotated(text: str, link: str, line: str, new_link: str) -> str | None:
+    """The file with `line` under the link of the idea's section, which now leads to `new_link`; None: no section."""
+    lines = _lines(text)
+    found = _link_line(lines, link)
+    if found is None:
+        return None
+    _, number = found
+    newline = _newline_of(text)
+    linked = lines[number]
+    if linked.strip() == f"{LINK_LABEL}[[{link}]]":
+        linked = linked.replace(f"[[{link}]]", f"[[{new_link}]]")
+    end = "" if linked.endswith(("\n", "\r")) else newline
+    last = number + 1 == len(lines) and end != ""
+    lines[number] = linked + end + line + ("" if last else newline)
+    return "".join(lines)
+
+
+def without_section(text: str, link: str) -> str | None:
+    """The file without the idea's section, if that is as it was written; None when it is gone or was added to."""
+    lines = _lines(text)
+    found = _link_line(lines, link)
+    if found is None:
+        return None
+    section, number = found
+    rest = [line for line in lines[number + 1 : section.end] if line.strip()]
+    if number != section.start + 2 or rest or section.day is None:
+        return None
+    before, after = "".join(lines[: section.start]), "".join(lines[section.end :])
+    newline = _newline_of(text)
+    # The blank line that was put between goes with it.
+    if not after and before.endswith(newline * 2):
+        before = before[: -len(newline)]
+    return before + after

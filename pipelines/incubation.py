@@ -1,0 +1,143 @@
+"""The incubator: which ideas are put to the user, and how the answer is read. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date
+from enum import StrEnum
+
+DAYS_A_MONTH = 30
+TRASH_DAYS = 30
+"""How long a deleted idea can be restored."""
+SURFACE_KIND = "idea-surface"
+"""Kind of the note in `_review/` that asks whether an idea may be put into Ideas.md."""
+GC_KIND = "incubator-gc"
+"""Kind of the note in `_review/` that lists ideas nobody came back to."""
+
+
+class Answer(StrEnum):
+    """What the user wants with an idea that nobody came back to."""
+
+    KEEP = "keep"
+    ARCHIVE = "archive"
+    DELETE = "delete"
+
+
+@dataclass(frozen=True)
+class Engagement:
+    """When somebody last had to do with an idea, by kind; None: never, or not known."""
+
+    written: date | None
+    """By its own frontmatter: created, updated, kept."""
+    edited: date | None = None
+    linked: date | None = None
+    recalled: date | None = None
+
+    @property
+    def last(self) -> date | None:
+        """The newest of all."""
+        return max((day for day in (self.written, self.edited, self.linked, self.recalled) if day), default=None)
+
+
+@dataclass(frozen=True)
+class StaleIdea:
+    """An idea that is put to the user."""
+
+    slug: str
+    title: str
+    statement: str
+    link: str
+    last: date
+
+
+def is_stale(last: date, today: date, months: int) -> bool:
+    """Has nobody come back to it for so many months?"""
+    return (today - last).days >= months * DAYS_A_MONTH
+
+
+def question_body(stale: Sequence[StaleIdea], months: int) -> str:
+    """The text of the one note that lists them: three boxes below each."""
+    count = "This idea was" if len(stale) == 1 else f"These {len(stale)} ideas were"
+    parts = [
+        f"{count} neither edited, linked, recalled nor promoted for {months} months or more. Tick one box below each, "
+        "or none: nothing is deleted without your answer. A deleted idea can be restored for "
+        f"{TRASH_DAYS} days (`memory idea restore`)."
+    ]
+    for idea in sorted(stale, key=lambda one: (one.last, one.slug)):
+        repeats = idea.statement.casefold().rstrip(".") == idea.title.casefold().rstrip(".")
+        says = "" if repeats else idea.statement
+        boxes = "\n".join(f"- [ ] {answer.capitalize()}" for answer in Answer)
+        title = " ".join(idea.title.replace("|", "/").replace("[[", "").replace("]]", "").split())
+        link = f"[[{idea.link.removesuffix('.md')}|{title}]]"
+        parts.append(f"## {link}\n\n{f'Last touched {idea.last.isoformat()}. {says}'.rstrip()}\n\n{boxes}")
+    return "\n\n".join(parts) + "\n"
+
+
+_IDEA_HEADING = re.compile(r"^## +\[\[(?:[^\]|#\n]*/)?(?P<slug>[a-z0-9-]+)(?:/_index(?:\.md)?)?[\]|#]")
+_IDEA_LINK = re.compile(r"\[\[[^\]|\n]*\|([^\]\n]*)\]\]")
+_BOX = re.compile(r"^\s*[-*+] \[(?P<mark>.)\]\s+(?P<answer>keep|archive|delete)\b", re.IGNORECASE)
+
+
+def listed(body: str) -> dict[str, tuple[Answer, ...]]:
+    """The ideas of such a note, in their order, with the boxes that are ticked below each."""
+    found: dict[str, tuple[Answer, ...]] = {}
+    slug = ""
+    for line in body.splitlines():
+        heading = _IDEA_HEADING.match(line)
+        if heading is not None:
+            slug = heading["slug"]
+            found[slug] = ()
+        elif line.startswith("## "):
+            slug = ""
+        elif slug and (box := _BOX.match(line)) is not None and box["mark"] not in " -":
+            found[slug] = (*found[slug], Answer(box["answer"].lower()))
+    return found
+
+
+def ticked(body: str) -> dict[str, Answer]:
+    """The ideas with exactly one ticked box."""
+    return {slug: answers[0] for slug, answers in listed(body).items() if len(answers) == 1}
+
+
+def without_idea(body: str, slug: str) -> str:
+    """The note's text without the part of one idea."""
+    return "\n".join(line for line, of in _parted(body) if of != slug)
+
+
+def part_of(body: str, slug: str) -> list[str]:
+    """What the note says of one idea, without its boxes: for a terminal."""
+    lines = [line for line, of in _parted(body) if of == slug and line.strip() and not _BOX.match(line)]
+    return [_IDEA_LINK.sub(r"\1", line).lstrip("# ") for line in lines]
+
+
+def _parted(body: str) -> list[tuple[str, str]]:
+    """Each line with the slug of the idea it is about, '' before the first."""
+    found = []
+    slug = ""
+    for line in body.split("\n"):
+        if line.startswith("## "):
+            heading = _IDEA_HEADING.match(line)
+            slug = heading["slug"] if heading is not None else ""
+        found.append((line, slug))
+    return found
+
+
+_ANSWERED = re.compile(r"(?P<answer>keep|archive|delete)(?P<slugs>(?:[\s,]+[a-z0-9-]+)*)\Z", re.IGNORECASE)
+
+
+def parse_answers(text: str, slugs: Sequence[str]) -> Mapping[str, Answer] | None:
+    """`keep a b; delete c`, or `archive` (or `archive all`) for each of `slugs`; None for anything else."""
+    answers: dict[str, Answer] = {}
+    for part in (one.strip() for one in text.split(";") if one.strip()):
+        match = _ANSWERED.fullmatch(part)
+        if match is None:
+            return None
+        named = [word for word in re.split(r"[\s,]+", match["slugs"]) if word]
+        if named in ([], ["all"]):
+            named = list(slugs)
+        if any(name not in slugs for name in named):
+            return None
+        answers |= dict.fromkeys(named, Answer(match["answer"].lower()))
+    return answers or None

@@ -1,0 +1,149 @@
+"""The user's own notes around the vault: searched by words, read only, never copied whole."""
+
+from __future__ import annotations
+
+import heapq
+import math
+import os
+import re
+import time
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from ..vault.header import body_of
+from ..vault.paths import is_downloaded, is_note_name, is_regular
+
+MAX_NOTES = 20_000
+MAX_NOTE_BYTES = 512 * 1024
+EXCERPT_CHARACTERS = 220
+_WORD = re.compile(r"[^\W_][\w'-]*", re.UNICODE)
+_TITLE = re.compile(r"^# +(.+?) *#*$", re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class NoteMatch:
+    """A note that has words of the query. `link`: its path as a wikilink takes it, without `.md`."""
+
+    link: str
+    title: str
+    excerpt: str
+    score: float
+
+
+@dataclass(frozen=True)
+class NotesScan:
+    """What a scan found, best first, and whether it saw everything."""
+
+    matches: tuple[NoteMatch, ...]
+    notes: int
+    complete: bool
+
+
+@dataclass
+class _Seen:
+    path: Path
+    counts: Counter[str]
+    length: int
+
+
+def scan_notes(root: Path, leave_out: Sequence[Path], words: Sequence[str], *, most: int, deadline: float) -> NotesScan:
+    """The notes below `root` that share most with `words` (at least two of them, if there are two).
+
+    Left out: the files and folders of `leave_out`, dot-folders, symbolic links, files that are large, binary or
+    not downloaded. Stops at `deadline` (time.monotonic) or MAX_NOTES. Reading errors pass a note over.
+    """
+    wanted = {_stem(word) for word in words}
+    excluded = {os.path.realpath(path) for path in leave_out}
+    seen: list[_Seen] = []
+    notes, complete = 0, True
+    documents: Counter[str] = Counter()
+    for path in _notes(os.path.realpath(root), excluded):
+        if notes >= MAX_NOTES or time.monotonic() > deadline:
+            complete = False
+            break
+        text = _read(path)
+        if text is None:
+            continue
+        notes += 1
+        stems = [_stem(word) for word in _WORD.findall(f"{Path(path).stem}\n{text}".lower())]
+        counts = Counter(stem for stem in stems if stem in wanted)
+        if counts:
+            documents.update(counts.keys())
+            if len(counts) >= min(2, len(wanted)):
+                seen.append(_Seen(Path(path), counts, len(stems)))
+    average = sum(one.length for one in seen) / len(seen) if seen else 1.0
+    scored = ((_bm25(one, documents, notes, average), str(one.path), one) for one in seen)
+    best = heapq.nsmallest(most, scored, key=lambda item: (-item[0], item[1]))
+    matches = (_match(root, one, wanted, score) for score, _, one in best)
+    return NotesScan(tuple(match for match in matches if match), notes, complete)
+
+
+def _notes(root: str, excluded: set[str]) -> Iterator[str]:
+    for folder, folders, names in os.walk(root):
+        folders[:] = sorted(name for name in folders if name[0] != "." and os.path.join(folder, name) not in excluded)
+        for name in sorted(names):
+            path = os.path.join(folder, name)
+            if is_note_name(name) and path not in excluded:
+                yield path
+
+
+def _read(path: str) -> str | None:
+    """None for what is no small text file that is here."""
+    try:
+        if os.path.islink(path):
+            return None
+        status = os.stat(path)
+        if not is_regular(status) or not is_downloaded(status) or status.st_size > MAX_NOTE_BYTES:
+            return None
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+        with open(descriptor, "rb") as file:
+            data = file.read(MAX_NOTE_BYTES)
+    except OSError:
+        return None
+    return None if b"\0" in data[:4096] else data.decode("utf-8", "replace")
+
+
+def _bm25(one: _Seen, documents: Counter[str], total: int, average: float) -> float:
+    score = 0.0
+    for stem, count in one.counts.items():
+        rarity = math.log(1 + (total - documents[stem] + 0.5) / (documents[stem] + 0.5))
+        score += rarity * count * 2.2 / (count + 1.2 * (0.25 + 0.75 * one.length / average))
+    return score
+
+
+def _match(root: Path, one: _Seen, wanted: set[str], score: float) -> NoteMatch | None:
+    text = _read(str(one.path))
+    if text is None:
+        return None
+    body = body_of(text)
+    heading = _TITLE.search(body)
+    paragraphs = [" ".join(part.split()) for part in re.split(r"\n\s*\n|\n(?=[-*#>] )", body)]
+    best = max(
+        (part for part in paragraphs if not part.startswith("# ")),
+        key=lambda part: len({_stem(word) for word in _WORD.findall(part.lower())} & wanted),
+        default="",
+    )
+    link = os.path.relpath(one.path, os.path.realpath(root)).removesuffix(".md").replace(os.sep, "/")
+    return NoteMatch(link, heading[1] if heading else one.path.stem, _around(best, wanted), score)
+
+
+def _around(text: str, wanted: set[str]) -> str:
+    """The part of a paragraph with the first of the words in it."""
+    if len(text) <= EXCERPT_CHARACTERS:
+        return text
+    place = next((m.start() for m in _WORD.finditer(text) if _stem(m.group().lower()) in wanted), 0)
+    start = max(0, min(place - 60, len(text) - EXCERPT_CHARACTERS))
+    part = text[start : start + EXCERPT_CHARACTERS]
+    if start:
+        part = "…" + part.partition(" ")[2]
+    return part.rpartition(" ")[0] + "…" if start + EXCERPT_CHARACTERS < len(text) else part
+
+
+def _stem(word: str) -> str:
+    """Without its plural or verb ending, roughly."""
+    for ending in ("ing", "ies", "ed", "es", "s"):
+        if word.endswith(ending) and len(word) > len(ending) + 3:
+            return word[: -len(ending)]
+    return word

@@ -1,0 +1,55 @@
+"""The boundary of the vault: the one place where a write outside `MemoryVault/` is decided and done.
+
+Such a write needs the user: a command that asks for it, a yes to a proposal, or the mode `silent`, which is a yes
+given beforehand. There is no other way; without one of the three, BoundaryRefused.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from ..pipelines.routing import review_mode
+from ..vault.boundary import Approval, Consent
+from ..vault.errors import BoundaryRefused
+from ..vault.scrubbed import Scrubbed
+from ..vault.settings import Settings
+from ..vault.store import VaultStore
+
+
+def is_outside(path: str) -> bool:
+    """Does a change name a file outside the vault? Paths in the vault are relative to it."""
+    return path.startswith("/")
+
+
+def consent_of(settings: Settings, *, requested: bool = False, confirmed: bool = False) -> Consent | None:
+    """Why the program may write outside now; None: it has to ask first."""
+    if requested:
+        return Consent.REQUESTED
+    if confirmed:
+        return Consent.CONFIRMED
+    return Consent.STANDING if review_mode(settings.memory.review_mode) == "silent" else None
+
+
+def outside_write(
+    store: VaultStore, path: str, text: Scrubbed | None, expected_hash: str | None, consent: Consent | None
+) -> None:
+    """Write (None: remove) a file outside the vault, as it was read. Raises BoundaryRefused without consent,
+    EntryExists, EntryNotFound, EditConflict, PathRefused, VaultUnavailable."""
+    require_consent(path, consent)
+    target = Path(path)
+    approval = Approval(target, Consent(consent)) if consent is not None else None
+    store.write_outside(target, text, expected_hash, approval)
+
+
+def require_consent(path: str, consent: Consent | None) -> None:
+    """Raises BoundaryRefused."""
+    if consent is None:
+        raise BoundaryRefused(
+            f"{path} lies outside MemoryVault/: it is written only when you ask for it, or say yes to it"
+        )
+
+
+def text_outside(store: VaultStore, path: str) -> str | None:
+    """The file's text, every byte of it; None when there is none. Raises VaultUnavailable, EntryInvalid."""
+    found = store.read_outside(Path(path))
+    return None if found is None else found[0]

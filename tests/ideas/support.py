@@ -1,0 +1,71 @@
+"""Ideas as sessions bring them up, and what the user's folder looks like."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from pathlib import Path
+
+from memoryvault.pipelines.candidate import Candidate
+from memoryvault.tasks.boundary import consent_of
+from memoryvault.tasks.journal import Journal
+from memoryvault.tasks.remembering import Captured, capture_idea
+from memoryvault.vault.scrubbed import Scrubbed
+
+from ..review.support import Bed
+
+IDEA = Candidate(
+    category="idea",
+    statement="We should also build a small page that shows how many charges were retried. It would end the guessing.",
+    reason="something for the future",
+    role="user",
+    records=("r1",),
+    excerpt="We should also build a small page that shows how many charges were retried.",
+    session="s1",
+)
+OTHER = Candidate(
+    category="idea",
+    statement="Idea: replay failed webhooks from a command line tool, so that nobody edits the database by hand.",
+    reason="called an idea",
+    role="user",
+    records=("r9",),
+    excerpt="Idea: replay failed webhooks from a command line tool.",
+    session="s1",
+)
+INCUBATOR = "personal-private/_idea-incubator"
+
+
+def write_down(bed: Bed, title: str, summary: str = "A page that shows what was retried.") -> Captured:
+    """As `memory idea` does."""
+    journal = Journal(bed.settings.state, bed.store)
+    return capture_idea(bed.settings, journal, Scrubbed(title), Scrubbed(summary))
+
+
+def ideas_file(bed: Bed) -> str:
+    with open(bed.root / "Ideas.md", encoding="utf-8", newline="") as file:
+        return file.read()
+
+
+def outside(bed: Bed) -> dict[str, bytes]:
+    """Every file of the user's folder that is not the vault, its state or its settings."""
+    own = (bed.vault, bed.root / "state", bed.root / "config.toml")
+    return {
+        str(path.relative_to(bed.root)): path.read_bytes()
+        for path in sorted(bed.root.rglob("*"))
+        if path.is_file() and not any(path == one or one in path.parents for one in own)
+    }
+
+
+def old_idea(bed: Bed, slug: str, days: int, **fields: object) -> Path:
+    """An idea last written so many days ago."""
+    day = bed.store.today() - timedelta(days=days)
+    values = {"kind": "idea", "status": "incubating", "created": day, "updated": day, "slug": slug, **fields}
+    header = "\n".join(f"{key}: {value}" for key, value in values.items() if value is not None)
+    path = bed.vault / INCUBATOR / slug / "_index.md"
+    path.parent.mkdir(parents=True)
+    path.write_text(f"---\n{header}\n---\n\n# {slug.replace('-', ' ').title()}\n\nSomething about {slug}.\n", "utf-8")
+    return path
+
+
+def is_allowed(bed: Bed) -> bool:
+    """May the program write outside of its own accord?"""
+    return consent_of(bed.settings) is not None

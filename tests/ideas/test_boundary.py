@@ -1,0 +1,186 @@
+"""Nothing outside `MemoryVault/` is written but through one door: by the code, and by what is on disk afterwards."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from memoryvault.pipelines.incubation import Answer
+from memoryvault.pipelines.review import Approve, Reject
+from memoryvault.tasks.ideas import promote, put_away, restore
+from memoryvault.tasks.incubator import refresh_list
+from memoryvault.tasks.undoing import Selector
+
+from ..review.support import CHOICE, GUESS, RULE, Bed, said
+from .support import IDEA, INCUBATOR, OTHER, ideas_file, old_idea, outside, write_down
+
+ROOT = Path(__file__).resolve().parents[2]
+NOT_PRODUCT = {"tests", "bench", "demo", "docs", "build", "dist"}
+
+DOOR = "tasks/boundary.py"
+STATE = "the state folder"
+WRITERS = {
+    "cli/main.py": "/dev/null",
+    "cli/review.py": "a temporary folder for the editor",
+    "cli/settings_file.py": "config.toml, on the user's word",
+    "hooks/autostart.py": STATE,
+    "hooks/client.py": STATE,
+    "hooks/enqueue.py": STATE,
+    "hooks/held.py": STATE,
+    "hooks/install.py": "the agents' settings, on the user's word",
+    "hooks/recall.py": STATE,
+    "index/client.py": STATE,
+    "index/database.py": STATE,
+    "index/evaluation.py": "a temporary folder",
+    "index/hub.py": STATE,
+    "index/receipts.py": STATE,
+    "index/reconcile.py": "nothing: it opens files to read",
+    "index/service.py": STATE,
+    "tasks/doorbell.py": STATE,
+    "sources/completion/agent_cli.py": "a temporary folder",
+    "tasks/journal.py": STATE,
+    "tasks/lock.py": STATE,
+    "tasks/research.py": STATE,
+    "tasks/researching.py": STATE,
+    "tasks/salvage.py": STATE,
+    "tasks/schema.py": STATE,
+    "tasks/scrubbing.py": STATE,
+    "tasks/statedb.py": STATE,
+    "tasks/upkeep.py": STATE,
+    "vault/layout.py": STATE,
+    "vault/lock.py": STATE,
+    "vault/marker.py": STATE,
+    "vault/snapshot.py": STATE,
+    "vault/store.py": "the vault; outside it with an approval only",
+}
+"""Every module that opens files for writing, and where. A new one belongs here only if it writes neither into the
+user's notes nor around VaultStore."""
+KNOW_THE_USERS_FOLDER = {
+    "cli/idea.py": "to print where the section is",
+    "tasks/ideas.py": "makes changes of it, which the journal hands to the door",
+    "tasks/incubator.py": "reads notes for links",
+    "tasks/research.py": "reads notes; what it removes is a folder of its own in the state",
+    "vault/settings.py": "says where it is",
+    "vault/settings_table.py": "says where it is",
+}
+"""Modules that can name a file of the user outside MemoryVault/. None but one opens or removes files itself."""
+READ_HERE_WRITE_THERE = {"tasks/research.py"}
+
+_CALLS = {"write_text", "write_bytes", "symlink_to", "hardlink_to", "touch", "rmtree", "copyfile", "copytree", "copy2"}
+_OS_CALLS = {"replace", "rename", "link", "symlink", "unlink", "remove", "rmdir", "truncate"}
+
+
+def modules() -> Iterator[tuple[str, ast.Module]]:
+    for path in sorted(ROOT.rglob("*.py")):
+        relative = path.relative_to(ROOT)
+        if relative.parts[0] not in NOT_PRODUCT and not relative.parts[0].startswith("."):
+            yield str(relative), ast.parse(path.read_text("utf-8"))
+
+
+def writes(node: ast.AST) -> bool:
+    """Does the call open a file for writing, or put one somewhere?"""
+    if not isinstance(node, ast.Call):
+        return False
+    function = node.func
+    if isinstance(function, ast.Attribute):
+        owner = function.value.id if isinstance(function.value, ast.Name) else ""
+        if function.attr in _CALLS or (owner == "os" and function.attr in _OS_CALLS):
+            return True
+        if owner == "os" and function.attr == "open":
+            return any(flag in ast.dump(node) for flag in ("O_WRONLY", "O_RDWR", "O_CREAT"))
+    name = function.id if isinstance(function, ast.Name) else getattr(function, "attr", "")
+    if name != "open":
+        return False
+    modes = [*node.args[:2], *(keyword.value for keyword in node.keywords if keyword.arg == "mode")]
+    return any(is_writing_mode(mode.value) for mode in modes if isinstance(mode, ast.Constant))
+
+
+def is_writing_mode(value: object) -> bool:
+    return isinstance(value, str) and bool(set(value) & set("wax+")) and set(value) <= set("rwaxbt+")
+
+
+def names(tree: ast.Module) -> set[str]:
+    """Attributes and names that are read or called."""
+    return {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)} | {
+        node.id for node in ast.walk(tree) if isinstance(node, ast.Name)
+    }
+
+
+def names_the_users_folder(tree: ast.Module) -> bool:
+    parents = (node for node in ast.walk(tree) if isinstance(node, ast.Attribute) and node.attr == "parent")
+    of_vault = any(
+        isinstance(p.value, ast.Attribute) and p.value.attr in ("vault", "vault_path", "required_vault_path")
+        for p in parents
+    )
+    declares = any(isinstance(n, ast.AnnAssign | ast.FunctionDef) and "ideas_path" in ast.dump(n)[:200]
+                   for n in ast.walk(tree))  # fmt: skip
+    return of_vault or declares or "ideas_path" in names(tree)
+
+
+def test_only_one_module_writes_outside() -> None:
+    users = {name for name, tree in modules() if names(tree) & {"write_outside", "Approval"}}
+    assert users == {DOOR, "vault/boundary.py", "vault/store.py"}, (
+        "vault/store.py asks for the approval that DOOR gives"
+    )
+    approvals = [name for name, tree in modules() for node in ast.walk(tree)
+                 if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "Approval"]  # fmt: skip
+    assert approvals == [DOOR]
+
+
+def test_no_other_module_both_knows_the_users_folder_and_writes_files() -> None:
+    assert {name for name, tree in modules() if names_the_users_folder(tree)} == set(KNOW_THE_USERS_FOLDER)
+    assert set(KNOW_THE_USERS_FOLDER) & set(WRITERS) == READ_HERE_WRITE_THERE
+
+
+def test_every_module_that_writes_files_is_known() -> None:
+    found = {name for name, tree in modules() if any(writes(node) for node in ast.walk(tree))}
+    assert found - set(WRITERS) == set(), "say in WRITERS where it writes, or write through VaultStore"
+
+
+def test_the_walk_finds_a_write(tmp_path: Path) -> None:
+    for code in ("open(x, 'w')", "Path(x).open('ab')", "p.write_text('x')", "os.replace(a, b)",
+                 "os.open(x, os.O_WRONLY)", "shutil.rmtree(x)", "io.open(x, mode='r+')"):  # fmt: skip
+        assert any(writes(node) for node in ast.walk(ast.parse(code))), code
+    for code in ("open(x)", "open(x, 'rb')", "os.open(x, os.O_RDONLY)", "'a'.replace('b', 'c')"):
+        assert not any(writes(node) for node in ast.walk(ast.parse(code))), code
+
+
+@pytest.mark.parametrize("mode", ["interactive", "auto"])
+def test_whole_flows_leave_every_byte_outside_as_it_was(bed: Bed, mode: str) -> None:
+    bed.env = {**bed.env, "MEMORY_REVIEW_MODE": mode}
+    (bed.root / "Ideas.md").write_bytes(b"# Mine\r\n\r\nno end")
+    (bed.root / "Diary").mkdir()
+    (bed.root / "Diary" / "today.md").write_text(f"[[{INCUBATOR}/old/_index]]")
+    before = outside(bed)
+    bed.remember(IDEA, OTHER, RULE, CHOICE, GUESS)
+    bed.remember(said(IDEA, "s2"), said(CHOICE, "s2"))
+    old_idea(bed, "old", 400)
+    old_idea(bed, "older", 500)
+    refresh_list(bed.settings, bed.journal)
+    for note in bed.reviewer.waiting():
+        if note.kind == "idea-surface":
+            bed.reviewer.decide(note.path, Reject(), run="t")
+        elif note.kind != "incubator-gc":
+            bed.reviewer.decide(note.path, Approve(), run="t")
+    put_away(bed.journal, "old", Answer.DELETE, run="t", actor="idea")
+    put_away(bed.journal, "older", Answer.ARCHIVE, run="t", actor="idea")
+    restore(bed.journal, "old")
+    promote(bed.settings, bed.journal, "old")
+    bed.reviewer.undo_last()
+    bed.undo.carry_out(Selector(last=True))
+    assert outside(bed) == before
+
+
+def test_with_consent_the_list_of_ideas_changes_and_nothing_else(silent: Bed) -> None:
+    (silent.root / "Diary.md").write_text("private")
+    silent.remember(IDEA, OTHER)
+    write_down(silent, "Retry page")
+    promote(silent.settings, silent.journal, "retry-page")
+    assert outside(silent).keys() == {"Diary.md", "Ideas.md"}
+    assert outside(silent)["Diary.md"] == b"private"
+    assert ideas_file(silent).count("\n## ") == 3
+    silent.undo.carry_out(Selector(last=True))
+    assert ideas_file(silent).count("\n## ") == 1, "what the user wrote down stays"

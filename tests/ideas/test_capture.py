@@ -1,0 +1,261 @@
+"""An idea that came up becomes a note and, once the user agreed, a section in Ideas.md."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+import pytest
+
+from memoryvault.pipelines.review import Approve, Reject, Supersede
+from memoryvault.tasks.boundary import consent_of, outside_write
+from memoryvault.tasks.ideas import find_idea, ideas
+from memoryvault.tasks.journal import Change
+from memoryvault.tasks.remembering import ideas_to_research
+from memoryvault.tasks.reviewing import Decided
+from memoryvault.tasks.undoing import Selector
+from memoryvault.vault.boundary import Consent
+from memoryvault.vault.errors import BoundaryRefused, EntryInvalid, EntryNotFound
+from memoryvault.vault.scrubbed import Scrubbed
+
+from ..review.support import Bed, said
+from .support import IDEA, INCUBATOR, OTHER, ideas_file, is_allowed, outside, write_down
+
+SLUG = "we-should-also-build-a-small-page-that-s"
+
+
+def test_an_idea_is_kept_with_its_session_its_time_its_reason_and_its_passage(bed: Bed) -> None:
+    bed.remember(IDEA)
+    entry = find_idea(bed.store, SLUG)
+    assert (entry.kind, entry.status, entry.surfaced_in_session) == ("idea", "incubating", "s1")
+    assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", entry.surfaced_at or "")
+    assert IDEA.reason in entry.body
+    assert f"> {IDEA.excerpt}" in entry.body
+    with pytest.raises(EntryNotFound):
+        find_idea(bed.store, "no-such-idea")
+    with pytest.raises(EntryInvalid):
+        find_idea(bed.store, "../../etc")
+
+
+def test_each_idea_of_a_session_has_its_note_and_its_section_in_silent_mode(silent: Bed) -> None:
+    remembered = silent.remember(IDEA, OTHER)
+    slugs = [entry.path.split("/")[-2] for entry in ideas(silent.store)]
+    assert len(slugs) == 2
+    text = ideas_file(silent)
+    today = silent.store.today().isoformat()
+    assert re.findall(r"^## (\S+): ", text, re.MULTILINE) == [today, today]
+    for slug in slugs:
+        assert f"\nSee deep research: [[MemoryVault/{INCUBATOR}/{slug}/_index.md]]\n" in text
+    assert not (silent.vault / "personal-private/_review").exists(), "silent mode asks nothing"
+    assert ideas_to_research(silent.store, remembered) == slugs or set(slugs) == set(
+        ideas_to_research(silent.store, remembered)
+    )
+
+
+def test_the_same_session_mined_again_changes_nothing(silent: Bed) -> None:
+    silent.remember(IDEA)
+    before, text = silent.files(), ideas_file(silent)
+    remembered = silent.remember(IDEA)
+    assert (silent.files(), ideas_file(silent)) == (before, text)
+    assert ideas_to_research(silent.store, remembered) == [SLUG], "an attempt that died before it asked asks now"
+
+
+@pytest.mark.parametrize("mode", ["interactive", "auto"])
+def test_nothing_outside_the_vault_is_written_before_the_user_agreed(bed: Bed, mode: str) -> None:
+    bed.env = {**bed.env, "MEMORY_REVIEW_MODE": mode}
+    (bed.root / "Ideas.md").write_bytes(b"# Mine\r\nno end")
+    (bed.root / "Diary.md").write_text("private")
+    before = outside(bed)
+    bed.remember(IDEA, OTHER, said(IDEA, "s2"))
+    assert outside(bed) == before
+    assert len(list(ideas(bed.store))) == 2
+    assert len(bed.reviewer.waiting()) == (2 if mode == "interactive" else 0), "auto asks nothing and writes nothing"
+
+
+def test_yes_to_the_question_writes_the_section_and_no_is_remembered(bed: Bed) -> None:
+    bed.remember(IDEA, OTHER)
+    first, second = bed.reviewer.waiting()
+    assert f"> See deep research: [[MemoryVault/{INCUBATOR}/" in first.body, "the question says what would be written"
+    assert "Ideas.md" in first.body
+    assert str(bed.root) not in first.body
+    done = bed.reviewer.decide(first.path, Approve(), run="t")
+    assert done.verdict == "surfaced"
+    refused = bed.reviewer.decide(second.path, Reject(), run="t")
+    assert refused.verdict == "not surfaced"
+    assert bed.store.read(refused.path).extra["surface"] == "declined"
+    text = ideas_file(bed)
+    assert text.count("## 2") == 1
+    assert bed.reviewer.waiting() == []
+    bed.remember(said(IDEA, "s3"), said(OTHER, "s3"))
+    assert bed.reviewer.waiting() == [], "an idea is asked for once"
+    assert ideas_file(bed) == text
+
+
+def test_what_only_an_agent_mentioned_waits_in_the_incubator(silent: Bed) -> None:
+    silent.remember(replace(IDEA, role="assistant"))
+    assert len(list(ideas(silent.store))) == 1
+    assert outside(silent) == {}
+
+
+def test_the_context_of_an_answer_is_no_part_of_the_pitch(silent: Bed) -> None:
+    silent.remember(replace(IDEA, statement="Later we could draw it (in answer to: “Want me to draw the states?”)"))
+    assert "Later we could draw it\nSee deep" in ideas_file(silent)
+    assert ": Later we could draw it\n" in ideas_file(silent)
+
+
+def test_the_question_is_answered_in_the_note_as_well(bed: Bed) -> None:
+    bed.remember(IDEA)
+    (question,) = bed.reviewer.waiting()
+    bed.decide_in_note(question.path, "approve")
+    (done,) = bed.reviewer.apply_notes()
+    assert isinstance(done, Decided)
+    assert done.verdict == "surfaced"
+    assert SLUG in ideas_file(bed)
+
+
+def test_a_question_cannot_supersede_anything(bed: Bed) -> None:
+    bed.remember(IDEA)
+    (question,) = bed.reviewer.waiting()
+    with pytest.raises(EntryInvalid):
+        bed.reviewer.decide(question.path, Supersede("x"), run="t")
+    assert not (bed.root / "Ideas.md").exists()
+
+
+def test_taking_the_answer_back_takes_the_section_out_and_asks_again(bed: Bed) -> None:
+    bed.remember(IDEA)
+    (bed.root / "Ideas.md").write_text("# Mine\n")
+    (question,) = bed.reviewer.waiting()
+    bed.reviewer.decide(question.path, Approve(), run="t")
+    with (bed.root / "Ideas.md").open("a") as file:
+        file.write("\n## Written since\n")
+    bed.reviewer.undo_last()
+    assert ideas_file(bed) == "# Mine\n\n## Written since\n"
+    assert [entry.path for entry in bed.reviewer.waiting()] == [question.path]
+
+
+def test_undo_takes_note_and_section_back_and_leaves_what_the_user_wrote(silent: Bed) -> None:
+    (silent.root / "Ideas.md").write_text("# Mine\n")
+    silent.remember(IDEA)
+    with (silent.root / "Ideas.md").open("a") as file:
+        file.write("\n## Written since\n")
+    silent.undo.carry_out(Selector(last=True))
+    assert list(ideas(silent.store)) == []
+    assert ideas_file(silent) == "# Mine\n\n## Written since\n"
+
+
+def test_undo_leaves_a_section_that_the_user_has_added_to(silent: Bed) -> None:
+    silent.remember(IDEA)
+    with (silent.root / "Ideas.md").open("a") as file:
+        file.write("My own thoughts on it.\n")
+    plan = silent.undo.carry_out(Selector(last=True))
+    assert plan.left == 1
+    assert "My own thoughts" in ideas_file(silent)
+
+
+def test_an_idea_said_again_in_like_words_is_evidence_for_the_first(bed: Bed) -> None:
+    bed.remember(IDEA)
+    again = said(
+        IDEA, "s2", "We should build a small page that shows how many charges were retried. It would end the guessing."
+    )
+    bed.remember(replace(again, excerpt="that page with the retried charges again"))
+    (entry,) = ideas(bed.store)
+    assert entry.occurrences == 2
+    assert {source.session for source in entry.sources} == {"s1", "s2"}
+    assert "> that page with the retried charges again" in entry.body
+    assert "Session s2" in entry.body
+
+
+def test_another_idea_of_the_same_name_gets_a_name_of_its_own(bed: Bed) -> None:
+    first = write_down(bed, "Retry page")
+    second = write_down(bed, "Retry page", "Print every failed webhook on paper and post it to the office.")
+    third = write_down(bed, "Retry page")
+    assert first.path == f"{INCUBATOR}/retry-page/_index.md"
+    assert second.path == f"{INCUBATOR}/retry-page-2/_index.md"
+    assert (third.path, third.is_new, third.occurrences) == (first.path, False, 2)
+
+
+def test_an_idea_that_the_user_writes_down_is_in_both_places_at_once(bed: Bed) -> None:
+    (bed.root / "Ideas.md").write_bytes(b"# Mine\r\nno end")
+    assert write_down(bed, "Retry page").appended
+    assert ideas_file(bed).startswith("# Mine\r\nno end\r\n\r\n## ")
+    assert bed.reviewer.waiting() == []
+
+
+def test_an_ideas_file_that_cannot_be_written_does_not_lose_the_idea(silent: Bed) -> None:
+    (silent.root / "Ideas.md").mkdir()
+    silent.remember(IDEA)
+    assert len(list(ideas(silent.store))) == 1
+
+
+def test_ideas_are_written_where_the_settings_say(silent: Bed) -> None:
+    (silent.root / "Notes").mkdir()
+    silent.env = {**silent.env, "IDEAS_SURFACE_PATH": str(silent.root / "Notes" / "My ideas.md")}
+    silent.remember(IDEA)
+    assert list(outside(silent)) == ["Notes/My ideas.md"]
+
+
+@pytest.mark.parametrize(
+    ("mode", "allowed"), [("interactive", False), ("auto", False), ("silent", True)], ids=lambda value: str(value)
+)
+def test_only_silent_mode_is_a_standing_consent(bed: Bed, mode: str, allowed: bool) -> None:
+    bed.env = {**bed.env, "MEMORY_REVIEW_MODE": mode}
+    assert is_allowed(bed) is allowed
+    assert consent_of(bed.settings, confirmed=True) is Consent.CONFIRMED
+    assert consent_of(bed.settings, requested=True) is Consent.REQUESTED
+
+
+def test_without_consent_no_path_leads_outside(bed: Bed) -> None:
+    target = str(bed.root / "Ideas.md")
+    with pytest.raises(BoundaryRefused):
+        outside_write(bed.store, target, Scrubbed("x"), None, None)
+    with pytest.raises(BoundaryRefused):
+        bed.journal.commit([Change(target, None, Scrubbed("x"))], run="t", actor="reflection", what="t")
+    assert not bed.journal.is_interrupted
+    assert outside(bed) == {}
+
+
+def test_a_save_of_the_editor_in_between_is_kept(silent: Bed, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Obsidian saves after the file was read and before it is replaced: looked at again, nothing is lost."""
+    ideas_path = silent.root / "Ideas.md"
+    ideas_path.write_text("# Mine\n")
+    from memoryvault.vault import store as store_module
+
+    saved: list[int] = []
+
+    def save_once(name: str) -> None:
+        if name == "vault-before-rename" and not saved and silent.vault.rglob("_index.md"):
+            saved.append(1)
+            ideas_path.write_text("# Mine\n\nTyped just now.\n")
+
+    monkeypatch.setattr(store_module, "kill_point", save_once)
+    silent.remember(IDEA)
+    assert ideas_file(silent).startswith("# Mine\n\nTyped just now.\n\n## ")
+    assert len(list(ideas(silent.store))) == 1
+
+
+CAPTURE = """
+import os
+from memoryvault.tasks.indexing import vault_store
+from memoryvault.tasks.remembering import remember
+from memoryvault.tests.ideas.support import IDEA
+from memoryvault.vault.settings import load_settings
+settings = load_settings(os.environ)
+store = vault_store(settings)
+with store.lock():
+    remember([IDEA], store, settings, host="claude")
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "point",
+    ["journal-pending", "vault-before-rename", "vault-before-rename@2", "journal-applied", "journal-applied@2",
+     "journal-recorded"],
+)  # fmt: skip
+def test_killed_at_any_step_an_idea_is_in_both_places_once(silent: Bed, point: str) -> None:
+    (silent.root / "Ideas.md").write_text("# Mine\n")
+    assert silent.run_python(CAPTURE, point) == -9
+    silent.remember(IDEA)  # the job runs again
+    assert len(list(ideas(silent.store))) == 1
+    assert ideas_file(silent).startswith("# Mine\n\n## ")
+    assert ideas_file(silent).count("\n## ") == 1

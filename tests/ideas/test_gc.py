@@ -1,0 +1,317 @@
+"""Ideas that nobody came back to are put to the user, and nothing is deleted without the answer."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from memoryvault.index.engine import RecallEngine, RecallQuery
+from memoryvault.index.reconcile import reconcile
+from memoryvault.index.store import IndexStore
+from memoryvault.pipelines.incubation import Answer, listed, parse_answers
+from memoryvault.pipelines.review import Approve
+from memoryvault.tasks.ideas import IDEA_ARCHIVE, IDEA_TRASH, find_idea, ideas, purge_trash, put_away, restore
+from memoryvault.tasks.incubator import LIST_PATH, refresh_list
+from memoryvault.tasks.reviewing import Decided, NotDecided
+from memoryvault.vault.errors import EntryInvalid, EntryNotFound
+
+from ..review.support import Bed, said
+from .support import IDEA, INCUBATOR, old_idea, outside
+
+ANSWER = """
+import os
+from memoryvault.pipelines.incubation import Answer
+from memoryvault.tasks.incubator import LIST_PATH
+from memoryvault.tasks.reviewing import Reviewer
+from memoryvault.vault.settings import load_settings
+reviewer = Reviewer(load_settings(os.environ))
+reviewer.answer(LIST_PATH, {{"one": Answer("{answer}")}}, run="t")
+"""
+
+
+def stale(bed: Bed) -> list[str]:
+    return [idea.slug for idea in refresh_list(bed.settings, bed.journal)]
+
+
+def boxes(bed: Bed) -> list[str]:
+    return list(listed(bed.store.read(LIST_PATH).body))
+
+
+def tick(bed: Bed, slug: str, answer: str) -> None:
+    """A click on a box, as Obsidian writes it."""
+    file = bed.vault / LIST_PATH
+    before, heading, after = file.read_text("utf-8").partition(f"/{slug}/_index|")
+    assert heading
+    file.write_text(before + heading + after.replace(f"- [ ] {answer}", f"- [x] {answer}", 1), "utf-8")
+
+
+@pytest.mark.parametrize(("days", "asked"), [(0, False), (179, False), (180, True), (400, True)])
+def test_after_six_months_of_thirty_days_an_idea_is_asked_for(bed: Bed, days: int, asked: bool) -> None:
+    old_idea(bed, "one", days)
+    assert stale(bed) == (["one"] if asked else [])
+    assert (bed.vault / LIST_PATH).exists() is asked
+    assert find_idea(bed.store, "one").status == "incubating"
+
+
+def test_the_months_are_a_setting(bed: Bed) -> None:
+    old_idea(bed, "one", 31)
+    bed.env = {**bed.env, "MEMORY_INCUBATOR_GC_MONTHS": "1"}
+    assert stale(bed) == ["one"]
+
+
+def test_a_note_without_dates_is_as_old_as_its_file(bed: Bed) -> None:
+    path = old_idea(bed, "one", 0, created=None, updated=None)
+    assert stale(bed) == []
+    year_ago = time.time() - 365 * 86_400
+    os.utime(path, (year_ago, year_ago))
+    assert stale(bed) == ["one"]
+
+
+def test_an_edit_in_obsidian_is_coming_back(bed: Bed) -> None:
+    path = old_idea(bed, "one", 400)
+    assert stale(bed) == ["one"]
+    path.write_text(path.read_text() + "\nA new thought.\n")
+    assert stale(bed) == []
+    assert not (bed.vault / LIST_PATH).exists(), "nothing is left to ask"
+
+
+def test_a_link_from_any_note_of_the_user_is_coming_back(bed: Bed) -> None:
+    old_idea(bed, "one", 400)
+    old_idea(bed, "two", 400)
+    note = bed.root / "Diary" / "today.md"
+    note.parent.mkdir()
+    note.write_text("I thought of [[_idea-incubator/one/_index|that]] again.")
+    assert stale(bed) == ["two"]
+    year_ago = time.time() - 365 * 86_400
+    os.utime(note, (year_ago, year_ago))
+    assert sorted(stale(bed)) == ["one", "two"], "it was linked a year ago and never since"
+
+
+def test_the_line_that_the_program_put_into_the_list_is_no_link_of_the_user(bed: Bed) -> None:
+    old_idea(bed, "one", 400)
+    (bed.root / "Ideas.md").write_text(
+        f"# Ideas\n\n## 2025-01-01: One\nx\nSee deep research: [[MemoryVault/{INCUBATOR}/one/_index.md]]\n"
+    )
+    assert stale(bed) == ["one"]
+
+
+def test_what_research_wrote_beside_another_idea_is_no_link_of_the_user(bed: Bed) -> None:
+    old_idea(bed, "one", 400)
+    other = old_idea(bed, "two", 0).parent
+    (other / "related-memoryvault.md").write_text(f"- [[{INCUBATOR}/one/_index]]\n")
+    assert stale(bed) == ["one"]
+
+
+def test_a_recall_is_coming_back_also_when_its_receipt_is_gone(bed: Bed) -> None:
+    old_idea(bed, "one", 400)
+    line = {"at": datetime.now(UTC).isoformat(), "hits": [{"path": f"{INCUBATOR}/one/_index.md"}]}
+    receipts = Path(bed.settings.state.receipts)
+    receipts.write_text(json.dumps(line) + "\n")
+    assert stale(bed) == []
+    receipts.unlink()
+    assert stale(bed) == []
+
+
+def test_keep_restarts_the_clock_in_the_note_itself(bed: Bed) -> None:
+    path = old_idea(bed, "one", 400)
+    assert stale(bed) == ["one"]
+    tick(bed, "one", "Keep")
+    (done,) = bed.reviewer.apply_notes()
+    assert isinstance(done, Decided)
+    assert done.verdict == "kept"
+    assert f"kept: {bed.store.today().isoformat()}" in path.read_text()
+    assert not (bed.vault / LIST_PATH).exists()
+    long_ago = time.time() - 400 * 86_400
+    os.utime(path, (long_ago, long_ago))
+    for name in ("state.db", "queue.db"):
+        (Path(bed.settings.state.root) / name).unlink(missing_ok=True)
+    assert stale(bed) == [], "asked for once, on any device"
+
+
+def test_archive_keeps_the_folder_out_of_recall(bed: Bed, tmp_path: Path) -> None:
+    folder = old_idea(bed, "one", 400).parent
+    (folder / "research-x.md").write_text("---\nkind: idea\nstatus: incubating\n---\n\nSomething fetched about one.\n")
+    (folder / "sketch.png").write_bytes(b"\x89PNG")
+    stale(bed)
+    (done,) = bed.reviewer.answer(LIST_PATH, {"one": Answer.ARCHIVE}, run="t")
+    assert done.path == f"{IDEA_ARCHIVE}/one/_index.md"
+    assert bed.store.read(done.path).status == "archived"
+    assert (bed.vault / IDEA_ARCHIVE / "one/sketch.png").exists()
+    assert not folder.exists()
+    assert recalled(bed, tmp_path) == []
+    assert stale(bed) == []
+
+
+def test_an_archive_that_holds_one_of_that_name_holds_both(bed: Bed) -> None:
+    for number in (1, 2):
+        old_idea(bed, "one", 400, fingerprint=f"f{number}")
+        done = put_away(bed.journal, "one", Answer.ARCHIVE, run="t", actor="idea")
+        assert done.path == f"{IDEA_ARCHIVE}/one{'-2' if number == 2 else ''}/_index.md"
+
+
+def recalled(bed: Bed, tmp_path: Path) -> list[str]:
+    """What a recall for incubating ideas finds once the index has followed."""
+    with IndexStore(tmp_path / "index.db") as index:
+        reconcile(index, bed.vault, bed.store.walk)
+    engine = RecallEngine(tmp_path / "index.db", bed.vault, None)
+    try:
+        query = RecallQuery("Something about one", k=5, statuses=frozenset({"active", "incubating"}))
+        return [hit.path for hit in engine.recall(query).hits]
+    finally:
+        engine.close()
+
+
+def test_delete_removes_the_index_rows_and_can_be_undone_for_thirty_days(bed: Bed, tmp_path: Path) -> None:
+    path = old_idea(bed, "one", 400)
+    text = path.read_text()
+    assert recalled(bed, tmp_path) == [f"{INCUBATOR}/one/_index.md"]
+    stale(bed)
+    bed.reviewer.answer(LIST_PATH, {"one": Answer.DELETE}, run="t")
+    assert not path.parent.exists()
+    assert recalled(bed, tmp_path) == []
+    with IndexStore(tmp_path / "index.db") as index:
+        assert not [row for row in index.files() if "/one/" in row]
+    assert purge_trash(bed.store) == 0
+    assert restore(bed.journal, "one").verdict == "restored"
+    assert "Something about one." in path.read_text()
+    assert path.read_text().splitlines()[:3] == text.splitlines()[:3]
+    assert sorted(bed.files()) == [f"{INCUBATOR}/one/_index.md"], "the note that kept it from coming back is gone"
+    assert recalled(bed, tmp_path) == [f"{INCUBATOR}/one/_index.md"]
+
+
+@pytest.mark.parametrize(("days", "purged"), [(29, 0), (30, 1)])
+def test_after_thirty_days_the_trash_is_emptied(bed: Bed, days: int, purged: int) -> None:
+    old_idea(bed, "one", 400)
+    done = put_away(bed.journal, "one", Answer.DELETE, run="t", actor="idea")
+    today = bed.store.today()
+    bed.edit(done.path, f"deleted: {today.isoformat()}", f"deleted: {(today - timedelta(days=days)).isoformat()}")
+    assert purge_trash(bed.store) == purged
+    assert (bed.vault / IDEA_TRASH / "one").exists() is not purged
+    if purged:
+        with pytest.raises(EntryNotFound):
+            restore(bed.journal, "one")
+
+
+def test_what_was_deleted_is_not_proposed_again(bed: Bed) -> None:
+    bed.remember(IDEA)
+    (entry,) = ideas(bed.store)
+    put_away(bed.journal, entry.path.split("/")[-2], Answer.DELETE, run="t", actor="idea")
+    bed.remember(IDEA, said(IDEA, "s2"))
+    assert list(ideas(bed.store)) == []
+    assert bed.reviewer.waiting() == [], "its question went with it"
+
+
+def test_the_last_answer_can_be_taken_back(bed: Bed) -> None:
+    path = old_idea(bed, "one", 400)
+    old_idea(bed, "two", 300)
+    stale(bed)
+    before = bed.files()
+    bed.reviewer.answer(LIST_PATH, {"one": Answer.DELETE}, run="t")
+    assert boxes(bed) == ["two"]
+    bed.reviewer.undo_last()
+    assert bed.files() == before
+    assert path.exists()
+
+
+def test_boxes_are_carried_out_one_by_one_and_the_rest_goes_on_waiting(bed: Bed) -> None:
+    for number, slug in enumerate(("one", "two", "three", "four")):
+        old_idea(bed, slug, 400 - number)
+    assert stale(bed) == ["one", "two", "three", "four"]
+    tick(bed, "one", "Archive")
+    tick(bed, "three", "Delete")
+    assert stale(bed) == ["one", "two", "three", "four"]
+    assert "[x]" in bed.files()[LIST_PATH], "a ticked list is not written anew"
+    verdicts = [done.verdict for done in bed.reviewer.apply_notes() if isinstance(done, Decided)]
+    assert verdicts == ["archived", "deleted"]
+    assert boxes(bed) == ["two", "four"]
+    assert bed.reviewer.apply_notes() == []
+
+
+def test_one_word_in_the_properties_answers_for_all(bed: Bed) -> None:
+    old_idea(bed, "one", 400)
+    old_idea(bed, "two", 400)
+    stale(bed)
+    tick(bed, "two", "Archive")
+    bed.decide_in_note(LIST_PATH, "keep")
+    done = bed.reviewer.apply_notes()
+    assert sorted(one.verdict for one in done if isinstance(one, Decided)) == ["archived", "kept"]
+    assert not (bed.vault / LIST_PATH).exists()
+
+
+def test_two_boxes_for_one_idea_are_no_answer(bed: Bed) -> None:
+    old_idea(bed, "one", 400)
+    stale(bed)
+    tick(bed, "one", "Keep")
+    tick(bed, "one", "Delete")
+    (problem,) = bed.reviewer.apply_notes()
+    assert isinstance(problem, NotDecided)
+    assert "more than one box" in problem.problem
+    assert find_idea(bed.store, "one").status == "incubating"
+
+
+def test_approve_is_no_answer_to_a_list(bed: Bed) -> None:
+    old_idea(bed, "one", 400)
+    stale(bed)
+    with pytest.raises(EntryInvalid):
+        bed.reviewer.decide(LIST_PATH, Approve(), run="t")
+
+
+def test_an_idea_that_is_gone_leaves_the_list(bed: Bed) -> None:
+    path = old_idea(bed, "one", 400)
+    stale(bed)
+    path.unlink()
+    assert bed.reviewer.answer(LIST_PATH, {"one": Answer.DELETE}, run="t") == []
+    assert not (bed.vault / LIST_PATH).exists()
+
+
+def test_what_is_archived_is_not_asked_for_and_nothing_outside_is_touched(bed: Bed) -> None:
+    (bed.root / "Diary.md").write_text("private")
+    old_idea(bed, "one", 400)
+    before = outside(bed)
+    for _ in range(2):
+        stale(bed)
+    bed.reviewer.answer(LIST_PATH, {"one": Answer.ARCHIVE}, run="t")
+    assert stale(bed) == []
+    restore(bed.journal, "one")
+    assert stale(bed) == [], "restored, its clock begins anew"
+    assert outside(bed) == before
+
+
+def test_answers_are_read_from_a_line() -> None:
+    slugs = ["a", "b", "c"]
+    assert parse_answers("keep", slugs) == dict.fromkeys(slugs, Answer.KEEP)
+    assert parse_answers("Archive all", slugs) == dict.fromkeys(slugs, Answer.ARCHIVE)
+    assert parse_answers("keep a, b; delete c", slugs) == {"a": Answer.KEEP, "b": Answer.KEEP, "c": Answer.DELETE}
+    for text in ("", "approve", "delete d", "delete; maybe"):
+        assert parse_answers(text, slugs) is None
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("answer", ["keep", "archive", "delete"])
+@pytest.mark.parametrize(
+    "point",
+    ["journal-pending", "vault-before-rename", "vault-before-rename@2", "journal-applied", "journal-applied@2",
+     "journal-recorded"],
+)  # fmt: skip
+def test_killed_at_any_step_an_answer_is_given_or_not(bed: Bed, answer: str, point: str) -> None:
+    path = old_idea(bed, "one", 400)
+    old_idea(bed, "two", 300)
+    stale(bed)
+    before = bed.files()
+    assert bed.run_python(ANSWER.format(answer=answer), point) == -9
+    bed.journal.recover()
+    if boxes(bed) == ["one", "two"]:
+        assert bed.files() == before
+        bed.reviewer.answer(LIST_PATH, {"one": Answer(answer)}, run="t")
+    assert boxes(bed) == ["two"]
+    places = {
+        "keep": path.parent,
+        "archive": bed.vault / IDEA_ARCHIVE / "one",
+        "delete": bed.vault / IDEA_TRASH / "one",
+    }
+    assert [name for name, folder in places.items() if folder.exists()] == [answer]

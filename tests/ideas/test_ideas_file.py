@@ -1,0 +1,132 @@
+"""Ideas.md is the user's: a section goes in whole, and every other byte stays."""
+
+from __future__ import annotations
+
+import re
+from datetime import date
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memoryvault.pipelines.ideas_file import (
+    annotated,
+    has_section,
+    promoted_line,
+    section_text,
+    summary_of,
+    with_section,
+    without_section,
+)
+
+DAY = date(2026, 5, 15)
+LINK = "MemoryVault/personal-private/_idea-incubator/retry-page/_index.md"
+NEW_LINK = "MemoryVault/personal-projects/retry-page/_index.md"
+SECTION = section_text(DAY, "Retry page", "A page. It shows retries. More.", LINK)
+
+
+def test_a_section_has_the_format_of_the_design() -> None:
+    assert SECTION == (
+        "## 2026-05-15: Retry page\n"
+        "A page. It shows retries.\n"
+        "See deep research: [[MemoryVault/personal-private/_idea-incubator/retry-page/_index.md]]\n"
+    )
+
+
+def test_a_missing_or_empty_file_is_begun() -> None:
+    assert with_section(None, SECTION, DAY) == with_section("", SECTION, DAY) == "# Ideas\n\n" + SECTION
+
+
+USERS = [
+    "# Ideas\n",
+    "# Ideas\n\nno newline at the end",
+    "# Ideas\r\n\r\nWindows lines\r\n",
+    "\ufeff# Ideas\n\n\n\n",
+    "just words\n\n## My own section\n- [ ] a task\n\n```\n## 2026-01-01: not a heading\n```\n",
+    "---\ntitle: x\n---\n# Ideas\n\n## 2026-04-01: Earlier\ntext\n\n# Part two\ntext\n",
+]
+
+
+@pytest.mark.parametrize("text", USERS)
+def test_the_users_bytes_come_first_and_are_unchanged(text: str) -> None:
+    after = with_section(text, SECTION, DAY)
+    assert after.startswith(text)
+    added = after[len(text) :].replace("\r\n", "\n")
+    assert added.lstrip("\n") == SECTION
+    assert ("\r\n" in after[len(text) :]) == ("\r\n" in text)
+    assert re.search(r"^## 2026-05-15: Retry page\r?$", after, re.MULTILINE)
+
+
+def test_sections_are_in_the_order_of_their_dates() -> None:
+    early, late = "## 2026-05-01: Early\nx\n\n", "## 2026-06-01: Late\ny\n\nThe user's words.\n"
+    after = with_section("# Ideas\n\n" + early + late, SECTION, DAY)
+    assert after == "# Ideas\n\n" + early + SECTION + "\n" + late
+    same_day = with_section(after, SECTION.replace("Retry page", "Second"), DAY)
+    assert same_day.index("Retry page") < same_day.index("Second") < same_day.index("Late")
+
+
+def test_what_the_user_left_out_of_order_is_not_sorted() -> None:
+    text = "## 2026-06-01: Late\n\n## 2026-05-01: Early\n"
+    assert with_section(text, SECTION, DAY) == text + "\n" + SECTION
+
+
+def test_the_summary_is_two_sentences_on_one_line() -> None:
+    assert summary_of("One. Two!  Three?") == "One. Two!"
+    assert summary_of("Version 2.5 of it\nis out. Good.") == "Version 2.5 of it is out. Good."
+    assert len(summary_of("word " * 300)) <= 402
+
+
+def test_no_text_of_an_idea_can_change_how_what_follows_is_shown() -> None:
+    section = section_text(DAY, "<!-- x", "``` %% $$ <div> [[a]]", LINK)
+    assert section.splitlines()[0] == "## 2026-05-15: \\<!-- x"
+    assert section.splitlines()[1] == "\\`\\`\\` \\%\\% \\$\\$ \\<div> [[a]]"
+    assert section_text(DAY, "t", "# heading", LINK).splitlines()[1] == "\\# heading"
+    assert len(section.splitlines()) == 3
+
+
+def test_promotion_is_written_under_the_link_and_nowhere_else() -> None:
+    line = promoted_line(DAY, "MemoryVault/personal-projects/retry-page")
+    text = "# Ideas\n\n" + SECTION + "My remark.\n\n## 2026-05-16: Other\nx\n"
+    after = annotated(text, LINK, line, NEW_LINK)
+    assert after is not None
+    assert "→ promoted 2026-05-15 to MemoryVault/personal-projects/retry-page/" in after.splitlines()
+    assert after.replace(line + "\n", "").replace(NEW_LINK, LINK) == text
+    assert annotated("# Ideas\n", LINK, line, NEW_LINK) is None
+
+
+def test_promotion_of_a_last_line_without_an_end() -> None:
+    line = promoted_line(DAY, "MemoryVault/personal-projects/retry-page")
+    after = annotated("# Ideas\r\n\r\n" + SECTION.replace("\n", "\r\n").rstrip(), LINK, line, NEW_LINK)
+    assert after is not None
+    assert after.endswith(f"[[{NEW_LINK}]]\r\n{line}")
+
+
+def test_a_link_that_the_user_wrote_differently_is_found_and_left() -> None:
+    text = SECTION.replace(f"[[{LINK}]]", f"[[{LINK.removesuffix('.md')}|my page]]")
+    assert has_section(text, LINK)
+    after = annotated(text, LINK, "→ x", NEW_LINK)
+    assert after is not None
+    assert "|my page]]" in after
+    assert not has_section(SECTION.replace("retry-page", "retry-page-2"), LINK)
+
+
+@pytest.mark.parametrize("text", [None, *USERS])
+def test_a_section_that_was_put_in_can_be_taken_out_again(text: str | None) -> None:
+    after = with_section(text, SECTION, DAY)
+    rest = without_section(after, LINK)
+    assert rest is not None
+    assert rest.rstrip() == (text or "# Ideas\n").rstrip()
+    assert without_section(after + "My own words on it.\n", LINK) is None
+
+
+@given(st.text(alphabet=st.sampled_from("ab#-` \r\n\t1278:"), max_size=200), st.dates())
+def test_whatever_the_user_wrote_every_byte_is_kept_in_its_order(text: str, day: date) -> None:
+    section = section_text(day, "T", "s", LINK)
+    after = with_section(text, section, day)
+    if text == "":
+        return
+    written = section.replace("\n", "\r\n") if section not in after else section
+    before, _, rest = after.partition(written)
+    gap = len(before) + len(rest) - len(text)
+    kept = [before[: len(before) - n] + rest[m:] for n in range(gap + 1) for m in range(gap - n + 1)]
+    assert text in kept

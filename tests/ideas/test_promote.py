@@ -1,0 +1,178 @@
+"""Promotion is one step: the folder, the note, Ideas.md, and the index that needs no new vectors."""
+
+from __future__ import annotations
+
+import re
+import struct
+from pathlib import Path
+
+import pytest
+
+from memoryvault.index.reconcile import reconcile
+from memoryvault.index.store import IndexStore
+from memoryvault.tasks.ideas import Promoted, promote
+from memoryvault.vault.errors import EntryExists, EntryNotFound, PathRefused
+
+from ..review.support import Bed, said
+from .support import IDEA, INCUBATOR, ideas_file, outside, write_down
+
+PROMOTE = """
+import os
+from memoryvault.tasks.ideas import promote
+from memoryvault.tasks.indexing import vault_store
+from memoryvault.tasks.journal import Journal
+from memoryvault.vault.settings import load_settings
+settings = load_settings(os.environ)
+promote(settings, Journal(settings.state, vault_store(settings)), "retry-page")
+"""
+ACT = ("vault-before-rename", "vault-before-rename@2", "vault-before-rename@3")
+KILL_POINTS = [
+    "journal-pending",
+    *ACT,
+    "journal-applied",
+    "journal-applied@2",
+    "journal-applied@3",
+    "journal-recorded",
+]
+
+
+def seeded(bed: Bed) -> Path:
+    """An idea with research, an attachment, and a section in Ideas.md among the user's own words."""
+    (bed.root / "Ideas.md").write_text("# Mine\n\nFirst words.\n")
+    write_down(bed, "Retry page")
+    with (bed.root / "Ideas.md").open("a") as file:
+        file.write("\n## Another\n\nLast words.\n")
+    folder = bed.vault / INCUBATOR / "retry-page"
+    (folder / "research-example.md").write_text("---\nkind: idea\nstatus: incubating\n---\n\nFetched.\n")
+    (folder / "sketch.png").write_bytes(b"\x89PNG")
+    return folder
+
+
+def do_promote(bed: Bed, name: str | None = None) -> Promoted:
+    return promote(bed.settings, bed.journal, "retry-page", name=name)
+
+
+def test_the_folder_moves_the_note_is_active_and_the_list_says_so(bed: Bed) -> None:
+    folder = seeded(bed)
+    before = ideas_file(bed)
+    done = do_promote(bed)
+    assert done == Promoted("retry-page", "personal-projects/retry-page/_index.md", "written")
+    assert not folder.exists()
+    new = bed.vault / "personal-projects/retry-page"
+    assert sorted(path.name for path in new.iterdir()) == ["_index.md", "research-example.md", "sketch.png"]
+    entry = bed.store.read(done.path)
+    assert (entry.status, entry.project, entry.slug) == ("active", "retry-page", "retry-page")
+    assert entry.extra["promoted"] == bed.store.today().isoformat()
+    line = re.search(
+        r"^→ promoted [0-9]{4}-[0-9]{2}-[0-9]{2} to MemoryVault/personal-projects/retry-page/\n",
+        ideas_file(bed),
+        re.MULTILINE,
+    )
+    assert line is not None
+    was = f"{INCUBATOR}/retry-page/_index.md"
+    assert ideas_file(bed).replace(line[0], "").replace(done.path, was) == before
+
+
+def test_without_a_list_or_a_section_it_is_promoted_all_the_same(bed: Bed) -> None:
+    seeded(bed)
+    (bed.root / "Ideas.md").write_text("# Mine\n")
+    assert do_promote(bed).annotation == "no_section"
+    assert ideas_file(bed) == "# Mine\n"
+
+
+def test_no_list_is_made_for_it(bed: Bed) -> None:
+    seeded(bed)
+    (bed.root / "Ideas.md").unlink()
+    assert do_promote(bed).annotation == "no_ideas_file"
+    assert outside(bed) == {}
+
+
+def test_a_question_that_waits_for_it_goes_with_it(bed: Bed) -> None:
+    bed.remember(IDEA)
+    slug = bed.only("incubating").path.split("/")[-2]
+    promote(bed.settings, bed.journal, slug)
+    assert bed.reviewer.waiting() == []
+
+
+def test_a_project_that_is_there_is_never_mixed_with_it(bed: Bed) -> None:
+    seeded(bed)
+    bed.note("personal-projects/retry-page/convention/x.md", "x", kind="convention")
+    before, list_before = bed.files(), ideas_file(bed)
+    with pytest.raises(EntryExists, match="--as"):
+        do_promote(bed)
+    assert (bed.files(), ideas_file(bed)) == (before, list_before)
+    assert do_promote(bed, "retries").path == "personal-projects/retries/_index.md"
+    with pytest.raises(EntryNotFound):
+        do_promote(bed)
+
+
+def test_said_again_a_promoted_idea_gets_evidence_where_it_is(bed: Bed) -> None:
+    bed.remember(IDEA)
+    slug = bed.only("incubating").path.split("/")[-2]
+    done = promote(bed.settings, bed.journal, slug)
+    bed.remember(said(IDEA, "s7"))
+    assert [entry.path for entry in bed.entries() if entry.kind == "idea"] == [done.path]
+    assert bed.store.read(done.path).occurrences == 2
+
+
+def test_the_index_has_the_new_paths_and_needs_no_new_vector(bed: Bed, tmp_path: Path) -> None:
+    seeded(bed)
+    with IndexStore(tmp_path / "index.db") as index:
+        if not index.has_vectors:
+            pytest.skip("this SQLite loads no sqlite-vec")
+        reconcile(index, bed.vault, bed.store.walk)
+        model = index.model_id("m", 4)
+        pending = index.pending_texts("m", 100)
+        row = struct.pack("<4f", 1, 0, 0, 0)
+        index.add_vectors(model, [text.text_hash for text in pending], [row] * len(pending), [b""] * len(pending))
+        assert index.pending_count("m") == 0
+        do_promote(bed)
+        reconcile(index, bed.vault, bed.store.walk)
+        paths = set(index.files())
+        assert index.pending_count("m") == 0
+    assert "personal-projects/retry-page/_index.md" in paths
+    assert not [path for path in paths if INCUBATOR in path]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("point", KILL_POINTS)
+def test_killed_at_any_step_it_is_before_or_after(bed: Bed, point: str) -> None:
+    folder = seeded(bed)
+    before, list_before = bed.files(), ideas_file(bed)
+    assert bed.run_python(PROMOTE, point) == -9
+    bed.journal.recover()
+    bed.journal.recover()
+    assert not bed.journal.is_interrupted
+    if folder.exists():
+        assert (bed.files(), ideas_file(bed)) == (before, list_before)
+        assert not (bed.vault / "personal-projects/retry-page").exists()
+        do_promote(bed)
+    entry = bed.store.read("personal-projects/retry-page/_index.md")
+    assert entry.status == "active"
+    assert ideas_file(bed).count("→ promoted") == 1
+    assert not folder.exists()
+    assert (bed.vault / "personal-projects/retry-page/sketch.png").exists()
+
+
+@pytest.mark.slow
+def test_the_user_who_writes_in_the_list_after_a_crash_loses_nothing(bed: Bed) -> None:
+    folder = seeded(bed)
+    assert bed.run_python(PROMOTE, "journal-applied") == -9
+    with (bed.root / "Ideas.md").open("a") as file:
+        file.write("Typed after the crash.\n")
+    text = ideas_file(bed)
+    bed.journal.recover()
+    assert ideas_file(bed) == text
+    assert folder.exists(), "all of it is taken back"
+    do_promote(bed)
+    assert "Typed after the crash." in ideas_file(bed)
+
+
+def test_the_folder_that_cannot_move_changes_nothing(bed: Bed) -> None:
+    folder = seeded(bed)
+    (bed.vault / "personal-projects").write_text("a file in the way")
+    before = ideas_file(bed)
+    with pytest.raises(PathRefused):
+        do_promote(bed)
+    assert folder.exists()
+    assert ideas_file(bed) == before

@@ -1,0 +1,150 @@
+"""What is asked, followed and kept in research."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memoryvault.pipelines.research import (
+    MOST_QUERY_WORDS,
+    Found,
+    one_line,
+    query_of,
+    quoted,
+    receipt_text,
+    related_text,
+    safe_link,
+    summary_of,
+    typed_links,
+    web_text,
+    with_section,
+    within_tokens,
+    without_section,
+)
+from memoryvault.vault.evidence import RECEIPT_HEADING, without_evidence
+from memoryvault.vault.render import estimate_tokens
+
+PAGE = """
+The history of the town begins in the year 1200. Soil moisture decides when tomatoes are watered. Our shop is
+closed on Mondays for the whole winter. A robot can water tomatoes at night when the soil is dry. Cookies make this
+site work better for everyone. Moisture sensors in the soil drift with heat, so the robot must calibrate them.
+"""
+
+
+def test_a_query_is_a_few_words_of_the_title_and_what_recurs() -> None:
+    query = query_of("A watering robot", "The robot could check the soil; the soil sensor tells it. Perhaps later.")
+    assert query.split()[:2] == ["watering", "robot"]
+    assert "soil" in query
+    assert len(query.split()) <= MOST_QUERY_WORDS
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[REDACTED-EMAIL]",
+        "https://intranet.example/wiki/apollo",
+        "host42 db_password v1.2.3",
+        "shop-backend",
+    ],
+)
+def test_what_is_private_or_names_a_machine_is_not_asked(text: str) -> None:
+    query = query_of("Watering robot", f"Look at {text}", private=["shop-backend"])
+    for word in ("redacted", "email", "intranet", "apollo", "host42", "password", "shop", "backend"):
+        assert word not in query
+
+
+@given(st.text(max_size=400), st.text(max_size=400))
+def test_any_text_gives_a_short_query(title: str, summary: str) -> None:
+    words = query_of(title, summary).split()
+    assert len(words) <= MOST_QUERY_WORDS
+    assert all(len(word) <= 30 for word in words)
+
+
+@pytest.mark.parametrize(
+    ("url", "asked"),
+    [
+        ("https://example.org/a?page=2#part", "https://example.org/a?page=2"),
+        ("http://example.org/a", "https://example.org/a"),
+        ("http://example.org:80/a", "https://example.org/a"),
+        ("https://example.org/a?access_token=x1", "https://example.org/a"),
+        ("https://example.org/a?X-Amz-Signature=abc&page=2", "https://example.org/a"),
+        ("https://example.org/a?x=k3Jx9Qm2Lw8Zr5Tn7Vb4", "https://example.org/a"),
+        ("https://example.org/a?0123456789abcdef", "https://example.org/a"),
+        ("https://user:pw@example.org/a", None),
+        ("https://example.org/[REDACTED-API-KEY]", None),
+        ("ftp://example.org/a", None),
+        ("https://", None),
+        ("https://example.org:99999/", None),
+    ],
+)
+def test_a_link_is_followed_without_what_may_be_secret(url: str, asked: str | None) -> None:
+    assert safe_link(url) == asked
+
+
+def test_links_are_those_of_the_quoted_words_of_the_user() -> None:
+    body = (
+        "An idea, see https://example.org/agent\n\n## Evidence\n\nProposed because: https://example.org/why\n\n"
+        "> I read (https://example.org/a), and https://example.org/b.\n> again https://example.org/a\n"
+    )
+    assert typed_links(body, written_by_agent=False) == ["https://example.org/a", "https://example.org/b"]
+    assert typed_links(body, written_by_agent=True) == []
+    assert typed_links("See https://example.org/a", written_by_agent=False) == ["https://example.org/a"]
+
+
+def test_links_in_the_receipt_are_not_followed() -> None:
+    body = with_section("An idea.", receipt_text("done", {}, ["https://example.org/asked"], []))
+    assert typed_links(body, written_by_agent=False) == []
+
+
+def test_a_summary_is_made_of_the_sentences_that_matter_in_their_order() -> None:
+    summary = summary_of(PAGE, "robot watering tomatoes soil moisture", token_limit=200, sentences=3)
+    parts = summary.split("\n\n")
+    assert len(parts) == 3
+    flat = " ".join(PAGE.split())
+    assert [flat.index(part) for part in parts] == sorted(flat.index(part) for part in parts)
+    assert "Cookies" not in summary
+    assert "Mondays" not in summary
+
+
+@given(st.text(max_size=2000), st.integers(0, 300))
+def test_what_is_kept_fits_the_tokens(text: str, limit: int) -> None:
+    for kept in (within_tokens(text, limit), summary_of(text, "any", token_limit=limit)):
+        assert not kept or estimate_tokens(kept) <= max(limit, 1) + 1
+
+
+@given(st.text(max_size=300))
+def test_no_line_of_quoted_text_begins_anything(text: str) -> None:
+    for line in quoted(text).split("\n"):
+        assert not line.strip() or line.startswith(">")
+    assert "\n" not in one_line(text)
+    assert "[[" not in one_line(text)
+
+
+def test_related_notes_are_wikilinks_with_excerpts() -> None:
+    text = related_text("Found.", [Found("A | [[title]]", "Garden/Tomatoes", "night\nwater")], "nothing")
+    assert "[[Garden/Tomatoes|A / title]]" in text
+    assert "> night\n> water" in text
+    assert related_text("Found.", [], "nothing") == "nothing"
+
+
+def test_text_from_the_web_says_what_it_is() -> None:
+    text = web_text("wikipedia", "https://example.org", "robot", [Found("T", "https://example.org/t", "x")], "", "")
+    assert "Untrusted text from the web" in text.splitlines()[0]
+    assert "`robot`" in text
+
+
+def test_a_receipt_takes_the_place_of_the_earlier_one() -> None:
+    body = with_section("An idea.", receipt_text("waiting", {"fetches": (0, 3)}, [], ["one"]))
+    body += "\n## Mine\n\nMy own words.\n"
+    body = with_section(body, receipt_text("done", {"fetches": (3, 3)}, ["https://example.org/?q=a"], ["two"]))
+    assert body.count(f"## {RECEIPT_HEADING}") == 1
+    assert "waiting" not in body
+    assert "My own words." in body
+    assert "3 of 3 fetches" in body
+    assert without_section(body, RECEIPT_HEADING).split() == ["An", "idea.", "##", "Mine", "My", "own", "words."]
+
+
+def test_a_receipt_is_no_part_of_what_the_note_says() -> None:
+    body = with_section("An idea.", receipt_text("done", {}, [], []))
+    assert without_evidence(body) == "An idea."

@@ -1,0 +1,23 @@
+"""Runs the research that is queued, in a process that a test may kill: `python -m ... ACCESS`."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from memoryvault.tasks.enqueue import open_ledger
+from memoryvault.tasks.research import request_research
+from memoryvault.tests.research.support import SLUG, from_json, worker
+from memoryvault.vault.settings import load_settings
+
+
+def main() -> int:
+    settings = load_settings(os.environ)
+    with open_ledger(settings) as ledger:
+        request_research(ledger, SLUG)
+    worker(settings, from_json(sys.argv[1])).run_until_idle(45.0)
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,189 @@
+"""An Obsidian vault with an idea in it, search engines on loopback, and a worker that researches it."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from memoryvault.tasks.enqueue import open_ledger
+from memoryvault.tasks.ideas import find_idea
+from memoryvault.tasks.kinds import POLICIES, KindPolicy
+from memoryvault.tasks.ledger import Job
+from memoryvault.tasks.research import WebAccess, request_research, research_handler
+from memoryvault.tasks.researching import PURPOSE
+from memoryvault.tasks.spending import Spent, spent_since
+from memoryvault.tasks.worker import RunReport, Worker, WorkerContext
+from memoryvault.tests.review.support import Bed, make_bed
+from memoryvault.tests.support.loopback_site import Reply, Site, page
+from memoryvault.vault.entry import Entry
+from memoryvault.vault.scrubbed import Scrubbed
+from memoryvault.vault.settings import Settings
+
+SLUG = "greenhouse-watering-robot"
+TITLE = "Greenhouse watering robot"
+STATEMENT = "A robot for the greenhouse could water tomatoes at night when the soil moisture is low."
+FOLDER = f"personal-private/_idea-incubator/{SLUG}"
+CONFIG = """
+[research]
+network = {network}
+{more}
+"""
+
+
+@dataclass
+class ResearchBed:
+    """A vault below `bed.root`, which is the Obsidian vault."""
+
+    bed: Bed
+
+    @property
+    def settings(self) -> Settings:
+        return self.bed.settings
+
+    @property
+    def folder(self) -> Path:
+        return self.bed.vault / FOLDER
+
+    def configure(self, *, network: bool, more: str = "") -> None:
+        text = CONFIG.format(network="true" if network else "false", more=more)
+        (self.bed.root / "config.toml").write_text(text, "utf-8")
+
+    def idea(self, body: str = STATEMENT, slug: str = SLUG, title: str = TITLE, **fields: object) -> None:
+        self.bed.store.create(
+            f"personal-private/_idea-incubator/{slug}/_index.md",
+            {"kind": "idea", "status": "incubating", "slug": slug, **fields},  # type: ignore[dict-item]
+            Scrubbed(title),
+            Scrubbed(body),
+        )
+
+    def own_note(self, path: str, text: str) -> Path:
+        file = self.bed.root / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text, "utf-8")
+        return file
+
+    def note(self, name: str) -> str:
+        return (self.folder / f"{name}.md").read_text("utf-8")
+
+    def notes(self) -> list[str]:
+        return sorted(path.stem for path in self.folder.glob("*.md") if path.stem != "_index")
+
+    def entry(self, slug: str = SLUG) -> Entry:
+        return find_idea(self.bed.store, slug)
+
+    @property
+    def state(self) -> object:
+        return self.entry().extra.get("research")
+
+    def spent(self) -> dict[str, int]:
+        rows: tuple[Spent, ...] = spent_since(self.settings.state.state_db, "2000-01-01")
+        return {row.unit: row.spent for row in rows if row.purpose == PURPOSE}
+
+    def run(self, access: WebAccess | None = None, slug: str = SLUG, pass_: str = "", **changes: object) -> RunReport:
+        """Enqueue the research, run it to its end (retries follow at once) and say how it went."""
+        with open_ledger(self.settings) as ledger:
+            request_research(ledger, slug, pass_)
+        return worker(self.settings, access, **changes).run_until_idle(60.0)
+
+    def run_out(self, access: WebAccess) -> None:
+        """Run what waits for another attempt, until nothing does."""
+        for _ in range(20):
+            time.sleep(0.12)
+            if not worker(self.settings, access).run_until_idle(60.0).delayed:
+                return
+        raise AssertionError("it never ended")
+
+    def job(self) -> Job:
+        with open_ledger(self.settings) as ledger:
+            return next(job for job in ledger.list() if job.kind == "research.idea")
+
+    def program(self, access: WebAccess, kill_point: str = "") -> int:
+        """The same in a process of its own, which may be killed; its exit status."""
+        armed = {"MEMORY_TEST_MODE": "1", "MEMORY_TEST_KILL_POINT": kill_point} if kill_point else {}
+        process = subprocess.Popen(
+            [sys.executable, "-m", "memoryvault.tests.research.program", as_json(access)],
+            env={**self.bed.env, **armed},
+            start_new_session=True,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        try:
+            _, errors = process.communicate(timeout=60)
+        finally:
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+        assert process.returncode in (0, -signal.SIGKILL), errors
+        return process.returncode
+
+
+def worker(settings: Settings, access: WebAccess | None = None, **changes: object) -> Worker:
+    """A worker that does nothing but research, and retries at once."""
+    policies: dict[str, KindPolicy] = dict(POLICIES)
+    quick = {"backoff_base_seconds": 0.05, "backoff_cap_seconds": 0.1, **changes}
+    policies["research.idea"] = replace(POLICIES["research.idea"], **quick)  # type: ignore[arg-type]
+    context = WorkerContext(settings.state, poll_seconds=0.1, lease_seconds=2, policies=policies, schedules=())
+    handlers = {"research.idea": research_handler(settings, access), "index.reconcile": lambda job: None}
+    return Worker(context, handlers)
+
+
+def as_json(access: WebAccess) -> str:
+    return json.dumps({"bases": dict(access.bases), "allow": sorted(access.allow)})
+
+
+def from_json(text: str) -> WebAccess:
+    value = json.loads(text)
+    return WebAccess(value["bases"], frozenset((host, port) for host, port in value["allow"]))
+
+
+def research_bed(root: Path, *, network: bool = False, more: str = "") -> ResearchBed:
+    root.mkdir(exist_ok=True)
+    bed = ResearchBed(make_bed(root))
+    bed.configure(network=network, more=more)
+    return bed
+
+
+# Search engines
+
+
+def answers(results: int = 2, text: str = "Soil moisture sensors for tomatoes") -> dict[str, Reply]:
+    """Replies of every engine, in its own format."""
+    numbers = range(1, results + 1)
+    json_type = "application/json"
+    wikipedia = {"query": {"search": [{"title": f"Article {n}", "snippet": f"<b>{text}</b>"} for n in numbers]}}
+    github = {
+        "items": [
+            {"full_name": f"someone/repo{n}", "html_url": f"https://example.org/{n}", "description": text}
+            for n in numbers
+        ]
+    }
+    news = {"hits": [{"title": f"Story {n}", "url": f"https://example.org/s{n}", "objectID": str(n)} for n in numbers]}
+    searx = {"results": [{"title": f"Hit {n}", "url": f"https://example.org/h{n}", "content": text} for n in numbers]}
+    entries = "".join(
+        f"<entry><title>Paper {n}</title><link href='https://example.org/p{n}'/><summary>{text}</summary></entry>"
+        for n in numbers
+    )
+    atom = f"<?xml version='1.0'?><feed xmlns='http://www.w3.org/2005/Atom'><title>x</title>{entries}</feed>"
+    return {
+        "/w/api.php": Reply(json.dumps(wikipedia).encode(), type=json_type),
+        "/search/repositories": Reply(json.dumps(github).encode(), type=json_type),
+        "/api/v1/search": Reply(json.dumps(news).encode(), type=json_type),
+        "/search": Reply(json.dumps(searx).encode(), type=json_type),
+        "/api/query": Reply(atom.encode(), type="application/atom+xml"),
+        "/page": Reply(page("A page", f"{text}: a robot waters the greenhouse when it is dry. " * 3)),
+    }
+
+
+ENGINES = ("wikipedia", "github", "hackernews", "arxiv")
+
+
+def access_to(web: Site, *names: str) -> WebAccess:
+    bases: Mapping[str, str] = dict.fromkeys(names or ENGINES, web.url)
+    return WebAccess(bases, web.allowed)

@@ -1,0 +1,103 @@
+"""The scan of the user's own notes: what is read, what is left out, and that nothing is changed."""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+
+import pytest
+
+from memoryvault.sources.notes import EXCERPT_CHARACTERS, MAX_NOTE_BYTES, NotesScan, scan_notes
+
+WORDS = ["greenhouse", "robot", "tomatoes"]
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    (tmp_path / "MemoryVault").mkdir()
+    return tmp_path
+
+
+def note(root: Path, path: str, text: str | bytes = "The greenhouse robot.") -> Path:
+    file = root / path
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_bytes(text if isinstance(text, bytes) else text.encode())
+    return file
+
+
+def scan(root: Path, words: list[str] | None = None, **changes: float) -> NotesScan:
+    leave_out = [root / "MemoryVault", root / "Ideas.md"]
+    deadline = changes.get("deadline", time.monotonic() + 30)
+    return scan_notes(root, leave_out, words if words is not None else WORDS, most=5, deadline=deadline)
+
+
+def test_notes_that_share_most_come_first(root: Path) -> None:
+    note(root, "b.md", "A robot in the greenhouse waters tomatoes.")
+    note(root, "a.md", "A greenhouse without robots. " + "Other words. " * 100)
+    note(root, "c.md", "Only the greenhouse is here.")
+    found = scan(root)
+    assert [match.link for match in found.matches] == ["b", "a"]
+    assert (found.notes, found.complete) == (3, True)
+
+
+def test_folders_headings_and_other_scripts_are_told(root: Path) -> None:
+    note(root, "Garten/Gewächs haus.md", "---\ntags: [a]\n---\n# Über Tomaten\n\nDer robot im greenhouse.")
+    (match,) = scan(root).matches
+    assert (match.link, match.title, match.excerpt) == (
+        "Garten/Gewächs haus",
+        "Über Tomaten",
+        "Der robot im greenhouse.",
+    )
+
+
+def test_a_long_paragraph_is_cut_around_the_words(root: Path) -> None:
+    note(root, "a.md", "Before it. " * 80 + "The greenhouse robot is here. " + "After it. " * 80)
+    (match,) = scan(root).matches
+    assert "greenhouse" in match.excerpt
+    assert len(match.excerpt) <= EXCERPT_CHARACTERS + 2
+
+
+def test_what_is_no_small_note_of_the_user_is_left_out(root: Path) -> None:
+    note(root, "MemoryVault/personal-private/fact/x.md")
+    note(root, "Ideas.md")
+    note(root, ".trash/x.md")
+    note(root, ".hidden.md")
+    note(root, "picture.png")
+    note(root, "binary.md", b"greenhouse robot \0\1\2")
+    note(root, "huge.md", b"greenhouse robot " * (MAX_NOTE_BYTES // 10))
+    note(root, "a.sync-conflict-20240101-000000-ABC.md")
+    (root / "link.md").symlink_to("/etc/hostname")
+    os.mkfifo(root / "pipe.md")
+    unreadable = note(root, "unreadable.md")
+    unreadable.chmod(0)
+    found = scan(root)
+    assert [match.link for match in found.matches if match.link != "unreadable"] == []  # root may read it
+
+
+def test_links_to_folders_are_not_followed(root: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
+    outside = tmp_path_factory.mktemp("outside")
+    note(outside, "a.md")
+    (root / "linked").symlink_to(outside)
+    (root / "loop").symlink_to(root)
+    assert scan(root).matches == ()
+
+
+def test_nothing_is_changed(root: Path) -> None:
+    file = note(root, "a.md")
+    before = file.stat()
+    scan(root)
+    after = file.stat()
+    assert (after.st_mtime_ns, after.st_size, after.st_ino) == (before.st_mtime_ns, before.st_size, before.st_ino)
+    assert sorted(path.name for path in root.iterdir()) == ["MemoryVault", "a.md"]
+
+
+def test_it_stops_at_its_deadline_and_says_so(root: Path) -> None:
+    note(root, "a.md")
+    found = scan(root, deadline=time.monotonic() - 1)
+    assert (found.matches, found.complete) == ((), False)
+
+
+def test_no_words_find_nothing(root: Path) -> None:
+    note(root, "a.md")
+    assert scan(root, words=[]).matches == ()
