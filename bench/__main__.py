@@ -21,6 +21,7 @@ TABLES = {
     "recall": "Quality of recall",
     "reflection": "Quality of reflection",
     "scrub": "Scrubbing",
+    "research": "Research of ideas",
 }
 NEEDS_DATA = {"recall", "reflection", "scrub"}
 PACKAGES = ("huey", "apsw", "sqlite-vec", "sentence-transformers", "torch")
