@@ -258,7 +258,7 @@ def _write(settings: Settings, job: RunningJob, request: ResearchRequest, path: 
 def _write_note(store: VaultStore, folder: str, finding: Finding, *, replace_old: bool) -> None:
     """A note that is there stays: it was written by an earlier attempt, or the user has put it there."""
     path = f"{folder}/{finding.name}.md"
-    fields: dict[str, str | bool | Scrubbed] = {"kind": RESEARCH_KIND, "status": "incubating", "group": DEFAULT_GROUP}
+    fields: dict[str, str | bool | Scrubbed] = {"kind": RESEARCH_KIND, "status": "incubating"}
     if finding.untrusted:
         fields |= {"untrusted": True, "url": _scrubbed(finding.address)}
     text = store.compose(path, fields, _scrubbed(finding.title), _scrubbed(finding.body))
