@@ -7,7 +7,6 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 
 from ..pipelines.incubation import Answer
-from ..pipelines.likeness import statement_of
 from ..pipelines.scrub import Policy, scrub
 from ..tasks.enqueue import enqueue, request_indexing
 from ..tasks.ideas import (
@@ -16,6 +15,7 @@ from ..tasks.ideas import (
     ideas,
     is_surfaced,
     link_of,
+    pitch_of,
     put_away,
     put_away_ideas,
     research_key,
@@ -109,12 +109,12 @@ def _list(args: argparse.Namespace, context: Context) -> int:
     elif found or away:
         rows = [
             (slug_of(e.path), e.effective_status, (e.surfaced_at or e.created or "-")[:10], e.occurrences,
-             "yes" if surfaced else "no", statement_of(e.body)[:100])
+             "yes" if surfaced else "no", pitch_of(e)[:100])
             for e, surfaced in found
         ]  # fmt: skip
         rows += [
             (slug_of(e.path), verdict, (e.surfaced_at or e.created or "-")[:10], e.occurrences, "-",
-             statement_of(e.body)[:100])
+             pitch_of(e)[:100])
             for verdict, e in away
         ]  # fmt: skip
         print_table(("slug", "status", "since", "seen", "in Ideas.md", "says"), rows)

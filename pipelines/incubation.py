@@ -66,11 +66,12 @@ def question_body(stale: Sequence[StaleIdea], months: int) -> str:
         f"{TRASH_DAYS} days (`memory idea restore`)."
     ]
     for idea in sorted(stale, key=lambda one: (one.last, one.slug)):
-        says = f"{idea.statement}\n\n" if idea.statement else ""
+        repeats = idea.statement.casefold().rstrip(".") == idea.title.casefold().rstrip(".")
+        says = "" if repeats else idea.statement
         boxes = "\n".join(f"- [ ] {answer.capitalize()}" for answer in Answer)
         title = " ".join(idea.title.replace("|", "/").replace("[[", "").replace("]]", "").split())
         link = f"[[{idea.link.removesuffix('.md')}|{title}]]"
-        parts.append(f"## {link}\n\nLast touched {idea.last.isoformat()}. {says}{boxes}")
+        parts.append(f"## {link}\n\n{f'Last touched {idea.last.isoformat()}. {says}'.rstrip()}\n\n{boxes}")
     return "\n\n".join(parts) + "\n"
 
 

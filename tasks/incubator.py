@@ -29,7 +29,6 @@ from ..pipelines.incubation import (
     ticked,
     without_idea,
 )
-from ..pipelines.likeness import statement_of
 from ..vault.entry import Entry
 from ..vault.errors import EditConflict, EntryExists, EntryInvalid, EntryNotFound, VaultUnavailable
 from ..vault.layout import ARCHIVE, DEFAULT_GROUP, INBOX, REVIEW, TRASH, home_folder
@@ -46,6 +45,7 @@ from .ideas import (
     idea_folder,
     ideas,
     link_of,
+    pitch_of,
     put_away,
     slug_of,
 )
@@ -119,7 +119,7 @@ def stale_ideas(settings: Settings, store: VaultStore) -> list[StaleIdea]:
         last = engagement.last or _modified(store.vault / entry.path)
         if is_stale(last, today, months):
             link = link_of(store, entry.path)
-            found.append(StaleIdea(slug, entry.title, statement_of(entry.body), link, last))
+            found.append(StaleIdea(slug, entry.title, pitch_of(entry), link, last))
     return sorted(found, key=lambda idea: (idea.last, idea.slug))
 
 

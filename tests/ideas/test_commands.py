@@ -1,0 +1,133 @@
+"""`memory idea`, `memory promote` and the list of old ideas, as people, programs and a real worker use them."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from memoryvault.demo.sandbox import Sandbox
+
+from ..review.test_commands import Terminal
+
+pytestmark = pytest.mark.slow
+
+INCUBATOR = "personal-private/_idea-incubator"
+OLD = (
+    "---\nkind: idea\nstatus: incubating\ncreated: 2020-01-01\nupdated: 2020-01-01\n---\n\n# {slug}\n\nAbout {slug}.\n"
+)
+SUMMARY = "A page that shows retries. Its token is ghp_" + "x7Qm2Vt9Lr4Kd8Zc1Nw6Hb3Yf5Pj0SgTuEaO"  # made up
+LIST = "personal-private/_review/ideas-nobody-came-back-to.md"
+APPLY_SECONDS = 10.0
+
+
+@pytest.fixture
+def sandbox(tmp_path: Path) -> Sandbox:
+    return Sandbox(tmp_path)
+
+
+def ask(sandbox: Sandbox, *arguments: str) -> Any:
+    return json.loads(sandbox.memory(*arguments, "--json"))
+
+
+def old(sandbox: Sandbox, *slugs: str) -> None:
+    for slug in slugs:
+        path = sandbox.vault / INCUBATOR / slug / "_index.md"
+        path.parent.mkdir(parents=True)
+        path.write_text(OLD.format(slug=slug), "utf-8")
+
+
+def test_an_idea_is_written_at_once_listed_shown_and_promoted(sandbox: Sandbox) -> None:
+    written = ask(sandbox, "idea", "Retry page", SUMMARY)
+    assert (written["slug"], written["new"], written["appended"]) == ("retry-page", True, True)
+    ideas_file = sandbox.vault.parent / "Ideas.md"
+    assert "ghp_" not in ideas_file.read_text("utf-8") + Path(written["path"]).read_text("utf-8")
+    (listed,) = ask(sandbox, "idea", "list")
+    assert (listed["slug"], listed["in_ideas_file"], listed["status"]) == ("retry-page", True, "incubating")
+    assert "A page that shows retries." in sandbox.memory("idea", "show", "retry-page")
+    assert ask(sandbox, "idea", "Retry page", SUMMARY)["new"] is False
+    promoted = ask(sandbox, "promote", "idea", "retry-page")
+    assert (promoted["promoted"], promoted["ideas_annotation"]) == (True, "written")
+    assert ask(sandbox, "idea", "list") == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code"),
+    [
+        (("idea", "only a title"), 2),
+        (("idea", "Title", "   "), 2),
+        (("idea", "  ", "summary"), 2),
+        (("idea", "a", "b", "c"), 2),
+        (("idea", "show", "no-such-idea"), 1),
+        (("idea", "restore", "no-such-idea"), 1),
+        (("promote", "idea", "nonexistent-idea"), 1),
+        (("promote", "idea", "../../etc"), 1),
+        (("promote", "project", "x"), 2),
+    ],
+)
+def test_what_makes_no_sense_is_told_in_one_line(sandbox: Sandbox, arguments: tuple[str, ...], code: int) -> None:
+    done = sandbox.run(*arguments)
+    assert done.returncode == code
+    assert "Traceback" not in done.stderr
+    assert done.stderr.strip()
+    assert not (sandbox.vault.parent / "Ideas.md").exists()
+
+
+def test_the_answers_of_a_program(sandbox: Sandbox) -> None:
+    old(sandbox, "one", "two", "three")
+    assert sorted(idea["slug"] for idea in ask(sandbox, "idea", "gc")) == ["one", "three", "two"]
+    assert sorted(ask(sandbox, "review")[0]["ideas"]) == ["one", "three", "two"]
+    done = ask(sandbox, "review", "--decide", "ideas-nobody-came-back-to=keep one; delete two")
+    assert [one["verdict"] for one in done] == ["kept", "deleted"]
+    assert [idea["slug"] for idea in ask(sandbox, "idea", "gc")] == ["three"]
+    away = [idea for idea in ask(sandbox, "idea", "list", "--all") if idea["status"] == "deleted"]
+    assert [idea["slug"] for idea in away] == ["two"]
+    assert ask(sandbox, "idea", "restore", "two")["verdict"] == "restored"
+    bad = sandbox.run("review", "--decide", "ideas-nobody-came-back-to=approve")
+    assert bad.returncode == 2
+
+
+def test_without_a_terminal_nothing_is_deleted(sandbox: Sandbox) -> None:
+    old(sandbox, "one")
+    sandbox.memory("idea", "gc")
+    assert sandbox.run("review").returncode == 2
+    assert (sandbox.vault / INCUBATOR / "one").is_dir()
+
+
+def test_one_key_for_each_idea(sandbox: Sandbox) -> None:
+    old(sandbox, "a", "b", "c", "d")
+    sandbox.memory("idea", "gc")
+    terminal = Terminal(sandbox, ["review"])
+    terminal.expect("4 ideas that nobody came back to")
+    for key, said in (("k", "kept: "), ("a", "archived: "), ("x", "press one of"), ("d", "deleted: ")):
+        terminal.press(key)
+        terminal.expect(said)
+    terminal.press("\r")
+    assert terminal.close() == 0
+    assert (sandbox.vault / INCUBATOR / "_archive/b").is_dir()
+    assert (sandbox.vault / INCUBATOR / "_archive/_trash/c").is_dir()
+    assert (sandbox.vault / INCUBATOR / "d").is_dir(), "what is skipped is kept"
+    assert "/d/_index" in (sandbox.vault / LIST).read_text("utf-8")
+
+
+def test_a_box_ticked_in_the_note_is_carried_out_by_a_running_worker(sandbox: Sandbox) -> None:
+    old(sandbox, "one", "two")
+    sandbox.memory("schedule", "run", "incubator-gc")
+    with sandbox.process("worker"):
+        path = sandbox.vault / LIST
+        wait_for(path.exists, 3 * APPLY_SECONDS)
+        path.write_text(path.read_text("utf-8").replace("- [ ] Archive", "- [x] Archive", 1), "utf-8")
+        wait_for(lambda: "[x]" not in path.read_text("utf-8"), APPLY_SECONDS)
+        assert [folder.name for folder in (sandbox.vault / INCUBATOR / "_archive").iterdir()] == ["one"]
+        assert "/two/_index" in path.read_text("utf-8")
+
+
+def wait_for(ready: Callable[[], bool], seconds: float) -> None:
+    until = time.monotonic() + seconds
+    while not ready():
+        assert time.monotonic() < until
+        time.sleep(0.1)
