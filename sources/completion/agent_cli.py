@@ -86,6 +86,8 @@ class ClaudeCompleter:
             CHILD_VARIABLE: "1",
             "CLAUDE_CODE_DISABLE_AUTO_MEMORY": "1",
             "CLAUDE_CODE_MAX_OUTPUT_TOKENS": str(max_output_tokens),
+            # Else it thinks with all of them but one (seen with 2.1.197).
+            "MAX_THINKING_TOKENS": "0",
         }
         with _empty_folder(self.folder) as cwd:
             ran = _run(self.run, argv, prompt, env, cwd, deadline_seconds)

@@ -6,7 +6,6 @@ followed, and neither proxies nor credentials are taken from the environment.
 
 from __future__ import annotations
 
-import asyncio
 import ipaddress
 import json
 from collections.abc import AsyncIterator, Mapping
@@ -56,7 +55,7 @@ class OpenAICompleter:
     def __init__(self, endpoint: str, model: str, api_key: str | None = None) -> None:
         fault = endpoint_fault(endpoint)
         if fault is not None:
-            raise ValueError(f"{endpoint!r}: {fault}")
+            raise ValueError(fault)
         self._address = endpoint.rstrip("/") + "/chat/completions"
         self._model = model
         self._api_key = api_key
@@ -81,9 +80,13 @@ class OpenAICompleter:
             "stream": True,
             "stream_options": {"include_usage": True},
         }
+        import asyncio  # here, like httpx: a reading that asks no model need not wait for them
+
         return asyncio.run(self._within(body, max_output_tokens, deadline_seconds))
 
     async def _within(self, body: Mapping[str, Any], max_output_tokens: int, deadline_seconds: float) -> Completion:
+        import asyncio
+
         import httpx
 
         try:
