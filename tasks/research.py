@@ -9,10 +9,8 @@ from __future__ import annotations
 import json
 import logging
 import os
-import shutil
 import sys
 from collections.abc import Mapping
-from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -41,6 +39,7 @@ from .researching import (
     Report,
     ResearchRequest,
     findings_in,
+    forget_findings,
     lines_in,
 )
 from .spending import SpendingBook, Unit
@@ -119,12 +118,11 @@ def research_handler(settings: Settings, web: WebAccess | None = None) -> Handle
         report = _run_child(settings, job, request)
         last = job.attempt >= job.policy.attempts
         state = _state(report, request, last)
-        folder = Path(request.folder)
         _write(settings, job, request, idea.path, pass_, state)
         job.enqueue("index.reconcile", {}, unique_key="index.reconcile")
         if state == WAITING:
             raise Retry("the network does not answer: only what is on this machine was looked up")
-        shutil.rmtree(folder, ignore_errors=True)
+        forget_findings(Path(request.folder))
         return {"research": state, "overrun": ", ".join(report.overrun)} if report.overrun else {"research": state}
 
     return handle
@@ -256,20 +254,19 @@ def _write(settings: Settings, job: RunningJob, request: ResearchRequest, path: 
 
 
 def _write_note(store: VaultStore, folder: str, finding: Finding, *, replace_old: bool) -> None:
-    """A note that is there stays: it was written by an earlier attempt, or the user has put it there."""
+    """A note that is there stays (an earlier attempt wrote it, or the user), unless another pass was asked for."""
     path = f"{folder}/{finding.name}.md"
     fields: dict[str, str | bool | Scrubbed] = {"kind": RESEARCH_KIND, "status": "incubating"}
     if finding.untrusted:
         fields |= {"untrusted": True, "url": _scrubbed(finding.address)}
-    text = store.compose(path, fields, _scrubbed(finding.title), _scrubbed(finding.body))
-    with suppress(EntryExists):
-        try:
-            old = store.read(path)
-        except EntryNotFound:
-            store.write_text(path, text, None)
-            return
-        if replace_old and old.kind == RESEARCH_KIND and old.updated == old.created:
-            store.write_text(path, text, old.content_hash)
+    title, body = _scrubbed(finding.title), _scrubbed(finding.body)
+    try:
+        store.create(path, fields, title, body)
+    except EntryExists:
+        old = store.read(path)
+        if replace_old and old.kind == RESEARCH_KIND:
+            headed = _scrubbed(f"# {' '.join(title.split())}\n\n{body}")
+            store.update(path, old.content_hash, fields=fields, body=headed)
 
 
 def _write_receipt(
