@@ -18,7 +18,7 @@ from ..pipelines.review import HOW_TO_DECIDE, Approve, Decision, Reject, Skip, S
 from ..pipelines.review import without_replacement_line as kept_text
 from ..pipelines.scrub import Policy, scrub
 from ..tasks.enqueue import request_indexing
-from ..tasks.ideas import ideas
+from ..tasks.ideas import IDEA_NOTE, INCUBATOR_FOLDER
 from ..tasks.incubator import parse_listed
 from ..tasks.reviewing import Decided, Reviewer
 from ..vault.entry import Entry
@@ -78,7 +78,11 @@ def run(args: argparse.Namespace, context: Context) -> int:
     if args.decide:
         return _decide_all(args, reviewer, context)
     waiting = reviewer.waiting(INBOX if args.inbox else REVIEW)
-    if not args.json and CONSENT not in context.settings.origins and any(ideas(reviewer.store)):
+    if (
+        not args.json
+        and CONSENT not in context.settings.origins
+        and any((reviewer.store.vault / INCUBATOR_FOLDER).glob(f"*/{IDEA_NOTE}"))
+    ):
         note(f"memory: {RESEARCH_IS_LOCAL}")
     if args.list or (args.json and not args.decide):
         return _list(args, waiting)

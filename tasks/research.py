@@ -11,6 +11,7 @@ import logging
 import os
 import sys
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -19,14 +20,22 @@ from ..pipelines.likeness import statement_of
 from ..pipelines.research import query_of, receipt_text, typed_links, with_section
 from ..pipelines.scrub import scrub
 from ..vault.entry import RESEARCH_KIND, Entry, fingerprint
-from ..vault.errors import EditConflict, EntryExists, EntryInvalid, EntryNotFound, QueueUnavailable
+from ..vault.errors import (
+    EditConflict,
+    EntryExists,
+    EntryInvalid,
+    EntryNotFound,
+    PathRefused,
+    QueueUnavailable,
+    VaultUnavailable,
+)
 from ..vault.killpoint import kill_point, kill_point_environment
-from ..vault.layout import DEFAULT_GROUP, INCUBATOR, home_folder
+from ..vault.layout import home_folder
 from ..vault.scrubbed import Scrubbed
 from ..vault.settings import Settings, child_environment
 from ..vault.store import VaultStore
 from . import supervisor
-from .ideas import find_idea, ideas, research_key, slug_of
+from .ideas import IDEA_NOTE, INCUBATOR_FOLDER, find_idea, research_key, slug_of
 from .indexing import vault_store
 from .job import Handler, JobLost, Retry, RunningJob
 from .kinds import Json
@@ -88,13 +97,15 @@ class UnresearchedIdeas:
 
     def start(self, ledger: Ledger) -> None:
         """Look once."""
-        if not (self._settings.required_vault_path / DEFAULT_GROUP / INCUBATOR).is_dir():
-            return
+        store = vault_store(self._settings)
         try:
-            for idea in ideas(vault_store(self._settings)):
-                if idea.status == "incubating" and idea.extra.get("research") in (None, WAITING):
-                    request_research(ledger, slug_of(idea.path))
-        except (QueueUnavailable, OSError) as error:
+            # Not a walk over the whole vault: the worker is starting.
+            for note in sorted((store.vault / INCUBATOR_FOLDER).glob(f"*/{IDEA_NOTE}")):
+                with suppress(EntryNotFound, EntryInvalid, PathRefused):
+                    idea = find_idea(store, note.parent.name)
+                    if idea.status == "incubating" and idea.extra.get("research") in (None, WAITING):
+                        request_research(ledger, note.parent.name)
+        except (QueueUnavailable, VaultUnavailable, OSError) as error:
             log.warning("ideas wait for their research: %s", error)
 
     def stop(self) -> None:
