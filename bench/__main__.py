@@ -22,6 +22,7 @@ TABLES = {
     "reflection": "Quality of reflection",
     "scrub": "Scrubbing",
     "throughput": "Throughput of mining",
+    "research": "Research of ideas",
 }
 NEEDS_DATA = {"recall", "reflection", "scrub", "throughput"}
 PACKAGES = ("huey", "apsw", "sqlite-vec", "sentence-transformers", "torch")

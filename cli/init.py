@@ -21,6 +21,12 @@ EPILOG = """example:
   memory init --yes --vault ~/Obsidian/MemoryVault  does not ask
 """
 
+CONSENT = "research.network"
+CONSENT_QUESTION = (
+    "memory: when you have an idea, a few words of it can be looked up on Wikipedia, GitHub, Hacker News and arXiv, "
+    "and links that you typed into it be read. Each request is listed in the idea's note; without this, nothing leaves "
+    "this machine. Allow it? [y/N] "
+)
 VAULT_NAME = "MemoryVault"
 OBSIDIAN_FOLDER = ".obsidian"
 
@@ -50,6 +56,8 @@ def run(args: argparse.Namespace, context: Context) -> int:
             f"can't make the vault {vault}: {error.strerror}; choose another with --vault"
         ) from error
     write_setting(settings.config_file, "vault", "path", str(vault))
+    if not args.yes and CONSENT not in settings.origins:
+        write_setting(settings.config_file, "research", "network", _agreed(CONSENT_QUESTION))
     settings = load_settings(context.env)
     if settings.vault_path != vault:
         note(f"memory: MEMORY_VAULT_PATH is set and wins over the settings file: {settings.vault_path}")
@@ -100,8 +108,8 @@ def _default(context: Context) -> Path:
     return Path(context.env.get("HOME") or Path.home()) / "Obsidian" / VAULT_NAME
 
 
-def _agreed() -> bool:
+def _agreed(question: str = "Go ahead? [y/N] ") -> bool:
     if not sys.stdin.isatty():
         raise UsageError("there is no terminal to ask at; add --yes (and --vault FOLDER) to go ahead")
-    print("Go ahead? [y/N] ", end="", file=sys.stderr, flush=True)
+    print(question, end="", file=sys.stderr, flush=True)
     return sys.stdin.readline().strip().lower() in ("y", "yes")

@@ -18,6 +18,7 @@ from ..pipelines.review import HOW_TO_DECIDE, Approve, Decision, Reject, Skip, S
 from ..pipelines.review import without_replacement_line as kept_text
 from ..pipelines.scrub import Policy, scrub
 from ..tasks.enqueue import request_indexing
+from ..tasks.ideas import IDEA_NOTE, INCUBATOR_FOLDER
 from ..tasks.incubator import parse_listed
 from ..tasks.reviewing import Decided, Reviewer
 from ..vault.entry import Entry
@@ -25,6 +26,7 @@ from ..vault.errors import EditConflict, EntryInvalid, EntryNotFound, MemoryVaul
 from ..vault.layout import INBOX, REVIEW
 from ..vault.scrubbed import Scrubbed
 from .context import Context
+from .init import CONSENT
 from .output import add_json, note, print_json, print_table
 from .terminal import read_key
 
@@ -43,6 +45,11 @@ SURFACE_KEYS = "[a]pprove  [r]eject  [s]kip  [u]ndo  [q]uit "
 IDEA_KEYS = "[k]eep  [a]rchive  [d]elete  [s]kip  [q]uit "
 ANSWERS = {"k": Answer.KEEP, "a": Answer.ARCHIVE, "d": Answer.DELETE}
 FALLBACK_EDITOR = "vi"
+
+RESEARCH_IS_LOCAL = (
+    "your ideas are looked up on this machine only; `research.network = true` in the settings asks the web too "
+    "(docs/how-to/research.md), `false` ends this line"
+)
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -71,6 +78,12 @@ def run(args: argparse.Namespace, context: Context) -> int:
     if args.decide:
         return _decide_all(args, reviewer, context)
     waiting = reviewer.waiting(INBOX if args.inbox else REVIEW)
+    if (
+        not args.json
+        and CONSENT not in context.settings.origins
+        and any((reviewer.store.vault / INCUBATOR_FOLDER).glob(f"*/{IDEA_NOTE}"))
+    ):
+        note(f"memory: {RESEARCH_IS_LOCAL}")
     if args.list or (args.json and not args.decide):
         return _list(args, waiting)
     if not waiting:

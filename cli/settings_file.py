@@ -11,7 +11,7 @@ from tomlkit.exceptions import TOMLKitError
 from ..vault.errors import SettingsError
 
 
-def write_setting(config_file: Path, section: str, key: str, value: str) -> None:
+def write_setting(config_file: Path, section: str, key: str, value: str | bool) -> None:
     """Set `section.key`. Raises SettingsError when the file cannot be read or written."""
     try:
         text = config_file.read_text("utf-8") if config_file.exists() else ""

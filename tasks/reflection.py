@@ -59,10 +59,10 @@ def reflect_handler(settings: Settings) -> Handler:
             raise Postpone(str(error), VAULT_PAUSE_SECONDS) from error
         if remembered.written:
             job.enqueue("index.reconcile", {}, unique_key="index.reconcile")
-        AnswerCache(settings.state).forget(mined.answers)
-        told: dict[str, Json] = {"model": dict(mined.model)} if mined.model else {}
         for slug in ideas_to_research(vault_store(settings), remembered):
             job.enqueue("research.idea", {"slug": slug}, unique_key=research_key(slug))
+        AnswerCache(settings.state).forget(mined.answers)
+        told: dict[str, Json] = {"model": dict(mined.model)} if mined.model else {}
         return {**remembered.counts, "bytes": mined.end_offset - marker.offset, "bad_lines": mined.bad_lines, **told}
 
     return handle

@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import logging
 import os
-import shutil
 import sys
 from collections.abc import Mapping
 from contextlib import suppress
@@ -21,14 +20,22 @@ from ..pipelines.likeness import statement_of
 from ..pipelines.research import query_of, receipt_text, typed_links, with_section
 from ..pipelines.scrub import scrub
 from ..vault.entry import RESEARCH_KIND, Entry, fingerprint
-from ..vault.errors import EditConflict, EntryExists, EntryInvalid, EntryNotFound, QueueUnavailable
+from ..vault.errors import (
+    EditConflict,
+    EntryExists,
+    EntryInvalid,
+    EntryNotFound,
+    PathRefused,
+    QueueUnavailable,
+    VaultUnavailable,
+)
 from ..vault.killpoint import kill_point, kill_point_environment
-from ..vault.layout import DEFAULT_GROUP, INCUBATOR, home_folder
+from ..vault.layout import home_folder
 from ..vault.scrubbed import Scrubbed
 from ..vault.settings import Settings, child_environment
 from ..vault.store import VaultStore
 from . import supervisor
-from .ideas import find_idea, ideas, research_key, slug_of
+from .ideas import IDEA_NOTE, INCUBATOR_FOLDER, find_idea, research_key, slug_of
 from .indexing import vault_store
 from .job import Handler, JobLost, Retry, RunningJob
 from .kinds import Json
@@ -41,6 +48,7 @@ from .researching import (
     Report,
     ResearchRequest,
     findings_in,
+    forget_findings,
     lines_in,
 )
 from .spending import SpendingBook, Unit
@@ -89,13 +97,15 @@ class UnresearchedIdeas:
 
     def start(self, ledger: Ledger) -> None:
         """Look once."""
-        if not (self._settings.required_vault_path / DEFAULT_GROUP / INCUBATOR).is_dir():
-            return
+        store = vault_store(self._settings)
         try:
-            for idea in ideas(vault_store(self._settings)):
-                if idea.status == "incubating" and idea.extra.get("research") in (None, WAITING):
-                    request_research(ledger, slug_of(idea.path))
-        except (QueueUnavailable, OSError) as error:
+            # Not a walk over the whole vault: the worker is starting.
+            for note in sorted((store.vault / INCUBATOR_FOLDER).glob(f"*/{IDEA_NOTE}")):
+                with suppress(EntryNotFound, EntryInvalid, PathRefused):
+                    idea = find_idea(store, note.parent.name)
+                    if idea.status == "incubating" and idea.extra.get("research") in (None, WAITING):
+                        request_research(ledger, note.parent.name)
+        except (QueueUnavailable, VaultUnavailable, OSError) as error:
             log.warning("ideas wait for their research: %s", error)
 
     def stop(self) -> None:
@@ -119,12 +129,11 @@ def research_handler(settings: Settings, web: WebAccess | None = None) -> Handle
         report = _run_child(settings, job, request)
         last = job.attempt >= job.policy.attempts
         state = _state(report, request, last)
-        folder = Path(request.folder)
         _write(settings, job, request, idea.path, pass_, state)
         job.enqueue("index.reconcile", {}, unique_key="index.reconcile")
         if state == WAITING:
             raise Retry("the network does not answer: only what is on this machine was looked up")
-        shutil.rmtree(folder, ignore_errors=True)
+        forget_findings(Path(request.folder))
         return {"research": state, "overrun": ", ".join(report.overrun)} if report.overrun else {"research": state}
 
     return handle
@@ -256,20 +265,19 @@ def _write(settings: Settings, job: RunningJob, request: ResearchRequest, path: 
 
 
 def _write_note(store: VaultStore, folder: str, finding: Finding, *, replace_old: bool) -> None:
-    """A note that is there stays: it was written by an earlier attempt, or the user has put it there."""
+    """A note that is there stays (an earlier attempt wrote it, or the user), unless another pass was asked for."""
     path = f"{folder}/{finding.name}.md"
-    fields: dict[str, str | bool | Scrubbed] = {"kind": RESEARCH_KIND, "status": "incubating", "group": DEFAULT_GROUP}
+    fields: dict[str, str | bool | Scrubbed] = {"kind": RESEARCH_KIND, "status": "incubating"}
     if finding.untrusted:
         fields |= {"untrusted": True, "url": _scrubbed(finding.address)}
-    text = store.compose(path, fields, _scrubbed(finding.title), _scrubbed(finding.body))
-    with suppress(EntryExists):
-        try:
-            old = store.read(path)
-        except EntryNotFound:
-            store.write_text(path, text, None)
-            return
-        if replace_old and old.kind == RESEARCH_KIND and old.updated == old.created:
-            store.write_text(path, text, old.content_hash)
+    title, body = _scrubbed(finding.title), _scrubbed(finding.body)
+    try:
+        store.create(path, fields, title, body)
+    except EntryExists:
+        old = store.read(path)
+        if replace_old and old.kind == RESEARCH_KIND:
+            headed = _scrubbed(f"# {' '.join(title.split())}\n\n{body}")
+            store.update(path, old.content_hash, fields=fields, body=headed)
 
 
 def _write_receipt(

@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 import math
 import os
+import shutil
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -433,6 +434,11 @@ def findings_in(folder: Path) -> list[Finding]:
         except (OSError, ValueError, TypeError):
             continue
     return found
+
+
+def forget_findings(folder: Path) -> None:
+    """Once they are in the vault."""
+    shutil.rmtree(folder, ignore_errors=True)
 
 
 def lines_in(folder: Path, name: str) -> list[str]:

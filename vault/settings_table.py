@@ -207,7 +207,7 @@ class ReflectionSection:
         default="",
         metadata=_text(
             "Base address of the endpoint, for miner openai; naming it is your consent to send it scrubbed text.",
-            r"https?://[^\s@?#]+",
+            r"(https?://[^\s@?#]+)?",
             "an https address, or an http address on this machine, as in http://127.0.0.1:11434/v1",
             variable=None,
         ),
@@ -216,7 +216,7 @@ class ReflectionSection:
         default="",
         metadata=_text(
             "The model to ask; claude takes haiku when it is not set, codex its own default.",
-            r"[\w./:@+-]{1,200}",
+            r"[\w./:@+-]{0,200}",
             "the name of a model, as in qwen3:4b",
             variable=None,
         ),

@@ -97,6 +97,10 @@ def _handler(running: Site) -> type[BaseHTTPRequestHandler]:
                 self._send(reply)
             self.close_connection = True
 
+        def do_POST(self) -> None:
+            self.rfile.read(int(self.headers.get("Content-Length", "0")))
+            self.do_GET()
+
         def _send(self, reply: Reply) -> None:
             if reply.reset:
                 self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))

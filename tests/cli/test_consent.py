@@ -1,0 +1,67 @@
+"""Research on the web is asked for once, at a terminal, and no answer is no."""
+
+from __future__ import annotations
+
+import os
+import pty
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from memoryvault.demo.sandbox import Sandbox
+
+pytestmark = pytest.mark.slow
+
+
+def init_at_a_terminal(sandbox: Sandbox, typed: str) -> str:
+    """Run `memory init` with these keys typed; what it printed on stderr."""
+    ours, theirs = pty.openpty()
+    try:
+        os.write(ours, typed.encode())
+        done = subprocess.run(
+            [sys.executable, "-m", "memoryvault", "init", "--vault", str(sandbox.vault)],
+            stdin=theirs,
+            env={**sandbox.environment, "MEMORY_AUTOSTART": "false"},
+            cwd=sandbox.root,
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=True,
+        )
+    finally:
+        os.close(ours)
+        os.close(theirs)
+    return done.stderr
+
+
+def consent(sandbox: Sandbox) -> object:
+    settings = tomllib.loads((sandbox.root / "config.toml").read_text("utf-8"))
+    return settings.get("research", {}).get("network")
+
+
+@pytest.mark.parametrize(("typed", "answer"), [("y\ny\n", True), ("y\n\n", False), ("y\nno\n", False)])
+def test_init_asks_once_and_takes_nothing_as_no(tmp_path: Path, typed: str, answer: bool) -> None:
+    sandbox = Sandbox(tmp_path)
+    assert "looked up on Wikipedia" in init_at_a_terminal(sandbox, typed)
+    assert consent(sandbox) is answer
+    assert "looked up on Wikipedia" not in init_at_a_terminal(sandbox, "y\n")
+    assert consent(sandbox) is answer
+
+
+def test_without_being_asked_nobody_has_agreed(tmp_path: Path) -> None:
+    sandbox = Sandbox(tmp_path)
+    sandbox.memory("init", "--yes", "--vault", str(sandbox.vault))
+    assert consent(sandbox) is None
+    assert sandbox.json("config", "--json")  # It can be read.
+
+
+def test_review_says_that_research_stays_here_until_the_user_has_decided(tmp_path: Path) -> None:
+    sandbox = Sandbox(tmp_path)
+    assert "research.network" not in sandbox.run("review", "--list").stderr
+    sandbox.memory("idea", "Greenhouse robot", "A robot could water the greenhouse.")
+    assert "research.network" in sandbox.run("review", "--list").stderr
+    (tmp_path / "config.toml").write_text("[research]\nnetwork = false\n", "utf-8")
+    assert "research.network" not in sandbox.run("review", "--list").stderr
