@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from ..vault.settings import Settings
+from .corpus import corpus_handler
+from .corpus_settling import settle_handler
 from .indexing import WantedIndex, WatchedVault, drain_handler, reconcile_handler
 from .job import Handler
 from .markers import collect_handler, recover_handler
@@ -20,6 +22,8 @@ def handlers(settings: Settings) -> Mapping[str, Handler]:
     """The handler of each kind that this version can do; schedules of other kinds do not run."""
     return {
         "reflect.session": reflect_handler(settings),
+        "reflect.corpus": corpus_handler(settings),
+        "corpus.settle": settle_handler(settings),
         "recover.orphans": recover_handler(settings),
         "markers.gc": collect_handler(settings),
         "index.reconcile": reconcile_handler(settings),

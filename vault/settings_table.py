@@ -178,6 +178,10 @@ class ReflectionSection:
     inbox_entries: int = field(
         default=500, metadata=_whole("Of more entries in the inbox the oldest are archived; 0 is no limit.", 0)
     )
+    corpus_review_entries: int = field(
+        default=20,
+        metadata=_whole("So many memories and ideas of old sessions wait for you at a time; the rest is counted.", 1),
+    )
 
 
 @dataclass(frozen=True, slots=True)
