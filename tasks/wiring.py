@@ -12,6 +12,7 @@ from .job import Handler
 from .markers import collect_handler, recover_handler
 from .reflection import reflect_handler
 from .reviewing import DecisionsAtStart, apply_handler
+from .skills import skills_handler
 from .triaging import triage_handler
 from .upgrading import upgrade_handler
 from .upkeep import rotate_handler
@@ -24,6 +25,7 @@ def handlers(settings: Settings) -> Mapping[str, Handler]:
         "reflect.session": reflect_handler(settings),
         "reflect.corpus": corpus_handler(settings),
         "corpus.settle": settle_handler(settings),
+        "skills.index": skills_handler(settings),
         "recover.orphans": recover_handler(settings),
         "markers.gc": collect_handler(settings),
         "index.reconcile": reconcile_handler(settings),
