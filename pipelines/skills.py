@@ -37,8 +37,8 @@ _ORDERS = re.compile(
     | \byou\ are\ now\b | \bsystem\ prompt\b[^.]{0,20}\b(?:is|says|reveal|print|output)\b
     | [<‹]\s*/?\s*(?:system|assistant|user|human|instructions?|important|admin)\b
     | \b(?:curl|wget)\b[^|]{0,200}\|\s*(?:ba|z)?sh\b
-    | \b(?:send|post|upload|exfiltrate|transmit)\b[^.]{0,60}
-        \b(?:api[\ _-]?keys?|tokens?|credentials?|secrets?|passwords?|ssh\ keys?)\b[^.]{0,40}\bto\b
+    | \b(?:send|post|upload|exfiltrate|transmit)(?:s|ing)?\b[^.]{0,60}
+        \b(?:api[\ _-]?keys?|credentials?|secrets?|passwords?|ssh\ keys?)\b[^.]{0,40}\bto\b
     """,
     re.IGNORECASE | re.VERBOSE,
 )
@@ -136,7 +136,7 @@ def quote_of(skill: Skill) -> str:
         parts.pop()
     if not parts:
         return "> (it says nothing of itself)"
-    return "\n>\n".join([f"> {LABEL} {parts[0]}", *(f"> {part}" for part in parts[1:])])
+    return "\n".join([f"> {LABEL} {parts[0]}", *(f"> {part}" for part in parts[1:])])
 
 
 def quote_digest(quote: str) -> str:

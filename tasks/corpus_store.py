@@ -23,6 +23,8 @@ from .mining import Mined
 
 log = logging.getLogger(__name__)
 
+FOLDER = "corpus"
+"""In the state folder."""
 SCAN = "corpus"
 ROOTS = "corpus.roots"
 """Scan name under which the folders stand that the user named with --root."""
@@ -32,7 +34,7 @@ class CorpusStore:
     """Cursors in state.db and the files beside it."""
 
     def __init__(self, state: StatePaths) -> None:
-        self._folder = Path(state.root) / "corpus"
+        self._folder = Path(state.root) / FOLDER
         self._cursors = Cursors(state.state_db, SCAN)
         self._roots = Cursors(state.state_db, ROOTS)
 

@@ -6,6 +6,7 @@ import json
 import os
 import pty
 import signal
+import sqlite3
 import subprocess
 import sys
 import time
@@ -143,8 +144,6 @@ def test_a_fresh_session_goes_before_a_backfill_that_was_asked_for_long_ago(tmp_
     payload = {"session_id": fresh.stem, "transcript_path": str(fresh), "cwd": "/home/dev/shop"}
     sandbox.hook("SessionStart", {**payload, "source": "startup"})
     sandbox.hook("SessionEnd", {**payload, "reason": "prompt_input_exit"})
-    import sqlite3
-
     with sqlite3.connect(sandbox.state / "queue.db") as conn:
         conn.execute("UPDATE job SET run_at = run_at - 86400, rung_at = NULL WHERE kind = 'reflect.corpus'")
         conn.execute("DELETE FROM task")

@@ -10,6 +10,7 @@ from memoryvault.pipelines.candidate import Candidate
 from memoryvault.tasks.corpus_settling import DIGEST, Settled, settle
 from memoryvault.tasks.corpus_store import CorpusStore
 from memoryvault.tasks.mining import Mined
+from memoryvault.tasks.scrubbing import scrub_everything
 from memoryvault.tests.review.support import CHOICE, GUESS, RULE, Bed, said
 
 
@@ -116,6 +117,15 @@ def test_a_damaged_file_of_candidates_hides_only_itself(bed: Bed) -> None:
     keep(bed, "s2", RULE)
     (bed.root / bed.settings.state.root / "corpus" / f"claude-s1@{0:016d}.json").write_text('{"candid')
     assert settled(bed).saved == 1
+
+
+def test_memory_scrub_looks_into_what_waits_to_be_settled(bed: Bed) -> None:
+    keep(bed, "s1", replace(GUESS, excerpt="the key is AKIAIOSFODNN7EXAMPLQ"))
+    (found,) = scrub_everything(bed.settings, bed.store, apply=True)
+    assert (found.where, found.problem) == ("corpus", None)
+    (saying,) = CorpusStore(bed.settings.state).sayings()
+    assert "AKIA" not in saying.candidate.excerpt
+    assert saying.candidate.records == ("s1-0-0",)
 
 
 @pytest.mark.slow
