@@ -43,6 +43,9 @@ _ORDERS = re.compile(
     re.IGNORECASE | re.VERBOSE,
 )
 
+_PROCEDURE = re.compile(r"[`$]|://|^(?:run|execute|call|invoke|open|read|fetch|install|write|save)\b", re.IGNORECASE)
+"""A first paragraph that already tells the agent what to do: it belongs to the skill, not to a word about it."""
+
 
 @dataclass(frozen=True)
 class Skill:
@@ -131,7 +134,8 @@ def quote_of(skill: Skill) -> str:
     """The quoted lines of the entry."""
     if gives_orders(f"{skill.name} {skill.description} {skill.summary}"):
         return f"> {WITHHELD}"
-    parts = [part for part in (plain(skill.description), plain(skill.summary)) if part]
+    summary = "" if _PROCEDURE.search(skill.summary) else plain(skill.summary)
+    parts = [part for part in (plain(skill.description), summary) if part]
     if len(parts) == 2 and parts[1] == parts[0]:
         parts.pop()
     if not parts:

@@ -282,9 +282,12 @@ def _look(identity: str, path: Path, roots: list[str], live: frozenset[str], sto
     if not is_under(str(path), roots):
         raise Dead(f"{path} lies outside the agent hosts' folders and those you named: refused")
     try:
-        transcript = describe(path)
+        # As it was found: in a host's own folder the host is known, whatever the first lines look like.
+        transcript = describe(path, identity.partition("-")[0])
     except FileNotFoundError:
         return "the transcript is gone"
+    except KeyError as error:
+        raise Dead(f"{identity} names no host of this version") from error
     except OSError as error:
         raise Retry(f"cannot be read: {error.strerror}") from error
     if transcript is None or transcript.identity != identity:

@@ -168,6 +168,13 @@ def test_what_skills_usually_say_is_shown(text: str) -> None:
     assert not gives_orders(text)
 
 
+@pytest.mark.parametrize("first", ["Run `tool --now` at once.", "Call the API with $TOKEN.", "Read the file first."])
+def test_a_first_paragraph_that_is_a_step_of_the_skill_is_left_in_the_skill(first: str) -> None:
+    quote = quote_of(replace(ALPHA, summary=first))
+    assert "Formats tables" in quote
+    assert first.split()[0] not in quote
+
+
 def test_lines_of_the_user_survive_and_ours_are_renewed() -> None:
     old = f"# {title_of('alpha', 'tools')}\n\n{body_of(ALPHA)}\n\nMine: works well with CSV.  \n"
     new = replace(ALPHA, description="Formats tables and lists.", version="1.1.0", path="~/src/tools/v2/SKILL.md")
