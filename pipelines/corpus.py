@@ -52,10 +52,6 @@ class Pattern:
         return frozenset(saying.candidate.session for saying in self.sayings)
 
     @property
-    def records(self) -> frozenset[str]:
-        return frozenset(record for saying in self.sayings for record in saying.candidate.records)
-
-    @property
     def strength(self) -> tuple[int, int, int, int, float, str]:
         """Sort by it for the strongest first: tier, sessions, occurrences, category, the miner's score."""
         best = max(saying.candidate.score for saying in self.sayings)

@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from typing import TypeAlias
 
 from ..pipelines.candidate import Candidate
 from ..pipelines.corpus import (
@@ -22,7 +23,7 @@ from ..pipelines.corpus import (
     select,
 )
 from ..pipelines.likeness import LikenessLimits
-from ..pipelines.routing import Thresholds, Tier
+from ..pipelines.routing import REJECTED_STATUSES, Thresholds, Tier
 from ..vault.entry import parse_entry
 from ..vault.errors import EditConflict, EntryInvalid, EntryNotFound, VaultUnavailable
 from ..vault.killpoint import kill_point
@@ -47,7 +48,9 @@ INTRODUCTION = (
 WAITING = frozenset({"pending", "inbox", "incubating"})
 WAIT_SECONDS = 30.0
 VAULT_PAUSE_SECONDS = 10.0
-_RECORD = re.compile(rb"[A-Za-z0-9_:.-]{2,128}")
+_WORD = re.compile(rb"[A-Za-z0-9_:.-]{2,128}")
+Evidence: TypeAlias = "tuple[str, str]"
+"""Session and record."""
 
 
 @dataclass(frozen=True)
@@ -69,14 +72,18 @@ def settle(settings: Settings, store: VaultStore, check: Callable[[], None] = la
     limits = LikenessLimits(settings.reflection.same_wording, settings.reflection.same_meaning)
     thresholds = Thresholds(settings.reflection.review_occurrences)
     patterns = patterns_of(list(corpus.sayings()), limits, thresholds)
-    placed = _placed(patterns, store, settings)
+    by_record = _known_records(store, (saying.candidate for pattern in patterns for saying in pattern.sayings))
+    placed = _placed(patterns, by_record, store, settings)
     new = [pattern for pattern, status in zip(patterns, placed, strict=True) if status is None]
     known = [(pattern, status) for pattern, status in zip(patterns, placed, strict=True) if status is not None]
     waiting = sum(status in WAITING for pattern, status in known if pattern.tier is not Tier.HIGH)
     chosen: Selection = select(new, settings.reflection.corpus_review_entries - waiting)
     strengthened = 0
-    for pattern, _ in known:
-        strengthened += _write(pattern, store, settings, check)
+    for pattern, status in known:
+        # Only what its note does not name yet: each writing looks through the whole vault.
+        news = [each for each in pattern.sayings if not by_record.keys() >= _evidence(each.candidate)]
+        if news and status not in REJECTED_STATUSES:
+            strengthened += _write(replace(pattern, sayings=(*pattern.sayings[:1], *news)), store, settings, check)
     for pattern in (*chosen.saved, *chosen.proposed):
         _write(pattern, store, settings, check)
         kill_point("corpus-written")
@@ -90,14 +97,15 @@ def settle(settings: Settings, store: VaultStore, check: Callable[[], None] = la
     return Settled(len(chosen.saved), len(chosen.proposed), len(chosen.held), strengthened)
 
 
-def _placed(patterns: Sequence[Pattern], store: VaultStore, settings: Settings) -> list[str | None]:
+def _placed(
+    patterns: Sequence[Pattern], by_record: Mapping[Evidence, str], store: VaultStore, settings: Settings
+) -> list[str | None]:
     """Of each pattern the status of the note that holds it, None where none does."""
-    wanted = frozenset(record for pattern in patterns for record in pattern.records)
-    by_record = _known_records(store, wanted)
     memories = VaultMemories(store, settings)
     statuses: list[str | None] = []
     for pattern in patterns:
-        path = next((by_record[record] for record in sorted(pattern.records) if record in by_record), None)
+        evidence = sorted({each for saying in pattern.sayings for each in _evidence(saying.candidate)})
+        path = next((by_record[each] for each in evidence if each in by_record), None)
         if path is None:
             same = memories.same(pattern.candidate)
             statuses.append(same[0].status if same else None)
@@ -109,14 +117,24 @@ def _placed(patterns: Sequence[Pattern], store: VaultStore, settings: Settings) 
     return statuses
 
 
-def _known_records(store: VaultStore, wanted: frozenset[str]) -> Mapping[str, str]:
-    """Paths of the notes whose evidence names these records."""
-    names = {record.encode("utf-8", "replace"): record for record in wanted}
-    found: dict[str, str] = {}
+def _evidence(candidate: Candidate) -> set[Evidence]:
+    return {(candidate.session, record) for record in candidate.records}
+
+
+def _known_records(store: VaultStore, candidates: Iterable[Candidate]) -> Mapping[Evidence, str]:
+    """Paths of the notes whose evidence names these records of these sessions."""
+    # Some hosts' records have no id but their place in the file: without the session they say nothing.
+    sessions: dict[str, set[str]] = {}
+    for candidate in candidates:
+        for record in candidate.records:
+            sessions.setdefault(record, set()).add(candidate.session)
+    found: dict[Evidence, str] = {}
     for path, head in store.heads(HEADER_BYTES):
-        for word in _RECORD.findall(head.split(b"\n---", 1)[0]):
-            if word in names:
-                found.setdefault(names[word], path)
+        header = head.split(b"\n---", 1)[0]
+        words = {word.decode("ascii") for word in _WORD.findall(header)}
+        for record in words & sessions.keys():
+            for session in sessions[record] & words:
+                found.setdefault((session, record), path)
     store.require_vault()
     return found
 

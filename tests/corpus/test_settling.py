@@ -94,6 +94,16 @@ def test_the_same_bytes_mined_twice_count_once(bed: Bed) -> None:
     assert "- 1× in 1 session" in bed.files()[DIGEST]
 
 
+def test_records_that_have_only_a_place_in_their_file_are_told_apart_by_session(bed: Bed) -> None:
+    placed = [
+        replace(each, records=("line:0",)) for each in (RULE, replace(RULE, statement="Never rebase shared work"))
+    ]
+    bed.remember(replace(placed[0], session="other"))
+    store = CorpusStore(bed.settings.state)
+    store.keep("claude-s1", 0, 1.0, Mined((replace(placed[1], session="s1"),), 9, 9, 0, False, "codex"))
+    assert settled(bed).saved == 1
+
+
 def test_what_the_user_rejected_is_neither_proposed_nor_listed(bed: Bed) -> None:
     bed.note("personal-private/_archive/guess.md", GUESS.statement, kind="preferences", status="rejected")
     keep(bed, "s1", GUESS)
