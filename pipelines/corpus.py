@@ -129,13 +129,22 @@ class Selection:
     """Counted in the digest, not written."""
 
 
-def select(patterns: Sequence[Pattern], room: int) -> Selection:
-    """`room`: how many more may wait for the user."""
-    saved = [each for each in patterns if each.tier is Tier.HIGH]
-    sure = [each for each in patterns if each.tier is Tier.MEDIUM]
-    weak = [each for each in patterns if each.tier is Tier.LOW]
-    room = max(0, room)
-    return Selection(tuple(saved), tuple(sure[:room]), (*sure[room:], *weak))
+def select(patterns: Sequence[Pattern], room: int, idea_room: int) -> Selection:
+    """How many more memories may wait in review, and ideas in the incubator: these wait long, and for themselves."""
+    saved: list[Pattern] = []
+    proposed: list[Pattern] = []
+    held: list[Pattern] = []
+    for pattern in patterns:
+        is_idea = pattern.candidate.category == "idea"
+        if pattern.tier is Tier.HIGH:
+            saved.append(pattern)
+        elif pattern.tier is Tier.MEDIUM and (idea_room if is_idea else room) > 0:
+            proposed.append(pattern)
+            idea_room -= is_idea
+            room -= not is_idea
+        else:
+            held.append(pattern)
+    return Selection(tuple(saved), tuple(proposed), tuple(held))
 
 
 @dataclass(frozen=True)

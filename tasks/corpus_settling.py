@@ -77,7 +77,9 @@ def settle(settings: Settings, store: VaultStore, check: Callable[[], None] = la
     new = [pattern for pattern, status in zip(patterns, placed, strict=True) if status is None]
     known = [(pattern, status) for pattern, status in zip(patterns, placed, strict=True) if status is not None]
     waiting = sum(status in WAITING for pattern, status in known if pattern.tier is not Tier.HIGH)
-    chosen: Selection = select(new, settings.reflection.corpus_review_entries - waiting)
+    ideas = sum(status in WAITING for pattern, status in known if pattern.candidate.category == "idea")
+    most = settings.reflection.corpus_review_entries
+    chosen: Selection = select(new, most - (waiting - ideas), most - ideas)
     strengthened = 0
     for pattern, status in known:
         # Only what its note does not name yet: each writing looks through the whole vault.

@@ -180,7 +180,9 @@ class ReflectionSection:
     )
     corpus_review_entries: int = field(
         default=20,
-        metadata=_whole("So many memories and ideas of old sessions wait for you at a time; the rest is counted.", 1),
+        metadata=_whole(
+            "So many memories of old sessions wait for review at a time, and so many ideas; the rest is counted.", 1
+        ),
     )
 
 

@@ -101,11 +101,20 @@ def test_the_strongest_come_first_and_the_bound_holds_back_the_rest() -> None:
     thrice = [saying(GUESS, f"s{number}", number) for number in range(3)]
     found = patterns(saying(CHOICE, "s4", 4), saying(RULE, "s5", 5), *thrice, saying(GUESS, "s6", 6, statement="Once"))
     assert [pattern.tier for pattern in found] == [Tier.HIGH, Tier.MEDIUM, Tier.MEDIUM, Tier.LOW]
-    chosen = select(found, 1)
+    chosen = select(found, 1, 0)
     assert [pattern.candidate.statement for pattern in chosen.saved] == [RULE.statement]
     assert [pattern.candidate.statement for pattern in chosen.proposed] == [GUESS.statement]
     assert [pattern.candidate.statement for pattern in chosen.held] == [CHOICE.statement, "Once"]
-    assert select(found, -3).proposed == ()
+    assert select(found, -3, 0).proposed == ()
+
+
+def test_ideas_do_not_take_the_room_of_what_waits_for_review() -> None:
+    ideas = [
+        saying(GUESS, f"s{n}", n, category="idea", statement=f"What if part{n} were cached some day?") for n in range(3)
+    ]
+    chosen = select(patterns(saying(CHOICE, "s9", 9), *ideas), 1, 2)
+    assert [pattern.candidate.category for pattern in chosen.proposed] == ["correction", "idea", "idea"]
+    assert len(chosen.held) == 1
 
 
 def test_the_digest_lists_the_strongest_and_counts_the_others() -> None:
