@@ -5,12 +5,13 @@ from __future__ import annotations
 import argparse
 import os
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 from ..hooks.install import install, settings_file_of
 from ..index.client import ensure_service
-from ..tasks.enqueue import open_ledger, request_indexing
-from ..vault.errors import UsageError, VaultUnavailable
+from ..tasks.enqueue import enqueue, open_ledger, request_indexing
+from ..vault.errors import QueueUnavailable, UsageError, VaultUnavailable
 from ..vault.settings import compile_snapshot, load_settings
 from .context import Context
 from .output import add_json, note, print_json
@@ -69,6 +70,8 @@ def run(args: argparse.Namespace, context: Context) -> int:
     for warning in installed.warnings:
         note(f"memory: {warning}")
     request_indexing(settings)
+    with suppress(QueueUnavailable):  # the weekly schedule does it in any case
+        enqueue(settings, "skills.index", unique_key="skills.index")
     if settings.memory.autostart:
         ensure_service(settings)
     result = {

@@ -1,4 +1,4 @@
-"""`memory reflect`: mine a transcript now."""
+"""`memory reflect`: mine a transcript now; `memory reflect corpus`: have the worker mine all old ones."""
 
 from __future__ import annotations
 
@@ -15,19 +15,25 @@ from ..tasks.model_mining import AnswerCache
 from ..tasks.remembering import preview, remember
 from ..vault.errors import UsageError
 from ..vault.settings import BY_NAME, Settings
+from . import corpus
 from .context import Context
 from .output import add_json, note, print_json
 
 EPILOG = """example:
   memory reflect --session ~/.claude/projects/-home-me-shop/3f0c6a52.jsonl --dry-run
   memory reflect --session ~/.claude/projects/-home-me-shop/3f0c6a52.jsonl --dry-run --miner openai
+  memory reflect corpus                       what mining all old sessions would take; changes nothing
+  memory reflect corpus --execute             have the worker mine them
+  memory reflect corpus --root ~/backup/sessions --since 2026-01-31 --project shop --execute
+  memory reflect corpus --more                put the next strongest to you
 """
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Arguments of `memory reflect`."""
     parser.epilog = EPILOG
-    parser.add_argument("--session", type=Path, required=True, metavar="PATH", help="the transcript")
+    parser.add_argument("what", nargs="?", choices=("corpus",), help="corpus: all old sessions on this machine")
+    parser.add_argument("--session", type=Path, metavar="PATH", help="one transcript, mined now")
     parser.add_argument("--host", choices=sorted(HOSTS), help="which agent wrote it (found out by itself)")
     parser.add_argument("--dry-run", action="store_true", help="show what would be kept; write nothing")
     parser.add_argument(
@@ -35,11 +41,18 @@ def configure(parser: argparse.ArgumentParser) -> None:
         choices=BY_NAME["reflection.miner"].choices,
         help="what finds memories, for this time (docs/how-to/miners.md)",
     )
+    corpus.configure(parser.add_argument_group("memory reflect corpus"))
     add_json(parser)
 
 
 def run(args: argparse.Namespace, context: Context) -> int:
     """Mine the whole file; what is known already is recognised, so that a second run changes nothing."""
+    if args.what == "corpus":
+        if args.session is not None:
+            raise UsageError("--session names one transcript, `corpus` means all of them: give one of the two")
+        return corpus.run(args, context)
+    if args.session is None:
+        raise UsageError("which transcript? memory reflect --session PATH   (all old ones: memory reflect corpus)")
     path = args.session.expanduser()
     if not path.is_file():
         raise UsageError(f"there is no transcript {path}")

@@ -13,6 +13,7 @@ import os
 import sqlite3
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from ..vault.errors import QueueUnavailable, SchemaTooNew
@@ -145,7 +146,11 @@ def connect(path: Path, *, busy_seconds: float, create: bool) -> sqlite3.Connect
     try:
         if create:
             path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-            os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
+            # Never open a file that is there: closing it would drop the locks that SQLite holds on it for this
+            # process's other connections (POSIX locks belong to the process), and another process would then take
+            # the write-ahead log away under them.
+            with suppress(FileExistsError):
+                os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
         elif not path.exists():
             raise QueueUnavailable(f"{path} does not exist yet: start `memory worker` once to create it")
         conn = sqlite3.connect(path, timeout=busy_seconds, check_same_thread=False, isolation_level=None)

@@ -26,6 +26,7 @@ from ..vault.scrubbed import Scrubbed
 from ..vault.settings import Settings
 from ..vault.store import MACHINE_KEYS, VaultStore
 from . import queries
+from .corpus_store import FOLDER as CORPUS_FOLDER
 from .enqueue import open_ledger
 from .indexing import open_index, reconcile_now
 from .journal import Journal, hash_of, text_of
@@ -39,7 +40,7 @@ class Found:
     """Secrets or personal data in one place."""
 
     where: str
-    """vault, index, log, journal, spool or queue."""
+    """vault, index, log, journal, spool, corpus or queue."""
     name: str
     kinds: Mapping[str, int]
     problem: str | None = None
@@ -60,6 +61,9 @@ def scrub_everything(settings: Settings, store: VaultStore, *, apply: bool) -> l
         found += _lines(file, "log", _log_value, apply)
     for file in _files(settings.state.spool):
         found += _lines(file, "spool", _secrets_only, apply)
+    for file in _files(str(Path(settings.state.root) / CORPUS_FOLDER)):
+        # Scrubbed in full when it was mined; ids in it must stay what they are.
+        found += _lines(file, "corpus", _secrets_only, apply)
     found += _queue(settings, apply)
     return found
 

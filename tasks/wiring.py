@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from ..vault.settings import Settings
+from .corpus import corpus_handler
+from .corpus_settling import settle_handler
 from .incubator import gc_handler
 from .indexing import WantedIndex, WatchedVault, drain_handler, reconcile_handler
 from .job import Handler
@@ -14,6 +16,7 @@ from .markers import collect_handler, recover_handler
 from .reflection import reflect_handler
 from .research import UnresearchedIdeas, research_handler
 from .reviewing import DecisionsAtStart, apply_handler
+from .skills import skills_handler
 from .triaging import triage_handler
 from .upgrading import upgrade_handler
 from .upkeep import rotate_handler
@@ -24,6 +27,9 @@ def handlers(settings: Settings) -> Mapping[str, Handler]:
     """The handler of each kind that this version can do; schedules of other kinds do not run."""
     return {
         "reflect.session": reflect_handler(settings),
+        "reflect.corpus": corpus_handler(settings),
+        "corpus.settle": settle_handler(settings),
+        "skills.index": skills_handler(settings),
         "recover.orphans": recover_handler(settings),
         "markers.gc": collect_handler(settings),
         "index.reconcile": reconcile_handler(settings),

@@ -84,6 +84,11 @@ def load_fields(header: str) -> dict[str, object]:
     return fields
 
 
+def is_broken(header: str) -> bool:
+    """Whether YAML can't read the header as fields, so that `load_fields` had to guess."""
+    return not isinstance(_load(header), dict | None)
+
+
 class _Failed:
     """YAML could not be read."""
 

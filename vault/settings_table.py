@@ -190,6 +190,12 @@ class ReflectionSection:
     inbox_entries: int = field(
         default=500, metadata=_whole("Of more entries in the inbox the oldest are archived; 0 is no limit.", 0)
     )
+    corpus_review_entries: int = field(
+        default=20,
+        metadata=_whole(
+            "So many memories of old sessions wait for review at a time, and so many ideas; the rest is counted.", 1
+        ),
+    )
     # What follows can send text off this machine. The environment, which a repository may shape, has no say in it.
     miner: str = field(
         default="local",

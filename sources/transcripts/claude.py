@@ -55,7 +55,6 @@ class ClaudeReader(TranscriptReader):
 
     def __init__(self, path: Path, offset: int = 0, look_back: bool = True) -> None:
         super().__init__(path, offset, look_back)
-        self._cwd: str | None = None
         self._timestamp: str | None = None
         self._uuids: set[bytes] = set()
         self._calls: dict[str, ToolEvent] = {}

@@ -28,7 +28,6 @@ class CodexReader(TranscriptReader):
 
     def __init__(self, path: Path, offset: int = 0, look_back: bool = True) -> None:
         super().__init__(path, offset, look_back)
-        self._cwd: str | None = None
         self._calls: dict[str, ToolEvent] = {}
 
     def _read_header(self) -> None:

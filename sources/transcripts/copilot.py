@@ -22,7 +22,6 @@ class CopilotReader(TranscriptReader):
     def __init__(self, path: Path, offset: int = 0, look_back: bool = True) -> None:
         super().__init__(path, offset, look_back)
         self.session = path.parent.name if path.stem == "events" else path.stem
-        self._cwd: str | None = None
         self._calls: dict[str, ToolEvent] = {}
         self._seen: set[str] = set()
 

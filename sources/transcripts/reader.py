@@ -32,6 +32,16 @@ class ReadReport:
     """The file is shorter than the offset: it was replaced, and was read from its beginning."""
 
 
+@dataclass(frozen=True)
+class SessionHeader:
+    """What a transcript says of itself in its first records."""
+
+    session: str
+    cwd: str
+    """'' when it does not say."""
+    headless: bool
+
+
 class TranscriptReader(ABC):
     """Iterate once for the turns from `offset` on, then see `report`. Raises OSError when the file can't be read.
 
@@ -46,6 +56,7 @@ class TranscriptReader(ABC):
         self.path = path
         self._may_look_back = look_back
         self.session = path.stem
+        self._cwd: str | None = None
         self._restarted = offset > os.stat(path).st_size
         self._start = 0 if self._restarted else max(0, offset)
         self._end = self._start
@@ -68,6 +79,11 @@ class TranscriptReader(ABC):
     @property
     def report(self) -> ReadReport:
         return ReadReport(self._end, self._lines, self._bad, self._turns, self._headless, self._restarted)
+
+    def header(self) -> SessionHeader:
+        """Only what the beginning says; do not iterate this reader afterwards. Raises OSError."""
+        self._read_header()
+        return SessionHeader(self.session, self._cwd or "", self._headless)
 
     def __iter__(self) -> Iterator[Turn]:
         self._read_header()

@@ -95,3 +95,21 @@ def test_an_armed_kill_point_needs_the_test_mode(tmp_path: Path) -> None:
         subprocess.run([sys.executable, "-c", OPEN, tmp_path / "queue.db"], env=env, cwd="/", check=False).returncode
         == 0
     )
+
+
+# The bytes on which SQLite holds its shared lock while a connection in WAL mode is open.
+HELD = "import fcntl, sys; fcntl.lockf(open(sys.argv[1], 'r+b'), fcntl.LOCK_EX | fcntl.LOCK_NB, 510, 0x40000002)"
+
+
+def test_a_second_connection_of_a_process_does_not_take_the_firsts_locks_away(tmp_path: Path) -> None:
+    path = tmp_path / "queue.db"
+
+    def is_locked() -> bool:
+        return subprocess.run([sys.executable, "-c", HELD, str(path)], capture_output=True, check=False).returncode != 0
+
+    with Ledger(path) as ledger:
+        ledger.counts()
+        assert is_locked()
+        Ledger(path).close()
+        assert is_locked()
+    assert not is_locked()

@@ -1,0 +1,226 @@
+"""`memory reflect corpus`: have the worker mine the sessions from before MemoryVault."""
+
+from __future__ import annotations
+
+import argparse
+import re
+import sys
+import time
+from collections import Counter
+from datetime import date, datetime
+from pathlib import Path
+from typing import Any
+
+from ..sources.transcripts.corpus import Transcript, claude_cleanup_days
+from ..tasks.corpus import KIND, MOST_JOBS, Plan, enqueue_corpus, enqueue_settling, plan_corpus
+from ..tasks.corpus_settling import DIGEST
+from ..tasks.corpus_store import CorpusStore
+from ..tasks.enqueue import open_ledger
+from ..tasks.mining import MiningRequest, mine_transcript
+from ..tasks.records import STATES
+from ..vault.errors import UsageError
+from ..vault.lock import lock_holder
+from ..vault.settings import Settings
+from .context import Context
+from .output import note, print_json
+
+SECONDS_A_DAY = 86_400.0
+WARN_DAYS = 7
+"""A transcript that its host deletes within so many days is warned of."""
+SAMPLE_SECONDS = 3.0
+SAMPLE_BYTES = 8 << 20
+"""A larger transcript is no sample: the dry run is to end soon."""
+LEAST_SAMPLE_SECONDS = 0.05
+SECONDS_A_JOB = 0.03
+"""What a job costs on top: claim, cursor, files. Measured; child processes are shared."""
+BYTES_PER_TOKEN = 40
+"""Of a transcript: most of it is tool output, which no model is shown."""
+POLL_SECONDS = 0.4
+BAR = 25
+_DAYS_AGO = re.compile(r"(\d{1,5})d")
+
+
+def configure(group: Any) -> None:
+    """The arguments that only `corpus` takes."""
+    group.add_argument("--root", type=Path, metavar="DIR", help="transcripts in this folder, not the hosts' own")
+    group.add_argument("--since", metavar="DATE", help="only those written to since 2026-01-31, or 90d")
+    group.add_argument("--project", metavar="NAME", help="only sessions of this project")
+    group.add_argument("--execute", action="store_true", help="do it; else only say what it would take")
+    group.add_argument("--more", action="store_true", help="put the next strongest of what was mined to you")
+    group.add_argument("--reset", action="store_true", help="forget what was mined, so that all is mined again")
+
+
+def run(args: argparse.Namespace, context: Context) -> int:
+    """Say what there is to mine; with --execute have it mined, and follow it on a terminal."""
+    settings = context.settings
+    _ = context.state
+    root = args.root.expanduser().resolve() if args.root is not None else None
+    if root is not None and not root.is_dir():
+        raise UsageError(f"there is no folder {root}")
+    since = _since(args.since) if args.since else None
+    if args.more:
+        job = enqueue_settling(settings)
+        print_json({"job": job}) if args.json else print("the worker puts the next strongest to you: memory review")
+        return 0
+    if args.reset:
+        CorpusStore(settings.state).forget()
+    plan = plan_corpus(settings, root=root, since=since, project=args.project)
+    ending = _ending_soon(plan, settings) if root is None else []
+    report: dict[str, Any] = {
+        "dry_run": not args.execute,
+        "to_process": len(plan.to_mine),
+        "bytes": plan.bytes,
+        "skipped_already_processed": plan.known,
+        "live": plan.live,
+        "headless": plan.headless,
+        "unreadable": plan.unreadable,
+        "left_out": plan.left_out,
+        "deleted_soon": [str(each.path) for each, _ in ending],
+    }
+    if not args.execute:
+        report |= _estimate(plan, settings)
+        if args.json:
+            print_json(report)
+        else:
+            _tell(plan, report, ending)
+            if plan.to_mine:
+                print("nothing was done: add --execute")
+        return 0
+    run_name = enqueue_corpus(settings, plan, root=root)
+    report["run"] = run_name
+    if args.json:
+        print_json(report)
+        return 0
+    _tell(plan, report, ending)
+    if not run_name:
+        return 0
+    if lock_holder(settings.state.worker_lock) is None:
+        print("no worker runs now: it is done as soon as one does (memory up, or memory worker)")
+        return 0
+    if sys.stderr.isatty():
+        return _follow(settings, plan, run_name)
+    print(f"the worker does it in the background (memory jobs --kind {KIND})")
+    return 0
+
+
+def _since(text: str) -> float:
+    """Unix seconds. Raises UsageError."""
+    if days := _DAYS_AGO.fullmatch(text):
+        return time.time() - int(days[1]) * SECONDS_A_DAY
+    try:
+        return datetime.combine(date.fromisoformat(text), datetime.min.time()).astimezone().timestamp()
+    except ValueError as error:
+        raise UsageError(f"--since takes a date (2026-01-31) or days (90d), not {text!r}") from error
+
+
+def _ending_soon(plan: Plan, settings: Settings) -> list[tuple[Transcript, float]]:
+    """What Claude Code deletes soon, with the days left, soonest first. The other hosts delete nothing."""
+    keep = claude_cleanup_days(settings.hosts.claude_config_dir)
+    now = time.time()
+    left = [(each, keep - (now - each.modified) / SECONDS_A_DAY) for each in plan.to_mine if each.host == "claude"]
+    return sorted(((each, days) for each, days in left if days < WARN_DAYS), key=lambda pair: (pair[1], pair[0].path))
+
+
+def _estimate(plan: Plan, settings: Settings) -> dict[str, Any]:
+    """Time from a sample that is mined here and now; tokens where a model is the miner."""
+    if not plan.to_mine:
+        return {"seconds": 0.0, "megabytes_per_second": None}
+    done = 0
+    started = time.monotonic()
+    # The middle of the sizes first: neither the many tiny ones nor a giant says much.
+    by_size = sorted(plan.to_mine, key=lambda each: each.size)
+    middle = len(by_size) // 2
+    for each in by_size[middle:] + by_size[:middle]:
+        if each.size > SAMPLE_BYTES and done:
+            continue
+        try:
+            mine_transcript(MiningRequest(str(each.path), each.host))
+        except OSError:
+            continue
+        done += each.size
+        if time.monotonic() - started > SAMPLE_SECONDS / 3 or done > SAMPLE_BYTES:
+            break
+    spent = max(time.monotonic() - started, LEAST_SAMPLE_SECONDS)
+    speed = done / spent if done else float(SAMPLE_BYTES)
+    estimate: dict[str, Any] = {
+        "seconds": round(plan.bytes / speed + SECONDS_A_JOB * len(plan.to_mine), 1),
+        "megabytes_per_second": round(speed / 1e6, 1),
+    }
+    return {**estimate, **_tokens(plan, settings)}
+
+
+def _tokens(plan: Plan, settings: Settings) -> dict[str, Any]:
+    """What a model would be shown; {} for the local miner, which costs none."""
+    reflection = settings.reflection
+    miner = getattr(reflection, "miner", "local")
+    if miner == "local":
+        return {}
+    each_cap = getattr(reflection, "session_token_cap", 0)
+    tokens = 0
+    for each in plan.to_mine:
+        wanted = (each.size - plan.offsets.get(each.identity, 0)) // BYTES_PER_TOKEN
+        tokens += min(wanted, each_cap) if each_cap else wanted
+    return {"miner": miner, "tokens": tokens, "daily_token_cap": getattr(reflection, "daily_token_cap", 0)}
+
+
+def _tell(plan: Plan, report: dict[str, Any], ending: list[tuple[Transcript, float]]) -> None:
+    hosts = Counter(each.host for each in plan.to_mine)
+    kinds = ", ".join(f"{count} {host}" for host, count in sorted(hosts.items()))
+    print(f"{len(plan.to_mine)} sessions to mine, {plan.bytes / 1e6:.1f} MB" + (f" ({kinds})" if kinds else ""))
+    reasons = (
+        (plan.known, "mined already"),
+        (plan.live, "left to their own reflection"),
+        (plan.headless, "empty or run by a program"),
+        (plan.left_out, "left out by --since or --project"),
+        (plan.unreadable, "unreadable"),
+    )
+    if any(count for count, _ in reasons):
+        print("not counted: " + ", ".join(f"{count} {why}" for count, why in reasons if count))
+    if report.get("megabytes_per_second"):
+        print(f"about {_duration(report['seconds'])}, at {report['megabytes_per_second']} MB/s measured here just now")
+    if "tokens" in report:
+        cap = report["daily_token_cap"]
+        days = f"; the cap of {cap} a day makes that {-(-report['tokens'] // cap)} days" if cap else "; no daily cap"
+        print(f"about {report['tokens']} tokens of {report['miner']}{days}")
+    if ending:
+        first, days_left = ending[0]
+        when = "at its next start" if days_left <= 0 else f"in {days_left:.0f} days"
+        note(
+            f"memory: warning: Claude Code deletes {len(ending)} of them within {WARN_DAYS} days, the first {when} "
+            f"({first.path}): mine them before that, or raise cleanupPeriodDays in its settings.json"
+        )
+
+
+def _duration(seconds: float) -> str:
+    if seconds < 90:
+        return f"{max(1, round(seconds))} s"
+    return f"{round(seconds / 60)} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
+
+
+def _follow(settings: Settings, plan: Plan, run_name: str) -> int:
+    """A bar until the run is through. Ctrl-C leaves the bar, not the work."""
+    total = len(plan.to_mine)
+    try:
+        while True:
+            with open_ledger(settings) as ledger:
+                jobs = ledger.list(STATES, kind=KIND, most=MOST_JOBS)
+            states = Counter(
+                job.state for job in jobs if isinstance(job.args, dict) and job.args.get("run") == run_name
+            )
+            over = states["done"] + states["dead"] + states["cancelled"]
+            # Jobs that an earlier run had enqueued and this one joined count as over once nothing is left.
+            done = total if not states["queued"] + states["running"] else over
+            share = done / total
+            bar = "#" * int(share * BAR)
+            print(f"\rmining [{bar:<{BAR}}] {share:4.0%} {done}/{total} sessions", end="", file=sys.stderr, flush=True)
+            if done >= total:
+                break
+            time.sleep(POLL_SECONDS)
+    except KeyboardInterrupt:
+        note(f"\nmemory: the worker goes on without this bar (memory jobs --kind {KIND}; memory jobs pause {KIND})")
+        return 0
+    note("")
+    if states["dead"]:
+        note(f"memory: {states['dead']} could not be mined: memory jobs list --kind {KIND} --state dead")
+    print(f"mined; the strongest come to `memory review` now, the rest is counted in {DIGEST}")
+    return 1 if states["dead"] else 0

@@ -1,0 +1,61 @@
+"""`memory index-skills`: one entry for each skill on this machine."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from dataclasses import asdict
+from pathlib import Path
+
+from ..tasks.enqueue import request_indexing
+from ..tasks.skills import all_roots, forget_root, index_skills, remember_root, scan
+from ..vault.errors import UsageError
+from ..vault.layout import home_folder
+from .context import Context
+from .output import add_json, note, print_json
+
+EPILOG = """example:
+  memory index-skills                        plugins, your own skills, the projects you worked in
+  memory index-skills --path ~/src/skills    that folder too, from now on (and weekly)
+  memory index-skills --forget ~/src/skills  not any more: its entries are archived
+"""
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Arguments of `memory index-skills`."""
+    parser.epilog = EPILOG
+    parser.add_argument("--path", type=Path, action="append", default=[], metavar="DIR", help="look here too; repeat")
+    parser.add_argument("--forget", type=Path, action="append", default=[], metavar="DIR", help="look here no longer")
+    parser.add_argument("--dry-run", action="store_true", help="say what would change; change nothing")
+    add_json(parser)
+
+
+def run(args: argparse.Namespace, context: Context) -> int:
+    """Read the skills, bring the entries in step; warnings are no failure."""
+    settings = context.settings
+    _ = context.state
+    for path in args.path:
+        folder = path.expanduser().resolve()
+        if not folder.is_dir():
+            raise UsageError(f"there is no folder {folder}")
+    for path in args.forget:
+        if not args.dry_run and not forget_root(settings, Path(os.path.abspath(path.expanduser()))):
+            raise UsageError(f"{path} is none of the folders that were named by --path")
+    for path in args.path:
+        remember_root(settings, path.expanduser().resolve())
+    found = scan(all_roots(settings, os.getcwd()), home_folder(context.env))
+    store = context.store
+    with store.lock():
+        result = index_skills(found, store, dry_run=args.dry_run)
+    if result.changed and not args.dry_run:
+        request_indexing(settings)
+    for warning in result.warnings:
+        note(f"memory: warning: {warning}")
+    if args.json:
+        print_json({"skills": len(found.skills), "dry_run": args.dry_run, **asdict(result)})
+        return 0
+    counts = asdict(result)
+    names = ("written", "updated", "moved", "restored", "archived", "unchanged")
+    told = ", ".join(f"{counts[name]} {name}" for name in names if counts[name]) or "nothing to do"
+    print(f"{len(found.skills)} skills: {told}" + (" (dry run)" if args.dry_run else ""))
+    return 0

@@ -1,0 +1,188 @@
+"""What a whole corpus of old sessions says: sayings put together, ranked, and bounded. Pure.
+
+A session's reflection decides on each saying as it is mined. An old corpus holds hundreds of them at once, so here
+they are first counted over all of its sessions; then the strongest are put to the user, and the rest is kept as
+counted lines in one note.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import ceil
+
+from ..vault.entry import fingerprint
+from .candidate import Candidate
+from .likeness import LikenessLimits, Wording, is_same, wording_of
+from .routing import RULE_CATEGORIES, Thresholds, Tier, is_pattern, tier_of
+
+MOST_LINES = 200
+"""Of the digest; what is weaker is only counted."""
+LINE_CHARACTERS = 220
+HEADING = "## Ranked, strongest first"
+"""What a person writes above this line of the digest stays."""
+
+_TIERS = {Tier.HIGH: 0, Tier.MEDIUM: 1, Tier.LOW: 2}
+_CATEGORIES = {"preference": 0, "correction": 0, "workflow": 1, "fix": 2, "idea": 3}
+
+
+@dataclass(frozen=True)
+class Saying:
+    """A candidate as it lies in the corpus."""
+
+    candidate: Candidate
+    host: str
+    order: tuple[float, str, int]
+    """When its transcript was last written, its name, and the place in it: sayings sort by time."""
+
+
+@dataclass(frozen=True)
+class Pattern:
+    """Sayings that say the same. The first of them gives the wording."""
+
+    sayings: tuple[Saying, ...]
+    tier: Tier
+
+    @property
+    def candidate(self) -> Candidate:
+        return self.sayings[0].candidate
+
+    @property
+    def sessions(self) -> frozenset[str]:
+        return frozenset(saying.candidate.session for saying in self.sayings)
+
+    @property
+    def strength(self) -> tuple[int, int, int, int, float, str]:
+        """Sort by it for the strongest first: tier, sessions, occurrences, category, the miner's score."""
+        best = max(saying.candidate.score for saying in self.sayings)
+        return (
+            _TIERS[self.tier],
+            -len(self.sessions),
+            -len(self.sayings),
+            _CATEGORIES[self.candidate.category],
+            -round(best, 3),
+            self.candidate.statement,
+        )
+
+
+def patterns_of(sayings: Sequence[Saying], limits: LikenessLimits, thresholds: Thresholds) -> list[Pattern]:
+    """The patterns, strongest first. The same whatever order the sayings come in."""
+    groups: list[_Group] = []
+    by_print: dict[tuple[str, str], _Group] = {}
+    by_word: dict[tuple[str, str], list[_Group]] = {}
+    for saying in sorted(sayings, key=lambda each: each.order):
+        candidate = saying.candidate
+        if candidate.category in RULE_CATEGORIES and not candidate.from_user:
+            continue  # at no tier, however often it is read
+        exact = (candidate.kind, fingerprint(candidate.statement))
+        group = by_print.get(exact)
+        if group is None:
+            wording = wording_of(candidate.statement)
+            keys = [(candidate.kind, word) for word in _telling_words(wording, limits.wording)]
+            near = (group for key in keys for group in by_word.get(key, ()))
+            group = next((each for each in near if is_same(each.wording, wording, None, limits)), None)
+            if group is None:
+                group = _Group(wording, [])
+                groups.append(group)
+                for key in keys:
+                    by_word.setdefault(key, []).append(group)
+            by_print[exact] = group
+        group.sayings.append(saying)
+    return sorted((_pattern(group.sayings, thresholds) for group in groups), key=lambda each: each.strength)
+
+
+@dataclass
+class _Group:
+    wording: Wording
+    sayings: list[Saying]
+
+
+def _telling_words(wording: Wording, share: float) -> list[str]:
+    """Words of which two statements that share so many must have one in common: prefix filtering of set joins.
+
+    Long words first, since they are rarer: few groups are compared.
+    """
+    ordered = sorted(wording.words, key=lambda word: (-len(word), word))
+    return ordered[: len(ordered) - ceil(share * len(ordered)) + 1] if ordered else []
+
+
+def _pattern(sayings: Sequence[Saying], thresholds: Thresholds) -> Pattern:
+    tiers = [tier_of(saying.candidate)[0] for saying in sayings]
+    best = min(tiers, key=lambda tier: _TIERS[tier])
+    # The surest saying gives the wording; of equals, the first that was said.
+    first = tiers.index(best)
+    ordered = (sayings[first], *sayings[:first], *sayings[first + 1 :])
+    sessions = {saying.candidate.session for saying in sayings}
+    if best is Tier.LOW and ordered[0].candidate.category != "idea" and is_pattern(len(sayings), sessions, thresholds):
+        best = Tier.MEDIUM
+    return Pattern(tuple(ordered), best)
+
+
+@dataclass(frozen=True)
+class Selection:
+    """What becomes of the patterns that the vault does not hold yet. Each strongest first."""
+
+    saved: tuple[Pattern, ...]
+    """Standing rules in the user's own words: saved like those of a fresh session."""
+    proposed: tuple[Pattern, ...]
+    held: tuple[Pattern, ...]
+    """Counted in the digest, not written."""
+
+
+def select(patterns: Sequence[Pattern], room: int, idea_room: int) -> Selection:
+    """How many more memories may wait in review, and ideas in the incubator: these wait long, and for themselves."""
+    saved: list[Pattern] = []
+    proposed: list[Pattern] = []
+    held: list[Pattern] = []
+    for pattern in patterns:
+        is_idea = pattern.candidate.category == "idea"
+        if pattern.tier is Tier.HIGH:
+            saved.append(pattern)
+        elif pattern.tier is Tier.MEDIUM and (idea_room if is_idea else room) > 0:
+            proposed.append(pattern)
+            idea_room -= is_idea
+            room -= not is_idea
+        else:
+            held.append(pattern)
+    return Selection(tuple(saved), tuple(proposed), tuple(held))
+
+
+@dataclass(frozen=True)
+class CorpusFigures:
+    """For the head of the digest."""
+
+    sessions: int
+    in_vault: int
+    """Patterns of the corpus that the vault holds, rejected ones included."""
+    waiting: int
+    """Of those: waiting for the user's decision."""
+
+
+def digest_body(held: Sequence[Pattern], figures: CorpusFigures) -> str:
+    """The generated part of the digest note, from its heading on; the same input gives the same bytes."""
+    waiting = sum(each.tier is Tier.MEDIUM for each in held)
+    lines = [
+        HEADING,
+        "",
+        f"{figures.sessions} old sessions were read. {figures.in_vault} memories of theirs are in the vault, "
+        f"{figures.waiting} of these wait for you.",
+        f"{waiting} more are sure enough to be put to you and come after those (`memory reflect corpus --more`); "
+        f"{len(held) - waiting} were seen too seldom. Another occurrence counts for each of them.",
+        "",
+    ]
+    lines += [_line(pattern) for pattern in held[:MOST_LINES]]
+    if len(held) > MOST_LINES:
+        lines += ["", f"and {len(held) - MOST_LINES} weaker ones, which are counted but not listed."]
+    return "\n".join(lines) + "\n"
+
+
+def _line(pattern: Pattern) -> str:
+    candidate = pattern.candidate
+    text = " ".join(candidate.statement.split())
+    if len(text) > LINE_CHARACTERS:
+        text = text[:LINE_CHARACTERS].rsplit(" ", 1)[0] + " …"
+    seen = f"{len(pattern.sayings)}× in {len(pattern.sessions)} session{'s' if len(pattern.sessions) > 1 else ''}"
+    if pattern.tier is Tier.MEDIUM:
+        seen = f"**{seen}**"
+    where = f", {candidate.project}" if candidate.project else ""
+    return f"- {seen} ({candidate.category}{where}): {text}"

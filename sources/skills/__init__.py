@@ -1,0 +1,1 @@
+"""Skills on this machine: where they are, and what each says of itself. Reading only."""

@@ -1,0 +1,141 @@
+"""Finds SKILL.md files: of installed plugins, the user's own, a project's, and of folders that were named.
+
+Everything on the way may be somebody else's: links that loop or lead out, folders without end, pipes called
+SKILL.md. So the walk is bounded and follows no links, but for those that stand in the user's own skills folder.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+SKILL_FILE = "SKILL.md"
+MAX_DEPTH = 10
+MAX_FOLDERS = 20_000
+MAX_MANIFEST_BYTES = 4 << 20
+_PASSED_OVER = frozenset({"node_modules", "venv", "__pycache__", "site-packages", "dist", "build", "target"})
+_DOT_FOLDERS = frozenset({".claude", ".agents", ".codex", ".github", ".copilot"})
+"""Where skills stand in a repository; all other folders with a dot are passed over."""
+
+Owner = Literal["user", "plugin", "project", "given"]
+
+
+@dataclass(frozen=True)
+class SkillRoot:
+    """A folder to look in, and whose skills these are."""
+
+    path: Path
+    repo: str
+    """The name before `--` in an entry's name."""
+    owner: Owner
+    project: str | None = None
+    """Slug of the project to which they are confined."""
+
+
+@dataclass
+class Walked:
+    """How a walk went."""
+
+    complete: bool = True
+    """False when it met a limit or a folder it could not read: what was not found may still be there."""
+    warnings: list[str] = field(default_factory=list)
+
+
+def claude_roots(config_dir: Path) -> list[SkillRoot]:
+    """The user's skills, and those of each installed plugin."""
+    roots = [SkillRoot(config_dir / "skills", "user", "user")]
+    plugins = config_dir / "plugins"
+    installed = _installed_plugins(plugins)
+    if installed is None:
+        # No list of them: what is unpacked is taken for installed.
+        cache = plugins / "cache"
+        for market in _folders(cache):
+            roots += [SkillRoot(plugin, plugin.name, "plugin") for plugin in _folders(market)]
+        return roots
+    return roots + [SkillRoot(path, name, "plugin") for name, path in installed]
+
+
+def _folders(folder: Path) -> list[Path]:
+    try:
+        return sorted(path for path in folder.iterdir() if path.is_dir() and not path.name.startswith("."))
+    except OSError:
+        return []
+
+
+def _installed_plugins(plugins: Path) -> list[tuple[str, Path]] | None:
+    """(name, folder) of each plugin in Claude Code's list; None when there is no readable list."""
+    try:
+        with (plugins / "installed_plugins.json").open("rb") as file:
+            value = json.loads(file.read(MAX_MANIFEST_BYTES))
+        listed = value["plugins"]
+        found = set()
+        for name, places in listed.items():
+            # Version 1 has one object for each plugin, version 2 a list of them.
+            for place in places if isinstance(places, list) else [places]:
+                path = place.get("installPath") if isinstance(place, dict) else None
+                if isinstance(path, str) and path.startswith("/") and "\0" not in path:
+                    found.add((str(name).split("@", 1)[0], Path(os.path.normpath(path))))
+        return sorted(found)
+    except (OSError, ValueError, KeyError, AttributeError, RecursionError):
+        return None
+
+
+def project_root(repository: Path, project: str) -> SkillRoot:
+    """The skills that a project brings for those who work in it."""
+    return SkillRoot(repository / ".claude" / "skills", project, "project", project)
+
+
+def skill_files(root: SkillRoot, walked: Walked) -> Iterator[Path]:
+    """Every SKILL.md below the root, in order of path."""
+    seen: set[tuple[int, int]] = set()
+    folders = 0
+    pending = [(root.path, 0)]
+    while pending:
+        folder, depth = pending.pop()
+        try:
+            status = folder.stat()
+            children = sorted(os.scandir(folder), key=lambda child: child.name, reverse=True)
+        except OSError as error:
+            if depth or not isinstance(error, FileNotFoundError):
+                walked.complete = False
+                walked.warnings.append(f"{folder} cannot be read: {error.strerror}")
+            continue
+        if (status.st_dev, status.st_ino) in seen:
+            continue
+        seen.add((status.st_dev, status.st_ino))
+        folders += 1
+        if folders > MAX_FOLDERS:
+            walked.complete = False
+            walked.warnings.append(f"{root.path} holds more than {MAX_FOLDERS} folders: the rest was not looked at")
+            return
+        if any(child.name == SKILL_FILE and _is_file(child) for child in children):
+            yield folder / SKILL_FILE
+        for child in children:
+            if not _is_folder(child, root.owner == "user" and depth == 0):
+                continue
+            if child.name in _PASSED_OVER or (child.name.startswith(".") and child.name not in _DOT_FOLDERS):
+                continue
+            if depth >= MAX_DEPTH:
+                walked.complete = False
+                walked.warnings.append(f"{child.path} lies too deep: it was not looked at")
+                continue
+            pending.append((Path(child.path), depth + 1))
+
+
+def _is_file(child: os.DirEntry[str]) -> bool:
+    try:
+        return child.is_file(follow_symlinks=False) and stat.S_ISREG(child.stat(follow_symlinks=False).st_mode)
+    except OSError:
+        return False
+
+
+def _is_folder(child: os.DirEntry[str], follow: bool) -> bool:
+    try:
+        return child.is_dir(follow_symlinks=follow)
+    except OSError:
+        return False

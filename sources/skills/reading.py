@@ -1,0 +1,102 @@
+"""Reads one SKILL.md: its frontmatter and its first paragraph, never the whole of it."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import stat
+from dataclasses import dataclass
+from pathlib import Path
+
+from ...vault.frontmatter import is_broken, load_fields
+from ...vault.header import split
+
+READ_BYTES = 256 << 10
+"""Of a longer file only the beginning is read; its size goes into the digest."""
+MAX_HEADER_CHARACTERS = 16_000
+MAX_TEXT_CHARACTERS = 4000
+MAX_NAME_CHARACTERS = 100
+_HEADING = re.compile(r"#{1,6}(?:\s|\Z)")
+
+
+@dataclass(frozen=True)
+class SkillText:
+    """What a skill says of itself: somebody else's words, unchecked."""
+
+    name: str
+    description: str
+    """'' when it has none."""
+    summary: str
+    """The first paragraph of its text; '' when there is none."""
+    version: str
+    digest: str
+    """SHA-256, hexadecimal, of what was read, and of the size."""
+    warnings: tuple[str, ...]
+
+
+def read_skill(path: Path) -> SkillText | None:
+    """None for an empty file. Raises OSError, also for what is no regular file."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOFOLLOW)
+    with open(descriptor, "rb") as file:
+        status = os.fstat(descriptor)
+        if not stat.S_ISREG(status.st_mode):
+            raise OSError(22, "not a regular file")
+        data = file.read(READ_BYTES)
+    warnings = []
+    if status.st_size > READ_BYTES:
+        warnings.append(f"it has {status.st_size / 1e6:.1f} MB; only its beginning was read")
+    text = data.decode("utf-8", "replace").replace("\r\n", "\n")
+    if "\ufffd" in text[:-4]:
+        warnings.append("it is not UTF-8")
+    if not text.strip("\ufeff \n\t\ufffd"):
+        return None
+    parts = split(text)
+    fields: dict[str, object] = {}
+    body = text
+    if parts is None:
+        warnings.append("it has no frontmatter")
+    elif len(parts[1]) > MAX_HEADER_CHARACTERS:
+        warnings.append("its frontmatter is too long to be one")
+        body = parts[2].partition("\n")[2]
+    else:
+        if is_broken(parts[1]):
+            warnings.append("its frontmatter is not valid YAML; what could be read of it was")
+        fields = load_fields(parts[1])
+        body = parts[2].partition("\n")[2]
+    return SkillText(
+        name=_text(fields.get("name"))[:MAX_NAME_CHARACTERS] or path.parent.name,
+        description=_text(fields.get("description"))[:MAX_TEXT_CHARACTERS],
+        summary=_first_paragraph(body)[:MAX_TEXT_CHARACTERS],
+        version=_version(fields),
+        digest=hashlib.sha256(data + str(status.st_size).encode()).hexdigest(),
+        warnings=tuple(warnings),
+    )
+
+
+def _version(fields: dict[str, object]) -> str:
+    metadata = fields.get("metadata")
+    value = fields.get("version") or (metadata.get("version") if isinstance(metadata, dict) else None)
+    return _text(value)[:40] if isinstance(value, str | int | float) else ""
+
+
+def _text(value: object) -> str:
+    if isinstance(value, bool) or not isinstance(value, str | int | float):
+        return ""
+    return " ".join(str(value).split())
+
+
+def _first_paragraph(body: str) -> str:
+    """The first lines of prose: no heading, code, markup or list."""
+    lines: list[str] = []
+    fenced = False
+    for line in body.split("\n"):
+        bare = line.strip()
+        if bare.startswith(("```", "~~~")):
+            fenced = not fenced
+        if fenced or not bare or _HEADING.match(bare) or bare.startswith(("```", "~~~", "<", "|", "![")):
+            if lines:
+                break
+            continue
+        lines.append(bare)
+    return " ".join(lines)

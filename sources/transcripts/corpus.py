@@ -1,0 +1,116 @@
+"""Old sessions on disk: which transcripts there are, and what each says of itself. Nothing is mined here."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from .claude import transcript_files
+from .hosts import HOSTS, host_of, open_transcript
+from .lines import complete_lines
+
+IDENTITY_BYTES = 64 << 10
+"""Of the first line so much goes into a transcript's identity; it never changes while the file grows."""
+DEFAULT_CLEANUP_DAYS = 30
+"""Claude Code deletes transcripts that were not written to for so long, unless its settings say otherwise."""
+MAX_SETTINGS_BYTES = 1 << 20
+
+
+@dataclass(frozen=True)
+class Transcript:
+    """One session of a person, on disk."""
+
+    path: Path
+    host: str
+    session: str
+    identity: str
+    """`<host>-<16 hex digits>` of the session's id and the file's first line: the same for a copy, or after a move."""
+    size: int
+    """Bytes."""
+    modified: float
+    """Unix seconds."""
+    cwd: str
+    """The folder it ran in; '' when it does not say."""
+
+
+@dataclass(frozen=True)
+class Found:
+    """What a search came to."""
+
+    transcripts: tuple[Transcript, ...]
+    """Oldest first. Of several copies of one session, the longest."""
+    headless: int
+    """Sessions that a program ran: never mined."""
+    unreadable: int
+
+
+def find_transcripts(places: Iterable[tuple[str | None, Path]]) -> Found:
+    """The sessions under each (host or None for any, folder). A folder that is not there holds none."""
+    longest: dict[str, Transcript] = {}
+    headless = unreadable = 0
+    for host, root in places:
+        for path in _files(host, root):
+            try:
+                transcript = describe(path, host)
+            except OSError:
+                unreadable += 1
+                continue
+            if transcript is None:
+                headless += 1
+                continue
+            known = longest.get(transcript.identity)
+            if known is None or _preference(transcript) > _preference(known):
+                longest[transcript.identity] = transcript
+    ordered = sorted(longest.values(), key=lambda each: (each.modified, each.identity))
+    return Found(tuple(ordered), headless, unreadable)
+
+
+def _preference(transcript: Transcript) -> tuple[int, float, str]:
+    return transcript.size, transcript.modified, str(transcript.path)
+
+
+def _files(host: str | None, root: Path) -> Iterator[Path]:
+    if not root.is_dir():
+        return iter(())
+    if host is not None:
+        return HOSTS[host].find(root)
+    # Any folder, such as a backup: what Claude Code leaves out of its own is left out here too.
+    return transcript_files(root)
+
+
+def describe(path: Path, host: str | None = None) -> Transcript | None:
+    """What the file says of itself; None when no person typed in it, or nothing stands in it. Raises OSError."""
+    status = os.stat(path)
+    host = host or host_of(path)
+    first = next(iter(complete_lines(path, 0, IDENTITY_BYTES)), None)
+    if host is None or first is None:
+        return None
+    header = open_transcript(path, 0, host).header()
+    if header.headless:
+        return None
+    beginning = first.data if not first.too_long else _beginning(path)
+    digest = hashlib.blake2b(header.session.encode("utf-8", "replace"), digest_size=8)
+    digest.update(b"\0" + beginning.rstrip())
+    identity = f"{host}-{digest.hexdigest()}"
+    return Transcript(path, host, header.session, identity, status.st_size, status.st_mtime, header.cwd)
+
+
+def _beginning(path: Path) -> bytes:
+    with path.open("rb") as file:
+        return file.read(IDENTITY_BYTES)
+
+
+def claude_cleanup_days(config_dir: Path) -> int:
+    """`cleanupPeriodDays` of Claude Code's settings (read, never written), or its default. A broken file has none."""
+    with suppress(OSError, ValueError, RecursionError):
+        with (config_dir / "settings.json").open("rb") as file:
+            value = json.loads(file.read(MAX_SETTINGS_BYTES))
+        days = value.get("cleanupPeriodDays") if isinstance(value, dict) else None
+        if isinstance(days, int | float) and not isinstance(days, bool) and 0 <= days < 1e6:
+            return int(days)
+    return DEFAULT_CLEANUP_DAYS

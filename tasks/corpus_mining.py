@@ -1,0 +1,37 @@
+"""Mining several transcripts in one child process: starting it costs more than mining a usual one.
+
+`python -m memoryvault.tasks.corpus_mining` is the child: a list of requests as JSON on stdin; on stdout a JSON line
+for each, as soon as it is mined. It writes nothing to disk, and what it prints is scrubbed.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+
+from ..vault.killpoint import kill_point
+from . import supervisor
+from .mining import MiningRequest, mine_transcript, mined_to_json
+
+NICENESS = 15
+
+
+def main() -> int:
+    """The child."""
+    supervisor.watch_parent()
+    os.nice(NICENESS)
+    for fields in json.load(sys.stdin):
+        request = MiningRequest(**fields)
+        try:
+            answer = mined_to_json(mine_transcript(request))
+        except OSError as error:
+            answer = {"error": f"cannot be read: {error.strerror}"}
+        sys.stdout.write(json.dumps(answer) + "\n")
+        sys.stdout.flush()
+        kill_point("corpus-mid-child")
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

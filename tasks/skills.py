@@ -1,0 +1,417 @@
+"""skills.index: one entry for each skill on this machine, in step with its source.
+
+A child process reads the skills, which are strangers' files, and prints what they say of themselves, scrubbed; this
+side decides and writes. Each step is one change of one file, so a run that was cut short is simply done again.
+
+`python -m memoryvault.tasks.skills` is the child: the roots as JSON on stdin, a scan as JSON on stdout.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from ..pipelines.scrub import scrub
+from ..pipelines.skills import (
+    ArchiveSkill,
+    Skill,
+    SkillEntry,
+    SkillStep,
+    UpdateSkill,
+    WriteSkill,
+    body_of,
+    gives_orders,
+    merged_body,
+    mixes_scripts,
+    plan_skills,
+    quote_digest,
+    quote_of,
+    title_of,
+)
+from ..sources.skills.finding import SkillRoot, Walked, claude_roots, project_root, skill_files
+from ..sources.skills.reading import read_skill
+from ..vault.entry import Entry, Source
+from ..vault.errors import EditConflict, EntryExists, EntryInvalid, EntryNotFound, VaultUnavailable
+from ..vault.killpoint import kill_point, kill_point_environment
+from ..vault.layout import ARCHIVE, DEFAULT_GROUP, SKILLS, home_folder
+from ..vault.marker import REFLECTED, START, list_markers, marker_path, read_marker
+from ..vault.project import project_of
+from ..vault.scrubbed import Scrubbed
+from ..vault.settings import Settings, child_environment
+from ..vault.slug import free_slug
+from ..vault.store import StoreValue, VaultStore
+from . import supervisor
+from .cursors import Cursors
+from .indexing import vault_store
+from .job import Handler, Postpone, Retry, RunningJob
+from .kinds import Json
+
+CHILD = "memoryvault.tasks.skills"
+SCAN = "skills"
+"""Scan name under which the folders stand that are looked through besides the host's own."""
+KIND_OF_ENTRY = "skill"
+SCAN_SECONDS = 240.0
+MAX_SKILLS = 5000
+MAX_SCAN_BYTES = 64 << 20
+NICENESS = 10
+VAULT_PAUSE_SECONDS = 30.0
+
+
+@dataclass(frozen=True)
+class Scan:
+    """What the roots hold."""
+
+    skills: tuple[Skill, ...]
+    unreadable: tuple[str, ...]
+    """Paths of skills that are there but could not be read."""
+    uncertain: tuple[str, ...]
+    """Folders that could not be looked through whole: what is missing from them may still be there."""
+    warnings: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Indexed:
+    """What an indexing did."""
+
+    written: int
+    updated: int
+    moved: int
+    restored: int
+    archived: int
+    unchanged: int
+    warnings: tuple[str, ...]
+
+    @property
+    def changed(self) -> int:
+        return self.written + self.updated + self.moved + self.restored + self.archived
+
+
+# Where to look
+
+
+def remember_root(settings: Settings, path: Path) -> None:
+    """Look through this folder from now on. Its skills are the user's choice, so they hold in every project."""
+    Cursors(settings.state.state_db, SCAN).set(str(path), {"owner": "given"})
+
+
+def forget_root(settings: Settings, path: Path) -> bool:
+    """Look through it no longer; False when it was not known. The next indexing archives its entries."""
+    cursors = Cursors(settings.state.state_db, SCAN)
+    known = cursors.get(str(path)) is not None
+    cursors.forget(str(path))
+    return known
+
+
+def all_roots(settings: Settings, cwd: str = "") -> list[SkillRoot]:
+    """The host's folders, the projects that sessions ran in, and what was named. Remembers new projects."""
+    cursors = Cursors(settings.state.state_db, SCAN)
+    known = cursors.all()
+    home = home_folder(settings.environment)
+    for folder in sorted({cwd, *_session_folders(settings)} - {""}):
+        repository = _with_skills(folder, home)
+        if repository is not None and str(repository) not in known:
+            cursors.set(str(repository), {"owner": "project", "project": project_of(str(repository), home)})
+    roots = claude_roots(settings.hosts.claude_config_dir)
+    for path, value in sorted(cursors.all().items()):
+        if value.get("owner") == "project":
+            roots.append(project_root(Path(path), str(value.get("project") or Path(path).name)))
+        else:
+            roots.append(SkillRoot(Path(path), Path(path).name, "given"))
+    return roots
+
+
+def _session_folders(settings: Settings) -> set[str]:
+    harness = settings.state.harness
+    markers = (
+        read_marker(marker_path(harness, session, state))
+        for state in (START, REFLECTED)
+        for session in list_markers(harness, state)
+    )
+    return {marker.cwd for marker in markers if marker is not None}
+
+
+def _with_skills(cwd: str, home: str) -> Path | None:
+    """The nearest folder at or above `cwd`, below the home folder, that brings skills for those who work in it."""
+    if not cwd.startswith("/"):
+        return None
+    folder = Path(os.path.realpath(cwd))
+    for each in (folder, *folder.parents):
+        if str(each) in ("/", os.path.realpath(home)):
+            return None
+        with suppress(OSError):
+            if (each / ".claude" / "skills").is_dir():
+                return each
+    return None
+
+
+# Reading
+
+
+def scan(roots: Sequence[SkillRoot], home: str) -> Scan:
+    """Read the skills below the roots; each file once, for the first root that holds it."""
+    skills: dict[str, Skill] = {}
+    unreadable: list[str] = []
+    uncertain: list[str] = []
+    warnings: list[str] = []
+    for root in roots:
+        base = root.path.parents[1] if root.owner == "project" and len(root.path.parents) > 1 else root.path
+        if root.owner in ("given", "project") and not base.exists() and not base.parent.exists():
+            uncertain.append(_shown(str(root.path), home))
+            warnings.append(f"{base} is not there; its entries stay as they are")
+            continue
+        walked = Walked()
+        for file in skill_files(root, walked):
+            shown = _shown(str(file), home)
+            if shown in skills or not shown.isprintable():
+                continue
+            if len(skills) >= MAX_SKILLS:
+                walked.complete = False
+                walked.warnings.append(f"more than {MAX_SKILLS} skills: the rest was not read")
+                break
+            try:
+                text = read_skill(file)
+            except OSError as error:
+                unreadable.append(shown)
+                warnings.append(f"{shown}: {error.strerror}")
+                continue
+            if text is None:
+                warnings.append(f"{shown}: it is empty")
+                continue
+            warnings += [f"{shown}: {warning}" for warning in text.warnings]
+            if mixes_scripts(text.name):
+                warnings.append(f"{shown}: its name {text.name!r} mixes alphabets: it may only look like another's")
+            if gives_orders(f"{text.name} {text.description} {text.summary}"):
+                warnings.append(f"{shown}: its description gives orders to the agent that reads it; it is not shown")
+            skills[shown] = Skill(
+                path=shown,
+                repo=root.repo,
+                name=scrub(text.name),
+                description=scrub(text.description),
+                summary=scrub(text.summary),
+                version=scrub(text.version),
+                digest=text.digest,
+                project=root.project,
+            )
+        warnings += walked.warnings
+        if not walked.complete:
+            uncertain.append(_shown(str(root.path), home))
+    return Scan(tuple(skills.values()), tuple(unreadable), tuple(uncertain), tuple(warnings))
+
+
+def _shown(path: str, home: str) -> str:
+    """With the home folder as `~`: entries are synced, and a user's name is nobody's business."""
+    return "~" + path[len(home) :] if home != "/" and path.startswith(home.rstrip("/") + "/") else path
+
+
+# Writing
+
+
+def index_skills(
+    found: Scan, store: VaultStore, check: Callable[[], None] = lambda: None, *, dry_run: bool = False
+) -> Indexed:
+    """Bring the entries in step. `check` may raise before each write. Raises VaultUnavailable."""
+    notes = _our_notes(store)
+    entries = [_as_skill_entry(note) for note in notes]
+    paths = {skill.path for skill in found.skills} | set(found.unreadable)
+    is_gone = {
+        entry.skill_path: entry.skill_path not in paths
+        and not any(entry.skill_path.startswith(folder.rstrip("/") + "/") for folder in found.uncertain)
+        for entry in entries
+    }
+    ours = {entry.entry for entry in entries}
+    taken = {path for path in store.walk() if path.startswith(SKILLS + "/") and path not in ours}
+    steps = plan_skills(found.skills, entries, is_gone, taken)
+    warnings = list(found.warnings)
+    counts = {"written": 0, "updated": 0, "moved": 0, "restored": 0, "archived": 0}
+    for step in steps:
+        check()
+        kill_point("skills-step")
+        name = _name_of(step)
+        if not dry_run:
+            try:
+                warning = _do(step, store)
+            except (EditConflict, EntryExists, EntryNotFound, EntryInvalid) as error:
+                warnings.append(f"left for the next time: {error}")
+                continue
+            if warning:
+                warnings.append(warning)
+        counts[name] += 1
+    touched = sum(isinstance(step, WriteSkill | UpdateSkill) for step in steps)
+    return Indexed(**counts, unchanged=len(found.skills) - touched, warnings=tuple(warnings))
+
+
+def _name_of(step: SkillStep) -> str:
+    match step:
+        case WriteSkill():
+            return "written"
+        case ArchiveSkill():
+            return "archived"
+        case UpdateSkill(restored=True):
+            return "restored"
+        case _:
+            return "moved" if step.entry != step.target else "updated"
+
+
+def _our_notes(store: VaultStore) -> list[Entry]:
+    archive = f"{DEFAULT_GROUP}/{ARCHIVE}/"
+    found = []
+    for path in store.walk():
+        if not path.startswith((SKILLS + "/", archive)):
+            continue
+        with suppress(EntryNotFound, EntryInvalid):
+            entry = store.read(path)
+            is_ours = entry.kind == KIND_OF_ENTRY and isinstance(entry.extra.get("skill_path"), str)
+            if is_ours and (not path.startswith(archive) or entry.status == "archived"):
+                found.append(entry)
+    return found
+
+
+def _field(entry: Entry, name: str) -> str:
+    value = entry.extra.get(name)
+    return "" if value is None else str(value)
+
+
+def _as_skill_entry(entry: Entry) -> SkillEntry:
+    return SkillEntry(
+        entry=entry.path,
+        # One that the user archived in its place is the user's business, not a skill that went.
+        status="archived" if not entry.path.startswith(SKILLS + "/") else "active",
+        skill_path=_field(entry, "skill_path"),
+        repo=_field(entry, "skill_repo"),
+        name=_field(entry, "skill_name"),
+        digest=_field(entry, "skill_digest"),
+    )
+
+
+def _do(step: SkillStep, store: VaultStore) -> str | None:
+    """Carry it out; a warning for the user."""
+    match step:
+        case WriteSkill(skill, path):
+            fields: dict[str, StoreValue] = {
+                "kind": KIND_OF_ENTRY,
+                "tags": [KIND_OF_ENTRY],
+                "group": SKILLS,
+                "project": skill.project,
+                "source": Source(KIND_OF_ENTRY),
+                **_skill_fields(skill, quote_digest(quote_of(skill))),
+            }
+            store.create(path, fields, _ours(title_of(skill.name, skill.repo)), _ours(body_of(skill)))
+            return None
+        case ArchiveSkill(path):
+            _archive(store, path)
+            return None
+        case UpdateSkill(skill, path, target):
+            if target != path:
+                slug = target.rsplit("/", 1)[-1].removesuffix(".md")
+                fields = {"slug": slug, **({"status": "active"} if step.restored else {})}
+                store.move(path, target, store.read(path).content_hash, fields)
+                kill_point("skills-moved")
+            return _renew(store, target, skill)
+
+
+def _renew(store: VaultStore, path: str, skill: Skill) -> str | None:
+    entry = store.read(path)
+    old_quote = _field(entry, "skill_quote")
+    body, edited = merged_body(entry.body, _as_skill_entry(entry), _field(entry, "skill_version"), old_quote, skill)
+    fields = _skill_fields(skill, old_quote if edited else quote_digest(quote_of(skill)))
+    store.update(path, entry.content_hash, fields=fields, body=_ours(body))
+    return f"{path}: you edited what it quotes, so that stays; the skill has changed" if edited else None
+
+
+def _archive(store: VaultStore, path: str) -> None:
+    entry = store.read(path)
+    name = path.rsplit("/", 1)[-1].removesuffix(".md")
+    used: set[str] = set()
+    while True:
+        slug = free_slug(name, used)
+        try:
+            store.move(path, f"{DEFAULT_GROUP}/{ARCHIVE}/{slug}.md", entry.content_hash, {"status": "archived"})
+            return
+        except EntryExists:
+            used.add(slug)
+
+
+def _skill_fields(skill: Skill, quote: str) -> dict[str, StoreValue]:
+    fields = {
+        "skill_path": skill.path,
+        "skill_repo": skill.repo,
+        "skill_name": skill.name,
+        "skill_version": skill.version,
+        "skill_digest": skill.digest,
+        "skill_quote": quote,
+    }
+    return {key: _ours(value) if value else None for key, value in fields.items()}
+
+
+def _ours(text: str) -> Scrubbed:
+    return Scrubbed.trusted(text, reason="scrubbed where it was read; paths and digests are this machine's")
+
+
+# The job
+
+
+def skills_handler(settings: Settings) -> Handler:
+    """The handler of skills.index."""
+
+    def handle(job: RunningJob) -> Mapping[str, Json]:
+        store = vault_store(settings)
+        try:
+            store.require_vault()
+            found = _scan_in_child(settings, job)
+            with store.lock():
+                result = index_skills(found, store, job.check_owned)
+        except VaultUnavailable as error:
+            raise Postpone(str(error), VAULT_PAUSE_SECONDS) from error
+        if result.changed:
+            job.enqueue("index.reconcile", {}, unique_key="index.reconcile")
+        return {**asdict(replace(result, warnings=())), "warnings": len(result.warnings)}
+
+    return handle
+
+
+def _scan_in_child(settings: Settings, job: RunningJob) -> Scan:
+    roots = [{**asdict(root), "path": str(root.path)} for root in all_roots(settings)]
+    request = {"roots": roots, "home": home_folder(settings.environment)}
+    result = job.run_child(
+        [sys.executable, "-m", CHILD],
+        env={**child_environment(settings), **kill_point_environment()},
+        input=json.dumps(request).encode(),
+        deadline_seconds=SCAN_SECONDS,
+        max_stdout_bytes=MAX_SCAN_BYTES,
+    )
+    if result.returncode != 0:
+        raise Retry(f"reading the skills failed: {result.last_words()}")
+    try:
+        return scan_from_json(json.loads(result.stdout))
+    except (ValueError, KeyError, TypeError) as error:
+        raise Retry(f"reading the skills printed no scan: {error}") from error
+
+
+def scan_from_json(value: Mapping[str, Any]) -> Scan:
+    """What the child printed. Raises KeyError, TypeError for anything else."""
+    return Scan(
+        skills=tuple(Skill(**skill) for skill in value["skills"]),
+        unreadable=tuple(value["unreadable"]),
+        uncertain=tuple(value["uncertain"]),
+        warnings=tuple(value["warnings"]),
+    )
+
+
+def main() -> int:
+    """The child."""
+    supervisor.watch_parent()
+    os.nice(NICENESS)
+    request = json.load(sys.stdin)
+    roots = [SkillRoot(**{**root, "path": Path(root["path"])}) for root in request["roots"]]
+    json.dump(asdict(scan(roots, request["home"])), sys.stdout)
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

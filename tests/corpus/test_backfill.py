@@ -1,0 +1,169 @@
+"""A backfill by real workers: done once, in whatever pieces, behind what is fresh."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from memoryvault.demo.sandbox import Sandbox
+
+from .sessions import RULE, grow, old_session
+
+pytestmark = pytest.mark.slow
+
+SESSIONS = 12
+IDLE = ("worker", "--until-idle", "--timeout", "60")
+
+
+def corpus(sandbox: Sandbox) -> list[Path]:
+    folder = sandbox.projects / "-home-dev-shop"
+    said = [
+        (RULE,),
+        ("No, use pnpm instead of npm for the shop.",),
+        ("I'd rather have the report as a short table.",),
+        ("Could we maybe cache the thumbnails some day?",),
+    ]
+    return [old_session(folder, number, *said[number % len(said)]) for number in range(1, SESSIONS + 1)]
+
+
+def vault(sandbox: Sandbox) -> dict[str, str]:
+    return {str(path.relative_to(sandbox.vault)): path.read_text("utf-8") for path in sandbox.vault.rglob("*.md")}
+
+
+def test_it_mines_everything_once_and_goes_on_where_a_file_grew(sandbox: Sandbox) -> None:
+    paths = corpus(sandbox)
+    assert sandbox.json("reflect", "corpus", "--execute")["to_process"] == SESSIONS
+    sandbox.memory(*IDLE)
+    first = vault(sandbox)
+    assert "_meta/corpus-digest.md" in first
+    (rule,) = [text for path, text in first.items() if "/preferences/" in path and "linter" in text]
+    assert "occurrences: 3" in rule
+    again = sandbox.json("reflect", "corpus", "--execute")
+    assert (again["to_process"], again["skipped_already_processed"], again["run"]) == (0, SESSIONS, "")
+    grow(paths[1], 2, RULE)
+    assert sandbox.json("reflect", "corpus")["bytes"] < 1000
+    sandbox.memory("reflect", "corpus", "--execute")
+    sandbox.memory(*IDLE)
+    (rule,) = [text for path, text in vault(sandbox).items() if "/preferences/" in path and "linter" in text]
+    assert "occurrences: 4" in rule
+    sandbox.memory("reflect", "corpus", "--reset", "--execute")
+    before = vault(sandbox)
+    sandbox.memory(*IDLE)
+    assert vault(sandbox) == before
+
+
+@pytest.mark.parametrize(
+    "points",
+    [
+        ("corpus-mid-child@2",),
+        ("corpus-mined@3", "corpus-kept@2"),
+        ("corpus-kept", "before-completion@2", "corpus-written", "journal-applied"),
+    ],
+)
+def test_killed_at_any_point_it_comes_to_the_same_vault(tmp_path: Path, points: tuple[str, ...]) -> None:
+    vaults = []
+    for name, kills in (("whole", ()), ("killed", points)):
+        sandbox = Sandbox(tmp_path / name, {"MEMORY_QUEUE_LEASE_SECONDS": "2"})
+        corpus(sandbox)
+        sandbox.memory("reflect", "corpus", "--execute")
+        for point in kills:
+            done = sandbox.run(*IDLE, env={"MEMORY_TEST_MODE": "1", "MEMORY_TEST_KILL_POINT": point})
+            assert done.returncode == (-signal.SIGKILL if "child" not in point else 0), done.stderr
+        until = time.monotonic() + 60
+        while (
+            sandbox.json("jobs", "list", "--state", "queued", "--kind", "reflect.corpus") and time.monotonic() < until
+        ):
+            sandbox.memory(*IDLE)
+            time.sleep(0.5)
+        sandbox.memory(*IDLE)
+        assert sandbox.json("jobs", "list", "--state", "dead") == []
+        vaults.append(vault(sandbox))
+    assert vaults[0] == vaults[1]
+
+
+def test_a_transcript_outside_the_hosts_folders_is_mined_only_from_a_root_the_user_named(sandbox: Sandbox) -> None:
+    backup = sandbox.root / "backup"
+    old_session(backup, 1, RULE)
+    assert sandbox.json("reflect", "corpus")["to_process"] == 0
+    sandbox.memory("reflect", "corpus", "--root", str(backup), "--execute")
+    sandbox.memory(*IDLE)
+    assert any("linter" in text for text in vault(sandbox).values())
+    # A link that leads out of it is refused.
+    old_session(sandbox.root / "elsewhere", 2, RULE)
+    (backup / "link.jsonl").symlink_to(next((sandbox.root / "elsewhere").glob("*.jsonl")))
+    sandbox.memory("reflect", "corpus", "--root", str(backup), "--execute")
+    assert sandbox.run(*IDLE).returncode == 1
+    (dead,) = sandbox.json("jobs", "list", "--state", "dead")
+    assert "refused" in dead["error"]
+
+
+def test_a_transcript_that_begins_with_lines_of_a_newer_version_is_mined(sandbox: Sandbox) -> None:
+    path = old_session(sandbox.projects / "-home-dev-shop", 1, RULE)
+    path.write_text('{"type":"something-new"}\n' * 30 + path.read_text("utf-8"), "utf-8")
+    sandbox.memory("reflect", "corpus", "--execute")
+    sandbox.memory(*IDLE)
+    assert any("linter" in text for text in vault(sandbox).values())
+
+
+def test_ctrl_c_leaves_the_bar_and_not_the_work(sandbox: Sandbox) -> None:
+    corpus(sandbox)
+    with sandbox.process("worker"):
+        deadline = time.monotonic() + 20
+        while sandbox.run("jobs").returncode != 0 or not list((sandbox.root / "state").glob("*/run/worker.lock")):
+            assert time.monotonic() < deadline
+            time.sleep(0.1)
+        sandbox.memory("jobs", "pause", "reflect.corpus")
+        leader, follower = pty.openpty()
+        process = subprocess.Popen(
+            [sys.executable, "-m", "memoryvault", "reflect", "corpus", "--execute"],
+            env=sandbox.environment,
+            stdin=follower,
+            stdout=follower,
+            stderr=follower,
+            start_new_session=True,
+        )
+        os.close(follower)
+        shown = b""
+        while b"0/12 sessions" not in shown:
+            assert time.monotonic() < deadline
+            shown += os.read(leader, 4096)
+        process.send_signal(signal.SIGINT)
+        assert process.wait(10) == 0
+        os.close(leader)
+        sandbox.memory("jobs", "resume", "reflect.corpus")
+        sandbox.memory(*IDLE)
+    assert sandbox.json("reflect", "corpus")["skipped_already_processed"] == SESSIONS
+
+
+def test_a_fresh_session_goes_before_a_backfill_that_was_asked_for_long_ago(tmp_path: Path) -> None:
+    sandbox = Sandbox(tmp_path, {"MEMORY_QUEUE_WORKERS": "1"})
+    corpus(sandbox)
+    sandbox.memory("reflect", "corpus", "--execute")
+    fresh = old_session(sandbox.projects / "-home-dev-shop", 99, RULE)
+    payload = {"session_id": fresh.stem, "transcript_path": str(fresh), "cwd": "/home/dev/shop"}
+    sandbox.hook("SessionStart", {**payload, "source": "startup"})
+    sandbox.hook("SessionEnd", {**payload, "reason": "prompt_input_exit"})
+    with sqlite3.connect(sandbox.state / "queue.db") as conn:
+        conn.execute("UPDATE job SET run_at = run_at - 86400, rung_at = NULL WHERE kind = 'reflect.corpus'")
+        conn.execute("DELETE FROM task")
+        conn.execute("UPDATE job SET rung_at = NULL")
+    conn.close()
+    sandbox.memory(*IDLE)
+    jobs = sandbox.json("jobs", "list", "--limit", "100")
+    ended = {job["id"]: job["finished_at"] for job in jobs if job["kind"] in ("reflect.corpus", "reflect.session")}
+    (session,) = [job["id"] for job in jobs if job["kind"] == "reflect.session"]
+    assert ended[session] == min(ended.values())
+
+
+def test_json_of_the_command_is_one_document(sandbox: Sandbox) -> None:
+    corpus(sandbox)
+    assert json.loads(sandbox.memory("reflect", "corpus", "--json"))["to_process"] == SESSIONS

@@ -1,0 +1,130 @@
+"""What a backfill would do, and what it leaves to others."""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+
+import pytest
+
+from memoryvault.cli.main import main
+from memoryvault.tasks.corpus import KIND, enqueue_corpus, plan_corpus
+from memoryvault.tasks.corpus_store import CorpusStore
+from memoryvault.tasks.enqueue import open_ledger
+from memoryvault.tests.review.support import Bed
+from memoryvault.vault.marker import Marker, create_marker, mark_reflected
+
+from .sessions import DAY, old_session
+
+
+@pytest.fixture
+def projects(bed: Bed) -> Path:
+    return bed.settings.transcript_roots[0] / "-home-dev-shop"
+
+
+def test_every_host_is_looked_at_and_nothing_is_written(bed: Bed, projects: Path) -> None:
+    old_session(projects, 1)
+    _, codex, copilot = bed.settings.transcript_roots
+    codex.mkdir(parents=True)
+    meta = {"type": "session_meta", "payload": {"id": "cx", "cwd": "/x", "source": "cli"}}
+    (codex / "rollout-1.jsonl").write_text(json.dumps(meta) + "\n")
+    (copilot / "cp").mkdir(parents=True)
+    start = {"type": "session.start", "data": {"sessionId": "cp", "context": {}}, "id": "e"}
+    (copilot / "cp" / "events.jsonl").write_text(json.dumps(start) + "\n")
+    assert {each.host for each in plan_corpus(bed.settings).to_mine} == {"claude", "codex", "copilot"}
+    assert not Path(bed.settings.state.state_db).exists()
+
+
+@pytest.mark.parametrize("reflected", [False, True])
+def test_a_session_with_a_marker_is_left_to_its_own_reflection(bed: Bed, projects: Path, reflected: bool) -> None:
+    path = old_session(projects, 1)
+    old_session(projects, 2)
+    harness = bed.settings.state.harness
+    create_marker(
+        harness, Marker(path.stem, "2026-01-01T00:00:00Z", "startup", str(path), "/home/dev/shop", "claude", 0)
+    )
+    if reflected:
+        mark_reflected(harness, path.stem)
+    plan = plan_corpus(bed.settings)
+    assert (len(plan.to_mine), plan.live) == (1, 1)
+
+
+def test_since_and_project_narrow_it_down(bed: Bed, projects: Path) -> None:
+    old_session(projects, 1, at=1_600_000_000, cwd="/home/dev/shop")
+    old_session(projects, 2, at=1_700_000_000, cwd="/home/dev/shop")
+    old_session(projects, 3, at=1_700_000_000, cwd="/home/dev/web")
+    assert len(plan_corpus(bed.settings, since=1_650_000_000).to_mine) == 2
+    plan = plan_corpus(bed.settings, since=1_650_000_000, project="Shop")
+    assert (len(plan.to_mine), plan.left_out) == (1, 2)
+
+
+def test_jobs_are_enqueued_once_and_behind_fresh_sessions(bed: Bed, projects: Path) -> None:
+    for number in range(3):
+        old_session(projects, number)
+    plan = plan_corpus(bed.settings)
+    enqueue_corpus(bed.settings, plan)
+    enqueue_corpus(bed.settings, plan)
+    with open_ledger(bed.settings) as ledger:
+        jobs = ledger.list(kind=KIND)
+        ledger.enqueue("reflect.session", {"session": "fresh"})
+        taken = ledger.take_doorbell(lambda: "me", 30.0)
+    assert len(jobs) == 3
+    assert taken is not None
+    assert taken[1].kind == "reflect.session"
+
+
+def test_a_mined_transcript_is_planned_again_only_when_it_grew_failed_or_was_reset(bed: Bed, projects: Path) -> None:
+    path = old_session(projects, 1)
+    (found,) = plan_corpus(bed.settings).to_mine
+    store = CorpusStore(bed.settings.state)
+    done = {"offset": found.size, "resume": found.size, "size": found.size}
+    store.advance(found.identity, done)
+    assert (plan_corpus(bed.settings).to_mine, plan_corpus(bed.settings).known) == ((), 1)
+    store.advance(found.identity, {**done, "failed": "it broke"})
+    assert len(plan_corpus(bed.settings).to_mine) == 1
+    store.advance(found.identity, done)
+    with path.open("a") as out:
+        out.write('{"type":"summary"}\n')
+    plan = plan_corpus(bed.settings)
+    assert plan.bytes == len('{"type":"summary"}\n')
+    store.forget()
+    assert plan_corpus(bed.settings).bytes == path.stat().st_size
+
+
+@pytest.fixture
+def environment(bed: Bed, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in bed.env.items():
+        monkeypatch.setenv(name, value)
+
+
+@pytest.mark.usefixtures("environment")
+def test_the_dry_run_says_what_it_would_take_and_what_the_host_deletes_soon(
+    bed: Bed, projects: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    old_session(projects, 1, at=time.time() - 26 * DAY)
+    old_session(projects, 2, at=time.time() - DAY)
+    assert main(["reflect", "corpus", "--json"]) == 0
+    report = json.loads(capsys.readouterr().out)
+    assert (report["dry_run"], report["to_process"], len(report["deleted_soon"])) == (True, 2, 1)
+    assert report["seconds"] > 0
+    assert main(["reflect", "corpus"]) == 0
+    printed = capsys.readouterr()
+    assert "2 sessions to mine" in printed.out
+    assert "add --execute" in printed.out
+    assert "deletes 1 of them within 7 days, the first in 4 days" in printed.err
+    settings = bed.settings.hosts.claude_config_dir / "settings.json"
+    settings.write_text('{"cleanupPeriodDays": 365}')
+    assert main(["reflect", "corpus"]) == 0
+    assert "warning" not in capsys.readouterr().err
+    assert not Path(bed.settings.state.queue_db).exists()
+
+
+@pytest.mark.usefixtures("environment")
+@pytest.mark.parametrize(
+    "arguments",
+    [["corpus", "--session", "x.jsonl"], ["corpus", "--since", "yesterday"], ["corpus", "--root", "/no/such"], []],
+)
+def test_bad_usage_is_told(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["reflect", *arguments]) == 2
+    assert capsys.readouterr().err.startswith("memory: ")

@@ -1,0 +1,167 @@
+"""corpus.settle: what was mined becomes a bounded number of notes, once."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from memoryvault.pipelines.candidate import Candidate
+from memoryvault.tasks.corpus_settling import DIGEST, Settled, settle
+from memoryvault.tasks.corpus_store import CorpusStore
+from memoryvault.tasks.mining import Mined
+from memoryvault.tasks.scrubbing import scrub_everything
+from memoryvault.tests.review.support import CHOICE, GUESS, RULE, Bed, said
+
+
+def keep(bed: Bed, session: str, *candidates: Candidate, offset: int = 0) -> None:
+    """As mining this session's transcript would."""
+    found = [replace(each, session=session, records=(f"{session}-{offset}-{n}",)) for n, each in enumerate(candidates)]
+    mined = Mined(tuple(found), 100, 100, 100, 0, False, "claude")
+    store = CorpusStore(bed.settings.state)
+    store.keep(f"claude-{session}", offset, float(len(session)), mined)
+    store.advance(f"claude-{session}", {"offset": 100, "resume": 100, "size": 100})
+
+
+def settled(bed: Bed) -> Settled:
+    return settle(bed.settings, bed.store)
+
+
+def choices(count: int) -> list[Candidate]:
+    things = ("fixtures", "diagrams", "invoices", "migrations", "screenshots", "translations", "benchmarks")
+    return [replace(CHOICE, statement=f"No, put the {things[n]} into their own folder") for n in range(count)]
+
+
+def statuses(bed: Bed) -> dict[str, int]:
+    found: dict[str, int] = {}
+    for entry in bed.entries():
+        if entry.path != DIGEST:
+            found[entry.effective_status] = found.get(entry.effective_status, 0) + 1
+    return found
+
+
+def test_an_old_corpus_does_not_flood_what_waits_for_the_user(bed: Bed) -> None:
+    keep(bed, "s1", RULE, GUESS, *choices(5))
+    assert settled(bed) == Settled(saved=1, proposed=2, held=4, strengthened=0)
+    assert statuses(bed) == {"active": 1, "pending": 2}
+    digest = bed.files()[DIGEST]
+    assert digest.count("\n- ") == 4
+    assert "3 more are sure enough" in digest
+
+
+def test_settling_again_changes_nothing(bed: Bed) -> None:
+    keep(bed, "s1", RULE, GUESS, *choices(5))
+    settled(bed)
+    before = bed.files()
+    assert settled(bed) == Settled(saved=0, proposed=0, held=4, strengthened=0)
+    assert bed.files() == before
+
+
+def test_a_decision_makes_room_for_the_next(bed: Bed) -> None:
+    keep(bed, "s1", *choices(5))
+    settled(bed)
+    for entry in bed.reviewer.waiting("_review"):
+        bed.decide_in_note(entry.path, "reject")
+    bed.reviewer.apply_notes()
+    assert settled(bed).proposed == 2
+    assert statuses(bed) == {"rejected": 2, "pending": 2}
+
+
+def test_occurrences_add_up_over_the_whole_corpus(bed: Bed) -> None:
+    keep(bed, "s1", GUESS)
+    keep(bed, "s2", GUESS)
+    assert settled(bed).proposed == 0
+    assert "- 2× in 2 sessions" in bed.files()[DIGEST]
+    keep(bed, "s3", GUESS)
+    assert settled(bed).proposed == 1
+    entry = bed.only("pending")
+    assert entry.occurrences == 3
+    assert {source.session for source in entry.sources} == {"s1", "s2", "s3"}
+    assert "\n- " not in bed.files()[DIGEST].split("## Ranked", 1)[1]
+
+
+def test_one_occurrence_strengthens_what_a_live_session_left_in_the_inbox(bed: Bed) -> None:
+    bed.remember(said(GUESS, "live-1"), said(GUESS, "live-2"))
+    keep(bed, "s1", GUESS)
+    assert settled(bed).strengthened == 1
+    assert bed.only("pending").occurrences == 3
+
+
+def test_the_same_bytes_mined_twice_count_once(bed: Bed) -> None:
+    keep(bed, "s1", GUESS)
+    keep(bed, "s1", GUESS)
+    settled(bed)
+    assert "- 1× in 1 session" in bed.files()[DIGEST]
+
+
+def test_records_that_have_only_a_place_in_their_file_are_told_apart_by_session(bed: Bed) -> None:
+    placed = [
+        replace(each, records=("line:0",)) for each in (RULE, replace(RULE, statement="Never rebase shared work"))
+    ]
+    bed.remember(replace(placed[0], session="other"))
+    store = CorpusStore(bed.settings.state)
+    store.keep("claude-s1", 0, 1.0, Mined((replace(placed[1], session="s1"),), 9, 9, 9, 0, False, "codex"))
+    assert settled(bed).saved == 1
+
+
+def test_what_the_user_rejected_is_neither_proposed_nor_listed(bed: Bed) -> None:
+    bed.note("personal-private/_archive/guess.md", GUESS.statement, kind="preferences", status="rejected")
+    keep(bed, "s1", GUESS)
+    keep(bed, "s2", GUESS)
+    keep(bed, "s3", GUESS)
+    assert settled(bed) == Settled(saved=0, proposed=0, held=0, strengthened=0)
+
+
+def test_a_remark_above_the_digest_stays(bed: Bed) -> None:
+    keep(bed, "s1", GUESS)
+    settled(bed)
+    bed.edit(DIGEST, "## Ranked", "Look at this on Friday.\n\n## Ranked")
+    keep(bed, "s2", GUESS)
+    settled(bed)
+    assert "Look at this on Friday.\n\n## Ranked" in bed.files()[DIGEST]
+    assert "- 2× in 2 sessions" in bed.files()[DIGEST]
+
+
+def test_a_damaged_file_of_candidates_hides_only_itself(bed: Bed) -> None:
+    keep(bed, "s1", GUESS)
+    keep(bed, "s2", RULE)
+    (bed.root / bed.settings.state.root / "corpus" / f"claude-s1@{0:016d}.json").write_text('{"candid')
+    assert settled(bed).saved == 1
+
+
+def test_memory_scrub_looks_into_what_waits_to_be_settled(bed: Bed) -> None:
+    keep(bed, "s1", replace(GUESS, excerpt="the key is AKIAIOSFODNN7EXAMPLQ"))
+    (found,) = scrub_everything(bed.settings, bed.store, apply=True)
+    assert (found.where, found.problem) == ("corpus", None)
+    (saying,) = CorpusStore(bed.settings.state).sayings()
+    assert "AKIA" not in saying.candidate.excerpt
+    assert saying.candidate.records == ("s1-0-0",)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("point", ["corpus-written", "corpus-written@2", "journal-applied@3", "vault-before-rename@4"])
+def test_a_kill_while_settling_leaves_the_same_vault(bed: Bed, point: str) -> None:
+    keep(bed, "s1", RULE, *choices(4))
+    for session in ("s2", "s3", "s4"):
+        keep(bed, session, GUESS)
+    code = (
+        "import os\n"
+        "from memoryvault.vault.settings import load_settings\n"
+        "from memoryvault.tasks.indexing import vault_store\n"
+        "from memoryvault.tasks.corpus_settling import settle\n"
+        "settings = load_settings(os.environ)\n"
+        "settle(settings, vault_store(settings))\n"
+    )
+    assert bed.run_python(code, kill_point=point) == -9
+    settled(bed)
+    killed = bed.files()
+    for path in bed.vault.rglob("*.md"):
+        path.unlink()
+    settled(bed)
+    assert killed == bed.files()
+
+
+def test_the_text_that_is_written_has_no_second_line_in_the_digest(bed: Bed) -> None:
+    keep(bed, "s1", replace(GUESS, statement="Two\n\n## lines"))
+    settled(bed)
+    assert "(preference): Two ## lines" in bed.files()[DIGEST]
