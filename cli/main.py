@@ -28,6 +28,8 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "review": ("review", "decide on what waits: approve, edit, reject, skip, supersede"),
     "inbox": ("inbox", "list what was inferred once, or put it in order"),
     "scrub": ("scrub", "look for secrets and personal data on disk, and replace them"),
+    "seed": ("seed", "propose entries from CLAUDE.md, AGENTS.md, decision records and the agent's own notes"),
+    "migrate": ("migrate", "move the notes of an older system into the vault"),
     "reindex": ("reindex", "bring the index in step with the files"),
     "model": ("model", "which embedding model answers; change to another"),
     "jobs": ("jobs", "look into the job ledger; retry, cancel, pause"),

@@ -33,9 +33,11 @@ FOLDER = "journal"
 MAX_JOURNAL_BYTES = 16 * 1024 * 1024
 """A longer journal becomes `changes.1.jsonl`, and the one before that goes."""
 
-Actor = Literal["reflection", "triage", "review", "evolve", "undo"]
-"""Who made a change. `reflection` and `triage` are the program's own; the others act on the user's word."""
-AUTOMATIC: frozenset[str] = frozenset({"reflection", "triage"})
+Actor = Literal["reflection", "triage", "review", "evolve", "undo", "seed", "migrate", "topics"]
+"""Who made a change."""
+AUTOMATIC: frozenset[str] = frozenset({"reflection", "triage", "seed", "migrate"})
+"""What `memory undo` takes back: the program's own acts, and many files at once on one word of the user.
+The others are single decisions of the user, or of the agent that he told to note something."""
 
 
 @dataclass(frozen=True)

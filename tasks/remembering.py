@@ -99,8 +99,12 @@ class VaultMemories:
 
     def entries(self, candidate: Candidate) -> list[Entry]:
         """Every entry that says this, in the candidate's words or in like ones."""
+        return self.saying(candidate.statement, candidate.kind)
+
+    def saying(self, statement: str, kind: str) -> list[Entry]:
+        """Every entry that says this in the same words, and those of this kind in like ones."""
         found = []
-        for path in self._paths(candidate):
+        for path in self._paths(statement, kind):
             with suppress(EntryNotFound, EntryInvalid):
                 found.append(self._store.read(path))
         return found
@@ -152,15 +156,15 @@ class VaultMemories:
             statement=statement_of(body),
         )
 
-    def _paths(self, candidate: Candidate) -> list[str]:
-        """Notes with the candidate's fingerprint, then those that say the same in other words."""
-        key = fingerprint(candidate.statement)
+    def _paths(self, statement: str, kind: str) -> list[str]:
+        """Notes with the statement's fingerprint, then those that say the same in other words."""
+        key = fingerprint(statement)
         exact = [note.path for note in self._notes.values() if note.fingerprint == key]
-        wording = wording_of(candidate.statement)
+        wording = wording_of(statement)
         near = [
             note
             for note in self._notes.values()
-            if note.kind == candidate.kind
+            if note.kind == kind
             and note.fingerprint != key
             and note.status not in PUT_AWAY_STATUSES
             and may_be_same(wording, note.wording)
