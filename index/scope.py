@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from ..vault.automemory import INDEX_KIND, TOPIC_KIND
 from .filters import Filter, matches, named_values, to_sql
 from .store import HIDDEN_FOLDERS, special_folder
 
@@ -21,6 +22,12 @@ _FOLDERS_OF_STATUS: Mapping[str, frozenset[str]] = {
     "rejected": frozenset({"_archive"}),
     "dismissed": frozenset({"_archive"}),
 }
+
+
+NEVER_UNNAMED = frozenset({INDEX_KIND})
+"""A list of topics would answer every question that one of them answers."""
+ON_DEMAND = frozenset({INDEX_KIND, TOPIC_KIND})
+"""A session was given the index of its project's notes; the notes themselves it reads when it wants them."""
 
 
 @dataclass(frozen=True)
@@ -38,6 +45,7 @@ class Scope:
     include: frozenset[str] = frozenset()
     exclude_paths: frozenset[str] = frozenset()
     exclude_always_load: bool = False
+    exclude_kinds: frozenset[str] = NEVER_UNNAMED
     filter: Filter | None = None
     _named_statuses: frozenset[str] = field(init=False, repr=False)
     _open_folders: frozenset[str] = field(init=False, repr=False)
@@ -55,6 +63,9 @@ class Scope:
         for status in named_values(self.filter, "status"):
             opened |= _FOLDERS_OF_STATUS.get(status, frozenset())
         return HIDDEN_FOLDERS - opened
+
+    def _shut_kinds(self) -> frozenset[str]:
+        return self.exclude_kinds - named_values(self.filter, "kind")
 
     def sql(self) -> tuple[str, list[str]]:
         """A condition over entry_meta as `m`, and its parameters."""
@@ -77,6 +88,8 @@ class Scope:
         add(f"m.special NOT IN {_LIST}", _listed(self._shut_folders()))
         if self.exclude_always_load:
             add("m.always_load = 0")
+        if kinds := self._shut_kinds():
+            add(f"lower(COALESCE(m.kind, '')) NOT IN {_LIST}", _listed(kinds))
         if not self._any_project:
             add("COALESCE(m.project, '') COLLATE NOCASE IN ('', ?)", self.project or "")
         if self.group:
@@ -99,6 +112,8 @@ class Scope:
         if special in self._shut_folders() or row.get("path") in self.exclude_paths:
             return False
         if self.exclude_always_load and row.get("always_load"):
+            return False
+        if str(row.get("kind") or "").lower() in self._shut_kinds():
             return False
         project = str(row.get("project") or "").lower()
         if not self._any_project and project not in ("", (self.project or "").lower()):

@@ -112,6 +112,10 @@ class MemorySection:
             "silent",
         ),
     )
+    disable_auto_memory: bool = field(
+        default=False,
+        metadata=_switch("Sessions are shown nothing of the agent's own notes about the project (`memory topics`)."),
+    )
     autostart: bool = field(default=True, metadata=_switch("Hooks may start the worker and the recall service."))
     log_level: str = field(default="info", metadata=_choice("How much is logged.", "debug", "info", "warning", "error"))
 
