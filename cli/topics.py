@@ -7,6 +7,7 @@ import os
 from dataclasses import asdict
 
 from ..tasks.enqueue import request_indexing
+from ..tasks.importing import HostMemory
 from ..tasks.journal import Journal
 from ..tasks.topics import Topic, Topics, find_project
 from ..vault.automemory import TYPES
@@ -24,11 +25,12 @@ EPILOG = """example:
   memory topics rm deploy
   memory topics rebuild-index            each topic gets its line in MEMORY.md, dead lines go
   memory topics lint                     exit code 1 when something is wrong
+  memory topics import --dry-run         Claude Code's own notes, of every project, into the vault
 
 The project is that of the working directory (--project names another). A topic that exists is changed only
 with --append, or with --replace and the hash that `read` printed.
 """
-ACTIONS = ("list", "read", "write", "rm", "rebuild-index", "lint")
+ACTIONS = ("list", "read", "write", "rm", "rebuild-index", "lint", "import")
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -44,11 +46,14 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--append", action="store_true", help="write: add to what is there")
     parser.add_argument("--body", default=None, help="write: the text")
     parser.add_argument("--body-file", default=None, help="write: a file with the text")
+    parser.add_argument("--dry-run", action="store_true", help="import: show what would be done; change nothing")
     add_json(parser)
 
 
 def run(args: argparse.Namespace, context: Context) -> int:
     """List, read, write, remove, repair or check."""
+    if args.action == "import":
+        return _import(args, context)
     project = find_project(args.project, os.getcwd(), project_of)
     topics = Topics(context.store, Journal(context.state, context.store), project)
     if (args.slug is None) != (args.action in ("list", "rebuild-index", "lint")):
@@ -138,6 +143,22 @@ def _lint(args: argparse.Namespace, topics: Topics, context: Context) -> int:
         if not problems:
             print(f"the notes of {topics.project} are in order")
     return 1 if problems else 0
+
+
+def _import(args: argparse.Namespace, context: Context) -> int:
+    _ = context.state
+    results = HostMemory(context.settings, context.store).bring_in(dry_run=args.dry_run)
+    if not args.dry_run and any(one.result in ("imported", "updated", "removed") for one in results):
+        request_indexing(context.settings)
+    if args.json:
+        print_json([asdict(one) for one in results])
+        return 0
+    for one in results:
+        if one.result != "unchanged":
+            print(f"{one.result}: {one.source}" + (f" -> {one.path}" if one.path else ""))
+    if all(one.result == "unchanged" for one in results):
+        print(f"nothing new in {len(results)} notes of Claude Code")
+    return 0
 
 
 def _as_json(topic: Topic) -> dict[str, object]:

@@ -33,9 +33,9 @@ FOLDER = "journal"
 MAX_JOURNAL_BYTES = 16 * 1024 * 1024
 """A longer journal becomes `changes.1.jsonl`, and the one before that goes."""
 
-Actor = Literal["reflection", "triage", "review", "evolve", "undo", "seed", "migrate", "topics"]
+Actor = Literal["reflection", "triage", "review", "evolve", "undo", "seed", "migrate", "topics", "import"]
 """Who made a change."""
-AUTOMATIC: frozenset[str] = frozenset({"reflection", "triage", "seed", "migrate"})
+AUTOMATIC: frozenset[str] = frozenset({"reflection", "triage", "seed", "migrate", "import"})
 """What `memory undo` takes back: the program's own acts, and many files at once on one word of the user.
 The others are single decisions of the user, or of the agent that he told to note something."""
 

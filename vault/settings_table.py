@@ -116,6 +116,10 @@ class MemorySection:
         default=False,
         metadata=_switch("Sessions are shown nothing of the agent's own notes about the project (`memory topics`)."),
     )
+    import_host_memory: bool = field(
+        default=True,
+        metadata=_switch("The notes that Claude Code keeps itself are copied into the vault, and followed."),
+    )
     autostart: bool = field(default=True, metadata=_switch("Hooks may start the worker and the recall service."))
     log_level: str = field(default="info", metadata=_choice("How much is logged.", "debug", "info", "warning", "error"))
 
