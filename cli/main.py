@@ -31,6 +31,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "seed": ("seed", "propose entries from CLAUDE.md, AGENTS.md, decision records and the agent's own notes"),
     "migrate": ("migrate", "move the notes of an older system into the vault"),
     "topics": ("topics", "the agent's own notes about a project: list, read, write, repair"),
+    "incident": ("incident", "note a failure and what helped; find it again"),
     "reindex": ("reindex", "bring the index in step with the files"),
     "model": ("model", "which embedding model answers; change to another"),
     "jobs": ("jobs", "look into the job ledger; retry, cancel, pause"),

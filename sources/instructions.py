@@ -16,6 +16,7 @@ from typing import Literal
 from ..vault.errors import UsageError
 from ..vault.paths import is_downloaded, is_note_name, is_regular
 from ..vault.project import project_of
+from .host_memory import working_directory
 
 SourceKind = Literal["instructions", "decision", "memory"]
 
@@ -75,7 +76,12 @@ def repository_files(repository: Path, memory_root: Path | None) -> Iterator[Ins
             continue
         yield _read(kind, path, os.path.relpath(path, root), project)
     if memory_root is not None:
-        yield from memory_files(memory_root / project_key(str(root)) / "memory", project)
+        folder = memory_root / project_key(str(root))
+        cwd = working_directory(folder)
+        if cwd and project_of(cwd) != project:  # `my-app` and `my_app` have one folder there
+            yield Unread(folder / "memory", f"it is about {cwd}")
+        else:
+            yield from memory_files(folder / "memory", project)
 
 
 def user_files(claude_folder: Path, codex_folder: Path) -> Iterator[InstructionFile | Unread]:

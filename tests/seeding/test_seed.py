@@ -149,6 +149,16 @@ def test_the_agents_own_notes_and_the_users_instructions(bed: Bed, shop: Path, t
     assert found == {"Always answer in English": ("preferences", None), "Tests need Redis": ("convention", "shop")}
 
 
+def test_notes_about_another_folder_of_the_same_key_are_left_out(bed: Bed, shop: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "claude" / "projects" / project_key(str(shop))
+    (folder / "memory").mkdir(parents=True)
+    (folder / "memory" / "t.md").write_text("---\ndescription: Tests need Redis\ntype: project\n---\nPort 1.\n")
+    (folder / "s.jsonl").write_text('{"cwd": "/elsewhere/other_shop"}\n')
+    plan = seeding(bed).plan([shop])
+    assert plan.chosen == ()
+    assert [one.why for one in plan.unread] == ["it is about /elsewhere/other_shop"]
+
+
 def test_a_run_is_taken_back_and_leaves_what_was_edited(bed: Bed, shop: Path) -> None:
     (shop / "CLAUDE.md").write_text(RULES)
     one, _ = seed(bed, shop)
