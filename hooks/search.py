@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import time
 
-from ..vault.automemory import kind_by_path
+from ..vault.automemory import KEPT_FROM_PROMPTS, kind_by_path
 from .entryfile import EntryFile, is_entry_name, project_by_folder, read_entry_file
 from .keywords import common_limit, rank, significant_words
 from .sqlite import open_database
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 SCOPE = (
     "(m.status IS NULL OR m.status = 'active') AND m.special = '' AND (m.project IS NULL OR m.project IN ('', ?))"
-    " AND (m.kind IS NULL OR m.kind NOT IN ('topic', 'topic-index'))"
+    " AND (m.kind IS NULL OR m.kind NOT IN ('topic', 'topic-index', 'session-cost'))"
 )
 """What a hook may show. What stands in `_always-load` the session has held since it started, and so it has the index
 of the agent's own notes, which are read on demand."""
@@ -126,7 +126,7 @@ def _current(query: Search, path: str) -> EntryFile | None:
     if path in query.exclude or kind_by_path(path):
         return None
     hit = read_entry_file(query.vault, path)
-    if hit is None or hit.status != "active" or hit.project not in ("", query.project):
+    if hit is None or hit.status != "active" or hit.kind in KEPT_FROM_PROMPTS or hit.project not in ("", query.project):
         return None
     return hit
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from ..vault.automemory import INDEX_KIND, TOPIC_KIND
+from ..vault.automemory import COST_KIND, INDEX_KIND, KEPT_FROM_PROMPTS
 from .filters import Filter, matches, named_values, to_sql
 from .store import HIDDEN_FOLDERS, special_folder
 
@@ -24,9 +24,9 @@ _FOLDERS_OF_STATUS: Mapping[str, frozenset[str]] = {
 }
 
 
-NEVER_UNNAMED = frozenset({INDEX_KIND})
-"""A list of topics would answer every question that one of them answers."""
-ON_DEMAND = frozenset({INDEX_KIND, TOPIC_KIND})
+NEVER_UNNAMED = frozenset({INDEX_KIND, COST_KIND})
+"""A list of topics would answer every question that one of them answers; figures answer none."""
+ON_DEMAND = frozenset(KEPT_FROM_PROMPTS)
 """A session was given the index of its project's notes; the notes themselves it reads when it wants them."""
 
 

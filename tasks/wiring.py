@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from ..vault.settings import Settings
+from .costs import cost_handler
 from .importing import import_handler
 from .indexing import WantedIndex, WatchedVault, drain_handler, reconcile_handler
 from .job import Handler
@@ -28,6 +29,7 @@ def handlers(settings: Settings) -> Mapping[str, Handler]:
         "model.upgrade": upgrade_handler(settings),
         "logs.rotate": rotate_handler(settings),
         "review.apply": apply_handler(settings),
+        "session.cost": cost_handler(settings),
         "memory.import": import_handler(settings),
         "inbox.triage": triage_handler(settings),
     }

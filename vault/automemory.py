@@ -19,6 +19,9 @@ MOST_CHARACTERS = 8 * INDEX_BYTES
 """So much is looked at, comments included: a session does not wait for more."""
 TOPIC_KIND = "topic"
 INDEX_KIND = "topic-index"
+COST_KIND = "session-cost"
+KEPT_FROM_PROMPTS = (TOPIC_KIND, INDEX_KIND, COST_KIND)
+"""Kinds that are read on demand, and never answer a prompt by themselves."""
 TYPES = ("user", "feedback", "project", "reference")
 READ_COMMAND = "memory topics read SLUG"
 

@@ -158,6 +158,10 @@ class SessionSection:
         default=60,
         metadata=_whole("A session with unread text and no event for this long has crashed.", 1, 10_080),
     )
+    cost_entries: bool = field(
+        default=True,
+        metadata=_switch("What each session cost (tokens, time) is kept as an entry of the kind `session-cost`."),
+    )
     marker_days: int = field(
         default=30, metadata=_whole("Days until the marker of a reflected session is deleted.", 1, 3650)
     )

@@ -13,7 +13,7 @@ logs.rotate"""
 
 
 def test_every_kind_of_the_design_has_limits() -> None:
-    assert set(POLICIES) == {*DESIGN.split(), "memory.import"}
+    assert set(POLICIES) == {*DESIGN.split(), "memory.import", "session.cost"}
     for policy in POLICIES.values():
         assert policy.attempts >= 1
         assert policy.concurrency >= 1
