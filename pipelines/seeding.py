@@ -46,6 +46,7 @@ _PROSE_HEADING = re.compile(
 _LINK_ONLY = re.compile(r"\W*(?:!?\[[^\]]*\]\([^)]*\)|https?://\S+|@\S+)\W*(?:[—–:-]\s*)?\S{0,20}\Z")
 _BULLET = re.compile(r"(?P<indent>\s*)(?:[-*+]|\d{1,3}[.)])\s+(?:\[[ xX]\]\s+)?(?P<text>\S.*)")
 _HEADING = re.compile(r" {0,3}(#{1,6})\s+(?P<text>.*?)\s*#*\s*\Z")
+_FIELD = re.compile(r"[\s*>-]*\**(?:status|date|deciders?|authors?|tags?)\**\s*:.*", re.I)
 _FENCE = re.compile(r"\s*(`{3,}|~{3,})")
 _COMMENT = re.compile(r"<!--.*?(?:-->|\Z)", re.S)
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s+(?=[A-Z`*\"'])")
@@ -140,15 +141,17 @@ def decision_in(text: str) -> Proposal | None:
     status = " ".join(sections.get("status", [])).strip().lower() or _inline_status(text)
     if re.search(r"\b(?:proposed|draft|rejected|deprecated|superseded)\b", status):
         return None
-    name = next((name for name in sections if re.match(r"(?:the )?decisions?(?: outcome)?\b", name)), None)
+    name = next((name for name in sections if re.match(r"(?:the )?decisions?(?: outcome)?\b", name)), "")
     title = first_heading(text)
-    if name is None or not title:
+    if not title:
         return None
-    paragraph = _first_paragraph("\n".join(sections[name]))
+    paragraph = _first_paragraph("\n".join(sections.get(name, [])))
     title = re.sub(r"^(?:ADR\s*)?[-#]?\d{1,5}\s*[-.:·–—]*\s*", "", title, flags=re.I).strip()
     if not paragraph or not title:
         return None
-    detail = paragraph[:MAX_DECISION_CHARACTERS]
+    detail = paragraph
+    if len(detail) > MAX_DECISION_CHARACTERS:
+        detail = detail[:MAX_DECISION_CHARACTERS].rsplit(" ", 1)[0] + " …"
     line = text[: text.find(title)].count("\n") + 1
     return Proposal(
         "decision", f"{title}: {detail}", title_of(title), "", line, name, 3.0, "it is an accepted decision"
@@ -239,4 +242,13 @@ def _inline_status(text: str) -> str:
 
 
 def _first_paragraph(text: str) -> str:
-    return next((" ".join(part.split()) for part in re.split(r"\n\s*\n", text.strip()) if part.strip()), "")
+    """The first passage that is not only a heading or a line such as `Status: accepted`; of a list, its first item."""
+    for part in re.split(r"\n\s*\n", text.strip()):
+        lines = [line for line in part.split("\n") if not _HEADING.fullmatch(line) and not _FIELD.fullmatch(line)]
+        if not any(line.strip() for line in lines):
+            continue
+        if (first := _BULLET.fullmatch(lines[0])) is not None:
+            following = [number for number, line in enumerate(lines[1:], start=1) if _BULLET.fullmatch(line)]
+            lines = [first["text"], *lines[1 : following[0] if following else None]]
+        return " ".join(" ".join(lines).split())
+    return ""

@@ -69,6 +69,13 @@ def test_a_decision_record_gives_its_title_and_what_was_decided() -> None:
     assert (found.kind, found.statement) == ("decision", "Use SQLite: One SQLite file. One machine.")
 
 
+def test_a_record_without_a_section_of_its_own_gives_what_comes_first() -> None:
+    found = decision_in("# 4. Small model first\n\nStatus: accepted\n\n- The **small** model\n  serves.\n- More.\n")
+    assert found is not None
+    assert found.statement == "Small model first: The **small** model serves."
+    assert decision_in("# 4. Only a title\n\nStatus: accepted\n") is None
+
+
 @pytest.mark.parametrize("status", ["Proposed", "Superseded by ADR 9", "rejected", "Deprecated"])
 def test_a_decision_that_is_not_in_force_gives_nothing(status: str) -> None:
     assert decision_in(decision(status)) is None
