@@ -19,8 +19,8 @@ from .output import add_json, note, print_json
 from .save import read_body
 
 EPILOG = """example:
-  make test 2>&1 | tail -50 | memory incident find
   memory incident add --body-file failure.log --resolution 'Redis was not running: make services'
+  make test 2>&1 | tail -50 | memory incident find
 
 A report is known again by its fingerprint: error, message and stack without times, addresses, line numbers,
 ids and folders. Only if there is none, recall looks for something like it. Exit code of find: 1 if there is nothing.

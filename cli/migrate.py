@@ -16,7 +16,7 @@ from .output import add_json, note, print_json
 EPILOG = """example:
   memory migrate contextvault ~/ContextVault --dry-run
   memory migrate contextvault ~/ContextVault
-  memory undo --last                              takes it back; what you edited since stays
+  memory undo --of migrate                        takes it back; what you edited since stays
 
 The old files are only read. Run again, it takes what has come since.
 """
@@ -52,7 +52,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
     verb = "would be migrated" if args.dry_run else "migrated"
     note(f"memory: {counts['migrate']} notes {verb}, {counts['known']} were before, {counts['left']} left")
     if counts["migrate"] and not args.dry_run:
-        note("memory: `memory undo --last` takes it back; the old folder was only read")
+        note("memory: `memory undo --of migrate` takes it back; the old folder was only read")
     return 0
 
 

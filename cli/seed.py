@@ -18,7 +18,7 @@ EPILOG = """example:
   memory seed ~/src/shop --more --yes          what ranked below the limit before
 
 Reads CLAUDE.md, AGENTS.md, decision records and the agent's own notes. Everything goes to the review
-(`memory review`), nothing is saved; `memory undo --last` takes a run back.
+(`memory review`), nothing is saved; `memory undo --of seed` takes a run back.
 """
 
 
@@ -92,7 +92,7 @@ def _tell_written(plan: SeedPlan, written: list[str]) -> None:
         print(path)
     _tell_rest(plan)
     if written:
-        note("memory: decide with `memory review`; `memory undo --last` takes them back")
+        note("memory: decide with `memory review`; `memory undo --of seed` takes them back")
 
 
 def _tell_rest(plan: SeedPlan) -> None:
