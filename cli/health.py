@@ -12,6 +12,7 @@ from typing import Any
 
 from ..index.client import RecallClient, ServiceRefused, ServiceUnavailable
 from ..index.receipts import marks_of, read_marks
+from ..tasks.costs import costs_by_week
 from ..tasks.enqueue import open_ledger
 from ..tasks.health import (
     HOOK_DAYS,
@@ -34,6 +35,7 @@ from .output import add_json, print_json, print_table
 
 EPILOG = """example:
   memory health          what needs you comes first
+  memory health --costs  tokens and time by week and project
   memory health --json   for a status line or a cron job
 """
 
@@ -41,11 +43,14 @@ EPILOG = """example:
 def configure(parser: argparse.ArgumentParser) -> None:
     """Arguments of `memory health`."""
     parser.epilog = EPILOG
+    parser.add_argument("--costs", action="store_true", help="what sessions cost, by week and project")
     add_json(parser)
 
 
 def run(args: argparse.Namespace, context: Context) -> int:
     """Print the figures; what cannot be reached is said among the warnings and the rest is told all the same."""
+    if args.costs:
+        return _costs(args, context)
     report = examine(context, time.time())
     if args.json:
         print_json(report)
@@ -134,6 +139,30 @@ def _processes(worker_lock: str, recall_socket: str) -> dict[str, dict[str, Any]
 
 def _rounded(value: float | None) -> float | None:
     return None if value is None else round(value, 1)
+
+
+def _costs(args: argparse.Namespace, context: Context) -> int:
+    rows = costs_by_week(context.store)
+    if args.json:
+        print_json([asdict(row) for row in rows])
+    elif rows:
+        print_table(
+            ("week of", "project", "sessions", "input", "output", "cache write", "cache read", "active"),
+            [
+                (
+                    row.week,
+                    row.project or "-",
+                    row.sessions,
+                    *(f"{tokens:,}" for tokens in (row.input_tokens, row.output_tokens)),
+                    *(f"{tokens:,}" for tokens in (row.cache_write_tokens, row.cache_read_tokens)),
+                    f"{row.active_seconds / 3600:.1f} h",
+                )
+                for row in rows
+            ],
+        )
+    else:
+        print("no session's cost is noted yet: the worker does it once an hour")
+    return 0
 
 
 def _print(report: Mapping[str, Any]) -> None:

@@ -8,7 +8,7 @@ import sys
 from datetime import UTC, datetime, timedelta
 
 from ..tasks.enqueue import request_indexing
-from ..tasks.journal import Journal
+from ..tasks.journal import AUTOMATIC, Journal
 from ..tasks.undoing import Selector, Undo, UndoPlan
 from ..vault.errors import UsageError
 from .context import Context
@@ -17,6 +17,7 @@ from .output import add_json, note, print_json
 EPILOG = """example:
   memory undo --last --dry-run                                  what the last reflection wrote
   memory undo --session 3f0c6a52-7d1e-4c55-9a51-0f6f6f2b8a11    all that came from one session
+  memory undo --of migrate                                      the last migration, whatever ran since
   memory undo --since 2h                                        the last two hours (also 3d, or a time)
 
 What you decided yourself (review, evolve) is not touched, and a note that you have edited stays unless
@@ -33,9 +34,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
     """Arguments of `memory undo`."""
     parser.epilog = EPILOG
     which = parser.add_mutually_exclusive_group()
-    which.add_argument("--last", action="store_true", help="the last reflection or triage (the default)")
+    which.add_argument("--last", action="store_true", help="the last run that wrote anything (the default)")
     which.add_argument("--session", metavar="ID", help="all that was mined from this session")
     which.add_argument("--since", metavar="TIME", help="all since then: 90m, 2h, 3d, 2026-07-01, 2026-07-01T10:00")
+    parser.add_argument("--of", choices=sorted(AUTOMATIC), help="only what this wrote")
     parser.add_argument("--dry-run", action="store_true", help="show what would be taken back; change nothing")
     parser.add_argument("--include-edited", action="store_true", help="notes that you have edited since as well")
     parser.add_argument("--yes", action="store_true", help="do not ask")
@@ -83,10 +85,10 @@ def _selector(args: argparse.Namespace) -> Selector:
     if args.session is not None:
         if not args.session.strip():
             raise UsageError("which session? give its id")
-        return Selector(session=args.session)
+        return Selector(session=args.session, actor=args.of)
     if args.since is not None:
-        return Selector(since=_time(args.since))
-    return Selector(last=True)
+        return Selector(since=_time(args.since), actor=args.of)
+    return Selector(last=True, actor=args.of)
 
 
 def _time(text: str) -> datetime:

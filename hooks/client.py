@@ -177,7 +177,15 @@ def _session_start(hook: Hook, call: HookCall, settings: Mapping[str, str], raw:
     if token_budget < 0:
         token_budget = int(settings["always_load_token_budget"])
     reading_until = hook.started + hook.budget * 0.7
-    told = opening(settings["vault"], harness, call.session, project_of(call.cwd), token_budget, reading_until)
+    told = opening(
+        settings["vault"],
+        harness,
+        call.session,
+        project_of(call.cwd),
+        token_budget,
+        reading_until,
+        auto_memory=settings.get("auto_memory") != "0",
+    )
     _print(hook, told.text + "\n" if told.text else "")
     if told.note:
         say(f"memoryvault: {told.note}")

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import time
 
+from ..vault.automemory import KEPT_FROM_PROMPTS, kind_by_path
 from .entryfile import EntryFile, is_entry_name, project_by_folder, read_entry_file
 from .keywords import common_limit, rank, significant_words
 from .sqlite import open_database
@@ -17,8 +18,12 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-SCOPE = "(m.status IS NULL OR m.status = 'active') AND m.special = '' AND (m.project IS NULL OR m.project IN ('', ?))"
-"""What a hook may show. What stands in `_always-load` the session has held since it started."""
+SCOPE = (
+    "(m.status IS NULL OR m.status = 'active') AND m.special = '' AND (m.project IS NULL OR m.project IN ('', ?))"
+    " AND (m.kind IS NULL OR m.kind NOT IN ('topic', 'topic-index', 'session-cost'))"
+)
+"""What a hook may show. What stands in `_always-load` the session has held since it started, and so it has the index
+of the agent's own notes, which are read on demand."""
 COUNT = f"SELECT count(*) FROM entry_meta m WHERE {SCOPE}"
 MATCH = (
     "SELECT DISTINCT m.rowid FROM chunk_fts f JOIN chunk c ON c.rowid = f.rowid JOIN entry_meta m"
@@ -118,10 +123,10 @@ def _search_index(query: Search, words: list[str], index_db: str) -> list[EntryF
 
 def _current(query: Search, path: str) -> EntryFile | None:
     """The entry as its file is now, None when it must not be shown (any more)."""
-    if path in query.exclude:
+    if path in query.exclude or kind_by_path(path):
         return None
     hit = read_entry_file(query.vault, path)
-    if hit is None or hit.status != "active" or hit.project not in ("", query.project):
+    if hit is None or hit.status != "active" or hit.kind in KEPT_FROM_PROMPTS or hit.project not in ("", query.project):
         return None
     return hit
 
@@ -151,7 +156,7 @@ def _scan(query: Search, words: list[str]) -> list[EntryFile]:
     found: dict[str, list[str]] = {word: [] for word in words}
     total = 0
     for path in _entry_paths(query.vault, query.deadline):
-        if project_by_folder(path) not in ("", query.project):
+        if project_by_folder(path) not in ("", query.project) or kind_by_path(path):
             continue
         try:
             with open(f"{query.vault}/{path}", "rb", buffering=0) as file:

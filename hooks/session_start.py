@@ -5,14 +5,12 @@ from __future__ import annotations
 import os
 import time
 
+from ..vault.automemory import FOLDER, INDEX_NAME, is_topic_name, splice
 from ..vault.layout import ALWAYS_LOAD, ARCHIVE, INBOX, INCUBATOR, PROJECTS, REVIEW
 from ..vault.marker import REFLECTED, START, list_markers, marker_path
 from ..vault.render import clean, render_always_load
 from .entryfile import EntryFile, is_entry_name, read_entry_file
 
-INDEX_LINES = 200
-INDEX_BYTES = 25_000
-"""What Claude Code itself loads of an auto-memory index."""
 INBOX_LIMIT = 50
 INCUBATOR_LIMIT = 20
 SILENT_DAYS = 7
@@ -32,14 +30,24 @@ class Opening:
         self.note = note
 
 
-def opening(vault: str, harness: str, session: str, project: str, token_budget: int, deadline: float) -> Opening:
+def opening(
+    vault: str,
+    harness: str,
+    session: str,
+    project: str,
+    token_budget: int,
+    deadline: float,
+    *,
+    auto_memory: bool = True,
+) -> Opening:
     """The text for a session of `project`; reading stops at `deadline` (monotonic) with what there is."""
     loaded = "Loaded {} MemoryVault always-load entries"
     if not os.path.isdir(vault):
         return Opening("", 0, [], loaded.format(0), f"vault path not found: {vault}")
     entries, complete = always_load_entries(vault, project, deadline)
     text, shown = render_always_load(entries, token_budget)
-    parts = [text.strip(), project_index(vault, project), waiting(vault, harness, session)]
+    index = project_index(vault, project) if auto_memory else ""
+    parts = [text.strip(), index, waiting(vault, harness, session)]
     note = "" if complete else "time budget exceeded"
     return Opening(
         "\n\n".join(part for part in parts if part),
@@ -69,17 +77,14 @@ def always_load_entries(vault: str, project: str, deadline: float) -> tuple[list
 
 
 def project_index(vault: str, project: str) -> str:
-    """The project's auto-memory index as a section, '' when it has none."""
-    path = f"{PROJECTS}/{project}/memory/MEMORY.md"
-    entry = read_entry_file(vault, path) if project else None
-    if entry is None or not entry.body:
+    """The index of the agent's own notes on the project, as a block; '' when there are none."""
+    folder = f"{PROJECTS}/{project}/{FOLDER}"
+    names = _names(f"{vault}/{folder}") if project else []
+    if not names:
         return ""
-    lines = entry.body.split("\n")
-    text = "\n".join(lines[:INDEX_LINES]).encode()[:INDEX_BYTES].decode("utf-8", "ignore")
-    folder = f"{vault}/{PROJECTS}/{project}/memory"
-    cut = f"\n(cut; the whole index is {folder}/MEMORY.md)" if len(text) < len(entry.body) else ""
-    head = f"# MemoryVault — memory index of {project}\n\nThe files it names lie in {folder}."
-    return f"{head}\n\n{clean(text)}{cut}"
+    topics = sum(is_topic_name(name) and is_entry_name(name) for name in names)
+    entry = read_entry_file(vault, f"{folder}/{INDEX_NAME}")
+    return splice(clean(entry.body) if entry is not None else "", f"{vault}/{folder}/{INDEX_NAME}", topics)
 
 
 def waiting(vault: str, harness: str, session: str) -> str:

@@ -41,7 +41,7 @@ from .ranking import (
     is_near_duplicate,
 )
 from .reader import EntryRow, IndexReader
-from .scope import Scope, row_of
+from .scope import NEVER_UNNAMED, Scope, row_of
 from .words import WordVectors, match, match_texts
 
 # What `degraded` may hold.
@@ -81,6 +81,7 @@ class RecallQuery:
     include: frozenset[str] = frozenset()
     exclude_paths: frozenset[str] = frozenset()
     exclude_always_load: bool = False
+    exclude_kinds: frozenset[str] = NEVER_UNNAMED
     prompt: bool = False
     """True: it was said to an agent, not asked of us. A single word is then no question, and of entries
     that say the same only the best is given."""
@@ -217,6 +218,7 @@ class RecallEngine:
             include=query.include,
             exclude_paths=query.exclude_paths,
             exclude_always_load=query.exclude_always_load,
+            exclude_kinds=query.exclude_kinds,
             filter=parse_filter(query.filter, self._today()),
         )
         deadline = None if budget_ms is None else time.monotonic() + budget_ms * _BUDGET_SHARE / 1000

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from ..vault.automemory import COST_KIND, INDEX_KIND, KEPT_FROM_PROMPTS
 from ..vault.entry import RESEARCH_KIND
 from .filters import Filter, matches, named_values, to_sql
 from .store import HIDDEN_FOLDERS, special_folder
@@ -23,8 +24,11 @@ _FOLDERS_OF_STATUS: Mapping[str, frozenset[str]] = {
     "dismissed": frozenset({"_archive"}),
 }
 
-HIDDEN_KINDS = frozenset({RESEARCH_KIND})
-"""Kinds that are shown only when the filter names them: text of strangers must not come up by itself."""
+NEVER_UNNAMED = frozenset({RESEARCH_KIND, INDEX_KIND, COST_KIND})
+"""Kinds that are shown only when the filter names them: text of strangers must not come up by itself, a list of
+topics would answer every question that one of them answers, and figures answer none."""
+ON_DEMAND = frozenset(KEPT_FROM_PROMPTS)
+"""A session was given the index of its project's notes; the notes themselves it reads when it wants them."""
 
 
 @dataclass(frozen=True)
@@ -42,6 +46,7 @@ class Scope:
     include: frozenset[str] = frozenset()
     exclude_paths: frozenset[str] = frozenset()
     exclude_always_load: bool = False
+    exclude_kinds: frozenset[str] = NEVER_UNNAMED
     filter: Filter | None = None
     _named_statuses: frozenset[str] = field(init=False, repr=False)
     _open_folders: frozenset[str] = field(init=False, repr=False)
@@ -60,8 +65,8 @@ class Scope:
             opened |= _FOLDERS_OF_STATUS.get(status, frozenset())
         return HIDDEN_FOLDERS - opened
 
-    def _hidden_kinds(self) -> frozenset[str]:
-        return HIDDEN_KINDS - named_values(self.filter, "kind")
+    def _shut_kinds(self) -> frozenset[str]:
+        return self.exclude_kinds - named_values(self.filter, "kind")
 
     def sql(self) -> tuple[str, list[str]]:
         """A condition over entry_meta as `m`, and its parameters."""
@@ -82,10 +87,10 @@ class Scope:
         else:
             add(status, _listed(self._named_statuses))
         add(f"m.special NOT IN {_LIST}", _listed(self._shut_folders()))
-        if hidden := self._hidden_kinds():
-            add(f"lower(COALESCE(m.kind, '')) NOT IN {_LIST}", _listed(hidden))
         if self.exclude_always_load:
             add("m.always_load = 0")
+        if kinds := self._shut_kinds():
+            add(f"lower(COALESCE(m.kind, '')) NOT IN {_LIST}", _listed(kinds))
         if not self._any_project:
             add("COALESCE(m.project, '') COLLATE NOCASE IN ('', ?)", self.project or "")
         if self.group:
@@ -107,9 +112,9 @@ class Scope:
             return False
         if special in self._shut_folders() or row.get("path") in self.exclude_paths:
             return False
-        if str(row.get("kind") or "").lower() in self._hidden_kinds():
-            return False
         if self.exclude_always_load and row.get("always_load"):
+            return False
+        if str(row.get("kind") or "").lower() in self._shut_kinds():
             return False
         project = str(row.get("project") or "").lower()
         if not self._any_project and project not in ("", (self.project or "").lower()):

@@ -47,6 +47,7 @@ from .protocol import (
 from .ranking import Weights
 from .receipts import append_receipt, receipt
 from .runner import ModelRunner
+from .scope import NEVER_UNNAMED, ON_DEMAND
 
 if TYPE_CHECKING:
     from ..vault.settings import Settings
@@ -459,6 +460,7 @@ class RecallService:
             exclude_paths=frozenset(exclude),
             # A session was given its always-load entries when it began.
             exclude_always_load=session is not None,
+            exclude_kinds=ON_DEMAND if session is not None else NEVER_UNNAMED,
             prompt=session is not None or bool(message.get("render")),
             floor=message.get("floor") is not False,
         )

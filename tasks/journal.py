@@ -35,9 +35,13 @@ FOLDER = "journal"
 MAX_JOURNAL_BYTES = 16 * 1024 * 1024
 """A longer journal becomes `changes.1.jsonl`, and the one before that goes."""
 
-Actor = Literal["reflection", "triage", "review", "evolve", "idea", "undo", "agent"]
-"""Who made a change. `reflection` and `triage` are the program's own; the others act on the user's word."""
-AUTOMATIC: frozenset[str] = frozenset({"reflection", "triage", "agent"})
+Actor = Literal[
+    "reflection", "triage", "review", "evolve", "idea", "undo", "agent", "seed", "migrate", "topics", "import"
+]
+"""Who made a change."""
+AUTOMATIC: frozenset[str] = frozenset({"reflection", "triage", "agent", "seed", "migrate", "import"})
+"""What `memory undo` takes back: the program's own acts, what agents proposed, and many files at once on one word of
+the user. The others are single decisions of the user, or of the agent that was told to note something."""
 
 
 @dataclass(frozen=True)

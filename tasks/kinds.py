@@ -92,6 +92,8 @@ POLICIES: Mapping[str, KindPolicy] = {
         _policy("spool.ingest", deadline=60, priority=9),
         _policy("recover.orphans", deadline=120, priority=5, optional={"scope": "text"}),
         _policy("inbox.triage", deadline=120),
+        _policy("session.cost", deadline=300, priority=-2),
+        _policy("memory.import", deadline=120, priority=-2),
         _policy("incubator.gc", deadline=120, priority=-2),
         _policy("markers.gc", deadline=120, priority=-2),
         _policy("logs.rotate", deadline=60, priority=-2),

@@ -107,8 +107,15 @@ class VaultMemories:
 
     def entries(self, candidate: Candidate) -> list[Entry]:
         """Every entry that says this, in the candidate's words or in like ones."""
+        return self.saying(candidate.statement, candidate.kind, candidate.identity)
+
+    def saying(self, statement: str, kind: str, identity: str | None = None) -> list[Entry]:
+        """Every entry that says this in the same words, and those of this kind in like ones.
+
+        `identity` is what the fingerprint is made of, when that is not the statement.
+        """
         found = []
-        for path in self._paths(candidate):
+        for path in self._paths(statement, kind, identity or statement):
             with suppress(EntryNotFound, EntryInvalid):
                 found.append(self._store.read(path))
         return found
@@ -168,15 +175,15 @@ class VaultMemories:
             named=frozenset(_ID.findall(parts[1])) if parts is not None and status in WAITING_STATUSES else frozenset(),
         )
 
-    def _paths(self, candidate: Candidate) -> list[str]:
-        """Notes with the candidate's fingerprint, then those that say the same in other words."""
-        key = fingerprint(candidate.identity)
+    def _paths(self, statement: str, kind: str, identity: str) -> list[str]:
+        """Notes with this fingerprint, then those that say the same in other words."""
+        key = fingerprint(identity)
         exact = [note.path for note in self._notes.values() if note.fingerprint == key]
-        wording = wording_of(candidate.statement)
+        wording = wording_of(statement)
         near = [
             note
             for note in self._notes.values()
-            if note.kind == candidate.kind
+            if note.kind == kind
             and note.fingerprint != key
             and note.status not in PUT_AWAY_STATUSES
             and may_be_same(wording, note.wording)

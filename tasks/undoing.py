@@ -26,11 +26,12 @@ LIVING = frozenset({"active", "pending", "inbox", "incubating"})
 
 @dataclass(frozen=True)
 class Selector:
-    """Which acts: the last run, one session's, or all since a time. Exactly one of the three."""
+    """Which acts: the last run, one session's, or all since a time. Exactly one of these; `actor`: only its acts."""
 
     last: bool = False
     session: str | None = None
     since: datetime | None = None
+    actor: str | None = None
 
 
 @dataclass(frozen=True)
@@ -69,7 +70,7 @@ class Undo:
         work = _Work(self._store, acts, include_edited)
         for act in reversed(selected):
             work.take_back(act)
-        if not selector.last:
+        if not selector.last and selector.actor is None:
             work.take_back_unrecorded(selector)
         return work.plan()
 
@@ -92,7 +93,8 @@ class Undo:
 
 def _selected(acts: Sequence[Act], selector: Selector) -> list[Act]:
     undone = {id_ for act in acts for id_ in act.undoes}
-    automatic = [act for act in acts if act.actor in AUTOMATIC and act.id not in undone]
+    wanted = AUTOMATIC if selector.actor is None else AUTOMATIC & {selector.actor}
+    automatic = [act for act in acts if act.actor in wanted and act.id not in undone]
     if selector.last:
         return [act for act in automatic if act.run == automatic[-1].run] if automatic else []
     if selector.session is not None:

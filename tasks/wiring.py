@@ -8,6 +8,8 @@ from dataclasses import replace
 from ..vault.settings import Settings
 from .corpus import corpus_handler
 from .corpus_settling import settle_handler
+from .costs import cost_handler
+from .importing import import_handler
 from .incubator import gc_handler
 from .indexing import WantedIndex, WatchedVault, drain_handler, reconcile_handler
 from .job import Handler
@@ -37,6 +39,8 @@ def handlers(settings: Settings) -> Mapping[str, Handler]:
         "model.upgrade": upgrade_handler(settings),
         "logs.rotate": rotate_handler(settings),
         "review.apply": apply_handler(settings),
+        "session.cost": cost_handler(settings),
+        "memory.import": import_handler(settings),
         "inbox.triage": triage_handler(settings),
         "incubator.gc": gc_handler(settings),
         "research.idea": research_handler(settings),

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TypeAlias
 
+from .automemory import TYPES, kind_by_path
 from .frontmatter import load_fields
 from .header import body_of, split
 from .layout import ALWAYS_LOAD, PROJECTS, special_folder
@@ -126,13 +127,20 @@ def parse_entry(path: str, data: bytes) -> Entry:
     priority = (_text(fields.pop("priority", None)) or "normal").lower()
     status = _text(fields.pop("status", None))
     fields_always_load = fields.pop("always_load", None)
+    kind = _text(fields.pop("kind", None))
+    tags = tuple(dict.fromkeys(tag.lstrip("#") for tag in _texts(fields.pop("tags", None))))
+    title = first_heading(body) or slug.replace("-", " ").replace("_", " ").strip()
+    if kind is None and (kind := kind_by_path(path) or None) is not None:
+        # One of the agent's own notes, in the format of Claude Code: see vault.automemory.
+        title = _text(fields.get("description")) or _text(fields.get("name")) or title
+        tags = tags or _topic_type(fields)
     return Entry(
         path=path,
-        kind=_text(fields.pop("kind", None)),
+        kind=kind,
         status=status.lower() if status else None,
         created=_text(fields.pop("created", None)),
         updated=_text(fields.pop("updated", None)),
-        tags=tuple(dict.fromkeys(tag.lstrip("#") for tag in _texts(fields.pop("tags", None)))),
+        tags=tags,
         group=group,
         slug=slug,
         always_load=fields_always_load is True or special_folder(path) == ALWAYS_LOAD,
@@ -149,11 +157,19 @@ def parse_entry(path: str, data: bytes) -> Entry:
         superseded_reason=_text(fields.pop("superseded_reason", None)),
         priority=priority if priority in PRIORITIES else "normal",
         aliases=_texts(fields.pop("aliases", None)),
-        title=first_heading(body) or slug.replace("-", " ").replace("_", " ").strip(),
+        title=title,
         body=body,
         content_hash=content_hash(data),
         extra=MappingProxyType(_plain_mapping(fields)),
     )
+
+
+def _topic_type(fields: Mapping[str, object]) -> tuple[str, ...]:
+    """The type of a topic as its tag; older clients had it at the top level."""
+    metadata = fields.get("metadata")
+    nested = metadata.get("type") if isinstance(metadata, dict) else None
+    found = (_text(nested) or _text(fields.get("type")) or "").lower()
+    return (found,) if found in TYPES else ()
 
 
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")

@@ -300,6 +300,7 @@ def snapshot_values(settings: Settings) -> dict[str, str]:
     values = {
         "enabled": "1" if settings.memory.enabled else "0",
         "autostart": "1" if settings.memory.autostart else "0",
+        "auto_memory": "0" if settings.memory.disable_auto_memory else "1",
         "log_level": settings.memory.log_level,
         "python": sys.executable,
         "config": str(settings.config_file),

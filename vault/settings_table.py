@@ -120,6 +120,14 @@ class MemorySection:
         default=6,
         metadata=_whole("An idea that nobody came back to for so many months (of 30 days) is put to you.", 1, 1200),
     )
+    disable_auto_memory: bool = field(
+        default=False,
+        metadata=_switch("Sessions are shown nothing of the agent's own notes about the project (`memory topics`)."),
+    )
+    import_host_memory: bool = field(
+        default=True,
+        metadata=_switch("The notes that Claude Code keeps itself are copied into the vault, and followed."),
+    )
     autostart: bool = field(default=True, metadata=_switch("Hooks may start the worker and the recall service."))
     log_level: str = field(default="info", metadata=_choice("How much is logged.", "debug", "info", "warning", "error"))
 
@@ -157,6 +165,10 @@ class SessionSection:
     crash_minutes: int = field(
         default=60,
         metadata=_whole("A session with unread text and no event for this long has crashed.", 1, 10_080),
+    )
+    cost_entries: bool = field(
+        default=True,
+        metadata=_switch("What each session cost (tokens, time) is kept as an entry of the kind `session-cost`."),
     )
     marker_days: int = field(
         default=30, metadata=_whole("Days until the marker of a reflected session is deleted.", 1, 3650)

@@ -6,6 +6,8 @@ import os
 import time
 from pathlib import Path
 
+import pytest
+
 from memoryvault.vault.marker import Marker, create_marker, mark_reflected, marker_path
 
 from .support import SESSION, Sandbox
@@ -92,14 +94,55 @@ def test_an_entry_behind_a_link_that_leaves_the_vault_is_not_printed(sandbox: Sa
 def test_the_projects_memory_index_is_shown_up_to_its_limit(sandbox: Sandbox) -> None:
     index = sandbox.vault / "personal-projects" / "my-shop" / "memory" / "MEMORY.md"
     index.parent.mkdir(parents=True)
-    index.write_text("".join(f"- [T{n}](t{n}.md) — topic {n}\n" for n in range(300)))
+    (index.parent / "t1.md").write_text("On demand.\n")
+    index.write_text("<!-- hidden -->\n" + "".join(f"- [T{n}](t{n}.md) — topic {n}\n" for n in range(300)))
     stdout, _ = start(sandbox)
+    assert stdout.startswith(f'<auto-memory path="{index}" topic_count="1">\n')
     assert "topic 199" in stdout
     assert "topic 200" not in stdout
-    assert "the whole index is" in stdout
+    assert f"(truncated: 200 of 300 lines; the whole index is {index})\n</auto-memory>\n" in stdout
+    assert "hidden" not in stdout
+    assert "On demand." not in stdout
     index.write_text("ä" * 20_000)
     stdout, _ = start(sandbox, session_id="s2")
     assert 12_000 < stdout.count("ä") <= 12_500
+
+
+def own_notes(sandbox: Sandbox) -> None:
+    sandbox.entry("personal-projects/my-shop/memory/deploy.md", "Ship the widgets with the blue crane.", kind="")
+    (sandbox.vault / "personal-projects" / "my-shop" / "memory" / "MEMORY.md").write_text(
+        "- [D](deploy.md) — widgets\n"
+    )
+
+
+@pytest.mark.parametrize("how", ["variable", "setting"])
+def test_switched_off_the_notes_on_disk_change_no_byte(sandbox: Sandbox, how: str) -> None:
+    if how == "variable":
+        sandbox.extra_env["MEMORY_DISABLE_AUTO_MEMORY"] = "1"
+    else:
+        config = sandbox.root / "config.toml"
+        config.write_text("[memory]\ndisable_auto_memory = true\n")
+        sandbox.extra_env["MEMORY_CONFIG"] = str(config)
+    sandbox.entry("personal-private/_always-load/a.md", "Always.")
+    sandbox.entry("personal-private/fix/widgets.md", "The widgets go onto the blue crane.")
+    prompt = sandbox.payload(prompt="where do the widgets go, onto the blue crane?")
+
+    def printed(one: str, other: str) -> tuple[str, str]:
+        began = start(sandbox, session_id=one)[0]
+        return began, sandbox.run("UserPromptSubmit", {**prompt, "session_id": other}).stdout
+
+    before = printed("s1", "s2")
+    own_notes(sandbox)
+    assert printed("s3", "s4") == before
+    assert "Always." in before[0]
+    assert "blue crane" in before[1]
+
+
+def test_a_prompt_is_never_answered_with_a_topic(sandbox: Sandbox) -> None:
+    own_notes(sandbox)
+    assert "widgets" in start(sandbox)[0], "the session has the index"
+    done = sandbox.run("UserPromptSubmit", sandbox.payload(prompt="ship the widgets with the blue crane"))
+    assert done.stdout == ""
 
 
 def test_one_line_says_what_waits(sandbox: Sandbox) -> None:

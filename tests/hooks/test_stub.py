@@ -29,6 +29,7 @@ OURS = {
     "memoryvault.hooks.session_start",
     "memoryvault.hooks.sqlite",
     "memoryvault.vault",
+    "memoryvault.vault.automemory",
     "memoryvault.vault.evidence",
     "memoryvault.vault.header",
     "memoryvault.vault.hooklog",

@@ -10,7 +10,7 @@ import pytest
 
 import memoryvault
 
-LIGHT = ("evidence", "header", "hooklog", "layout", "marker", "project", "render", "snapshot")
+LIGHT = ("automemory", "evidence", "header", "hooklog", "layout", "marker", "project", "render", "snapshot")
 HEAVY = (
     "collections",
     "dataclasses",

@@ -1,0 +1,88 @@
+"""`memory incident`: failures and what helped."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+
+from ..index.client import RecallClient, ServiceRefused, ServiceUnavailable
+from ..index.engine import RecallEngine, RecallQuery
+from ..tasks.enqueue import request_indexing
+from ..tasks.incidents import KIND, add, find
+from ..vault.errors import IndexUnavailable
+from ..vault.project import project_of
+from .context import Context
+from .output import add_json, note, print_json
+from .save import read_body
+
+EPILOG = """example:
+  memory incident add --body-file failure.log --resolution 'Redis was not running: make services'
+  make test 2>&1 | tail -50 | memory incident find
+
+A report is known again by its fingerprint: error, message and stack without times, addresses, line numbers,
+ids and folders. Only if there is none, recall looks for something like it. Exit code of find: 1 if there is nothing.
+"""
+MOST = 5
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Arguments of `memory incident`."""
+    parser.epilog = EPILOG
+    parser.add_argument("action", choices=("add", "find"))
+    body = parser.add_mutually_exclusive_group()
+    body.add_argument("--body", default=None, help="the message and the stack")
+    body.add_argument("--body-file", type=Path, default=None, help="a file with them (default: standard input)")
+    parser.add_argument("--resolution", default="", help="add: what helped")
+    parser.add_argument("--project", default=None, help="add: whose failure it is (default: the current folder's)")
+    add_json(parser)
+
+
+def run(args: argparse.Namespace, context: Context) -> int:
+    """Note a failure, or look for it."""
+    _ = context.state
+    if args.action == "find":
+        return _find(args, context)
+    project = project_of(os.getcwd()) if args.project is None else args.project
+    noted = add(context.store, read_body(args), resolution=args.resolution, project=project)
+    request_indexing(context.settings)
+    if args.json:
+        print_json(asdict(noted))
+    else:
+        print(context.vault / noted.path)
+        if not noted.is_new:
+            note(f"memory: known: seen {noted.occurrences} times now")
+    return 0
+
+
+def _find(args: argparse.Namespace, context: Context) -> int:
+    found = find(context.store, read_body(args), lambda question: _recalled(question, context), MOST)
+    if args.json:
+        print_json([asdict(one) for one in found])
+    elif not found:
+        note("memory: no incident like this is known")
+    for one in [] if args.json else found:
+        print(f"{'the same' if one.exact else 'like it'}: {one.title}  (seen {one.occurrences} times)\n    {one.path}")
+        if one.resolution:
+            print("    what helped: " + " ".join(one.resolution.split()))
+    return 0 if found else 1
+
+
+def _recalled(question: str, context: Context) -> Sequence[str]:
+    wanted = f"kind={KIND} AND (status=active OR status=resolved)"
+    try:
+        with RecallClient(context.state.recall_socket) as client:
+            answer = client.recall(question, k=MOST, filter=wanted, all_projects=True, caller="command")
+            return [str(hit["path"]) for hit in answer["hits"] if hit["score"] > 0]
+    except (ServiceUnavailable, ServiceRefused):
+        pass
+    engine = RecallEngine(context.index_db, context.vault, None)
+    try:
+        hits = engine.recall(RecallQuery(question, k=MOST, filter=wanted, all_projects=True)).hits
+        return [hit.path for hit in hits if hit.score > 0]
+    except IndexUnavailable:
+        return []
+    finally:
+        engine.close()

@@ -1,0 +1,64 @@
+"""`memory migrate`: the notes of an older system become entries."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections import Counter
+from pathlib import Path
+
+from ..tasks.enqueue import request_indexing
+from ..tasks.journal import Journal
+from ..tasks.migrating import Migrated, Migration
+from .context import Context
+from .output import add_json, note, print_json
+
+EPILOG = """example:
+  memory migrate contextvault ~/ContextVault --dry-run
+  memory migrate contextvault ~/ContextVault
+  memory undo --of migrate                        takes it back; what you edited since stays
+
+The old files are only read. Run again, it takes what has come since.
+"""
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Arguments of `memory migrate`."""
+    parser.epilog = EPILOG
+    parser.add_argument("system", choices=("contextvault",), help="what the folder is")
+    parser.add_argument("path", type=Path, help="the folder, with domains/ and projects/ in it")
+    parser.add_argument("--dry-run", action="store_true", help="show what would be written; change nothing")
+    add_json(parser)
+
+
+def run(args: argparse.Namespace, context: Context) -> int:
+    """Copy the notes into the vault, each in its new place."""
+    migration = Migration(args.path.expanduser(), context.store, Journal(context.state, context.store))
+    if args.dry_run:
+        done = migration.plan()
+    else:
+        done = migration.carry_out(_progress if sys.stderr.isatty() else None)
+        if any(one.result == "migrate" for one in done):
+            request_indexing(context.settings)
+    if args.json:
+        print_json({"done": not args.dry_run, "files": [_as_json(one) for one in done]})
+        return 0
+    for one in done:
+        if one.result == "migrate":
+            print(f"{one.source} -> {one.path}" + (f"   ({one.secrets} secrets replaced)" if one.secrets else ""))
+        elif one.result == "left":
+            note(f"memory: left: {one.source}: {one.why}")
+    counts = Counter(one.result for one in done)
+    verb = "would be migrated" if args.dry_run else "migrated"
+    note(f"memory: {counts['migrate']} notes {verb}, {counts['known']} were before, {counts['left']} left")
+    if counts["migrate"] and not args.dry_run:
+        note("memory: `memory undo --of migrate` takes it back; the old folder was only read")
+    return 0
+
+
+def _progress(done: int) -> None:
+    print(f"\rmigrated {done}", end="", file=sys.stderr, flush=True)
+
+
+def _as_json(one: Migrated) -> dict[str, object]:
+    return {"source": one.source, "result": one.result, "path": one.path, "why": one.why, "secrets": one.secrets}

@@ -1,0 +1,120 @@
+"""`memory seed`: proposals from what your repositories already tell an agent."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+from ..tasks.enqueue import request_indexing
+from ..tasks.seeding import DEFAULT_MOST, Planned, Seeding, SeedPlan
+from ..vault.errors import UsageError
+from .context import Context
+from .output import add_json, note, print_json
+
+EPILOG = """example:
+  memory seed ~/src/shop ~/src/blog            shows what it would propose; on a terminal, asks
+  memory seed --user --yes                     what ~/.claude/CLAUDE.md says, into the review
+  memory seed ~/src/shop --more --yes          what ranked below the limit before
+
+Reads CLAUDE.md, AGENTS.md, decision records and the agent's own notes. Everything goes to the review
+(`memory review`), nothing is saved; `memory undo --of seed` takes a run back.
+"""
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Arguments of `memory seed`."""
+    parser.epilog = EPILOG
+    parser.add_argument("repository", nargs="*", type=Path, help="folders of repositories (default: this one)")
+    parser.add_argument("--user", action="store_true", help="your own instructions to every agent as well")
+    parser.add_argument("--most", type=int, default=DEFAULT_MOST, help=f"most proposals (default {DEFAULT_MOST})")
+    parser.add_argument("--more", action="store_true", help="also what ranked below the limit in earlier runs")
+    parser.add_argument("--again", action="store_true", help="as if no file had been read before")
+    parser.add_argument("--dry-run", action="store_true", help="show what would be proposed; change nothing")
+    parser.add_argument("--yes", action="store_true", help="do not ask")
+    add_json(parser)
+
+
+def run(args: argparse.Namespace, context: Context) -> int:
+    """Show what would be proposed; with the user's word, put it into the review."""
+    if args.most < 1:
+        raise UsageError(f"--most {args.most}: give a number of at least 1")
+    _ = context.state
+    seeding = Seeding(context.settings, context.store)
+    repositories = args.repository or ([] if args.user else [Path.cwd()])
+    plan = seeding.plan(repositories, user=args.user, most=args.most, more=args.more, again=args.again)
+    agreed = not args.dry_run and (args.yes or (bool(plan.chosen) and _is_asked_and_agreed(plan, args)))
+    written = seeding.carry_out(plan) if agreed else []
+    if written:
+        request_indexing(context.settings)
+    if args.json:
+        print_json(
+            {
+                "files": len(plan.files),
+                "unchanged": plan.unchanged,
+                "proposals": [_as_json(planned) for planned in plan.chosen],
+                "held": len(plan.held),
+                "known": plan.known,
+                "unread": [{"path": str(one.path), "why": one.why} for one in plan.unread],
+                "written": written,
+            }
+        )
+        return 0
+    if agreed:
+        _tell_written(plan, written)
+    elif not (sys.stdin.isatty() and plan.chosen and not args.dry_run):
+        _show(plan)
+        if plan.chosen:
+            note("memory: nothing was written; --yes puts these into the review")
+    return 0
+
+
+def _is_asked_and_agreed(plan: SeedPlan, args: argparse.Namespace) -> bool:
+    if args.json or not sys.stdin.isatty():
+        return False
+    _show(plan)
+    if input(f"put these {len(plan.chosen)} into the review? [y/N] ").strip().lower() in ("y", "yes"):
+        return True
+    note("memory: nothing was written")
+    return False
+
+
+def _show(plan: SeedPlan) -> None:
+    for planned in plan.chosen:
+        proposal = planned.proposal
+        print(f"{proposal.score:4.1f}  {proposal.kind:<11}  {planned.file.name}:{proposal.line}")
+        print(f"      {proposal.statement[:200]}")
+    _tell_rest(plan)
+
+
+def _tell_written(plan: SeedPlan, written: list[str]) -> None:
+    for path in written:
+        print(path)
+    _tell_rest(plan)
+    if written:
+        note("memory: decide with `memory review`; `memory undo --of seed` takes them back")
+
+
+def _tell_rest(plan: SeedPlan) -> None:
+    if not plan.files:
+        note("memory: no CLAUDE.md, AGENTS.md, decision record or agent's note was found")
+    elif not plan.chosen:
+        note(f"memory: nothing new in {len(plan.files)} files")
+    if plan.known:
+        note(f"memory: {plan.known} are in the vault already, or were rejected")
+    if plan.held:
+        note(f"memory: {len(plan.held)} more rank lower; --more proposes the next")
+    for one in plan.unread:
+        note(f"memory: left out: {one.path}: {one.why}")
+
+
+def _as_json(planned: Planned) -> dict[str, object]:
+    return {
+        "kind": planned.proposal.kind,
+        "statement": planned.proposal.statement,
+        "file": str(planned.file.path),
+        "line": planned.proposal.line,
+        "project": planned.file.project or None,
+        "score": planned.proposal.score,
+        "why": planned.proposal.why,
+    }

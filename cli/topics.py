@@ -1,0 +1,165 @@
+"""`memory topics`: the agent's own notes about a project."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from dataclasses import asdict
+
+from ..tasks.enqueue import request_indexing
+from ..tasks.importing import HostMemory
+from ..tasks.journal import Journal
+from ..tasks.topics import Topic, Topics, find_project
+from ..vault.automemory import TYPES
+from ..vault.errors import UsageError
+from ..vault.project import project_of
+from .context import Context
+from .output import add_json, note, print_json, print_table
+from .save import read_body
+
+EPILOG = """example:
+  memory topics list
+  memory topics read deploy
+  memory topics write deploy --type project --description 'How this project is deployed' --body 'Tag, then push.'
+  memory topics write deploy --append --body 'Rollback: push the tag before.'
+  memory topics rm deploy
+  memory topics rebuild-index            each topic gets its line in MEMORY.md, dead lines go
+  memory topics lint                     exit code 1 when something is wrong
+  memory topics import --dry-run         Claude Code's own notes, of every project, into the vault
+
+The project is that of the working directory (--project names another). A topic that exists is changed only
+with --append, or with --replace and the hash that `read` printed.
+"""
+ACTIONS = ("list", "read", "write", "rm", "rebuild-index", "lint", "import")
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Arguments of `memory topics`."""
+    parser.epilog = EPILOG
+    parser.add_argument("action", nargs="?", default="list", choices=ACTIONS)
+    parser.add_argument("slug", nargs="?", help="read, write, rm: the topic's name")
+    parser.add_argument("--project", default=None, help="another project than that of the working directory")
+    parser.add_argument("--type", default=None, choices=TYPES, help="write: what kind of note it is")
+    parser.add_argument("--description", default=None, help="write: one line that says when to read it")
+    parser.add_argument("--name", default=None, help="write: its title in the index")
+    parser.add_argument("--replace", default=None, metavar="HASH", help="write: in the place of what you read")
+    parser.add_argument("--append", action="store_true", help="write: add to what is there")
+    parser.add_argument("--body", default=None, help="write: the text")
+    parser.add_argument("--body-file", default=None, help="write: a file with the text")
+    parser.add_argument("--dry-run", action="store_true", help="import: show what would be done; change nothing")
+    add_json(parser)
+
+
+def run(args: argparse.Namespace, context: Context) -> int:
+    """List, read, write, remove, repair or check."""
+    if args.action == "import":
+        return _import(args, context)
+    project = find_project(args.project, os.getcwd(), project_of)
+    topics = Topics(context.store, Journal(context.state, context.store), project)
+    if (args.slug is None) != (args.action in ("list", "rebuild-index", "lint")):
+        raise UsageError(f"memory topics {args.action} " + ("takes no slug" if args.slug else "needs a slug"))
+    actions = {
+        "list": _list,
+        "read": _read,
+        "write": _write,
+        "rm": _remove,
+        "rebuild-index": _rebuild,
+        "lint": _lint,
+    }
+    return actions[args.action](args, topics, context)
+
+
+def _list(args: argparse.Namespace, topics: Topics, context: Context) -> int:
+    found = topics.all()
+    if args.json:
+        print_json([{key: value for key, value in _as_json(topic).items() if key != "body"} for topic in found])
+    elif found:
+        rows = [(topic.slug, topic.type or "-", topic.updated or "-", topic.description[:100]) for topic in found]
+        print_table(("slug", "type", "updated", "says"), rows)
+    else:
+        print(f"{topics.project} has no topics")
+    return 0
+
+
+def _read(args: argparse.Namespace, topics: Topics, context: Context) -> int:
+    topic = topics.read(args.slug)
+    links = topics.links(topic)
+    if args.json:
+        print_json({**_as_json(topic), "links": links})
+        return 0
+    print(f"# {topic.name}\n\n({topic.type or 'no type'}, updated {topic.updated or 'unknown'}, hash {topic.hash})\n")
+    print(topic.body)
+    if links:
+        print("\nlinks: " + ", ".join(slug if known else f"{slug} (no such topic)" for slug, known in links.items()))
+    return 0
+
+
+def _write(args: argparse.Namespace, topics: Topics, context: Context) -> int:
+    topic = topics.write(
+        args.slug,
+        read_body(args),
+        type_=args.type,
+        description=args.description,
+        name=args.name,
+        replace=args.replace,
+        append=args.append,
+    )
+    request_indexing(context.settings)
+    if args.json:
+        print_json(_as_json(topic))
+    else:
+        print(context.vault / topic.path)
+    if context.settings.memory.disable_auto_memory:
+        note("memory: memory.disable_auto_memory is set: no session will see it")
+    return 0
+
+
+def _remove(args: argparse.Namespace, topics: Topics, context: Context) -> int:
+    archived = topics.remove(args.slug)
+    request_indexing(context.settings)
+    if args.json:
+        print_json({"removed": args.slug, "archived": archived})
+    else:
+        print(f"removed: {args.slug}; it is kept in {archived}")
+    return 0
+
+
+def _rebuild(args: argparse.Namespace, topics: Topics, context: Context) -> int:
+    changed = topics.rebuild_index()
+    if args.json:
+        print_json({"changed": changed, "path": topics.index_path})
+    else:
+        print(f"{topics.index_path} " + ("was repaired" if changed else "is in order"))
+    return 0
+
+
+def _lint(args: argparse.Namespace, topics: Topics, context: Context) -> int:
+    problems = topics.lint()
+    if args.json:
+        print_json([asdict(problem) for problem in problems])
+    else:
+        for problem in problems:
+            print(f"{problem.where}: {problem.what}")
+        if not problems:
+            print(f"the notes of {topics.project} are in order")
+    return 1 if problems else 0
+
+
+def _import(args: argparse.Namespace, context: Context) -> int:
+    _ = context.state
+    results = HostMemory(context.settings, context.store).bring_in(dry_run=args.dry_run)
+    if not args.dry_run and any(one.result in ("imported", "updated", "removed") for one in results):
+        request_indexing(context.settings)
+    if args.json:
+        print_json([asdict(one) for one in results])
+        return 0
+    for one in results:
+        if one.result != "unchanged":
+            print(f"{one.result}: {one.source}" + (f" -> {one.path}" if one.path else ""))
+    if all(one.result == "unchanged" for one in results):
+        print(f"nothing new in {len(results)} notes of Claude Code")
+    return 0
+
+
+def _as_json(topic: Topic) -> dict[str, object]:
+    return asdict(topic)

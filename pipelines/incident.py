@@ -1,0 +1,96 @@
+"""A failure report without what differs from one occurrence to the next, and the fingerprint of the rest. Pure.
+
+What stays: the kinds of errors, their messages, and the functions and files of the stack. What goes: times, addresses,
+process and line numbers, ids, folders, temporary names, the source lines that a traceback quotes.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from ..vault.entry import fingerprint
+
+MOST_FRAMES = 8
+"""The innermost: how the program got there differs more than where it failed."""
+MOST_MESSAGE_LINES = 6
+MOST_LINE_CHARACTERS = 400
+"""The rest of a line says nothing more, and bounds what the patterns below can cost."""
+
+_ANSI = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]")
+_PYTHON_FRAME = re.compile(r'\s*File "(?P<file>[^"]+)", line \d+(?:, in (?P<function>.+))?')
+_OTHER_FRAME = re.compile(
+    r"\s*(?:at (?:async )?(?P<js>[\w.$<>\[\] ]+?)?\s*\(?(?P<js_file>[\w./@\\:-]+?):\d+(?::\d+)?\)?"  # JavaScript, JVM
+    r"|at (?P<jvm>[\w.$<>]+)\((?P<jvm_file>[\w.]+)(?::\d+)?\)"
+    r"|(?P<go>[\w./*()-]+)\(.*\)"
+    r"|\s*(?P<go_file>/\S+\.go):\d+(?: \+0x[\da-f]+)?"
+    r"|\s*\d+:\s+(?:0x[\da-f]+ - )?(?P<rust>[\w:<>]+::[\w:<>]+))\s*"
+)
+_ERROR = re.compile(
+    r"^(?:\w+\.)*\w*(?:Error|Exception|Warning|Interrupt|Failure|Panic|panic|Exit)\b\s*(?::|$)|^(?:E\s+|error|fatal|panic)\b",
+    re.I,
+)
+_SUBSTITUTES = (
+    (re.compile(r"\b\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d(?:[.,]\d+)?)?(?:Z|[+-]\d\d:?\d\d)?"), "<time>"),
+    (re.compile(r"\b\d\d:\d\d:\d\d(?:[.,]\d+)?\b"), "<time>"),
+    (re.compile(r"\b[\da-f]{8}-[\da-f]{4}-[\da-f]{4}-[\da-f]{4}-[\da-f]{12}\b", re.I), "<id>"),
+    (re.compile(r"\b0x[\da-f]+\b", re.I), "<address>"),
+    (re.compile(r"\b(?=[\da-f]*\d)(?=[\da-f]*[a-f])[\da-f]{7,64}\b", re.I), "<id>"),
+    (re.compile(r"\[REDACTED-[A-Z-]+\]"), "<private>"),
+    (re.compile(r"(?:[A-Za-z]:)?(?:[\\/][\w.@+~<>-]+)*[\\/]tmp[\w.-]*(?:[\\/][\w.@+~<>-]+)*[\\/](?=[\w.@+-])"), ""),
+    (re.compile(r"(?:(?<=\s)|(?<=[\"'(=])|^)(?:[A-Za-z]:|~|\.{1,2})?(?:[\\/][\w.@+~<>-]+)*[\\/](?=[\w.@+-])"), ""),
+    (re.compile(r"(?<![A-Za-z])\d+(?:\.\d+)*"), "<n>"),
+)
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A report taken apart. `message` is one line, for a title; the fingerprint is of `normalised`."""
+
+    message: str
+    normalised: str
+
+    @property
+    def fingerprint(self) -> str:
+        """SHA-256, hexadecimal; the same failure has the same one."""
+        return fingerprint(self.normalised)
+
+
+def read_failure(text: str) -> Failure:
+    """What failed, and where, in a form in which another occurrence is equal."""
+    frames: list[str] = []
+    messages: list[str] = []
+    after_frame = False
+    for line in _ANSI.sub("", text.replace("\r\n", "\n")).split("\n"):
+        line = line[:MOST_LINE_CHARACTERS]
+        python, other = _PYTHON_FRAME.fullmatch(line), None
+        if python is None and line[:1] in (" ", "\t"):
+            other = _OTHER_FRAME.fullmatch(line)
+        if python is not None:
+            frames.append(f"{_base(python['file'])}:{python['function'] or ''}")
+            after_frame = True
+        elif other is not None:
+            found = {name: value for name, value in other.groupdict().items() if value}
+            frames.append(":".join(_base(value.strip()) for value in found.values()))
+        elif after_frame and line[:1] in (" ", "\t"):
+            continue  # the source line and its carets
+        elif line.strip() and not line.strip().startswith("Traceback (most recent call last)"):
+            after_frame = False
+            messages.append(" ".join(line.split()))
+    errors = [message for message in messages if _ERROR.match(message)]
+    message = (errors or messages or [""])[-1]
+    told = errors[-MOST_MESSAGE_LINES:] or messages[:MOST_MESSAGE_LINES]
+    return Failure(
+        message, "\n".join([*(plain(one) for one in told), *(plain(frame) for frame in frames[-MOST_FRAMES:])])
+    )
+
+
+def plain(line: str) -> str:
+    """One line without what differs from one occurrence to the next."""
+    for pattern, substitute in _SUBSTITUTES:
+        line = pattern.sub(substitute, line)
+    return " ".join(line.split())
+
+
+def _base(path: str) -> str:
+    return path.replace("\\", "/").rsplit("/", 1)[-1]

@@ -1,0 +1,254 @@
+"""What in a file of instructions is worth proposing as a memory, and what is the strongest. Pure.
+
+A file of 2,000 lines holds perhaps 50 rules; the rest says how the code is laid out, which the file itself tells
+better. So each sentence is graded by the words that make a rule of it, prose falls out, and the strongest come first.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from ..vault.entry import fingerprint, first_heading, parse_entry
+
+LEAST_SCORE = 2.0
+"""Below it, a sentence describes something rather than asking for it."""
+LEAST_WORDS, MOST_WORDS = 3, 60
+MAX_STATEMENT_CHARACTERS = 600
+MAX_DECISION_CHARACTERS = 500
+
+_RULE = re.compile(
+    r"\b(?:always|never|must(?:n't| not)?|do not|don't|shall(?: not)?|required?|forbidden|under no circumstances)\b",
+    re.I,
+)
+_ADVICE = re.compile(
+    r"\b(?:prefer|avoid|should(?:n't| not)?|instead of|rather than|make sure|ensure|only (?:use|when|if|after)|"
+    r"before (?:you|committing|pushing|merging)|no longer|not allowed)\b",
+    re.I,
+)
+_IMPERATIVE = re.compile(
+    r"(?:use|run|write|keep|add|put|test|commit|name|check|call|create|update|follow|read|ask|start|stop|move|place|"
+    r"return|raise|log|mark|wrap|pin|format|lint|document|register|declare|import|export|delete|remove|open|push)\b",
+    re.I,
+)
+_URGENT = re.compile(r"\b(?:IMPORTANT|CRITICAL|NEVER|ALWAYS|MUST|WARNING)\b|\*\*")
+_RULE_HEADING = re.compile(
+    r"\b(?:rules?|convention|guideline|style|workflow|command|test|gotcha|pitfall|preference|polic|commit|review|"
+    r"do(?:'?s)? and don'?ts?|practice|requirement|must|security)",
+    re.I,
+)
+_PROSE_HEADING = re.compile(
+    r"\b(?:overview|structure|layout|architecture|licen[cs]e|about|background|introduction|table of contents|"
+    r"changelog|credits|further reading|links|history)\b",
+    re.I,
+)
+_LINK_ONLY = re.compile(r"\W*(?:!?\[[^\]]*\]\([^)]*\)|https?://\S+|@\S+)\W*(?:[—–:-]\s*)?\S{0,20}\Z")
+_BULLET = re.compile(r"(?P<indent>\s*)(?:[-*+]|\d{1,3}[.)])\s+(?:\[[ xX]\]\s+)?(?P<text>\S.*)")
+_HEADING = re.compile(r" {0,3}(#{1,6})\s+(?P<text>.*?)\s*#*\s*\Z")
+_FIELD = re.compile(r"[\s*>-]*\**(?:status|date|deciders?|authors?|tags?)\**\s*:.*", re.I)
+_FENCE = re.compile(r"\s*(`{3,}|~{3,})")
+_COMMENT = re.compile(r"<!--.*?(?:-->|\Z)", re.S)
+_SENTENCE_END = re.compile(r"(?<=[.!?])\s+(?=[A-Z`*\"'])")
+
+KIND_OF_MEMORY_TYPE = {
+    "user": "preferences",
+    "feedback": "preferences",
+    "project": "convention",
+    "reference": "reference",
+}
+"""The four types of an agent's own notes, and the kind of entry that each would be."""
+
+
+@dataclass(frozen=True)
+class Proposal:
+    """One entry that a file would give. Nothing of it is scrubbed yet."""
+
+    kind: str
+    statement: str
+    title: str
+    detail: str
+    """More of the same passage, under the statement; '' for a sentence that stands alone."""
+    line: int
+    """Where it begins, counted from 1."""
+    heading: str
+    score: float
+    why: str
+
+    @property
+    def fingerprint(self) -> str:
+        """By which the same sentence is known again, wherever it stands."""
+        return fingerprint(self.statement)
+
+
+def rules_in(text: str) -> list[Proposal]:
+    """The rules in a file of instructions, each sentence once, the strongest first."""
+    found: dict[str, Proposal] = {}
+    for line, heading, sentence in _sentences(text):
+        score, why = grade(sentence, heading)
+        if score >= LEAST_SCORE:
+            one = Proposal("convention", sentence, title_of(sentence), "", line, heading, score, why)
+            known = found.get(one.fingerprint)
+            if known is None or known.score < score:
+                found[one.fingerprint] = one
+    return ranked(found.values())
+
+
+def ranked(proposals: Iterable[Proposal]) -> list[Proposal]:
+    """The strongest first; equals in the order in which they stand."""
+    return sorted(proposals, key=lambda one: (-one.score, one.line))
+
+
+def grade(sentence: str, heading: str = "") -> tuple[float, str]:
+    """How much of a rule a sentence is, and what made it one."""
+    words = sentence.split()
+    if not LEAST_WORDS <= len(words) <= MOST_WORDS or _LINK_ONLY.fullmatch(sentence):
+        return 0.0, "too short, too long or only a link"
+    score, reasons = 0.0, []
+    for pattern, weight, reason in (
+        (_RULE, 3.0, "it says always, never or must"),
+        (_ADVICE, 2.0, "it prefers one thing to another"),
+    ):
+        if pattern.search(sentence):
+            score += weight
+            reasons.append(reason)
+    if _IMPERATIVE.match(sentence.lstrip("*_`\"' ")):
+        score += 1.5
+        reasons.append("it is an instruction")
+    if reasons and _URGENT.search(sentence):
+        score += 0.5
+    if reasons and "`" in sentence:
+        score += 0.25
+    if _RULE_HEADING.search(heading):
+        score += 0.75
+    elif _PROSE_HEADING.search(heading):
+        score -= 1.0
+    return score, " and ".join(reasons) or "it describes something"
+
+
+def decision_in(text: str) -> Proposal | None:
+    """What a decision record decided: its title and the first paragraph under Decision; None for what is none.
+
+    Records that were only proposed, rejected or superseded hold nothing that is in force.
+    """
+    sections: dict[str, list[str]] = {}
+    current = ""
+    for row in _without_header(text).split("\n"):
+        heading = _HEADING.fullmatch(row)
+        if heading is not None and len(heading[1]) > 1:
+            current = heading["text"].strip().lower()
+        sections.setdefault(current, []).append("" if heading else row)
+    status = " ".join(sections.get("status", [])).strip().lower() or _inline_status(text)
+    if re.search(r"\b(?:proposed|draft|rejected|deprecated|superseded)\b", status):
+        return None
+    name = next((name for name in sections if re.match(r"(?:the )?decisions?(?: outcome)?\b", name)), "")
+    title = first_heading(text)
+    if not title:
+        return None
+    paragraph = _first_paragraph("\n".join(sections.get(name, [])))
+    title = re.sub(r"^(?:ADR\s*)?[-#]?\d{1,5}\s*[-.:·–—]*\s*", "", title, flags=re.I).strip()
+    if not paragraph or not title:
+        return None
+    detail = paragraph
+    if len(detail) > MAX_DECISION_CHARACTERS:
+        detail = detail[:MAX_DECISION_CHARACTERS].rsplit(" ", 1)[0] + " …"
+    line = text[: text.find(title)].count("\n") + 1
+    return Proposal(
+        "decision", f"{title}: {detail}", title_of(title), "", line, name, 3.0, "it is an accepted decision"
+    )
+
+
+def memory_in(text: str) -> Proposal | None:
+    """What one of the agent's own topic files says: its description, and its body as the detail."""
+    entry = parse_entry("memory.md", text.encode("utf-8", "surrogatepass"))
+    metadata = entry.extra.get("metadata")
+    nested = metadata.get("type") if isinstance(metadata, dict) else None
+    kind = KIND_OF_MEMORY_TYPE.get(str(entry.extra.get("type") or nested or "").lower())
+    description = " ".join(str(entry.extra.get("description") or "").split())
+    if kind is None or not (description or entry.body.strip()):
+        return None
+    statement = description or _first_paragraph(entry.body)
+    return Proposal(
+        kind,
+        statement[:MAX_STATEMENT_CHARACTERS],
+        title_of(str(entry.extra.get("name") or "") if " " in str(entry.extra.get("name") or "") else statement),
+        entry.body.strip() if description else "",
+        1,
+        "",
+        3.5 if kind == "preferences" else 2.5,
+        "the agent noted it",
+    )
+
+
+def title_of(statement: str) -> str:
+    """A heading: the statement without markup, cut at a word."""
+    line = re.sub(r"[*`]|__", "", statement).strip().rstrip(".")
+    if len(line) > 90:
+        line = line[:90].rsplit(" ", 1)[0].rstrip(",;:") + " …"
+    return line[:1].upper() + line[1:]
+
+
+def _sentences(text: str) -> Iterator[tuple[int, str, str]]:
+    """(line, heading, sentence) of lists and paragraphs; code, comments, tables and quotations are left out."""
+    heading = fence = ""
+    held: list[str] = []
+    begun = 0
+
+    def passage() -> Iterator[tuple[int, str, str]]:
+        joined = " ".join(" ".join(held).split())
+        held.clear()
+        for sentence in _SENTENCE_END.split(joined):
+            if sentence:
+                yield begun, heading, sentence[:MAX_STATEMENT_CHARACTERS]
+
+    for number, line in enumerate(_blanked(text).split("\n"), start=1):
+        opening = _FENCE.match(line)
+        if fence:
+            if opening and line.strip().startswith(fence) and not line.strip().strip(fence[0]):
+                fence = ""
+            continue
+        if opening:
+            yield from passage()
+            fence = opening[1]
+            continue
+        head, bullet = _HEADING.fullmatch(line), _BULLET.fullmatch(line)
+        if head is not None or bullet is not None or not line.strip() or line.lstrip().startswith(("|", ">", "<")):
+            yield from passage()
+            heading = head["text"] if head is not None else heading
+            if bullet is not None:
+                begun, held = number, [bullet["text"]]
+        else:
+            if not held:
+                begun = number
+            held.append(line.strip())
+    yield from passage()
+
+
+def _blanked(text: str) -> str:
+    """Without frontmatter and comments, on the same lines."""
+    bare = _COMMENT.sub(lambda match: "\n" * match.group().count("\n"), text)
+    body = _without_header(bare)
+    return "\n" * (bare.count("\n") - body.count("\n")) + body
+
+
+def _without_header(text: str) -> str:
+    match = re.match(r"---\n.*?\n---[ \t]*(?:\n|\Z)", text, re.S)
+    return text[match.end() :] if match else text
+
+
+def _inline_status(text: str) -> str:
+    match = re.search(r"^[\s*>-]*\**status\**\s*:\**\s*(.{1,80})$", text, re.I | re.M)
+    return match[1].lower() if match else ""
+
+
+def _first_paragraph(text: str) -> str:
+    """The first passage that is not only a heading or a line such as `Status: accepted`; of a list, its first item."""
+    for part in re.split(r"\n\s*\n", text.strip()):
+        lines = [line for line in part.split("\n") if not _HEADING.fullmatch(line) and not _FIELD.fullmatch(line)]
+        if not any(line.strip() for line in lines):
+            continue
+        if (first := _BULLET.fullmatch(lines[0])) is not None:
+            following = [number for number, line in enumerate(lines[1:], start=1) if _BULLET.fullmatch(line)]
+            lines = [first["text"], *lines[1 : following[0] if following else None]]
+        return " ".join(" ".join(lines).split())
+    return ""

@@ -1,0 +1,113 @@
+"""The lines of MEMORY.md that name topics: found, added, changed and taken out; all others stay as they are. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+
+from ..vault.automemory import INDEX_BYTES, INDEX_LINES, regions, strip_comments
+
+_ENTRY = re.compile(r"[ \t]*[-*+][ \t]+\[(?P<title>[^\n]*?)\]\((?P<file>[^()\n]+?\.md)\)(?P<rest>[^\n]*)")
+_HOOK = re.compile(r"\s*(?:—|–|-|:)\s*(?P<hook>.*)")
+_LINK = re.compile(r"\[\[([^\[\]|#\n]+)(?:#[^\[\]|\n]*)?(?:\|[^\[\]\n]*)?\]\]")
+MOST_HOOK_CHARACTERS = 200
+
+
+@dataclass(frozen=True)
+class IndexLine:
+    """One line `- [title](file) — hook`; `number` counts from 0."""
+
+    number: int
+    title: str
+    file: str
+    hook: str
+
+
+def index_lines(text: str) -> list[IndexLine]:
+    """The lines that name topic files of the same folder, outside comments and code."""
+    hidden = [(start, end) for start, end, _ in regions(text)]
+    found = []
+    position = 0
+    for number, line in enumerate(text.split("\n")):
+        match = _ENTRY.fullmatch(line.rstrip("\r"))
+        if match is not None and not any(start <= position < end for start, end in hidden):
+            file = match["file"].removeprefix("./")
+            hook = _HOOK.fullmatch(match["rest"].rstrip())
+            if "/" not in file:
+                found.append(IndexLine(number, match["title"], file, hook["hook"] if hook else ""))
+        position += len(line) + 1
+    return found
+
+
+def line_for(title: str, slug: str, description: str) -> str:
+    """The line of a topic: one line whatever the texts hold."""
+    shown = " ".join(title.replace("[", "(").replace("]", ")").split()) or slug
+    hook = " ".join(description.split())
+    if len(hook) > MOST_HOOK_CHARACTERS:
+        hook = hook[:MOST_HOOK_CHARACTERS].rsplit(" ", 1)[0] + " …"
+    return f"- [{shown}]({slug}.md)" + (f" — {hook}" if hook else "")
+
+
+def with_line(text: str, slug: str, line: str) -> str:
+    """The index with this line for the topic: in the place of the one it has, else at the end."""
+    rows = text.split("\n")
+    known = [one for one in index_lines(text) if one.file == f"{slug}.md"]
+    if known:
+        ending = "\r" if rows[known[0].number].endswith("\r") else ""
+        rows[known[0].number] = line + ending
+        return "\n".join(row for number, row in enumerate(rows) if number not in {one.number for one in known[1:]})
+    kept = _closed(text).rstrip("\n")
+    return (kept + "\n" if kept else "") + line + "\n"
+
+
+def without_lines(text: str, slugs: Collection[str]) -> str:
+    """The index without the lines of these topics."""
+    gone = {one.number for one in index_lines(text) if one.file.removesuffix(".md") in slugs}
+    return "\n".join(row for number, row in enumerate(text.split("\n")) if number not in gone)
+
+
+def rebuilt(text: str, topics: Mapping[str, str]) -> str:
+    """The index with exactly one line for each topic (slug: the line if it has none) and none for a topic that is gone.
+
+    Lines that stand keep their words: somebody may have put them well.
+    """
+    seen: set[str] = set()
+    gone = set()
+    for one in index_lines(text):
+        slug = one.file.removesuffix(".md")
+        if slug not in topics or slug in seen:
+            gone.add(one.number)
+        seen.add(slug)
+    kept = "\n".join(row for number, row in enumerate(text.split("\n")) if number not in gone)
+    for slug in sorted(set(topics) - seen):
+        kept = with_line(kept, slug, topics[slug])
+    return kept
+
+
+def over_the_limit(text: str) -> str:
+    """What of the index no session sees, in words; '' when all of it is seen."""
+    shown = strip_comments(text).strip("\n")
+    lines, size = shown.count("\n") + 1, len(shown.encode("utf-8", "surrogatepass"))
+    if lines > INDEX_LINES:
+        return f"the index has {lines} lines; sessions see the first {INDEX_LINES}"
+    return f"the index has {size} bytes; sessions see the first {INDEX_BYTES}" if size > INDEX_BYTES else ""
+
+
+def links_in(body: str) -> list[str]:
+    """Targets of `[[links]]` outside code and comments, each once; they are breadcrumbs and nothing follows them."""
+    plain = list(body)
+    for start, end, _ in regions(body):
+        plain[start:end] = " " * (end - start)
+    return list(dict.fromkeys(target.strip() for target in _LINK.findall("".join(plain))))
+
+
+def _closed(text: str) -> str:
+    """`text` with a line that ends the code it leaves open, or a line added to it would be code."""
+    for start, end, what in regions(text):
+        if what == "code" and end == len(text):
+            fence = re.search(r"`{3,}|~{3,}", text[start:end])
+            closing = text.rstrip("\n").rsplit("\n", 1)[-1].strip(" \t>")
+            if fence and not (closing.startswith(fence.group()) and not closing.strip(fence.group()[0])):
+                return text.rstrip("\n") + "\n" + fence.group() + "\n"
+    return text

@@ -1,0 +1,66 @@
+"""The notes of a ContextVault, the folder that came before MemoryVault: domains and projects. Read only."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import date, datetime
+from pathlib import Path
+
+from ..vault.errors import UsageError
+from ..vault.paths import is_downloaded, is_note_name, is_regular
+
+MAX_NOTE_BYTES = 8_000_000
+
+
+@dataclass(frozen=True)
+class OldNote:
+    """One markdown file. `name` is relative to the folder that is migrated, with forward slashes."""
+
+    name: str
+    text: str
+    day: date
+    """When it was last written."""
+
+
+@dataclass(frozen=True)
+class OldFile:
+    """A file that is not migrated, and why."""
+
+    name: str
+    why: str
+
+
+def contextvault_notes(root: Path) -> Iterator[OldNote | OldFile]:
+    """Every file below `domains/` and `projects/`. Raises UsageError for a folder that has neither."""
+    real = Path(os.path.realpath(root))
+    parts = [part for part in ("domains", "projects") if (real / part).is_dir()]
+    if not parts:
+        raise UsageError(f"{root} is no ContextVault: it has neither domains/ nor projects/")
+    for part in parts:
+        for folder, folders, names in os.walk(real / part):
+            folders[:] = sorted(name for name in folders if not name.startswith("."))
+            for name in sorted(name for name in names if not name.startswith(".")):
+                path = Path(folder) / name
+                yield _read(path, path.relative_to(real).as_posix())
+
+
+def _read(path: Path, name: str) -> OldNote | OldFile:
+    if not is_note_name(path.name):
+        return OldFile(name, "no markdown note: it stays where it is")
+    if path.is_symlink():
+        return OldFile(name, "a symbolic link")
+    try:
+        with open(os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK), "rb") as file:
+            status = os.fstat(file.fileno())
+            if not is_regular(status) or not is_downloaded(status):
+                return OldFile(name, "not a file on this disk")
+            if status.st_size > MAX_NOTE_BYTES:
+                return OldFile(name, f"larger than {MAX_NOTE_BYTES // 1_000_000} MB")
+            text = file.read().decode("utf-8")
+    except OSError as error:
+        return OldFile(name, error.strerror or "cannot be read")
+    except UnicodeDecodeError:
+        return OldFile(name, "not UTF-8")
+    return OldNote(name, text, datetime.fromtimestamp(status.st_mtime).astimezone().date())

@@ -1,0 +1,152 @@
+"""What a repository already tells an agent: CLAUDE.md, AGENTS.md, decision records, the agent's own notes.
+
+Read only. Whoever wrote these files, it was not the user at this prompt: they are evidence, never orders.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from ..vault.errors import UsageError
+from ..vault.paths import is_downloaded, is_note_name, is_regular
+from ..vault.project import project_of
+from .host_memory import working_directory
+
+SourceKind = Literal["instructions", "decision", "memory"]
+
+INSTRUCTION_NAMES = frozenset({"CLAUDE.md", "CLAUDE.local.md", "AGENTS.md", "GEMINI.md"})
+NESTED_INSTRUCTIONS = (".claude/CLAUDE.md", ".github/copilot-instructions.md")
+DECISION_FOLDERS = frozenset({"adr", "adrs", "decisions"})
+"""`docs/adr`, `doc/adr`, `docs/decisions`, `docs/architecture/decisions`: where the tools for them put them."""
+_DECISION_NAME = re.compile(r"(?:adr[-_]?)?\d{1,5}[-_ ].*\.md", re.IGNORECASE)
+SKIPPED_FOLDERS = frozenset(
+    {"node_modules", "vendor", "third_party", "third-party", "site-packages", "target", "dist", "build", "venv"}
+)
+"""Code of others: its instructions are meant for others."""
+MAX_FILE_BYTES = 1_000_000
+MAX_FOLDERS = 5_000
+MAX_DEPTH = 6
+
+
+@dataclass(frozen=True)
+class InstructionFile:
+    """One file with its text. `name` is how it is shown: relative to the repository, or `memory/<file>`."""
+
+    kind: SourceKind
+    path: Path
+    name: str
+    project: str
+    """Slug of the repository it speaks about; '' for the user's own, which holds everywhere."""
+    text: str
+    digest: str
+    """SHA-256 of its bytes, hexadecimal."""
+
+
+@dataclass(frozen=True)
+class Unread:
+    """A file that was left out, and why."""
+
+    path: Path
+    why: str
+
+
+def repository_files(repository: Path, memory_root: Path | None) -> Iterator[InstructionFile | Unread]:
+    """Everything of one repository; `memory_root` is the folder of the agent's projects (~/.claude/projects).
+
+    Raises UsageError when `repository` is no folder.
+    """
+    root = Path(os.path.realpath(repository))
+    if not root.is_dir():
+        raise UsageError(f"{repository} is not a folder: give the folder of a repository")
+    project = project_of(str(root))
+    seen: set[str] = set()
+    for path, kind in _candidates(root):
+        real = os.path.realpath(path)
+        if real in seen:  # AGENTS.md is often a link to CLAUDE.md
+            continue
+        seen.add(real)
+        if not real.startswith(f"{root}/"):
+            yield Unread(path, "a symbolic link that leaves the repository")
+            continue
+        yield _read(kind, path, os.path.relpath(path, root), project)
+    if memory_root is not None:
+        folder = memory_root / project_key(str(root))
+        cwd = working_directory(folder)
+        if cwd and project_of(cwd) != project:  # `my-app` and `my_app` have one folder there
+            yield Unread(folder / "memory", f"it is about {cwd}")
+        else:
+            yield from memory_files(folder / "memory", project)
+
+
+def user_files(claude_folder: Path, codex_folder: Path) -> Iterator[InstructionFile | Unread]:
+    """What the user tells every agent everywhere."""
+    for path, name in ((claude_folder / "CLAUDE.md", "~/.claude/CLAUDE.md"), (codex_folder / "AGENTS.md", "AGENTS.md")):
+        if path.is_file():
+            yield _read("instructions", path, name, "")
+
+
+def memory_files(folder: Path, project: str) -> Iterator[InstructionFile | Unread]:
+    """The notes that an agent keeps about a project: topic files, and an index without topic files (older clients)."""
+    try:
+        names = sorted(name for name in os.listdir(folder) if is_note_name(name))
+    except OSError:
+        return
+    topics = [name for name in names if name != "MEMORY.md"]
+    for name in topics or names:
+        path = folder / name
+        if path.is_symlink():
+            yield Unread(path, "a symbolic link")
+            continue
+        yield _read("memory", path, f"memory/{name}", project)
+
+
+def project_key(folder: str) -> str:
+    """Name of Claude Code's folder for a working directory: all but letters and digits as hyphens."""
+    return re.sub(r"[^A-Za-z0-9]", "-", folder)
+
+
+def _candidates(root: Path) -> Iterator[tuple[Path, SourceKind]]:
+    for name in NESTED_INSTRUCTIONS:
+        if (root / name).is_file():
+            yield root / name, "instructions"
+    folders_left = MAX_FOLDERS
+    for folder, folders, names in os.walk(root):
+        depth = len(Path(folder).relative_to(root).parts)
+        folders[:] = sorted(
+            name for name in folders if name[0] != "." and name not in SKIPPED_FOLDERS and depth < MAX_DEPTH
+        )
+        folders_left -= 1
+        if folders_left < 0:
+            return
+        decisions = Path(folder).name.lower() in DECISION_FOLDERS
+        for name in sorted(names):
+            if name in INSTRUCTION_NAMES:
+                yield Path(folder) / name, "instructions"
+            elif decisions and _DECISION_NAME.fullmatch(name):
+                yield Path(folder) / name, "decision"
+
+
+def _read(kind: SourceKind, path: Path, name: str, project: str) -> InstructionFile | Unread:
+    try:
+        # O_NONBLOCK: a named pipe called CLAUDE.md must not hang the reader.
+        with open(os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK), "rb") as file:
+            status = os.fstat(file.fileno())
+            if not is_regular(status):
+                return Unread(path, "not a regular file")
+            if not is_downloaded(status):
+                return Unread(path, "not downloaded by its cloud client")
+            if status.st_size > MAX_FILE_BYTES:
+                return Unread(path, f"larger than {MAX_FILE_BYTES // 1_000_000} MB")
+            data = file.read()
+        text = data.decode("utf-8-sig")
+    except OSError as error:
+        return Unread(path, error.strerror or "cannot be read")
+    except UnicodeDecodeError:
+        return Unread(path, "not UTF-8")
+    return InstructionFile(kind, path, name, project, text.replace("\r\n", "\n"), hashlib.sha256(data).hexdigest())

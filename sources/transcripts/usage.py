@@ -1,0 +1,151 @@
+"""What a session cost, from the usage records that the host writes beside each answer. Never raises for bad lines."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+
+from .lines import complete_lines, parse_object
+
+ACTIVE_GAP_SECONDS = 300.0
+"""A longer silence between two records is a pause: nobody worked."""
+_TIMESTAMP = re.compile(rb'"timestamp"\s*:\s*"([^"]{10,40})"')
+_COUNTS = ("input_tokens", "output_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")
+
+
+@dataclass(frozen=True)
+class SessionUsage:
+    """Sums over one session, its sub-agents' tokens included. `input_tokens` are those that no cache held."""
+
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cache_write_tokens: int = 0
+    cache_read_tokens: int = 0
+    answers: int = 0
+    models: tuple[str, ...] = ()
+    began: datetime | None = None
+    wall_seconds: int = 0
+    active_seconds: int = 0
+
+    @property
+    def is_empty(self) -> bool:
+        """No usage record was found: what it cost is not known."""
+        return self.answers == 0
+
+
+def session_usage(path: Path, host: str) -> SessionUsage:
+    """The usage of one transcript of Claude Code or Codex; empty for a host that records none. Raises OSError."""
+    if host == "codex":
+        return _codex(path)
+    return _claude(path) if host == "claude" else SessionUsage()
+
+
+def session_bytes(path: Path) -> int:
+    """Size of everything that `session_usage` reads, so that a change is seen. Raises OSError."""
+    return path.stat().st_size + sum(part.stat().st_size for part in _subagents(path))
+
+
+def _subagents(path: Path) -> list[Path]:
+    return sorted((path.with_suffix("") / "subagents").glob("agent-*.jsonl"))
+
+
+class _Clock:
+    """First and last time, and the time between without the pauses."""
+
+    def __init__(self) -> None:
+        self.first: datetime | None = None
+        self.last: datetime | None = None
+        self.active = 0.0
+
+    def see(self, line: bytes) -> None:
+        match = _TIMESTAMP.search(line)
+        if match is None:
+            return
+        try:
+            at = datetime.fromisoformat(match[1].decode("ascii", "replace")).astimezone()
+        except (ValueError, OverflowError):
+            return
+        if self.last is not None and at > self.last:
+            gap = (at - self.last).total_seconds()
+            self.active += gap if gap <= ACTIVE_GAP_SECONDS else 0.0
+        self.first = at if self.first is None else min(self.first, at)
+        self.last = at if self.last is None else max(self.last, at)
+
+    @property
+    def wall(self) -> int:
+        return round((self.last - self.first).total_seconds()) if self.first and self.last else 0
+
+
+def _lines(path: Path) -> Iterator[bytes]:
+    for line in complete_lines(path):
+        if not line.too_long:
+            yield line.data
+
+
+def _claude(path: Path) -> SessionUsage:
+    clock = _Clock()
+    answers: dict[str, tuple[int, ...]] = {}
+    models: dict[str, None] = {}
+    for part in (path, *_subagents(path)):
+        for data in _lines(part):
+            if part is path:
+                clock.see(data)
+            if b'"usage"' not in data:
+                continue
+            message = (parse_object(data) or {}).get("message")
+            usage = message.get("usage") if isinstance(message, dict) else None
+            if not isinstance(message, dict) or not isinstance(usage, dict) or message.get("role") != "assistant":
+                continue
+            # An answer is written once for each of its blocks, with the same usage, the last time in full.
+            name = str(message.get("id") or len(answers))
+            counts = tuple(_count(usage.get(key)) for key in _COUNTS)
+            answers[name] = max(answers.get(name, counts), counts, key=sum)
+            if isinstance(message.get("model"), str) and not message["model"].startswith("<"):
+                models[message["model"]] = None
+    fresh, said, stored, cached = (sum(counts[place] for counts in answers.values()) for place in range(len(_COUNTS)))
+    return SessionUsage(
+        fresh, said, stored, cached, len(answers), tuple(models), clock.first, clock.wall, round(clock.active)
+    )
+
+
+def _codex(path: Path) -> SessionUsage:
+    clock = _Clock()
+    total: dict[str, object] = {}
+    answers = 0
+    models: dict[str, None] = {}
+    for data in _lines(path):
+        clock.see(data)
+        if b'"token_count"' not in data and b'"turn_context"' not in data:
+            continue
+        record = parse_object(data) or {}
+        payload = record.get("payload")
+        if not isinstance(payload, dict):
+            continue
+        if record.get("type") == "turn_context" and isinstance(payload.get("model"), str):
+            models[payload["model"]] = None
+        info = payload.get("info")
+        found = (
+            info.get("total_token_usage") if payload.get("type") == "token_count" and isinstance(info, dict) else None
+        )
+        if isinstance(found, dict):  # a running total
+            answers += found != total
+            total = found
+    cached = _count(total.get("cached_input_tokens"))
+    return SessionUsage(
+        max(0, _count(total.get("input_tokens")) - cached),
+        _count(total.get("output_tokens")),
+        0,
+        cached,
+        answers,
+        tuple(models),
+        clock.first,
+        clock.wall,
+        round(clock.active),
+    )
+
+
+def _count(value: object) -> int:
+    return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else 0

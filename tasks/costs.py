@@ -1,0 +1,163 @@
+"""What sessions cost: one entry for each, kept up as the session grows, and the sums by week and project."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import date, timedelta
+from pathlib import Path
+
+from ..pipelines.scrub import scrub
+from ..sources.transcripts.usage import SessionUsage, session_bytes, session_usage
+from ..vault.automemory import COST_KIND
+from ..vault.entry import Entry, Source, parse_entry
+from ..vault.errors import EditConflict, EntryInvalid, EntryNotFound, VaultUnavailable
+from ..vault.killpoint import kill_point
+from ..vault.layout import DEFAULT_GROUP, PROJECTS
+from ..vault.marker import REFLECTED, START, Marker, list_markers, marker_path, read_marker
+from ..vault.project import project_of
+from ..vault.registry import HEADER_BYTES
+from ..vault.scrubbed import Scrubbed
+from ..vault.settings import Settings
+from ..vault.slug import slugify
+from ..vault.store import StoreValue, VaultStore
+from .cursors import Cursors
+from .indexing import vault_store
+from .job import Handler, Postpone, RunningJob
+from .kinds import Json
+from .sessions import is_under
+
+log = logging.getLogger(__name__)
+
+SCAN = "session-cost"
+BODY = "What the session cost, by the usage records of its transcript; the figures are in the properties."
+VAULT_PAUSE_SECONDS = 30.0
+_FIGURES = (
+    "input_tokens",
+    "output_tokens",
+    "cache_write_tokens",
+    "cache_read_tokens",
+    "answers",
+    "wall_seconds",
+    "active_seconds",
+)
+
+
+@dataclass(frozen=True)
+class CostRow:
+    """The sessions of one project in one week. `week` is its Monday, ISO date; tokens and seconds are sums."""
+
+    week: str
+    project: str
+    sessions: int
+    input_tokens: int
+    output_tokens: int
+    cache_write_tokens: int
+    cache_read_tokens: int
+    active_seconds: int
+
+
+def note_costs(settings: Settings, store: VaultStore) -> int:
+    """Write or update the entry of every session that has a marker and has grown; how many were written.
+
+    Done again it writes nothing. Raises VaultUnavailable.
+    """
+    store.require_vault()
+    cursors = Cursors(settings.state.state_db, SCAN)
+    known = cursors.all()
+    roots = [str(root) for root in settings.transcript_roots]
+    harness = settings.state.harness
+    written = 0
+    for state in (START, REFLECTED):
+        for session in list_markers(harness, state):
+            marker = read_marker(marker_path(harness, session, state))
+            if marker is None or not is_under(marker.transcript, roots):
+                continue
+            try:
+                size = session_bytes(Path(marker.transcript))
+                if known.get(session, {}).get("bytes") == size:
+                    continue
+                usage = session_usage(Path(marker.transcript), marker.host)
+            except OSError:
+                continue
+            if not usage.is_empty:
+                try:
+                    written += _write(store, marker, usage)
+                except (EntryInvalid, EditConflict, EntryNotFound) as error:
+                    log.warning("the cost of session %s is not noted: %s", session, error)
+                    continue
+                kill_point("cost-written")
+            cursors.set(session, {"bytes": size})
+    return written
+
+
+def _write(store: VaultStore, marker: Marker, usage: SessionUsage) -> bool:
+    project = project_of(marker.cwd)
+    group = f"{PROJECTS}/{project}" if project else DEFAULT_GROUP
+    slug = slugify(marker.session_id)
+    path = f"{group}/{COST_KIND}/{slug}.md"
+    day = usage.began.date() if usage.began is not None else store.today()
+    figures: dict[str, StoreValue] = {name: getattr(usage, name) for name in _FIGURES}
+    figures["models"] = [scrub(model) for model in usage.models]
+    with store.lock():
+        if store.exists(path):
+            entry = store.read(path)
+            # Only the figures: what the user wrote below them stays.
+            return store.update(path, entry.content_hash, fields=figures).content_hash != entry.content_hash
+        fields: dict[str, StoreValue] = {
+            "kind": COST_KIND,
+            "created": day,
+            "updated": day,
+            "group": group,
+            "project": project or None,
+            "source": [Source(marker.host, marker.session_id)],
+            **figures,
+        }
+        title = Scrubbed.trusted(f"Session {marker.session_id[:8]} of {day}", reason="an id and a date")
+        store.create(path, fields, title, Scrubbed.trusted(BODY, reason="our own words"))
+        return True
+
+
+def costs_by_week(store: VaultStore) -> list[CostRow]:
+    """Sums of all entries of the kind, the newest week first, within it the dearest project first."""
+    sums: dict[tuple[str, str], list[int]] = {}
+    for path, head in store.heads(HEADER_BYTES):
+        if COST_KIND.encode() not in head:
+            continue
+        entry = parse_entry(path, head)
+        if entry.kind != COST_KIND or entry.effective_status != "active" or (week := _week(entry)) is None:
+            continue
+        row = sums.setdefault((week, entry.project or ""), [0] * 6)
+        row[0] += 1
+        for place, name in enumerate((*_FIGURES[:4], "active_seconds"), start=1):
+            value = entry.extra.get(name)
+            row[place] += value if isinstance(value, int) else 0
+    rows = [CostRow(week, project, *row) for (week, project), row in sums.items()]
+    rows.sort(key=lambda row: (-row.output_tokens, row.project))
+    return sorted(rows, key=lambda row: row.week, reverse=True)
+
+
+def _week(entry: Entry) -> str | None:
+    with suppress(ValueError):
+        day = date.fromisoformat((entry.created or "")[:10])
+        return (day - timedelta(days=day.weekday())).isoformat()
+    return None
+
+
+def cost_handler(settings: Settings) -> Handler:
+    """session.cost: the entries of sessions that have grown."""
+
+    def handle(job: RunningJob) -> Mapping[str, Json]:
+        if not settings.session.cost_entries:
+            return {"nothing": "it is switched off"}
+        try:
+            written = note_costs(settings, vault_store(settings))
+        except VaultUnavailable as error:
+            raise Postpone(str(error), VAULT_PAUSE_SECONDS) from error
+        if written:
+            job.enqueue("index.reconcile", {}, unique_key="index.reconcile")
+        return {"written": written}
+
+    return handle

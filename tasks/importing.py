@@ -1,0 +1,201 @@
+"""The host's own notes become topics of the vault, and stay in step with what the host makes of them.
+
+Claude Code writes and loads these files by itself. So they are only read; the copies lie apart from the project's own
+notes and are in no index, so that a session is not told twice; and a copy that the user has edited is the user's.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from ..pipelines.review import archive_name
+from ..pipelines.scrub import scrub
+from ..sources.host_memory import claude_folders
+from ..sources.instructions import InstructionFile, memory_files
+from ..vault.automemory import TOPIC_KIND
+from ..vault.entry import Entry, Source, parse_entry
+from ..vault.errors import VaultUnavailable
+from ..vault.killpoint import kill_point
+from ..vault.layout import PROJECTS
+from ..vault.scrubbed import Scrubbed
+from ..vault.settings import Settings
+from ..vault.slug import free_slug, slugify
+from ..vault.store import StoreValue, VaultStore
+from .cursors import Cursors
+from .indexing import vault_store
+from .job import Handler, Postpone, RunningJob
+from .journal import Change, Journal, hash_of, text_of
+from .kinds import Json
+from .topics import type_of
+
+SCAN = "host-memory"
+FOLDER = "claude-memory"
+PROVENANCE = "imported_from"
+VAULT_PAUSE_SECONDS = 30.0
+
+Result = Literal["imported", "updated", "unchanged", "removed", "yours", "no project"]
+
+
+@dataclass(frozen=True)
+class Imported:
+    """What became of one of the host's files. "yours": the copy was edited or taken away in the vault, and stays so."""
+
+    source: str
+    result: Result
+    path: str | None = None
+
+
+class HostMemory:
+    """Claude Code's folders of notes and one vault."""
+
+    def __init__(self, settings: Settings, store: VaultStore) -> None:
+        self._projects = settings.hosts.claude_config_dir / "projects"
+        self._store = store
+        self._journal = Journal(settings.state, store)
+        self._cursors = Cursors(settings.state.state_db, SCAN)
+
+    def bring_in(self, *, dry_run: bool = False) -> list[Imported]:
+        """Follow the host's files. Done again, or after a crash in between, it changes nothing that is in step.
+
+        Raises VaultUnavailable.
+        """
+        self._store.require_vault()
+        run = self._journal.new_run(SCAN)
+        results = []
+        seen = set()
+        with self._store.lock():
+            if not dry_run:
+                self._journal.recover()
+            cursors = self._cursors.all()
+            for file in self._files():
+                seen.add(str(file.path))
+                results.append(self._follow(file, cursors.get(str(file.path), {}), run, dry_run))
+            for source, cursor in sorted(cursors.items()):
+                if source not in seen and not cursor.get("gone"):
+                    results.append(self._take_away(source, cursor, run, dry_run))
+        return results
+
+    def _files(self) -> Iterator[InstructionFile]:
+        for folder in claude_folders(self._projects):
+            for file in memory_files(folder.path, folder.project):
+                if isinstance(file, InstructionFile):
+                    yield file
+
+    def _follow(self, file: InstructionFile, cursor: Mapping[str, Any], run: str, dry_run: bool) -> Imported:
+        source = str(file.path)
+        if not file.project:
+            return Imported(source, "no project")
+        path = str(cursor.get("path") or "") or self._adopted(file) or self._free_path(file)
+        before = text_of(self._store, path)
+        if cursor.get("digest") == file.digest:
+            return Imported(source, "unchanged", path)
+        # Without the cursor it can't be told whether the copy was edited: then only an equal one counts as ours.
+        if cursor and (before is None or hash_of(before) != cursor.get("copy")):
+            if not cursor.get("gone"):
+                return Imported(source, "yours", path)
+            before, path = None, self._free_path(file)
+        after = self._text(file, path, before)
+        if not cursor and before is not None and after != before:
+            return Imported(source, "yours", path)
+        if dry_run:
+            return Imported(source, "updated" if before is not None else "imported", path)
+        if after != before:
+            what = "imported" if before is None else "updated"
+            self._journal.commit(
+                [Change(path, before, after)], run=run, actor="import", what=f"{what} a note of claude"
+            )
+            kill_point("host-memory-written")
+        self._cursors.set(
+            source, {"digest": file.digest, "path": path, "copy": hash_of(after), "project": file.project}
+        )
+        return Imported(source, "updated" if before is not None else "imported", path)
+
+    def _take_away(self, source: str, cursor: Mapping[str, Any], run: str, dry_run: bool) -> Imported:
+        """The host's file is gone: the copy goes to the archive, unless it was edited."""
+        path = str(cursor.get("path"))
+        before = text_of(self._store, path)
+        if before is None or hash_of(before) != cursor.get("copy"):
+            return Imported(source, "yours", path)
+        if dry_run:
+            return Imported(source, "removed", path)
+        archive = self._archive(path)
+        text = self._store.edited(before, {"status": "archived"})
+        changes = [Change(archive, None, text), Change(path, before, None)]
+        self._journal.commit(changes, run=run, actor="import", what="claude has removed the note")
+        self._cursors.set(source, {**cursor, "gone": True, "digest": ""})
+        return Imported(source, "removed", archive)
+
+    def _adopted(self, file: InstructionFile) -> str | None:
+        """A copy that was made before state.db was lost."""
+        folder = f"{PROJECTS}/{file.project}/{FOLDER}"
+        origin = _origin(file)
+        for path, head in self._store.heads(4096):
+            if path.startswith(folder + "/") and parse_entry(path, head).extra.get(PROVENANCE) == origin:
+                return path
+        return None
+
+    def _free_path(self, file: InstructionFile) -> str:
+        folder = f"{PROJECTS}/{file.project}/{FOLDER}"
+        slug = free_slug(slugify(file.path.stem), lambda slug: self._store.exists(f"{folder}/{slug}.md"))
+        return f"{folder}/{slug}.md"
+
+    def _archive(self, path: str) -> str:
+        day = self._store.today().strftime("%Y%m%d")
+        number = 1
+        while self._store.exists(archive_name(path, day, number)):
+            number += 1
+        return archive_name(path, day, number)
+
+    def _text(self, file: InstructionFile, path: str, before: str | None) -> Scrubbed:
+        entry = parse_entry(file.path.name, file.text.encode("utf-8", "surrogatepass"))
+        kind = type_of(entry)
+        description = _one_line(entry.extra.get("description"))
+        title = scrub(description or _one_line(entry.extra.get("name")) or f"Notes of Claude Code on {file.project}")
+        body = scrub(entry.body.strip() + "\n")
+        fields: dict[str, StoreValue] = {
+            "kind": TOPIC_KIND,
+            "tags": [kind] if kind else None,
+            "source": [Source("claude", _session(entry), (file.path.name,))],
+            PROVENANCE: Scrubbed.trusted(_origin(file), reason="scrubbed where it is made"),
+        }
+        if before is not None:
+            heading = Scrubbed.trusted(f"# {title}", reason="scrubbed above")
+            return self._store.edited(before, fields, Scrubbed.joined([heading, body]))
+        group = f"{PROJECTS}/{file.project}"
+        return self._store.compose(path, {**fields, "group": group, "project": file.project}, title, body)
+
+
+def _origin(file: InstructionFile) -> str:
+    """The file as its folder and name; the folder's name holds the path of the user's home."""
+    return str(scrub(f"claude/{file.project}/{file.path.name}"))
+
+
+def _session(entry: Entry) -> str:
+    metadata = entry.extra.get("metadata")
+    nested = metadata.get("originSessionId") if isinstance(metadata, dict) else None
+    return _one_line(nested or entry.extra.get("originSessionId"))[:100]
+
+
+def _one_line(value: object) -> str:
+    return " ".join(value.split())[:300] if isinstance(value, str) else ""
+
+
+def import_handler(settings: Settings) -> Handler:
+    """memory.import: the host's own notes are followed, if the settings do not forbid it."""
+
+    def handle(job: RunningJob) -> Mapping[str, Json]:
+        if settings.memory.disable_auto_memory or not settings.memory.import_host_memory:
+            return {"nothing": "it is switched off"}
+        try:
+            results = HostMemory(settings, vault_store(settings)).bring_in()
+        except VaultUnavailable as error:
+            raise Postpone(str(error), VAULT_PAUSE_SECONDS) from error
+        counts = Counter(one.result for one in results)
+        if counts["imported"] or counts["updated"] or counts["removed"]:
+            job.enqueue("index.reconcile", {}, unique_key="index.reconcile")
+        return {result.replace(" ", "_"): count for result, count in sorted(counts.items())}
+
+    return handle

@@ -1,0 +1,125 @@
+"""Failures and what helped: written once for each kind of failure, found again by fingerprint, then by recall."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from ..pipelines.incident import Failure, read_failure
+from ..pipelines.routing import PUT_AWAY_STATUSES, REJECTED_STATUSES
+from ..pipelines.scrub import Policy, scrub
+from ..vault.entry import Entry
+from ..vault.errors import UsageError
+from ..vault.layout import DEFAULT_GROUP, PROJECTS
+from ..vault.registry import find_by_fingerprint
+from ..vault.scrubbed import Scrubbed
+from ..vault.slug import mining_slug
+from ..vault.store import VaultStore
+from .remembering import free_path
+
+KIND = "failure-incident"
+MAX_REPORT_CHARACTERS = 20_000
+TITLE_CHARACTERS = 120
+RESOLUTION_HEADING = "What helped"
+
+
+@dataclass(frozen=True)
+class Noted:
+    """What `add` did: a new entry, or one more occurrence of a known failure."""
+
+    path: str
+    fingerprint: str
+    occurrences: int
+    is_new: bool
+
+
+@dataclass(frozen=True)
+class Found:
+    """One rung's answer: `exact` by fingerprint, else by recall."""
+
+    path: str
+    title: str
+    exact: bool
+    occurrences: int
+    resolution: str
+    """What helped, as far as it was noted."""
+
+
+def add(store: VaultStore, report: str, *, resolution: str = "", project: str = "") -> Noted:
+    """Note a failure, scrubbed of secrets and people; known ones are counted. Raises UsageError, VaultUnavailable."""
+    text, failure = _read(report)
+    helped = scrub(resolution.strip(), Policy.FULL)
+    with store.lock():
+        known = _exact(store, failure)
+        if known:
+            entry = known[0]
+            body = _with_resolution(entry.body, helped) if helped and helped not in entry.body else None
+            fields = {"occurrences": entry.occurrences + 1}
+            changed = store.update(entry.path, entry.content_hash, fields=fields, body=body)
+            return Noted(changed.path, failure.fingerprint, changed.occurrences, False)
+        group = f"{PROJECTS}/{project}" if project else DEFAULT_GROUP
+        title = scrub(failure.message[:TITLE_CHARACTERS] or "A failure", Policy.FULL)
+        path = free_path(f"{group}/{KIND}/{mining_slug(title)}.md", store)
+        fence = "```" if "```" not in text else "~~~~"
+        body = Scrubbed.trusted(f"{fence}text\n{text.strip()}\n{fence}\n", reason="scrubbed above, in a fence")
+        created = store.create(
+            path,
+            {
+                "kind": KIND,
+                "status": "resolved" if helped else "active",
+                "group": group,
+                "project": project or None,
+                "fingerprint": failure.fingerprint,
+                "occurrences": 1,
+            },
+            title,
+            _with_resolution(str(body), helped) if helped else body,
+        )
+        return Noted(created.path, failure.fingerprint, 1, True)
+
+
+def find(store: VaultStore, report: str, ask: Callable[[str], Sequence[str]], most: int = 5) -> list[Found]:
+    """The ladder: the same failure by its fingerprint; if there is none, what recall finds among the incidents.
+
+    `ask` gives paths for a question. Nothing is written.
+    """
+    _, failure = _read(report)
+    exact = [_found(entry, exact=True) for entry in _exact(store, failure)]
+    if exact:
+        return exact[:most]
+    found = []
+    for path in ask(failure.normalised.replace("\n", " ")[:1000]):
+        entry = store.read(path)
+        if entry.kind == KIND:
+            found.append(_found(entry, exact=False))
+    return found[:most]
+
+
+def _read(report: str) -> tuple[Scrubbed, Failure]:
+    if not report.strip():
+        raise UsageError(
+            "the report is empty: give the message and the stack, by --body, --body-file or standard input"
+        )
+    if len(report) > MAX_REPORT_CHARACTERS:  # the end tells most: the error comes last
+        half = MAX_REPORT_CHARACTERS // 2
+        report = report[:half] + "\n…\n" + report[-half:]
+    # Scrubbed first: the fingerprint must be the same whoever's name was in the report.
+    text = scrub(report, Policy.FULL)
+    return text, read_failure(str(text))
+
+
+def _exact(store: VaultStore, failure: Failure) -> list[Entry]:
+    entries = find_by_fingerprint(store, failure.fingerprint)
+    away = (PUT_AWAY_STATUSES - {"resolved"}) | REJECTED_STATUSES
+    return [entry for entry in entries if entry.kind == KIND and entry.effective_status not in away]
+
+
+def _with_resolution(body: str, helped: Scrubbed) -> Scrubbed:
+    heading = f"## {RESOLUTION_HEADING}"
+    joined = f"{body.rstrip()}\n\n{helped}\n" if heading in body else f"{body.rstrip()}\n\n{heading}\n\n{helped}\n"
+    return Scrubbed.trusted(joined, reason="the note's own text, and what was scrubbed")
+
+
+def _found(entry: Entry, *, exact: bool) -> Found:
+    _, _, helped = entry.body.partition(f"## {RESOLUTION_HEADING}")
+    return Found(entry.path, entry.title, exact, entry.occurrences, helped.strip())

@@ -1,0 +1,136 @@
+"""A failure is known again, whoever meets it and whenever."""
+
+from __future__ import annotations
+
+import io
+import json
+import time
+
+import pytest
+
+from memoryvault.cli.main import main
+from memoryvault.pipelines.incident import read_failure
+from memoryvault.tasks.incidents import add, find
+from memoryvault.tasks.indexing import reconcile_now
+from memoryvault.vault.errors import UsageError
+
+from ..review.support import Bed
+
+PYTHON = """\
+2026-07-01 10:00:01,123 worker-7 starting
+Traceback (most recent call last):
+  File "/home/ann/src/shop/app.py", line 12, in main
+    run(job)
+    ~~~^^^^^
+  File "/home/ann/src/shop/db.py", line 88, in connect
+    raise OperationalError
+sqlite3.OperationalError: database is locked: /tmp/pytest-of-ann/pytest-3/q.db (pid 4711)
+"""
+ELSEWHERE = """\
+\x1b[31mTraceback (most recent call last):\x1b[0m
+  File "/Users/bob/code/shop/app.py", line 19, in main
+    run(other_job)
+  File "/Users/bob/code/shop/db.py", line 93, in connect
+    raise OperationalError  # reworded
+sqlite3.OperationalError: database is locked: /tmp/pytest-of-bob/pytest-90/q.db (pid 99)
+"""
+SAME = [
+    (PYTHON, ELSEWHERE),
+    (
+        "TypeError: x is not a function\n    at load (/a/src/main.js:10:5)\n    at async run (/a/src/run.js:2:1)\n",
+        "TypeError: x is not a function\n    at load (/b/c/src/main.js:99:7)\n    at async run (/b/c/src/run.js:3:9)\n",
+    ),
+    (
+        "Error: timeout after 3000 ms for request 0b54a9e2-4b34-4e0e-9d64-7f0a5f1f2c11 at 0x7ffe12",
+        "Error: timeout after 2999 ms for request 11111111-4b34-4e0e-9d64-7f0a5f1f2c11 at 0xdeadbeef",
+    ),
+    ("fatal: bad object 3f2a1bc9d8e7", "fatal: bad object 0a1b2c3d4e5f"),
+]
+DIFFERENT = [
+    (PYTHON, PYTHON.replace("database is locked", "no such table")),
+    (PYTHON, PYTHON.replace("in connect", "in vacuum")),
+    (PYTHON, PYTHON.replace("sqlite3.OperationalError", "ValueError")),
+    ("Error: port refused", "Error: port closed"),
+]
+
+
+@pytest.mark.parametrize(("one", "other"), SAME)
+def test_the_same_failure_has_one_fingerprint(one: str, other: str) -> None:
+    assert read_failure(one).normalised == read_failure(other).normalised
+
+
+@pytest.mark.parametrize(("one", "other"), DIFFERENT)
+def test_another_failure_has_another(one: str, other: str) -> None:
+    assert read_failure(one).fingerprint != read_failure(other).fingerprint
+
+
+def test_the_title_is_the_error_not_the_noise_before_it() -> None:
+    assert read_failure(PYTHON).message.startswith("sqlite3.OperationalError: database is locked")
+
+
+def test_a_second_occurrence_is_counted_in_one_entry_scrubbed(bed: Bed) -> None:
+    token = "ghp_" + "b" * 36
+    first = add(bed.store, PYTHON + f"\nann@example.com used {token}", project="shop")
+    second = add(bed.store, ELSEWHERE + "\nann@example.com used " + token, resolution=f"One file per worker. {token}")
+    assert (first.is_new, second.is_new, second.path, second.occurrences) == (True, False, first.path, 2)
+    ((path, text),) = bed.files().items()
+    assert path.startswith("personal-projects/shop/failure-incident/")
+    assert "One file per worker." in text
+    assert not any(secret in text for secret in (token, "ann@", "/home/ann"))
+    entry = bed.store.read(path)
+    assert (entry.kind, entry.fingerprint) == ("failure-incident", first.fingerprint)
+
+
+def test_the_ladder_is_exact_first_and_recall_after(bed: Bed) -> None:
+    add(bed.store, PYTHON, resolution="One file per worker.")
+    asked: list[str] = []
+
+    def ask(question: str) -> list[str]:
+        asked.append(question)
+        return list(bed.files())
+
+    (exact,) = find(bed.store, ELSEWHERE, ask)
+    assert (exact.exact, exact.resolution, asked) == (True, "One file per worker.", [])
+    (like,) = find(bed.store, "sqlite3.OperationalError: database is locked", ask)
+    assert not like.exact
+    assert asked
+
+
+def test_what_was_rejected_is_not_found_again(bed: Bed) -> None:
+    noted = add(bed.store, PYTHON)
+    bed.edit(noted.path, "status: active", "status: rejected")
+    assert find(bed.store, PYTHON, lambda _: []) == []
+
+
+def test_an_empty_report_and_a_huge_one(bed: Bed) -> None:
+    with pytest.raises(UsageError, match="empty"):
+        add(bed.store, " \n")
+    add(bed.store, "x\n" * 500_000 + PYTHON)
+    assert len(next(iter(bed.files().values()))) < 25_000
+    assert [one.exact for one in find(bed.store, "x\n" * 400_000 + PYTHON, lambda _: [])] == [True]
+
+
+@pytest.mark.parametrize(
+    "line", ["   at " + "a " * 9000, "/a" * 9000, "   " + "(a" * 9000, "1." * 9000, '  File "' + " " * 9000]
+)
+def test_a_hostile_report_costs_no_time(line: str) -> None:
+    begun = time.process_time()
+    read_failure("\n".join([line] * 20))
+    assert time.process_time() - begun < 2
+
+
+def test_the_command(bed: Bed, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    for name, value in bed.env.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setattr("sys.stdin", io.StringIO(PYTHON))
+    assert main(["incident", "find"]) == 1
+    assert main(["incident", "add", "--body", PYTHON, "--project", "", "--resolution", "One file each."]) == 0
+    reconcile_now(bed.settings)
+    capsys.readouterr()
+    assert main(["incident", "find", "--body", ELSEWHERE, "--json"]) == 0
+    assert [(one["exact"], one["resolution"]) for one in json.loads(capsys.readouterr().out)] == [
+        (True, "One file each.")
+    ]
+    assert main(["incident", "find", "--body", "OperationalError: the database is locked, sqlite3"]) == 0
+    assert "like it" in capsys.readouterr().out
+    assert main(["incident", "add", "--body", " "]) == 2

@@ -1,0 +1,164 @@
+"""Claude Code's own notes: read, copied, followed, left alone."""
+
+from __future__ import annotations
+
+import json
+import signal
+from pathlib import Path
+
+import pytest
+
+from memoryvault.tasks.importing import HostMemory, Imported
+from memoryvault.tasks.undoing import Selector
+
+from ..review.support import Bed, make_bed
+
+TOKEN = "ghp_" + "b" * 36
+OLD = (
+    "---\nname: Reviewer shape\ndescription: Where the review shape lives\ntype: feedback\n"
+    "originSessionId: s-1\n---\nIn one skill.\n"
+)
+NEW = (
+    "---\nname: uitest-timeouts\ndescription: Five seconds on Windows\nmetadata: \n  node_type: memory\n"
+    f"  type: user\n  originSessionId: s-2\n---\n\nNever more. {TOKEN}\n"
+)
+
+
+@pytest.fixture
+def bed(tmp_path: Path) -> Bed:
+    return make_bed(tmp_path, CLAUDE_CONFIG_DIR=str(tmp_path / "claude"))
+
+
+@pytest.fixture
+def notes(tmp_path: Path) -> Path:
+    """The folder of notes of /src/my_shop, with a session that tells so."""
+    folder = tmp_path / "claude" / "projects" / "-src-my-shop"
+    (folder / "memory").mkdir(parents=True)
+    (folder / "s.jsonl").write_text('{"type":"mode"}\n' + json.dumps({"type": "user", "cwd": "/src/my_shop"}) + "\n")
+    return folder / "memory"
+
+
+def bring_in(bed: Bed, **options: bool) -> list[Imported]:
+    return HostMemory(bed.settings, bed.store).bring_in(**options)
+
+
+def results(bed: Bed) -> dict[str, str]:
+    return {Path(one.source).name: one.result for one in bring_in(bed)}
+
+
+def test_all_three_generations_are_copied_scrubbed_with_their_origin(bed: Bed, notes: Path, tmp_path: Path) -> None:
+    (notes / "feedback_shape.md").write_text(OLD)
+    (notes / "uitest-timeouts.md").write_text(NEW)
+    (notes / "MEMORY.md").write_text("- [R](feedback_shape.md) — x\n")
+    other = tmp_path / "claude" / "projects" / "-src-blog"
+    (other / "memory").mkdir(parents=True)
+    (other / "s.jsonl").write_text(json.dumps({"cwd": "/src/blog"}) + "\n")
+    (other / "memory" / "MEMORY.md").write_text("# Project notes\n\n- Tests need a local Redis\n")
+    bring_in(bed)
+    found = {entry.path: entry for entry in bed.entries()}
+    shop = "personal-projects/my-shop/claude-memory"
+    assert set(found) == {
+        f"{shop}/feedback-shape.md",
+        f"{shop}/uitest-timeouts.md",
+        "personal-projects/blog/claude-memory/memory.md",
+    }
+    old = found[f"{shop}/feedback-shape.md"]
+    assert (old.kind, old.tags, old.project, old.title) == (
+        "topic",
+        ("feedback",),
+        "my-shop",
+        "Where the review shape lives",
+    )
+    assert (old.sources[0].host, old.sources[0].session) == ("claude", "s-1")
+    assert old.sources[0].records == ("feedback_shape.md",)
+    assert found[f"{shop}/uitest-timeouts.md"].sources[0].session == "s-2"
+    assert not any(TOKEN in text for text in bed.files().values())
+    assert "local Redis" in found["personal-projects/blog/claude-memory/memory.md"].body
+
+
+def test_the_hosts_files_are_only_read(bed: Bed, notes: Path) -> None:
+    (notes / "a.md").write_text(OLD)
+    for path in (notes / "a.md", notes):
+        path.chmod(0o500 if path.is_dir() else 0o400)
+    before = {path: path.read_bytes() for path in notes.parent.rglob("*") if path.is_file()}
+    assert results(bed) == {"a.md": "imported"}
+    assert {path: path.read_bytes() for path in notes.parent.rglob("*") if path.is_file()} == before
+    notes.chmod(0o700)
+
+
+def test_later_edits_are_followed_and_nothing_else_is_written(bed: Bed, notes: Path) -> None:
+    (notes / "a.md").write_text(OLD)
+    assert results(bed) == {"a.md": "imported"}
+    before = bed.files()
+    assert results(bed) == {"a.md": "unchanged"}
+    assert bed.files() == before
+    (notes / "a.md").write_text(OLD.replace("one skill", "two skills").replace("Where the", "Where a"))
+    assert results(bed) == {"a.md": "updated"}
+    (entry,) = bed.entries()
+    assert "In two skills." in entry.body
+    assert entry.title == "Where a review shape lives"
+    (notes / "a.md").unlink()
+    assert results(bed) == {"a.md": "removed"}
+    assert [entry.effective_status for entry in bed.entries()] == ["archived"]
+    assert results(bed) == {}
+    (notes / "a.md").write_text(OLD)
+    assert results(bed) == {"a.md": "imported"}
+
+
+def test_a_copy_that_the_user_edited_or_deleted_stays_so(bed: Bed, notes: Path) -> None:
+    for name in ("a.md", "b.md"):
+        (notes / name).write_text(OLD)
+    paths = {Path(one.source).name: str(one.path) for one in bring_in(bed)}
+    bed.edit(paths["a.md"], "one skill", "my own words")
+    (bed.vault / paths["b.md"]).unlink()
+    for name in ("a.md", "b.md"):
+        (notes / name).write_text(OLD + "More.\n")
+    before = bed.files()
+    assert results(bed) == {"a.md": "yours", "b.md": "yours"}
+    assert bed.files() == before
+
+
+def test_a_lost_state_makes_no_second_copy(bed: Bed, notes: Path) -> None:
+    (notes / "a.md").write_text(OLD)
+    bring_in(bed)
+    before = bed.files()
+    Path(bed.settings.state.state_db).unlink()
+    bring_in(bed)
+    assert bed.files() == before
+
+
+def test_what_is_no_note_and_whose_project_nobody_knows(bed: Bed, notes: Path, tmp_path: Path) -> None:
+    (tmp_path / "secret.md").write_text("secret")
+    (notes / "link.md").symlink_to(tmp_path / "secret.md")
+    unknown = tmp_path / "claude" / "projects" / "-gone" / "memory"
+    unknown.mkdir(parents=True)
+    (unknown / "a.md").write_text(OLD)
+    assert results(bed) == {"a.md": "no project"}
+    assert bed.files() == {}
+
+
+def test_a_dry_run_writes_nothing_and_an_undo_takes_it_back(bed: Bed, notes: Path) -> None:
+    (notes / "a.md").write_text(OLD)
+    assert [one.result for one in bring_in(bed, dry_run=True)] == ["imported"]
+    assert bed.files() == {}
+    bring_in(bed)
+    bed.undo.carry_out(Selector(last=True))
+    assert bed.files() == {}
+    assert results(bed) == {"a.md": "unchanged"}, "taken back, it does not come again by itself"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("point", ["journal-pending", "journal-applied", "journal-recorded", "host-memory-written"])
+def test_an_import_that_is_killed_is_done_once(bed: Bed, notes: Path, point: str) -> None:
+    for name in ("a.md", "b.md"):
+        (notes / name).write_text(OLD)
+    code = (
+        "import os\nfrom memoryvault.vault.settings import load_settings\n"
+        "from memoryvault.tasks.indexing import vault_store\nfrom memoryvault.tasks.importing import HostMemory\n"
+        "s = load_settings(os.environ); HostMemory(s, vault_store(s)).bring_in()\n"
+    )
+    assert bed.run_python(code, point) == -signal.SIGKILL
+    assert bed.run_python(code) == 0
+    assert len(bed.files()) == 2
+    (notes / "a.md").write_text(OLD + "More.\n")
+    assert results(bed) == {"a.md": "updated", "b.md": "unchanged"}

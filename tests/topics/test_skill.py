@@ -1,0 +1,58 @@
+"""The protocol that the plugin ships says what the code does."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from memoryvault.cli.main import build_parser
+from memoryvault.cli.topics import ACTIONS
+from memoryvault.vault.automemory import INDEX_BYTES, INDEX_LINES, READ_COMMAND, TYPES
+
+ROOT = Path(__file__).resolve().parents[2]
+SKILL = ROOT / "skills" / "memory" / "topics.md"
+TEXT = SKILL.read_text("utf-8")
+COMMANDS = [
+    line
+    for block in [*re.findall(r"```sh\n(.*?)```", TEXT, re.DOTALL), *re.findall(r"`(memory topics [^`…]+)`", TEXT)]
+    for line in block.strip().splitlines()
+]
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_in_it_is_one(command: str) -> None:
+    arguments = shlex.split(command)[1:]
+    args = build_parser(arguments).parse_args(arguments)
+    assert args.command == "topics"
+
+
+def test_it_names_every_action_and_no_other() -> None:
+    assert {shlex.split(command)[2] for command in COMMANDS} == set(ACTIONS) - {"import"}, (
+        "importing is the user's business"
+    )
+
+
+def test_it_names_the_four_types_and_no_other() -> None:
+    table = TEXT.split("## The four types")[1].split("##")[0]
+    assert tuple(re.findall(r"^\| `(\w+)` \|", table, re.MULTILINE)) == TYPES
+
+
+def test_it_has_the_parts_of_a_protocol_and_the_limits_in_force() -> None:
+    headings = re.findall(r"^## (.+)$", TEXT, re.MULTILINE)
+    assert headings == ["When to read", "When to write", "The four types", "What not to write"]
+    assert f"first {INDEX_LINES} lines ({INDEX_BYTES // 1000} KB)" in TEXT
+    assert "<auto-memory>" in TEXT
+
+
+def test_what_the_block_tells_the_agent_to_run_is_a_command() -> None:
+    arguments = shlex.split(READ_COMMAND)[1:]
+    assert build_parser(arguments).parse_args(arguments).action == "read"
+
+
+def test_it_is_shipped() -> None:
+    shipped = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["tool"]["setuptools"]["package-data"]
+    assert "skills/memory/*.md" in shipped["memoryvault"]

@@ -1,0 +1,281 @@
+"""Topics: a file and its line, changed together."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from memoryvault.cli.main import main
+from memoryvault.index.engine import RecallEngine, RecallQuery
+from memoryvault.index.scope import ON_DEMAND
+from memoryvault.pipelines.topic_index import index_lines
+from memoryvault.tasks.indexing import reconcile_now
+from memoryvault.tasks.topics import Topics
+from memoryvault.vault.errors import EditConflict, EntryExists, EntryInvalid, EntryNotFound, PathRefused, UsageError
+
+from ..review.support import Bed
+
+FOLDER = "personal-projects/shop/memory"
+WRITE = (
+    "import os, sys\nfrom memoryvault.vault.settings import load_settings\n"
+    "from memoryvault.tasks.indexing import vault_store\nfrom memoryvault.tasks.journal import Journal\n"
+    "from memoryvault.tasks.topics import Topics\n"
+    "s = load_settings(os.environ); store = vault_store(s); topics = Topics(store, Journal(s.state, store), 'shop')\n"
+)
+
+
+def topics(bed: Bed) -> Topics:
+    return Topics(bed.store, bed.journal, "shop")
+
+
+def write(bed: Bed, slug: str, body: str = "Body.", **options: object) -> str:
+    known: dict[str, object] = {"type_": "project", "description": f"About {slug}", **options}
+    return topics(bed).write(slug, body, **known).hash  # type: ignore[arg-type]
+
+
+def index(bed: Bed) -> str:
+    return (bed.vault / FOLDER / "MEMORY.md").read_text("utf-8")
+
+
+def files(bed: Bed) -> list[str]:
+    return [one.file for one in index_lines(index(bed))]
+
+
+def test_a_topic_is_written_in_the_format_of_the_agent_with_its_line(bed: Bed) -> None:
+    write(bed, "deploy", "Tag, then push.", name="How we deploy")
+    assert index(bed) == "- [How we deploy](deploy.md) — About deploy\n"
+    entry = bed.store.read(f"{FOLDER}/deploy.md")
+    assert (entry.kind, entry.tags, entry.project, entry.title) == ("topic", ("project",), "shop", "About deploy")
+    assert entry.written_by_agent
+    assert not entry.always_load
+    assert entry.extra["metadata"] == {"type": "project"}
+    topic = topics(bed).read("deploy")
+    assert (topic.name, topic.body, topic.indexed) == ("How we deploy", "Tag, then push.", True)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "---\nname: t\ndescription: Five seconds\ntype: feedback\noriginSessionId: x\n---\nBody.\n",
+        '---\nname: t\ndescription: "Five seconds"\nmetadata: \n  node_type: memory\n  type: feedback\n---\n\nBody.\n',
+    ],
+)
+def test_files_of_every_generation_are_read_and_keep_their_own_fields(bed: Bed, text: str) -> None:
+    (bed.vault / FOLDER).mkdir(parents=True)
+    (bed.vault / FOLDER / "t_1.md").write_text(text)
+    topic = topics(bed).read("t_1")
+    assert (topic.type, topic.description, topic.indexed) == ("feedback", "Five seconds", False)
+    write(bed, "t_1", "New.", replace=topic.hash, type_="user", description="Ten seconds")
+    after = (bed.vault / FOLDER / "t_1.md").read_text()
+    assert topics(bed).read("t_1").description == "Ten seconds"
+    for kept in ("originSessionId: x", "node_type: memory"):
+        assert (kept in after) == (kept in text)
+
+
+def test_no_writer_overwrites_what_it_has_not_read(bed: Bed) -> None:
+    first = write(bed, "deploy", "One.")
+    with pytest.raises(EntryExists, match="--replace"):
+        write(bed, "deploy", "Two.")
+    second = write(bed, "deploy", "Two.", replace=first)
+    with pytest.raises(EditConflict, match="read it again"):
+        write(bed, "deploy", "Three.", replace=first)
+    with pytest.raises(EditConflict):
+        write(bed, "deploy", "Three.", replace="")
+    write(bed, "deploy", "And more.", append=True)
+    assert topics(bed).read("deploy").body == "Two.\n\nAnd more."
+    assert second != first
+    with pytest.raises(EntryNotFound):
+        write(bed, "none", "x", replace=first)
+
+
+@pytest.mark.parametrize(
+    "slug", ["../x", "a/b", "/etc/x", "MEMORY", "memory", "", ".x", "a b", "x" * 101, "a.md", "ä", "a\n"]
+)
+def test_no_slug_leads_out_of_the_folder(bed: Bed, slug: str) -> None:
+    for act in (lambda: write(bed, slug), lambda: topics(bed).remove(slug), lambda: topics(bed).read(slug)):
+        with pytest.raises(UsageError):
+            act()
+    assert bed.files() == {}
+
+
+def test_links_out_of_the_vault_are_refused(bed: Bed, tmp_path: Path) -> None:
+    (tmp_path / "outside").mkdir()
+    (bed.vault / "personal-projects" / "shop").mkdir(parents=True)
+    (bed.vault / FOLDER).symlink_to(tmp_path / "outside")
+    with pytest.raises(PathRefused):
+        write(bed, "deploy")
+    assert list((tmp_path / "outside").iterdir()) == []
+
+
+def test_secrets_and_people_go(bed: Bed) -> None:
+    token = "ghp_" + "b" * 36
+    write(bed, "deploy", f"token {token}", description=f"token {token} of ann@example.com")
+    assert not any(token in text or "ann@" in text for text in bed.files().values())
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"body": " "},
+        {"type_": "rule"},
+        {"type_": None},
+        {"description": ""},
+        {"description": "x" * 400},
+        {"body": "x" * 100_001},
+    ],
+)
+def test_what_is_no_topic_is_refused(bed: Bed, wrong: dict[str, object]) -> None:
+    with pytest.raises(UsageError):
+        write(bed, "deploy", **wrong)  # type: ignore[arg-type]
+    assert bed.files() == {}
+
+
+def test_a_topic_does_not_grow_without_end(bed: Bed) -> None:
+    write(bed, "deploy", "x" * 99_000)
+    with pytest.raises(EntryInvalid, match="another one"):
+        write(bed, "deploy", "y" * 2000, append=True)
+
+
+def test_a_removed_topic_is_kept_in_the_archive(bed: Bed) -> None:
+    write(bed, "deploy", "Tag, then push.")
+    write(bed, "other")
+    archived = topics(bed).remove("deploy")
+    assert files(bed) == ["other.md"]
+    assert "Tag, then push." in bed.files()[archived]
+    assert bed.store.read(archived).effective_status == "archived"
+
+
+def test_the_users_own_lines_survive(bed: Bed) -> None:
+    (bed.vault / FOLDER).mkdir(parents=True)
+    mine = "# Mine\r\n\r\n<!-- how to -->\r\n- [Old](old.md) — gone\r\nProse.\r\n"
+    (bed.vault / FOLDER / "MEMORY.md").write_bytes(mine.encode())
+    write(bed, "deploy")
+    topics(bed).remove("deploy")
+    assert (bed.vault / FOLDER / "MEMORY.md").read_bytes() == mine.encode()
+
+
+def test_lint_finds_what_rebuild_repairs_and_what_it_cannot(bed: Bed) -> None:
+    write(bed, "deploy", "See [[deploy]] and [[nowhere]].")
+    (bed.vault / FOLDER / "lost.md").write_text("No header.\n")
+    (bed.vault / FOLDER / "a b.md").write_text("x\n")
+    with (bed.vault / FOLDER / "MEMORY.md").open("a") as file:
+        file.write("- [Gone](gone.md)\n- [Twice](deploy.md)\n" + "line\n" * 300)
+    found = sorted(
+        f"{one.where}: {one.what}".split(":")[0] + "|" + one.what.split(",")[0] for one in topics(bed).lint()
+    )
+    assert found == sorted(
+        [
+            "MEMORY.md|names gone.md",
+            "MEMORY.md|names deploy.md more than once: `memory topics rebuild-index`",
+            "MEMORY.md|the index has 303 lines; sessions see the first 200: remove topics",
+            "lost.md|no line of the index names it: `memory topics rebuild-index`",
+            "lost.md|metadata.type must be one of user",
+            "lost.md|it has no description: the index can't say when to read it",
+            "deploy.md|[[nowhere]] names no topic",
+            "a b.md|its name can't be used as a slug: rename it",
+        ]
+    )
+    assert topics(bed).rebuild_index()
+    assert sorted(files(bed)) == ["deploy.md", "lost.md"]
+    assert not topics(bed).rebuild_index()
+
+
+def test_the_command_from_end_to_end(
+    bed: Bed, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name, value in bed.env.items():
+        monkeypatch.setenv(name, value)
+
+    def memory(*arguments: str) -> tuple[int, str]:
+        code = main(["topics", *arguments, "--project", "shop"])
+        return code, capsys.readouterr().out
+
+    assert memory("list") == (0, "shop has no topics\n")
+    write_it = ("write", "deploy", "--type", "project", "--description", "Deploying", "--body", "Tag. See [[b]].")
+    assert memory(*write_it)[1].strip() == str(bed.vault / FOLDER / "deploy.md")
+    topic = json.loads(memory("read", "deploy", "--json")[1])
+    assert topic["links"] == {"b": False}
+    assert main(["topics", "write", "deploy", "--body", "x", "--project", "shop"]) == 1
+    assert "--replace" in capsys.readouterr().err
+    assert memory("write", "deploy", "--replace", topic["hash"], "--body", "Push.")[0] == 0
+    assert "Push." in memory("read", "deploy")[1]
+    assert memory("lint") == (0, "the notes of shop are in order\n")
+    (bed.vault / FOLDER / "MEMORY.md").write_text("")
+    assert memory("lint")[0] == 1
+    assert memory("rebuild-index")[0] == 0
+    assert memory("rm", "deploy")[0] == 0
+    assert main(["topics", "read"]) == 2
+    assert main(["topics", "read", "deploy", "--project", "shop"]) == 1
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "point",
+    [
+        "topics-planned",
+        "journal-pending",
+        "vault-before-rename",
+        "journal-applied",
+        "journal-applied@2",
+        "journal-recorded",
+    ],
+)
+@pytest.mark.parametrize("repair", ["next write", "start of the worker", "rebuild-index"])
+def test_a_write_that_is_killed_is_whole_or_not_there(bed: Bed, point: str, repair: str) -> None:
+    write(bed, "old")
+    code = WRITE + "topics.write('new', 'Body.', type_='user', description='New')\n"
+    assert bed.run_python(code, point) == -signal.SIGKILL
+    if repair == "next write":
+        write(bed, "third")
+    elif repair == "rebuild-index":
+        topics(bed).rebuild_index()
+    else:
+        worker = [sys.executable, "-m", "memoryvault", "worker", "--until-idle"]
+        subprocess.run(worker, env={**bed.env}, cwd=bed.root, check=True, capture_output=True, timeout=60)
+    on_disk = {path.rsplit("/", 1)[-1] for path in bed.files() if path.startswith(FOLDER)} - {"MEMORY.md"}
+    assert on_disk == set(files(bed))
+    if point.startswith("journal-applied") or point == "journal-recorded":
+        assert "new.md" in on_disk
+    write(bed, "new" if "new.md" not in on_disk else "newer")
+
+
+@pytest.mark.slow
+def test_two_writers_at_once_lose_nothing(bed: Bed) -> None:
+    code = WRITE + (
+        "me = sys.argv[1]\n"
+        "for number in range(25):\n"
+        "    topics.write(f'{me}-{number}', 'Body.', type_='user', description=f'About {number}')\n"
+        "    topics.write('shared', f'{me} said {number}.', type_='user', description='Shared', append=True)\n"
+    )
+    running = [subprocess.Popen([sys.executable, "-c", code, me], env={**bed.env}) for me in ("ann", "bob")]
+    assert [process.wait(60) for process in running] == [0, 0]
+    wanted = {f"{me}-{number}" for me in ("ann", "bob") for number in range(25)}
+    assert {topic.slug for topic in topics(bed).all()} == wanted | {"shared"}
+    assert sorted(files(bed)) == sorted(f"{slug}.md" for slug in wanted | {"shared"})
+    said = topics(bed).read("shared").body.split("\n\n")
+    assert sorted(said) == sorted(f"{me} said {number}." for me in ("ann", "bob") for number in range(25))
+    assert topics(bed).lint() == []
+
+
+def test_topics_are_recalled_when_asked_and_never_into_a_prompt(bed: Bed) -> None:
+    write(bed, "deploy", "The widgets travel on the blue crane.", type_="feedback", description="How widgets travel")
+    reconcile_now(bed.settings)
+    engine = RecallEngine(Path(bed.settings.state.index_db), bed.vault, None)
+
+    def paths(**asked: object) -> list[str]:
+        query = RecallQuery("where do the widgets travel, on the blue crane?", project="shop", **asked)  # type: ignore[arg-type]
+        return [hit.path for hit in engine.recall(query).hits]
+
+    try:
+        assert paths() == [f"{FOLDER}/deploy.md"], "and not the index as well"
+        assert paths(filter="kind=topic AND tag=feedback") == [f"{FOLDER}/deploy.md"]
+        assert paths(filter="kind=topic AND tag=user") == []
+        assert paths(filter="kind=topic-index") == [f"{FOLDER}/MEMORY.md"]
+        assert paths(exclude_kinds=ON_DEMAND) == []
+    finally:
+        engine.close()
