@@ -55,6 +55,14 @@ def write_vault(vault: Path, entries: int, seed: int, first: int = 0) -> list[st
     return questions
 
 
+def made_up_words(choose: random.Random, count: int) -> list[str]:
+    """Two common words for each made-up one."""
+    names = ["".join(choose.choices(_SYLLABLES, k=3)) for _ in range(count // 3)]
+    words = [*choose.choices(_COMMON, k=count - len(names)), *names]
+    choose.shuffle(words)
+    return words
+
+
 def percentile(values: Sequence[float], share: float) -> float:
     ordered = sorted(values)
     return ordered[min(len(ordered) - 1, int(share * len(ordered)))]

@@ -29,6 +29,7 @@ from .database import file_identity
 from .embedder import Embedder, ModelLoading
 from .filescan import MAX_FILE_BYTES, scan_files
 from .filters import parse_filter
+from .matrix import MatrixKeeper
 from .query import QueryAnalysis, analyse, refine
 from .ranking import (
     DenseHit,
@@ -188,7 +189,9 @@ class RecallEngine:
         weights: Weights | None = None,
         *,
         today: Callable[[], date] = date.today,
+        keep_vectors: bool = False,
     ) -> None:
+        """`keep_vectors`: hold a large index's vectors in memory, for a process that answers many recalls."""
         self._index_db = index_db
         self._vault = vault
         self._embedder = embedder
@@ -197,10 +200,13 @@ class RecallEngine:
         self._readers: list[IndexReader] = []
         self._questions: OrderedDict[tuple[str, str], _Asked] = OrderedDict()
         self._lock = threading.Lock()
+        self._vectors = MatrixKeeper(index_db) if keep_vectors else None
         self._dense_thread = ThreadPoolExecutor(POOLED_READERS, thread_name_prefix="dense")
 
     def close(self) -> None:
         self._dense_thread.shutdown(wait=False, cancel_futures=True)
+        if self._vectors is not None:
+            self._vectors.close()
         with self._lock:
             readers, self._readers = self._readers, []
         for reader in readers:
@@ -332,11 +338,12 @@ class RecallEngine:
                 return None, []
             try:
                 with reader.interrupted_at(run.deadline):
-                    hits = reader.dense(model[0], asked.vector, run.scope)
+                    held = self._vectors.matrix(reader, *model) if self._vectors is not None else None
+                    hits = reader.dense(model[0], asked.vector, run.scope, matrix=held)
                     known = {hit.chunk_rowid for hit in hits}
                     missing = [h.chunk_rowid for h in keyword if h.chunk_rowid not in known]
                     if missing:
-                        hits += reader.similarities(model[0], asked.vector, missing)
+                        hits += reader.similarities(model[0], asked.vector, missing, held)
                     return model[0], hits
             except apsw.InterruptError:
                 run.say(DENSE_LATE)

@@ -336,7 +336,8 @@ class RecallService:
         return ModelRunner(name, load)
 
     def _engine_over(self, runner: ModelRunner) -> RecallEngine:
-        return RecallEngine(Path(self._config.state.index_db), self._config.vault, runner, self._config.weights)
+        index_db = Path(self._config.state.index_db)
+        return RecallEngine(index_db, self._config.vault, runner, self._config.weights, keep_vectors=True)
 
     def _reload(self, message: Mapping[str, Any]) -> _Answer:
         """Load the model that is in force, if it is another one; the old one answers meanwhile."""
