@@ -11,12 +11,13 @@ import importlib.util
 import json
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from ..vault.errors import ModelUnavailable
+from ..vault.render import estimate_tokens
 from .words import WordVectors, words_of
 
 if TYPE_CHECKING:
@@ -193,7 +194,12 @@ class SentenceTransformerEmbedder:
         self.dimension = int(model.get_embedding_dimension())
         self.max_tokens = _max_tokens(model)
         """What is longer is cut off by the model."""
+        self._counter = _token_counter(model.tokenizer.backend_tokenizer) if self._has_offsets else None
         self.query_prefix, self.passage_prefix = _prefixes(model, location.name)
+
+    def count_tokens(self, text: str) -> int:
+        """Tokens of `text`, however long it is. Any thread may ask."""
+        return estimate_tokens(text) if self._counter is None else self._counter(text)
 
     def encode(self, texts: Sequence[str], *, query: bool = False) -> Vectors:
         return self.encode_words(texts, query=query).vectors
@@ -244,6 +250,8 @@ class PackagedEmbedder:
         self.name = location.name
         self.dimension = DIMENSION
         self.max_tokens = MAX_TOKENS
+        self.count_tokens = _token_counter(self._model.tokenizer)
+        """Tokens of a text, however long it is. Any thread may ask."""
 
     def encode(self, texts: Sequence[str], *, query: bool = False) -> Vectors:
         return self.encode_words(texts, query=query).vectors
@@ -304,6 +312,14 @@ def load_reference(
     if precision == "bf16":
         model.bfloat16()
     return SentenceTransformerEmbedder(model, location, threads)
+
+
+def _token_counter(tokenizer: Any) -> Callable[[str], int]:
+    """Over a copy of a `tokenizers.Tokenizer`: one that cuts off is set up anew for each batch."""
+    copied = type(tokenizer).from_str(tokenizer.to_str())
+    copied.no_truncation()
+    copied.no_padding()
+    return lambda text: max(1, len(copied.encode(text, add_special_tokens=False).ids))
 
 
 def _not_installed(error: ImportError) -> ModelUnavailable:

@@ -33,9 +33,9 @@ class PackagedModel:
         from safetensors import safe_open
         from tokenizers import Tokenizer
 
-        self._tokenizer: Any = Tokenizer.from_file(str(folder / "tokenizer.json"))
-        self._tokenizer.enable_truncation(MAX_TOKENS)
-        self._tokenizer.no_padding()
+        self.tokenizer: Any = Tokenizer.from_file(str(folder / "tokenizer.json"))
+        self.tokenizer.enable_truncation(MAX_TOKENS)
+        self.tokenizer.no_padding()
         with safe_open(folder / "model.safetensors", framework="pt") as weights:
             self._weights: dict[str, Tensor] = {name: weights.get_tensor(name) for name in weights.keys()}  # noqa: SIM118
         for layer in range(LAYERS):
@@ -49,7 +49,7 @@ class PackagedModel:
         """(texts as float32[n, DIMENSION] of unit length, pieces as float32[n, longest, DIMENSION], their offsets)."""
         import torch
 
-        encodings = self._tokenizer.encode_batch(list(texts))
+        encodings = self.tokenizer.encode_batch(list(texts))
         longest = max(len(each.ids) for each in encodings)
         ids = torch.tensor([each.ids + [_PAD] * (longest - len(each.ids)) for each in encodings])
         lengths = torch.tensor([len(each.ids) for each in encodings])

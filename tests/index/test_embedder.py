@@ -136,6 +136,28 @@ def test_the_packaged_model_gives_what_sentence_transformers_gives() -> None:
 
 
 @pytest.mark.model
+def test_tokens_are_counted_by_the_models_tokenizer_however_long_the_text(
+    bed: Bed, service: Callable[..., ServiceProcess]
+) -> None:
+    """Short words and signs are far more tokens than a quarter of their characters."""
+    ours = load_embedder(DEFAULT_MODEL, models_folder=Path("/nonexistent"), threads=1)
+    signs = "a = b + c; " * 100
+    assert ours.count_tokens(signs) == load_reference(packaged()).count_tokens(signs) == 600
+    for number, words in enumerate(("north south", "early late", "left right")):
+        bed.write(f"n{number}.md", f"# Sums {number}\n\n{'a = b + c; ' * 40}{words}", status="active")
+    bed.index()
+    running = service("--model", DEFAULT_MODEL)
+    running.wait_until_listening()
+    with running.client() as client:
+        drain(bed.store, client.embed, model=DEFAULT_MODEL)
+        every = client.recall("sums", render=True, session="s-1", floor=False)
+        answer = client.recall("sums", render=True, session="s-1", token_budget=600, floor=False)
+    assert (len(every["paths"]), len(answer["paths"])) == (3, 2)
+    assert ours.count_tokens("\n\n".join(hit["excerpt"] for hit in answer["hits"])) < 600
+    assert len(every["block"]) / 4 < 600
+
+
+@pytest.mark.model
 def test_the_packaged_model_is_loaded_without_the_library() -> None:
     code = (
         "import sys; from pathlib import Path; from memoryvault.index.embedder import load_embedder; "
