@@ -194,8 +194,12 @@ def latencies(answers: Iterator[tuple[float, Mapping[str, float], bool]]) -> dic
         "p50_ms": round(percentile([took for took, _, _ in rows], 0.5), 1),
         "p95_ms": round(percentile([took for took, _, _ in rows], 0.95), 1),
         "degraded": sum(degraded for _, _, degraded in rows),
-        "stages_p50_ms": {
-            stage: round(percentile([t[stage] for _, t, _ in rows if stage in t], 0.5), 2) for stage in stages
+        **{
+            f"stages_p{share:.0f}_ms": {
+                stage: round(percentile([t[stage] for _, t, _ in rows if stage in t], share / 100), 2)
+                for stage in stages
+            }
+            for share in (50, 95)
         },
     }
 

@@ -215,6 +215,11 @@ class RecallEngine:
         for reader in readers:
             reader.close()
 
+    def wait_for_vectors(self, seconds: float) -> None:
+        """Until the vectors that the first recall asked for are in memory."""
+        if self._vectors is not None:
+            self._vectors.wait(seconds)
+
     def recall(self, query: RecallQuery, *, budget_ms: float | None = None) -> RecallResult:
         """The best hits within `budget_ms` (None: take the time). Raises UsageError for a bad filter."""
         started = time.perf_counter()
