@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     Floats = numpy.typing.NDArray[numpy.float32]
 
-REAL_PASSAGES = 1000
+REAL_PASSAGES = 500
 NOISE = 0.6
 """Length of the noise beside the mean of two unit vectors: neighbours are about as far as in real text."""
 SHARE_OF_PROJECTS, PROJECTS = 0.3, 20
