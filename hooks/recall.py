@@ -106,7 +106,7 @@ class _OwnSearch:
             return self._found
         from .search import Found
 
-        return Found([], "the vault's disk does not answer", False)
+        return Found([], "own search late", False)
 
 
 def _told(answer: dict[str, Any]) -> Recalled | None:
