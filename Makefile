@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: setup demo check test e2e bench chaos dist clean lint types
+.PHONY: setup demo check test e2e bench bench-scale chaos dist clean lint types
 
 setup: $(STAMP)
 
@@ -47,6 +47,10 @@ e2e: setup
 
 bench: setup
 	$(BIN)/python -m memoryvault.bench
+
+# Vaults of 1,000, 20,000 and 100,000 entries; about a quarter of an hour and 3 GB of disk.
+bench-scale: setup
+	$(BIN)/python -m memoryvault.bench scale
 
 # Real workers killed 300 times, at random and at every named point; about ten minutes.
 chaos: setup

@@ -17,6 +17,7 @@ TABLES = {
     "hooks": "Hooks, as whole processes",
     "queue": "The queue",
     "index": "Indexing and recall",
+    "scale": "1,000 to 100,000 entries, and under load",
     "models": "Number formats of the embedding model",
     "recall": "Quality of recall",
     "reflection": "Quality of reflection",

@@ -55,6 +55,14 @@ def write_vault(vault: Path, entries: int, seed: int, first: int = 0) -> list[st
     return questions
 
 
+def made_up_words(choose: random.Random, count: int) -> list[str]:
+    """Two common words for each made-up one."""
+    names = ["".join(choose.choices(_SYLLABLES, k=3)) for _ in range(count // 3)]
+    words = [*choose.choices(_COMMON, k=count - len(names)), *names]
+    choose.shuffle(words)
+    return words
+
+
 def percentile(values: Sequence[float], share: float) -> float:
     ordered = sorted(values)
     return ordered[min(len(ordered) - 1, int(share * len(ordered)))]
@@ -186,8 +194,12 @@ def latencies(answers: Iterator[tuple[float, Mapping[str, float], bool]]) -> dic
         "p50_ms": round(percentile([took for took, _, _ in rows], 0.5), 1),
         "p95_ms": round(percentile([took for took, _, _ in rows], 0.95), 1),
         "degraded": sum(degraded for _, _, degraded in rows),
-        "stages_p50_ms": {
-            stage: round(percentile([t[stage] for _, t, _ in rows if stage in t], 0.5), 2) for stage in stages
+        **{
+            f"stages_p{share:.0f}_ms": {
+                stage: round(percentile([t[stage] for _, t, _ in rows if stage in t], share / 100), 2)
+                for stage in stages
+            }
+            for share in (50, 95)
         },
     }
 

@@ -21,7 +21,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from ..index.embedder import DEFAULT_MODEL, SentenceTransformerEmbedder, load_embedder, locate_model, micro_batches
+from ..index.embedder import DEFAULT_MODEL, SentenceTransformerEmbedder, load_reference, locate_model, micro_batches
 from .index import memory_mb
 
 FORMATS = ("fp32", "bf16", "int8")
@@ -71,7 +71,7 @@ def texts_and_questions(seed: int = 7) -> tuple[list[str], list[str]]:
 def measure(form: str, folder: str) -> dict[str, Any]:
     """One format in this process: milliseconds, texts a second, memory, and the vectors."""
     before = memory_mb(os.getpid())
-    embedder = load_embedder(folder, models_folder=Path("/nonexistent"), threads=1)
+    embedder = load_reference(locate_model(folder, Path("/nonexistent")), threads=1)
     _convert(embedder, form)
     texts, questions = texts_and_questions()
     embedder.encode(["warm up"], query=True)

@@ -27,6 +27,7 @@ IN_WORDS = {
     "no-index": "by reading the files: there is no index yet",
     "dense-late": "by keywords only: the model was late",
     "keyword-late": "by meaning only: the keyword search was late",
+    "files-late": "from the index only: the vault's disk did not answer in time",
     "vault-missing": "from the index only: the vault is not there",
 }
 

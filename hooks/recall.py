@@ -1,7 +1,7 @@
 """UserPromptSubmit: what the vault knows about this prompt, within the budget whatever the service does.
 
-The service is asked first. If it has not answered after `FIRST_PATIENCE_SECONDS` the hook finds an answer
-of its own, so that there is one, and then gives the service the rest of its time: a late good answer
+The service is asked first. If it has not answered after `FIRST_PATIENCE_SECONDS` the hook looks for an answer
+of its own, so that there is one, and gives the service the rest of its time meanwhile: a late good answer
 beats an early weaker one.
 """
 
@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import time
+from _thread import allocate_lock, start_new_thread
 
 from ..vault.layout import INDEX_WANTED
 from ..vault.render import render_block, select_hits, status_line
@@ -27,6 +28,8 @@ FIRST_PATIENCE_SECONDS = 0.11
 LAST_PATIENCE_SECONDS = 0.19
 SEARCH_DEADLINE_SECONDS = 0.23
 """All three since the process started; the hard end is at 0.3."""
+LATE_SECONDS = 0.02
+"""How much longer a search of our own is waited for: it looks at the clock between two files."""
 
 
 class Recalled:
@@ -67,7 +70,7 @@ def recall(question: str, call: HookCall, settings: Mapping[str, str], started: 
         return told
     if service == "ok":
         service = "slow" if answer is None else "broken (it reported an error)"
-    found = _search(question, call, settings, k, started)
+    own = _OwnSearch(question, call, settings, k, started)
     if asked is not None and answer is None:
         try:
             answer = asked.answer(started + LAST_PATIENCE_SECONDS)
@@ -75,7 +78,35 @@ def recall(question: str, call: HookCall, settings: Mapping[str, str], started: 
             service = f"broken ({error})"
         if answer is not None and (told := _told(answer)) is not None:
             return told
-    return _rendered(found, token_budget, service)
+    return _rendered(own.found(), token_budget, service)
+
+
+class _OwnSearch:
+    """A search of our own, in a thread: the vault's disk may never answer, and the service still may."""
+
+    __slots__ = ("_deadline", "_done", "_found")
+
+    def __init__(self, question: str, call: HookCall, settings: Mapping[str, str], k: int, started: float) -> None:
+        self._deadline = started + SEARCH_DEADLINE_SECONDS
+        self._done = allocate_lock()
+        self._done.acquire()
+        self._found: Found | None = None
+        start_new_thread(self._run, (question, call, settings, k, started))
+
+    def _run(self, question: str, call: HookCall, settings: Mapping[str, str], k: int, started: float) -> None:
+        try:
+            self._found = _search(question, call, settings, k, started)
+        finally:
+            self._done.release()
+
+    def found(self) -> Found:
+        """What was found by the deadline."""
+        self._done.acquire(timeout=max(self._deadline + LATE_SECONDS - time.monotonic(), 0.001))
+        if self._found is not None:
+            return self._found
+        from .search import Found
+
+        return Found([], "own search late", False)
 
 
 def _told(answer: dict[str, Any]) -> Recalled | None:

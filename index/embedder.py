@@ -1,7 +1,7 @@
 """The embedder: text to unit vectors, on this machine, with nothing downloaded.
 
 torch and sentence-transformers are imported when a model is loaded, never before: they take
-seconds and hundreds of megabytes.
+seconds and hundreds of megabytes. The packaged model needs only the former (packaged.py).
 """
 
 from __future__ import annotations
@@ -11,12 +11,13 @@ import importlib.util
 import json
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from ..vault.errors import ModelUnavailable
+from ..vault.render import estimate_tokens
 from .words import WordVectors, words_of
 
 if TYPE_CHECKING:
@@ -41,6 +42,10 @@ LIBRARY_ENVIRONMENT: Mapping[str, str] = {
     # OpenMP's threads spin while they wait for each other. On a machine that has something else to do that
     # took four times the processor time and four times as long; sleeping costs nothing on an idle one.
     "OMP_WAIT_POLICY": "PASSIVE",
+    # numpy's: its threads spin likewise. One reads 100,000 vectors in 10 ms, two that have to share the cores with
+    # others in 100.
+    "OPENBLAS_NUM_THREADS": "1",
+    "VECLIB_MAXIMUM_THREADS": "1",
 }
 """Set before the libraries are imported, which is when they read it."""
 
@@ -189,7 +194,12 @@ class SentenceTransformerEmbedder:
         self.dimension = int(model.get_embedding_dimension())
         self.max_tokens = _max_tokens(model)
         """What is longer is cut off by the model."""
+        self._counter = _token_counter(model.tokenizer.backend_tokenizer) if self._has_offsets else None
         self.query_prefix, self.passage_prefix = _prefixes(model, location.name)
+
+    def count_tokens(self, text: str) -> int:
+        """Tokens of `text`, however long it is. Any thread may ask."""
+        return estimate_tokens(text) if self._counter is None else self._counter(text)
 
     def encode(self, texts: Sequence[str], *, query: bool = False) -> Vectors:
         return self.encode_words(texts, query=query).vectors
@@ -225,9 +235,44 @@ class SentenceTransformerEmbedder:
         return EncodedTexts(numpy.ascontiguousarray(sentences.numpy(), dtype=numpy.float32), words)
 
 
-def load_embedder(
-    name: str, *, models_folder: Path, threads: int = 0, precision: str = "fp32"
-) -> SentenceTransformerEmbedder:
+class PackagedEmbedder:
+    """The packaged model without sentence-transformers: the same vectors, seconds earlier. For one thread at a time."""
+
+    query_prefix = passage_prefix = ""
+
+    def __init__(self, location: ModelLocation, threads: int) -> None:
+        import torch
+
+        from .packaged import DIMENSION, MAX_TOKENS, PackagedModel
+
+        self._model = PackagedModel(location.folder)
+        self._threads = threads if threads > 0 else torch.get_num_threads()
+        self.name = location.name
+        self.dimension = DIMENSION
+        self.max_tokens = MAX_TOKENS
+        self.count_tokens = _token_counter(self._model.tokenizer)
+        """Tokens of a text, however long it is. Any thread may ask."""
+
+    def encode(self, texts: Sequence[str], *, query: bool = False) -> Vectors:
+        return self.encode_words(texts, query=query).vectors
+
+    def encode_words(self, texts: Sequence[str], *, query: bool = False) -> EncodedTexts:
+        import numpy
+        import torch
+
+        if not texts:
+            return EncodedTexts(numpy.zeros((0, self.dimension), dtype=numpy.float32), ())
+        torch.set_num_threads(1 if query else self._threads)
+        sentences, pieces, offsets = self._model.encode(texts)
+        arrays = pieces.numpy()
+        words = tuple(words_of(text, offsets[number], arrays[number]) for number, text in enumerate(texts))
+        return EncodedTexts(numpy.ascontiguousarray(sentences.numpy()), words)
+
+
+LoadedEmbedder = SentenceTransformerEmbedder | PackagedEmbedder
+
+
+def load_embedder(name: str, *, models_folder: Path, threads: int = 0, precision: str = "fp32") -> LoadedEmbedder:
     """Load a model (seconds) as `fp32` or `bf16`. Raises ModelUnavailable in words that say what to do.
 
     Vectors of the two formats are the same for a search (cosine .9999), so they may stand side by side.
@@ -235,14 +280,23 @@ def load_embedder(
     location = locate_model(name, models_folder)
     verify_model(location)
     os.environ.update(LIBRARY_ENVIRONMENT)
+    if location.sha256 == PACKAGED_SHA256 and precision == "fp32":
+        try:
+            return PackagedEmbedder(location, threads)
+        except ImportError as error:
+            raise _not_installed(error) from error
+    return load_reference(location, threads=threads, precision=precision)
+
+
+def load_reference(
+    location: ModelLocation, *, threads: int = 0, precision: str = "fp32"
+) -> SentenceTransformerEmbedder:
+    """Load any model through sentence-transformers: what `load_embedder` does except for the packaged one."""
     try:
         from sentence_transformers import SentenceTransformer
         from transformers.utils import logging as transformers_logging
     except ImportError as error:
-        raise ModelUnavailable(
-            f"{error.name or 'sentence-transformers'} is not installed: pip install 'memoryvault[semantic]' "
-            "(until then recall works on keywords)"
-        ) from error
+        raise _not_installed(error) from error
     transformers_logging.disable_progress_bar()  # type: ignore[no-untyped-call]
     try:
         model = SentenceTransformer(
@@ -258,6 +312,21 @@ def load_embedder(
     if precision == "bf16":
         model.bfloat16()
     return SentenceTransformerEmbedder(model, location, threads)
+
+
+def _token_counter(tokenizer: Any) -> Callable[[str], int]:
+    """Over a copy of a `tokenizers.Tokenizer`: one that cuts off is set up anew for each batch."""
+    copied = type(tokenizer).from_str(tokenizer.to_str())
+    copied.no_truncation()
+    copied.no_padding()
+    return lambda text: max(1, len(copied.encode(text, add_special_tokens=False).ids))
+
+
+def _not_installed(error: ImportError) -> ModelUnavailable:
+    return ModelUnavailable(
+        f"{error.name or 'sentence-transformers'} is not installed: pip install 'memoryvault[semantic]' "
+        "(until then recall works on keywords)"
+    )
 
 
 def micro_batches(texts: Sequence[str], max_tokens: int = MICRO_BATCH_TOKENS) -> list[list[int]]:

@@ -8,7 +8,6 @@ Each arm may be missing or late; the other answers, and the result says so in `d
 
 from __future__ import annotations
 
-import os
 import threading
 import time
 from collections import OrderedDict
@@ -27,8 +26,10 @@ from ..vault.errors import IndexUnavailable, ModelUnavailable
 from .chunking import chunks_of
 from .database import file_identity
 from .embedder import Embedder, ModelLoading
-from .filescan import MAX_FILE_BYTES, scan_files
+from .files import FileLooks, Look, Seen
+from .filescan import scan_files
 from .filters import parse_filter
+from .matrix import MatrixKeeper
 from .query import QueryAnalysis, analyse, refine
 from .ranking import (
     DenseHit,
@@ -53,6 +54,7 @@ NO_EXTENSION = "no-extension"  # sqlite-vec cannot be loaded
 NO_VECTORS = "no-vectors"  # nothing embedded by this model yet
 DENSE_LATE = "dense-late"
 KEYWORD_LATE = "keyword-late"
+FILES_LATE = "files-late"  # the disk did not answer in time: the same
 VAULT_MISSING = "vault-missing"  # hits could not be checked against their files
 
 # Why an entry that was ranked is not shown.
@@ -63,8 +65,8 @@ REFUSED_IN_RECEIPT = 3
 
 CACHED_QUESTIONS = 512
 POOLED_READERS = 4
-_BUDGET_SHARE = 0.75
-"""Of the budget, what the arms may use; the rest is for fusion, the files and the way back."""
+_BUDGET_SHARE, _FILES_SHARE = 0.75, 0.85
+"""Of the budget, when the arms must have ended, and when the look at the files; the rest is for the way back."""
 
 
 @dataclass(frozen=True)
@@ -153,6 +155,7 @@ class _Run:
     analysis: QueryAnalysis
     scope: Scope
     deadline: float | None
+    files_deadline: float | None
     degraded: list[str] = field(default_factory=list)
     timings: dict[str, float] = field(default_factory=dict)
     refused: list[Refused] = field(default_factory=list)
@@ -189,7 +192,9 @@ class RecallEngine:
         weights: Weights | None = None,
         *,
         today: Callable[[], date] = date.today,
+        keep_vectors: bool = False,
     ) -> None:
+        """`keep_vectors`: hold a large index's vectors in memory, for a process that answers many recalls."""
         self._index_db = index_db
         self._vault = vault
         self._embedder = embedder
@@ -198,14 +203,23 @@ class RecallEngine:
         self._readers: list[IndexReader] = []
         self._questions: OrderedDict[tuple[str, str], _Asked] = OrderedDict()
         self._lock = threading.Lock()
+        self._files = FileLooks(vault)
+        self._vectors = MatrixKeeper(index_db) if keep_vectors else None
         self._dense_thread = ThreadPoolExecutor(POOLED_READERS, thread_name_prefix="dense")
 
     def close(self) -> None:
         self._dense_thread.shutdown(wait=False, cancel_futures=True)
+        if self._vectors is not None:
+            self._vectors.close()
         with self._lock:
             readers, self._readers = self._readers, []
         for reader in readers:
             reader.close()
+
+    def wait_for_vectors(self, seconds: float) -> None:
+        """Until the vectors that the first recall asked for are in memory."""
+        if self._vectors is not None:
+            self._vectors.wait(seconds)
 
     def recall(self, query: RecallQuery, *, budget_ms: float | None = None) -> RecallResult:
         """The best hits within `budget_ms` (None: take the time). Raises UsageError for a bad filter."""
@@ -221,8 +235,11 @@ class RecallEngine:
             exclude_kinds=query.exclude_kinds,
             filter=parse_filter(query.filter, self._today()),
         )
-        deadline = None if budget_ms is None else time.monotonic() + budget_ms * _BUDGET_SHARE / 1000
-        run = _Run(query, analyse(query.text), scope, deadline)
+        now = time.monotonic()
+        deadline, files_deadline = (
+            None if budget_ms is None else now + budget_ms * share / 1000 for share in (_BUDGET_SHARE, _FILES_SHARE)
+        )
+        run = _Run(query, analyse(query.text), scope, deadline, files_deadline)
         hits: list[Hit] = []
         if query.k > 0:
             try:
@@ -334,11 +351,12 @@ class RecallEngine:
                 return None, []
             try:
                 with reader.interrupted_at(run.deadline):
-                    hits = reader.dense(model[0], asked.vector, run.scope)
+                    held = self._vectors.matrix(reader, *model) if self._vectors is not None else None
+                    hits = reader.dense(model[0], asked.vector, run.scope, matrix=held)
                     known = {hit.chunk_rowid for hit in hits}
                     missing = [h.chunk_rowid for h in keyword if h.chunk_rowid not in known]
                     if missing:
-                        hits += reader.similarities(model[0], asked.vector, missing)
+                        hits += reader.similarities(model[0], asked.vector, missing, held)
                     return model[0], hits
             except apsw.InterruptError:
                 run.say(DENSE_LATE)
@@ -374,12 +392,16 @@ class RecallEngine:
         """The first k hits whose files are still there; what changed since is read again."""
         chunks = reader.chunks([row.chunk_rowid for row in scored[: 4 * run.query.k]])
         hits: list[Hit] = []
-        for found in scored:
+        seen: dict[int, Seen] = {}
+        for number, found in enumerate(scored):
             if len(hits) >= run.query.k:
                 break
+            if found.entry_rowid not in seen:
+                ahead = [rows[each.entry_rowid] for each in scored[number : number + 2 * run.query.k]]
+                seen |= self._files.look(ahead, run.files_deadline)
             row = rows[found.entry_rowid]
             chunk = chunks.get(found.chunk_rowid) or reader.chunks([found.chunk_rowid])[found.chunk_rowid]
-            hit = self._hit_now(run, row, chunk, found)
+            hit = self._hit_now(run, row, seen[row.rowid], chunk, found)
             if hit is None:
                 run.refuse(found, row, FILE_GONE)
             elif run.query.prompt and _says_nothing_new(hit, hits):
@@ -392,28 +414,28 @@ class RecallEngine:
         """Nothing matches the words: what the filter names is still what was asked for."""
         rows = reader.newest(run.scope, run.query.k)
         firsts = reader.first_chunks([row.rowid for row in rows])
-        hits = (self._hit_now(run, row, firsts.get(row.rowid, (0, "")), None) for row in rows)
+        seen = self._files.look(rows, run.files_deadline)
+        hits = (self._hit_now(run, row, seen[row.rowid], firsts.get(row.rowid, (0, "")), None) for row in rows)
         return [hit for hit in hits if hit is not None]
 
-    def _hit_now(self, run: _Run, row: EntryRow, chunk: tuple[int, str], found: Scored | None) -> Hit | None:
-        """The hit as its file is now; None when the file is gone or may no longer be shown."""
+    def _hit_now(
+        self, run: _Run, row: EntryRow, seen: Seen, chunk: tuple[int, str], found: Scored | None
+    ) -> Hit | None:
+        """The hit as its file is now; None when the file is gone or may no longer be shown.
+
+        Where the disk does not answer, or the vault is not there, it is shown as it was indexed.
+        """
         ordinal, excerpt = chunk
         slug, title, kind, status = row.slug, row.title, row.kind, row.status
         project, session, created, updated = row.project, row.session, row.created, row.updated
-        file = self._vault / row.path
-        try:
-            state = os.stat(file)
-            changed = state.st_mtime_ns != row.mtime_ns or state.st_size != row.size
-            data = _read(file) if changed else b""
-        except (FileNotFoundError, NotADirectoryError):
-            if self._vault.is_dir():
-                return None
-            run.say(VAULT_MISSING)
-            changed = False
-        except OSError:
+        if seen.look in (Look.GONE, Look.UNREADABLE):
             return None
-        if changed:
-            entry = parse_entry(row.path, data)
+        if seen.look is Look.NO_VAULT:
+            run.say(VAULT_MISSING)
+        elif seen.look is Look.LATE:
+            run.say(FILES_LATE)
+        elif seen.look is Look.CHANGED:
+            entry = parse_entry(row.path, seen.data)
             if entry.content_hash != row.content_hash:
                 if not run.scope.admits(row_of(entry)):
                     return None
@@ -504,11 +526,6 @@ class RecallEngine:
 
 def _says_nothing_new(hit: Hit, earlier: Sequence[Hit]) -> bool:
     return any(is_near_duplicate(hit.excerpt, other.excerpt) for other in earlier)
-
-
-def _read(file: Path) -> bytes:
-    with open(file, "rb") as stream:
-        return stream.read(MAX_FILE_BYTES * 8)
 
 
 def _overlap(text: str, query: QueryAnalysis) -> int:

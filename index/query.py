@@ -29,6 +29,10 @@ _CHATTER = (
 CHATTER = frozenset(_CHATTER.split())
 """A prompt of nothing else asks nothing."""
 
+SCORED_PASSAGES = 8_000
+"""BM25 is worked out for every passage that has one of the words, at 300 a millisecond. In a large index the
+common words of a question are in most of it: there a passage must have one of its rarer ones, as many of them as
+are in no more passages than this together."""
 MAX_WORDS = 24
 """A pasted page has hundreds of words: the rarest say what it is about."""
 DENSE_CHARACTERS = 1200
@@ -143,7 +147,13 @@ def refine(query: QueryAnalysis, vocabulary: Vocabulary) -> QueryAnalysis:
         if term.stem in chosen
     )
     identifiers = query.identifiers[:MAX_WORDS]
-    return replace(query, terms=terms, fts_match=_match(terms, identifiers))
+    units = _units(terms, identifiers)
+    match = " OR ".join(units) or None
+    if total > SCORED_PASSAGES:
+        asked = {stem for stems_of_unit in units.values() for stem in stems_of_unit}
+        known = {**known, **vocabulary.frequencies(sorted(asked - known.keys()))}
+        match = _pruned(units, known)
+    return replace(query, terms=terms, fts_match=match)
 
 
 def inverse_frequency(count: int, total: int) -> float:
@@ -200,19 +210,42 @@ def _respelt(term: Term, vocabulary: Vocabulary) -> tuple[str, ...]:
 
 
 def _match(terms: Iterable[Term], identifiers: Iterable[str]) -> str | None:
-    """Words OR-ed; an identifier also as the phrase it is, and camelCase by its parts."""
-    parts: dict[str, None] = {}
+    return " OR ".join(_units(terms, identifiers)) or None
+
+
+def _units(terms: Iterable[Term], identifiers: Iterable[str]) -> dict[str, tuple[str, ...]]:
+    """What is OR-ed, with its stems: words, an identifier as the phrase it is, and camelCase by its parts."""
+    parts: dict[str, tuple[str, ...]] = {}
     for term in terms:
-        for word in (term.word, *term.respelt):
-            parts[_quoted(word)] = None
+        parts[_quoted(term.word)] = (term.stem,)
+        for word in term.respelt:
+            parts[_quoted(word)] = (word,)
     for identifier in identifiers:
         if not _IDENTIFIER.fullmatch(identifier):
             continue
-        parts[_quoted(" ".join(_WORD.findall(identifier)))] = None
+        words = _WORD.findall(identifier)
+        parts.setdefault(_quoted(" ".join(words)), tuple(_stem(word.lower()) for word in words))
         for part in _CAMEL.findall(identifier):
             if len(part) > 2 and is_significant(part.lower()):
-                parts[_quoted(part.lower())] = None
-    return " OR ".join(parts) or None
+                parts.setdefault(_quoted(part.lower()), (_stem(part.lower()),))
+    return parts
+
+
+def _pruned(units: Mapping[str, Sequence[str]], known: Mapping[str, int]) -> str | None:
+    """The units OR-ed, limited to the passages that have one of the rarest; the others still count where they occur."""
+    # A phrase is in no more passages than the rarest of its words.
+    count = {unit: min((known.get(stem, 0) for stem in found), default=0) for unit, found in units.items()}
+    rare: list[str] = []
+    passages = 0
+    for unit in sorted(units, key=lambda unit: count[unit]):
+        passages += count[unit]
+        if passages > SCORED_PASSAGES and any(count[each] for each in rare):
+            break
+        rare.append(unit)
+    every = " OR ".join(units)
+    if len(rare) == len(units):
+        return every or None
+    return f"({' OR '.join(rare)}) AND ({every})"
 
 
 def _quoted(text: str) -> str:

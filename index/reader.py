@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import date
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from . import database, schema
 from .ranking import DenseHit, EntryFacts, KeywordHit
@@ -22,6 +23,15 @@ COLUMN_WEIGHTS = (3.0, 2.0, 1.0)
 
 MAX_CANDIDATES = 4_000
 """Terms that are compared with a misspelt one."""
+REMEMBERED_FROM = 5_000
+"""Chunks from which a reader remembers the terms it has looked up, until their number has changed by a hundredth:
+how rare a word is need not be exact, and counting the common ones takes 10 ms in an index of 100,000."""
+COMMON_TERM = 500
+MAX_TERM_LENGTH, MAX_TERMS_OF_A_LETTER = 24, 20_000
+
+FIRST_LOOK, SECOND_LOOK = 4, 64
+"""Candidates whose scope is looked up, as a multiple of the hits that are wanted. Where even the second look finds too
+few, the scope is narrow, and all of it is listed."""
 
 _PROGRESS_STEPS = 2_000
 """SQLite's virtual-machine steps between two looks at the clock (well below a millisecond)."""
@@ -60,6 +70,28 @@ class EntryRow:
 _ENTRY_COLUMNS = ", ".join(f"m.{name}" for name in EntryRow.__dataclass_fields__)
 
 
+@dataclass
+class _Remembered:
+    """The terms of a large index. FTS5 reads all occurrences of a term to tell that it exists."""
+
+    total: int
+    """Chunks at the time."""
+    common: dict[str, int] = field(default_factory=dict)
+    by_letter: dict[str, list[str]] = field(default_factory=dict)
+
+
+class Nearest(Protocol):
+    """A model's vectors in memory (matrix.Matrix)."""
+
+    def nearest(self, vector: bytes, limit: int) -> dict[int, float]:
+        """Cosine similarity by passage of the `limit` nearest, nearest first."""
+        ...
+
+    def similarities(self, vector: bytes, passages: Sequence[int]) -> dict[int, float]:
+        """The same of these passages, as far as they are known."""
+        ...
+
+
 class IndexReader:
     """One read-only connection. Raises IndexUnavailable when the index cannot be used."""
 
@@ -67,6 +99,7 @@ class IndexReader:
         self.path = path
         self.identity = database.file_identity(path)
         self._connection = database.open_reader(path, vectors=vectors)
+        self._remembered = _Remembered(0)
         self.has_vectors = database.has_vectors(self._connection)
         with database.explained(path):
             # In the temporary schema: the index itself is only read.
@@ -99,18 +132,34 @@ class IndexReader:
             self._connection.set_progress_handler(None)
 
     def keyword(self, match: str, scope: Scope, limit: int = KEYWORD_LIMIT) -> list[KeywordHit]:
-        """Chunks that hold a word of the expression, best first. The scope is applied before the limit."""
+        """Chunks that hold a word of the expression, best first. The limit counts what is within the scope.
+
+        The scope is asked only of the best, and of more of them as long as too few are within it: asked of
+        every chunk that has one of the words it takes as long as the search.
+        """
         condition, parameters = scope.sql()
-        weights = ", ".join(str(weight) for weight in COLUMN_WEIGHTS)
-        sql = (
-            "SELECT chunk_fts.rowid, c.entry_rowid, -chunk_fts.rank FROM chunk_fts "
-            "CROSS JOIN chunk c ON c.rowid = chunk_fts.rowid "
-            "CROSS JOIN entry_meta m ON m.rowid = c.entry_rowid "
-            f"WHERE chunk_fts MATCH ? AND chunk_fts.rank MATCH 'bm25({weights})' AND {condition} "
-            "ORDER BY chunk_fts.rank LIMIT ?"
+        ranked = self._connection.execute(
+            f"SELECT rowid, -rank FROM chunk_fts WHERE chunk_fts MATCH ? AND rank MATCH '{_BM25}' ORDER BY rank",
+            (match,),
         )
-        rows = self._connection.execute(sql, (match, *parameters, limit))
-        return [KeywordHit(chunk_rowid=row[0], entry_rowid=row[1], bm25=row[2]) for row in rows]
+        within = f"{_CHUNKS} WHERE c.rowid IN {_LIST} AND {condition}"
+        hits: list[KeywordHit] = []
+        try:
+            for look in (FIRST_LOOK * limit, SECOND_LOOK * limit):
+                best = dict(itertools.islice(ranked, look))
+                rows = self._connection.execute(f"SELECT c.rowid, m.rowid {within}", (_json(best), *parameters))
+                entries = {row[0]: row[1] for row in rows}
+                hits += [KeywordHit(rowid, entries[rowid], bm25) for rowid, bm25 in best.items() if rowid in entries]
+                if len(hits) >= limit or len(best) < look:
+                    return hits[:limit]
+            # A narrow scope: all of it is less than what is left of the ranking.
+            rows = self._connection.execute(f"SELECT c.rowid, m.rowid {_SCOPED} WHERE {condition}", parameters)
+            entries = {row[0]: row[1] for row in rows}
+            rest = (KeywordHit(rowid, entries[rowid], bm25) for rowid, bm25 in ranked if rowid in entries)
+            hits += itertools.islice(rest, limit - len(hits))
+        finally:
+            ranked.close()
+        return hits
 
     def model(self, name: str) -> tuple[int, int] | None:
         """(id, dimension) of the model with that name, if it has embedded anything here."""
@@ -118,9 +167,35 @@ class IndexReader:
         row = self._connection.execute(sql, (name,)).fetchone()
         return (row[0], row[1]) if row else None
 
-    def dense(self, model_id: int, vector: bytes, scope: Scope, limit: int = DENSE_LIMIT) -> list[DenseHit]:
-        """The nearest chunks within the scope (applied before the search, not after it)."""
+    def vector_state(self, model_id: int) -> tuple[int, int, int]:
+        """(about how many passages there are, the newest row of `embedding`, how often vectors were dropped)."""
+        rows = self._connection.execute(
+            "SELECT (SELECT max(id) FROM passage), (SELECT max(rowid) FROM embedding), "
+            "(SELECT dropped FROM vector_epoch WHERE only = 1)"
+        )
+        count, last, epoch = rows.get
+        return int(count or 0), int(last or 0), int(epoch or 0)
+
+    def all_vectors(self, model_id: int) -> Iterator[tuple[int, bytes]]:
+        """(passage, float32 little-endian) of every vector."""
+        yield from self._connection.execute(f"SELECT rowid, embedding FROM {schema.vector_table(model_id)}")
+
+    def added_embeddings(self, model_id: int, after: int, limit: int) -> list[tuple[int, bytes]]:
+        """The same of the rows of `embedding` behind `after`, `limit` at most (-1: all)."""
+        sql = (
+            "SELECT e.passage_id, v.embedding FROM (SELECT passage_id FROM embedding NOT INDEXED "
+            "WHERE rowid > ? AND model_id = ? ORDER BY rowid LIMIT ?) e "
+            f"CROSS JOIN {schema.vector_table(model_id)} v ON v.rowid = e.passage_id"
+        )
+        return list(self._connection.execute(sql, (after, model_id, limit)))
+
+    def dense(
+        self, model_id: int, vector: bytes, scope: Scope, limit: int = DENSE_LIMIT, matrix: Nearest | None = None
+    ) -> list[DenseHit]:
+        """The nearest chunks; the limit counts passages within the scope, whatever is nearer outside of it."""
         condition, parameters = scope.sql()
+        if matrix is not None:
+            return self._dense_of(matrix, vector, condition, parameters, limit)
         within = f"SELECT c.passage_id FROM entry_meta m JOIN chunk c ON c.entry_rowid = m.rowid WHERE {condition}"
         nearest = self._nearest(model_id, vector, limit, within, parameters)
         chunks = self._connection.execute(
@@ -131,15 +206,46 @@ class IndexReader:
         hits = [DenseHit(chunk_rowid=row[1], entry_rowid=row[2], similarity=nearest[row[0]]) for row in chunks]
         return sorted(hits, key=lambda hit: (-hit.similarity, hit.chunk_rowid))
 
-    def similarities(self, model_id: int, vector: bytes, chunks: Sequence[int]) -> list[DenseHit]:
+    def _dense_of(
+        self, matrix: Nearest, vector: bytes, condition: str, parameters: Sequence[str], limit: int
+    ) -> list[DenseHit]:
+        """As `dense`: the scope is asked only of the nearest, as in `keyword`."""
+        nearest = matrix.nearest(vector, FIRST_LOOK * limit)
+        rows = self._within(nearest, condition, parameters)
+        if len({row[0] for row in rows}) < limit and len(nearest) == FIRST_LOOK * limit:
+            nearest = matrix.nearest(vector, SECOND_LOOK * limit)
+            rows = self._within(nearest, condition, parameters)
+        if len({row[0] for row in rows}) < limit and len(nearest) == SECOND_LOOK * limit:
+            listed = f"SELECT c.passage_id, c.rowid, m.rowid {_SCOPED} WHERE {condition}"
+            rows = _triples(self._connection.execute(listed, parameters))
+            nearest = matrix.similarities(vector, list({row[0] for row in rows}))
+        within = {row[0] for row in rows}
+        ranked = sorted((passage for passage in nearest if passage in within), key=lambda passage: -nearest[passage])
+        kept = set(ranked[:limit])
+        hits = [DenseHit(row[1], row[2], nearest[row[0]]) for row in rows if row[0] in kept]
+        return sorted(hits, key=lambda hit: (-hit.similarity, hit.chunk_rowid))
+
+    def _within(self, passages: Iterable[int], condition: str, parameters: Sequence[str]) -> list[tuple[int, int, int]]:
+        """(passage, chunk, entry) of those passages that are within the scope."""
+        sql = f"SELECT c.passage_id, c.rowid, m.rowid {_CHUNKS} WHERE c.passage_id IN {_LIST} AND {condition}"
+        return _triples(self._connection.execute(sql, (_json(passages), *parameters)))
+
+    def similarities(
+        self, model_id: int, vector: bytes, chunks: Sequence[int], matrix: Nearest | None = None
+    ) -> list[DenseHit]:
         """Exact cosine similarity of these chunks, as far as they have a vector."""
         listed = json.dumps(list(chunks))
-        within = f"SELECT passage_id FROM chunk WHERE rowid IN {_LIST}"
-        # One search limited to these rows: a vec0 table has no quick way to a single row.
-        similarity = self._nearest(model_id, vector, len(chunks), within, (listed,))
-        rows = self._connection.execute(
-            f"SELECT passage_id, rowid, entry_rowid FROM chunk WHERE rowid IN {_LIST}", (listed,)
+        rows = _triples(
+            self._connection.execute(
+                f"SELECT passage_id, rowid, entry_rowid FROM chunk WHERE rowid IN {_LIST}", (listed,)
+            )
         )
+        if matrix is not None:
+            similarity = matrix.similarities(vector, [row[0] for row in rows])
+        else:
+            within = f"SELECT passage_id FROM chunk WHERE rowid IN {_LIST}"
+            # One search limited to these rows: a vec0 table has no quick way to a single row.
+            similarity = self._nearest(model_id, vector, len(chunks), within, (listed,))
         return [
             DenseHit(chunk_rowid=row[1], entry_rowid=row[2], similarity=similarity[row[0]])
             for row in rows
@@ -182,21 +288,41 @@ class IndexReader:
 
     def frequencies(self, terms: Sequence[str]) -> dict[str, int]:
         """In how many chunks each stemmed term occurs."""
+        common = self._vocabulary().common
         rows = self._connection.execute(
-            f"SELECT term, doc FROM temp.chunk_vocabulary WHERE term IN {_LIST}", (json.dumps(list(terms)),)
+            f"SELECT term, doc FROM temp.chunk_vocabulary WHERE term IN {_LIST}",
+            (json.dumps([term for term in terms if term not in common]),),
         )
-        return {row[0]: row[1] for row in rows}
+        found = {row[0]: row[1] for row in rows}
+        if self._remembered.total >= REMEMBERED_FROM:
+            common.update((term, count) for term, count in found.items() if count >= COMMON_TERM)
+        return found | {term: common[term] for term in terms if term in common}
 
     def candidates(self, term: str) -> list[str]:
         """Stemmed terms with the first letter of `term` and nearly its length."""
         if not term:
             return []
+        remembered = self._vocabulary()
+        if remembered.total < REMEMBERED_FROM:
+            return self._terms(term[0], len(term) - 2, len(term) + 2, MAX_CANDIDATES)
+        if term[0] not in remembered.by_letter:
+            remembered.by_letter[term[0]] = self._terms(term[0], 2, MAX_TERM_LENGTH, MAX_TERMS_OF_A_LETTER)
+        return [each for each in remembered.by_letter[term[0]] if abs(len(each) - len(term)) <= 2]
+
+    def _terms(self, letter: str, shortest: int, longest: int, limit: int) -> list[str]:
         rows = self._connection.execute(
-            "SELECT term FROM temp.chunk_vocabulary WHERE term >= ? AND term < ? "
-            "AND length(term) BETWEEN ? AND ? LIMIT ?",
-            (term[0], term[0] + "\U0010ffff", len(term) - 2, len(term) + 2, MAX_CANDIDATES),
+            "SELECT term FROM temp.chunk_vocabulary "
+            "WHERE term >= ? AND term < ? AND length(term) BETWEEN ? AND ? LIMIT ?",
+            (letter, letter + "\U0010ffff", shortest, longest, limit),
         )
         return [row[0] for row in rows]
+
+    def _vocabulary(self) -> _Remembered:
+        """What is remembered of the vocabulary, as long as the index has nearly the size it had then."""
+        total = self.total
+        if abs(total - self._remembered.total) * 100 > total:
+            self._remembered = _Remembered(total)
+        return self._remembered
 
     def entries(self, rowids: Iterable[int]) -> dict[int, EntryRow]:
         sql = f"SELECT {_ENTRY_COLUMNS} FROM entry_meta m WHERE m.rowid IN {_LIST}"
@@ -227,6 +353,17 @@ class IndexReader:
 
 _LISTED = "json_each(?)"
 _LIST = f"(SELECT value FROM {_LISTED})"
+_SCOPED = "FROM entry_meta m CROSS JOIN chunk c ON c.entry_rowid = m.rowid"
+_CHUNKS = "FROM chunk c CROSS JOIN entry_meta m ON m.rowid = c.entry_rowid"
+_BM25 = f"bm25({', '.join(str(weight) for weight in COLUMN_WEIGHTS)})"
+
+
+def _triples(rows: Iterable[Any]) -> list[tuple[int, int, int]]:
+    return [(row[0], row[1], row[2]) for row in rows]
+
+
+def _json(rowids: Iterable[int]) -> str:
+    return json.dumps(list(rowids))
 
 
 def _date(text: str | None) -> date | None:

@@ -81,7 +81,8 @@ def reconcile(
         raise VaultUnavailable(f"the vault {vault} is not there: mount it, or correct vault.path")
     paths = list(dict.fromkeys(walk()))
     known = store.files()
-    gone = {path: state for path, state in known.items() if path not in set(paths)}
+    there = set(paths)
+    gone = {path: state for path, state in known.items() if path not in there}
     work = _Work(store, vault, gone, force)
     for start in range(0, len(paths), BATCH_FILES):
         if should_stop():
@@ -159,6 +160,9 @@ class _Work:
         self.store = store
         self.vault = vault
         self.gone = gone
+        self._gone_by_hash: dict[str, list[str]] = {}
+        for path, state in gone.items():
+            self._gone_by_hash.setdefault(state.content_hash, []).append(path)
         self.force = force
         self.added = self.changed = self.moved = self.removed = self.unchanged = 0
         self.failed: list[str] = []
@@ -203,7 +207,7 @@ class _Work:
         )
 
     def _moved_from(self, found_hash: str) -> str | None:
-        return next((path for path, state in self.gone.items() if state.content_hash == found_hash), None)
+        return next((path for path in self._gone_by_hash.get(found_hash, ()) if path in self.gone), None)
 
 
 def _unchanged(file: Path, known: FileState) -> bool:

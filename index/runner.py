@@ -17,6 +17,7 @@ from concurrent.futures import Future
 from typing import TYPE_CHECKING
 
 from ..vault.errors import ModelUnavailable
+from ..vault.render import estimate_tokens
 from .embedder import Embedder, EncodedTexts, ModelLoading, PackedTexts, micro_batches
 from .words import pack
 
@@ -89,6 +90,11 @@ class ModelRunner:
         answers = [future.result() for future in futures]
         vectors = numpy.concatenate([answer.vectors for answer in answers])
         return EncodedTexts(vectors, tuple(word for answer in answers for word in answer.words))
+
+    def count_tokens(self, text: str) -> int:
+        """Tokens of `text` by the model's own tokenizer; by its length while there is none. Any thread may ask."""
+        count = getattr(self._embedder, "count_tokens", None)
+        return estimate_tokens(text) if count is None else int(count(text))
 
     def question(self, text: str) -> Future[EncodedTexts]:
         """One question, before all batches."""

@@ -17,7 +17,7 @@ import apsw
 
 from ..vault.errors import SchemaTooNew
 
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 
 ENTRY_META_COLUMNS: tuple[tuple[str, str], ...] = (
     ("path", "TEXT NOT NULL DEFAULT ''"),
@@ -128,6 +128,18 @@ _MODEL_IN_FORCE = (
     """,
 )
 
+# Counts how often vectors were dropped. Ids are used again after that, so a copy of the vectors in memory
+# (matrix.py) can tell by nothing else that it is out of date.
+_VECTOR_EPOCH = (
+    """
+    CREATE TABLE IF NOT EXISTS vector_epoch (
+        only INTEGER PRIMARY KEY CHECK (only = 1),
+        dropped INTEGER NOT NULL
+    )
+    """,
+    "INSERT OR IGNORE INTO vector_epoch (only, dropped) VALUES (1, 0)",
+)
+
 
 @dataclass(frozen=True)
 class Migration:
@@ -137,7 +149,11 @@ class Migration:
     statements: tuple[str, ...]
 
 
-MIGRATIONS: tuple[Migration, ...] = (Migration(1, _TABLES), Migration(2, _MODEL_IN_FORCE))
+MIGRATIONS: tuple[Migration, ...] = (
+    Migration(1, _TABLES),
+    Migration(2, _MODEL_IN_FORCE),
+    Migration(3, _VECTOR_EPOCH),
+)
 
 
 def vector_table(model_id: int) -> str:

@@ -26,7 +26,7 @@ from ..vault.errors import MemoryVaultError, ModelUnavailable, UsageError
 from ..vault.killpoint import kill_point
 from ..vault.layout import INDEX_WANTED, StatePaths, leave_socket_folder, make_socket_folder
 from ..vault.project import project_of
-from ..vault.render import estimate_tokens, render_block, select_hits, status_line
+from ..vault.render import render_block, select_hits, status_line
 from .embedder import Embedder, load_embedder
 from .engine import NO_INDEX, Hit, RecallEngine, RecallQuery, RecallResult
 from .models import model_in_force
@@ -337,7 +337,8 @@ class RecallService:
         return ModelRunner(name, load)
 
     def _engine_over(self, runner: ModelRunner) -> RecallEngine:
-        return RecallEngine(Path(self._config.state.index_db), self._config.vault, runner, self._config.weights)
+        index_db = Path(self._config.state.index_db)
+        return RecallEngine(index_db, self._config.vault, runner, self._config.weights, keep_vectors=True)
 
     def _reload(self, message: Mapping[str, Any]) -> _Answer:
         """Load the model that is in force, if it is another one; the old one answers meanwhile."""
@@ -404,10 +405,11 @@ class RecallService:
         tokens = None
         if message.get("render"):
             token_budget = int(number_field(message, "token_budget", 2000) or 0)
-            shown = select_hits(result.hits, token_budget)
-            answer["block"] = render_block(result.hits, token_budget)
+            count = self._runner.count_tokens
+            shown = select_hits(result.hits, token_budget, count)
+            answer["block"] = render_block(shown, 0)
             answer["status"] = status_line(hit.slug for hit in shown)
-            tokens = estimate_tokens(answer["block"]) if answer["block"] else 0
+            tokens = count(answer["block"]) if answer["block"] else 0
         paths = [hit.path for hit in shown]
         caller = text_field(message, "caller") or ("hook" if session else "service")
 

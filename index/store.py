@@ -288,6 +288,8 @@ class IndexStore:
             if not self.has_vectors:
                 return 0
             stale = [row[0] for row in self._query(_STALE_PASSAGES, (now - older_than_seconds,))]
+            if stale:
+                self._connection.execute(_DROPPED_VECTORS)
             tables = [schema.vector_table(model_id) for model_id in self.models().values()]
             for passage in stale:
                 for table in tables:
@@ -408,6 +410,7 @@ class IndexStore:
         return True
 
     def _drop_model(self, model_id: int) -> None:
+        self._connection.execute(_DROPPED_VECTORS)
         self._connection.execute("DELETE FROM embedding WHERE model_id = ?", (model_id,))
         self._connection.execute("DELETE FROM vector_model WHERE id = ?", (model_id,))
         if self.has_vectors:
@@ -431,4 +434,5 @@ _PUT_IN_FORCE = (
     "INSERT INTO model_in_force (only, name) VALUES (1, ?) "
     "ON CONFLICT (only) DO UPDATE SET previous = name, name = excluded.name, since = excluded.since"
 )
+_DROPPED_VECTORS = "UPDATE vector_epoch SET dropped = dropped + 1"
 _STALE_PASSAGES = "SELECT id FROM passage WHERE orphaned_at <= ?"

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
     from typing import Any
 
 CHARACTERS_PER_TOKEN = 4
@@ -39,17 +39,17 @@ def estimate_tokens(text: str) -> int:
     return max(1, len(text.encode("utf-8", "surrogatepass")) // CHARACTERS_PER_TOKEN)
 
 
-def fit_blocks(blocks: Sequence[str], token_budget: int) -> list[int]:
+def fit_blocks(blocks: Sequence[str], token_budget: int, count: Callable[[str], int] = estimate_tokens) -> list[int]:
     """Indexes of the blocks that fit, in order. One that is too big is skipped and later ones still fit.
 
-    A budget of 0 or less is no limit.
+    A budget of 0 or less is no limit. `count` gives the tokens of a text.
     """
     if token_budget <= 0:
         return list(range(len(blocks)))
     kept = []
     left = token_budget
     for index, block in enumerate(blocks):
-        tokens = estimate_tokens(block)
+        tokens = count(block)
         if tokens <= left:
             kept.append(index)
             left -= tokens
@@ -86,9 +86,9 @@ def hit_block(hit: Any) -> str:
     return "\n".join(lines) + "\n\n" + clean(_get(hit, "excerpt") or _get(hit, "body") or "")
 
 
-def select_hits(hits: Sequence[Any], token_budget: int) -> list[Any]:
+def select_hits(hits: Sequence[Any], token_budget: int, count: Callable[[str], int] = estimate_tokens) -> list[Any]:
     """The hits that `render_block` prints within the budget, best first as given."""
-    return [hits[index] for index in fit_blocks([hit_block(hit) for hit in hits], token_budget)]
+    return [hits[index] for index in fit_blocks([hit_block(hit) for hit in hits], token_budget, count)]
 
 
 def render_block(hits: Sequence[Any], token_budget: int) -> str:

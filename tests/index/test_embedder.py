@@ -18,6 +18,7 @@ from memoryvault.index.embedder import (
     DEFAULT_MODEL,
     ModelLocation,
     load_embedder,
+    load_reference,
     locate_model,
     model_name,
     verify_model,
@@ -115,6 +116,56 @@ def test_a_damaged_copy_of_the_packaged_weights_is_refused(tmp_path: Path) -> No
         stream.write(b"\0\1\2\3")
     with pytest.raises(ModelUnavailable, match="damaged"):
         verify_model(ModelLocation(location.name, tmp_path / "model", location.sha256))
+
+
+@pytest.mark.model
+def test_the_packaged_model_gives_what_sentence_transformers_gives() -> None:
+    """Alone, padded beside longer texts, cut off, empty, and in another script; the vectors of the words too."""
+    ours = load_embedder(DEFAULT_MODEL, models_folder=Path("/nonexistent"), threads=1)
+    library = load_reference(packaged(), threads=1)
+    assert (ours.name, ours.dimension, ours.max_tokens) == (library.name, library.dimension, library.max_tokens)
+    assert (ours.query_prefix, ours.passage_prefix) == (library.query_prefix, library.passage_prefix)
+    texts = ["Deploy on Fridays is forbidden.", "short", "", "日本語 naïve café", "the `snake_case` word " * 120]
+    for batch in (texts, *([text] for text in texts)):
+        got, expected = ours.encode_words(batch), library.encode_words(batch)
+        assert abs(got.vectors - expected.vectors).max() < 1e-6
+        for one, other in zip(got.words, expected.words, strict=True):
+            assert one.words == other.words
+            assert abs(one.vectors - other.vectors).max(initial=0) < 1e-5
+    assert ours.encode([]).shape == (0, 384)
+
+
+@pytest.mark.model
+def test_tokens_are_counted_by_the_models_tokenizer_however_long_the_text(
+    bed: Bed, service: Callable[..., ServiceProcess]
+) -> None:
+    """Short words and signs are far more tokens than a quarter of their characters."""
+    ours = load_embedder(DEFAULT_MODEL, models_folder=Path("/nonexistent"), threads=1)
+    signs = "a = b + c; " * 100
+    assert ours.count_tokens(signs) == load_reference(packaged()).count_tokens(signs) == 600
+    for number, words in enumerate(("north south", "early late", "left right")):
+        bed.write(f"n{number}.md", f"# Sums {number}\n\n{'a = b + c; ' * 40}{words}", status="active")
+    bed.index()
+    running = service("--model", DEFAULT_MODEL)
+    running.wait_until_listening()
+    with running.client() as client:
+        drain(bed.store, client.embed, model=DEFAULT_MODEL)
+        every = client.recall("sums", render=True, session="s-1", floor=False)
+        answer = client.recall("sums", render=True, session="s-1", token_budget=600, floor=False)
+    assert (len(every["paths"]), len(answer["paths"])) == (3, 2)
+    assert ours.count_tokens("\n\n".join(hit["excerpt"] for hit in answer["hits"])) < 600
+    assert len(every["block"]) / 4 < 600
+
+
+@pytest.mark.model
+def test_the_packaged_model_is_loaded_without_the_library() -> None:
+    code = (
+        "import sys; from pathlib import Path; from memoryvault.index.embedder import load_embedder; "
+        f"load_embedder({DEFAULT_MODEL!r}, models_folder=Path('/nonexistent')).encode(['a']); "
+        "print([m for m in ('sentence_transformers', 'transformers', 'huggingface_hub') if m in sys.modules])"
+    )
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert result.stdout == "[]\n"
 
 
 @pytest.mark.model

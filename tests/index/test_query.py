@@ -118,3 +118,26 @@ def test_stems_are_those_of_the_index(words: list[str]) -> None:
     finally:
         connection.close()
     assert set(stems(" ".join(words))) == indexed
+
+
+def test_in_a_large_vault_a_passage_must_have_one_of_the_rarer_words_and_the_others_still_count() -> None:
+    counts = {"deploy": 5_000, "server": 40_000, "stage": 700, "get": 30_000, "quota": 90, "id": 60_000}
+
+    match = refine(analyse("deploy the staging server with get_quota_id"), Terms(counts, 100_000)).fts_match
+
+    assert match is not None
+    required, _, every = match.partition(" AND ")
+    assert set(required.strip("()").split(" OR ")) == {'"get quota id"', '"quota"', '"staging"', '"deploy"'}
+    assert {'"server"', '"id"', *required.strip("()").split(" OR ")} <= set(every.strip("()").split(" OR "))
+    assert (
+        refine(analyse("deploy the staging server"), Terms(counts, 5_000)).fts_match
+        == '"deploy" OR "staging" OR "server"'
+    )
+
+
+def test_words_that_are_nowhere_do_not_make_a_large_vault_silent() -> None:
+    match = refine(analyse("zzyzx server"), Terms({"server": 40_000, "build": 40_000}, 100_000)).fts_match
+
+    assert match == '"zzyzx" OR "server"'
+    both = refine(analyse("zzyzx server build"), Terms({"server": 40_000, "build": 40_000}, 100_000)).fts_match
+    assert both == '("zzyzx" OR "server") AND ("zzyzx" OR "server" OR "build")'

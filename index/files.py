@@ -1,0 +1,90 @@
+"""Looking at the files of the hits, on a disk that may not answer.
+
+A hit is checked against its file before it is shown. On a network drive that hangs, or one that has to wake up, a
+look takes seconds or never ends, and a thread that is caught in one cannot be freed. So they are made by a thread of
+their own, for which a recall waits as long as it has time.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import Enum
+from pathlib import Path
+
+from .filescan import MAX_FILE_BYTES
+from .reader import EntryRow
+
+CAUGHT_AT_MOST = 32
+"""Threads that may be caught; then the disk is taken to be dead, and no more are sent."""
+
+
+class Look(Enum):
+    """What became of an entry's file since it was indexed."""
+
+    SAME = "same"
+    CHANGED = "changed"
+    GONE = "gone"
+    UNREADABLE = "unreadable"
+    NO_VAULT = "no vault"
+    """Nothing is gone: the vault is not mounted."""
+    LATE = "late"
+    """The disk has not answered in time."""
+
+
+@dataclass(frozen=True)
+class Seen:
+    """A look and, of a changed file, its content."""
+
+    look: Look
+    data: bytes = b""
+
+
+class FileLooks:
+    """Looks at files below `vault`; for several threads."""
+
+    def __init__(self, vault: Path) -> None:
+        self._vault = vault
+        self._caught = 0
+        self._lock = threading.Lock()
+
+    def look(self, rows: Sequence[EntryRow], deadline: float | None) -> dict[int, Seen]:
+        """By rowid, what each row's file is now; Look.LATE for those that take longer than `deadline` (monotonic)."""
+        if deadline is None:
+            return {row.rowid: self._look(row) for row in rows}
+        found: dict[int, Seen] = {}
+        done = threading.Event()
+
+        def run() -> None:
+            try:
+                for row in rows:
+                    found[row.rowid] = self._look(row)
+            finally:
+                with self._lock:
+                    self._caught -= 1
+                done.set()
+
+        with self._lock:
+            free = self._caught < CAUGHT_AT_MOST
+            self._caught += free
+        if free:
+            threading.Thread(target=run, name="files", daemon=True).start()
+            done.wait(max(0.0, deadline - time.monotonic()))
+        late = Seen(Look.LATE)
+        return {row.rowid: found.get(row.rowid, late) for row in rows}
+
+    def _look(self, row: EntryRow) -> Seen:
+        file = self._vault / row.path
+        try:
+            state = os.stat(file)
+            if state.st_mtime_ns == row.mtime_ns and state.st_size == row.size:
+                return Seen(Look.SAME)
+            with open(file, "rb") as stream:
+                return Seen(Look.CHANGED, stream.read(MAX_FILE_BYTES * 8))
+        except (FileNotFoundError, NotADirectoryError):
+            return Seen(Look.GONE if self._vault.is_dir() else Look.NO_VAULT)
+        except OSError:
+            return Seen(Look.UNREADABLE)

@@ -1,0 +1,93 @@
+"""The packaged MiniLM without the libraries around it: what a service that was just started answers with.
+
+Of the five seconds that sentence-transformers takes to its first vector, four go into importing it and
+transformers, three and a half thousand modules for one small BERT. Its forward pass is some forty lines of torch,
+its tokenizer the same `tokenizers` object either way, and its weights a file that is mapped into memory. The
+library stays the reference, for which a test compares the two, and loads every other model (embedder.py).
+
+Only for weights with the checksum of the packaged model: its shape is known, so it is not read from a
+configuration. torch, tokenizers and safetensors are imported when it is loaded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from torch import Tensor
+
+LAYERS, HEADS, DIMENSION = 6, 12, 384
+MAX_TOKENS = 256
+_EPSILON = 1e-12
+_PAD = 0
+
+
+class PackagedModel:
+    """all-MiniLM-L6-v2 on the CPU, float32; for one thread at a time."""
+
+    def __init__(self, folder: Path) -> None:
+        import torch
+        from safetensors import safe_open
+        from tokenizers import Tokenizer
+
+        self.tokenizer: Any = Tokenizer.from_file(str(folder / "tokenizer.json"))
+        self.tokenizer.enable_truncation(MAX_TOKENS)
+        self.tokenizer.no_padding()
+        with safe_open(folder / "model.safetensors", framework="pt") as weights:
+            self._weights: dict[str, Tensor] = {name: weights.get_tensor(name) for name in weights.keys()}  # noqa: SIM118
+        for layer in range(LAYERS):
+            # One product instead of three: a question of a dozen words is all overhead.
+            above = f"encoder.layer.{layer}.attention"
+            for kind in ("weight", "bias"):
+                parts = [self._weights.pop(f"{above}.self.{part}.{kind}") for part in ("query", "key", "value")]
+                self._weights[f"{above}.qkv.{kind}"] = torch.cat(parts)
+
+    def encode(self, texts: Sequence[str]) -> tuple[Tensor, Tensor, list[list[tuple[int, int]]]]:
+        """(texts as float32[n, DIMENSION] of unit length, pieces as float32[n, longest, DIMENSION], their offsets)."""
+        import torch
+
+        encodings = self.tokenizer.encode_batch(list(texts))
+        longest = max(len(each.ids) for each in encodings)
+        ids = torch.tensor([each.ids + [_PAD] * (longest - len(each.ids)) for each in encodings])
+        lengths = torch.tensor([len(each.ids) for each in encodings])
+        mask = torch.arange(longest)[None, :] < lengths[:, None]
+        with torch.inference_mode():
+            pieces = self._forward(ids, None if bool(mask.all()) else mask)
+            weight = mask[:, :, None].float()
+            mean = (pieces * weight).sum(1) / weight.sum(1)
+            return torch.nn.functional.normalize(mean, dim=1), pieces, [each.offsets for each in encodings]
+
+    def _forward(self, ids: Tensor, mask: Tensor | None) -> Tensor:
+        from torch.nn import functional
+
+        weights = self._weights
+        words = functional.embedding(ids, weights["embeddings.word_embeddings.weight"])
+        places = weights["embeddings.position_embeddings.weight"][: ids.shape[1]]
+        x = self._norm(words + weights["embeddings.token_type_embeddings.weight"][0] + places, "embeddings.LayerNorm")
+        shape = (*ids.shape, 3, HEADS, DIMENSION // HEADS)
+        seen = None if mask is None else mask[:, None, None, :]
+        for layer in range(LAYERS):
+            name = f"encoder.layer.{layer}"
+            query, key, value = self._linear(x, f"{name}.attention.qkv").view(shape).permute(2, 0, 3, 1, 4)
+            met = functional.scaled_dot_product_attention(query, key, value, attn_mask=seen)
+            met = met.transpose(1, 2).reshape(x.shape)
+            x = self._norm(
+                x + self._linear(met, f"{name}.attention.output.dense"), f"{name}.attention.output.LayerNorm"
+            )
+            inner = functional.gelu(self._linear(x, f"{name}.intermediate.dense"))
+            x = self._norm(x + self._linear(inner, f"{name}.output.dense"), f"{name}.output.LayerNorm")
+        return x
+
+    def _linear(self, x: Tensor, name: str) -> Tensor:
+        from torch.nn import functional
+
+        return functional.linear(x, self._weights[f"{name}.weight"], self._weights[f"{name}.bias"])
+
+    def _norm(self, x: Tensor, name: str) -> Tensor:
+        from torch.nn import functional
+
+        weights = self._weights
+        return functional.layer_norm(x, (DIMENSION,), weights[f"{name}.weight"], weights[f"{name}.bias"], _EPSILON)

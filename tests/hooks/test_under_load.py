@@ -1,0 +1,140 @@
+"""The limits of the hooks that answer, with the real recall service under load: 300 and 500 ms, whatever goes on.
+
+How many of twenty are answered within that depends on the machine, which may be busy with other things: see
+`bench scale`. That none takes longer does not.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from datetime import date
+from pathlib import Path
+
+import pytest
+
+from memoryvault.index.client import RecallClient
+from memoryvault.index.drain import drain, embed_with
+from memoryvault.index.reconcile import reconcile
+from memoryvault.index.store import IndexStore
+from memoryvault.tests.support.fake_embedder import FakeEmbedder
+from memoryvault.vault.errors import MemoryVaultError, ModelUnavailable
+from memoryvault.vault.store import VaultStore
+
+from .support import Outcome, Sandbox
+
+pytestmark = pytest.mark.slow
+
+AT_ONCE = 20
+NOTES = 200
+PROMPT_LIMIT_MS, START_LIMIT_MS = 500, 700
+"""The limits of 300 and 500 and what it may take until a starved process gets a core again to end itself."""
+
+
+@pytest.fixture
+def served(sandbox: Sandbox) -> Iterator[Sandbox]:
+    """Notes, indexed, and a service whose model takes 5 ms for a text."""
+    for number in range(NOTES):
+        sandbox.entry(f"personal-private/fix/note-{number}.md", f"The widget{number} needs flange{number % 9} aligned.")
+    state = sandbox.state
+    state.ensure()
+    files = VaultStore(sandbox.vault, Path(state.vault_lock), date.today)
+    with IndexStore(Path(state.index_db)) as store:
+        reconcile(store, sandbox.vault, files.walk)
+        drain(store, embed_with(FakeEmbedder()), model="fake")
+    argv = [sys.executable, "-I", "-m", "memoryvault.tests.index.serve", str(sandbox.vault), str(state.root)]
+    environment = {"PATH": os.environ["PATH"], "HOME": str(sandbox.home)}
+    service = subprocess.Popen([*argv, "--text-seconds", "0.005"], env=environment, cwd="/", stdout=subprocess.DEVNULL)
+    try:
+        _wait_for(state.recall_socket)
+        yield sandbox
+    finally:
+        service.terminate()
+        service.wait(10)
+
+
+def _wait_for(socket_path: str) -> None:
+    until = time.monotonic() + 30
+    while True:
+        try:
+            with RecallClient(socket_path) as client:
+                if not client.ping()["loading"]:
+                    return
+        except MemoryVaultError:
+            if time.monotonic() > until:
+                raise
+        time.sleep(0.02)
+
+
+def at_once(sandbox: Sandbox, event: str) -> list[Outcome]:
+    def one(number: int) -> Outcome:
+        prompt = f"how is widget{number} aligned to its flange{number % 9}?"
+        payload = sandbox.payload(session_id=f"session-{number}", prompt=prompt, source="startup")
+        return sandbox.run(event, payload)
+
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        return list(pool.map(one, range(AT_ONCE)))
+
+
+def own_times(sandbox: Sandbox, event: str) -> list[float]:
+    return [line["ms"] for line in sandbox.log_lines() if line.get("hook") == event]
+
+
+def test_twenty_prompts_at_once_are_answered_within_the_limit(served: Sandbox) -> None:
+    done = at_once(served, "UserPromptSubmit")
+    assert [outcome.returncode for outcome in done] == [0] * AT_ONCE
+    assert max(own_times(served, "UserPromptSubmit")) <= PROMPT_LIMIT_MS
+    assert any(f"widget{number} needs" in outcome.stdout for number, outcome in enumerate(done))
+
+
+def test_twenty_prompts_at_once_during_a_drain_keep_the_limit_and_say_what_was_late(served: Sandbox) -> None:
+    stop = threading.Event()
+
+    def work() -> None:
+        with RecallClient(served.state.recall_socket) as client:
+            while not stop.is_set():
+                try:
+                    client.embed([f"text {number} " + "word " * 100 for number in range(128)])
+                except ModelUnavailable:
+                    return
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    time.sleep(0.5)
+    try:
+        done = at_once(served, "UserPromptSubmit")
+    finally:
+        stop.set()
+        thread.join()
+    assert [outcome.returncode for outcome in done] == [0] * AT_ONCE
+    lines = [line for line in served.log_lines() if line.get("hook") == "UserPromptSubmit"]
+    assert max(line["ms"] for line in lines) <= PROMPT_LIMIT_MS
+    assert any(outcome.stdout for outcome in done)
+    for line in lines:
+        cut_off = line["result"] == "time budget exceeded"
+        assert cut_off or line["service"] == "ok" or line["degraded"], "an answer that is not the service's says why"
+
+
+def test_twenty_sessions_that_start_at_once_keep_their_limit(served: Sandbox) -> None:
+    served.entry("personal-private/_always-load/rule.md", "Always align the flange.")
+    done = at_once(served, "SessionStart")
+    assert max(own_times(served, "SessionStart")) <= START_LIMIT_MS
+    assert any("Always align the flange." in outcome.stdout for outcome in done)
+
+
+def test_on_a_disk_that_does_not_answer_a_prompt_gets_what_the_index_holds(served: Sandbox) -> None:
+    file = served.vault / "personal-private/fix/note-7.md"
+    file.unlink()
+    os.mkfifo(file)
+    done = served.run("UserPromptSubmit", served.payload(prompt="how is widget7 aligned to its flange7?"))
+    with open(file, "wb", buffering=0):
+        time.sleep(0.05)
+    assert "The widget7 needs flange7 aligned." in done.stdout
+    (line,) = [line for line in served.log_lines() if line.get("hook") == "UserPromptSubmit"]
+    assert line["ms"] <= PROMPT_LIMIT_MS
+    assert line["degraded"] == "files-late"
