@@ -1,0 +1,116 @@
+"""Bytes of a response to bytes and text of a page, within a size that holds after decompression."""
+
+from __future__ import annotations
+
+import codecs
+import re
+import zlib
+
+_META_BYTES = 2048
+_META_CHARSET = re.compile(rb"""<meta[^>]{0,200}?charset\s*=\s*["']?\s*([a-zA-Z0-9_.:-]{1,40})""", re.IGNORECASE)
+_XML_ENCODING = re.compile(rb"""^\s*<\?xml[^>]{0,200}?encoding\s*=\s*["']([a-zA-Z0-9_.:-]{1,40})""")
+_HEADER_CHARSET = re.compile(r"""charset\s*=\s*["']?([a-zA-Z0-9_.:-]{1,40})""", re.IGNORECASE)
+_CHARSETS = re.compile(
+    r"utf-?(8|16|32)|us-ascii|ascii|(iso-?)?8859-?\d+|iso-?8859-?\d+|latin-?\d+|windows-?\d+|cp\d+|koi8|mac|big5|gb|hz"
+    r"|shift.?jis|sjis|euc|iso-2022|tis-620",
+    re.IGNORECASE,
+)
+"""Charsets of the web. Python has codecs which are none ('unicode_escape', 'idna') and answer to a name as well."""
+_BOMS = ((codecs.BOM_UTF8, "utf-8-sig"), (codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16"))
+
+
+class BodyTooLarge(Exception):
+    """More bytes than allowed, as sent or as decompressed."""
+
+
+class BodyBroken(Exception):
+    """The body is not in the encoding that its header names, or in one that was not asked for."""
+
+
+class BoundedBody:
+    """Collects a body; inflates it piece by piece, so that a bomb is never larger in memory than the limit."""
+
+    def __init__(self, content_encoding: str, max_bytes: int) -> None:
+        encoding = content_encoding.strip().lower()
+        if encoding not in ("", "identity", "gzip", "x-gzip", "deflate"):
+            raise BodyBroken(f"content-encoding {encoding[:40]!r} was not asked for")
+        self._max_bytes = max_bytes
+        self._received = 0
+        self._body = bytearray()
+        self._encoding = encoding.removeprefix("x-")
+        self._inflate = self._new_inflate() if self._encoding in ("gzip", "deflate") else None
+        self._started = False
+
+    def _new_inflate(self) -> zlib._Decompress:
+        return zlib.decompressobj(zlib.MAX_WBITS | (16 if self._encoding == "gzip" else 0))
+
+    def feed(self, data: bytes) -> None:
+        """Add what was received. Raises BodyTooLarge, BodyBroken."""
+        self._received += len(data)
+        if self._received > self._max_bytes:
+            raise BodyTooLarge
+        if self._inflate is None:
+            self._body += data
+            return
+        try:
+            self._inflate_all(data)
+        except zlib.error as error:
+            raise BodyBroken(f"broken {self._encoding}: {error}") from error
+
+    def _inflate_all(self, data: bytes) -> None:
+        assert self._inflate is not None
+        while data:
+            if self._inflate.eof:
+                if self._encoding != "gzip":
+                    return  # Whatever follows is not the page.
+                self._inflate = self._new_inflate()  # The next member of one file.
+            room = self._max_bytes - len(self._body)
+            try:
+                piece = self._inflate.decompress(data, room + 1)
+            except zlib.error:
+                if self._started or self._encoding != "deflate":
+                    raise
+                # Many servers send deflate without the header that the standard asks for.
+                self._inflate = zlib.decompressobj(-zlib.MAX_WBITS)
+                piece = self._inflate.decompress(data, room + 1)
+            self._started = True
+            self._body += piece
+            if len(self._body) > self._max_bytes:
+                raise BodyTooLarge
+            data = self._inflate.unused_data if self._inflate.eof else self._inflate.unconsumed_tail
+
+    def finish(self) -> bytes:
+        """The whole body. Raises BodyBroken if it was cut short."""
+        if self._inflate is not None and self._started and not self._inflate.eof:
+            raise BodyBroken(f"{self._encoding} was cut short")
+        return bytes(self._body)
+
+
+def decoded_text(body: bytes, content_type: str) -> str:
+    """The body as text: by byte order mark, header, then what the page says of itself; never an error."""
+    for mark, name in _BOMS:
+        if body.startswith(mark):
+            return body.decode(name, "replace")
+    declared = _HEADER_CHARSET.search(content_type)
+    names = [declared.group(1)] if declared else []
+    head = body[:_META_BYTES]
+    names += [
+        found.group(1).decode("ascii") for pattern in (_XML_ENCODING, _META_CHARSET) if (found := pattern.search(head))
+    ]
+    for name in names:
+        if (codec := _codec(name)) is not None:
+            return body.decode(codec, "replace")
+    try:
+        return body.decode("utf-8")
+    except UnicodeDecodeError:
+        return body.decode("cp1252", "replace")
+
+
+def _codec(name: str) -> str | None:
+    if not _CHARSETS.match(name):
+        return None
+    try:
+        found = codecs.lookup(name).name
+    except LookupError:
+        return None
+    return "cp1252" if found in ("iso8859-1", "ascii") else found  # As browsers read them (WHATWG Encoding).

@@ -1,0 +1,152 @@
+"""Web servers on 127.0.0.1 that behave, and that misbehave, as a test says."""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+import ssl
+import struct
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+HOST = "127.0.0.1"
+
+
+@dataclass
+class Reply:
+    """One answer; `pieces` are sent with a pause before each."""
+
+    body: bytes = b""
+    status: int = 200
+    headers: dict[str, str] = field(default_factory=dict)
+    type: str = "text/html; charset=utf-8"
+    pieces: Callable[[], Iterator[bytes]] | None = None
+    pause: float = 0.0
+    reset: bool = False
+    """Break the connection with a TCP reset instead."""
+    drip_headers: bool = False
+    """Send header after header, one byte at a time, without end."""
+
+
+@dataclass
+class Site:
+    """A running server; `replies` by path without the query, or a function of path and query."""
+
+    replies: dict[str, Reply | Callable[[str], Reply]] = field(default_factory=dict)
+    requests: list[tuple[str, dict[str, str]]] = field(default_factory=list)
+    """Path with query, and headers in lower case, of each."""
+    port: int = 0
+    scheme: str = "http"
+    ending: threading.Event = field(default_factory=threading.Event)
+
+    @property
+    def url(self) -> str:
+        return f"{self.scheme}://{HOST}:{self.port}"
+
+    @property
+    def allowed(self) -> frozenset[tuple[str, int]]:
+        return frozenset({(HOST, self.port)})
+
+    def paths(self) -> list[str]:
+        return [path for path, _ in self.requests]
+
+
+@contextmanager
+def site(replies: dict[str, Reply | Callable[[str], Reply]] | None = None, tls: Path | None = None) -> Iterator[Site]:
+    """Serve until the end of the block; with `tls`, a PEM file with key and certificate, over https."""
+    running = Site(dict(replies or {}))
+    server = _Server((HOST, 0), _handler(running))
+    running.port = server.server_address[1]
+    if tls is not None:
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(tls)
+        server.socket = context.wrap_socket(server.socket, server_side=True, do_handshake_on_connect=False)
+        running.scheme = "https"
+    thread = threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True)
+    thread.start()
+    try:
+        yield running
+    finally:
+        running.ending.set()
+        server.shutdown()
+        server.server_close()
+        thread.join()
+
+
+class _Server(ThreadingHTTPServer):
+    daemon_threads = True
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """A client that goes away is what these tests are about."""
+
+
+def _handler(running: Site) -> type[BaseHTTPRequestHandler]:
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            running.requests.append((self.path, {name.lower(): value for name, value in self.headers.items()}))
+            reply = running.replies.get(self.path.partition("?")[0], Reply(status=404))
+            if callable(reply):
+                reply = reply(self.path)
+            with contextlib.suppress(OSError):
+                self._send(reply)
+            self.close_connection = True
+
+        def _send(self, reply: Reply) -> None:
+            if reply.reset:
+                self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+                self.connection.close()
+                return
+            self.send_response(reply.status)
+            if reply.drip_headers:
+                self.flush_headers()
+                while not running.ending.wait(reply.pause):
+                    self.wfile.write(b"x")
+                return
+            if reply.type:
+                self.send_header("Content-Type", reply.type)
+            for name, value in reply.headers.items():
+                self.send_header(name, value)
+            self.send_header("Connection", "close")
+            self.end_headers()
+            for piece in reply.pieces() if reply.pieces else (reply.body,):
+                if reply.pause and running.ending.wait(reply.pause):
+                    return
+                self.wfile.write(piece)
+
+        def log_message(self, format: str, *args: object) -> None:
+            pass
+
+    return Handler
+
+
+def slowly(text: bytes = b".") -> Callable[[], Iterator[bytes]]:
+    """Pieces without end."""
+
+    def pieces() -> Iterator[bytes]:
+        while True:
+            yield text
+
+    return pieces
+
+
+def page(title: str, *paragraphs: str) -> bytes:
+    """A small HTML page."""
+    body = "".join(f"<p>{text}</p>" for text in paragraphs)
+    return (
+        f"<!doctype html><html><head><title>{title}</title></head><body><nav>Home About</nav>"
+        f"<article><h1>{title}</h1>{body}</article></body></html>"
+    ).encode()
+
+
+def wait_until(condition: Callable[[], bool], seconds: float = 10.0) -> None:
+    """Return as soon as it holds; fail the test after that time."""
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, "waited in vain"
+        time.sleep(0.01)

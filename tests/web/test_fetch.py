@@ -1,0 +1,459 @@
+"""The guarded fetcher against real servers on loopback that misbehave in every way."""
+
+from __future__ import annotations
+
+import gzip
+import os
+import shutil
+import subprocess
+import time
+import zlib
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import pytest
+
+from memoryvault.sources.web import fetch
+from memoryvault.sources.web.addresses import is_own_network, is_public, resolve_within
+from memoryvault.sources.web.fetch import USER_AGENT, Fetcher, FetchFailed, FetchRefused, Limits
+from memoryvault.sources.web.robots import Robots
+from memoryvault.tests.support.loopback_site import HOST, Reply, Site, page, site, slowly
+
+QUICK = Limits(connect_seconds=2, total_seconds=5, max_bytes=100_000, max_redirects=3)
+MEGABYTE = 1_000_000
+
+
+@pytest.fixture
+def web() -> Iterator[Site]:
+    with site() as running:
+        yield running
+
+
+def allowed(web: Site, limits: Limits = QUICK) -> Fetcher:
+    return Fetcher(limits, allow=web.allowed)
+
+
+# ---- what is fetched
+
+
+def test_a_page_comes_with_its_address_headers_and_text(web: Site) -> None:
+    web.replies["/a"] = Reply("Grüße".encode(), headers={"ETag": '"1"'})
+    got = allowed(web).get(web.url + "/a#part")
+    assert (got.url, got.status, got.text, got.requests) == (web.url + "/a", 200, "Grüße", 1)
+    assert got.headers["etag"] == '"1"'
+    assert got.content_type == "text/html"
+
+
+def test_it_says_who_it_is_and_sends_nothing_else_about_the_user(web: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    web.replies["/a"] = Reply(b"x", headers={"Set-Cookie": "id=1"})
+    fetcher = allowed(web)
+    for variable in ("http_proxy", "HTTP_PROXY", "ALL_PROXY"):
+        monkeypatch.setenv(variable, "http://127.0.0.1:9")  # Nobody listens there.
+    fetcher.get(web.url + "/a")
+    fetcher.get(web.url + "/a")
+    for _, headers in web.requests:
+        assert set(headers) == {"host", "accept", "user-agent", "accept-encoding"}
+        assert headers["user-agent"] == USER_AGENT
+
+
+def test_not_modified_is_a_page(web: Site) -> None:
+    web.replies["/a"] = Reply(status=304, headers={"ETag": '"1"'})
+    got = allowed(web).get(web.url + "/a", headers={"If-None-Match": '"1"'})
+    assert (got.status, got.body) == (304, b"")
+    assert web.requests[0][1]["if-none-match"] == '"1"'
+
+
+@pytest.mark.parametrize("encoding", ["gzip", "deflate", "raw deflate", "two members"])
+def test_compressed_pages_are_read(web: Site, encoding: str) -> None:
+    text = b"a page " * 1000
+    raw = zlib.compressobj(wbits=-15)
+    body = {
+        "gzip": gzip.compress(text),
+        "deflate": zlib.compress(text),
+        "raw deflate": raw.compress(text) + raw.flush(),
+        "two members": gzip.compress(text[:3500]) + gzip.compress(text[3500:]),
+    }[encoding]
+    header = "gzip" if encoding in ("gzip", "two members") else "deflate"
+    web.replies["/a"] = Reply(body, headers={"Content-Encoding": header})
+    assert allowed(web).get(web.url + "/a").body == text
+
+
+# ---- what is refused before any request
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "http://example.org/",
+        "ftp://example.org/",
+        "file:///etc/passwd",
+        "https://example.org:8443/",
+        "https://user:secret@example.org/",
+        "https://127.0.0.1/",
+        "https://127.1/",
+        "https://2130706433/",
+        "https://[::1]/",
+        "https://[::ffff:127.0.0.1]/",
+        "https://169.254.169.254/latest/meta-data/",
+        "https://10.0.0.1/",
+        "https://0.0.0.0/",
+        "https://localhost/",
+        "https:///nothing",
+        "not an address",
+    ],
+)
+def test_what_is_not_https_to_a_public_address_is_refused(url: str) -> None:
+    asked: list[str] = []
+    with pytest.raises(FetchRefused) as refused:
+        Fetcher(QUICK, before_request=asked.append).get(url)
+    assert asked == []
+    assert "secret" not in str(refused.value)
+
+
+NOT_PUBLIC = """
+    127.0.0.1 10.1.2.3 172.16.0.1 192.168.1.1 169.254.169.254 100.64.0.1 100.127.255.254 0.0.0.0 224.0.0.1 239.1.1.1
+    240.0.0.1 255.255.255.255 192.0.2.1 198.18.0.1 ::1 :: fe80::1 fe80::1%eth0 fc00::1 fd00:ec2::254 ff02::1 fec0::1
+    ::ffff:10.0.0.1 ::ffff:169.254.169.254 ::ffff:8.8.8.8 64:ff9b::7f00:1 64:ff9b::a9fe:a9fe 64:ff9b:1::1
+    2002:7f00:1::1 2002:a00:1::1 2001:0:a00:1::1 2001:db8::1 ::127.0.0.1 nonsense
+"""
+
+
+@pytest.mark.parametrize("address", NOT_PUBLIC.split())
+def test_no_address_but_a_public_one_is_public(address: str) -> None:
+    assert not is_public(address)
+
+
+@pytest.mark.parametrize("address", ["93.184.216.34", "2606:2800:220:1::1", "64:ff9b::5db8:d822"])
+def test_public_addresses_are_public(address: str) -> None:
+    assert is_public(address)
+
+
+def test_the_own_network_is_never_the_metadata_service() -> None:
+    assert is_own_network("127.0.0.1")
+    assert is_own_network("192.168.1.5")
+    assert not is_own_network("169.254.169.254")
+    assert not is_own_network("fe80::1")
+    assert not is_own_network("224.0.0.1")
+    assert not is_own_network("93.184.216.34")
+
+
+def test_one_private_address_among_public_ones_is_enough_to_refuse() -> None:
+    fetcher = Fetcher(QUICK, resolver=lambda host, port: ["93.184.216.34", "10.0.0.1"])
+    with pytest.raises(FetchRefused, match=r"10\.0\.0\.1"):
+        fetcher.get("https://example.org/")
+
+
+def test_loopback_is_refused_unless_exactly_this_port_is_allowed(web: Site) -> None:
+    web.replies["/a"] = Reply(b"x")
+    with pytest.raises(FetchRefused):
+        Fetcher(QUICK).get(web.url + "/a")
+    with pytest.raises(FetchRefused):
+        Fetcher(QUICK, allow={(HOST, web.port + 1)}).get(web.url + "/a")
+    assert web.requests == []
+
+
+class _Rebinding:
+    """One address when it is asked first, another from then on."""
+
+    def __init__(self) -> None:
+        self.asked = 0
+
+    def __call__(self, host: str, port: int, /) -> Sequence[str]:
+        self.asked += 1
+        return [HOST] if self.asked == 1 else ["127.0.0.2"]
+
+
+def test_a_name_that_is_rebound_after_the_check_is_asked_at_the_checked_address(
+    web: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(fetch, "is_own_network", lambda address: address == HOST)  # It plays the public address.
+    web.replies["/a"] = Reply(b"x")
+    resolver = _Rebinding()
+    fetcher = Fetcher(QUICK, allow={("rebound.example", web.port)}, resolver=resolver)
+    assert fetcher.get(f"http://rebound.example:{web.port}/a").body == b"x"
+    assert resolver.asked == 1  # Not a second time to connect.
+    with pytest.raises(FetchRefused, match=r"127\.0\.0\.2"):
+        fetcher.get(f"http://rebound.example:{web.port}/a")
+    assert len(web.requests) == 1
+
+
+def test_the_connection_goes_to_the_checked_address_under_the_name(web: Site) -> None:
+    web.replies["/a"] = Reply(b"x")
+    fetcher = Fetcher(QUICK, allow={("named.example", web.port)}, resolver=lambda host, port: [HOST])
+    assert fetcher.get(f"http://named.example:{web.port}/a").body == b"x"
+    assert web.requests[0][1]["host"] == f"named.example:{web.port}"
+
+
+# ---- redirects
+
+
+def test_each_redirect_is_a_request_and_is_announced(web: Site) -> None:
+    web.replies["/a"] = Reply(status=302, headers={"Location": "/b"})
+    web.replies["/b"] = Reply(status=301, headers={"Location": web.url + "/c"})
+    web.replies["/c"] = Reply(b"there")
+    asked: list[str] = []
+    got = Fetcher(QUICK, allow=web.allowed, before_request=asked.append).get(web.url + "/a")
+    assert (got.body, got.requests, got.url) == (b"there", 3, web.url + "/c")
+    assert asked == [web.url + path for path in ("/a", "/b", "/c")]
+
+
+class _Enough(Exception):
+    pass
+
+
+def test_a_budget_stops_a_chain_of_redirects_before_the_next_request(web: Site) -> None:
+    web.replies["/a"] = Reply(status=302, headers={"Location": "/b"})
+    web.replies["/b"] = Reply(b"there")
+
+    def one_only(url: str) -> None:
+        if not url.endswith("/a"):
+            raise _Enough
+
+    with pytest.raises(_Enough):
+        Fetcher(QUICK, allow=web.allowed, before_request=one_only).get(web.url + "/a")
+    assert web.paths() == ["/a"]
+
+
+@pytest.mark.parametrize(
+    "target",
+    ["http://127.0.0.1:1/", "https://169.254.169.254/", "http://example.org/", "file:///etc/passwd", "https://[::1]/"],
+)
+def test_a_redirect_to_an_address_that_is_not_public_is_refused(web: Site, target: str) -> None:
+    web.replies["/a"] = Reply(status=302, headers={"Location": target})
+    with pytest.raises(FetchRefused):
+        allowed(web).get(web.url + "/a")
+    assert web.paths() == ["/a"]
+
+
+def test_a_redirect_loop_ends(web: Site) -> None:
+    web.replies["/a"] = Reply(status=302, headers={"Location": "/a"})
+    with pytest.raises(FetchFailed, match="more than 3 redirects"):
+        allowed(web).get(web.url + "/a")
+    assert len(web.requests) == 4
+
+
+def test_conditions_are_not_carried_to_another_host(web: Site) -> None:
+    with site({"/b": Reply(b"x")}) as other:
+        web.replies["/a"] = Reply(status=302, headers={"Location": other.url + "/b"})
+        fetcher = Fetcher(QUICK, allow=web.allowed | other.allowed)
+        fetcher.get(web.url + "/a", headers={"If-None-Match": '"1"', "Authorization": "x", "Accept": "text/html"})
+        assert "authorization" in web.requests[0][1]
+        assert not {"if-none-match", "authorization"} & set(other.requests[0][1])
+        assert other.requests[0][1]["accept"] == "text/html"
+
+
+# ---- servers that misbehave
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("where", ["body", "headers"])
+def test_a_server_that_drips_is_left_at_the_deadline(web: Site, where: str) -> None:
+    web.replies["/a"] = Reply(pieces=slowly(), pause=0.05, drip_headers=where == "headers")
+    started = time.monotonic()
+    with pytest.raises(FetchFailed, match="no answer in time"):
+        allowed(web, Limits(connect_seconds=1, total_seconds=0.6)).get(web.url + "/a")
+    assert time.monotonic() - started < 5
+
+
+def test_a_server_that_never_answers_is_left_at_the_deadline(web: Site) -> None:
+    def never(path: str) -> Reply:
+        web.ending.wait(10)
+        return Reply()
+
+    web.replies["/a"] = never
+    with pytest.raises(FetchFailed, match="no answer in time"):
+        allowed(web, Limits(total_seconds=0.3)).get(web.url + "/a")
+
+
+def test_a_name_that_is_not_resolved_in_time_fails() -> None:
+    def slow(host: str, port: int) -> Sequence[str]:
+        time.sleep(0.5)
+        return [HOST]
+
+    with pytest.raises(TimeoutError):
+        resolve_within(slow, "example.org", 443, 0.05)
+    with pytest.raises(FetchFailed, match="not resolved"):
+        Fetcher(Limits(total_seconds=0.05), resolver=slow).get("https://example.org/")
+
+
+def test_an_endless_page_is_cut_off_by_failing(web: Site) -> None:
+    web.replies["/a"] = Reply(pieces=slowly(b"x" * 10_000))
+    with pytest.raises(FetchFailed, match="more than 100000 bytes"):
+        allowed(web).get(web.url + "/a")
+
+
+def test_a_huge_page_fails(web: Site) -> None:
+    web.replies["/a"] = Reply(b"x" * 3 * MEGABYTE)
+    with pytest.raises(FetchFailed, match="more than 100000 bytes"):
+        allowed(web).get(web.url + "/a")
+
+
+@pytest.mark.parametrize("encoding", ["gzip", "deflate"])
+def test_a_bomb_never_grows_beyond_the_limit(web: Site, encoding: str) -> None:
+    bomb = (gzip if encoding == "gzip" else zlib).compress(bytes(40 * MEGABYTE))
+    assert len(bomb) < QUICK.max_bytes
+    web.replies["/a"] = Reply(bomb, headers={"Content-Encoding": encoding})
+    with pytest.raises(FetchFailed, match="more than 100000 bytes"):
+        allowed(web).get(web.url + "/a")
+
+
+@pytest.mark.parametrize("encoding", ["br", "zstd", "gzip, gzip", "compress"])
+def test_an_encoding_that_was_not_asked_for_fails(web: Site, encoding: str) -> None:
+    web.replies["/a"] = Reply(b"\x1b\x00", headers={"Content-Encoding": encoding})
+    with pytest.raises(FetchFailed, match="not asked for"):
+        allowed(web).get(web.url + "/a")
+
+
+@pytest.mark.parametrize("body", [b"not gzip", gzip.compress(b"x" * 5000)[:-9]])
+def test_broken_compression_fails(web: Site, body: bytes) -> None:
+    web.replies["/a"] = Reply(body, headers={"Content-Encoding": "gzip"})
+    with pytest.raises(FetchFailed, match="gzip"):
+        allowed(web).get(web.url + "/a")
+
+
+def test_a_body_shorter_than_it_was_said_to_be_fails(web: Site) -> None:
+    web.replies["/a"] = Reply(b"short", headers={"Content-Length": "500"})
+    with pytest.raises(FetchFailed):
+        allowed(web).get(web.url + "/a")
+
+
+def test_a_connection_that_is_reset_fails(web: Site) -> None:
+    web.replies["/a"] = Reply(reset=True)
+    with pytest.raises(FetchFailed):
+        allowed(web).get(web.url + "/a")
+
+
+def test_a_port_where_nobody_listens_fails(web: Site) -> None:
+    import socket
+
+    with socket.socket() as unused:
+        unused.bind((HOST, 0))
+        port = unused.getsockname()[1]
+        with pytest.raises(FetchFailed):
+            Fetcher(QUICK, allow={(HOST, port)}).get(f"http://{HOST}:{port}/")
+
+
+@pytest.mark.parametrize("status", [400, 404, 429, 500, 503])
+def test_an_error_status_fails_and_says_when_to_come_back(web: Site, status: int) -> None:
+    web.replies["/a"] = Reply(status=status, headers={"Retry-After": "7"})
+    with pytest.raises(FetchFailed) as failed:
+        allowed(web).get(web.url + "/a")
+    assert (failed.value.status, failed.value.retry_after) == (status, 7.0)
+
+
+def test_retry_after_may_be_a_date_or_nonsense(web: Site) -> None:
+    replies = iter(["Fri, 01 Jan 2100 00:00:00 GMT", "Fri, 01 Jan 1999 00:00:00 GMT", "soon", "-1"])
+    web.replies["/a"] = lambda path: Reply(status=429, headers={"Retry-After": next(replies)})
+    waits = []
+    for _ in range(4):
+        with pytest.raises(FetchFailed) as failed:
+            allowed(web).get(web.url + "/a")
+        waits.append(failed.value.retry_after)
+    assert waits[0] is not None
+    assert waits[0] > 10**6
+    assert waits[1:] == [0.0, None, None]
+
+
+def test_a_type_that_is_not_wanted_fails(web: Site) -> None:
+    web.replies["/a"] = Reply(b"MZ", type="application/octet-stream")
+    with pytest.raises(FetchFailed, match="octet-stream"):
+        allowed(web).get(web.url + "/a", content_types={"text/html"})
+
+
+def test_a_failure_does_not_tell_the_query(web: Site) -> None:
+    web.replies["/a"] = Reply(status=500)
+    with pytest.raises(FetchFailed) as failed:
+        allowed(web).get(web.url + "/a?token=secret")
+    assert "secret" not in str(failed.value)
+
+
+# ---- TLS
+
+
+@pytest.fixture
+def self_signed(tmp_path: Path) -> Path:
+    if shutil.which("openssl") is None:
+        pytest.skip("there is no openssl to make a certificate with")
+    command = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=localhost"]
+    command += ["-addext", f"subjectAltName=IP:{HOST},DNS:named.example", "-keyout", "key.pem", "-out", "cert.pem"]
+    env = {"PATH": os.environ["PATH"], "HOME": str(tmp_path)}
+    subprocess.run(command, cwd=tmp_path, check=True, capture_output=True, env=env)
+    both = tmp_path / "both.pem"
+    both.write_bytes((tmp_path / "key.pem").read_bytes() + (tmp_path / "cert.pem").read_bytes())
+    return both
+
+
+@pytest.mark.slow
+def test_a_certificate_that_nobody_vouches_for_fails(self_signed: Path) -> None:
+    with site({"/a": Reply(b"x")}, tls=self_signed) as web:
+        with pytest.raises(FetchFailed, match="CERTIFICATE_VERIFY_FAILED"):
+            allowed(web).get(web.url + "/a")
+        assert web.requests == []
+
+
+@pytest.mark.slow
+def test_the_certificate_is_checked_against_the_name_not_the_address(
+    self_signed: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import httpx
+
+    trusting = httpx.create_ssl_context(verify=True, trust_env=False)
+    trusting.load_verify_locations(self_signed)
+    with site({"/a": Reply(b"x")}, tls=self_signed) as web:
+        fetcher = Fetcher(
+            QUICK,
+            allow={("named.example", web.port), ("other.example", web.port)},
+            resolver=lambda host, port: [HOST],
+        )
+        monkeypatch.setattr(fetcher, "_tls", lambda: trusting)
+        assert fetcher.get(f"https://named.example:{web.port}/a").body == b"x"
+        with pytest.raises(FetchFailed, match=r"other\.example"):
+            fetcher.get(f"https://other.example:{web.port}/a")
+
+
+def test_a_server_without_tls_fails_over_https(web: Site) -> None:
+    with pytest.raises(FetchFailed):
+        allowed(web).get(web.url.replace("http:", "https:") + "/a")
+
+
+# ---- charsets
+
+
+@pytest.mark.parametrize(
+    ("type_", "body", "text"),
+    [
+        ("text/html; charset=iso-8859-1", "Größe".encode("latin-1"), "Größe"),
+        ("text/html; charset=utf-8", "Größe".encode("latin-1"), "Gr\ufffd\ufffde"),
+        ("text/html; charset=no-such-thing", "Größe".encode(), "Größe"),
+        ("text/html; charset=unicode_escape", b"\\u0041", "\\u0041"),
+        ("text/html; charset=zip", b"plain", "plain"),
+        ("text/html", "Größe".encode("cp1252"), "Größe"),
+        ("text/html", b"<meta charset='shift_jis'>" + "日本".encode("shift_jis"), "<meta charset='shift_jis'>日本"),
+        ("text/html; charset=latin-1", b"\xef\xbb\xbf" + "Größe".encode(), "Größe"),
+        ("text/html", "Größe".encode("utf-16"), "Größe"),
+        ("application/xml", b"<?xml version='1.0' encoding='koi8-r'?>\xf0", "<?xml version='1.0' encoding='koi8-r'?>П"),
+        ("", b"\x00\xff\xfe", None),
+    ],
+)
+def test_text_is_decoded_whatever_the_server_says(web: Site, type_: str, body: bytes, text: str | None) -> None:
+    web.replies["/a"] = Reply(body, type=type_)
+    got = allowed(web).get(web.url + "/a").text
+    assert text is None or got == text
+
+
+# ---- robots.txt
+
+
+def test_robots_txt_is_heeded_and_asked_once(web: Site) -> None:
+    web.replies["/robots.txt"] = Reply(b"User-agent: *\nDisallow: /private/\n", type="text/plain")
+    asked: list[str] = []
+    robots = Robots(Fetcher(QUICK, allow=web.allowed, before_request=asked.append))
+    assert robots.allows(web.url + "/open")
+    assert not robots.allows(web.url + "/private/x")
+    assert asked == [web.url + "/robots.txt"]
+
+
+@pytest.mark.parametrize(("status", "open_"), [(404, True), (403, True), (500, False), (429, False)])
+def test_a_site_without_rules_is_open_and_one_that_fails_is_not(web: Site, status: int, open_: bool) -> None:
+    web.replies["/robots.txt"] = Reply(page("Nothing"), status=status)
+    assert Robots(allowed(web)).allows(web.url + "/x") is open_

@@ -1,0 +1,34 @@
+"""What is read of a page."""
+
+from __future__ import annotations
+
+import pytest
+
+from memoryvault.sources.web.fetch import Page
+from memoryvault.sources.web.readable import readable
+from memoryvault.tests.support.loopback_site import page
+
+
+def _page(body: bytes, type_: str = "text/html; charset=utf-8") -> Page:
+    return Page("https://example.org/", 200, {"content-type": type_}, body, 1)
+
+
+@pytest.mark.slow
+def test_menus_and_scripts_are_left_out() -> None:
+    text = "Bees dance to tell each other where flowers are; the angle of the dance is the angle to the sun."
+    body = page("How bees dance", text, "A second paragraph tells how far away the flowers are, by its length.")
+    found = readable(_page(body.replace(b"<nav>", b"<script>alert(1)</script><nav>")))
+    assert found.title == "How bees dance"
+    assert text in found.text
+    assert "alert" not in found.text
+    assert "Home About" not in found.text
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("body", [b"", b"<", b"\x00\xff" * 50, b"<html>" * 5000, b"<div>" * 20_000 + b"x"])
+def test_a_page_of_nothing_or_nonsense_has_no_text_and_does_no_harm(body: bytes) -> None:
+    assert len(readable(_page(body)).text) < 1000
+
+
+def test_plain_text_is_taken_as_it_is() -> None:
+    assert readable(_page("  Grüße\n".encode(), "text/plain; charset=utf-8")).text == "Grüße"
