@@ -32,10 +32,26 @@ HIGH_STARS = 500
 LOW_STARS = 50
 RECENT_DAYS = 365
 PERMISSIVE = frozenset({"MIT", "Apache-2.0", "BSD-3-Clause", "BSD-2-Clause", "ISC", "MPL-2.0"})
-DEFAULT_TRUSTED = (
-    "anthropics anthropic google googleworkspace googlecloudplatform microsoft vercel hashicorp openai cloudflare github"
-    " supabase redis kubernetes docker pytorch huggingface modelcontextprotocol"
-).split()
+DEFAULT_TRUSTED = [
+    "anthropics",
+    "anthropic",
+    "google",
+    "googleworkspace",
+    "googlecloudplatform",
+    "microsoft",
+    "vercel",
+    "hashicorp",
+    "openai",
+    "cloudflare",
+    "github",
+    "supabase",
+    "redis",
+    "kubernetes",
+    "docker",
+    "pytorch",
+    "huggingface",
+    "modelcontextprotocol",
+]
 
 
 @dataclass(frozen=True)
@@ -94,19 +110,20 @@ def _words_of(*words: str) -> re.Pattern[str]:
 
 
 _AGENTS = _words_of(
-    "agents?", "agentic", "skills?", "hooks?", "workflows?", "claude", "antigravity", "gemini", "mcp", "memory", "memories",
-    "contexts?", "automation", "automates?", "automated", "ci", "releases?",
+    "agents?", "agentic", "skills?", "hooks?", "workflows?", "claude", "antigravity", "gemini", "mcp",
+    "memory", "memories", "contexts?", "automation", "automates?", "automated", "ci", "releases?",
 )  # fmt: skip
-_PRIMITIVE = _words_of("mcp[- ]servers?", "mcp", "hooks?", "skills?", "primitives?", "sub-?agents?", "rules?", "commands?")
+_PRIMITIVE = _words_of(
+    "mcp[- ]servers?", "mcp", "hooks?", "skills?", "primitives?", "sub-?agents?", "rules?", "commands?"
+)
 _UNSTABLE = _words_of(
-    "experimental", "wip", "work in progress", "hacks?", "workarounds?", "deprecated", "alpha", "beta", "unstable", "broken",
-    "abandoned", "unmaintained",
+    "experimental", "wip", "work in progress", "hacks?", "workarounds?", "deprecated", "alpha", "beta", "unstable",
+    "broken", "abandoned", "unmaintained",
 )  # fmt: skip
 _VENDOR = _words_of("windsurf", "codex", "jetbrains", "intellij", "pycharm", "vs ?code", "visual studio code")
 # A word of everyday language: meant is the editor only by its own name, or beside a word of its trade.
 _CURSOR = re.compile(
-    r"(?<![\w-])cursor(?:[ -](?:ide|ai|editor|rules?|extension|plugin|composer|users?|agent))(?![\w])|(?<!\w)\.?cursorrules(?!\w)"
-    r"|(?<!\w)\.cursor/|(?<!\w)cursor\.(?:com|sh|so)(?!\w)|(?<!\w)(?:for|in|with) Cursor(?![\w])",
+    r"(?<!\w)\.?cursorrules(?!\w)|(?<!\w)\.cursor/|(?<!\w)cursor\.(?:com|sh)(?!\w)|(?<!\w)(?:for|in|with) Cursor(?!\w)"
 )
 _CURSOR_TRADE = re.compile(r"(?i)(?<!\w)cursor (?:ide|ai|editor|rules?|extension|plugin|composer)(?!\w)")
 _OURS = _words_of("claude(?: code)?", "agent skills?", "antigravity", "any agent", "cross-platform")
@@ -122,9 +139,18 @@ _SUBJECTS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
     for subject, words in (
         ("agent memory", ("memory", "memories", "remembers?", "recall", "persistent context")),
         ("API design", ("api", "apis", "openapi", "rest", "graphql", "endpoints?")),
-        ("automation of a browser", ("browser", "browsers", "playwright", "puppeteer", "selenium", "scraping", "scraper")),
-        ("building user interfaces", ("ui", "ux", "frontend", "front-end", "components?", "react", "css", "design system")),
-        ("cloud infrastructure", ("terraform", "kubernetes", "docker", "cloud", "aws", "gcp", "azure", "infrastructure")),
+        (
+            "automation of a browser",
+            ("browser", "browsers", "playwright", "puppeteer", "selenium", "scraping", "scraper"),
+        ),
+        (
+            "building user interfaces",
+            ("ui", "ux", "frontend", "front-end", "components?", "react", "css", "design system"),
+        ),
+        (
+            "cloud infrastructure",
+            ("terraform", "kubernetes", "docker", "cloud", "aws", "gcp", "azure", "infrastructure"),
+        ),
         ("code review", ("code reviews?", "reviews?", "reviewer", "pull requests?", "pr")),
         ("commit messages", ("commits?", "commit messages?", "changelogs?")),
         ("data and databases", ("sql", "databases?", "postgres(?:ql)?", "sqlite", "data", "analytics", "dataframes?")),
@@ -145,9 +171,87 @@ _SUBJECTS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
     )
 )
 _STOP = frozenset(
-    "a an and any are as at be been by can do does for from get has have how if in into is it its like more most new no not of"
-    " on one only or other our out over own she so some such than that the their them then there these they this those to"
-    " too up use used uses using via was we were what when where which while who will with within without you your".split()
+    [
+        "a",
+        "an",
+        "and",
+        "any",
+        "are",
+        "as",
+        "at",
+        "be",
+        "been",
+        "by",
+        "can",
+        "do",
+        "does",
+        "for",
+        "from",
+        "get",
+        "has",
+        "have",
+        "how",
+        "if",
+        "in",
+        "into",
+        "is",
+        "it",
+        "its",
+        "like",
+        "more",
+        "most",
+        "new",
+        "no",
+        "not",
+        "of",
+        "on",
+        "one",
+        "only",
+        "or",
+        "other",
+        "our",
+        "out",
+        "over",
+        "own",
+        "she",
+        "so",
+        "some",
+        "such",
+        "than",
+        "that",
+        "the",
+        "their",
+        "them",
+        "then",
+        "there",
+        "these",
+        "they",
+        "this",
+        "those",
+        "to",
+        "too",
+        "up",
+        "use",
+        "used",
+        "uses",
+        "using",
+        "via",
+        "was",
+        "we",
+        "were",
+        "what",
+        "when",
+        "where",
+        "which",
+        "while",
+        "who",
+        "will",
+        "with",
+        "within",
+        "without",
+        "you",
+        "your",
+    ]
 )
 MOST_TERMS = 16
 

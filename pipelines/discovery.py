@@ -127,7 +127,9 @@ class SourcesNote:
     problems: tuple[str, ...] = ()
 
 
-_LINE = re.compile(r"\s*(?:[-*+]\s+)?(?:(?P<kind>list|topic|feed|folder)\s*:\s+|(?P<guess>)(?=https?://|~/|/))(?P<target>\S.*?)\s*")
+_LINE = re.compile(
+    r"\s*(?:[-*+]\s+)?(?:(?P<kind>list|topic|feed|folder)\s*:\s+|(?P<guess>)(?=https?://|~/|/))(?P<target>\S.*?)\s*"
+)
 _BULLET = re.compile(r"\s*[-*+]\s+(?P<text>\S.*)")
 _TOPIC = re.compile(r"[a-z0-9][a-z0-9-]{0,49}")
 _FEED = re.compile(r"\.(?:xml|rss|atom|rdf)$|/(?:feed|rss|atom)(?:[/.]|$)|\bfeed\.json$", re.IGNORECASE)

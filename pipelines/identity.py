@@ -93,7 +93,9 @@ def _query(query: str) -> str:
     if not query:
         return ""
     pairs = parse_qsl(query, keep_blank_values=True, max_num_fields=200)
-    kept = sorted((name.casefold(), value.casefold()) for name, value in pairs if not _TRACKING.fullmatch(name.casefold()))
+    kept = sorted(
+        (name.casefold(), value.casefold()) for name, value in pairs if not _TRACKING.fullmatch(name.casefold())
+    )
     return urlencode(kept)
 
 

@@ -53,6 +53,8 @@ from .journal import Act, Change, Journal, hash_of, text_of
 from .kinds import Json
 from .ledger import Ledger
 from .remembering import free_path
+from .watchlist import Decided as WatchlistDecided
+from .watchlist import Watchlist
 
 log = logging.getLogger(__name__)
 
@@ -436,7 +438,9 @@ class DecisionsAtStart:
         """Enqueue review.apply if there is something for it."""
         try:
             reviewer = Reviewer(self._settings)
-            if reviewer.journal.is_interrupted or any(True for _ in reviewer.decided_notes()):
+            watchlist = Watchlist(self._settings, reviewer.store, reviewer.journal)
+            decided = any(True for _ in reviewer.decided_notes()) or any(True for _ in watchlist.decided_notes())
+            if reviewer.journal.is_interrupted or decided:
                 ledger.enqueue("review.apply", unique_key=APPLY_KEY)
         except MemoryVaultError as error:
             log.warning("decisions in notes wait for the next sweep: %s", error)
@@ -453,14 +457,17 @@ def apply_handler(settings: Settings) -> Handler:
             reviewer = Reviewer(settings)
             ended = reviewer.journal.recover()
             results = reviewer.apply_notes(job.still_owned)
+            listed = Watchlist(settings, reviewer.store, reviewer.journal).apply_notes(job.still_owned)
         except VaultUnavailable as error:
             raise Postpone(str(error), VAULT_PAUSE_SECONDS) from error
         done = [result for result in results if isinstance(result, Decided)]
         problems = [result for result in results if isinstance(result, NotDecided)]
         for problem in problems:
             log.warning("%s: %s", problem.proposal, problem.problem)
-        if done or ended:
+        decided = len(done) + sum(isinstance(result, WatchlistDecided) for result in listed)
+        unclear = len(problems) + len(listed) - (decided - len(done))
+        if decided or ended:
             job.enqueue("index.reconcile", {}, unique_key="index.reconcile")
-        return {"decided": len(done), **({"problems": len(problems)} if problems else {})}
+        return {"decided": decided, **({"problems": unclear} if unclear else {})}
 
     return handle

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from ..vault.settings import Settings
+from .adapting import adapt_handler
+from .discovery import discover_handler
 from .indexing import WantedIndex, WatchedVault, drain_handler, reconcile_handler
 from .job import Handler
 from .markers import collect_handler, recover_handler
@@ -28,6 +30,8 @@ def handlers(settings: Settings) -> Mapping[str, Handler]:
         "logs.rotate": rotate_handler(settings),
         "review.apply": apply_handler(settings),
         "inbox.triage": triage_handler(settings),
+        "discover.scan": discover_handler(settings),
+        "adapt.evaluate": adapt_handler(settings),
     }
 
 

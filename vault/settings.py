@@ -22,6 +22,7 @@ from .settings_table import (
     BY_NAME,
     SECTIONS,
     SETTINGS,
+    DiscoverySection,
     EmbeddingSection,
     HostsSection,
     MemorySection,
@@ -63,6 +64,7 @@ class Settings:
     reflection: ReflectionSection = field(default_factory=ReflectionSection)
     embedding: EmbeddingSection = field(default_factory=EmbeddingSection)
     queue: QueueSection = field(default_factory=QueueSection)
+    discovery: DiscoverySection = field(default_factory=DiscoverySection)
     hosts: HostsSection = field(default_factory=HostsSection)
     config_file: Path = Path("/nonexistent")
     """The file that was read, or would be."""

@@ -228,6 +228,23 @@ class QueueSection:
 
 
 @dataclass(frozen=True, slots=True)
+class DiscoverySection:
+    """New skills from the outside, once you have confirmed the sources (docs/how-to/discovery.md)."""
+
+    patterns_per_run: int = field(
+        default=20, metadata=_whole("Most new patterns that one run puts on the watchlist, the best first.", 1, 1000)
+    )
+    github_api: str = field(
+        default="https://api.github.com",
+        metadata=_text(
+            "GitHub's interface, for topics and facts of repositories.",
+            r"https?://[^\s/]+(/[^\s]*)?",
+            "an address, as in https://api.github.com",
+        ),
+    )
+
+
+@dataclass(frozen=True, slots=True)
 class HostsSection:
     """Where the agents keep their files. A transcript anywhere else is refused."""
 
@@ -246,6 +263,7 @@ SECTIONS: Mapping[str, type[Any]] = {
     "reflection": ReflectionSection,
     "embedding": EmbeddingSection,
     "queue": QueueSection,
+    "discovery": DiscoverySection,
     "hosts": HostsSection,
 }
 

@@ -34,7 +34,9 @@ def feed_items(body: bytes, url: str, content_type: str = "") -> list[Listed]:
         raise FeedInvalid("it declares XML entities of its own: refused")
     try:
         parsed = feedparser.parse(
-            io.BytesIO(body), response_headers={"content-type": content_type, "content-location": url}, sanitize_html=False
+            io.BytesIO(body),
+            response_headers={"content-type": content_type, "content-location": url},
+            sanitize_html=False,
         )
     except (ValueError, LookupError, AssertionError, RecursionError, TypeError, AttributeError) as error:
         # feedparser 6 lets some of its own slips through on damaged input.
@@ -66,7 +68,9 @@ def _entry(entry: Any, base: str) -> Listed | None:
 
 def _is_json(body: bytes, content_type: str) -> bool:
     start = body[:200].lstrip(b"\xef\xbb\xbf \t\r\n")
-    return start.startswith(b"{") or (content_type.split(";")[0].strip().endswith("json") and not start.startswith(b"<"))
+    return start.startswith(b"{") or (
+        content_type.split(";")[0].strip().endswith("json") and not start.startswith(b"<")
+    )
 
 
 def _json_feed(body: bytes, url: str) -> list[Listed]:
@@ -89,7 +93,9 @@ def _json_feed(body: bytes, url: str) -> list[Listed]:
             continue
         words = _text(item.get("summary")) or _text(item.get("content_text")) or _text(item.get("content_html"))
         words = text_of_html(words[:MAX_SUMMARY_CHARACTERS])
-        found.append(listed(target, text_of_html(_text(item.get("title"))) or words[:80] or target, words, identity=identity))
+        found.append(
+            listed(target, text_of_html(_text(item.get("title"))) or words[:80] or target, words, identity=identity)
+        )
     return found
 
 

@@ -21,8 +21,33 @@ MAX_LINE_CHARACTERS = 20_000
 _LINKS_A_LINE = 200
 _WORDS_OF_A_NAME = 8
 _GENERIC = frozenset(
-    "github gitlab git repo repository link here website web site docs documentation source code url homepage demo page"
-    " blog readme view visit open details more".split()
+    [
+        "github",
+        "gitlab",
+        "git",
+        "repo",
+        "repository",
+        "link",
+        "here",
+        "website",
+        "web",
+        "site",
+        "docs",
+        "documentation",
+        "source",
+        "code",
+        "url",
+        "homepage",
+        "demo",
+        "page",
+        "blog",
+        "readme",
+        "view",
+        "visit",
+        "open",
+        "details",
+        "more",
+    ]
 )
 
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")

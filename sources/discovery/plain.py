@@ -21,9 +21,7 @@ _JOINERS = re.compile("[\u200b-\u200f\u2060-\u2064\ufe00-\ufe0f\U000e0000-\U000e
 def plain_line(text: str, limit: int) -> str:
     """One line of at most `limit` characters: no control, bidi, zero-width, private or tag characters."""
     text = _JOINERS.sub("", text[: limit * 20])
-    kept = "".join(
-        " " if c.isspace() else c for c in text if c.isspace() or unicodedata.category(c) not in _INVISIBLE
-    )
+    kept = "".join(" " if c.isspace() else c for c in text if c.isspace() or unicodedata.category(c) not in _INVISIBLE)
     line = " ".join(kept.split())
     return line if len(line) <= limit else line[: limit - 1].rstrip() + "…"
 
