@@ -14,6 +14,7 @@ from importlib import metadata
 from pathlib import Path
 
 TABLES = {
+    "discovery": "What is new in a list",
     "hooks": "Hooks, as whole processes",
     "queue": "The queue",
     "index": "Indexing and recall",
@@ -22,7 +23,7 @@ TABLES = {
     "reflection": "Quality of reflection",
     "scrub": "Scrubbing",
 }
-NEEDS_DATA = {"recall", "reflection", "scrub"}
+NEEDS_DATA = {"discovery", "recall", "reflection", "scrub"}
 PACKAGES = ("huey", "apsw", "sqlite-vec", "sentence-transformers", "torch")
 
 

@@ -26,7 +26,7 @@ The sources stand in {SOURCES_NOTE} in the vault. Nothing is fetched before that
 def configure(parser: argparse.ArgumentParser) -> None:
     """Arguments of `memory discover-skills`."""
     parser.epilog = EPILOG
-    parser.add_argument("--dry-run", action="store_true", help="show the sources; no network, nothing is written")
+    parser.add_argument("--dry-run", action="store_true", help="show the sources; asks nobody")
     parser.add_argument("--source", metavar="NAME", help="only this one, by the name that --dry-run shows")
     parser.add_argument("--all", action="store_true", help="propose also what was there at a source's first scan")
     add_json(parser)

@@ -123,7 +123,8 @@ _UNSTABLE = _words_of(
 _VENDOR = _words_of("windsurf", "codex", "jetbrains", "intellij", "pycharm", "vs ?code", "visual studio code")
 # A word of everyday language: meant is the editor only by its own name, or beside a word of its trade.
 _CURSOR = re.compile(
-    r"(?<!\w)\.?cursorrules(?!\w)|(?<!\w)\.cursor/|(?<!\w)cursor\.(?:com|sh)(?!\w)|(?<!\w)(?:for|in|with) Cursor(?!\w)"
+    r"(?<!\w)\.?cursorrules(?!\w)|(?<!\w)\.cursor/|(?<!\w)cursor\.(?:com|sh)(?!\w)"
+    r"|(?<!\w)(?:[Ff]or|[Ii]n|[Ww]ith) Cursor(?!\w)"
 )
 _CURSOR_TRADE = re.compile(r"(?i)(?<!\w)cursor (?:ide|ai|editor|rules?|extension|plugin|composer)(?!\w)")
 _OURS = _words_of("claude(?: code)?", "agent skills?", "antigravity", "any agent", "cross-platform")
@@ -267,7 +268,7 @@ def judge(pattern: Pattern, held: Held, facts: Facts | None, today: date) -> Jud
     weight, trust = _trust(facts, owner, trusted, today)
     if weight <= -2:
         level = Confidence(max(0, level - 1))
-    elif weight >= 2 and level is Confidence.MEDIUM:
+    elif weight >= 2 and score == HIGH_SCORE - 1:
         level = Confidence.HIGH
     return Judgement(score, level, tuple(rules), trusted, tuple(trust), subjects_of(text), terms_of(text))
 

@@ -59,7 +59,6 @@ _ANCHOR = re.compile(
     r"<a\s(?>[^<>]{0,1000}?href\s{0,4}=)\s{0,4}[\"']?(?P<url>[^\"'<>\s]{1,2000}+)[^<>]{0,1000}+>(?P<label>[^\n]{0,500}?)</a\s{0,4}>",
     re.IGNORECASE,
 )
-_TAG = re.compile(r"</?[A-Za-z][^<>]{0,2000}>")
 _AUTOLINK = re.compile(r"<(?P<angle>https?://[^\s<>]{1,2000})>|(?P<bare>https?://[^\s<>()\[\]\"'`|]{1,2000})")
 _NAME_HEADING = re.compile(r"[`*_]{0,3}(?P<name>[a-z0-9]+(?:[-_][a-z0-9]+)+)[`*_]{0,3}\s*#*")
 _AFTER_LINK = re.compile(r"[\s*_`~]*(?:$|[-–—:|·•(]|by\b|<br|⭐|★)", re.IGNORECASE)
@@ -91,15 +90,15 @@ class _Link:
 
 
 def markdown_items(text: str, base: str) -> list[Listed]:
-    """What the list lists, in order, each address once; `base` is the list's own address."""
+    """What the list lists, in order, each name at an address once; `base` is the list's own address."""
     text = _without_comments(text.replace("\r\n", "\n").replace("\r", "\n"))
     lines = [line[:MAX_LINE_CHARACTERS] for line in _outside_fences(text.split("\n"))]
     definitions = {
         match["label"].casefold(): match["url"] for line in lines if (match := _DEFINITION.match(line)) is not None
     }
-    found: dict[tuple[str, str], Listed] = {}
+    found: dict[tuple[str, str, str], Listed] = {}
     for item in _Reader(lines, definitions, base).items():
-        found.setdefault((item.url, item.anchor), item)
+        found.setdefault((item.url, item.anchor, item.title.casefold()), item)
         if len(found) >= MAX_LISTED:
             break
     return list(found.values())
@@ -168,7 +167,7 @@ class _Reader:
         link = links[0]
         lead = _words(text[: link.start])
         title = _words(link.label)
-        if strict and (lead or link.picture or not _AFTER_LINK.match(text[link.end :])):
+        if strict and (lead or link.picture or not _AFTER_LINK.match(unescape(text[link.end : link.end + 200]))):
             return
         if lead:
             if not self._names_it(text[: link.start], lead, title):
@@ -303,7 +302,7 @@ class _Reader:
         parts: list[str] = []
         position = 0
         for link in self._links(text):
-            parts += [text[position : link.start], link.label]
+            parts += [text[position : link.start], "" if link.picture else link.label]
             position = link.end
         return "".join([*parts, text[position:]])
 
@@ -341,7 +340,7 @@ def _words(markup: str) -> str:
     """The words of a piece of markdown: no tags, pictures, emphasis, code marks."""
     text = _without_pictures(markup)
     if "<" in text or "&" in text:
-        text = text_of_html(_TAG.sub(" ", unescape(text)))
+        text = text_of_html(text)
     text = re.sub(r"[*`~\\]+|(?<!\w)_+|_+(?!\w)", " ", text)
     return " ".join(text.split()) if any(c.isalnum() for c in text) else ""
 
