@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-import shutil
+import uuid
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -48,7 +48,8 @@ def sandbox(tmp_path: Path, site: Site) -> Sandbox:
 
 
 def prompted(sandbox: Sandbox) -> str:
-    payload = {"session_id": "8834f206-0000-4000-8000-000000000001", "cwd": str(sandbox.root), "transcript_path": ""}
+    """What a new session is told at its start and with its first prompt."""
+    payload = {"session_id": str(uuid.uuid4()), "cwd": str(sandbox.root), "transcript_path": ""}
     started = sandbox.hook("SessionStart", {**payload, "source": "startup"})
     return started + sandbox.hook("UserPromptSubmit", {**payload, "prompt_id": "p1", "prompt": PROMPT})
 
@@ -62,7 +63,6 @@ def test_a_pattern_reaches_no_prompt_waiting_promoted_or_without_an_index(sandbo
             sandbox.memory("worker", "--until-idle")
         if state == "no index":
             (sandbox.state / "index.db").unlink()
-        shutil.rmtree(sandbox.state / "harness", ignore_errors=True)
         printed = prompted(sandbox)
         assert "our-notes" in printed, f"{state}: the hook must answer, or this proves nothing"
         for word in ("zanzibar", "marmalade", "quokka", "evil.example"):

@@ -157,8 +157,8 @@ def test_retry_after_is_kept_to(bed: Bed, site: Site) -> None:
 
 def test_an_allowance_that_is_used_up_is_remembered(bed: Bed, site: Site) -> None:
     reset = int(bed.clock.now) + 900
-    limits = {"x_ratelimit_remaining": "0", "x_ratelimit_reset": str(reset)}
-    site.put("/search/repositories", json.dumps({"items": []}), **limits)
+    answered = json.dumps({"items": []})
+    site.put("/search/repositories", answered, x_ratelimit_remaining="0", x_ratelimit_reset=str(reset))
     bed.sources("topic: a", "topic: b")
     assert [source.state for source in bed.scan().sources] == ["fetched", "waiting"]
     bed.clock.now = reset + 1
