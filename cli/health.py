@@ -25,6 +25,7 @@ from ..tasks.health import (
     week_before,
 )
 from ..tasks.indexing import open_index, vault_store
+from ..tasks.spending import spending_report
 from ..vault.errors import MemoryVaultError
 from ..vault.lock import lock_holder
 from .context import Context
@@ -78,6 +79,11 @@ def examine(context: Context, now: float) -> dict[str, Any]:
             index = {**asdict(store.stats()), "model": store.in_force()}
     except MemoryVaultError as error:
         faults.append(str(error))
+    spending = None
+    try:
+        spending = spending_report(state.state_db, now)
+    except MemoryVaultError as error:
+        faults.append(str(error))
     hooks = hook_times(log_lines(Path(state.log_file), week_before(now)), week_before(now))
     last = last_reflection(state.harness, done_at)
     marks = marks_of(read_marks(Path(state.log) / "marks.jsonl"))
@@ -91,9 +97,23 @@ def examine(context: Context, now: float) -> dict[str, Any]:
         "queue": queue,
         "index": index,
         "hooks": [asdict(times) for times in hooks],
+        "miner": settings.reflection.miner,
+        "spending": spending,
         "marked": {"useful": sum(marks.values()), "noise": len(marks) - sum(marks.values())},
         "processes": _processes(state.worker_lock, state.recall_socket),
     }
+
+
+def _print_spending(miner: str, spending: Mapping[str, Any] | None) -> None:
+    """Of each purpose, today and this week; nothing while nothing was ever spent or refused."""
+    if miner != "local":
+        print(f"miner            {miner}")
+    for name, title in (("today", "spent today"), ("week", "spent in 7 days")):
+        for one in (spending or {}).get(name, []):
+            unit = one["unit"]
+            refused = f", {one['refused']} refused ({one['refusals']} times)" if one["refusals"] else ""
+            saved = f", {one['saved']} saved" if one["saved"] else ""
+            print(f"{title:16} {one['purpose']}: {one['spent']} {unit}{saved}{refused}")
 
 
 def _processes(worker_lock: str, recall_socket: str) -> dict[str, dict[str, Any] | None]:
@@ -138,6 +158,7 @@ def _print(report: Mapping[str, Any]) -> None:
         else:
             memory = "" if process["megabytes"] is None else f", {process['megabytes']:.0f} MB"
             print(f"{name:16} process {process['pid']}{memory}")
+    _print_spending(report["miner"], report["spending"])
     if any(report["marked"].values()):
         print(f"marked           {report['marked']['useful']} useful, {report['marked']['noise']} noise")
     print(f"\nhooks of the last {HOOK_DAYS} days, in ms")

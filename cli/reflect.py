@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,13 +11,16 @@ from ..pipelines.routing import RoutedCandidate
 from ..sources.transcripts.hosts import HOSTS
 from ..tasks.enqueue import request_indexing
 from ..tasks.mining import MiningRequest, mine_transcript
+from ..tasks.model_mining import AnswerCache
 from ..tasks.remembering import preview, remember
 from ..vault.errors import UsageError
+from ..vault.settings import BY_NAME, Settings
 from .context import Context
 from .output import add_json, note, print_json
 
 EPILOG = """example:
   memory reflect --session ~/.claude/projects/-home-me-shop/3f0c6a52.jsonl --dry-run
+  memory reflect --session ~/.claude/projects/-home-me-shop/3f0c6a52.jsonl --dry-run --miner openai
 """
 
 
@@ -26,6 +30,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--session", type=Path, required=True, metavar="PATH", help="the transcript")
     parser.add_argument("--host", choices=sorted(HOSTS), help="which agent wrote it (found out by itself)")
     parser.add_argument("--dry-run", action="store_true", help="show what would be kept; write nothing")
+    parser.add_argument(
+        "--miner",
+        choices=BY_NAME["reflection.miner"].choices,
+        help="what finds memories, for this time (docs/how-to/miners.md)",
+    )
     add_json(parser)
 
 
@@ -35,19 +44,23 @@ def run(args: argparse.Namespace, context: Context) -> int:
     if not path.is_file():
         raise UsageError(f"there is no transcript {path}")
     try:
-        mined = mine_transcript(MiningRequest(str(path), args.host or ""))
+        mined = mine_transcript(MiningRequest(str(path), args.host or ""), _with_miner(context.settings, args.miner))
     except OSError as error:
         raise UsageError(f"can't read {path}: {error.strerror}") from error
     if mined.bad_lines:
         note(f"memory: {mined.bad_lines} lines are no JSON and were passed over")
     if mined.headless:
         note("memory: a program ran this session, not a person: nothing is mined")
+    for name in ("failed", "refused"):
+        if name in mined.model:
+            note(f"memory: the model was not asked about everything: {mined.model[name]}")
     store = context.store
     if args.dry_run:
         routed = preview(mined.candidates, store, context.settings)
     else:
         with store.lock():
             remembered = remember(mined.candidates, store, context.settings, host=mined.host)
+        AnswerCache(context.settings.state).forget(mined.answers)
         routed = remembered.routed
         if remembered.written:
             request_indexing(context.settings)
@@ -60,6 +73,10 @@ def run(args: argparse.Namespace, context: Context) -> int:
         print(f"{one.tier:6} {one.candidate.category:10} {one.candidate.statement}")
         print(f"       {one.action}: {one.destination} ({one.why})")
     return 0
+
+
+def _with_miner(settings: Settings, miner: str | None) -> Settings:
+    return replace(settings, reflection=replace(settings.reflection, miner=miner)) if miner else settings
 
 
 def as_json(routed: RoutedCandidate) -> dict[str, Any]:

@@ -49,6 +49,10 @@ class Candidate:
     """The miner's confidence that this is a memory of this category, 0 to 1."""
     replaces: str | None = None
     """What the statement says not to do any more ("npm" in "use pnpm, not npm"), where it names it."""
+    said: str | None = None
+    """What was said, where the statement rewords it: by this it is known again, however it is reworded next time."""
+    claimed_rule: bool = False
+    """A model takes it for a standing rule; the rules that decide on that do not."""
 
     def __post_init__(self) -> None:
         if self.category not in CATEGORIES:
@@ -71,6 +75,11 @@ class Candidate:
         if len(line) > TITLE_CHARACTERS:
             line = line[:TITLE_CHARACTERS].rsplit(" ", 1)[0].rstrip(",;:") + " …"
         return (line[:1].upper() + line[1:]).rstrip(".")
+
+    @property
+    def identity(self) -> str:
+        """The text that its fingerprint is taken of: the same from every miner that found the same sentence."""
+        return self.said or self.statement
 
     @property
     def from_user(self) -> bool:

@@ -82,7 +82,8 @@ POLICIES: Mapping[str, KindPolicy] = {
     policy.kind: policy
     for policy in (
         # What a live session waits for.
-        _policy("reflect.session", deadline=180, concurrency=2, priority=10, in_child=True,
+        # A model may be asked about it: reading takes at most 150 s, the asking 280 s.
+        _policy("reflect.session", deadline=480, concurrency=2, priority=10, in_child=True,
                 required={"session": "session"}),
         _policy("review.apply", deadline=60, priority=10, optional={"path": "text", "decision": "text"}),
         _policy("embed.drain", deadline=600, priority=8, optional={"limit": "number"}),

@@ -7,19 +7,26 @@ writes nothing to disk, and what it prints is scrubbed.
 from __future__ import annotations
 
 import json
+import os
 import sys
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from ..pipelines.candidate import Candidate
 from ..pipelines.mining import Miner
+from ..pipelines.mining.answers import merged
+from ..pipelines.mining.windows import WindowPacker
 from ..pipelines.scrub import scrub
 from ..sources.transcripts.hosts import open_transcript
+from ..vault.errors import SettingsError
 from ..vault.killpoint import kill_point
 from ..vault.project import project_of
+from ..vault.settings import Settings, load_settings
 from . import supervisor
+from .kinds import Json
+from .model_mining import mine_windows
 
 CAN_NOT_READ = 3
 
@@ -32,6 +39,10 @@ class MiningRequest:
     host: str
     offset: int = 0
     resume: int = 0
+    session: str = ""
+    """Whose budget a model's tokens are counted to; the transcript's own name when it is not given."""
+    local_only: bool = False
+    """For the child: ask no model, whatever the settings say."""
 
     def to_json(self) -> bytes:
         """For the child's stdin."""
@@ -48,27 +59,47 @@ class Mined:
     bad_lines: int
     headless: bool
     host: str
+    model: Mapping[str, Json] = field(default_factory=dict)
+    """What a model was asked and what came of it, for the job's history; empty when none was asked."""
+    answers: tuple[str, ...] = ()
+    """Keys of the model's answers that are kept until this is committed."""
 
 
-def mine_transcript(request: MiningRequest) -> Mined:
-    """Read and mine one transcript. Raises OSError when it cannot be read."""
+def mine_transcript(request: MiningRequest, settings: Settings | None) -> Mined:
+    """Read and mine one transcript, with the user's model if the settings name one; without settings none is asked.
+
+    Raises OSError when the transcript cannot be read.
+    """
     path = Path(request.transcript)
     reader = open_transcript(path, min(request.resume, request.offset), request.host or None)
     miner = Miner(start=request.offset, project_of=project_of)
-    candidates = tuple(_scrubbed(candidate) for candidate in miner.run(reader))
+    packer = None
+    if settings is not None and settings.reflection.miner != "local":
+        packer = WindowPacker(settings.reflection.window_tokens, request.offset)
+    found: list[Candidate] = []
+    for turn in reader:
+        found += (_scrubbed(candidate) for candidate in miner.feed(turn))
+        if packer is not None:
+            packer.feed(turn)
     report = reader.report
     if report.restarted:
         # The file was replaced by a shorter one: its old offset says nothing about it.
-        return mine_transcript(replace(request, offset=0, resume=0))
+        return mine_transcript(replace(request, offset=0, resume=0), settings)
     end = max(report.end_offset, request.offset)
-    return Mined(
-        candidates=() if report.headless else candidates,
+    mined = Mined(
+        candidates=() if report.headless else tuple(found),
         end_offset=end,
         resume_offset=min(miner.resume_offset, end),
         bad_lines=report.bad_lines,
         headless=report.headless,
         host=reader.host,
     )
+    if packer is None or settings is None or report.headless:
+        return mined
+    modelled = mine_windows(packer.windows(), settings, request.session or reader.session, project_of)
+    candidates = merged(mined.candidates, [_scrubbed(candidate) for candidate in modelled.candidates])
+    told = {**modelled.told, **({"turns_not_sent": packer.unsent} if packer.unsent else {})}
+    return replace(mined, candidates=candidates, model=told, answers=modelled.answers)
 
 
 def _scrubbed(candidate: Candidate) -> Candidate:
@@ -78,6 +109,7 @@ def _scrubbed(candidate: Candidate) -> Candidate:
         reason=scrub(candidate.reason),
         excerpt=scrub(candidate.excerpt),
         replaces=scrub(candidate.replaces) if candidate.replaces else None,
+        said=scrub(candidate.said) if candidate.said else None,
     )
 
 
@@ -91,7 +123,16 @@ def mined_from_json(value: Mapping[str, Any]) -> Mined:
     candidates = tuple(
         Candidate(**{**candidate, "records": tuple(candidate["records"])}) for candidate in value["candidates"]
     )
-    return Mined(**{**value, "candidates": candidates})
+    return Mined(**{**value, "candidates": candidates, "answers": tuple(value["answers"])})
+
+
+def _settings() -> Settings | None:
+    """None while config.toml holds a mistake: nobody is asked then."""
+    try:
+        return load_settings(os.environ)
+    except SettingsError as error:
+        print(error, file=sys.stderr)
+        return None
 
 
 def main() -> int:
@@ -99,7 +140,7 @@ def main() -> int:
     supervisor.watch_parent()
     request = MiningRequest(**json.load(sys.stdin))
     try:
-        mined = mine_transcript(request)
+        mined = mine_transcript(request, None if request.local_only else _settings())
     except OSError as error:
         print(f"{request.transcript} cannot be read: {error.strerror}", file=sys.stderr)
         return CAN_NOT_READ

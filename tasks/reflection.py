@@ -22,6 +22,7 @@ from .indexing import vault_store
 from .job import Dead, Handler, Postpone, Retry, RunningJob
 from .kinds import Json
 from .mining import Mined, MiningRequest, mined_from_json
+from .model_mining import MODEL_SECONDS, AnswerCache
 from .remembering import Remembered, remember
 from .sessions import is_under
 
@@ -32,6 +33,8 @@ VAULT_PAUSE_SECONDS = 10.0
 """A vault on a disk that was not mounted yet is looked for again so often."""
 MAX_CANDIDATES_BYTES = 32 * 1024 * 1024
 CHILD = "memoryvault.tasks.mining"
+ATTEMPTS_WITH_A_MODEL = 2
+"""What kills the child with a model twice must not keep the session from being mined at all."""
 
 
 def reflect_handler(settings: Settings) -> Handler:
@@ -55,18 +58,23 @@ def reflect_handler(settings: Settings) -> Handler:
             raise Postpone(str(error), VAULT_PAUSE_SECONDS) from error
         if remembered.written:
             job.enqueue("index.reconcile", {}, unique_key="index.reconcile")
-        return {**remembered.counts, "bytes": mined.end_offset - marker.offset, "bad_lines": mined.bad_lines}
+        AnswerCache(settings.state).forget(mined.answers)
+        told: dict[str, Json] = {"model": dict(mined.model)} if mined.model else {}
+        return {**remembered.counts, "bytes": mined.end_offset - marker.offset, "bad_lines": mined.bad_lines, **told}
 
     return handle
 
 
 def _mine_in_child(settings: Settings, job: RunningJob, marker: Marker) -> Mined:
-    request = MiningRequest(marker.transcript, marker.host, marker.offset, marker.resume)
+    local_only = settings.reflection.miner == "local" or job.attempt > ATTEMPTS_WITH_A_MODEL
+    request = MiningRequest(
+        marker.transcript, marker.host, marker.offset, marker.resume, marker.session_id, local_only=local_only
+    )
     result = job.run_child(
         [sys.executable, "-m", CHILD],
         env={**child_environment(settings), **kill_point_environment()},
         input=request.to_json(),
-        deadline_seconds=MINING_SECONDS,
+        deadline_seconds=MINING_SECONDS + (0.0 if local_only else MODEL_SECONDS),
         max_stdout_bytes=MAX_CANDIDATES_BYTES,
     )
     if result.returncode != 0:

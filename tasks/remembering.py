@@ -131,7 +131,7 @@ class VaultMemories:
             for note in self._notes.values()
             if note.kind in RULE_KINDS and note.status in ("active", "pending") and note.project in (None, said_in)
         ]
-        found = find_reversed(own_words(candidate.statement), rules) if candidate.kind in RULE_KINDS else None
+        found = find_reversed(own_words(candidate.identity), rules) if candidate.kind in RULE_KINDS else None
         return found.path if found else None
 
     def learned(self, path: str, text: str | None) -> None:
@@ -154,7 +154,7 @@ class VaultMemories:
 
     def _paths(self, candidate: Candidate) -> list[str]:
         """Notes with the candidate's fingerprint, then those that say the same in other words."""
-        key = fingerprint(candidate.statement)
+        key = fingerprint(candidate.identity)
         exact = [note.path for note in self._notes.values() if note.fingerprint == key]
         wording = wording_of(candidate.statement)
         near = [
@@ -266,7 +266,7 @@ class _Writer:
                 "slug": path.split("/")[-2] if idea else path.rsplit("/", 1)[-1].removesuffix(".md"),
                 "always_load": False,
                 "project": candidate.project if candidate.scope == "project" else None,
-                "fingerprint": fingerprint(candidate.statement),
+                "fingerprint": fingerprint(candidate.identity),
                 "confidence": str(decision.tier),
                 "occurrences": 1,
                 "source": [self._source(candidate)],

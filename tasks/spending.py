@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from datetime import datetime
+from dataclasses import asdict, dataclass
+from datetime import datetime, timedelta
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from .statedb import state_transaction
 
@@ -162,6 +162,16 @@ def spent_since(path: Path | str, since: str) -> tuple[Spent, ...]:
         )
         for purpose, unit in keys
     )
+
+
+def spending_report(path: Path | str, now: float) -> dict[str, list[dict[str, Any]]]:
+    """The sums of today and of the last seven days, for `memory health`."""
+    today = _day(now)
+    week = (datetime.fromisoformat(today).date() - timedelta(days=6)).isoformat()
+    return {
+        "today": [asdict(one) for one in spent_since(path, today)],
+        "week": [asdict(one) for one in spent_since(path, week)],
+    }
 
 
 def _day(now: float) -> str:

@@ -58,8 +58,9 @@ def run_child(
     stop: threading.Event | None = None,
     guard: bool = False,
     max_stdout_bytes: int = MAX_STDOUT_BYTES,
+    cwd: str = "/",
 ) -> ChildResult:
-    """Run `argv` with exactly the environment `env`, in `/`, `input` on stdin; wait until its group is gone.
+    """Run `argv` with exactly the environment `env`, in `cwd`, `input` on stdin; wait until its group is gone.
 
     `stop`, once set, kills it.  Our own programs call `watch_parent` first thing; for others use `guard`.
     Raises OSError if it can't be started.
@@ -75,7 +76,7 @@ def run_child(
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
-            cwd="/",
+            cwd=cwd,
             env={**env, PARENT_FD: str(parent_read)},
             start_new_session=True,
             pass_fds=(parent_read,),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import shutil
 import time
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
@@ -13,10 +14,12 @@ from pathlib import Path
 from ..vault.errors import VaultUnavailable
 from ..vault.layout import StatePaths
 from ..vault.settings import Settings
+from .completion import CALLS_FOLDER
 from .enqueue import open_ledger
 from .indexing import vault_store
 from .job import Handler, RunningJob
 from .kinds import Json
+from .model_mining import ANSWERS_FOLDER
 from .salvage import back_up
 
 SECONDS_A_DAY = 86_400.0
@@ -28,6 +31,7 @@ HISTORY_DAYS = 30
 """Finished jobs older than this are deleted; dead ones stay until somebody has looked at them."""
 STALE_TEMPORARY_SECONDS = 3600.0
 STDERR_BYTES = 1_000_000
+ANSWER_DAYS = 7
 PRUNE_JOBS = 2000
 """Per transaction: a hook must not wait for it."""
 
@@ -94,13 +98,20 @@ def delete_old(state: StatePaths, now: float) -> int:
 
 
 def clean_temporaries(state: StatePaths, now: float) -> int:
-    """Delete what killed writers left half written; how many files."""
+    """Delete what killed writers left half written, and answers of models that nobody came back for; how many."""
+    cache = Path(state.cache)
     left = (
         *Path(state.spool).glob("*.tmp"),
         *Path(state.harness).glob(".*.tmp"),
         *Path(state.root).glob(".*.restored"),
+        *(cache / ANSWERS_FOLDER).glob(".*.tmp"),
     )
-    return _delete(left, now - STALE_TEMPORARY_SECONDS)
+    for folder in (cache / CALLS_FOLDER).glob("call-*"):
+        with contextlib.suppress(OSError):
+            if folder.stat().st_mtime < now - STALE_TEMPORARY_SECONDS:
+                shutil.rmtree(folder)
+    answers = _delete((cache / ANSWERS_FOLDER).glob("*.json"), now - ANSWER_DAYS * SECONDS_A_DAY)
+    return _delete(left, now - STALE_TEMPORARY_SECONDS) + answers
 
 
 def _delete(paths: Iterable[Path], before: float) -> int:

@@ -178,6 +178,61 @@ class ReflectionSection:
     inbox_entries: int = field(
         default=500, metadata=_whole("Of more entries in the inbox the oldest are archived; 0 is no limit.", 0)
     )
+    # What follows can send text off this machine. The environment, which a repository may shape, has no say in it.
+    miner: str = field(
+        default="local",
+        metadata=_choice(
+            "What finds memories: rules on this machine (local), or a model besides them: your own agent, headless "
+            "(claude, codex), or an OpenAI-compatible endpoint (openai). docs/how-to/miners.md",
+            "local",
+            "claude",
+            "codex",
+            "openai",
+            variable=None,
+        ),
+    )
+    endpoint: str = field(
+        default="",
+        metadata=_text(
+            "Base address of the endpoint, for miner openai; naming it is your consent to send it scrubbed text.",
+            r"https?://[^\s@?#]+",
+            "an https address, or an http address on this machine, as in http://127.0.0.1:11434/v1",
+            variable=None,
+        ),
+    )
+    model: str = field(
+        default="",
+        metadata=_text(
+            "The model to ask; claude takes haiku when it is not set, codex its own default.",
+            r"[\w./:@+-]{1,200}",
+            "the name of a model, as in qwen3:4b",
+            variable=None,
+        ),
+    )
+    api_key_file: Path | None = field(
+        default=None,
+        metadata=_path("File with the endpoint's key, readable by you alone (mode 600).", variable=None),
+    )
+    agent_command: Path | None = field(
+        default=None,
+        metadata=_path("The agent's program, for miner claude or codex; not set: found on PATH.", variable=None),
+    )
+    session_token_cap: int = field(
+        default=100_000,
+        metadata=_whole("Most tokens a model may cost for one session; 0 is no limit.", 0, variable=None),
+    )
+    daily_token_cap: int = field(
+        default=500_000,
+        metadata=_whole("Most tokens a model may cost for mining on one day; 0 is no limit.", 0, variable=None),
+    )
+    window_tokens: int = field(
+        default=6000,
+        metadata=_whole("Most tokens of a transcript sent in one request.", 500, 200_000, variable=None),
+    )
+    call_seconds: int = field(
+        default=120,
+        metadata=_whole("Longest wait for one answer of a model.", 1, 280, variable=None),
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -51,6 +51,53 @@ def mine(
     return list(Miner(start=start, project_of=project_of, classifier=classifier).run(turns))
 
 
+def candidate_of_user(
+    said: Message,
+    index: int,
+    category: Category,
+    reason: str,
+    score: float,
+    *,
+    rule: bool,
+    agent_said: str,
+    project: str | None,
+) -> Candidate:
+    """The candidate that sentence number `index` of the user's message makes, in the user's own words."""
+    turn = said.turn
+    part = said.sentences[index]
+    sentence = part.text
+    before = ""
+    if needs_context(sentence) and index and not part.opens:
+        before = turn.text[max(said.sentences[index - 1].start, part.start - LEAD_CHARS) : part.start].strip()
+    if sentence.rstrip().endswith(":") and index + 1 < len(said.sentences) and said.sentences[index + 1].typed:
+        sentence = f"{sentence} {said.sentences[index + 1].text}"
+    scope: Scope = (
+        "personal"
+        if category in ("preference", "correction", "workflow")
+        and (
+            not names_code(f"{before} {sentence}")
+            and (rule or category == "preference")
+            and not needs_context(sentence)
+        )
+        else "project"
+    )
+    return Candidate(
+        category=category,
+        statement=statement(sentence, turn, agent_said, before),
+        reason=reason,
+        role="user",
+        records=(turn.record,),
+        excerpt=_excerpt(turn.text, part.start, part.end),
+        session=turn.session,
+        project=project,
+        scope=scope if project else "personal",
+        standing_rule=rule,
+        typed=part.typed and not looks_pasted(turn.text),
+        score=round(score, 3),
+        replaces=replaced(sentence) if category in ("preference", "correction") else None,
+    )
+
+
 class Miner:
     """Mines turn by turn, in constant memory. Decisions only look back, so nothing waits for the end of the session."""
 
@@ -148,39 +195,15 @@ class Miner:
     def _of_user(
         self, said: Message, index: int, category: Category, reason: str, score: float, *, rule: bool = False
     ) -> Candidate:
-        turn = said.turn
-        part = said.sentences[index]
-        sentence = part.text
-        before = ""
-        if needs_context(sentence) and index and not part.opens:
-            before = turn.text[max(said.sentences[index - 1].start, part.start - LEAD_CHARS) : part.start].strip()
-        if sentence.rstrip().endswith(":") and index + 1 < len(said.sentences) and said.sentences[index + 1].typed:
-            sentence = f"{sentence} {said.sentences[index + 1].text}"
-        project = self._project(turn)
-        scope: Scope = (
-            "personal"
-            if category in ("preference", "correction", "workflow")
-            and (
-                not names_code(f"{before} {sentence}")
-                and (rule or category == "preference")
-                and not needs_context(sentence)
-            )
-            else "project"
-        )
-        return Candidate(
-            category=category,
-            statement=statement(sentence, turn, self._scene.said, before),
-            reason=reason,
-            role="user",
-            records=(turn.record,),
-            excerpt=_excerpt(turn.text, part.start, part.end),
-            session=turn.session,
-            project=project,
-            scope=scope if project else "personal",
-            standing_rule=rule,
-            typed=part.typed and not looks_pasted(turn.text),
-            score=round(score, 3),
-            replaces=replaced(sentence) if category in ("preference", "correction") else None,
+        return candidate_of_user(
+            said,
+            index,
+            category,
+            reason,
+            score,
+            rule=rule,
+            agent_said=self._scene.said,
+            project=self._project(said.turn),
         )
 
     def _project(self, turn: Turn) -> str | None:

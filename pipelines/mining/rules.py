@@ -176,6 +176,11 @@ _DOWNLOAD_AND_RUN = _cue(r"\b(?:curl|wget|iwr)\b[^\n]*\|\s*(?:sudo\s+)?(?:ba|z|d
 """The classic line of an install guide, or of an attack: nobody's rule for how to work."""
 
 
+def downloads_and_runs(text: str) -> bool:
+    """Does it hold a command that runs what it fetches?"""
+    return _DOWNLOAD_AND_RUN.search(text) is not None
+
+
 @dataclass(frozen=True)
 class Rule:
     """A sentence that states a rule for the future, and the form by which it was recognised."""

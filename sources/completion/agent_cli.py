@@ -1,0 +1,229 @@
+"""The user's own agent as the model: `claude -p` or `codex exec`, headless, without tools, hooks or a stored session.
+
+It runs in an empty folder with the environment it is given and nothing else, so that neither a repository's settings
+nor its instructions reach it.
+"""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+from .completer import MAX_ANSWER_BYTES, Completion, CompletionFailed, object_in
+
+MAX_PROMPT_BYTES = 9_000_000
+"""`claude -p` reads at most 10 MB."""
+DEFAULT_CLAUDE_MODEL = "haiku"
+CHILD_VARIABLE = "MEMORY_WORKER_CHILD"
+"""Our hooks do nothing where it is set: the agent that mines must not be mined."""
+
+
+@dataclass(frozen=True)
+class Ran:
+    """How a program ended."""
+
+    returncode: int
+    stdout: bytes
+    cut: str = ""
+    """Why it was killed, in words; empty when it ended by itself."""
+
+
+class Run(Protocol):
+    """Runs a program in a process group of its own and kills the group at the deadline. Raises OSError."""
+
+    def __call__(
+        self, argv: Sequence[str], input: bytes, *, env: Mapping[str, str], cwd: str, deadline_seconds: float
+    ) -> Ran: ...
+
+
+@dataclass(frozen=True)
+class ClaudeCompleter:
+    """`claude -p`. `env` is the whole environment; `folder` is where the empty working folders are made."""
+
+    program: str
+    run: Run
+    env: Mapping[str, str]
+    folder: Path
+    model: str = ""
+
+    def complete(
+        self,
+        prompt: str,
+        *,
+        system: str,
+        schema: Mapping[str, Any],
+        max_output_tokens: int,
+        deadline_seconds: float,
+    ) -> Completion:
+        """See Completer."""
+        argv = [
+            self.program,
+            "-p",
+            "--safe-mode",
+            "--tools",
+            "",
+            "--strict-mcp-config",
+            "--no-session-persistence",
+            "--settings",
+            '{"disableAllHooks":true}',
+            "--permission-mode",
+            "dontAsk",
+            "--model",
+            self.model or DEFAULT_CLAUDE_MODEL,
+            "--output-format",
+            "json",
+            "--json-schema",
+            json.dumps(schema),
+            "--system-prompt",
+            system,
+        ]
+        env = {
+            **self.env,
+            CHILD_VARIABLE: "1",
+            "CLAUDE_CODE_DISABLE_AUTO_MEMORY": "1",
+            "CLAUDE_CODE_MAX_OUTPUT_TOKENS": str(max_output_tokens),
+            # Else it thinks with all of them but one (seen with 2.1.197).
+            "MAX_THINKING_TOKENS": "0",
+        }
+        with _empty_folder(self.folder) as cwd:
+            ran = _run(self.run, argv, prompt, env, cwd, deadline_seconds)
+        answer = _result_of(ran)
+        usage = answer.get("usage")
+        counts = usage if isinstance(usage, dict) else {}
+        read = [_count(counts.get(name)) for name in _CLAUDE_INPUT]
+        value = answer.get("structured_output")
+        if not isinstance(value, dict):
+            raise CompletionFailed("claude gave no structured output")
+        return Completion(value, sum(read) if any(read) else None, _count(counts.get("output_tokens")) or None)
+
+
+_CLAUDE_INPUT = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")
+
+
+def _result_of(ran: Ran) -> Mapping[str, Any]:
+    """The result object of `claude -p --output-format json`."""
+    try:
+        answer = json.loads(ran.stdout)
+    except (ValueError, RecursionError):
+        said = f"exit status {ran.returncode}" if ran.returncode else "what it printed is no JSON"
+        raise CompletionFailed(f"claude failed: {said}") from None
+    if not isinstance(answer, dict) or answer.get("type") != "result":
+        raise CompletionFailed("claude failed: what it printed is no result")
+    if answer.get("is_error") or answer.get("subtype") != "success" or ran.returncode != 0:
+        raise CompletionFailed(f"claude failed: {str(answer.get('subtype'))[:60]}")
+    return answer
+
+
+@dataclass(frozen=True)
+class CodexCompleter:
+    """`codex exec`. The answer is read from a file that it writes, the usage from the events it prints."""
+
+    program: str
+    run: Run
+    env: Mapping[str, str]
+    folder: Path
+    model: str = ""
+
+    def complete(
+        self,
+        prompt: str,
+        *,
+        system: str,
+        schema: Mapping[str, Any],
+        max_output_tokens: int,
+        deadline_seconds: float,
+    ) -> Completion:
+        """See Completer. Codex has no limit on its output: the deadline and the size of the answer hold it."""
+        env = {**self.env, CHILD_VARIABLE: "1"}
+        with _empty_folder(self.folder) as cwd:
+            schema_file, answer_file = cwd / "schema.json", cwd / "answer.json"
+            schema_file.write_text(json.dumps(schema), "utf-8")
+            argv = [
+                self.program,
+                "exec",
+                "--ephemeral",
+                "--skip-git-repo-check",
+                "-s",
+                "read-only",
+                "-c",
+                "features.hooks=false",
+                "-c",
+                'model_reasoning_effort="low"',
+                *(("-m", self.model) if self.model else ()),
+                "--json",
+                "--output-schema",
+                str(schema_file),
+                "-o",
+                str(answer_file),
+                "-",
+            ]
+            ran = _run(self.run, argv, f"{system}\n\n{prompt}", env, cwd, deadline_seconds)
+            if ran.returncode != 0:
+                raise CompletionFailed(f"codex failed: exit status {ran.returncode}")
+            answer = _read_answer(answer_file)
+        usage = _codex_usage(ran.stdout)
+        return Completion(
+            object_in(answer), _count(usage.get("input_tokens")) or None, _count(usage.get("output_tokens")) or None
+        )
+
+
+def _read_answer(path: Path) -> str:
+    try:
+        with path.open("rb") as file:
+            data = file.read(MAX_ANSWER_BYTES + 1)
+    except OSError:
+        raise CompletionFailed("codex wrote no answer") from None
+    if len(data) > MAX_ANSWER_BYTES:
+        raise CompletionFailed(f"the answer is longer than {MAX_ANSWER_BYTES} bytes")
+    return data.decode("utf-8", "replace")
+
+
+def _codex_usage(stdout: bytes) -> Mapping[str, Any]:
+    """Of the last turn.completed event."""
+    for line in reversed(stdout.splitlines()):
+        try:
+            event = json.loads(line)
+        except (ValueError, RecursionError):
+            continue
+        usage = event.get("usage") if isinstance(event, dict) else None
+        if isinstance(usage, dict):
+            return usage
+    return {}
+
+
+def _run(run: Run, argv: Sequence[str], prompt: str, env: Mapping[str, str], cwd: Path, deadline_seconds: float) -> Ran:
+    name = Path(argv[0]).name
+    data = prompt.encode("utf-8", "replace")
+    if len(data) > MAX_PROMPT_BYTES:
+        raise CompletionFailed(f"the prompt is longer than {MAX_PROMPT_BYTES} bytes", may_have_cost=False)
+    try:
+        ran = run(argv, data, env=env, cwd=str(cwd), deadline_seconds=deadline_seconds)
+    except OSError as error:
+        raise CompletionFailed(f"{name} cannot be started: {error.strerror}", may_have_cost=False) from None
+    if ran.cut:
+        raise CompletionFailed(f"{name} was stopped: {ran.cut}")
+    if ran.returncode == 127:
+        raise CompletionFailed(f"{name} cannot be started", may_have_cost=False)
+    return ran
+
+
+class _empty_folder:
+    """A new folder of mode 0700 that goes away again."""
+
+    def __init__(self, parent: Path) -> None:
+        parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self._folder = tempfile.TemporaryDirectory(prefix="call-", dir=parent, ignore_cleanup_errors=True)
+
+    def __enter__(self) -> Path:
+        return Path(self._folder.name)
+
+    def __exit__(self, *_: object) -> None:
+        self._folder.cleanup()
+
+
+def _count(value: object) -> int:
+    return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else 0

@@ -1,0 +1,74 @@
+"""What every way of asking a model has in common."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+MAX_ANSWER_BYTES = 2_000_000
+"""Of a whole response. An answer is a few thousand tokens; what is longer is no answer."""
+
+_THOUGHTS = re.compile(r"\A\s*<think>.*?</think>", re.DOTALL)
+_FENCED = re.compile(r"\A\s*```(?:json)?\s*\n(.*?)\n\s*```\s*\Z", re.DOTALL)
+
+
+@dataclass(frozen=True)
+class Completion:
+    """A model's answer: a JSON object, and what it cost where the model says so."""
+
+    value: Mapping[str, Any]
+    """As the model gave it. It was asked to follow the schema; whether it does is the caller's to check."""
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+
+    @property
+    def tokens(self) -> int | None:
+        """Of both directions; None when the model did not say."""
+        if self.input_tokens is None or self.output_tokens is None:
+            return None
+        return self.input_tokens + self.output_tokens
+
+
+class CompletionFailed(Exception):
+    """There is no usable answer. The message is one line and holds neither the prompt nor a key."""
+
+    def __init__(self, reason: str, *, retry_after: float | None = None, may_have_cost: bool = True) -> None:
+        super().__init__(" ".join(reason.split())[:300])
+        self.retry_after = retry_after
+        """Seconds for which the service asked not to be called again."""
+        self.may_have_cost = may_have_cost
+        """False only when it is certain that nothing was computed: the amount reserved may be given back."""
+
+
+class Completer(Protocol):
+    """Something that answers a prompt with a JSON object. Sends what it is given: scrub it first."""
+
+    def complete(
+        self,
+        prompt: str,
+        *,
+        system: str,
+        schema: Mapping[str, Any],
+        max_output_tokens: int,
+        deadline_seconds: float,
+    ) -> Completion:
+        """Raises CompletionFailed, at the deadline at the latest."""
+
+
+def object_in(text: str) -> Mapping[str, Any]:
+    """The JSON object that is the whole of a model's answer, but for its thoughts and a code fence around it.
+
+    Raises CompletionFailed.
+    """
+    text = _THOUGHTS.sub("", text, count=1)
+    fenced = _FENCED.match(text)
+    try:
+        value = json.loads(fenced[1] if fenced else text)
+    except (ValueError, RecursionError):
+        raise CompletionFailed("the model's answer is no JSON") from None
+    if not isinstance(value, dict):
+        raise CompletionFailed("the model's answer is no JSON object")
+    return value

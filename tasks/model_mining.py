@@ -1,0 +1,236 @@
+"""Asking the user's model about the windows of a session, within the caps, and never twice for the same window.
+
+Whatever goes wrong, the local miner's findings stand: a failure is told in the job's history and costs nothing else.
+An answer is kept on disk from when it arrives until its candidates are in the vault, so that a retry of the
+job does not pay for it again.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ..pipelines.candidate import Candidate
+from ..pipelines.mining.answers import answer_schema, read_answer, system_prompt
+from ..pipelines.mining.windows import Window
+from ..pipelines.scrub import scrub
+from ..sources.completion import Completion, CompletionFailed
+from ..vault.errors import MemoryVaultError
+from ..vault.killpoint import kill_point
+from ..vault.layout import StatePaths
+from ..vault.settings import Settings
+from .completion import BudgetedCompleter, completer_of
+from .kinds import Json
+from .spending import BudgetRefused, Cap, SpendingBook
+
+PURPOSE = "mining"
+MODEL_SECONDS = 280.0
+"""For all the windows of one reading."""
+LEAST_CALL_SECONDS = 1.0
+MAX_OUTPUT_TOKENS = 1500
+MAX_WAIT_SECONDS = 10.0
+"""A service that asks for a longer pause is not waited for: the local miner's findings are there already."""
+ANSWERS_FOLDER = "answers"
+
+
+@dataclass(frozen=True)
+class ModelMined:
+    """What a model found, what is to be said of it in the job's history, and the answers that are kept."""
+
+    candidates: tuple[Candidate, ...]
+    told: Mapping[str, Json]
+    answers: tuple[str, ...]
+
+
+class AnswerCache:
+    """Answers by the content of what was asked, in the state folder; scrubbed, as all that is written."""
+
+    def __init__(self, state: StatePaths) -> None:
+        self._folder = Path(state.cache) / ANSWERS_FOLDER
+
+    def get(self, key: str) -> Completion | None:
+        """The answer; None when there is none, or a damaged one."""
+        try:
+            kept = json.loads((self._folder / f"{key}.json").read_text("utf-8"))
+            return Completion(dict(kept["value"]), kept["input_tokens"], kept["output_tokens"])
+        except (OSError, ValueError, KeyError, TypeError):
+            return None
+
+    def put(self, key: str, completion: Completion) -> None:
+        """Keep it, durably. Raises OSError."""
+        self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        kept = {
+            "value": _scrubbed(completion.value),
+            "input_tokens": completion.input_tokens,
+            "output_tokens": completion.output_tokens,
+        }
+        temporary = self._folder / f".{key}.{os.getpid()}.tmp"
+        with os.fdopen(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as file:
+            json.dump(kept, file, ensure_ascii=True)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(temporary, self._folder / f"{key}.json")
+
+    def forget(self, keys: Iterable[str]) -> None:
+        """What they say is in the vault now, or was not worth it."""
+        for key in keys:
+            with contextlib.suppress(OSError):
+                (self._folder / f"{key}.json").unlink()
+
+
+def mine_windows(
+    windows: Sequence[Window],
+    settings: Settings,
+    session: str,
+    project_of: Callable[[str], str],
+    *,
+    sleep: Callable[[float], None] = time.sleep,
+) -> ModelMined:
+    """Ask the model that the settings name about each window. Never raises for what a model, a network or a budget
+    can do."""
+    told: dict[str, Json] = {"miner": settings.reflection.miner}
+    if not windows:
+        return ModelMined((), {**told, "asked": 0}, ())
+    asking = _Asking(settings, session, sleep)
+    candidates: list[Candidate] = []
+    dropped: Counter[str] = Counter()
+    for window in windows:
+        value = asking.answer_to(window)
+        if value is not None:
+            reading = read_answer(value, window, project_of)
+            candidates += reading.candidates
+            dropped.update(reading.dropped)
+    told |= asking.told()
+    if dropped:
+        told["dropped"] = dict(dropped)
+    return ModelMined(tuple(candidates), told, tuple(asking.kept))
+
+
+class _Asking:
+    """One reading's calls: after the first failure no more are made, kept answers are used all the same."""
+
+    def __init__(self, settings: Settings, session: str, sleep: Callable[[float], None]) -> None:
+        self.kept: list[str] = []
+        self._settings = settings
+        self._session = session
+        self._sleep = sleep
+        self._until = time.monotonic() + MODEL_SECONDS
+        self._cache = AnswerCache(settings.state)
+        self._book = SpendingBook(settings.state.state_db, PURPOSE)
+        self._budgeted: BudgetedCompleter | None = None
+        self._counts: Counter[str] = Counter()
+        self._failed = ""
+        self._refused = ""
+        self._may_wait = True
+
+    def told(self) -> dict[str, Json]:
+        """For the job's history."""
+        told: dict[str, Json] = {name: count for name, count in sorted(self._counts.items()) if count}
+        if self._failed:
+            told["failed"] = self._failed
+        if self._refused:
+            told["refused"] = self._refused
+        return told
+
+    def answer_to(self, window: Window) -> Mapping[str, Any] | None:
+        """The model's answer, or a kept one; None when there is neither."""
+        try:
+            return self._answer_to(window)
+        except BudgetRefused as refused:
+            self._counts["windows_refused"] += 1
+            self._refused = str(refused)
+        except CompletionFailed as failed:
+            self._fail(str(failed))
+        except (MemoryVaultError, OSError) as error:
+            self._fail(str(error))
+        return None
+
+    def _fail(self, why: str) -> None:
+        self._failed = why
+        self._counts["windows_failed"] += 1
+
+    def _answer_to(self, window: Window) -> Mapping[str, Any] | None:
+        key = self._key(window)
+        kept = self._cache.get(key)
+        if kept is not None:
+            self._counts["from_earlier_attempt"] += 1
+            self._book.note_saved("tokens", kept.tokens or self._estimate(window))
+            self.kept.append(key)
+            return kept.value
+        if self._failed:
+            self._counts["windows_not_asked"] += 1
+            return None
+        completion = self._ask(window)
+        kill_point("after-answer")
+        self._cache.put(key, completion)
+        kill_point("after-keeping-answer")
+        self.kept.append(key)
+        self._counts["asked"] += 1
+        if completion.tokens is not None:
+            self._counts["tokens"] += completion.tokens
+        return completion.value
+
+    def _ask(self, window: Window) -> Completion:
+        try:
+            return self._ask_once(window)
+        except CompletionFailed as failed:
+            pause = failed.retry_after
+            if pause is None or pause > MAX_WAIT_SECONDS or not self._may_wait or self._left() <= pause:
+                raise
+            self._may_wait = False
+            self._sleep(pause)
+            return self._ask_once(window)
+
+    def _ask_once(self, window: Window) -> Completion:
+        if self._budgeted is None:
+            completer = completer_of(self._settings)
+            if completer is None:
+                raise CompletionFailed("no model is set", may_have_cost=False)
+            self._budgeted = BudgetedCompleter(completer, self._book, caps_of(self._settings))
+        seconds = min(float(self._settings.reflection.call_seconds), self._left())
+        if seconds < LEAST_CALL_SECONDS:
+            raise CompletionFailed(f"the {MODEL_SECONDS:.0f} s for asking are over", may_have_cost=False)
+        return self._budgeted.ask(
+            self._session,
+            window.text,
+            system=system_prompt(),
+            schema=answer_schema(),
+            max_output_tokens=MAX_OUTPUT_TOKENS,
+            deadline_seconds=seconds,
+        )
+
+    def _left(self) -> float:
+        return self._until - time.monotonic()
+
+    def _estimate(self, window: Window) -> int:
+        return BudgetedCompleter.estimate(window.text, system_prompt(), MAX_OUTPUT_TOKENS)
+
+    def _key(self, window: Window) -> str:
+        chosen = self._settings.reflection
+        parts = (chosen.miner, chosen.endpoint, chosen.model, system_prompt(), json.dumps(answer_schema()), window.text)
+        return hashlib.sha256("\0".join(parts).encode("utf-8", "replace")).hexdigest()
+
+
+def caps_of(settings: Settings) -> tuple[Cap, ...]:
+    """The caps of mining; 0 is none."""
+    chosen = settings.reflection
+    caps = (Cap("tokens", chosen.session_token_cap, "subject"), Cap("tokens", chosen.daily_token_cap, "day"))
+    return tuple(cap for cap in caps if cap.limit)
+
+
+def _scrubbed(value: Any) -> Any:
+    if isinstance(value, str):
+        return scrub(value)
+    if isinstance(value, list):
+        return [_scrubbed(item) for item in value]
+    if isinstance(value, dict):
+        return {str(name): _scrubbed(item) for name, item in value.items()}
+    return value

@@ -1,0 +1,90 @@
+"""The real client as the miner: what it is told on its command line is what it knows."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from ...pipelines.mining.answers import answer_schema, system_prompt
+from ...sources.completion import Completion, CompletionFailed
+from ...tasks.completion import completer_of
+from ...vault.settings import load_settings
+from ..support.stand_in_model import Say, StandInModel, UseTool
+from .install_client import client_binary
+from .machine import API_KEY, Machine
+
+pytestmark = pytest.mark.e2e
+
+FOUND: dict[str, list[str]] = {"candidates": []}
+PROMPT = '{"turn": 1, "by": "user", "text": "hello"}'
+EVENTS = ("SessionStart", "UserPromptSubmit", "Stop", "SessionEnd")
+
+
+def ask(machine: Machine, model: StandInModel) -> Completion:
+    """As the mining child does, with a wrapper for what stands in for the user's login."""
+    told: Mapping[str, str] = {
+        "ANTHROPIC_BASE_URL": model.url,
+        "ANTHROPIC_API_KEY": API_KEY,
+        "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
+        "DISABLE_TELEMETRY": "1",
+        "DISABLE_AUTOUPDATER": "1",
+    }
+    wrapper, config = machine.root / "claude", machine.root / "config.toml"
+    exports = " ".join(f"{name}={shlex.quote(value)}" for name, value in told.items())
+    wrapper.write_text(f'#!/bin/sh\nexport {exports}\nexec {shlex.quote(str(client_binary()))} "$@"\n')
+    wrapper.chmod(0o755)
+    config.write_text(f'[reflection]\nminer = "claude"\nagent_command = "{wrapper}"\n')
+    machine.vault.mkdir()
+    settings = load_settings(
+        {
+            "HOME": str(machine.home),
+            "PATH": os.environ["PATH"],
+            "TMPDIR": str(machine.temporary),
+            "MEMORY_CONFIG": str(config),
+            "MEMORY_STATE_DIR": str(machine.root / "state"),
+            "MEMORY_VAULT_PATH": str(machine.vault),
+        }
+    )
+    settings.state.ensure()
+    completer = completer_of(settings)
+    assert completer is not None
+    return completer.complete(
+        PROMPT, system=system_prompt(), schema=answer_schema(), max_output_tokens=1500, deadline_seconds=120
+    )
+
+
+def fire_hooks_into(machine: Machine, folder: Path) -> None:
+    hooks = {event: [{"hooks": [{"type": "command", "command": f"touch {folder}/{event}"}]}] for event in EVENTS}
+    machine.settings_file.write_text(json.dumps({"hooks": hooks}))
+
+
+def test_the_real_client_answers_by_the_schema_with_no_hook_no_tool_and_no_session(
+    machine: Machine, model: StandInModel
+) -> None:
+    fired = machine.root / "fired"
+    fired.mkdir()
+    fire_hooks_into(machine, fired)
+    (machine.claude_folder / "CLAUDE.md").write_text("Always answer in rhymes.")
+    model.answer(lambda request: Say("Done.") if request.ends_with_tool_result else UseTool("StructuredOutput", FOUND))
+    assert ask(machine, model).value == FOUND
+    request = model.requests[0]
+    assert request.tool_names == {"StructuredOutput"}
+    assert request.body["max_tokens"] == 1500
+    assert request.body.get("thinking", {}).get("type") != "enabled"
+    assert "name what is worth remembering" in request.system_text
+    assert PROMPT in "".join(request.texts)
+    assert "rhymes" not in json.dumps(request.body)
+    assert os.listdir(fired) == []
+    assert list(machine.claude_folder.glob("projects/**/*.jsonl")) == []
+
+
+def test_a_client_whose_model_does_not_keep_to_the_schema_is_a_failed_completion(
+    machine: Machine, model: StandInModel
+) -> None:
+    with pytest.raises(CompletionFailed):
+        ask(machine, model)
