@@ -6,7 +6,7 @@ import argparse
 from typing import Any
 
 from ..pipelines.adaptation import Confidence, judge
-from ..tasks.adapting import TRUSTED_NOTE, Adaptation, Adapted, is_confirmed
+from ..tasks.adapting import TRUSTED_NOTE, Adaptation, Adapted, is_confirmed, model_for
 from ..tasks.enqueue import request_indexing
 from ..tasks.scanning import ask_in_child
 from ..vault.errors import UsageError
@@ -24,7 +24,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     """Arguments of `memory adapt-skills`."""
     parser.epilog = EPILOG
     parser.add_argument("--limit", type=int, metavar="N", help="judge at most so many (discovery.patterns_per_run)")
-    parser.add_argument("--skip-network", action="store_true", help="do not look repositories up on GitHub")
+    parser.add_argument("--skip-network", action="store_true", help="look nothing up on GitHub, ask no model")
     parser.add_argument("--dry-run", action="store_true", help="show the rubric's verdicts; write nothing")
     add_json(parser)
 
@@ -37,7 +37,8 @@ def run(args: argparse.Namespace, context: Context) -> int:
         raise UsageError("--limit must be at least 1")
     network = not args.skip_network and not args.dry_run and is_confirmed(context.settings)
     ask = ask_in_child(context.settings) if network else None
-    adaptation = Adaptation(context.settings, context.store, ask=ask)
+    completer = model_for(context.settings) if network else None
+    adaptation = Adaptation(context.settings, context.store, ask=ask, completer=completer)
     if args.dry_run:
         return _dry_run(args, adaptation)
     seeded = adaptation.seed()

@@ -292,13 +292,18 @@ def _rules(pattern: Pattern, text: str, held: Held) -> Iterable[Rule]:
         yield Rule("R6:cross-vendor-proprietary", -2, "it is made for another vendor's editor")
     if is_lookalike(pattern.title) or is_lookalike(pattern.url):
         yield Rule("R7:lookalike-name", -4, "its name mixes letters of several alphabets")
-    if _ORDERS.search(text):
+    if gives_orders(text):
         yield Rule("R8:gives-orders", -4, "its description gives orders to whoever reads it")
 
 
 def _is_for_another_editor(text: str) -> bool:
     named = _VENDOR.search(text) or _CURSOR.search(text) or _CURSOR_TRADE.search(text)
     return named is not None and _OURS.search(text) is None
+
+
+def gives_orders(text: str) -> bool:
+    """Whether a text tells its reader what to do or to remember, as an injected instruction does."""
+    return _ORDERS.search(text) is not None
 
 
 def is_lookalike(name: str) -> bool:

@@ -9,15 +9,18 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 
 from ..pipelines.adaptation import DEFAULT_TRUSTED, Confidence, Facts, Held, Judgement, judge
 from ..pipelines.discovery import Pattern, parse_sources
 from ..pipelines.identity import canonical_url, repository_of
+from ..pipelines.originality import copied
 from ..pipelines.scrub import Policy, scrub
+from ..pipelines.second_opinion import MAX_OUTPUT_TOKENS, SCHEMA, SYSTEM, Opinion, opinion_in, prompt_for
 from ..pipelines.watchlist import note_body, shown_name
-from ..sources.discovery.github import repository_address
+from ..sources.completion import Completer, CompletionFailed
+from ..sources.discovery.github import repository_address, text_address
 from ..vault.entry import Entry, parse_entry
 from ..vault.errors import EntryExists, EntryInvalid, EntryNotFound, VaultUnavailable
 from ..vault.killpoint import kill_point, kill_point_environment
@@ -27,6 +30,7 @@ from ..vault.scrubbed import Scrubbed
 from ..vault.settings import Settings
 from ..vault.slug import slugify
 from ..vault.store import StoreValue, VaultStore
+from .completion import BudgetedCompleter, completer_of
 from .cursors import Cursors
 from .found import Found
 from .indexing import vault_store
@@ -34,6 +38,7 @@ from .job import Handler, Postpone, RunningJob
 from .kinds import Json
 from .politeness import AskedHost, own_machine
 from .scanning import Ask, Question, ask_in_child
+from .spending import BudgetRefused, Cap, SpendingBook
 from .watchlist import CopyRefused, Watchlist
 
 log = logging.getLogger(__name__)
@@ -48,6 +53,7 @@ Owners on GitHub whose skills you look at with more trust. One a line; add and r
 """
 VAULT_PAUSE_SECONDS = 60.0
 SLUG_CHARACTERS = 60
+MODEL_SECONDS = 120.0
 
 
 @dataclass(frozen=True)
@@ -70,13 +76,21 @@ def identity(pattern: Pattern) -> str:
 class Adaptation:
     """Evaluates the found patterns of one vault."""
 
-    def __init__(self, settings: Settings, store: VaultStore | None = None, *, ask: Ask | None) -> None:
-        """`ask` None: repositories are not looked up."""
+    def __init__(
+        self,
+        settings: Settings,
+        store: VaultStore | None = None,
+        *,
+        ask: Ask | None,
+        completer: Completer | None = None,
+    ) -> None:
+        """`ask` None: repositories are not looked up. `completer` None: there is no pass 2."""
         self.store = store or vault_store(settings)
         self.found = Found(settings.state.state_db)
         self.watchlist = Watchlist(settings, self.store)
         self._settings = settings
         self._ask = ask
+        self._completer = completer
         self._hosts = Cursors(settings.state.state_db, "discovery")
         self._held: Held | None = None
         self._run = self.watchlist.journal.new_run("adaptation")
@@ -128,11 +142,17 @@ class Adaptation:
         if judgement.confidence is Confidence.LOW:
             self.found.judge(pattern.key, judgement.confidence.name)
             return Adapted(pattern.key, pattern, slug, judgement, None, "not worth a note")
+        opinion, text = self._second_opinion(pattern)
+        if opinion is not None and opinion.lowers:
+            judgement = lowered(judgement)
+            if judgement.confidence is Confidence.LOW:
+                self.found.judge(pattern.key, judgement.confidence.name)
+                return Adapted(pattern.key, pattern, slug, judgement, None, "not worth a note, says the model")
         if not still_owned():
             return Adapted(pattern.key, pattern, slug, judgement, None, "the job is no longer ours")
         try:
             with self.store.lock():
-                path = self._write(pattern, slug, judgement, facts)
+                path = self._write_checked(pattern, slug, judgement, facts, opinion, text)
         except (CopyRefused, EntryInvalid, EntryExists) as error:
             log.warning("%s", error)
             self.found.judge(pattern.key, "refused")
@@ -141,9 +161,31 @@ class Adaptation:
         self.found.judge(pattern.key, judgement.confidence.name)
         return Adapted(pattern.key, pattern, slug, judgement, path)
 
-    def _write(self, pattern: Pattern, slug: str, judgement: Judgement, facts: Facts | None) -> str | None:
+    def _write_checked(
+        self, pattern: Pattern, slug: str, judgement: Judgement, facts: Facts | None, opinion: Opinion | None, text: str
+    ) -> str:
+        if opinion is not None and opinion.adopt:
+            taken = copied("\n".join(opinion.adopt), [pattern.description, text])
+            if taken is not None:  # judged alone: beside our own words a copied line would be a small share
+                log.warning("the model's words are left out: %s", taken.why)
+                return self._write(pattern, slug, judgement, facts, (), text)
+            try:
+                return self._write(pattern, slug, judgement, facts, opinion.adopt, text)
+            except CopyRefused as error:
+                log.warning("the model's words are left out: %s", error)
+        return self._write(pattern, slug, judgement, facts, (), text)
+
+    def _write(
+        self,
+        pattern: Pattern,
+        slug: str,
+        judgement: Judgement,
+        facts: Facts | None,
+        advice: tuple[str, ...],
+        text: str,
+    ) -> str:
         name = self.watchlist.writer.free_name(pattern.source, slug)
-        body = note_body(pattern, judgement, facts, safe_address(pattern.url))
+        body = note_body(pattern, judgement, facts, safe_address(pattern.url), advice)
         fields: dict[str, StoreValue] = {
             "status": "pending",
             "confidence": scrub(judgement.confidence.name),
@@ -158,9 +200,38 @@ class Adaptation:
             fields,
             scrub(shown_name(pattern.title), Policy.SECRETS),
             scrub(body, Policy.SECRETS),
-            made_from=[pattern.description],
+            made_from=[pattern.description, text],
             run=self._run,
         )
+
+    def _second_opinion(self, pattern: Pattern) -> tuple[Opinion | None, str]:
+        """(what the model says, the text it was shown); pass 1 stands alone when it can't be asked."""
+        if self._completer is None or self._ask is None:
+            return None, ""
+        address, text = text_address(pattern.url), ""
+        if address is not None:
+            host = AskedHost(self._hosts, address)
+            if not host.not_before():
+                host.be_polite()
+                answer = self._ask(Question("text", address))
+                host.remember(answer)
+                text = answer.text
+        chosen = self._settings.discovery
+        caps = (Cap("tokens", chosen.daily_token_cap, "day"),)
+        book = SpendingBook(self._settings.state.state_db, "adaptation")
+        try:
+            completion = BudgetedCompleter(self._completer, book, caps).ask(
+                pattern.key,
+                scrub(prompt_for(pattern, text)),
+                system=SYSTEM,
+                schema=SCHEMA,
+                max_output_tokens=MAX_OUTPUT_TOKENS,
+                deadline_seconds=MODEL_SECONDS,
+            )
+        except (BudgetRefused, CompletionFailed) as error:
+            log.warning("no second opinion on %s: %s", pattern.key, error)
+            return None, text
+        return opinion_in(completion.value), text
 
     def _facts(self, pattern: Pattern) -> Facts | None:
         """What GitHub says of the repository; None when it has none, or can't be asked now."""
@@ -177,6 +248,17 @@ class Adaptation:
         if answer.problem or not answer.facts:
             return None
         return facts_from(answer.facts)
+
+
+def lowered(judgement: Judgement) -> Judgement:
+    """One step less sure."""
+    return replace(judgement, confidence=Confidence(max(0, judgement.confidence - 1)))
+
+
+def model_for(settings: Settings) -> Completer | None:
+    """The model for pass 2, if the user wants one asked. Raises SettingsError."""
+    wanted = settings.discovery.ask_model and settings.discovery.daily_token_cap > 0
+    return completer_of(settings) if wanted else None
 
 
 def facts_from(value: Mapping[str, object]) -> Facts:
@@ -238,7 +320,9 @@ def adapt_handler(settings: Settings) -> Handler:
     def handle(job: RunningJob) -> Mapping[str, Json]:
         ask = ask_in_child(settings, job.run_child, kill_point_environment())
         try:
-            adaptation = Adaptation(settings, ask=ask if is_confirmed(settings) else None)
+            confirmed = is_confirmed(settings)
+            completer = model_for(settings) if confirmed else None
+            adaptation = Adaptation(settings, ask=ask if confirmed else None, completer=completer)
             found = adaptation.found.get(str(job.args["pattern"]))
             if found is None or found.confidence:
                 return {"nothing": "it was judged already"}

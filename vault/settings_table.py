@@ -289,6 +289,15 @@ class DiscoverySection:
     patterns_per_run: int = field(
         default=20, metadata=_whole("Most new patterns that one run puts on the watchlist, the best first.", 1, 1000)
     )
+    ask_model: bool = field(
+        default=False,
+        metadata=_switch(
+            "Ask the model of reflection.miner for a second opinion on a pattern; the pattern's own text is sent to it."
+        ),
+    )
+    daily_token_cap: int = field(
+        default=50_000, metadata=_whole("Tokens for second opinions in a day; 0 asks for none.", 0)
+    )
     github_api: str = field(
         default="https://api.github.com",
         metadata=_text(

@@ -15,6 +15,7 @@ from .plain import text_of_html
 
 MAX_SUMMARY_CHARACTERS = 20_000
 _DECLARATION = re.compile(rb"<!DOCTYPE[^\[>]{0,1000}\[", re.IGNORECASE)
+_ENCODING = re.compile(rb"\s{0,100}<\?xml[^>]{0,200}?encoding=[\"']([\w.-]{1,40})")
 _ENTITY = re.compile(rb"<!ENTITY\s", re.IGNORECASE)
 
 
@@ -32,18 +33,26 @@ def feed_items(body: bytes, url: str, content_type: str = "") -> list[Listed]:
         return _json_feed(body, url)
     if _declares_entities(body):
         raise FeedInvalid("it declares XML entities of its own: refused")
+    parsed = _parsed(body, url, content_type)
+    if not _is_feed(parsed) and (wrong := _ENCODING.match(body)):
+        # Single bytes that say they are UTF-16: the declaration itself would not be readable if it were true.
+        parsed = _parsed(body[: wrong.start(1)] + b"utf-8" + body[wrong.end(1) :], url, "")
+    if not _is_feed(parsed):
+        raise FeedInvalid("it is no RSS, Atom or JSON feed")
+    return [item for entry in parsed.get("entries", [])[:MAX_LISTED] if (item := _entry(entry, url)) is not None]
+
+
+def _parsed(body: bytes, url: str, content_type: str) -> Any:
+    headers = {"content-type": content_type, "content-location": url}
     try:
-        parsed = feedparser.parse(
-            io.BytesIO(body),
-            response_headers={"content-type": content_type, "content-location": url},
-            sanitize_html=False,
-        )
+        return feedparser.parse(io.BytesIO(body), response_headers=headers, sanitize_html=False)
     except (ValueError, LookupError, AssertionError, RecursionError, TypeError, AttributeError) as error:
         # feedparser 6 lets some of its own slips through on damaged input.
         raise FeedInvalid(f"it cannot be read: {type(error).__name__}") from error
-    if not parsed.get("version") and not parsed.get("entries"):
-        raise FeedInvalid("it is no RSS, Atom or JSON feed")
-    return [item for entry in parsed.get("entries", [])[:MAX_LISTED] if (item := _entry(entry, url)) is not None]
+
+
+def _is_feed(parsed: Any) -> bool:
+    return bool(parsed.get("version") or parsed.get("entries"))
 
 
 def _declares_entities(body: bytes) -> bool:

@@ -59,6 +59,18 @@ def raw_address(url: str) -> str:
     return url
 
 
+def text_address(url: str) -> str | None:
+    """Where the text of a pattern on GitHub is: a folder's SKILL.md, a repository's README; None elsewhere."""
+    parts = urlsplit(url)
+    segments = [segment for segment in parts.path.split("/") if segment]
+    if (parts.hostname or "").lower().removeprefix("www.") != "github.com" or len(segments) < 2:
+        return None
+    if len(segments) >= 5 and segments[2] == "tree":
+        return "/".join(["https://raw.githubusercontent.com", *segments[:2], *segments[3:], "SKILL.md"])
+    raw = raw_address(f"https://github.com/{'/'.join(segments)}")
+    return raw if raw.startswith("https://raw.") else None
+
+
 def search_address(api: str, topic: str, since: date) -> str:
     """Repositories with this topic that were created since then, the most starred first."""
     query = urlencode(

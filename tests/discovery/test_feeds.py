@@ -61,6 +61,7 @@ def test_json() -> None:
         RSS.replace(b'<?xml version="1.0"?>', b"\n\n  <!-- hm --> "),
         RSS.replace(b"skills", b"skills\x01\xff\xfe"),
         RSS.replace(b"version=\"1.0\"?>", b"version=\"1.0\" encoding=\"utf-16\"?>"),
+        RSS.replace(b"version=\"1.0\"?>", b"version=\"1.0\" encoding=\"utf-16\" ?>"),
         RSS.replace(b"<rss", b'<!DOCTYPE rss PUBLIC "-//Netscape//DTD RSS 0.91//EN" "http://x.org/rss.dtd"><rss'),
     ],
 )  # fmt: skip
