@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from ..pipelines.discovery import Pattern
+from ..pipelines.scrub import scrub
 from .cursors import Cursors
 
 
@@ -30,11 +31,12 @@ class Found:
         self._rows = Cursors(state_db, "found")
 
     def add(self, patterns: Iterable[Pattern], day: str) -> int:
-        """Those that are not there yet; how many."""
+        """Those that are not there yet, scrubbed; how many."""
         added = 0
         for pattern in patterns:
             if self._rows.get(pattern.key) is None:
-                self._rows.set(pattern.key, {"pattern": asdict(pattern), "day": day, "confidence": ""})
+                told = {"title": scrub(pattern.title), "description": scrub(pattern.description)}
+                self._rows.set(pattern.key, {"pattern": {**asdict(pattern), **told}, "day": day, "confidence": ""})
                 added += 1
         return added
 

@@ -60,6 +60,7 @@ _ANCHOR = re.compile(
     re.IGNORECASE,
 )
 _AUTOLINK = re.compile(r"<(?P<angle>https?://[^\s<>]{1,2000})>|(?P<bare>https?://[^\s<>()\[\]\"'`|]{1,2000})")
+_EMPTY_LINK = re.compile(r"\[\s{0,10}\]\([^()\s]{0,2000}\)")
 _NAME_HEADING = re.compile(r"[`*_]{0,3}(?P<name>[a-z0-9]+(?:[-_][a-z0-9]+)+)[`*_]{0,3}\s*#*")
 _AFTER_LINK = re.compile(r"[\s*_`~]*(?:$|[-–—:|·•(]|by\b|<br|⭐|★)", re.IGNORECASE)
 _SEPARATOR_END = re.compile(r"[-–—:|·→]\s*$")
@@ -197,11 +198,16 @@ class _Reader:
             links = [link for link in self._links(cell) if self._is_item(link.url)]
             if links:
                 first, before = links[0], [_words(c) for c in cells[:position] if _words(c)]
-                if len([c for c in before if any(x.isalpha() for x in c)]) <= 1:
-                    title = _words(first.label)
-                    if before and (not title or title.casefold() in _GENERIC):
-                        title = before[-1]
-                    rest = [_words(self._without_links(c)) for c in [cell[first.end :], *cells[position + 1 :]]]
+                title = _words(first.label)
+                # The name, then its link; further to the right, a link that is named after something else is a remark.
+                nameless = not title or title.casefold() in _GENERIC
+                if nameless or len([c for c in before if any(x.isalpha() for x in c)]) <= 1:
+                    if nameless and before:
+                        title = next((c for c in before if any(x.isalpha() for x in c)), before[0])
+                    others = [c for c in before if c != title and any(x.isalpha() for x in c)]
+                    rest = others + [
+                        _words(self._without_links(c)) for c in [cell[first.end :], *cells[position + 1 :]]
+                    ]
                     description = " ".join(c for c in rest if c)
                     yield listed(self._absolute(first.url), title or first.url, _description(description))
                 return
@@ -360,7 +366,7 @@ def _without_pictures(text: str) -> str:
             pair = "()" if text[position] == "(" else "[]"
             end = _closing(text, position, *pair)
             position = end + 1 if end > 0 else position
-    return "".join([*parts, text[position:]])
+    return _EMPTY_LINK.sub(" ", "".join([*parts, text[position:]]))
 
 
 def _alternative(label: str) -> str:

@@ -32,6 +32,9 @@ def items(text: str) -> list[tuple[str, str, str]]:
         ("- tool: https://x.org/t", "tool", ""),
         ("| [tool](https://x.org/t) | Does \\| things |", "tool", "Does | things"),
         ("| 1 | tool | [link](https://x.org/t) | Does |", "tool", "Does"),
+        ("| tool | Does | [repo](https://x.org/t) |", "tool", "Does"),
+        ("| tool | Does | https://x.org/t |", "tool", "Does"),
+        ("- [tool](https://x.org/t) [![s](https://x.org/s.svg)](https://y.org/s) Does", "tool", "Does"),
         ("### [tool](https://x.org/t)\n\nDoes things.\n", "tool", "Does things."),
         ("[`tool`](https://x.org/t) &nbsp; by &nbsp; [ann](https://github.com/ann)\nDoes", "tool", "by ann"),
         ("<li><a href=\"https://x.org/t\">tool</a> - Does</li>", "tool", "Does"),
@@ -65,7 +68,7 @@ def test_an_item_is_read_in_every_shape(line: str, title: str, description: str)
         "<!-- - [x](https://x.org/t) -->",
         "<!--\n- [x](https://x.org/t)",
         "| [A](#a) | [B](#b) |\n|---|---|",
-        "| Tool | `path` | `~/path` | [docs](https://x.org/t) |",
+        "| Tool | `path` | `~/path` | [Guide to another](https://x.org/t) |",
     ],
 )
 def test_what_is_no_item_is_left_out(text: str) -> None:
