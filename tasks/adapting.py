@@ -7,6 +7,7 @@ else. A pattern that has a note, waiting or dismissed, is never proposed again, 
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -54,6 +55,8 @@ Owners on GitHub whose skills you look at with more trust. One a line; add and r
 VAULT_PAUSE_SECONDS = 60.0
 SLUG_CHARACTERS = 60
 MODEL_SECONDS = 120.0
+FACTS_SECONDS = 7 * 86_400.0
+"""A repository with a hundred skills is looked up once: GitHub allows 60 questions an hour."""
 
 
 @dataclass(frozen=True)
@@ -92,6 +95,7 @@ class Adaptation:
         self._ask = ask
         self._completer = completer
         self._hosts = Cursors(settings.state.state_db, "discovery")
+        self._facts_known = Cursors(settings.state.state_db, "facts")
         self._held: Held | None = None
         self._run = self.watchlist.journal.new_run("adaptation")
 
@@ -238,6 +242,10 @@ class Adaptation:
         repository = repository_of(pattern.url)
         if repository is None or self._ask is None:
             return None
+        name = "/".join(repository)
+        known = self._facts_known.get(name)
+        if known is not None and time.time() - float(known["at"]) < FACTS_SECONDS:
+            return facts_from(known["facts"])
         url = repository_address(self._settings.discovery.github_api, *repository)
         host = AskedHost(self._hosts, url)
         if host.not_before():
@@ -247,6 +255,7 @@ class Adaptation:
         host.remember(answer)
         if answer.problem or not answer.facts:
             return None
+        self._facts_known.set(name, {"at": time.time(), "facts": dict(answer.facts)})
         return facts_from(answer.facts)
 
 

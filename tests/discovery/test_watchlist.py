@@ -107,6 +107,20 @@ def test_facts_of_the_repository_are_asked_for_once_and_put_into_words(bed: Bed)
         assert words in note.body
 
 
+def test_a_repository_with_many_skills_is_looked_up_once(bed: Bed) -> None:
+    for number in range(3):
+        found(bed, f"hook-{number}", url=f"https://github.com/o/skills/tree/main/skills/hook-{number}")
+    asked = []
+
+    def ask(question: Question) -> Answer:
+        asked.append(question.url)
+        facts = {"owner": "o", "name": "skills", "stars": 60, "pushed": "", "licence": None, "archived": False}
+        return Answer(facts=facts)
+
+    assert len(bed.adapt(ask=ask)) == 3
+    assert asked == [bed.site.url("/repos/o/skills")]
+
+
 def test_evaluating_again_writes_nothing(bed: Bed) -> None:
     pattern = found(bed)
     bed.adapt()
