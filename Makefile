@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: setup demo check test e2e bench chaos clean lint types
+.PHONY: setup demo check test e2e bench chaos dist clean lint types
 
 setup: $(STAMP)
 
@@ -28,12 +28,17 @@ lint: setup
 types: setup
 	cd .typing && ../$(BIN)/mypy --strict -p memoryvault
 
+# Quick tests wait more than they compute, so three of them share two cores; slow ones measure, and run alone.
+QUICK := -m pytest -q -n 3 --dist loadfile -m 'not slow and not e2e'
+SLOW := -m pytest -q -m 'slow and not e2e'
+
 # The everyday gate: everything but the slow tests.
 check: lint types
-	$(BIN)/python -m pytest -q -m 'not slow and not e2e'
+	$(BIN)/python $(QUICK)
 
 test: setup
-	$(BIN)/python -m pytest -q -m 'not e2e'
+	$(BIN)/python $(QUICK)
+	$(BIN)/python $(SLOW)
 
 # The real Claude Code client against a stand-in model on loopback (needs Node.js, npm and tmux).
 e2e: setup
@@ -46,6 +51,12 @@ bench: setup
 # Real workers killed 300 times, at random and at every named point; about ten minutes.
 chaos: setup
 	$(BIN)/python -m memoryvault.bench.chaos
+
+# Wheel and sdist, tried in an empty environment: doctor offline, and an upgrade under a live worker.
+dist: setup
+	rm -rf dist
+	$(BIN)/python -m build --no-isolation --outdir dist .
+	$(BIN)/python -m pytest -q tests/test_dist.py
 
 clean:
 	rm -rf $(VENV) .typing .e2e build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .import_linter_cache

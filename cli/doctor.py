@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 import argparse
-import os
 import secrets
-import shutil
-import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
 
 from ..hooks.install import installed_events
 from ..index.client import RecallClient, ServiceUnavailable, ensure_service, start_service
 from ..index.database import load_vectors, open_writer
 from ..index.embedder import locate_model, model_name, verify_model
 from ..index.models import model_in_force
+from ..tasks.completion import completer_of
 from ..tasks.enqueue import open_ledger
 from ..tasks.indexing import drain_now, open_index, reconcile_now
 from ..vault.errors import MemoryVaultError
@@ -25,7 +21,9 @@ from ..vault.layout import DEFAULT_GROUP
 from ..vault.lock import lock_holder
 from ..vault.scrubbed import Scrubbed
 from .context import Context
+from .finding import Finding
 from .output import add_json, print_json, print_table
+from .surroundings import clock, last_hook, permissions, sync_clients, vault_and_disk
 
 EPILOG = """example:
   memory doctor          exit code 0 when nothing is broken
@@ -37,19 +35,6 @@ PROBE_KIND = "doctor-probe"
 PROBE_NOTE = "Ship new versions on Tuesday mornings only."
 PROBE_WORDS = "ship new versions on Tuesday"
 PROBE_QUESTION = "Which day may we deploy a release to production?"
-LOW_DISK_BYTES = 200 * 1024 * 1024
-
-Grade = Literal["ok", "note", "fault"]
-
-
-@dataclass(frozen=True)
-class Finding:
-    """One thing that was tested; `todo` is what the user should do, empty when nothing."""
-
-    what: str
-    grade: Grade
-    detail: str
-    todo: str = ""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -83,22 +68,6 @@ def examine(context: Context) -> Iterator[Finding]:
             yield check(context)
         except (MemoryVaultError, OSError) as error:
             yield Finding(what, "fault", str(error), "see docs/how-to/troubleshooting.md")
-
-
-def _vault(context: Context) -> Finding:
-    with tempfile.NamedTemporaryFile(dir=context.vault, prefix=".doctor-"):
-        pass
-    free = shutil.disk_usage(context.vault).free
-    if free < LOW_DISK_BYTES:
-        return Finding("vault", "fault", f"{free // 2**20} MB left on the disk of {context.vault}", "free some space")
-    return Finding("vault", "ok", f"{context.vault} can be written, {free // 2**20} MB free")
-
-
-def _permissions(context: Context) -> Finding:
-    open_to_others = [path for path in context.state.folders() if os.path.isdir(path) and os.stat(path).st_mode & 0o077]
-    if open_to_others:
-        return Finding("permissions", "fault", f"{open_to_others[0]} is open to others", "chmod 700 it")
-    return Finding("permissions", "ok", f"{context.state.root} is private")
 
 
 def _hooks(context: Context) -> Finding:
@@ -211,14 +180,27 @@ def _service(context: Context) -> Iterator[None]:
                 client.stop()
 
 
+def _miner(context: Context) -> Finding:
+    """Whether what was chosen can be called; nobody is, since that would cost."""
+    chosen = context.settings.reflection
+    if completer_of(context.settings) is None:
+        return Finding("miner", "ok", "local: sessions stay on this machine")
+    where = chosen.endpoint if chosen.miner == "openai" else f"the {chosen.miner} command"
+    return Finding("miner", "ok", f"scrubbed text of sessions goes to {where}")
+
+
 CHECKS: tuple[tuple[str, Callable[[Context], Finding]], ...] = (
-    ("vault", _vault),
-    ("permissions", _permissions),
+    ("vault", vault_and_disk),
+    ("permissions", permissions),
+    ("clock", clock),
+    ("sync conflicts", sync_clients),
     ("hooks", _hooks),
+    ("last hook", last_hook),
     ("worker", _worker),
     ("queue", _queue),
     ("index", _index),
     ("sqlite-vec", _extension),
     ("model", _model),
+    ("miner", _miner),
     ("round trip", _round_trip),
 )

@@ -23,6 +23,7 @@ from ..tasks.health import (
     resident_megabytes,
     warnings_of,
     week_before,
+    why_unheard,
 )
 from ..tasks.indexing import open_index, vault_store
 from ..tasks.spending import spending_report
@@ -58,6 +59,7 @@ def examine(context: Context, now: float) -> dict[str, Any]:
     settings = context.settings
     state = settings.state
     faults: list[str] = []
+    unheard: list[str] = []
     counts = queue = index = None
     done_at: list[float] = []
     try:
@@ -72,6 +74,7 @@ def examine(context: Context, now: float) -> dict[str, Any]:
             queue = {"running": backlog.running, "due": backlog.due, "delayed": backlog.delayed, "dead": dead}
             done = ledger.list(["done"], kind="reflect.session", most=1)
             done_at = [job.finished_at for job in done if job.finished_at is not None]
+            unheard = [why for job in done if (why := why_unheard(job.history)) is not None]
     except MemoryVaultError as error:
         faults.append(str(error))
     try:
@@ -91,7 +94,7 @@ def examine(context: Context, now: float) -> dict[str, Any]:
     if queue is not None and queue["dead"]:
         warnings.append(f"{queue['dead']} jobs are dead: `memory jobs list --state dead` says why")
     return {
-        "warnings": [*faults, *warnings],
+        "warnings": [*faults, *warnings, *unheard],
         "entries": asdict(counts) if counts is not None else None,
         "last_reflection": datetime.fromtimestamp(last, UTC).isoformat(timespec="seconds") if last else None,
         "queue": queue,

@@ -38,9 +38,12 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "worker": ("worker", "run the worker"),
     "serve": ("serve", "run the recall service"),
     "up": ("up", "run worker and recall service together"),
+    "service": ("service", "run the worker from login on; look at that, or end it"),
     "health": ("health", "entries, queue, index, hook times, memory; what needs you"),
     "doctor": ("doctor", "test every assumption live"),
+    "logs": ("logs", "what hooks, worker and recall service wrote down"),
     "config": ("config", "show the settings in force, and what each means"),
+    "mcp": ("mcp", "serve the vault as tools of an agent (Model Context Protocol, stdio)"),
     "eval": ("evaluate", "rank documents for queries with the recall engine"),
     "hook-command": ("hook_command", "print the exact command that an agent host runs for an event"),
 }

@@ -4,13 +4,9 @@ from __future__ import annotations
 
 import argparse
 import os
-from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
-from ..index.client import RecallClient, ServiceRefused, ServiceUnavailable, ensure_service
-from ..index.engine import RecallEngine, RecallQuery
-from ..index.receipts import append_receipt, receipt
+from ..index.asking import ask
 from ..vault.errors import UsageError
 from ..vault.layout import INBOX, INCUBATOR, REVIEW
 from ..vault.project import project_of
@@ -64,37 +60,24 @@ def run(args: argparse.Namespace, context: Context) -> int:
         "all_projects": args.all_projects,
         "include": sorted((INBOX, REVIEW, INCUBATOR)) if args.include_inbox else [],
     }
-    answer = _ask(args.query, request, context)
-    for code in answer["degraded"]:
+    answer = ask(
+        context.settings,
+        context.state_of_vault_or_index,
+        args.query,
+        request,
+        caller="command",
+        patience_seconds=SERVICE_PATIENCE_SECONDS,
+    )
+    if answer.without_service:
+        note(f"memory: {answer.without_service}")
+    for code in answer.degraded:
         note(f"memory: answered {IN_WORDS.get(code, code)}")
     if args.json:
-        print_json({"query": args.query, "hits": answer["hits"], "degraded": answer["degraded"]})
+        print_json({"query": args.query, "hits": list(answer.hits), "degraded": list(answer.degraded)})
         return 0
-    if not answer["hits"]:
+    if not answer.hits:
         print("nothing in the vault answers that")
-    for hit in answer["hits"]:
+    for hit in answer.hits:
         place = f"{hit['kind'] or '-'}, {hit['project'] or 'any project'}, {hit['updated'] or hit['created'] or '-'}"
         print(f"{hit['score']:.2f}  {hit['title']}  ({place})\n      {hit['path']}")
     return 0
-
-
-def _ask(query: str, request: Mapping[str, Any], context: Context) -> Mapping[str, Any]:
-    """The service's answer, which is started when it does not run; else the index's, without meaning."""
-    settings, state = context.settings, context.state_of_vault_or_index
-    if settings.memory.autostart:
-        ensure_service(settings, SERVICE_PATIENCE_SECONDS, wait_for_model=True)
-    try:
-        with RecallClient(state.recall_socket) as client:
-            return client.recall(query, caller="command", **request)
-    except ServiceRefused as error:
-        raise UsageError(str(error)) from error
-    except ServiceUnavailable as error:
-        note(f"memory: {error}")
-    engine = RecallEngine(Path(state.index_db), settings.required_vault_path, None)
-    try:
-        include = frozenset(request["include"])
-        result = engine.recall(RecallQuery(query, **{**request, "include": include}))
-    finally:
-        engine.close()
-    append_receipt(Path(state.receipts), receipt(query, result, caller="command", project=request["project"]))
-    return {"hits": [hit.__dict__ for hit in result.hits], "degraded": list(result.degraded)}

@@ -3,21 +3,16 @@
 from __future__ import annotations
 
 import argparse
-import os
-import signal
-import time
-from contextlib import suppress
 
 from ..hooks.install import uninstall
-from ..vault.lock import lock_holder
+from ..tasks.units import ServiceManagerUnavailable, service_manager
 from .context import Context
-from .output import add_json, print_json
+from .output import add_json, note, print_json
+from .processes import stop_background
 
 EPILOG = """example:
   memory uninstall
 """
-
-STOP_SECONDS = 30.0
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -27,15 +22,22 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace, context: Context) -> int:
-    """Hooks first, so that nothing is started again; then the worker drains, then the recall service ends."""
+    """Hooks and service first, so that nothing is started again; then the worker drains, then the recall service."""
     done = uninstall(context.settings)
-    stopped = _stop_processes(context)
+    try:
+        unit_removed = service_manager(context.env).remove()
+    except ServiceManagerUnavailable as error:
+        note(f"memory: {error}")
+        unit_removed = False
+    state = None if context.settings.vault_path is None else context.settings.state
+    stopped = stop_background(state, "worker", "recall") if state is not None else []
     if args.json:
         print_json(
             {
                 "hooks": str(done.settings_file),
                 "changed": done.changed,
                 "restored": done.restored,
+                "service_removed": unit_removed,
                 "stopped": stopped,
             }
         )
@@ -49,23 +51,3 @@ def run(args: argparse.Namespace, context: Context) -> int:
             "your vault stays where it is" + (f": {context.settings.vault_path}" if context.settings.vault_path else "")
         )
     return 0
-
-
-def _stop_processes(context: Context) -> list[str]:
-    """Names of the processes that ran and were stopped."""
-    stopped: list[str] = []
-    if context.settings.vault_path is None:
-        return stopped
-    state = context.settings.state
-    # The worker first: one that has something to embed would start the service again.
-    for name, lock in (("worker", state.worker_lock), ("recall", state.recall_lock)):
-        pid = lock_holder(lock)
-        if pid is None or pid == os.getpid():
-            continue
-        with suppress(ProcessLookupError, PermissionError):
-            os.kill(pid, signal.SIGTERM)
-            stopped.append(name)
-            until = time.monotonic() + STOP_SECONDS
-            while time.monotonic() < until and lock_holder(lock) == pid:
-                time.sleep(0.05)
-    return stopped

@@ -35,6 +35,8 @@ class Sandbox:
     root: Path
     settings: Mapping[str, str] = field(default_factory=dict)
     """More environment variables: settings that differ from the defaults."""
+    python: str = sys.executable
+    """The interpreter whose installed package runs."""
     hook_ms: list[tuple[str, float]] = field(default_factory=list)
     """Event and time of every hook that was run, as whole processes, in milliseconds."""
 
@@ -78,7 +80,7 @@ class Sandbox:
     ) -> subprocess.CompletedProcess[str]:
         """Run the `memory` command, whatever comes of it."""
         return subprocess.run(
-            [sys.executable, "-m", "memoryvault", *arguments],
+            [self.python, "-m", "memoryvault", *arguments],
             input=stdin,
             env={**self.environment, **(env or {})},
             cwd=self.root,
@@ -127,7 +129,7 @@ class Sandbox:
     def process(self, *arguments: str) -> Iterator[subprocess.Popen[bytes]]:
         """A `memory` command that goes on while the block runs."""
         process = subprocess.Popen(
-            [sys.executable, "-m", "memoryvault", *arguments],
+            [self.python, "-m", "memoryvault", *arguments],
             env=self.environment,
             cwd=self.root,
             stdin=subprocess.DEVNULL,

@@ -99,7 +99,7 @@ def hook_times(lines: Iterable[Mapping[str, Any]], since: float) -> list[HookTim
     for line in lines:
         milliseconds, event = line.get("ms"), str(line.get("hook"))
         is_number = isinstance(milliseconds, int | float) and not isinstance(milliseconds, bool)
-        if line.get("event") == "hook" and is_number and _time_of(line) >= since:
+        if line.get("event") == "hook" and is_number and time_of(line) >= since:
             taken.setdefault(event, []).append(float(str(milliseconds)))
             degraded[event] += "degraded" in line
     return [_summary(event, values, degraded[event]) for event, values in sorted(taken.items())]
@@ -145,7 +145,8 @@ def log_lines(log_file: Path, since: float) -> Iterator[Mapping[str, Any]]:
             continue
 
 
-def _time_of(line: Mapping[str, Any]) -> float:
+def time_of(line: Mapping[str, Any]) -> float:
+    """Unix time of a line of the log; 0 when it has none."""
     try:
         return datetime.fromisoformat(str(line.get("time"))).timestamp()
     except ValueError:
@@ -186,6 +187,16 @@ def warnings_of(
                 "`memory doctor`"
             )
     return found
+
+
+def why_unheard(history: Sequence[Mapping[str, Any]]) -> str | None:
+    """The warning that the model had no part in a reflection with this history; None when it had, or none is set."""
+    result = history[-1].get("result") if history else None
+    model = result.get("model") if isinstance(result, Mapping) else None
+    if not isinstance(model, Mapping):
+        return None
+    why = model.get("failed") or model.get("refused")
+    return f"the last session was mined without {model.get('miner')} or not all by it: {why}" if why else None
 
 
 def week_before(now: float | None = None) -> float:

@@ -33,9 +33,9 @@ FOLDER = "journal"
 MAX_JOURNAL_BYTES = 16 * 1024 * 1024
 """A longer journal becomes `changes.1.jsonl`, and the one before that goes."""
 
-Actor = Literal["reflection", "triage", "adaptation", "review", "evolve", "undo"]
-"""Who made a change. Those in AUTOMATIC are the program's own; the others act on the user's word."""
-AUTOMATIC: frozenset[str] = frozenset({"reflection", "triage", "adaptation"})
+Actor = Literal["reflection", "triage", "adaptation", "review", "evolve", "undo", "agent"]
+"""Who made a change. Those in AUTOMATIC act without the user's word; the others on it."""
+AUTOMATIC: frozenset[str] = frozenset({"reflection", "triage", "adaptation", "agent"})
 
 
 @dataclass(frozen=True)

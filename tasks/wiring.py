@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from ..vault.settings import Settings
 from .adapting import adapt_handler
 from .discovery import discover_handler
 from .indexing import WantedIndex, WatchedVault, drain_handler, reconcile_handler
 from .job import Handler
+from .kinds import POLICIES, KindPolicy
 from .markers import collect_handler, recover_handler
 from .reflection import reflect_handler
 from .reviewing import DecisionsAtStart, apply_handler
@@ -35,6 +37,13 @@ def handlers(settings: Settings) -> Mapping[str, Handler]:
     }
 
 
+def policies_of(settings: Settings) -> Mapping[str, KindPolicy]:
+    """The limits of each kind. A model takes its time over a session: it gets one thread, the others stay free."""
+    if settings.reflection.miner == "local":
+        return POLICIES
+    return {**POLICIES, "reflect.session": replace(POLICIES["reflect.session"], concurrency=1)}
+
+
 def build_worker(settings: Settings, *, watch: bool) -> Worker:
     """The worker of this vault; `watch` follows edits while it runs."""
     context = WorkerContext(
@@ -45,6 +54,7 @@ def build_worker(settings: Settings, *, watch: bool) -> Worker:
         drain_seconds=settings.queue.drain_seconds,
         quiet_seconds=settings.session.quiet_seconds,
         metrics_port=settings.queue.metrics_port if watch else 0,
+        policies=policies_of(settings),
     )
     services: list[Service] = [DecisionsAtStart(settings), WantedIndex(settings)]
     if watch:

@@ -25,6 +25,7 @@ from .settings_table import (
     DiscoverySection,
     EmbeddingSection,
     HostsSection,
+    McpSection,
     MemorySection,
     QueueSection,
     RecallSection,
@@ -66,6 +67,7 @@ class Settings:
     queue: QueueSection = field(default_factory=QueueSection)
     discovery: DiscoverySection = field(default_factory=DiscoverySection)
     hosts: HostsSection = field(default_factory=HostsSection)
+    mcp: McpSection = field(default_factory=McpSection)
     config_file: Path = Path("/nonexistent")
     """The file that was read, or would be."""
     state_root: Path = Path("/nonexistent")

@@ -319,6 +319,20 @@ class HostsSection:
     copilot_home: Path = field(default=Path("~/.copilot"), metadata=_path("Copilot CLI's folder."))
 
 
+@dataclass(frozen=True, slots=True)
+class McpSection:
+    """Which tools `memory mcp` offers to an agent. No variable can change them: a repository may set variables."""
+
+    recall: bool = field(default=True, metadata=_switch("Ask the vault.", variable=None))
+    read: bool = field(default=True, metadata=_switch("List entries, and read one.", variable=None))
+    save: bool = field(default=True, metadata=_switch("Propose an entry; it waits for review.", variable=None))
+    evolve: bool = field(
+        default=True, metadata=_switch("Propose a new text for an entry; it waits for review.", variable=None)
+    )
+    idea: bool = field(default=True, metadata=_switch("Propose an idea; it waits for review.", variable=None))
+    review: bool = field(default=True, metadata=_switch("Count what waits in review and inbox.", variable=None))
+
+
 SECTIONS: Mapping[str, type[Any]] = {
     "vault": VaultSection,
     "memory": MemorySection,
@@ -329,6 +343,7 @@ SECTIONS: Mapping[str, type[Any]] = {
     "queue": QueueSection,
     "discovery": DiscoverySection,
     "hosts": HostsSection,
+    "mcp": McpSection,
 }
 
 

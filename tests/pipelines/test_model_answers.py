@@ -150,6 +150,7 @@ def test_reading_on_makes_the_same_windows_but_for_the_last() -> None:
     assert [one.text for one in before[:-1]] == [one.text for one in after[: len(before) - 1]]
 
 
+@pytest.mark.slow
 def test_a_reading_without_end_is_packed_in_bounded_memory() -> None:
     packer = WindowPacker(500)
     for number in range(3000):

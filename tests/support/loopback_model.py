@@ -48,7 +48,16 @@ class LoopbackModel:
     elsewhere: str = ""
     """Where `redirect` points to."""
     requests: list[Request] = field(default_factory=list)
+    most_at_once: int = 0
+    """Requests that were being answered at the same time."""
     port: int = 0
+    _open: int = 0
+    _counting: threading.Lock = field(default_factory=threading.Lock)
+
+    def count(self, change: int) -> None:
+        with self._counting:
+            self._open += change
+            self.most_at_once = max(self.most_at_once, self._open)
 
     @property
     def endpoint(self) -> str:
@@ -81,10 +90,13 @@ def _handler(model: LoopbackModel) -> type[BaseHTTPRequestHandler]:
             body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
             model.requests.append(Request(self.path, dict(self.headers), body))
             fault = model.faults.pop(0) if model.faults else "ok"
+            model.count(1)
             try:
                 self._answer(body, fault)
             except (BrokenPipeError, ConnectionResetError):
                 self.close_connection = True
+            finally:
+                model.count(-1)
 
         def _answer(self, body: Mapping[str, Any], fault: str) -> None:
             match fault:

@@ -14,6 +14,9 @@ from typing import Any
 
 import pytest
 
+from memoryvault.cli.context import Context
+from memoryvault.cli.doctor import CHECKS
+from memoryvault.cli.finding import Finding
 from memoryvault.demo.sandbox import Sandbox
 from memoryvault.pipelines.candidate import Candidate
 from memoryvault.sources.transcripts.hosts import open_transcript
@@ -22,6 +25,7 @@ from memoryvault.tasks.model_mining import AnswerCache
 from memoryvault.tasks.spending import Spent, spent_since
 from memoryvault.tests.support.loopback_model import USAGE, LoopbackModel
 from memoryvault.tests.support.stand_in_agent import StandInAgent
+from memoryvault.vault.errors import SettingsError
 from memoryvault.vault.settings import Settings, load_settings
 from memoryvault.vault.turn import Origin
 
@@ -175,6 +179,7 @@ def test_a_program_s_own_session_is_not_sent(sandbox: Sandbox, model: LoopbackMo
     assert model.requests == []
 
 
+@pytest.mark.slow
 def test_a_long_session_is_sent_in_windows(sandbox: Sandbox, model: LoopbackModel) -> None:
     mined = mine(sandbox, endpoint_of(sandbox, model, window_tokens=600), [*LONG_TALK, *TALK])
     assert len(model.requests) > 3
@@ -212,6 +217,7 @@ def test_on_any_failure_the_local_findings_stand(sandbox: Sandbox, model: Loopba
     assert len(model.requests) == 1
 
 
+@pytest.mark.slow
 def test_after_a_failure_the_other_windows_are_not_asked_about(sandbox: Sandbox, model: LoopbackModel) -> None:
     model.faults = ["ok", "500"]
     mined = mine(sandbox, endpoint_of(sandbox, model, window_tokens=600), [*TALK, *LONG_TALK])
@@ -221,6 +227,7 @@ def test_after_a_failure_the_other_windows_are_not_asked_about(sandbox: Sandbox,
     assert isinstance(mined.model["windows_not_asked"], int)
 
 
+@pytest.mark.slow
 def test_a_short_pause_is_waited_for_once_and_a_long_one_is_not(sandbox: Sandbox, model: LoopbackModel) -> None:
     settings = endpoint_of(sandbox, model)
     model.faults = ["429-soon"]
@@ -283,6 +290,7 @@ def test_beyond_the_session_s_cap_nothing_is_sent_and_the_refusal_is_counted(
     assert (spent(settings).refusals, spent(settings).spent) == (1, 0)
 
 
+@pytest.mark.slow
 def test_the_day_s_cap_holds_for_all_sessions_together(sandbox: Sandbox, model: LoopbackModel) -> None:
     settings = endpoint_of(sandbox, model, session_token_cap=0, daily_token_cap=4000)
     path = sandbox.transcript(SESSION, lines(TALK))
@@ -400,6 +408,38 @@ def test_a_worker_mines_with_the_model_and_health_tells_the_cost(sandbox: Sandbo
 
 
 @pytest.mark.slow
+def test_a_slow_model_holds_one_thread_of_the_worker_and_no_more(sandbox: Sandbox, model: LoopbackModel) -> None:
+    def slowly(_: Mapping[str, Any]) -> dict[str, Any]:
+        model.wait(0.5)
+        return {"candidates": []}
+
+    model.answer = slowly
+    endpoint_of(sandbox, model)
+    for number in range(3):
+        session = f"session-{number}"
+        path = str(sandbox.transcript(session, lines(TALK)))
+        payload = {**PAYLOAD, "session_id": session, "transcript_path": path}
+        sandbox.hook("SessionStart", {**payload, "source": "startup"})
+        sandbox.hook("SessionEnd", {**payload, "reason": "prompt_input_exit"})
+    sandbox.memory("worker", "--until-idle")
+    assert len(model.requests) == 3
+    assert model.most_at_once == 1
+
+
+def test_doctor_says_where_text_goes_and_calls_nobody(sandbox: Sandbox, model: LoopbackModel) -> None:
+    def found() -> Finding:
+        return dict(CHECKS)["miner"](Context(sandbox.environment))
+
+    assert found().detail == "local: sessions stay on this machine"
+    endpoint_of(sandbox, model)
+    assert (found().grade, found().detail) == ("ok", f"scrubbed text of sessions goes to {model.endpoint}")
+    choose(sandbox, miner="openai")
+    with pytest.raises(SettingsError):
+        found()
+    assert model.requests == []
+
+
+@pytest.mark.slow
 def test_the_job_s_history_says_why_the_model_was_not_heard(sandbox: Sandbox, model: LoopbackModel) -> None:
     model.faults = ["500"]
     endpoint_of(sandbox, model)
@@ -407,6 +447,8 @@ def test_the_job_s_history_says_why_the_model_was_not_heard(sandbox: Sandbox, mo
     job = reflected(sandbox)
     assert job["state"] == "done"
     assert "status 500" in json.dumps(job)
+    (warning,) = sandbox.json("health")["warnings"]
+    assert warning.endswith("mined without openai or not all by it: the endpoint answered with status 500")
     assert any("linter" in path.read_text("utf-8") for path in sandbox.vault.rglob("*.md"))
 
 

@@ -1,0 +1,59 @@
+"""`memory service`: the worker as a service of the user's login."""
+
+from __future__ import annotations
+
+import argparse
+
+from ..tasks.units import service_manager
+from ..vault.errors import UsageError
+from ..vault.lock import lock_holder
+from .context import Context
+from .output import add_json, note, print_json
+from .processes import stop_background
+
+EPILOG = """example:
+  memory service install     a systemd user unit, or a launchd agent: the worker runs from login on
+  memory service status
+  memory service remove      sessions start the worker on demand again
+"""
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Arguments of `memory service`."""
+    parser.epilog = EPILOG
+    parser.add_argument("action", choices=("install", "status", "remove"))
+    add_json(parser)
+
+
+def run(args: argparse.Namespace, context: Context) -> int:
+    """Install, look at or remove the unit; a second time changes nothing. Status exits with 1 when it does not run."""
+    manager = service_manager(context.env)
+    changed = False
+    if args.action == "install":
+        if not context.settings.memory.enabled:
+            raise UsageError("memory.enabled is false: the worker would do nothing")
+        # The unit's worker could not take the lock from one that a session started.
+        if not manager.state().running and stop_background(context.state, "worker"):
+            note("memory: stopped the worker that a session had started; the service takes over")
+        changed = manager.install()
+    elif args.action == "remove":
+        changed = manager.remove()
+    state = manager.state()
+    worker = lock_holder(context.state.worker_lock)
+    if args.json:
+        print_json(
+            {
+                "definition": str(state.definition),
+                "installed": state.installed,
+                "running": state.running,
+                "changed": changed,
+                "worker": worker,
+            }
+        )
+    elif args.action == "remove":
+        print(f"removed {state.definition}" if changed else "there was no service of ours")
+    elif not state.installed:
+        print("not installed; the first hook of a session starts the worker (`memory service install` changes that)")
+    else:
+        print(f"{'runs' if state.running else 'does not run'}: {state.definition}")
+    return 1 if args.action == "status" and not (state.installed and state.running) else 0

@@ -1,0 +1,112 @@
+"""What `memory doctor` tests of the machine around us: permissions, disk, clock, sync clients, the last hook."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+import time
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+
+from ..tasks.health import SECONDS_A_DAY, log_lines, time_of
+from ..vault.paths import is_conflict_copy
+from .context import Context
+from .finding import Finding
+
+LOW_DISK_BYTES = 200 * 1024 * 1024
+CLOCK_SECONDS = 120.0
+"""A file just written may be stamped so much away from our clock: a server's disk has a clock of its own."""
+RELEASED = datetime(2026, 1, 1, tzinfo=UTC).timestamp()
+SILENT_HOOK_DAYS = 7
+NAMED = 3
+"""So many files are named in one line; the rest is counted."""
+
+
+def vault_and_disk(context: Context) -> Finding:
+    """The vault takes a file, and there is room for more on both disks."""
+    with tempfile.NamedTemporaryFile(dir=context.vault, prefix=".doctor-"):
+        pass
+    free = {str(place): shutil.disk_usage(place).free for place in (context.vault, context.state.root)}
+    for place, bytes_free in free.items():
+        if bytes_free < LOW_DISK_BYTES:
+            return Finding("vault", "fault", f"{bytes_free // 2**20} MB left on the disk of {place}", "free some space")
+    return Finding("vault", "ok", f"{context.vault} can be written, {min(free.values()) // 2**20} MB free")
+
+
+def permissions(context: Context) -> Finding:
+    """Folders of the state are 0700, files 0600."""
+    root = context.state.root
+    for folder, _, files in os.walk(root):
+        for path in (folder, *(os.path.join(folder, name) for name in files)):
+            try:
+                if os.stat(path, follow_symlinks=False).st_mode & 0o077 and not os.path.islink(path):
+                    return Finding("permissions", "fault", f"{path} is open to others", f"chmod -R go= '{root}'")
+            except FileNotFoundError:
+                continue  # A temporary file of somebody at work.
+    return Finding("permissions", "ok", f"{root} is private")
+
+
+def clock(context: Context) -> Finding:
+    """Our clock is plausible and agrees with the vault's disk; leases and quiet periods count on it."""
+    now = time.time()
+    if now < RELEASED:
+        return Finding(
+            "clock", "fault", f"this machine says it is {datetime.fromtimestamp(now, UTC):%Y-%m-%d}", "set it"
+        )
+    with tempfile.NamedTemporaryFile(dir=context.vault, prefix=".doctor-") as file:
+        away = os.fstat(file.fileno()).st_mtime - now
+    if abs(away) > CLOCK_SECONDS:
+        return Finding("clock", "note", f"the vault's disk is {away:+.0f} s away from this machine", "set both clocks")
+    newest = max((time_of(line) for line in _week_of_hooks(context, now)), default=0.0)
+    if newest - now > CLOCK_SECONDS:
+        return Finding(
+            "clock", "note", f"the log has lines {newest - now:.0f} s ahead of now", "was the clock set back?"
+        )
+    return Finding("clock", "ok", "agrees with the vault's disk")
+
+
+def last_hook(context: Context) -> Finding:
+    """When a hook last ran, and whether it ended well."""
+    now = time.time()
+    newest = max(_week_of_hooks(context, now), key=time_of, default=None)
+    if newest is None:
+        todo = "open a session of your agent; if it stays so, `memory init` again"
+        return Finding("last hook", "note", f"none in {SILENT_HOOK_DAYS} days", todo)
+    ago = max(0.0, now - time_of(newest))
+    detail = f"{newest.get('hook')} {_ago(ago)}, {newest.get('result', 'unknown')}, {newest.get('ms', '?')} ms"
+    if newest.get("result") == "error":
+        return Finding("last hook", "fault", detail, "see `memory logs --event hook`")
+    return Finding("last hook", "ok", detail)
+
+
+def sync_clients(context: Context) -> Finding:
+    """Copies that a sync client left beside a note: never indexed, so what is in them is not recalled."""
+    copies = sorted(_conflict_copies(context.vault))
+    if copies:
+        named = ", ".join(copies[:NAMED]) + (f" and {len(copies) - NAMED} more" if len(copies) > NAMED else "")
+        return Finding("sync conflicts", "note", named, "merge each into its note in Obsidian, then delete the copy")
+    return Finding("sync conflicts", "ok", "none")
+
+
+def _conflict_copies(vault: Path) -> Iterator[str]:
+    for folder, names, files in os.walk(vault):
+        names[:] = [name for name in names if not name.startswith(".")]
+        for name in files:
+            if is_conflict_copy(name):
+                yield os.path.relpath(os.path.join(folder, name), vault)
+
+
+def _week_of_hooks(context: Context, now: float) -> Iterator[dict[str, object]]:
+    since = now - SILENT_HOOK_DAYS * SECONDS_A_DAY
+    for line in log_lines(Path(context.state.log_file), since):
+        if line.get("event") == "hook" and time_of(line) >= since:
+            yield dict(line)
+
+
+def _ago(seconds: float) -> str:
+    for size, unit in ((86_400, "days"), (3600, "hours"), (60, "minutes")):
+        if seconds >= 2 * size:
+            return f"{seconds / size:.0f} {unit} ago"
+    return f"{seconds:.0f} s ago"

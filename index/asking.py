@@ -1,0 +1,59 @@
+"""Asking the vault from a program of ours: the recall service, started when it does not run; else the index alone."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ..vault.errors import UsageError
+from ..vault.layout import StatePaths
+from ..vault.settings import Settings
+from .client import RecallClient, ServiceRefused, ServiceUnavailable, ensure_service
+from .engine import RecallEngine, RecallQuery
+from .receipts import append_receipt, receipt
+
+
+@dataclass(frozen=True)
+class Answer:
+    """Hits as mappings (path, slug, title, kind, score, excerpt, …), best first."""
+
+    hits: tuple[Mapping[str, Any], ...]
+    degraded: tuple[str, ...] = ()
+    """Codes of what was missing or late: `no-model`, `dense-late`, …"""
+    without_service: str = ""
+    """Why the service did not answer; empty when it did."""
+
+
+def ask(
+    settings: Settings,
+    state: StatePaths,
+    query: str,
+    request: Mapping[str, Any],
+    *,
+    caller: str,
+    patience_seconds: float,
+) -> Answer:
+    """`request` has the fields of `RecallQuery` but the text; `include` as a list.
+
+    A service that is started now gets `patience_seconds` to load its model. Raises UsageError for a bad filter.
+    """
+    if settings.memory.autostart:
+        ensure_service(settings, patience_seconds, wait_for_model=True)
+    try:
+        with RecallClient(state.recall_socket) as client:
+            answer = client.recall(query, caller=caller, **request)
+        return Answer(tuple(answer["hits"]), tuple(answer["degraded"]))
+    except ServiceRefused as error:
+        raise UsageError(str(error)) from error
+    except ServiceUnavailable as error:
+        without = str(error)
+    engine = RecallEngine(Path(state.index_db), settings.required_vault_path, None)
+    try:
+        include = frozenset(request["include"])
+        result = engine.recall(RecallQuery(query, **{**request, "include": include}))
+    finally:
+        engine.close()
+    append_receipt(Path(state.receipts), receipt(query, result, caller=caller, project=request["project"]))
+    return Answer(tuple(hit.__dict__ for hit in result.hits), result.degraded, without)

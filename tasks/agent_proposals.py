@@ -1,0 +1,133 @@
+"""What an agent wants remembered becomes a proposal that waits for the user, never an entry.
+
+The note carries `source: agent`, lies in `_review/`, and is never always-load. What the vault holds already is
+not proposed again, and neither is what the user has turned down.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from ..pipelines.likeness import statement_of
+from ..pipelines.review import group_of, replacement_line
+from ..pipelines.routing import PUT_AWAY_STATUSES
+from ..pipelines.scrub import scrub
+from ..vault.entry import AGENT_SOURCE, fingerprint
+from ..vault.errors import UsageError
+from ..vault.evidence import EVIDENCE_HEADING
+from ..vault.layout import DEFAULT_GROUP, REVIEW
+from ..vault.registry import find_by_fingerprint
+from ..vault.scrubbed import Scrubbed
+from ..vault.settings import Settings
+from ..vault.slug import slugify, validate_kind
+from ..vault.store import VaultStore
+from .evolving import require_living, resolve_entry
+from .indexing import vault_store
+from .journal import Change, Journal
+from .remembering import free_path
+
+MOST_WAITING = 50
+"""So many proposals of agents may wait at once: a loop that saves must not bury the user's own."""
+MOST_CHARACTERS = 20_000
+TITLE_CHARACTERS = 200
+
+
+@dataclass(frozen=True)
+class Proposed:
+    """What became of it: it waits, or an entry says it already, or the user has turned it down."""
+
+    verdict: Literal["waits for review", "known already", "rejected before"]
+    path: str
+
+
+class AgentProposals:
+    """Proposals of agents to one vault."""
+
+    def __init__(self, settings: Settings, store: VaultStore | None = None, journal: Journal | None = None) -> None:
+        self._store = store or vault_store(settings)
+        self._journal = journal or Journal(settings.state, self._store)
+
+    def propose(
+        self,
+        kind: str,
+        title: str,
+        text: str,
+        *,
+        tags: Sequence[str] = (),
+        project: str | None = None,
+        replaces: str | None = None,
+        reason: str = "",
+    ) -> Proposed:
+        """Put it up for review. `replaces` is the path or slug of the entry that it should supersede.
+
+        Raises UsageError, EntryInvalid, EntryNotFound, VaultUnavailable; nothing is written then.
+        """
+        validate_kind(kind)
+        heading, body = " ".join(title.split()), text.strip()
+        if not heading or not body:
+            raise UsageError("a memory needs a title and a text")
+        if len(body) > MOST_CHARACTERS or len(heading) > TITLE_CHARACTERS:
+            raise UsageError(f"at most {MOST_CHARACTERS} characters of text and {TITLE_CHARACTERS} of title")
+        scrubbed, scrubbed_title = scrub(body), scrub(heading)
+        key = fingerprint(statement_of(str(scrubbed)))
+        with self._store.lock():
+            self._journal.recover()
+            old = resolve_entry(self._store, replaces) if replaces else None
+            if old is not None:
+                require_living(self._store, old)
+            for entry in find_by_fingerprint(self._store, key):
+                if entry.effective_status in ("rejected", "dismissed"):
+                    return Proposed("rejected before", entry.path)
+                if entry.effective_status not in PUT_AWAY_STATUSES and entry.path != old:
+                    return Proposed("known already", entry.path)
+            self._refuse_a_flood()
+            path = free_path(f"{DEFAULT_GROUP}/{REVIEW}/{slugify(str(scrubbed_title))}.md", self._store)
+            note = self._store.compose(
+                path,
+                {
+                    "kind": kind,
+                    "status": "pending",
+                    "tags": [slugify(tag) for tag in tags if tag.strip()],
+                    "group": group_of(None, project),
+                    "slug": path.rsplit("/", 1)[-1].removesuffix(".md"),
+                    "always_load": False,
+                    "project": project,
+                    "fingerprint": key,
+                    "confidence": "MEDIUM",
+                    "occurrences": 1,
+                    "source": AGENT_SOURCE,
+                    "supersedes": old,
+                },
+                scrubbed_title,
+                _body(scrubbed, old, scrub(" ".join(reason.split()))),
+            )
+            self._journal.commit(
+                [Change(path, None, note)],
+                run=self._journal.new_run("agent"),
+                actor="agent",
+                what=f"proposed: {kind}",
+            )
+        return Proposed("waits for review", path)
+
+    def _refuse_a_flood(self) -> None:
+        waiting = sum(
+            entry.written_by_agent
+            for path in self._store.walk()
+            if f"/{REVIEW}/" in f"/{path}"
+            for entry in (self._store.read(path),)
+        )
+        if waiting >= MOST_WAITING:
+            raise UsageError(f"{waiting} proposals of agents wait already: the user decides on some first")
+
+
+def _body(text: Scrubbed, replaces: str | None, reason: Scrubbed) -> Scrubbed:
+    parts = [text]
+    if replaces is not None:
+        parts.append(Scrubbed.trusted(replacement_line(replaces), reason="a path of the vault"))
+    why = f": {reason}" if reason else "."
+    parts.append(
+        Scrubbed.trusted(f"## {EVIDENCE_HEADING}\n\nProposed by an agent{why}", reason="our words and scrubbed ones")
+    )
+    return Scrubbed.joined(parts)

@@ -1,0 +1,263 @@
+"""`memory mcp`, asked by the protocol's own client over real standard input and output."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+from mcp import Client, StdioServerParameters
+from mcp.client.stdio import stdio_client
+from mcp_types import TextContent, TextResourceContents
+
+from memoryvault.demo.sandbox import Sandbox
+
+pytestmark = pytest.mark.slow
+
+READ_ONLY = {"recall", "list", "read", "review"}
+WRITES = {"save", "evolve", "idea"}
+
+
+class Agent:
+    """A host with our server as one of its tools; each conversation is a server process of its own."""
+
+    def __init__(self, sandbox: Sandbox) -> None:
+        self.sandbox = sandbox
+        self.cwd = sandbox.root / "shop"
+        self.cwd.mkdir()
+        self.env: dict[str, str] = {}
+
+    def talk(self, conversation: Callable[[Client], Awaitable[Any]]) -> Any:
+        parameters = StdioServerParameters(
+            command=sys.executable,
+            args=["-m", "memoryvault", "mcp"],
+            env={**self.sandbox.environment, **self.env},
+            cwd=self.cwd,
+        )
+
+        async def main() -> Any:
+            async with Client(stdio_client(parameters)) as client:
+                return await conversation(client)
+
+        return anyio.run(main)
+
+    def call(self, tool: str, **arguments: Any) -> Any:
+        """The tool's structured result; AssertionError with its text when it is an error."""
+        result = self.talk(lambda client: client.call_tool(tool, arguments))
+        assert not result.is_error, text_of(result)
+        return result.structured_content
+
+    def refused(self, tool: str, **arguments: Any) -> str:
+        """The one line of a tool that refused."""
+        result = self.talk(lambda client: client.call_tool(tool, arguments))
+        assert result.is_error, result.structured_content
+        return text_of(result)
+
+
+def text_of(result: Any) -> str:
+    return "\n".join(part.text for part in result.content if isinstance(part, TextContent))
+
+
+def filled(root: Path) -> Agent:
+    sandbox = Sandbox(root)
+    sandbox.memory("save", "preferences", "tabs", "--tags", "style", "--body", "Indent with tabs, never with spaces.")
+    sandbox.memory("save", "fix", "other-secret", "--project", "bank", "--group", "personal-projects/bank",
+                   "--body", "The ledger of the bank rounds down.")  # fmt: skip
+    sandbox.memory("reindex")
+    return Agent(sandbox)
+
+
+@pytest.fixture
+def agent(tmp_path: Path) -> Agent:
+    return filled(tmp_path)
+
+
+@pytest.fixture(scope="module")
+def reader(tmp_path_factory: pytest.TempPathFactory) -> Agent:
+    """One vault for the tests that write nothing."""
+    return filled(tmp_path_factory.mktemp("reader"))
+
+
+def test_every_tool_says_what_it_does_to_the_vault(reader: Agent) -> None:
+    tools = {tool.name: tool for tool in reader.talk(lambda client: client.list_tools()).tools}
+    assert set(tools) == READ_ONLY | WRITES
+    for name, tool in tools.items():
+        assert tool.description
+        assert tool.annotations is not None
+        assert tool.annotations.read_only_hint == (name in READ_ONLY)
+        assert tool.annotations.destructive_hint is False
+        assert tool.annotations.open_world_hint is False
+
+
+def test_recall_answers_with_what_the_vault_holds(reader: Agent) -> None:
+    answer = reader.call("recall", query="tabs or spaces for indentation?")
+    assert [hit["path"] for hit in answer["hits"]] == ["personal-private/preferences/tabs.md"]
+    assert "never with spaces" in answer["hits"][0]["text"]
+
+
+def test_entries_of_another_project_stay_out_unless_asked_for(reader: Agent) -> None:
+    assert reader.call("recall", query="how does the ledger of the bank round?")["hits"] == []
+    everywhere = reader.call("recall", query="how does the ledger of the bank round?", all_projects=True)
+    assert len(everywhere["hits"]) == 1
+    assert reader.call("list")["total"] == 1
+    assert "no entry is called" in reader.refused("read", path="personal-projects/bank/fix/other-secret.md")
+
+
+def test_what_an_agent_saves_waits_for_the_user_and_is_not_recalled(agent: Agent) -> None:
+    saved = agent.call("save", kind="workflow", title="Release", text="Releases are cut from the trunk on Mondays.")
+    assert saved["verdict"] == "waits for review"
+    note = (agent.sandbox.vault / saved["path"]).read_text("utf-8")
+    assert "source: agent" in note
+    assert "status: pending" in note
+    assert "always_load: true" not in note
+    agent.sandbox.memory("reindex")
+    assert agent.call("recall", query="releases are cut from the trunk on Mondays")["hits"] == []
+    assert agent.call("review")["review"] == 1
+    agent.sandbox.memory("review", "--decide", f"{saved['path']}=approve")
+    agent.sandbox.memory("reindex")
+    assert len(agent.call("recall", query="releases are cut from the trunk on Mondays")["hits"]) == 1
+
+
+def test_the_same_thing_is_not_proposed_twice_nor_after_it_was_rejected(agent: Agent) -> None:
+    arguments = {"kind": "workflow", "title": "Release", "text": "Releases are cut from the trunk on Mondays."}
+    first = agent.call("save", **arguments)
+    assert agent.call("save", **arguments) == {"verdict": "known already", "path": first["path"]}
+    agent.sandbox.memory("review", "--decide", f"{first['path']}=reject")
+    assert agent.call("save", **arguments)["verdict"] == "rejected before"
+
+
+def test_a_secret_in_what_an_agent_saves_never_reaches_the_disk(agent: Agent) -> None:
+    token = "ghp_" + "vT0rQz7LmKx2Nf9WcYb4HsJd6PgA1eRu8iXo"
+    agent.call("save", kind="fix", title="Token", text=f"The deploy uses {token} as its token, see the wiki.")
+    assert not any(token in path.read_text("utf-8") for path in agent.sandbox.vault.rglob("*.md"))
+
+
+def test_evolving_proposes_and_the_old_entry_holds_until_approved(agent: Agent) -> None:
+    proposed = agent.call("evolve", entry="tabs", text="Indent with four spaces.", reason="the team voted")
+    old = agent.sandbox.vault / "personal-private" / "preferences" / "tabs.md"
+    assert "never with spaces" in old.read_text("utf-8")
+    assert "It would replace [[personal-private/preferences/tabs]]" in (
+        agent.sandbox.vault / proposed["path"]
+    ).read_text("utf-8")
+    agent.sandbox.memory("review", "--decide", f"{proposed['path']}=approve")
+    assert agent.sandbox.json("list", "--status", "superseded")
+
+
+def test_an_idea_waits_and_becomes_an_incubating_one(agent: Agent) -> None:
+    proposed = agent.call("idea", title="Offline maps", summary="Ship the tiles with the app for hikers.")
+    agent.sandbox.memory("review", "--decide", f"{proposed['path']}=approve")
+    assert list(agent.sandbox.vault.rglob("_idea-incubator/*/_index.md"))
+
+
+def test_an_entry_is_a_resource(reader: Agent) -> None:
+    uri = "memory://entry/personal-private/preferences/tabs.md"
+    result = reader.talk(lambda client: client.read_resource(uri))
+    (content,) = result.contents
+    assert isinstance(content, TextResourceContents)
+    assert "never with spaces" in content.text
+
+
+BAD_INPUT: tuple[tuple[str, dict[str, Any]], ...] = (
+    ("recall", {}),
+    ("recall", {"query": "   "}),
+    ("recall", {"query": "x", "k": 0}),
+    ("recall", {"query": "x", "filter": "tag=="}),
+    ("recall", {"query": 7}),
+    ("list", {"updated_since": "yesterday"}),
+    ("list", {"limit": 100_000}),
+    ("read", {"path": "../../etc/passwd"}),
+    ("read", {"path": "personal-private/_archive/x.md"}),
+    ("save", {"kind": "../x", "title": "Title", "text": "Some text."}),
+    ("save", {"kind": "fix", "title": "Title", "text": ""}),
+    ("save", {"kind": "fix", "title": "Title", "text": "x" * 20_001}),
+    ("evolve", {"entry": "no-such-entry", "text": "Some text.", "reason": "because"}),
+    ("idea", {"title": "x" * 201, "summary": "Some text."}),
+)
+
+
+def test_bad_input_is_told_in_words_and_writes_nothing(reader: Agent) -> None:
+    before = sorted(reader.sandbox.vault.rglob("*.md"))
+
+    async def ask_all(client: Client) -> list[Any]:
+        return [await client.call_tool(tool, arguments) for tool, arguments in BAD_INPUT]
+
+    for (tool, arguments), result in zip(BAD_INPUT, reader.talk(ask_all), strict=True):
+        said = text_of(result)
+        assert result.is_error, (tool, arguments)
+        assert said
+        assert said != f"Error executing tool {tool}", "a bug, not a refusal"
+        assert "Traceback" not in said
+    assert sorted(reader.sandbox.vault.rglob("*.md")) == before
+
+
+def test_a_result_is_bounded(agent: Agent) -> None:
+    for number in range(60):
+        folder = agent.sandbox.vault / "personal-private" / "fix"
+        folder.mkdir(exist_ok=True)
+        (folder / f"long-{number}.md").write_text(
+            f"---\nkind: fix\nstatus: active\n---\n\n# Long {number}\n\n" + "pump " * 9000
+        )
+    agent.sandbox.memory("reindex")
+    answer = agent.call("recall", query="pump", k=20)
+    assert sum(len(hit["text"]) for hit in answer["hits"]) <= 24_000
+    read = agent.call("read", path="personal-private/fix/long-1.md")
+    assert read["cut"]
+    assert len(read["text"]) <= 24_010
+
+
+def test_tools_that_the_settings_switch_off_are_not_there(agent: Agent) -> None:
+    Path(agent.sandbox.environment["MEMORY_CONFIG"]).write_text("[mcp]\nsave = false\nevolve = false\nread = false\n")
+    names = {tool.name for tool in agent.talk(lambda client: client.list_tools()).tools}
+    assert names == {"recall", "review", "idea"}
+
+
+def test_a_repository_can_not_switch_them_on(agent: Agent) -> None:
+    Path(agent.sandbox.environment["MEMORY_CONFIG"]).write_text("[mcp]\nsave = false\n")
+    agent.env = {"MEMORY_MCP_SAVE": "true"}
+    assert "save" not in {tool.name for tool in agent.talk(lambda client: client.list_tools()).tools}
+
+
+def test_our_own_headless_calls_get_no_tools(reader: Agent) -> None:
+    reader.env = {"MEMORY_WORKER_CHILD": "1"}
+    try:
+        assert reader.talk(lambda client: client.list_tools()).tools == []
+    finally:
+        reader.env = {}
+
+
+def test_fifty_proposals_wait_at_most(agent: Agent) -> None:
+    async def flood(client: Client) -> tuple[int, str]:
+        for number in range(60):
+            result = await client.call_tool(
+                "save", {"kind": "fix", "title": f"Fix {number}", "text": f"Turn the screw number {number} left."}
+            )
+            if result.is_error:
+                return number, text_of(result)
+        return 60, ""
+
+    count, said = agent.talk(flood)
+    assert count == 50
+    assert "wait already" in said
+
+
+def test_without_a_vault_it_says_what_to_do(agent: Agent) -> None:
+    environment = {**agent.sandbox.environment, "MEMORY_VAULT_PATH": str(agent.sandbox.root / "nowhere")}
+    agent.sandbox.settings = {"MEMORY_VAULT_PATH": environment["MEMORY_VAULT_PATH"]}
+    assert "memory init" in agent.refused("recall", query="anything")
+
+
+def test_it_starts_in_at_most_twice_the_time_of_the_package_itself() -> None:
+    def fastest(*argv: str) -> float:
+        times = []
+        for _ in range(5):
+            started = time.perf_counter()
+            subprocess.run([sys.executable, *argv], check=True, stdin=subprocess.DEVNULL, capture_output=True)
+            times.append(time.perf_counter() - started)
+        return min(times)
+
+    assert fastest("-c", "import memoryvault.cli.mcp") <= 2 * fastest("-c", "import mcp")

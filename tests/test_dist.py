@@ -1,0 +1,177 @@
+"""What is shipped: a wheel that works alone, and takes over from its predecessor without losing a job."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+import sys
+import tarfile
+import time
+import uuid
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from memoryvault.demo.sandbox import Sandbox
+
+ROOT = Path(__file__).resolve().parents[1]
+SHIPPED_SESSION = ROOT / "demo" / "session.jsonl"
+TRAINING = "pipelines/mining/training/"
+"""What the weights were fitted on; only `bench.train_miner` reads it, in a checkout."""
+NOT_SOURCE = (".*", "build", "dist", "*.egg-info", "__pycache__", "tests", "node_modules")
+INSTALL_SECONDS = 120
+
+pytestmark = pytest.mark.slow
+
+
+def build(source: Path, target: Path) -> tuple[Path, Path]:
+    """Wheel and sdist of a source tree."""
+    done = subprocess.run(
+        [sys.executable, "-m", "build", "--no-isolation", "--outdir", str(target), str(source)],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
+    (wheel,), (sdist,) = target.glob("*.whl"), target.glob("*.tar.gz")
+    return wheel, sdist
+
+
+def source_copy(target: Path, version: str | None = None) -> Path:
+    """The tree as a release is built from it; with another version when asked."""
+    shutil.copytree(ROOT, target, ignore=shutil.ignore_patterns(*NOT_SOURCE))
+    if version:
+        for name, pattern in (("pyproject.toml", r'(?m)^version = ".*"'), ("__init__.py", r'__version__ = ".*"')):
+            path = target / name
+            text, changed = re.subn(pattern, pattern.split(" = ")[0].removeprefix("(?m)^") + f' = "{version}"',
+                                    path.read_text("utf-8"))  # fmt: skip
+            assert changed == 1
+            path.write_text(text, "utf-8")
+    return target
+
+
+class Environment:
+    """An empty virtual environment that sees our dependencies, and no package of ours but the wheel."""
+
+    def __init__(self, root: Path) -> None:
+        subprocess.run([sys.executable, "-m", "venv", str(root)], check=True)
+        self.python = str(root / "bin" / "python")
+        self.memory = str(root / "bin" / "memory")
+        self._packages = root / "lib" / f"python{sys.version_info[0]}.{sys.version_info[1]}" / "site-packages"
+        # Links, not one path: the folder of the dependencies has our own package in it, too.
+        dependencies = root / "dependencies"
+        dependencies.mkdir()
+        for folder in map(Path, sys.path):
+            if folder.name not in ("site-packages", "dist-packages"):
+                continue
+            for item in folder.iterdir():
+                ours = "memoryvault" in item.name or item.suffix in (".pth",) or item.name.startswith("__editable__")
+                if not ours and not (dependencies / item.name).exists():
+                    (dependencies / item.name).symlink_to(item)
+        self._dependencies = dependencies
+
+    def install(self, wheel: Path) -> None:
+        """Put the wheel in, or in the place of an older one, as pip does."""
+        link = self._packages / "dependencies.pth"
+        link.unlink(missing_ok=True)
+        done = subprocess.run(
+            [self.python, "-m", "pip", "install", "--quiet", "--no-index", "--no-deps", str(wheel)],
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=INSTALL_SECONDS,
+        )
+        assert done.returncode == 0, done.stderr
+        link.write_text(f"{self._dependencies}\n")
+
+
+@pytest.fixture(scope="module")
+def wheels(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path, Path]:
+    """This version's wheel and sdist, and the wheel of one that comes after it."""
+    root = tmp_path_factory.mktemp("dist")
+    wheel, sdist = build(source_copy(root / "this"), root / "dist")
+    newer, _ = build(source_copy(root / "next", "99.0.0"), root / "dist-next")
+    return wheel, sdist, newer
+
+
+def test_wheel_and_sdist_hold_every_file_that_the_code_reads(wheels: tuple[Path, Path, Path]) -> None:
+    wheel, sdist, _ = wheels
+    tracked = subprocess.run(
+        ["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True
+    ).stdout.splitlines()
+    shipped = {
+        name
+        for name in tracked
+        if "/" in name and name.split("/")[0] not in ("tests", "docs", ".ci") and not name.startswith((".", TRAINING))
+    }
+    in_wheel = {name.removeprefix("memoryvault/") for name in zipfile.ZipFile(wheel).namelist()}
+    with tarfile.open(sdist) as archive:
+        in_sdist = {name.partition("/")[2] for name in archive.getnames()}
+    assert shipped - in_wheel == set()
+    assert shipped - in_sdist == set()
+
+
+@pytest.mark.model
+def test_a_wheel_in_an_empty_environment_passes_doctor_offline(wheels: tuple[Path, Path, Path], tmp_path: Path) -> None:
+    environment = Environment(tmp_path / "venv")
+    environment.install(wheels[0])
+    sandbox = Sandbox(tmp_path, python=environment.python)
+    where = subprocess.run(
+        [environment.python, "-c", "import memoryvault; print(memoryvault.__file__)"],
+        capture_output=True,
+        text=True,
+        check=True,
+        cwd="/",
+    ).stdout
+    assert where.startswith(str(tmp_path))
+    sandbox.memory("init", "--yes", "--vault", str(sandbox.vault))
+    version = subprocess.run([environment.memory, "--version"], capture_output=True, text=True, check=True).stdout
+    assert version.startswith("memory ")
+    with sandbox.recall_service():
+        findings = {finding["what"]: finding for finding in sandbox.json("doctor")}
+    assert [finding for finding in findings.values() if finding["grade"] == "fault"] == []
+    assert findings["round trip"]["grade"] == "ok", findings
+
+
+def test_an_upgrade_under_a_live_worker_loses_nothing_and_doubles_nothing(
+    wheels: tuple[Path, Path, Path], tmp_path: Path
+) -> None:
+    environment = Environment(tmp_path / "venv")
+    environment.install(wheels[0])
+    sandbox = Sandbox(tmp_path, python=environment.python)
+    rules = {str(uuid.uuid4()): f"always water plant number {number}" for number in range(8)}
+
+    def record(session: str, rule: str) -> None:
+        line = SHIPPED_SESSION.read_text("utf-8").splitlines()[0]
+        first = json.loads(line)
+        first = {
+            **first, "type": "user", "sessionId": session, "uuid": str(uuid.uuid4()), "parentUuid": None,
+            "message": {"role": "user", "content": f"From now on, {rule} with rain water only, never from the tap."},
+        }  # fmt: skip
+        transcript = sandbox.transcript(session, json.dumps(first) + "\n")
+        payload = {"session_id": session, "transcript_path": str(transcript), "cwd": "/home/dev/shop"}
+        sandbox.hook("SessionStart", {**payload, "source": "startup"})
+        sandbox.hook("SessionEnd", {**payload, "reason": "prompt_input_exit"})
+
+    sessions = list(rules.items())
+    with sandbox.process("worker") as old:
+        for session, rule in sessions[:4]:
+            record(session, rule)
+        environment.install(wheels[2])
+        for session, rule in sessions[4:]:
+            record(session, rule)
+        until = time.monotonic() + 60
+        while old.poll() is None and time.monotonic() < until:
+            time.sleep(0.1)
+        assert old.poll() == 0, "the old worker drains and leaves"
+    sandbox.memory("worker", "--until-idle")
+    entries = sandbox.json("list", "--status", "all")
+    for rule in rules.values():
+        number = rule.split()[-1]
+        found = [entry for entry in entries if re.search(rf"plant number {number}\b", json.dumps(entry))]
+        assert len(found) == 1, (rule, entries)
+    states = {job["state"] for job in sandbox.json("jobs", "list", "--state", "dead")}
+    assert states == set()
