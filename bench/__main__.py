@@ -14,6 +14,7 @@ from importlib import metadata
 from pathlib import Path
 
 TABLES = {
+    "discovery": "What is new in a list",
     "hooks": "Hooks, as whole processes",
     "queue": "The queue",
     "index": "Indexing and recall",
@@ -25,7 +26,7 @@ TABLES = {
     "throughput": "Throughput of mining",
     "research": "Research of ideas",
 }
-NEEDS_DATA = {"recall", "reflection", "scrub", "throughput"}
+NEEDS_DATA = {"discovery", "recall", "reflection", "scrub", "throughput"}
 PACKAGES = ("huey", "apsw", "sqlite-vec", "sentence-transformers", "torch")
 
 

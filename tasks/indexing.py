@@ -18,7 +18,7 @@ from ..index.reconcile import ReconcileReport, rebuild, reconcile, reconcile_pat
 from ..index.store import IndexStore, open_or_rebuild
 from ..index.watcher import VaultWatcher
 from ..vault.errors import IndexUnavailable, QueueUnavailable, SettingsError, VaultUnavailable
-from ..vault.layout import INBOX, INDEX_WANTED, REVIEW, special_folder
+from ..vault.layout import INBOX, INDEX_WANTED, REVIEW, WATCHLIST, special_folder
 from ..vault.settings import Settings, load_settings
 from ..vault.store import VaultStore
 from .job import Handler, Postpone, RunningJob
@@ -31,6 +31,8 @@ RECONCILE_KEY = "index.reconcile"
 APPLY_KEY = "review.apply"
 DECISION_FOLDERS = frozenset({REVIEW, INBOX})
 """Where a changed note may hold a decision of the user."""
+WATCHED_FOLDERS = DECISION_FOLDERS | {WATCHLIST}
+"""With the watchlist, whose notes have decisions of their own (`tasks/watchlist.py`)."""
 DRAIN_KEY = "embed.drain"
 UPGRADE_KIND = "model.upgrade"
 MODEL_PATIENCE_SECONDS = 90.0
@@ -219,7 +221,7 @@ class WatchedVault:
             key = None if args else RECONCILE_KEY
             try:
                 ledger.enqueue("index.reconcile", args, unique_key=key)
-                if paths is None or any(special_folder(path) in DECISION_FOLDERS for path in paths):
+                if paths is None or any(special_folder(path) in WATCHED_FOLDERS for path in paths):
                     ledger.enqueue("review.apply", unique_key=APPLY_KEY)
             except QueueUnavailable as error:
                 log.warning("a change in the vault waits for the next walk: %s", error)

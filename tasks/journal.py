@@ -36,10 +36,21 @@ MAX_JOURNAL_BYTES = 16 * 1024 * 1024
 """A longer journal becomes `changes.1.jsonl`, and the one before that goes."""
 
 Actor = Literal[
-    "reflection", "triage", "review", "evolve", "idea", "undo", "agent", "seed", "migrate", "topics", "import"
+    "reflection",
+    "triage",
+    "adaptation",
+    "review",
+    "evolve",
+    "idea",
+    "undo",
+    "agent",
+    "seed",
+    "migrate",
+    "topics",
+    "import",
 ]
 """Who made a change."""
-AUTOMATIC: frozenset[str] = frozenset({"reflection", "triage", "agent", "seed", "migrate", "import"})
+AUTOMATIC: frozenset[str] = frozenset({"reflection", "triage", "adaptation", "agent", "seed", "migrate", "import"})
 """What `memory undo` takes back: the program's own acts, what agents proposed, and many files at once on one word of
 the user. The others are single decisions of the user, or of the agent that was told to note something."""
 

@@ -61,6 +61,8 @@ from .journal import Act, Change, FolderMove, Journal, Recorded, hash_of, text_o
 from .kinds import Json
 from .ledger import Ledger
 from .remembering import free_path
+from .watchlist import Decided as WatchlistDecided
+from .watchlist import Watchlist
 
 log = logging.getLogger(__name__)
 
@@ -488,7 +490,9 @@ class DecisionsAtStart:
             reviewer = Reviewer(self._settings)
             if not acts_here(reviewer.store.vault):
                 return
-            if reviewer.journal.is_interrupted or any(True for _ in reviewer.decided_notes()):
+            watchlist = Watchlist(self._settings, reviewer.store, reviewer.journal)
+            decided = any(True for _ in reviewer.decided_notes()) or any(True for _ in watchlist.decided_notes())
+            if reviewer.journal.is_interrupted or decided:
                 ledger.enqueue("review.apply", unique_key=APPLY_KEY)
         except MemoryVaultError as error:
             log.warning("decisions in notes wait for the next sweep: %s", error)
@@ -508,14 +512,17 @@ def apply_handler(settings: Settings) -> Handler:
                 # Two devices that see one decision would each carry it out, and their files would collide.
                 return {"elsewhere": acting_device(reviewer.store.vault) or ""}
             results = reviewer.apply_notes(job.still_owned)
+            listed = Watchlist(settings, reviewer.store, reviewer.journal).apply_notes(job.still_owned)
         except VaultUnavailable as error:
             raise Postpone(str(error), VAULT_PAUSE_SECONDS) from error
         done = [result for result in results if isinstance(result, Decided)]
         problems = [result for result in results if isinstance(result, NotDecided)]
         for problem in problems:
             log.warning("%s: %s", problem.proposal, problem.problem)
-        if done or ended:
+        decided = len(done) + sum(isinstance(result, WatchlistDecided) for result in listed)
+        unclear = len(problems) + len(listed) - (decided - len(done))
+        if decided or ended:
             job.enqueue("index.reconcile", {}, unique_key="index.reconcile")
-        return {"decided": len(done), **({"problems": len(problems)} if problems else {})}
+        return {"decided": decided, **({"problems": unclear} if unclear else {})}
 
     return handle

@@ -6,9 +6,11 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from ..vault.settings import Settings
+from .adapting import adapt_handler
 from .corpus import corpus_handler
 from .corpus_settling import settle_handler
 from .costs import cost_handler
+from .discovery import discover_handler
 from .importing import import_handler
 from .incubator import gc_handler
 from .indexing import WantedIndex, WatchedVault, drain_handler, reconcile_handler
@@ -44,6 +46,8 @@ def handlers(settings: Settings) -> Mapping[str, Handler]:
         "inbox.triage": triage_handler(settings),
         "incubator.gc": gc_handler(settings),
         "research.idea": research_handler(settings),
+        "discover.scan": discover_handler(settings),
+        "adapt.evaluate": adapt_handler(settings),
     }
 
 

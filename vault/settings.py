@@ -22,6 +22,7 @@ from .settings_table import (
     BY_NAME,
     SECTIONS,
     SETTINGS,
+    DiscoverySection,
     EmbeddingSection,
     HostsSection,
     McpSection,
@@ -66,6 +67,7 @@ class Settings:
     research: ResearchSection = field(default_factory=ResearchSection)
     embedding: EmbeddingSection = field(default_factory=EmbeddingSection)
     queue: QueueSection = field(default_factory=QueueSection)
+    discovery: DiscoverySection = field(default_factory=DiscoverySection)
     hosts: HostsSection = field(default_factory=HostsSection)
     mcp: McpSection = field(default_factory=McpSection)
     config_file: Path = Path("/nonexistent")

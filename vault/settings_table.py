@@ -352,6 +352,32 @@ class QueueSection:
 
 
 @dataclass(frozen=True, slots=True)
+class DiscoverySection:
+    """New skills from the outside, once you have confirmed the sources (docs/how-to/discovery.md)."""
+
+    patterns_per_run: int = field(
+        default=20, metadata=_whole("Most new patterns that one run puts on the watchlist, the best first.", 1, 1000)
+    )
+    ask_model: bool = field(
+        default=False,
+        metadata=_switch(
+            "Ask the model of reflection.miner for a second opinion on a pattern; the pattern's own text is sent to it."
+        ),
+    )
+    daily_token_cap: int = field(
+        default=50_000, metadata=_whole("Tokens for second opinions in a day; 0 asks for none.", 0)
+    )
+    github_api: str = field(
+        default="https://api.github.com",
+        metadata=_text(
+            "GitHub's interface, for topics and facts of repositories.",
+            r"https?://[^\s/]+(/[^\s]*)?",
+            "an address, as in https://api.github.com",
+        ),
+    )
+
+
+@dataclass(frozen=True, slots=True)
 class HostsSection:
     """Where the agents keep their files. A transcript anywhere else is refused."""
 
@@ -385,6 +411,7 @@ SECTIONS: Mapping[str, type[Any]] = {
     "research": ResearchSection,
     "embedding": EmbeddingSection,
     "queue": QueueSection,
+    "discovery": DiscoverySection,
     "hosts": HostsSection,
     "mcp": McpSection,
 }

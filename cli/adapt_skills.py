@@ -1,0 +1,127 @@
+"""`memory adapt-skills`: judge what was found, and put what is worth adopting on the watchlist."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+from ..pipelines.adaptation import Confidence, judge
+from ..tasks.adapting import TRUSTED_NOTE, Adaptation, Adapted, is_confirmed, model_for
+from ..tasks.enqueue import request_indexing
+from ..tasks.scanning import ask_in_child
+from ..vault.errors import UsageError
+from .context import Context
+from .output import add_json, note, print_json, print_table
+
+EPILOG = """example:
+  memory adapt-skills --dry-run           what waits, by the rubric alone; asks nobody, writes nothing
+  memory adapt-skills                     judge the most promising ones and write their notes
+  memory adapt-skills --limit 5 --skip-network
+"""
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Arguments of `memory adapt-skills`."""
+    parser.epilog = EPILOG
+    parser.add_argument("--limit", type=int, metavar="N", help="judge at most so many (discovery.patterns_per_run)")
+    parser.add_argument("--skip-network", action="store_true", help="look nothing up on GitHub, ask no model")
+    parser.add_argument("--dry-run", action="store_true", help="show the rubric's verdicts; write nothing")
+    add_json(parser)
+
+
+def run(args: argparse.Namespace, context: Context) -> int:
+    """Judge what waits."""
+    _ = context.state
+    limit = context.settings.discovery.patterns_per_run if args.limit is None else args.limit
+    if limit < 1:
+        raise UsageError("--limit must be at least 1")
+    network = not args.skip_network and not args.dry_run and is_confirmed(context.settings)
+    ask = ask_in_child(context.settings) if network else None
+    completer = model_for(context.settings) if network else None
+    adaptation = Adaptation(context.settings, context.store, ask=ask, completer=completer)
+    if args.dry_run:
+        return _dry_run(args, adaptation)
+    seeded = adaptation.seed()
+    if seeded:
+        note(f"memory: wrote {TRUSTED_NOTE}: the owners that you trust more")
+    skipped = adaptation.found.judged()
+    waiting = adaptation.ranked()
+    skipped += adaptation.found.judged() - skipped
+    results = []
+    written = False
+    try:
+        for pattern in waiting[:limit]:
+            results.append(adaptation.evaluate(pattern))
+            written |= results[-1].path is not None
+    finally:
+        if written:
+            request_indexing(context.settings)
+    _print(args, results, skipped, len(waiting) - len(results), seeded)
+    return 0
+
+
+def _dry_run(args: argparse.Namespace, adaptation: Adaptation) -> int:
+    today = adaptation.store.today()
+    rows = [(pattern, judge(pattern, adaptation.held(), None, today)) for pattern in adaptation.ranked()]
+    if args.json:
+        print_json(
+            [
+                {"source": p.source, "title": p.title, "url": p.url, "score": j.score, "confidence": j.confidence.name}
+                for p, j in rows
+            ]
+        )
+    else:
+        print_table(
+            ("confidence", "score", "source", "name"),
+            [(j.confidence.name, j.score, p.source, p.title) for p, j in rows],
+        )
+    return 0
+
+
+def _print(args: argparse.Namespace, results: list[Adapted], skipped: int, left: int, seeded: bool) -> None:
+    written = [result for result in results if result.path is not None]
+    levels = [result.judgement.confidence for result in results if result.judgement is not None]
+    if args.json:
+        print_json(
+            {
+                "evaluated_count": len(results),
+                "written_count": len(written),
+                "skipped_count": skipped,
+                "high_count": levels.count(Confidence.HIGH),
+                "medium_count": levels.count(Confidence.MEDIUM),
+                "low_count": levels.count(Confidence.LOW),
+                "waiting_count": left,
+                "limit_reached": left > 0,
+                "trusted_sources_seeded": seeded,
+                "results": [_as_json(result) for result in results],
+            }
+        )
+        return
+    for result in results:
+        level = result.judgement.confidence.name if result.judgement else "-"
+        print(
+            f"{level:<7} {result.pattern.source}/{result.slug}"
+            + (f" -> {result.path}" if result.path else f": {result.detail}")
+        )
+    if not results:
+        print("nothing waits to be judged: `memory discover-skills` looks for more")
+    if left:
+        print(f"{left} more wait for the next run")
+    if written:
+        print("\n`memory watchlist` decides on them")
+
+
+def _as_json(result: Adapted) -> dict[str, Any]:
+    judged = result.judgement
+    return {
+        "source": result.pattern.source,
+        "pattern_slug": result.slug,
+        "url": result.pattern.url,
+        "confidence": judged.confidence.name if judged else None,
+        "score": judged.score if judged else None,
+        "rules_fired": [rule.id for rule in judged.rules] if judged else [],
+        "from_trusted_org": judged.trusted if judged else False,
+        "trust": list(judged.trust) if judged else [],
+        "path": result.path,
+        **({"detail": result.detail} if result.detail else {}),
+    }

@@ -1,0 +1,140 @@
+"""`memory discover-skills`: what is new in the sources that the user has confirmed."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from typing import Any
+
+from ..pipelines.discovery import Pattern, Source, SourcesNote
+from ..tasks.adapting import SOURCES_NOTE
+from ..tasks.discovery import Discovery, ScanReport, SourceReport
+from ..tasks.scanning import ask_in_child
+from .context import Context
+from .output import add_json, note, print_json, print_table
+
+EPILOG = f"""example:
+  memory discover-skills --dry-run          what would be asked; asks nobody
+  memory discover-skills                    ask each source for what is new since the last time
+  memory discover-skills --source anthropics-skills
+  memory discover-skills --all              also what a source listed already when it was first read
+
+The sources stand in {SOURCES_NOTE} in the vault. Nothing is fetched before that note says `confirmed: true`.
+"""
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Arguments of `memory discover-skills`."""
+    parser.epilog = EPILOG
+    parser.add_argument("--dry-run", action="store_true", help="show the sources; asks nobody")
+    parser.add_argument("--source", metavar="NAME", help="only this one, by the name that --dry-run shows")
+    parser.add_argument("--all", action="store_true", help="propose also what was there at a source's first scan")
+    add_json(parser)
+
+
+def run(args: argparse.Namespace, context: Context) -> int:
+    """Scan; 1 when a source could not be read."""
+    _ = context.state
+    discovery = Discovery(context.settings, ask_in_child(context.settings), context.store)
+    seeded = discovery.seed()
+    if seeded:
+        note(f"memory: wrote {SOURCES_NOTE} as a proposal; look at it, then set `confirmed: true` there")
+    sources = discovery.note()
+    for problem in sources.problems:
+        note(f"memory: {SOURCES_NOTE}: {problem}")
+    if args.dry_run:
+        return _dry_run(args, sources, seeded)
+    if seeded:
+        return _print_result(args, ScanReport(), sources, seeded)
+    progress = _show_progress if sys.stderr.isatty() and not args.json else None
+    report = discovery.scan(args.source, everything=args.all, on_source=progress)
+    return _print_result(args, report, sources, seeded)
+
+
+def _show_progress(source: Source, number: int, of: int) -> None:
+    note(f"[{number + 1}/{of}] {source.slug}")
+
+
+def _dry_run(args: argparse.Namespace, sources: SourcesNote, seeded: bool) -> int:
+    if args.json:
+        print_json(
+            {
+                "confirmed": sources.confirmed,
+                "whitelist_seeded": seeded,
+                "total_sources": len(sources.sources),
+                "skipped_dry_run": len(sources.sources),
+                "fetched": 0,
+                "sources": [_source(source) for source in sources.sources],
+                "problems": list(sources.problems),
+            }
+        )
+        return 0
+    print_table(("name", "kind", "what"), [(s.slug, s.kind, s.target) for s in sources.sources])
+    print(
+        f"\n{len(sources.sources)} sources, {'confirmed' if sources.confirmed else 'not confirmed: nothing is fetched'}"
+    )
+    return 0
+
+
+def _print_result(args: argparse.Namespace, report: ScanReport, sources: SourcesNote, seeded: bool) -> int:
+    failed = report.count("error")
+    if args.json:
+        print_json(
+            {
+                "confirmed": sources.confirmed,
+                "whitelist_seeded": seeded,
+                "total_sources": len(sources.sources),
+                "fetched": report.count("fetched"),
+                "unchanged": report.count("unchanged"),
+                "waiting": report.count("waiting"),
+                "errors": failed,
+                "new_count": len(report.new),
+                "new": [_pattern(pattern) for pattern in report.new],
+                "sources": [_report(source) for source in report.sources],
+                "problems": list(report.problems),
+            }
+        )
+    else:
+        for source in report.sources:
+            print(f"{source.source.slug}: {_in_words(source)}")
+            for pattern in source.new:
+                print(f"  {pattern.title}  <{pattern.url}>")
+        if report.new:
+            print(f"\n{len(report.new)} new: `memory adapt-skills` judges them")
+    for source in report.sources:
+        if source.state == "error":
+            note(f"memory: {source.source.slug}: {source.detail}")
+    return 1 if failed else 0
+
+
+def _in_words(report: SourceReport) -> str:
+    if report.state == "fetched" and report.baseline:
+        return f"first scan: {report.baseline} entries are taken down as known (--all proposes them)"
+    if report.state == "fetched":
+        return f"{len(report.new)} new among {report.listed}"
+    return {"unchanged": "unchanged", "error": "could not be read", "waiting": report.detail}[report.state]
+
+
+def _source(source: Source) -> dict[str, Any]:
+    return {"name": source.slug, "kind": source.kind, "target": source.target}
+
+
+def _pattern(pattern: Pattern) -> dict[str, Any]:
+    return {
+        "key": pattern.key,
+        "title": pattern.title,
+        "url": pattern.url,
+        "description": pattern.description,
+        "source": pattern.source,
+    }
+
+
+def _report(report: SourceReport) -> dict[str, Any]:
+    return {
+        **_source(report.source),
+        "state": report.state,
+        "listed": report.listed,
+        "new": len(report.new),
+        "baseline": report.baseline,
+        **({"detail": report.detail} if report.detail else {}),
+    }

@@ -1,0 +1,183 @@
+"""`memory watchlist`: decide on patterns to adopt."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from datetime import date, timedelta
+from typing import Any
+
+from ..pipelines.scrub import Policy, scrub
+from ..pipelines.watchlist import DEFER_DAYS, Decision, Defer, Dismiss, Promote, is_archived, parts_of
+from ..tasks.enqueue import request_indexing
+from ..tasks.watchlist import Decided, Watchlist
+from ..vault.entry import Entry
+from ..vault.errors import EntryInvalid, UsageError
+from ..vault.scrubbed import Scrubbed
+from .context import Context
+from .output import add_json, note, print_json, print_table
+from .terminal import read_key
+
+EPILOG = """example:
+  memory watchlist                                        what waits
+  memory watchlist review                                 one key for each: promote, dismiss, defer, skip
+  memory watchlist promote SOURCE PATTERN
+  memory watchlist dismiss SOURCE PATTERN --reason 'we have one'
+  memory watchlist defer SOURCE PATTERN --until 2026-08-01
+"""
+KEYS = "[p]romote  [d]ismiss  de[f]er  [s]kip  [q]uit "
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Arguments of `memory watchlist`."""
+    parser.epilog = EPILOG
+    parser.add_argument("action", nargs="?", default="list", choices=("list", "review", "promote", "dismiss", "defer"))
+    parser.add_argument("source", nargs="?", help="as `list` shows it")
+    parser.add_argument("pattern", nargs="?", help="as `list` shows it")
+    parser.add_argument("--until", metavar="YYYY-MM-DD", help=f"defer: the day (in {DEFER_DAYS} days)")
+    parser.add_argument("--reason", help="why, for the note")
+    parser.add_argument("--all", action="store_true", help="list: also what is decided, deferred and archived")
+    add_json(parser)
+
+
+def run(args: argparse.Namespace, context: Context) -> int:
+    """List, or decide."""
+    _ = context.state
+    watchlist = Watchlist(context.settings, context.store)
+    watchlist.journal.recover()
+    today = context.store.today()
+    if args.action in ("list", "review"):
+        if args.source is not None:
+            raise UsageError(f"`memory watchlist {args.action}` takes no name")
+        if args.action == "review":
+            return _review(args, context, watchlist, today)
+        return _list(args, watchlist.all() if args.all else watchlist.waiting(today))
+    source, pattern = _names(args)
+    decision = _decision(args, today)
+    path = watchlist.find(source, pattern)
+    reason = scrub(args.reason, Policy.SECRETS) if args.reason else None
+    decided = watchlist.decide(path, decision, reason=_one_line(reason), run=watchlist.journal.new_run("watchlist"))
+    request_indexing(context.settings)
+    if args.json:
+        print_json({"action": decided.verdict, "source": source, "slug": pattern, "path": decided.now})
+    else:
+        print(f"{decided.verdict}: {decided.now}")
+    return 0
+
+
+def _one_line(text: Scrubbed | None) -> Scrubbed | None:
+    return None if text is None else Scrubbed.trusted(" ".join(text.split()), reason="scrubbed text on one line")
+
+
+def _names(args: argparse.Namespace) -> tuple[str, str]:
+    if args.source is not None and args.pattern is None and args.source.count("/") == 1:
+        source, _, pattern = args.source.partition("/")
+        return source, pattern
+    if args.source is None or args.pattern is None:
+        raise UsageError(f"which one? memory watchlist {args.action} SOURCE PATTERN, as `memory watchlist` shows them")
+    return args.source, args.pattern
+
+
+def _decision(args: argparse.Namespace, today: date) -> Decision:
+    if args.until is not None and args.action != "defer":
+        raise UsageError("--until belongs to defer")
+    if args.action == "promote":
+        return Promote()
+    if args.action == "dismiss":
+        return Dismiss()
+    if args.until is None:
+        return Defer(today + timedelta(days=DEFER_DAYS))
+    try:
+        return Defer(date.fromisoformat(args.until))
+    except ValueError as error:
+        raise EntryInvalid(f"--until {args.until!r} is no day: write YYYY-MM-DD") from error
+
+
+def _list(args: argparse.Namespace, notes: Sequence[Entry]) -> int:
+    if args.json:
+        print_json({"count": len(notes), "entries": [_as_json(entry) for entry in notes]})
+    elif notes:
+        print_table(
+            ("confidence", "source", "pattern", "status", "about"),
+            [(entry.confidence or "-", *_parts(entry), _status(entry), entry.title) for entry in notes],
+        )
+    else:
+        print("nothing waits on the watchlist")
+    return 0
+
+
+def _as_json(entry: Entry) -> dict[str, Any]:
+    source, slug = _parts(entry)
+    return {
+        "source": source,
+        "slug": slug,
+        "title": entry.title,
+        "confidence": entry.confidence,
+        "status": _status(entry),
+        "deferred_until": entry.extra.get("deferred_until"),
+        "path": entry.path,
+    }
+
+
+def _parts(entry: Entry) -> tuple[str, str]:
+    *_, source, name = entry.path.split("/")
+    return source, name.removesuffix(".md")
+
+
+def _status(entry: Entry) -> str:
+    if is_archived(entry.path):
+        return "dismissed"
+    if entry.extra.get("promoted"):
+        return "promoted"
+    return "deferred" if entry.extra.get("deferred_until") else entry.effective_status
+
+
+def _review(args: argparse.Namespace, context: Context, watchlist: Watchlist, today: date) -> int:
+    waiting = watchlist.waiting(today)
+    if not waiting:
+        print_json({"decided": 0, "skipped": 0}) if args.json else print("nothing waits on the watchlist")
+        return 0
+    if not sys.stdin.isatty():
+        note(
+            f"memory: standard input is not a TTY: {len(waiting)} skipped; "
+            "use `memory watchlist promote` (or dismiss, defer) SOURCE PATTERN"
+        )
+        if args.json:
+            print_json({"decided": 0, "skipped": len(waiting)})
+        return 0
+    decided = 0
+    run_name = watchlist.journal.new_run("watchlist")
+    try:
+        for number, entry in enumerate(waiting):
+            print(f"\n[{number + 1}/{len(waiting)}] {'/'.join(_parts(entry))}")
+            print("\n".join(f"    {line}" for line in entry.body.splitlines()))
+            answer = _ask(watchlist, entry, today, run_name)
+            if answer == "quit":
+                break
+            decided += answer != "skip"
+    finally:
+        if decided:
+            request_indexing(context.settings)
+    return 0
+
+
+def _ask(watchlist: Watchlist, entry: Entry, today: date, run_name: str) -> str:
+    decisions: dict[str, Decision] = {
+        "p": Promote(),
+        "d": Dismiss(),
+        "f": Defer(today + timedelta(days=DEFER_DAYS)),
+    }
+    while True:
+        print(KEYS, end="", flush=True)
+        key = read_key()
+        print(key if key.isprintable() else "")
+        if key in ("q", "\x03", "\x04", ""):
+            return "quit"
+        if key == "s":
+            return "skip"
+        if key in decisions:
+            parts_of(entry.path)
+            result: Decided = watchlist.decide(entry.path, decisions[key], run=run_name)
+            print(f"{result.verdict}: {result.now}")
+            return result.verdict

@@ -1,0 +1,350 @@
+"""Pass 1: is a pattern worth adopting, and what of it? A rubric in code; every word is matched whole. Pure.
+
+docs/how-to/discovery.md has the rules as a table. What comes out is made of our own words: the pattern's text is
+read, never repeated, so that neither a skill nor an instruction in it gets into the vault.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+from datetime import date
+from enum import IntEnum
+
+from ..vault.slug import slugify
+from .discovery import Pattern
+from .identity import repository_of
+
+
+class Confidence(IntEnum):
+    """How much speaks for it."""
+
+    LOW = 0
+    MEDIUM = 1
+    HIGH = 2
+
+
+HIGH_SCORE = 3
+MEDIUM_SCORE = 1
+HIGH_STARS = 500
+LOW_STARS = 50
+RECENT_DAYS = 365
+PERMISSIVE = frozenset({"MIT", "Apache-2.0", "BSD-3-Clause", "BSD-2-Clause", "ISC", "MPL-2.0"})
+DEFAULT_TRUSTED = [
+    "anthropics",
+    "anthropic",
+    "google",
+    "googleworkspace",
+    "googlecloudplatform",
+    "microsoft",
+    "vercel",
+    "hashicorp",
+    "openai",
+    "cloudflare",
+    "github",
+    "supabase",
+    "redis",
+    "kubernetes",
+    "docker",
+    "pytorch",
+    "huggingface",
+    "modelcontextprotocol",
+]
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What GitHub says of a repository; None where it was not asked or does not know."""
+
+    owner: str
+    name: str
+    stars: int | None = None
+    pushed: date | None = None
+    licence: str | None = None
+    """SPDX id."""
+    archived: bool = False
+
+
+@dataclass(frozen=True)
+class Rule:
+    """A rule that fired."""
+
+    id: str
+    points: int
+    why: str
+
+
+@dataclass(frozen=True)
+class Held:
+    """What the user has already."""
+
+    skills: Collection[str] = ()
+    """Slugs of personal skills."""
+    always_load: Collection[str] = ()
+    """Slugs and tags of always-load entries."""
+    trusted: Collection[str] = ()
+    """Owners, in lower case."""
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """The verdict of pass 1."""
+
+    score: int
+    confidence: Confidence
+    rules: tuple[Rule, ...]
+    trusted: bool
+    trust: tuple[str, ...]
+    """What the repository's facts say, in words."""
+    subjects: tuple[str, ...]
+    """What it is about, in our words."""
+    terms: tuple[str, ...]
+    """Single words it uses, in alphabetical order."""
+
+
+def _words_of(*words: str) -> re.Pattern[str]:
+    """Any of the words, whole."""
+    return re.compile(rf"(?<!\w)(?:{'|'.join(words)})(?!\w)", re.IGNORECASE)
+
+
+_AGENTS = _words_of(
+    "agents?", "agentic", "skills?", "hooks?", "workflows?", "claude", "antigravity", "gemini", "mcp",
+    "memory", "memories", "contexts?", "automation", "automates?", "automated", "ci", "releases?",
+)  # fmt: skip
+_PRIMITIVE = _words_of(
+    "mcp[- ]servers?", "mcp", "hooks?", "skills?", "primitives?", "sub-?agents?", "rules?", "commands?"
+)
+_UNSTABLE = _words_of(
+    "experimental", "wip", "work in progress", "hacks?", "workarounds?", "deprecated", "alpha", "beta", "unstable",
+    "broken", "abandoned", "unmaintained",
+)  # fmt: skip
+_VENDOR = _words_of("windsurf", "codex", "jetbrains", "intellij", "pycharm", "vs ?code", "visual studio code")
+# A word of everyday language: meant is the editor only by its own name, or beside a word of its trade.
+_CURSOR = re.compile(
+    r"(?<!\w)\.?cursorrules(?!\w)|(?<!\w)\.cursor/|(?<!\w)cursor\.(?:com|sh)(?!\w)"
+    r"|(?<!\w)(?:[Ff]or|[Ii]n|[Ww]ith) Cursor(?!\w)"
+)
+_CURSOR_TRADE = re.compile(r"(?i)(?<!\w)cursor (?:ide|ai|editor|rules?|extension|plugin|composer)(?!\w)")
+_OURS = _words_of("claude(?: code)?", "agent skills?", "antigravity", "any agent", "cross-platform")
+_ORDERS = re.compile(
+    r"(?i)\b(?:ignore|disregard|forget)\b.{0,40}\b(?:previous|prior|above|all|your|earlier)\b.{0,30}\b(?:instructions?|rules?|prompts?)\b"
+    r"|\b(?:save|store|remember|add|keep|note)\b.{0,30}\b(?:this|that|it|following)\b.{0,30}\b(?:rules?|memor(?:y|ies)|preferences?|always|instructions?)\b"
+    r"|\b(?:you (?:must|are now|should now)|system prompt|from now on|new instructions?|do not tell the user|act as)\b"
+    r"|\b(?:curl|wget)\b[^|\n]{0,200}\|\s*(?:ba|z)?sh\b|<\s*/?\s*(?:system|instructions?|assistant)\s*>"
+)
+
+_SUBJECTS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
+    (subject, _words_of(*words))
+    for subject, words in (
+        ("agent memory", ("memory", "memories", "remembers?", "recall", "persistent context")),
+        ("API design", ("api", "apis", "openapi", "rest", "graphql", "endpoints?")),
+        (
+            "automation of a browser",
+            ("browser", "browsers", "playwright", "puppeteer", "selenium", "scraping", "scraper"),
+        ),
+        (
+            "building user interfaces",
+            ("ui", "ux", "frontend", "front-end", "components?", "react", "css", "design system"),
+        ),
+        (
+            "cloud infrastructure",
+            ("terraform", "kubernetes", "docker", "cloud", "aws", "gcp", "azure", "infrastructure"),
+        ),
+        ("code review", ("code reviews?", "reviews?", "reviewer", "pull requests?", "pr")),
+        ("commit messages", ("commits?", "commit messages?", "changelogs?")),
+        ("data and databases", ("sql", "databases?", "postgres(?:ql)?", "sqlite", "data", "analytics", "dataframes?")),
+        ("debugging", ("debug", "debugging", "debugger", "bugs?", "troubleshoot(?:ing)?")),
+        ("deployment", ("deploys?", "deployments?", "ci/cd", "ci", "pipelines?")),
+        ("documents and office files", ("docx", "pdfs?", "pptx", "xlsx", "spreadsheets?", "slides", "documents?")),
+        ("hooks of the agent", ("hooks?",)),
+        ("machine learning", ("ml", "llms?", "models?", "training", "inference", "machine learning", "embeddings?")),
+        ("MCP servers", ("mcp", "mcp[- ]servers?")),
+        ("media", ("image", "images", "video", "audio", "speech", "music")),
+        ("planning work", ("plans?", "planning", "roadmaps?", "specs?", "specifications?", "brainstorm(?:ing)?")),
+        ("releases", ("releases?", "release tagging", "versioning", "semver")),
+        ("research", ("research", "papers?", "literature", "citations?")),
+        ("security", ("security", "vulnerabilit(?:y|ies)", "secrets?", "authentication", "auth", "threats?")),
+        ("several agents together", ("sub-?agents?", "multi-agent", "orchestrat(?:e|es|ion|or)", "swarms?")),
+        ("testing", ("tests?", "testing", "tdd", "test-driven", "coverage", "e2e")),
+        ("writing", ("writing", "docs", "documentation", "readme", "prose", "copywriting", "blog")),
+    )
+)
+_STOP = frozenset(
+    [
+        "a",
+        "an",
+        "and",
+        "any",
+        "are",
+        "as",
+        "at",
+        "be",
+        "been",
+        "by",
+        "can",
+        "do",
+        "does",
+        "for",
+        "from",
+        "get",
+        "has",
+        "have",
+        "how",
+        "if",
+        "in",
+        "into",
+        "is",
+        "it",
+        "its",
+        "like",
+        "more",
+        "most",
+        "new",
+        "no",
+        "not",
+        "of",
+        "on",
+        "one",
+        "only",
+        "or",
+        "other",
+        "our",
+        "out",
+        "over",
+        "own",
+        "she",
+        "so",
+        "some",
+        "such",
+        "than",
+        "that",
+        "the",
+        "their",
+        "them",
+        "then",
+        "there",
+        "these",
+        "they",
+        "this",
+        "those",
+        "to",
+        "too",
+        "up",
+        "use",
+        "used",
+        "uses",
+        "using",
+        "via",
+        "was",
+        "we",
+        "were",
+        "what",
+        "when",
+        "where",
+        "which",
+        "while",
+        "who",
+        "will",
+        "with",
+        "within",
+        "without",
+        "you",
+        "your",
+    ]
+)
+MOST_TERMS = 16
+
+
+def judge(pattern: Pattern, held: Held, facts: Facts | None, today: date) -> Judgement:
+    """Rules R1 to R8 give the score; the repository's facts can move the confidence by one step, not more."""
+    text = f"{pattern.title}. {pattern.description}"
+    rules = [rule for rule in _rules(pattern, text, held) if rule.points]
+    score = sum(rule.points for rule in rules)
+    level = Confidence.HIGH if score >= HIGH_SCORE else Confidence.MEDIUM if score >= MEDIUM_SCORE else Confidence.LOW
+    owner = facts.owner if facts is not None else (repository_of(pattern.url) or ("", ""))[0]
+    trusted = owner.casefold() in {name.casefold() for name in held.trusted}
+    weight, trust = _trust(facts, owner, trusted, today)
+    if weight <= -2:
+        level = Confidence(max(0, level - 1))
+    elif weight >= 2 and score == HIGH_SCORE - 1:
+        level = Confidence.HIGH
+    return Judgement(score, level, tuple(rules), trusted, tuple(trust), subjects_of(text), terms_of(text))
+
+
+def _rules(pattern: Pattern, text: str, held: Held) -> Iterable[Rule]:
+    slug = slugify(pattern.title)
+    is_name = (len(slug) <= 40 and "-" in slug) or len(slug) <= 20
+    if is_name and not any(slug == skill or skill.endswith(f"--{slug}") for skill in held.skills):
+        yield Rule("R1:new-tool-not-yet-owned", 1, "you have no skill of this name")
+    own_words = {word for slug in held.always_load for word in slug.casefold().split("-") if len(word) > 2} - _STOP
+    shared = sorted(own_words & set(re.findall(r"[^\W_]+", text.casefold())))
+    if len(shared) >= 2:
+        yield Rule("R2:touches-your-rules", 1, f"your always-load entries speak of the same: {', '.join(shared[:6])}")
+    if _AGENTS.search(text):
+        yield Rule("R3:agent-building-context", 1, "it speaks of the work of agents")
+    if _PRIMITIVE.search(text):
+        yield Rule("R4:names-primitive", 1, "it names something an agent can be extended with")
+    if _UNSTABLE.search(text):
+        yield Rule("R5:experimental-flag", -1, "it calls itself unfinished")
+    if _is_for_another_editor(text):
+        yield Rule("R6:cross-vendor-proprietary", -2, "it is made for another vendor's editor")
+    if is_lookalike(pattern.title) or is_lookalike(pattern.url):
+        yield Rule("R7:lookalike-name", -4, "its name mixes letters of several alphabets")
+    if gives_orders(text):
+        yield Rule("R8:gives-orders", -4, "its description gives orders to whoever reads it")
+
+
+def _is_for_another_editor(text: str) -> bool:
+    named = _VENDOR.search(text) or _CURSOR.search(text) or _CURSOR_TRADE.search(text)
+    return named is not None and _OURS.search(text) is None
+
+
+def gives_orders(text: str) -> bool:
+    """Whether a text tells its reader what to do or to remember, as an injected instruction does."""
+    return _ORDERS.search(text) is not None
+
+
+def is_lookalike(name: str) -> bool:
+    """Whether one word of a name mixes Latin letters with those of Greek, Cyrillic, Armenian or Cherokee."""
+    for word in re.findall(r"[^\W\d_]+", unicodedata.normalize("NFC", name)):
+        scripts = {unicodedata.name(letter, "?").split(" ", 1)[0] for letter in word}
+        if "LATIN" in scripts and scripts & {"CYRILLIC", "GREEK", "ARMENIAN", "CHEROKEE", "COPTIC"}:
+            return True
+        if scripts & {"MATHEMATICAL", "FULLWIDTH"}:
+            return True
+    return False
+
+
+def _trust(facts: Facts | None, owner: str, trusted: bool, today: date) -> tuple[int, list[str]]:
+    """(weight, what there is to say)."""
+    weight = 2 if trusted else 0
+    said = [f"{owner} is one of your trusted owners"] if trusted else []
+    if facts is None:
+        return weight, said
+    if facts.stars is not None:
+        weight += 1 if facts.stars >= HIGH_STARS else -1 if facts.stars < LOW_STARS else 0
+        said.append(f"{facts.stars} stars")
+    if facts.archived:
+        weight -= 2
+        said.append("archived by its owner")
+    elif facts.pushed is not None:
+        old = (today - facts.pushed).days > RECENT_DAYS
+        weight += -1 if old else 0
+        said.append(f"last change {facts.pushed.isoformat()}" + (", more than a year ago" if old else ""))
+    if facts.licence in PERMISSIVE:
+        weight += 1
+    said.append(f"licence {facts.licence}" if facts.licence else "no licence that GitHub knows")
+    return weight, said
+
+
+def subjects_of(text: str) -> tuple[str, ...]:
+    """What a text is about, in the words of our own table."""
+    return tuple(subject for subject, words in _SUBJECTS if words.search(text))[:5]
+
+
+def terms_of(text: str) -> tuple[str, ...]:
+    """Its single words, in alphabetical order and each once: what it is about without how it says it."""
+    words = {word for word in re.findall(r"[a-z][a-z0-9+#-]{2,24}", text.casefold()) if word.strip("-") not in _STOP}
+    return tuple(sorted(words))[:MOST_TERMS]

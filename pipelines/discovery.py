@@ -1,0 +1,220 @@
+"""What is new in a source, and which sources there are: values in, values out. Pure."""
+
+from __future__ import annotations
+
+import hashlib
+import ipaddress
+import re
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+from typing import Literal, Protocol, TypeAlias
+from urllib.parse import urlsplit
+
+from ..vault.slug import slugify, source_slug
+from .identity import canonical_url
+
+SourceKind: TypeAlias = Literal["list", "topic", "feed", "folder"]
+KINDS: tuple[SourceKind, ...] = ("list", "topic", "feed", "folder")
+
+MAX_SOURCES = 100
+_KEY_CHARACTERS = 16
+
+
+class Seen(Protocol):
+    """What a source listed."""
+
+    @property
+    def url(self) -> str: ...
+    @property
+    def title(self) -> str: ...
+    @property
+    def description(self) -> str: ...
+    @property
+    def anchor(self) -> str: ...
+    @property
+    def identity(self) -> str: ...
+
+
+@dataclass(frozen=True)
+class Pattern:
+    """Something that a source points at and that may be worth adopting. Title and description are foreign text."""
+
+    key: str
+    """`pattern_key` of what it is known by."""
+    url: str
+    title: str
+    description: str
+    source: str
+    """Slug of the source that had it first."""
+
+
+@dataclass(frozen=True)
+class Novelty:
+    """What one scan of a source brought."""
+
+    new: tuple[Pattern, ...]
+    known: tuple[str, ...]
+    """Keys of everything the source has ever listed, sorted: what the next scan compares with."""
+
+
+def identity_of(item: Seen) -> str:
+    """What the item is known by: its address in canonical spelling, and its chapter on a page of several."""
+    address = canonical_url(item.url) or item.url
+    return f"{address}#{item.anchor}" if item.anchor else address
+
+
+def pattern_key(identity: str) -> str:
+    """16 hexadecimal digits."""
+    return hashlib.sha256(identity.encode("utf-8", "surrogatepass")).hexdigest()[:_KEY_CHARACTERS]
+
+
+def novelty(items: Iterable[Seen], known: Collection[str], source: str) -> Novelty:
+    """The items that were never listed before, in the source's order.
+
+    What disappeared and comes back is known. Two names at one new address (skills of one repository) are two
+    patterns; another name at an address that is known is a new wording.
+    """
+    before = frozenset(known)
+    keys = set(before)
+    new: dict[str, Pattern] = {}
+    names: set[tuple[str, str]] = set()
+    for item in items:
+        identity = identity_of(item)
+        # A feed's entry keeps its id when its address changes, and its address when its id does.
+        marks = {pattern_key(identity)} | ({pattern_key(f"id:{item.identity}")} if item.identity else set())
+        is_known = bool(marks & before)
+        keys |= marks
+        name = (identity, slugify(item.title))
+        if is_known or name in names:
+            continue
+        key = pattern_key(identity)
+        if key in new:
+            key = pattern_key(f"{identity}#{name[1]}")
+        names.add(name)
+        new[key] = Pattern(key, item.url, item.title, item.description, source)
+    return Novelty(tuple(new.values()), tuple(sorted(keys)))
+
+
+# --- the note with the sources ---
+
+
+@dataclass(frozen=True)
+class Source:
+    """One line of the sources note."""
+
+    kind: SourceKind
+    target: str
+    """An address, a topic's name, or a folder's path."""
+
+    @property
+    def slug(self) -> str:
+        """Its folder in the watchlist."""
+        match self.kind:
+            case "topic":
+                return slugify(f"topic {self.target}")
+            case "folder" if not self.target.startswith(("http://", "https://")):
+                return slugify("folder " + self.target.rstrip("/").rsplit("/", 1)[-1])
+            case _:
+                return source_slug(self.target)
+
+
+@dataclass(frozen=True)
+class SourcesNote:
+    """What the note says. `problems`: lines that look like sources and are none, in words."""
+
+    confirmed: bool
+    sources: tuple[Source, ...]
+    problems: tuple[str, ...] = ()
+
+
+_LINE = re.compile(
+    r"\s*(?:[-*+]\s+)?(?:(?P<kind>list|topic|feed|folder)\s*:\s+|(?P<guess>)(?=https?://|~/|/))(?P<target>\S.*?)\s*"
+)
+_BULLET = re.compile(r"\s*[-*+]\s+(?P<text>\S.*)")
+_TOPIC = re.compile(r"[a-z0-9][a-z0-9-]{0,49}")
+_FEED = re.compile(r"\.(?:xml|rss|atom|rdf)$|/(?:feed|rss|atom)(?:[/.]|$)|\bfeed\.json$", re.IGNORECASE)
+_COMMENT = re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)
+
+
+def parse_sources(body: str, confirmed: object) -> SourcesNote:
+    """The sources in the note's body: list lines such as `- feed: https://…`, or an address alone.
+
+    `confirmed` is the field of that name; only a plain yes is one.
+    """
+    sources: dict[Source, None] = {}
+    problems: list[str] = []
+    fenced = False
+    for line in _COMMENT.sub("", body).splitlines():
+        if line.lstrip().startswith(("```", "~~~")):
+            fenced = not fenced
+            continue
+        bullet = _BULLET.fullmatch(line)
+        if fenced or line.lstrip().startswith("#") or (bullet is None and not _LINE.fullmatch(line)):
+            continue
+        read = _source(line)
+        if isinstance(read, Source):
+            sources[read] = None
+        else:
+            problems.append(f"{(bullet['text'] if bullet else line.strip())[:120]!r}: {read}")
+    kept = tuple(sources)[:MAX_SOURCES]
+    if len(sources) > MAX_SOURCES:
+        problems.append(f"more than {MAX_SOURCES} sources: the rest is left out")
+    is_yes = confirmed is True or (isinstance(confirmed, str) and confirmed.strip().lower() in ("true", "yes"))
+    return SourcesNote(is_yes, kept, tuple(problems))
+
+
+def _source(line: str) -> Source | str:
+    match = _LINE.fullmatch(line)
+    if match is None:
+        return "write list:, topic:, feed: or folder: and what it is"
+    kind, target = match["kind"], match["target"].strip("<>`\"' ")
+    if kind is None:
+        kind = "folder" if target.startswith(("/", "~/")) else "feed" if _FEED.search(target.split("?")[0]) else "list"
+    if kind == "topic":
+        topic = target.removeprefix("https://github.com/topics/").strip("/").lower()
+        return Source("topic", topic) if _TOPIC.fullmatch(topic) else "a topic is letters, digits and hyphens"
+    if kind == "folder" and target.startswith(("/", "~/")):
+        return Source("folder", target)
+    if canonical_url(target) is None:
+        return "it is no address" if kind != "folder" else "give an absolute path, ~/…, or a folder on GitHub"
+    if target.startswith("http://") and not is_own_machine(target):
+        return "only https is fetched"
+    if kind == "list":
+        return Source("list", target)
+    return Source("feed", target) if kind == "feed" else Source("folder", target)
+
+
+def is_own_machine(url: str) -> bool:
+    """Whether the user wrote an address of this machine or the own network, by number or as localhost."""
+    try:
+        host = urlsplit(url).hostname or ""
+        return host == "localhost" or not ipaddress.ip_address(host).is_global
+    except ValueError:
+        return False
+
+
+DEFAULT_SOURCES = (
+    "https://raw.githubusercontent.com/anthropics/anthropic-cookbook/main/README.md",
+    "https://raw.githubusercontent.com/hesreallyhim/awesome-claude-code/main/README.md",
+    "https://raw.githubusercontent.com/punkpeye/awesome-mcp-servers/main/README.md",
+    "https://raw.githubusercontent.com/Shubhamsaboo/awesome-llm-apps/main/README.md",
+)
+
+SOURCES_TITLE = "Sources of skill discovery"
+SOURCES_BODY = f"""\
+This is a proposal. Nothing is fetched before you have set `confirmed: true` in this note's properties.
+After that `memory discover-skills`, and the worker once a week, asks each of these for what is new.
+
+Add, change and remove lines as you like:
+
+{chr(10).join(f"- list: {url}" for url in DEFAULT_SOURCES)}
+
+What a line may be:
+
+```text
+- list: https://github.com/owner/repository        a README or any page of markdown
+- topic: claude-code-skills                        repositories with this topic on GitHub
+- feed: https://example.org/feed.xml               RSS, Atom or JSON
+- folder: ~/src/skills                             a folder with SKILL.md files, or one on GitHub
+```
+"""

@@ -1,0 +1,149 @@
+"""The watchlist: where its notes are, what they say, what the user may decide. Values in, values out. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import date, timedelta
+from typing import TypeAlias
+
+from ..vault.errors import PathRefused
+from ..vault.layout import ARCHIVE, DEFAULT_GROUP, WATCHLIST
+from ..vault.slug import NAME_PATTERN
+from .adaptation import Confidence, Facts, Judgement
+from .discovery import Pattern
+
+FOLDER = f"{DEFAULT_GROUP}/{WATCHLIST}"
+DEFER_DAYS = 30
+MAX_PART_CHARACTERS = 80
+
+
+@dataclass(frozen=True)
+class Promote:
+    """The user wants it: the note stays and says so. Nothing is installed."""
+
+
+@dataclass(frozen=True)
+class Dismiss:
+    """The user does not want it, and never wants to be asked again."""
+
+
+@dataclass(frozen=True)
+class Defer:
+    """Not before this day."""
+
+    until: date
+
+
+Decision: TypeAlias = "Promote | Dismiss | Defer"
+HOW_TO_DECIDE = "promote, dismiss, or defer YYYY-MM-DD"
+
+_DEFER = re.compile(
+    r"(?:defer(?:red)?|later|snooze)\b[\s:=]*(?:until|till|to)?[\s:=]*(?P<day>\d{4}-\d{2}-\d{2})?", re.IGNORECASE
+)
+_WORDS: dict[str, Decision] = {
+    **dict.fromkeys(("promote", "promoted", "adopt", "yes", "approve", "true"), Promote()),
+    **dict.fromkeys(("dismiss", "dismissed", "reject", "rejected", "no", "drop", "false"), Dismiss()),
+}
+
+
+def parse_decision(text: str, today: date) -> Decision | None:
+    """The decision in a line such as `defer 2026-08-01`; None for anything else. `defer` alone: 30 days."""
+    words = text.strip().strip("\"'").strip()
+    if words.lower() in _WORDS:
+        return _WORDS[words.lower()]
+    match = _DEFER.fullmatch(words)
+    if match is None:
+        return None
+    try:
+        until = date.fromisoformat(match["day"]) if match["day"] else today + timedelta(days=DEFER_DAYS)
+    except ValueError:
+        return None
+    return Defer(until)
+
+
+def note_path(source: str, pattern: str) -> str:
+    """Where the note of a pattern is: the one place where such a path is made. Raises PathRefused."""
+    return f"{FOLDER}/{_part(source)}/{_part(pattern)}.md"
+
+
+def archive_path(path: str) -> str:
+    """Where it goes when it is dismissed. Raises PathRefused."""
+    source, pattern = parts_of(path)
+    return f"{FOLDER}/{ARCHIVE}/{_part(source)}/{_part(pattern)}.md"
+
+
+def parts_of(path: str) -> tuple[str, str]:
+    """(source, pattern) of a note that is not archived. Raises PathRefused for any other path."""
+    below = path.removeprefix(f"{FOLDER}/")
+    source, slash, name = below.partition("/")
+    if below == path or not slash or "/" in name or not name.endswith(".md"):
+        raise PathRefused(f"{path!r} is no note of the watchlist")
+    return _part(source), _part(name.removesuffix(".md"))
+
+
+def is_note(path: str) -> bool:
+    """Whether a vault-relative path is a watchlist note, archived or not."""
+    return path.startswith(f"{FOLDER}/")
+
+
+def is_archived(path: str) -> bool:
+    """Whether it was dismissed."""
+    return path.startswith(f"{FOLDER}/{ARCHIVE}/")
+
+
+def _part(name: str) -> str:
+    if NAME_PATTERN.fullmatch(name) is None or len(name) > MAX_PART_CHARACTERS:
+        raise PathRefused(f"{name[:80]!r} can be no part of a watchlist path: lower-case letters, digits and hyphens")
+    return name
+
+
+# --- what a note says ---
+
+_SAFE_NAME = re.compile(r"[^\w./+# -]")
+MAX_NAME_WORDS = 6
+
+
+def shown_name(title: str) -> str:
+    """A foreign title as a name: its first words, without marks that markdown or a host would act on."""
+    words = _SAFE_NAME.sub(" ", title).split()
+    return " ".join(words[:MAX_NAME_WORDS])[:80] or "unnamed"
+
+
+def note_body(
+    pattern: Pattern, judgement: Judgement, facts: Facts | None, address: str, advice: Iterable[str] = ()
+) -> str:
+    """The note, made of our own words. `advice`: lines of pass 2, which were checked for copies."""
+    subjects = ", ".join(judgement.subjects) or "a subject that the rubric has no word for"
+    lines = [
+        "## What to adopt",
+        "",
+        *(
+            advice
+            or [f"How it goes about this: {subjects}. Read it, then say in your own words what you would do alike."]
+        ),
+        "",
+        "Take the idea, not the text: nothing of it was copied here, and nothing of it is installed.",
+        "",
+        "## Why",
+        "",
+        f"Confidence {judgement.confidence.name}, {judgement.score:+d} by the rubric:",
+        "",
+        *(f"- {rule.points:+d} {rule.id.split(':')[0]}: {rule.why}" for rule in judgement.rules),
+        "",
+    ]
+    if judgement.trust:
+        lines += [f"Its repository: {'; '.join(judgement.trust)}.", ""]
+    elif facts is None:
+        lines += ["Its repository was not looked up.", ""]
+    if judgement.terms and judgement.confidence is not Confidence.LOW:
+        lines += [f"Words it uses, in alphabetical order: {', '.join(judgement.terms)}.", ""]
+    lines += [
+        f"Source: <{address}>",
+        "",
+        "## Decide",
+        "",
+        f"Write `decision:` and {HOW_TO_DECIDE} into this note's properties, or run `memory watchlist`.",
+    ]
+    return "\n".join(lines)

@@ -1,0 +1,112 @@
+"""RSS, Atom and JSON feeds, broken ones too: bytes in, what they list out."""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+from typing import Any
+from urllib.parse import urljoin
+
+import feedparser
+
+from .listed import MAX_LISTED, Listed, listed
+from .plain import text_of_html
+
+MAX_SUMMARY_CHARACTERS = 20_000
+_DECLARATION = re.compile(rb"<!DOCTYPE[^\[>]{0,1000}\[", re.IGNORECASE)
+_ENCODING = re.compile(rb"\s{0,100}<\?xml[^>]{0,200}?encoding=[\"']([\w.-]{1,40})")
+_ENTITY = re.compile(rb"<!ENTITY\s", re.IGNORECASE)
+
+
+class FeedInvalid(Exception):
+    """The bytes are no feed, or one that this program does not read; the text says why."""
+
+
+def feed_items(body: bytes, url: str, content_type: str = "") -> list[Listed]:
+    """The entries of a feed, newest first as they come. Raises FeedInvalid.
+
+    A feed that declares entities of its own is refused whole: no publisher needs them, and they are how a
+    small file unfolds to gigabytes or reads a file of this machine.
+    """
+    if _is_json(body, content_type):
+        return _json_feed(body, url)
+    if _declares_entities(body):
+        raise FeedInvalid("it declares XML entities of its own: refused")
+    parsed = _parsed(body, url, content_type)
+    if not _is_feed(parsed) and (wrong := _ENCODING.match(body)):
+        # Single bytes that say they are UTF-16: the declaration itself would not be readable if it were true.
+        parsed = _parsed(body[: wrong.start(1)] + b"utf-8" + body[wrong.end(1) :], url, "")
+    if not _is_feed(parsed):
+        raise FeedInvalid("it is no RSS, Atom or JSON feed")
+    return [item for entry in parsed.get("entries", [])[:MAX_LISTED] if (item := _entry(entry, url)) is not None]
+
+
+def _parsed(body: bytes, url: str, content_type: str) -> Any:
+    headers = {"content-type": content_type, "content-location": url}
+    try:
+        return feedparser.parse(io.BytesIO(body), response_headers=headers, sanitize_html=False)
+    except (ValueError, LookupError, AssertionError, RecursionError, TypeError, AttributeError) as error:
+        # feedparser 6 lets some of its own slips through on damaged input.
+        raise FeedInvalid(f"it cannot be read: {type(error).__name__}") from error
+
+
+def _is_feed(parsed: Any) -> bool:
+    return bool(parsed.get("version") or parsed.get("entries"))
+
+
+def _declares_entities(body: bytes) -> bool:
+    # UTF-16 and UTF-32 with or without a mark: the same letters with NULs between them.
+    plain = body.replace(b"\0", b"") if b"\0" in body[:4096] else body
+    return _DECLARATION.search(plain) is not None and _ENTITY.search(plain) is not None
+
+
+def _entry(entry: Any, base: str) -> Listed | None:
+    link = str(entry.get("link") or "")
+    identity = str(entry.get("id") or "")
+    url = urljoin(base, link) if link else (identity if identity.startswith(("http://", "https://")) else "")
+    if not url.startswith(("http://", "https://")):
+        return None
+    summary = str(entry.get("summary") or "")
+    if not summary and entry.get("content"):
+        summary = str(entry["content"][0].get("value") or "")
+    title = text_of_html(str(entry.get("title") or ""))
+    words = text_of_html(summary[:MAX_SUMMARY_CHARACTERS])
+    return listed(url, title or words[:80] or url, words, identity=identity)
+
+
+def _is_json(body: bytes, content_type: str) -> bool:
+    start = body[:200].lstrip(b"\xef\xbb\xbf \t\r\n")
+    return start.startswith(b"{") or (
+        content_type.split(";")[0].strip().endswith("json") and not start.startswith(b"<")
+    )
+
+
+def _json_feed(body: bytes, url: str) -> list[Listed]:
+    """https://www.jsonfeed.org/version/1.1/"""
+    try:
+        feed = json.loads(body.decode("utf-8-sig", "replace"))
+    except (ValueError, RecursionError) as error:
+        raise FeedInvalid("it is no valid JSON") from error
+    items = feed.get("items") if isinstance(feed, dict) else None
+    if not isinstance(items, list):
+        raise FeedInvalid("it is JSON, but no JSON feed: it has no items")
+    found = []
+    for item in items[:MAX_LISTED]:
+        if not isinstance(item, dict):
+            continue
+        identity = _text(item.get("id"))
+        link = _text(item.get("url")) or _text(item.get("external_url")) or identity
+        target = urljoin(url, link)
+        if not link or not target.startswith(("http://", "https://")):
+            continue
+        words = _text(item.get("summary")) or _text(item.get("content_text")) or _text(item.get("content_html"))
+        words = text_of_html(words[:MAX_SUMMARY_CHARACTERS])
+        found.append(
+            listed(target, text_of_html(_text(item.get("title"))) or words[:80] or target, words, identity=identity)
+        )
+    return found
+
+
+def _text(value: object) -> str:
+    return str(value) if isinstance(value, str | int) and not isinstance(value, bool) else ""

@@ -1,0 +1,186 @@
+"""GitHub's public interface, unauthenticated: addresses to ask, and what the answers list. No request is made here."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import date, datetime
+from typing import Any
+from urllib.parse import quote, urlencode, urlsplit
+
+from .listed import MAX_LISTED, Listed, listed
+
+API = "https://api.github.com"
+SEARCH_PAGE = 100
+_OWNER = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9-]{0,38})")
+_NAME = re.compile(r"[A-Za-z0-9_.-]{1,100}")
+
+
+class AnswerInvalid(Exception):
+    """The bytes are not what GitHub answers."""
+
+
+@dataclass(frozen=True)
+class RateLimit:
+    """What an answer's headers say of the hour's or minute's allowance."""
+
+    remaining: int
+    reset_at: float
+    """Unix seconds."""
+
+
+@dataclass(frozen=True)
+class RepositoryFacts:
+    """Of one repository."""
+
+    owner: str
+    name: str
+    stars: int | None
+    pushed: date | None
+    licence: str | None
+    archived: bool
+
+
+def raw_address(url: str) -> str:
+    """Where the markdown of a page on GitHub is: its raw file; any other address as it is."""
+    parts = urlsplit(url)
+    if (parts.hostname or "").lower().removeprefix("www.") != "github.com":
+        return url
+    segments = [segment for segment in parts.path.split("/") if segment]
+    raw = "https://raw.githubusercontent.com"
+    if len(segments) == 2:
+        return f"{raw}/{segments[0]}/{segments[1].removesuffix('.git')}/HEAD/README.md"
+    if len(segments) >= 5 and segments[2] in ("blob", "raw"):
+        return "/".join([raw, *segments[:2], *segments[3:]])
+    if len(segments) >= 4 and segments[2] == "tree":
+        return "/".join([raw, *segments[:2], *segments[3:], "README.md"])
+    return url
+
+
+def text_address(url: str) -> str | None:
+    """Where the text of a pattern on GitHub is: a folder's SKILL.md, a repository's README; None elsewhere."""
+    parts = urlsplit(url)
+    segments = [segment for segment in parts.path.split("/") if segment]
+    if (parts.hostname or "").lower().removeprefix("www.") != "github.com" or len(segments) < 2:
+        return None
+    if len(segments) >= 5 and segments[2] == "tree":
+        return "/".join(["https://raw.githubusercontent.com", *segments[:2], *segments[3:], "SKILL.md"])
+    raw = raw_address(f"https://github.com/{'/'.join(segments)}")
+    return raw if raw.startswith("https://raw.") else None
+
+
+def search_address(api: str, topic: str, since: date) -> str:
+    """Repositories with this topic that were created since then, the most starred first."""
+    query = urlencode(
+        {"q": f"topic:{topic} created:>={since.isoformat()}", "sort": "stars", "order": "desc", "per_page": SEARCH_PAGE}
+    )
+    return f"{api}/search/repositories?{query}"
+
+
+def repository_address(api: str, owner: str, name: str) -> str:
+    """Facts of a repository."""
+    return f"{api}/repos/{quote(owner)}/{quote(name)}"
+
+
+def tree_address(api: str, url: str) -> str | None:
+    """All paths of the repository that a folder's page on GitHub is in; None for any other page."""
+    parts = urlsplit(url)
+    segments = [segment for segment in parts.path.split("/") if segment]
+    if (parts.hostname or "").lower().removeprefix("www.") != "github.com" or len(segments) < 2:
+        return None
+    branch = segments[3] if len(segments) >= 4 and segments[2] in ("tree", "blob") else "HEAD"
+    return f"{api}/repos/{quote(segments[0])}/{quote(segments[1])}/git/trees/{quote(branch)}?recursive=1"
+
+
+def search_items(body: bytes) -> list[Listed]:
+    """Raises AnswerInvalid."""
+    items = _object(body).get("items")
+    if not isinstance(items, list):
+        raise AnswerInvalid("a search without items")
+    found = []
+    for item in items[:MAX_LISTED]:
+        name = _repository_name(item)
+        if name is not None:
+            topics = item.get("topics")
+            about = ", ".join(str(topic) for topic in topics[:12]) if isinstance(topics, list) else ""
+            description = str(item.get("description") or "")
+            found.append(
+                listed(
+                    f"https://github.com/{name}", name.split("/")[1], f"{description} {f'({about})' if about else ''}"
+                )
+            )
+    return found
+
+
+def tree_items(body: bytes, url: str) -> list[Listed]:
+    """Every SKILL.md below the folder that the page `url` shows. Raises AnswerInvalid."""
+    tree = _object(body).get("tree")
+    if not isinstance(tree, list):
+        raise AnswerInvalid("a tree without paths")
+    segments = [segment for segment in urlsplit(url).path.split("/") if segment]
+    branch = segments[3] if len(segments) >= 4 else "HEAD"
+    below = "/".join(segments[4:])
+    found = []
+    for node in tree[: MAX_LISTED * 5]:
+        path = node.get("path") if isinstance(node, dict) else None
+        if not isinstance(path, str) or path.rsplit("/", 1)[-1] != "SKILL.md" or not f"{path}/".startswith(below):
+            continue
+        folder = path.rpartition("/")[0]
+        name = folder.rsplit("/", 1)[-1] or segments[1]
+        address = f"https://github.com/{segments[0]}/{segments[1]}/tree/{branch}/{quote(folder)}"
+        found.append(listed(address, name))
+    return found[:MAX_LISTED]
+
+
+def repository_facts(body: bytes) -> RepositoryFacts:
+    """Raises AnswerInvalid."""
+    value = _object(body)
+    name = _repository_name(value)
+    if name is None:
+        raise AnswerInvalid("no repository")
+    stars, licence = value.get("stargazers_count"), value.get("license")
+    spdx = licence.get("spdx_id") if isinstance(licence, dict) else None
+    owner, _, repository = name.partition("/")
+    return RepositoryFacts(
+        owner=owner,
+        name=repository,
+        stars=stars if isinstance(stars, int) and not isinstance(stars, bool) and stars >= 0 else None,
+        pushed=_day(value.get("pushed_at")),
+        licence=spdx
+        if isinstance(spdx, str) and re.fullmatch(r"[A-Za-z0-9.+-]{1,40}", spdx) and spdx != "NOASSERTION"
+        else None,
+        archived=value.get("archived") is True,
+    )
+
+
+def rate_limit(headers: Mapping[str, str]) -> RateLimit | None:
+    """What is left; None when the answer does not say."""
+    try:
+        return RateLimit(int(headers["x-ratelimit-remaining"]), float(int(headers["x-ratelimit-reset"])))
+    except (KeyError, ValueError):
+        return None
+
+
+def _object(body: bytes) -> dict[str, Any]:
+    try:
+        value = json.loads(body.decode("utf-8", "replace"))
+    except (ValueError, RecursionError) as error:
+        raise AnswerInvalid("no JSON") from error
+    if not isinstance(value, dict):
+        raise AnswerInvalid("no JSON object")
+    return value
+
+
+def _repository_name(item: object) -> str | None:
+    name = item.get("full_name") if isinstance(item, dict) else None
+    owner, _, repository = name.partition("/") if isinstance(name, str) else ("", "", "")
+    return f"{owner}/{repository}" if _OWNER.fullmatch(owner) and _NAME.fullmatch(repository) else None
+
+
+def _day(value: object) -> date | None:
+    try:
+        return datetime.fromisoformat(str(value)).date()
+    except ValueError:
+        return None

@@ -1,0 +1,30 @@
+"""What a source lists: a name, an address and a line about it, as the source says it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from .plain import MAX_DESCRIPTION_CHARACTERS, MAX_TITLE_CHARACTERS, plain_line
+
+MAX_LISTED = 20_000
+"""A source with more is cut there."""
+
+
+@dataclass(frozen=True)
+class Listed:
+    """One thing that a source points at. All of it is foreign text, on one line."""
+
+    url: str
+    """Absolute, as the source writes it."""
+    title: str
+    description: str = ""
+    anchor: str = ""
+    """Which part of the page `url` is meant, for a source that has its things on one page."""
+    identity: str = ""
+    """The source's own name for it, such as the id of a feed's entry; '' when the address is all there is."""
+
+
+def listed(url: str, title: str, description: str = "", *, anchor: str = "", identity: str = "") -> Listed:
+    """With its text cleaned and cut."""
+    name = plain_line(title, MAX_TITLE_CHARACTERS)
+    return Listed(url, name, plain_line(description, MAX_DESCRIPTION_CHARACTERS), anchor, identity[:500])

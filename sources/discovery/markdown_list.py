@@ -1,0 +1,435 @@
+"""What an awesome-list or a README lists: bytes in, names and addresses out.
+
+Read line by line, not as CommonMark: lists in the wild are half HTML, with items behind unclosed tags that a strict
+reader takes for text (docs/adr/0019). An item is a line whose subject is a link: a list item, a table row, a heading
+or a paragraph that begins with it. Links inside prose, pictures, badges, tables of contents, sponsors and the list's
+own housekeeping are none. Linear in the length of the text.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from urllib.parse import urljoin, urlsplit
+
+from .listed import MAX_LISTED, Listed, listed
+from .plain import text_of_html, unescape
+
+MAX_LINE_CHARACTERS = 20_000
+_LINKS_A_LINE = 200
+_WORDS_OF_A_NAME = 8
+_GENERIC = frozenset(
+    [
+        "github",
+        "gitlab",
+        "git",
+        "repo",
+        "repository",
+        "link",
+        "here",
+        "website",
+        "web",
+        "site",
+        "docs",
+        "documentation",
+        "source",
+        "code",
+        "url",
+        "homepage",
+        "demo",
+        "page",
+        "blog",
+        "readme",
+        "view",
+        "visit",
+        "open",
+        "details",
+        "more",
+    ]
+)
+
+_FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
+_BULLET = re.compile(r"[ \t>]*(?:[-*+•◦▪‣]|\d{1,6}[.)])[ \t]+(?:\[[ xX]\][ \t]+)?(?P<rest>\S.*)")
+_HEADING = re.compile(r"[ \t]{0,3}#{1,6}[ \t]+(?P<rest>\S.*)")
+_DEFINITION = re.compile(r"[ \t]{0,3}\[(?P<label>[^\]\n]{1,200})\]:[ \t]*<?(?P<url>[^\s>]+)")
+_HTML_ITEM = re.compile(r"<(?:li|td|dt|h[1-6])\b[^<>]{0,500}>", re.IGNORECASE)
+_ANCHOR = re.compile(
+    r"<a\s(?>[^<>]{0,1000}?href\s{0,4}=)\s{0,4}[\"']?(?P<url>[^\"'<>\s]{1,2000}+)[^<>]{0,1000}+>(?P<label>[^\n]{0,500}?)</a\s{0,4}>",
+    re.IGNORECASE,
+)
+_AUTOLINK = re.compile(r"<(?P<angle>https?://[^\s<>]{1,2000})>|(?P<bare>https?://[^\s<>()\[\]\"'`|]{1,2000})")
+_EMPTY_LINK = re.compile(r"\[\s{0,10}\]\([^()\s]{0,2000}\)")
+_NAME_HEADING = re.compile(r"[`*_]{0,3}(?P<name>[a-z0-9]+(?:[-_][a-z0-9]+)+)[`*_]{0,3}\s*#*")
+_AFTER_LINK = re.compile(r"[\s*_`~]*(?:$|[-–—:|·•(]|by\b|<br|⭐|★)", re.IGNORECASE)
+_SEPARATOR_END = re.compile(r"[-–—:|·→]\s*$")
+
+_PICTURES = (".png", ".svg", ".gif", ".jpg", ".jpeg", ".webp", ".ico", ".avif")
+_BADGES = re.compile(
+    r"(?:img\.)?shields\.io|badge\.fury\.io|awesome\.re|badgen\.net|contrib\.rocks|star-history\.com|api\.star-history\.com|"
+    r"camo\.githubusercontent\.com|visitor-badge\S*|deepwiki\.com|trendshift\.io"
+)
+_HOUSEKEEPING = re.compile(
+    r"(?:license|licence|contributing|code[-_]of[-_]conduct|changelog|security|codeowners|"
+    r"readme(?:[-_.][a-z]{2}(?:[-_][a-z]{2,4})?)?|pull_request_template)(?:\.(?:md|rst|txt))?",
+    re.IGNORECASE,
+)
+_HOUSEKEEPING_PAGES = re.compile(
+    r"/sponsors(?:/|$)|^(?:/[^/]+){2}/(?:issues|pulls?|stargazers|network|graphs|actions|edit|compare|fork|discussions)(?:/|$)"
+)
+
+
+@dataclass(frozen=True)
+class _Link:
+    start: int
+    end: int
+    label: str
+    url: str
+    picture: bool = False
+    """Shown as a picture alone."""
+
+
+def markdown_items(text: str, base: str) -> list[Listed]:
+    """What the list lists, in order, each name at an address once; `base` is the list's own address."""
+    text = _without_comments(text.replace("\r\n", "\n").replace("\r", "\n"))
+    lines = [line[:MAX_LINE_CHARACTERS] for line in _outside_fences(text.split("\n"))]
+    definitions = {
+        match["label"].casefold(): match["url"] for line in lines if (match := _DEFINITION.match(line)) is not None
+    }
+    found: dict[tuple[str, str, str], Listed] = {}
+    for item in _Reader(lines, definitions, base).items():
+        found.setdefault((item.url, item.anchor, item.title.casefold()), item)
+        if len(found) >= MAX_LISTED:
+            break
+    return list(found.values())
+
+
+def _without_comments(text: str) -> str:
+    """Without `<!-- … -->`; one that is not closed hides the rest, as it does in a browser."""
+    parts: list[str] = []
+    position = 0
+    while (start := text.find("<!--", position)) >= 0:
+        parts.append(text[position:start])
+        end = text.find("-->", start + 4)
+        if end < 0:
+            return "".join(parts)
+        position = end + 3
+    return "".join([*parts, text[position:]])
+
+
+def _outside_fences(lines: Sequence[str]) -> Iterator[str]:
+    fence = ""
+    for line in lines:
+        opening = _FENCE.match(line)
+        if fence:
+            if opening is not None and opening[1].startswith(fence) and not line.strip().strip(fence[0]):
+                fence = ""
+            yield ""
+        elif opening is not None:
+            fence = opening[1]
+            yield ""
+        else:
+            yield line
+
+
+class _Reader:
+    def __init__(self, lines: Sequence[str], definitions: dict[str, str], base: str) -> None:
+        self._lines = lines
+        self._definitions = definitions
+        self._base = base
+        self._own = _own_repository(base)
+
+    def items(self) -> Iterator[Listed]:
+        grid = False
+        for number, line in enumerate(self._lines):
+            if not line.strip() or _DEFINITION.match(line):
+                continue
+            previous = self._lines[number - 1].strip() if number else ""
+            if line.lstrip().startswith("|"):
+                if not previous.startswith("|"):  # the header row; without one, every cell is an item of its own
+                    grid = not any(cell.strip() for cell in line.strip().strip("|").split("|"))
+                yield from self._row(line.strip(), grid=grid)
+            elif (bullet := _BULLET.match(line)) is not None:
+                yield from self._one(bullet["rest"], strict=False)
+            elif (heading := _HEADING.match(line)) is not None:
+                yield from self._heading(number, heading["rest"])
+            elif _HTML_ITEM.search(line):
+                for part in _HTML_ITEM.split(line)[1:]:
+                    yield from self._one(part, strict=False)
+            elif not previous or _HTML_ITEM.search(previous) or previous.startswith("<"):
+                yield from self._one(line.strip(), strict=True, after=number)
+
+    def _one(self, text: str, *, strict: bool, after: int | None = None) -> Iterator[Listed]:
+        """The item whose subject is the first link; `strict`: a paragraph, which may be prose."""
+        links = [link for link in self._links(text) if self._is_item(link.url)]
+        if not links:
+            return
+        link = links[0]
+        lead = _words(text[: link.start])
+        title = _words(link.label)
+        if strict and (lead or link.picture or not _AFTER_LINK.match(unescape(text[link.end : link.end + 200]))):
+            return
+        if lead:
+            if not self._names_it(text[: link.start], lead, title):
+                return
+            title = _name_in(lead) if title.casefold() in _GENERIC or not title else title
+        description = _description(self._without_links(text[link.end :]))
+        if not description and after is not None:
+            description = self._paragraph_after(after)
+        yield listed(self._absolute(link.url), title or link.url, description)
+
+    @staticmethod
+    def _names_it(markup: str, lead: str, label: str) -> bool:
+        """Whether the words before the link are the item's name, or its name and line before `[GitHub](…)`."""
+        words = lead.split()
+        if _SEPARATOR_END.search(lead) or label.casefold() in _GENERIC:
+            strong = markup.lstrip().startswith(("**", "__", "`", "<b>", "<strong>"))
+            return strong or len(words) <= _WORDS_OF_A_NAME
+        return False
+
+    def _row(self, row: str, *, grid: bool) -> Iterator[Listed]:
+        cells = [cell.strip() for cell in _cells(row)]
+        if grid:
+            for cell in cells:
+                yield from self._one(cell, strict=False)
+            return
+        for position, cell in enumerate(cells):
+            links = [link for link in self._links(cell) if self._is_item(link.url)]
+            if links:
+                first, before = links[0], [_words(c) for c in cells[:position] if _words(c)]
+                title = _words(first.label)
+                # The name, then its link; further to the right, a link that is named after something else is a remark.
+                nameless = not title or title.casefold() in _GENERIC
+                if nameless or len([c for c in before if any(x.isalpha() for x in c)]) <= 1:
+                    if nameless and before:
+                        title = next((c for c in before if any(x.isalpha() for x in c)), before[0])
+                    others = [c for c in before if c != title and any(x.isalpha() for x in c)]
+                    rest = others + [
+                        _words(self._without_links(c)) for c in [cell[first.end :], *cells[position + 1 :]]
+                    ]
+                    description = " ".join(c for c in rest if c)
+                    yield listed(self._absolute(first.url), title or first.url, _description(description))
+                return
+
+    def _heading(self, number: int, text: str) -> Iterator[Listed]:
+        links = [link for link in self._links(text) if self._is_item(link.url)]
+        if links:
+            if not any(c.isalpha() for c in _words(text[: links[0].start])):
+                line = self._paragraph_after(number)
+                yield listed(self._absolute(links[0].url), _words(links[0].label) or links[0].url, line)
+            return
+        name = _NAME_HEADING.fullmatch(text.strip())
+        if name is None:
+            return
+        # A page that has its things as chapters: the address is the first in the chapter, or the chapter itself.
+        body = self._paragraph_after(number, plain=False)
+        if not body:
+            return
+        addresses = [link.url for link in self._links(body) if self._is_item(link.url)]
+        url = self._absolute(addresses[0]) if addresses else self._base
+        yield listed(url, name["name"], _words(self._without_links(body)), anchor="" if addresses else name["name"])
+
+    def _paragraph_after(self, number: int, *, plain: bool = True) -> str:
+        """The paragraph below a line, if it is one."""
+        taken: list[str] = []
+        for line in self._lines[number + 1 : number + 12]:
+            stripped = line.strip()
+            if not stripped and not taken:
+                continue
+            if not stripped or _HEADING.match(line) or _BULLET.match(line) or stripped.startswith(("|", "<li", "<td")):
+                break
+            taken.append(stripped.lstrip("> "))
+        text = " ".join(taken)
+        return _description(self._without_links(text)) if plain else text
+
+    # Links
+
+    def _links(self, text: str) -> list[_Link]:
+        found = [*self._markdown_links(text)]
+        taken = [(link.start, link.end) for link in found]
+
+        def free(start: int, end: int) -> bool:
+            return all(end <= a or start >= b for a, b in taken)
+
+        for match in islice(_ANCHOR.finditer(text), _LINKS_A_LINE):
+            if free(*match.span()):
+                label = "" if "<img" in match["label"].lower() and not _words(match["label"]) else match["label"]
+                if _words(label):
+                    found.append(_Link(match.start(), match.end(), label, unescape(match["url"])))
+                taken.append(match.span())
+        for match in islice(_AUTOLINK.finditer(text), _LINKS_A_LINE):
+            if free(*match.span()) and not _inside_tag(text, match.start()):
+                url = (match["angle"] or match["bare"]).rstrip(".,;:!?*_")
+                found.append(_Link(match.start(), match.end(), "", url))
+        return sorted(found, key=lambda link: link.start)
+
+    def _markdown_links(self, text: str) -> Iterator[_Link]:
+        """`[label](url "title")` and `[label][id]`; pictures, and links whose label is a picture alone, are none."""
+        position = 0
+        count = 0
+        while (start := text.find("[", position)) >= 0 and count < _LINKS_A_LINE:
+            count += 1
+            close = _closing(text, start, "[", "]")
+            if close < 0:
+                return
+            picture = start > 0 and text[start - 1] == "!"
+            label = text[start + 1 : close]
+            url, end = self._target(text, close + 1, label)
+            if not url:
+                position = start + 1
+                continue
+            if not picture and _words(_without_pictures(label)):
+                yield _Link(start, end, _without_pictures(label), unescape(url))
+            elif not picture and _stands_alone(text, start, end):
+                # A logo that is the whole item, with its alternative text as name.
+                yield _Link(start, end, _alternative(label), unescape(url), picture=True)
+            position = end
+
+    def _target(self, text: str, at: int, label: str) -> tuple[str, int]:
+        """(address, end of the link); ('', at) when the brackets are no link."""
+        if text[at : at + 1] == "(":
+            close = _closing(text, at, "(", ")")
+            if close < 0:
+                return "", at
+            inner = text[at + 1 : close].strip()
+            if inner.startswith("<"):
+                return inner[1:].split(">", 1)[0].strip(), close + 1
+            return (inner.split(None, 1)[0] if inner else ""), close + 1
+        if text[at : at + 1] == "[":
+            close = text.find("]", at, at + 210)
+            if close > 0:
+                name = text[at + 1 : close] or label
+                return self._definitions.get(name.casefold(), ""), close + 1
+        return self._definitions.get(label.casefold(), "") if self._definitions else "", at
+
+    def _without_links(self, text: str) -> str:
+        """Links as their words, pictures as nothing."""
+        parts: list[str] = []
+        position = 0
+        for link in self._links(text):
+            parts += [text[position : link.start], "" if link.picture else link.label]
+            position = link.end
+        return "".join([*parts, text[position:]])
+
+    # Addresses
+
+    def _absolute(self, url: str) -> str:
+        return urljoin(_folder_of(self._base), url)
+
+    def _is_item(self, url: str) -> bool:
+        """Whether an address is something that a list would recommend."""
+        if not url or url.startswith(("#", "?")) or len(url) > 2000:
+            return False
+        try:
+            parts = urlsplit(self._absolute(url))
+            host, path = (parts.hostname or "").lower(), parts.path
+        except ValueError:
+            return False
+        if parts.scheme not in ("http", "https") or not host or _BADGES.fullmatch(host):
+            return False
+        if path.lower().endswith(_PICTURES) or (host.endswith("github.com") and _HOUSEKEEPING_PAGES.search(path)):
+            return False
+        own = _own_repository(self._absolute(url)) == self._own and self._own != ""
+        if own:
+            inside = _path_in_repository(path)
+            return bool(inside) and not _HOUSEKEEPING.fullmatch(inside)
+        return True
+
+
+def _stands_alone(text: str, start: int, end: int) -> bool:
+    """Whether nothing but markup stands beside the link."""
+    return not _words(text[:start]) and not _words(text[end : end + 200])
+
+
+def _words(markup: str) -> str:
+    """The words of a piece of markdown: no tags, pictures, emphasis, code marks."""
+    text = _without_pictures(markup)
+    if "<" in text or "&" in text:
+        text = text_of_html(text)
+    text = re.sub(r"[*`~\\]+|(?<!\w)_+|_+(?!\w)", " ", text)
+    return " ".join(text.split()) if any(c.isalnum() for c in text) else ""
+
+
+def _without_pictures(text: str) -> str:
+    if "![" not in text:
+        return text
+    parts: list[str] = []
+    position = 0
+    while (start := text.find("![", position)) >= 0:
+        close = _closing(text, start + 1, "[", "]")
+        if close < 0:
+            break
+        parts.append(text[position:start])
+        position = close + 1
+        if text[position : position + 1] in ("(", "["):
+            pair = "()" if text[position] == "(" else "[]"
+            end = _closing(text, position, *pair)
+            position = end + 1 if end > 0 else position
+    return _EMPTY_LINK.sub(" ", "".join([*parts, text[position:]]))
+
+
+def _alternative(label: str) -> str:
+    match = re.search(r"!\[([^\]\n]{1,200})\]", label)
+    return match[1] if match else ""
+
+
+def _closing(text: str, start: int, opening: str, closing: str) -> int:
+    """Index of the bracket that closes the one at `start`; -1 when there is none within a link's length."""
+    depth = 0
+    for index in range(start, min(len(text), start + 4000)):
+        character = text[index]
+        if character == opening:
+            depth += 1
+        elif character == closing:
+            depth -= 1
+            if depth == 0:
+                return index
+        if depth > 32:
+            return -1
+    return -1
+
+
+def _cells(row: str) -> list[str]:
+    """Cells of a table's row; a `\\|` is a character."""
+    return [cell.replace("\0", "|") for cell in row.replace("\\|", "\0").strip("|").split("|")]
+
+
+def _name_in(lead: str) -> str:
+    return re.split(r"\s[-–—]\s|:\s|\s\|\s", lead, maxsplit=1)[0].strip(" -–—:|·→")
+
+
+def _description(text: str) -> str:
+    return _words(text).strip(" -–—:|·•*").strip()
+
+
+def _inside_tag(text: str, position: int) -> bool:
+    return text.rfind("<", max(0, position - 300), position) > text.rfind(">", max(0, position - 300), position)
+
+
+def _folder_of(base: str) -> str:
+    """What relative links of the list are relative to: a raw file's page at its repository."""
+    parts = urlsplit(base)
+    segments = parts.path.strip("/").split("/")
+    if (parts.hostname or "").lower() == "raw.githubusercontent.com" and len(segments) >= 4:
+        rest = segments[4:] if segments[2:4] == ["refs", "heads"] else segments[2:]
+        return f"https://github.com/{segments[0]}/{segments[1]}/blob/{'/'.join(rest)}"
+    if (parts.hostname or "").lower().removeprefix("www.") == "github.com" and len(segments) == 2:
+        return f"https://github.com/{segments[0]}/{segments[1]}/blob/HEAD/README.md"
+    return base
+
+
+def _own_repository(url: str) -> str:
+    """`owner/name` on GitHub, in lower case; ''."""
+    parts = urlsplit(url)
+    segments = [segment for segment in parts.path.lower().split("/") if segment]
+    if (parts.hostname or "").lower() in ("raw.githubusercontent.com", "github.com", "www.github.com") and segments[1:]:
+        return f"{segments[0]}/{segments[1].removesuffix('.git')}"
+    return ""
+
+
+def _path_in_repository(path: str) -> str:
+    segments = [segment for segment in path.split("/") if segment][2:]
+    if segments[:1] and segments[0] in ("blob", "tree", "raw", "edit"):
+        segments = segments[2:]
+    return "/".join(segments)

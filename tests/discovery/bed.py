@@ -1,0 +1,95 @@
+"""A vault with confirmed sources on a loopback server, and a clock that a test moves."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from memoryvault.tasks.adapting import SOURCES_NOTE, Adaptation, Adapted
+from memoryvault.tasks.discovery import Discovery, ScanReport
+from memoryvault.tasks.indexing import vault_store
+from memoryvault.tasks.scanning import Ask, answer
+from memoryvault.tasks.watchlist import Watchlist
+from memoryvault.vault.entry import Entry
+from memoryvault.vault.settings import Settings, load_settings
+from memoryvault.vault.store import VaultStore
+
+from .server import Site
+
+
+@dataclass
+class Clock:
+    now: float = 1_800_000_000.0
+    pauses: list[float] = field(default_factory=list)
+
+    def pause(self, seconds: float) -> None:
+        self.pauses.append(seconds)
+        self.now += seconds
+
+
+@dataclass
+class Bed:
+    root: Path
+    site: Site
+    env: Mapping[str, str]
+    clock: Clock = field(default_factory=Clock)
+
+    @property
+    def vault(self) -> Path:
+        return self.root / "MemoryVault"
+
+    @property
+    def settings(self) -> Settings:
+        return load_settings(self.env)
+
+    @property
+    def store(self) -> VaultStore:
+        return vault_store(self.settings)
+
+    @property
+    def watchlist(self) -> Watchlist:
+        return Watchlist(self.settings)
+
+    def sources(self, *lines: str, confirmed: str = "true") -> None:
+        """The note, as the user has left it."""
+        path = self.vault / SOURCES_NOTE
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(f"---\nconfirmed: {confirmed}\n---\n" + "".join(f"- {line}\n" for line in lines), "utf-8")
+
+    def discovery(self, ask: Ask = answer) -> Discovery:
+        return Discovery(self.settings, ask, clock=lambda: self.clock.now, pause=self.clock.pause)
+
+    def scan(self, *, everything: bool = False, ask: Ask = answer) -> ScanReport:
+        return self.discovery(ask).scan(everything=everything)
+
+    def adapt(self, *, ask: Ask | None = None) -> list[Adapted]:
+        adaptation = Adaptation(self.settings, ask=ask)
+        return [adaptation.evaluate(pattern) for pattern in adaptation.ranked()]
+
+    def notes(self) -> list[Entry]:
+        return self.watchlist.all()
+
+    def files(self) -> dict[str, str]:
+        return {str(p.relative_to(self.vault)): p.read_text("utf-8") for p in sorted(self.vault.rglob("*.md"))}
+
+    def delete_state(self) -> None:
+        shutil.rmtree(self.root / "state")
+        self.settings.state.ensure()
+
+
+def make_bed(root: Path, site: Site) -> Bed:
+    (root / "MemoryVault").mkdir()
+    env = {
+        "HOME": str(root / "home"),
+        "PATH": "/usr/bin:/bin",
+        "MEMORY_CONFIG": str(root / "config.toml"),
+        "MEMORY_STATE_DIR": str(root / "state"),
+        "MEMORY_VAULT_PATH": str(root / "MemoryVault"),
+        "MEMORY_AUTOSTART": "false",
+        "MEMORY_DISCOVERY_GITHUB_API": f"http://127.0.0.1:{site.port}",
+    }
+    bed = Bed(root, site, env)
+    bed.settings.state.ensure()
+    return bed

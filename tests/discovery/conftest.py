@@ -1,0 +1,34 @@
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from .bed import Bed, make_bed
+from .server import Site, serving
+
+
+@pytest.fixture
+def site() -> Iterator[Site]:
+    with serving() as site:
+        yield site
+
+
+@pytest.fixture
+def bed(tmp_path: Path, site: Site) -> Bed:
+    return make_bed(tmp_path, site)
+
+
+@pytest.fixture
+def run_worker() -> Callable[[Bed], None]:
+    """Run all that is due, in a real worker."""
+
+    def run(bed: Bed) -> None:
+        command = [sys.executable, "-m", "memoryvault", "worker", "--until-idle"]
+        done = subprocess.run(command, env=bed.env, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+
+    return run

@@ -1,0 +1,149 @@
+"""Feeds: RSS, Atom, JSON; damaged ones; and those that are made to do harm."""
+
+from __future__ import annotations
+
+import json
+import os
+import tarfile
+import time
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from memoryvault.sources.discovery.feeds import FeedInvalid, feed_items
+
+BASE = "https://b.org/blog/feed"
+
+RSS = b"""<?xml version="1.0"?><rss version="2.0"><channel><title>B</title>
+<item><title>Hooks &amp; skills</title><link>https://b.org/1</link><guid isPermaLink="false">g1</guid>
+<description>
+&lt;p&gt;How we &lt;b&gt;test&lt;/b&gt;&lt;script&gt;steal()&lt;/script&gt; them&lt;/p&gt;</description></item>
+<item><title>Relative</title><link>/2</link></item></channel></rss>"""
+ATOM = b"""<feed xmlns="http://www.w3.org/2005/Atom"><id>f</id><entry><id>urn:1</id>
+<title type="html">A &lt;i&gt;b&lt;/i&gt;</title>
+<link rel="alternate" href="https://b.org/1"/><summary>Text</summary></entry></feed>"""
+JSON_FEED = {
+    "version": "https://jsonfeed.org/version/1.1",
+    "items": [
+        {"id": 7, "url": "/1", "title": "One", "content_html": "<p>Text<script>x()</script></p>"},
+        {"id": "https://b.org/2", "content_text": "No title here"},
+        {"id": "x", "url": "javascript:alert(1)"},
+        "nonsense",
+    ],
+}
+
+
+def test_rss() -> None:
+    first, second = feed_items(RSS, BASE, "application/rss+xml")
+    assert (first.title, first.url, first.identity) == ("Hooks & skills", "https://b.org/1", "g1")
+    assert first.description == "How we test them"
+    assert second.url == "https://b.org/2"
+
+
+def test_atom() -> None:
+    (item,) = feed_items(ATOM, BASE, "application/atom+xml")
+    assert (item.title, item.url, item.description, item.identity) == ("A b", "https://b.org/1", "Text", "urn:1")
+
+
+def test_json() -> None:
+    first, second = feed_items(json.dumps(JSON_FEED).encode(), BASE, "application/feed+json")
+    assert (first.title, first.url, first.description, first.identity) == ("One", "https://b.org/1", "Text", "7")
+    assert (second.title, second.url) == ("No title here", "https://b.org/2")
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        RSS[: RSS.index(b"<item><title>Relative") + 40],
+        RSS.replace(b"&amp;", b"&"),
+        RSS.replace(b"</channel>", b""),
+        RSS.replace(b'<?xml version="1.0"?>', b"\n\n  <!-- hm --> "),
+        RSS.replace(b"skills", b"skills\x01\xff\xfe"),
+        RSS.replace(b"version=\"1.0\"?>", b"version=\"1.0\" encoding=\"utf-16\"?>"),
+        RSS.replace(b"version=\"1.0\"?>", b"version=\"1.0\" encoding=\"utf-16\" ?>"),
+        RSS.replace(b"<rss", b'<!DOCTYPE rss PUBLIC "-//Netscape//DTD RSS 0.91//EN" "http://x.org/rss.dtd"><rss'),
+    ],
+)  # fmt: skip
+def test_a_damaged_feed_gives_what_it_has(body: bytes) -> None:
+    assert feed_items(body, BASE)[0].url == "https://b.org/1"
+
+
+@pytest.mark.parametrize("body", [b"", b"<html><body>Not found</body></html>", b"{}", b"[1]", b"{", bytes(range(256))])
+def test_what_is_no_feed_is_told_so(body: bytes) -> None:
+    with pytest.raises(FeedInvalid):
+        feed_items(body, BASE, "application/json" if body[:1] == b"[" else "")
+
+
+def billion_laughs() -> bytes:
+    laughs = "".join(f'<!ENTITY l{n} "{f"&l{n - 1};" * 10}">' for n in range(1, 10))
+    declared = f'<?xml version="1.0"?><!DOCTYPE r [<!ENTITY l0 "ha">{laughs}]>'
+    return f"{declared}<rss><channel><title>&l9;</title></channel></rss>".encode()
+
+
+def quadratic() -> bytes:
+    return (
+        b'<!DOCTYPE r [<!ENTITY a "'
+        + b"a" * 100_000
+        + b'">]><rss><channel><title>'
+        + b"&a;" * 30_000
+        + b"</title></channel></rss>"
+    )
+
+
+def external(url: str) -> bytes:
+    return f'<!DOCTYPE r [<!ENTITY x SYSTEM "{url}">]><rss><channel><item><title>&x;</title><link>https://b.org/1</link></item></channel></rss>'.encode()
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        billion_laughs(),
+        billion_laughs().decode().encode("utf-16"),
+        quadratic(),
+        external("file:///etc/passwd"),
+        external("http://169.254.169.254/latest/meta-data/"),
+        b'<!DOCTYPE r [<!ENTITY % p SYSTEM "http://x.org/p.dtd"> %p;]><rss/>',
+    ],
+    ids=["billion laughs", "billion laughs in UTF-16", "quadratic blow-up", "a file", "an address", "parameter entity"],
+)
+def test_a_feed_that_declares_entities_is_refused(body: bytes) -> None:
+    started = time.process_time()
+    with pytest.raises(FeedInvalid, match="entities"):
+        feed_items(body, BASE, "application/rss+xml")
+    assert time.process_time() - started < 1.0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"<rss><channel>" + b"<a>" * 30_000,
+        b"<rss><channel><item><description>" + b"<" * 500_000,
+        b"<rss><channel><item><description>" + b"&" * 500_000,
+        b'<rss><channel><item a="' + b'<"' * 200_000,
+        b"<rss><channel><item><title>" + b"<![CDATA[" * 50_000,
+        b'{"items":' + b"[" * 200_000,
+    ],
+)
+def test_no_feed_takes_more_than_seconds(body: bytes) -> None:
+    started = time.process_time()
+    with suppress(FeedInvalid):
+        feed_items(body, BASE)
+    assert time.process_time() - started < 20.0
+
+
+@pytest.mark.slow
+def test_real_feeds_are_read() -> None:
+    data = os.environ.get("MEMORYVAULT_DATA")
+    if not data:
+        pytest.skip("MEMORYVAULT_DATA does not name the folder with the data sets")
+    with tarfile.open(Path(data) / "feeds" / "feeds.tar.gz") as archive:
+        feeds = [member for member in archive.getmembers() if member.isfile() and not member.name.endswith("LICENSE")]
+        assert feeds
+        for member in feeds:
+            file = archive.extractfile(member)
+            assert file is not None
+            items = feed_items(file.read(), BASE)
+            assert items, member.name
+            assert all(item.title and item.url.startswith("http") for item in items)

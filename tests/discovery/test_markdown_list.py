@@ -1,0 +1,146 @@
+"""What lists list, in the shapes they come in."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from memoryvault.pipelines.discovery import novelty
+from memoryvault.sources.discovery.listed import Listed
+from memoryvault.sources.discovery.markdown_list import markdown_items
+
+PAGE = "https://raw.githubusercontent.com/owner/list/main/README.md"
+
+
+def items(text: str) -> list[tuple[str, str, str]]:
+    return [(item.title, item.url, item.description) for item in markdown_items(text, PAGE)]
+
+
+@pytest.mark.parametrize(
+    ("line", "title", "description"),
+    [
+        ("- [tool](https://x.org/t) - Does things", "tool", "Does things"),
+        ("* **[o/tool](https://x.org/t)** – Does things.", "o/tool", "Does things."),
+        ("1. [`tool`](https://x.org/t): Does things", "tool", "Does things"),
+        ("- [ ] [tool](https://x.org/t)", "tool", ""),
+        ("    + [tool](<https://x.org/t> \"hint\") Does things", "tool", "Does things"),
+        ("- 🔥 [tool](https://x.org/t) ⭐ - Does things", "tool", "⭐ - Does things"),
+        ("- ![logo](l.png) [tool](https://x.org/t) [![b](https://img.shields.io/x)](https://y.org)", "tool", ""),
+        ("- [tool](https://x.org/t) by [ann](https://github.com/ann) - Does", "tool", "by ann - Does"),
+        ("- **tool** - Does things. [GitHub](https://x.org/t)", "tool", ""),
+        ("- tool: https://x.org/t", "tool", ""),
+        ("| [tool](https://x.org/t) | Does \\| things |", "tool", "Does | things"),
+        ("| 1 | tool | [link](https://x.org/t) | Does |", "tool", "Does"),
+        ("| tool | Does | [repo](https://x.org/t) |", "tool", "Does"),
+        ("| tool | Does | https://x.org/t |", "tool", "Does"),
+        ("- [tool](https://x.org/t) [![s](https://x.org/s.svg)](https://y.org/s) Does", "tool", "Does"),
+        ("### [tool](https://x.org/t)\n\nDoes things.\n", "tool", "Does things."),
+        ("[`tool`](https://x.org/t) &nbsp; by &nbsp; [ann](https://github.com/ann)\nDoes", "tool", "by ann"),
+        ("<li><a href=\"https://x.org/t\">tool</a> - Does</li>", "tool", "Does"),
+        ("<td><a class='x' href='https://x.org/t'><b>tool</b></a></td>", "tool", ""),
+        ("- [tool][t] - Does\n\n[t]: https://x.org/t", "tool", "Does"),
+    ],
+)  # fmt: skip
+def test_an_item_is_read_in_every_shape(line: str, title: str, description: str) -> None:
+    assert items(line) == [(title, "https://x.org/t", description)]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "- [Contents](#contents)",
+        "- See the [docs of another](https://x.org/t) before you write a skill",
+        "We like [this](https://x.org/t).",
+        "[Become a sponsor](https://x.org/t) to be shown here",
+        "- [Contributing](CONTRIBUTING.md)",
+        "- [License](https://github.com/owner/list/blob/main/LICENSE)",
+        "- [中文](README.zh-CN.md)",
+        "![picture](https://x.org/t.png)",
+        "[![badge](https://img.shields.io/x)](https://x.org/t)",
+        "- [![Stars](https://img.shields.io/x)](https://img.shields.io/y)",
+        "- [sponsor](https://github.com/sponsors/owner)",
+        "- [open an issue](https://github.com/owner/list/issues/new)",
+        "- [x](javascript:alert(1))",
+        "- [x](data:text/html,hi)",
+        "- [x](file:///etc/passwd)",
+        "```\n- [x](https://x.org/t)\n```",
+        "<!-- - [x](https://x.org/t) -->",
+        "<!--\n- [x](https://x.org/t)",
+        "| [A](#a) | [B](#b) |\n|---|---|",
+        "| Tool | `path` | `~/path` | [Guide to another](https://x.org/t) |",
+    ],
+)
+def test_what_is_no_item_is_left_out(text: str) -> None:
+    assert items(text) == []
+
+
+def test_a_relative_link_leads_into_the_list_s_own_repository() -> None:
+    assert items("- [Guide](./skills/guide.ipynb)") == [
+        ("Guide", "https://github.com/owner/list/blob/main/skills/guide.ipynb", "")
+    ]
+
+
+def test_a_grid_without_a_header_has_an_item_in_each_cell() -> None:
+    text = "| | |\n|---|---|\n| [a](https://x.org/a) | [b](https://x.org/b) |"
+    assert [title for title, *_ in items(text)] == ["a", "b"]
+
+
+def test_chapters_of_a_page_are_items_when_their_heading_is_a_name() -> None:
+    text = "## new-server\nSpeaks. See https://x.org/s for more.\n\n## commit-hook\nWrites messages.\n\n## Notes\nText"
+    found = markdown_items(text, PAGE)
+    assert [(item.title, item.url, item.anchor) for item in found] == [
+        ("new-server", "https://x.org/s", ""),
+        ("commit-hook", PAGE, "commit-hook"),
+    ]
+
+
+def test_names_lose_what_hides_or_turns_text() -> None:
+    (item,) = markdown_items("- [sk\u202eill\u200b\x07](https://x.org/t) - a\u2066b<script>alert(1)</script>", PAGE)
+    assert (item.title, item.description) == ("skill", "ab")
+
+
+def test_two_names_at_a_new_address_are_two_patterns_and_a_new_name_at_a_known_one_is_none() -> None:
+    first = [Listed("https://x.org/a", "a")]
+    known = novelty(first, (), "s").known
+    both = [
+        *first,
+        Listed("https://x.org/b", "one"),
+        Listed("http://x.org/b/", "two"),
+        Listed("https://x.org/b", "One"),
+    ]
+    brought = novelty(both, known, "s")
+    assert [pattern.title for pattern in brought.new] == ["one", "two"]
+    assert len({pattern.key for pattern in brought.new}) == 2
+    assert novelty([Listed("https://x.org/a", "renamed")], brought.known, "s").new == ()
+
+
+def test_what_goes_and_comes_back_is_known() -> None:
+    known = novelty([Listed("https://x.org/a", "a")], (), "s").known
+    gone = novelty([], known, "s").known
+    assert novelty([Listed("https://x.org/a", "a")], gone, "s").new == ()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[" * 300_000,
+        "- " + "[a](" * 80_000,
+        "- " + "![" * 150_000,
+        "<a href=" * 50_000,
+        "- <a href='" + "x" * 300_000,
+        "<!--" * 100_000,
+        "- " + "<li>" * 80_000,
+        "|" * 300_000,
+        "- [a](https://x.org/t) " * 20_000,
+        ("- " + "[a](https://x.org/t) " * 900 + "\n") * 15,
+        "# [a-b" + "(" * 200_000,
+        "- " + "*" * 300_000 + "[a](https://x.org/a)",
+    ],
+)
+@pytest.mark.slow
+def test_no_text_takes_more_than_linear_time(text: str) -> None:
+    """300 kB each. A few hundred milliseconds here; a quadratic reader takes minutes."""
+    started = time.process_time()
+    markdown_items(text, PAGE)
+    assert time.process_time() - started < 5.0

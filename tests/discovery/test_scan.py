@@ -1,0 +1,310 @@
+"""Scanning: consent, what is new, politeness, crashes, and servers that mean harm."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from memoryvault.sources.discovery.github import raw_address
+from memoryvault.tasks.adapting import SOURCES_NOTE
+from memoryvault.tasks.discovery import NotConfirmed
+from memoryvault.tasks.scanning import Answer, Question, answer, ask_in_child
+from memoryvault.vault.settings import load_settings
+
+from .bed import Bed
+from .server import Reply, Site, Write
+
+
+def a_list(*names: str) -> str:
+    return "# List\n" + "".join(f"- [{name}](https://github.com/o/{name}) - A skill\n" for name in names)
+
+
+def titles(report: object) -> list[str]:
+    return [pattern.title for pattern in report.new]  # type: ignore[attr-defined]
+
+
+# --- consent ---
+
+
+def test_nothing_is_asked_before_the_user_has_confirmed(bed: Bed, site: Site) -> None:
+    bed.sources(f"list: {site.put('/l.md', a_list('a'))}", confirmed="false")
+    with pytest.raises(NotConfirmed, match="confirmed: true"):
+        bed.scan()
+    assert site.asked == []
+
+
+def test_the_proposal_is_written_once_and_left_as_the_user_made_it(bed: Bed) -> None:
+    discovery = bed.discovery()
+    assert discovery.seed()
+    text = (bed.vault / SOURCES_NOTE).read_text("utf-8")
+    assert "confirmed: false" in text
+    (bed.vault / SOURCES_NOTE).write_text(text.replace("false", "true"), "utf-8")
+    assert not discovery.seed()
+    assert discovery.note().confirmed
+    assert len(discovery.note().sources) == 4
+
+
+# --- what is new ---
+
+
+def test_the_first_scan_is_the_baseline_and_later_ones_find_what_is_new(bed: Bed, site: Site) -> None:
+    bed.sources(f"list: {site.put('/l.md', a_list('a', 'b'))}")
+    first = bed.scan()
+    assert (titles(first), first.sources[0].baseline) == ([], 2)
+    site.put("/l.md", a_list("c", "b", "a"))
+    assert titles(bed.scan()) == ["c"]
+    assert titles(bed.scan()) == []
+
+
+def test_all_proposes_what_the_baseline_held_and_only_once(bed: Bed, site: Site) -> None:
+    bed.sources(f"list: {site.put('/l.md', a_list('a', 'b'), etag='e1')}")
+    bed.scan()
+    assert titles(bed.scan(everything=True)) == ["a", "b"]
+    assert titles(bed.scan(everything=True)) == []
+
+
+def test_a_page_that_did_not_change_is_not_sent_again(bed: Bed, site: Site) -> None:
+    url = site.put("/l.md", a_list("a"), etag='"one"', last_modified="Mon, 05 Jan 2026 10:00:00 GMT")
+    bed.sources(f"list: {url}")
+    bed.scan()
+    report = bed.scan()
+    assert [source.state for source in report.sources] == ["unchanged"]
+    sent = site.asked[-1][1]
+    assert (sent["if-none-match"], sent["if-modified-since"]) == ('"one"', "Mon, 05 Jan 2026 10:00:00 GMT")
+
+
+def test_feeds_topics_and_folders_are_sources_too(bed: Bed, site: Site) -> None:
+    feed = "<rss version='2.0'><channel>{}</channel></rss>"
+    entry = "<item><title>{0}</title><link>https://b.org/{0}</link></item>"
+    skills = bed.root / "skills"
+    site.put("/f.xml", feed.format(entry.format("one")))
+    site.put("/search/repositories", json.dumps({"items": [{"full_name": "o/old", "description": "x"}]}))
+    bed.sources(f"feed: {site.url('/f.xml')}", "topic: claude-code", f"folder: {skills}")
+    skills.mkdir()
+    bed.scan()
+    site.put("/f.xml", feed.format(entry.format("two") + entry.format("one")))
+    items = [{"full_name": name, "description": "x"} for name in ("o/new", "o/old", "../../etc", 7)]
+    site.put("/search/repositories", json.dumps({"items": items}))
+    (skills / "tool").mkdir()
+    (skills / "tool" / "SKILL.md").write_text("---\nname: my-tool\ndescription: Does it\n---\nText", "utf-8")
+    (skills / "broken").mkdir()
+    (skills / "broken" / "SKILL.md").write_text("---\nname: [x\n---", "utf-8")
+    (skills / "bomb").mkdir()
+    (skills / "bomb" / "SKILL.md").write_text("---\na: &a [x]\nname: bomb\nb: [*a, *a]\n---", "utf-8")
+    assert titles(bed.scan()) == ["two", "new", "bomb", "[x", "my-tool"]
+    assert "topic%3Aclaude-code" in next(path for path in site.paths() if path.startswith("/search"))
+
+
+def test_a_feed_s_entry_stays_known_when_its_address_changes(bed: Bed, site: Site) -> None:
+    feed = "<rss version='2.0'><channel><item><title>T</title><guid>g</guid><link>https://b.org/{}</link></item></channel></rss>"
+    bed.sources(f"feed: {site.put('/f.xml', feed.format('draft'))}")
+    bed.scan()
+    site.put("/f.xml", feed.format("final"))
+    assert titles(bed.scan()) == []
+
+
+def test_pages_on_github_are_read_as_raw_files() -> None:
+    raw = "https://raw.githubusercontent.com/o/r"
+    assert raw_address("https://github.com/o/r") == f"{raw}/HEAD/README.md"
+    assert raw_address("https://github.com/o/r/blob/dev/docs/list.md") == f"{raw}/dev/docs/list.md"
+    assert raw_address("https://github.com/o/r/tree/dev/docs") == f"{raw}/dev/docs/README.md"
+    assert raw_address("https://example.org/o/r") == "https://example.org/o/r"
+
+
+# --- politeness ---
+
+
+def test_a_source_that_fails_leaves_the_others_alone(bed: Bed, site: Site) -> None:
+    bed.sources(f"list: {site.url('/missing')}", f"list: {site.put('/l.md', a_list('a'))}")
+    report = bed.scan()
+    assert [source.state for source in report.sources] == ["error", "fetched"]
+    assert "404" in report.sources[0].detail
+
+
+def test_requests_to_one_host_keep_their_distance(bed: Bed, site: Site) -> None:
+    bed.sources(*(f"list: {site.put(f'/{n}.md', a_list('a'))}" for n in range(3)))
+    bed.scan()
+    assert bed.clock.pauses == [2.0, 2.0]
+
+
+def test_a_host_that_fails_is_left_alone_for_longer_each_time_also_by_the_next_process(bed: Bed, site: Site) -> None:
+    bed.sources(f"list: {site.put('/l.md', 'x', status=503)}")
+    waited = []
+    for _ in range(3):
+        assert bed.scan().sources[0].state == "error"
+        report = bed.scan()
+        assert report.sources[0].state == "waiting"
+        assert report.again_at is not None
+        waited.append(report.again_at - bed.clock.now)
+        bed.clock.now = report.again_at + 1
+    assert waited == [300.0, 600.0, 1200.0]
+    assert len(site.asked) == 3
+    site.put("/l.md", a_list("a"))
+    assert bed.scan().sources[0].state == "fetched"
+
+
+def test_retry_after_is_kept_to(bed: Bed, site: Site) -> None:
+    bed.sources(f"list: {site.put('/l.md', 'x', status=429, retry_after='7200')}")
+    bed.scan()
+    assert bed.scan().again_at == bed.clock.now + 7200
+
+
+def test_an_allowance_that_is_used_up_is_remembered(bed: Bed, site: Site) -> None:
+    reset = int(bed.clock.now) + 900
+    answered = json.dumps({"items": []})
+    site.put("/search/repositories", answered, x_ratelimit_remaining="0", x_ratelimit_reset=str(reset))
+    bed.sources("topic: a", "topic: b")
+    assert [source.state for source in bed.scan().sources] == ["fetched", "waiting"]
+    bed.clock.now = reset + 1
+    assert bed.scan().sources[0].state == "fetched"
+
+
+# --- crashes ---
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("point", ["discovery-found", "adaptation-written"])
+def test_killed_at_any_step_nothing_is_lost_and_nothing_doubled(bed: Bed, site: Site, point: str) -> None:
+    bed.sources(f"list: {site.put('/l.md', a_list('a-skill'))}")
+    bed.scan()
+    site.put("/l.md", a_list("a-skill", "b-skill"))
+
+    def command(name: str, kill: str = "") -> int:
+        armed = {"MEMORY_TEST_MODE": "1", "MEMORY_TEST_KILL_POINT": kill} if kill else {}
+        arguments = [sys.executable, "-m", "memoryvault", name]
+        return subprocess.run(arguments, env={**bed.env, **armed}, capture_output=True, check=False).returncode
+
+    assert [command("discover-skills", point), command("adapt-skills", point)].count(-9) == 1
+    assert [command("discover-skills"), command("adapt-skills")] == [0, 0]
+    assert [note.slug for note in bed.notes()] == ["b-skill"]
+
+
+# --- servers that mean harm; asked in the child, as the command and the worker do ---
+
+
+def endless(write: Write) -> None:
+    while True:
+        write(b"- [a](https://x.org/a)\n" * 1000)
+
+
+def trickle(write: Write) -> None:
+    for _ in range(10_000):
+        write(b"x")
+        time.sleep(0.05)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "reply",
+    [
+        Reply(stream=endless),
+        Reply(body=b"x" * 100_000_000),
+        Reply(body=b"x", headers={"content-length": "100000000000"}),
+    ],
+    ids=["endless", "100 MB", "said to be 100 GB"],
+)
+def test_a_body_without_end_is_given_up(bed: Bed, site: Site, reply: Reply) -> None:
+    site.pages["/l.md"] = reply
+    found = ask_in_child(bed.settings)(Question("list", site.url("/l.md"), allow=(("127.0.0.1", site.port),)))
+    assert found.problem
+    assert found.items == ()
+
+
+@pytest.mark.slow
+def test_a_body_that_trickles_is_given_up_in_time(bed: Bed, site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("memoryvault.tasks.scanning.FETCH_SECONDS", 1.0)
+    site.pages["/l.md"] = Reply(stream=trickle)
+    started = time.monotonic()
+    found = answer(Question("list", site.url("/l.md"), allow=(("127.0.0.1", site.port),)))
+    assert "in time" in found.problem
+    assert time.monotonic() - started < 10
+
+
+@pytest.mark.parametrize(
+    "target",
+    ["http://169.254.169.254/latest/meta-data/", "http://localhost:22/", "https://10.0.0.1/", "file:///etc/passwd"],
+)
+def test_a_redirect_into_the_own_network_is_refused(bed: Bed, site: Site, target: str) -> None:
+    site.pages["/l.md"] = Reply(status=302, headers={"location": target})
+    bed.sources(f"list: {site.url('/l.md')}")
+    report = bed.scan()
+    assert report.sources[0].state == "error"
+    assert len(site.asked) == 1
+
+
+def test_a_public_source_may_not_lead_to_the_own_machine(bed: Bed) -> None:
+    seen: list[Question] = []
+
+    def ask(question: Question) -> Answer:
+        seen.append(question)
+        return Answer()
+
+    bed.sources("list: https://example.org/list.md", "feed: https://localhost.example.org/f.xml")
+    bed.scan(ask=ask)
+    assert [question.allow for question in seen] == [(), ()]
+
+
+def test_a_reader_that_bursts_takes_only_its_own_process(bed: Bed, site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    def run(*_: object, **__: object) -> object:
+        from memoryvault.tasks.supervisor import ChildResult
+
+        return ChildResult("exited", -9, b"", "Killed", 1.0)
+
+    bed.sources(f"list: {site.url('/l.md')}")
+    report = bed.scan(ask=ask_in_child(bed.settings, run))  # type: ignore[arg-type]
+    assert (report.sources[0].state, "reading it failed" in report.sources[0].detail) == ("error", True)
+
+
+@pytest.mark.slow
+def test_a_bomb_in_a_feed_is_told_in_one_line(bed: Bed, site: Site) -> None:
+    bomb = (
+        "<!DOCTYPE r [<!ENTITY a 'aaaaaaaaaa'><!ENTITY b '&a;&a;&a;'>]><rss><channel><title>&b;</title></channel></rss>"
+    )
+    site.put("/f.xml", bomb, content_type="application/rss+xml")
+    bed.sources(f"feed: {site.url('/f.xml')}")
+    done = subprocess.run(
+        [sys.executable, "-m", "memoryvault", "discover-skills"],
+        env=bed.env,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 1
+    assert "entities" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+# --- the worker ---
+
+
+@pytest.mark.slow
+def test_the_worker_scans_when_it_is_due_and_writes_the_notes(
+    bed: Bed, site: Site, tmp_path: Path, run_worker: Callable[[Bed], None]
+) -> None:
+    bed.sources(f"list: {site.put('/l.md', a_list('a-skill'))}")
+    bed.scan()
+    site.put("/l.md", a_list("a-skill", "agent-hook"))
+    command = [sys.executable, "-m", "memoryvault", "schedule", "run", "discovery"]
+    assert subprocess.run(command, env=bed.env, capture_output=True, check=False).returncode == 0
+    run_worker(bed)
+    assert [note.path for note in bed.notes()] == [
+        f"personal-private/_skill-watchlist/{bed.scan().sources[0].source.slug}/agent-hook.md"
+    ]
+
+
+@pytest.mark.slow
+def test_the_worker_asks_nobody_while_nothing_is_confirmed(
+    bed: Bed, site: Site, run_worker: Callable[[Bed], None]
+) -> None:
+    bed.sources(f"list: {site.put('/l.md', a_list('a'))}", confirmed="false")
+    command = [sys.executable, "-m", "memoryvault", "schedule", "run", "discovery"]
+    subprocess.run(command, env=bed.env, capture_output=True, check=True)
+    run_worker(bed)
+    assert site.asked == []
+    assert load_settings(bed.env).discovery.patterns_per_run == 20
