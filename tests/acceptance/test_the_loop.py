@@ -48,9 +48,13 @@ def record_session(sandbox: Sandbox, session: str = SESSION, lines: str | None =
 
 
 def vault_files(sandbox: Sandbox) -> dict[str, str]:
-    """Every note, by path, without what a clock wrote."""
+    """What was mined, by path: not when, nor what was looked up about an idea, which depends on the index of then."""
     return {
-        str(path.relative_to(sandbox.vault)): path.read_text("utf-8") for path in sorted(sandbox.vault.rglob("*.md"))
+        str(path.relative_to(sandbox.vault)): re.sub(
+            r"(?m)^surfaced_at: .*\n", "", path.read_text("utf-8").partition("\n## Research receipt")[0]
+        )
+        for path in sorted(sandbox.vault.rglob("*.md"))
+        if not path.name.startswith("related-")
     }
 
 
