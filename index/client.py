@@ -180,6 +180,10 @@ def _until_gone(socket_path: str) -> None:
         time.sleep(_LOOK_AGAIN_SECONDS)
 
 
+def _for_the_user_alone(path: str, flags: int) -> int:
+    return os.open(path, flags, 0o600)
+
+
 def start_service(settings: Settings, command: Sequence[str] | None = None) -> None:
     """Start `memory serve` detached: own session, working directory `/`, allow-listed environment.
 
@@ -191,7 +195,7 @@ def start_service(settings: Settings, command: Sequence[str] | None = None) -> N
     state = settings.state
     state.ensure()
     command = command or [sys.executable, "-I", "-m", "memoryvault", "serve"]
-    with open(Path(state.log) / "serve.stderr", "ab") as errors:
+    with open(Path(state.log) / "serve.stderr", "ab", opener=_for_the_user_alone) as errors:
         subprocess.run(
             [sys.executable, "-I", "-S", "-c", _DETACH, *command],
             env=child_environment(settings),

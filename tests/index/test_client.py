@@ -53,6 +53,7 @@ def test_it_is_started_once_detached_and_clean(user: Settings) -> None:
     assert not names & {"PYTHONPATH", "HTTPS_PROXY"}
     assert os.readlink(f"/proc/{pid}/cwd") == "/"
     assert os.getsid(pid) != os.getsid(0)
+    assert Path(user.state.log, "serve.stderr").stat().st_mode & 0o777 == 0o600, "whatever the shell's umask is"
     assert ensure_service(user, 0, command=["/bin/false"])
     with RecallClient(user.state.recall_socket) as client:
         assert client.ping()["pid"] == pid
