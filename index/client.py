@@ -105,10 +105,10 @@ class RecallClient:
         """`options` are the fields of the protocol's recall: k, cwd, project, filter, render, budget_ms, …"""
         return self.request({"op": "recall", "text": text, **options}, timeout_seconds)
 
-    def embed(self, texts: Sequence[str]) -> EmbeddedBatch:
-        """Vectors of passages, for the drain. Raises ModelUnavailable: no service, no model."""
+    def embed(self, texts: Sequence[str], *, timeout_seconds: float = EMBED_SECONDS) -> EmbeddedBatch:
+        """Vectors of passages. Raises ModelUnavailable: no service, no model, not in time."""
         try:
-            answer = self.request({"op": "embed", "texts": list(texts)}, EMBED_SECONDS)
+            answer = self.request({"op": "embed", "texts": list(texts)}, timeout_seconds)
         except (ServiceUnavailable, ServiceRefused) as error:
             raise ModelUnavailable(str(error)) from error
         dimension = int(answer["dim"])
