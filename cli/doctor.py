@@ -61,7 +61,7 @@ def examine(context: Context) -> Iterator[Finding]:
     try:
         _ = context.vault, context.state
     except (MemoryVaultError, OSError) as error:
-        yield Finding("vault", "fault", str(error), "choose one with `memory init`")
+        yield Finding("vault", "fault", str(error), "")
         return
     for what, check in CHECKS:
         try:
@@ -101,7 +101,8 @@ def _index(context: Context) -> Finding:
         stats = index.stats()
     if problems:
         return Finding("index", "fault", problems[0], "`memory reindex --rebuild`")
-    return Finding("index", "ok", f"{stats.entries} entries, {stats.chunks} passages, {stats.pending} without a vector")
+    pending = f", {stats.pending} without a vector" if stats.pending else ""
+    return Finding("index", "ok", f"{stats.entries} entries, {stats.chunks} passages{pending}")
 
 
 def _extension(context: Context) -> Finding:

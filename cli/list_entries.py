@@ -7,12 +7,14 @@ import argparse
 from ..vault.entry import Entry
 from ..vault.layout import ALWAYS_LOAD
 from .context import Context
-from .output import add_json, print_json, print_table
+from .output import add_json, counted, note, print_json, print_table
 
 EPILOG = """example:
   memory list --kind preferences --tag release
   memory list --status superseded --json
 """
+
+WAITING = frozenset({"inbox", "pending", "incubating"})
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -30,7 +32,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace, context: Context) -> int:
     """Print the entries that match, by path."""
-    statuses = {args.status} | ({"inbox", "pending", "incubating"} if args.include_inbox else set())
+    statuses = {args.status} | (WAITING if args.include_inbox else set())
 
     def wanted(entry: Entry) -> bool:
         return (
@@ -71,4 +73,8 @@ def run(args: argparse.Namespace, context: Context) -> int:
         )
     else:
         print("no entries match")
+        waiting = sum(store.read(path).effective_status in WAITING for path in store.walk())
+        if waiting and args.status == "active" and not args.include_inbox:
+            held = counted(waiting, "entry waits", "entries wait")
+            note(f"memory: {held} in review, inbox or incubator: --include-inbox shows them, `memory review` decides")
     return 0

@@ -55,13 +55,21 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "hook-command": ("hook_command", "print the exact command that an agent host runs for an event"),
 }
 
+EPILOG = """examples:
+  memory init                          once: choose the vault, wire the hooks in
+  memory doctor                        does everything work?
+  memory recall 'how do we release?'   ask the vault
+  memory COMMAND --help                each command, with an example
+"""
+
 
 def build_parser(argv: Sequence[str]) -> argparse.ArgumentParser:
     """The parser; only the asked command's arguments are defined, the others by name and help line."""
     parser = argparse.ArgumentParser(
         prog="memory",
         description="MemoryVault: permanent, local memory for coding agents.",
-        epilog="Example: memory recall 'how do we release?'   (memory COMMAND --help for each command)",
+        epilog=EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--version", action="version", version=f"memory {__version__}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
@@ -79,6 +87,9 @@ def build_parser(argv: Sequence[str]) -> argparse.ArgumentParser:
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command. Exit codes: 0 done, 1 failed with one line on stderr, 2 bad usage."""
     arguments = list(sys.argv[1:] if argv is None else argv)
+    if not arguments:
+        build_parser([]).print_help(sys.stderr)
+        return 2
     args = build_parser(arguments).parse_args(arguments)
     try:
         return int(args.run(args, Context(os.environ)))

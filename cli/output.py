@@ -29,6 +29,11 @@ def print_table(header: Sequence[str], rows: Iterable[Sequence[object]]) -> None
         print(line.rstrip())
 
 
+def counted(number: int, one: str, many: str) -> str:
+    """`1 proposal waits`, `2 proposals wait`."""
+    return f"{number} {one if number == 1 else many}"
+
+
 def note(line: str) -> None:
     """A remark to the person, on stderr, so that stdout stays what was asked for."""
     print(line, file=sys.stderr)

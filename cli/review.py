@@ -27,7 +27,7 @@ from ..vault.layout import INBOX, REVIEW
 from ..vault.scrubbed import Scrubbed
 from .context import Context
 from .init import CONSENT
-from .output import add_json, note, print_json, print_table
+from .output import add_json, counted, note, print_json, print_table
 from .terminal import read_key
 
 EPILOG = """example:
@@ -91,7 +91,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
         return 0
     if not sys.stdin.isatty():
         raise UsageError(
-            f"{len(waiting)} proposals wait, but standard input is no terminal: "
+            f"{counted(len(waiting), 'proposal waits', 'proposals wait')}, but standard input is no terminal: "
             "use --list, and --decide SLUG=approve (or reject, skip, supersede PATH)"
         )
     return _Dialogue(reviewer, context, waiting).run()

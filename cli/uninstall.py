@@ -47,7 +47,12 @@ def run(args: argparse.Namespace, context: Context) -> int:
         else:
             how = "has the bytes it had before" if done.restored else "has no hooks of ours any more"
             print(f"{done.settings_file} {how}")
+        if stopped:
+            print("stopped: " + ", ".join(stopped))
         print(
             "your vault stays where it is" + (f": {context.settings.vault_path}" if context.settings.vault_path else "")
         )
+        if state is not None:
+            print("settings and state stay too; delete them if you don't come back:")
+            print(f"  {context.settings.config_file}\n  {state.root}")
     return 0

@@ -14,6 +14,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from ..vault.errors import MemoryVaultError, ModelUnavailable
+from ..vault.layout import FILE_MODE
 from .drain import EmbeddedBatch
 from .protocol import VERSION, LineReader, MessageTooLong, decode, encode
 
@@ -105,10 +106,10 @@ class RecallClient:
         """`options` are the fields of the protocol's recall: k, cwd, project, filter, render, budget_ms, …"""
         return self.request({"op": "recall", "text": text, **options}, timeout_seconds)
 
-    def embed(self, texts: Sequence[str]) -> EmbeddedBatch:
-        """Vectors of passages, for the drain. Raises ModelUnavailable: no service, no model."""
+    def embed(self, texts: Sequence[str], *, timeout_seconds: float = EMBED_SECONDS) -> EmbeddedBatch:
+        """Vectors of passages. Raises ModelUnavailable: no service, no model, not in time."""
         try:
-            answer = self.request({"op": "embed", "texts": list(texts)}, EMBED_SECONDS)
+            answer = self.request({"op": "embed", "texts": list(texts)}, timeout_seconds)
         except (ServiceUnavailable, ServiceRefused) as error:
             raise ModelUnavailable(str(error)) from error
         dimension = int(answer["dim"])
@@ -180,6 +181,11 @@ def _until_gone(socket_path: str) -> None:
         time.sleep(_LOOK_AGAIN_SECONDS)
 
 
+def _private(path: str, flags: int) -> int:
+    """An opener: mode 0600 whatever the umask says."""
+    return os.open(path, flags, FILE_MODE)
+
+
 def start_service(settings: Settings, command: Sequence[str] | None = None) -> None:
     """Start `memory serve` detached: own session, working directory `/`, allow-listed environment.
 
@@ -191,7 +197,7 @@ def start_service(settings: Settings, command: Sequence[str] | None = None) -> N
     state = settings.state
     state.ensure()
     command = command or [sys.executable, "-I", "-m", "memoryvault", "serve"]
-    with open(Path(state.log) / "serve.stderr", "ab") as errors:
+    with open(Path(state.log) / "serve.stderr", "ab", opener=_private) as errors:
         subprocess.run(
             [sys.executable, "-I", "-S", "-c", _DETACH, *command],
             env=child_environment(settings),

@@ -42,7 +42,8 @@ from .ranking import (
     is_near_duplicate,
 )
 from .reader import EntryRow, IndexReader
-from .scope import NEVER_UNNAMED, Scope, row_of
+from .scope import NEVER_UNNAMED, Scope
+from .store import row_of
 from .words import WordVectors, match, match_texts
 
 # What `degraded` may hold.

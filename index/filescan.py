@@ -11,7 +11,8 @@ from pathlib import Path
 
 from ..vault.entry import Entry, parse_entry
 from .query import QueryAnalysis
-from .scope import Scope, row_of
+from .scope import Scope
+from .store import row_of
 
 MAX_FILES = 3_000
 MAX_FILE_BYTES = 256_000

@@ -5,15 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ..vault.automemory import COST_KIND, INDEX_KIND, KEPT_FROM_PROMPTS
 from ..vault.entry import RESEARCH_KIND
 from .filters import Filter, matches, named_values, to_sql
-from .store import HIDDEN_FOLDERS, special_folder
-
-if TYPE_CHECKING:
-    from ..vault.entry import Entry
+from .store import HIDDEN_FOLDERS
 
 _FOLDERS_OF_STATUS: Mapping[str, frozenset[str]] = {
     "inbox": frozenset({"_inbox"}),
@@ -124,26 +121,6 @@ class Scope:
             if group != wanted and not group.startswith(wanted + "/"):
                 return False
         return self.filter is None or matches(self.filter, row)
-
-
-def row_of(entry: Entry) -> dict[str, Any]:
-    """An entry as the row of entry_meta that the index would hold for it."""
-    return {
-        "path": entry.path,
-        "kind": entry.kind,
-        "status": entry.status,
-        "slug": entry.slug,
-        "title": entry.title,
-        "project": entry.project,
-        "group_name": entry.group,
-        "created": entry.created,
-        "updated": entry.updated,
-        "tags": entry.tags,
-        "fingerprint": entry.fingerprint,
-        "always_load": entry.always_load,
-        "special": special_folder(entry.path),
-        "session": entry.sources[0].session if entry.sources else None,
-    }
 
 
 _LIST = "(SELECT value FROM json_each(?))"

@@ -92,6 +92,26 @@ def special_folder(path: str) -> str:
     return next((f for f in folders if f in HIDDEN_FOLDERS), folders[0] if folders else "")
 
 
+def row_of(entry: Entry) -> dict[str, Any]:
+    """An entry as the row of entry_meta that the index would hold for it."""
+    return {
+        "path": entry.path,
+        "kind": entry.kind,
+        "status": entry.status,
+        "slug": entry.slug,
+        "title": entry.title,
+        "project": entry.project,
+        "group_name": entry.group,
+        "created": entry.created,
+        "updated": entry.updated,
+        "tags": entry.tags,
+        "fingerprint": entry.fingerprint,
+        "always_load": entry.always_load,
+        "special": special_folder(entry.path),
+        "session": entry.sources[0].session if entry.sources else None,
+    }
+
+
 def open_or_rebuild(path: Path, *, now: Callable[[], datetime] | None = None) -> tuple[IndexStore, Path | None]:
     """A store; a damaged file is set aside first, and its new name is returned with the empty store."""
     clock = now or (lambda: datetime.now(UTC))
@@ -357,26 +377,14 @@ class IndexStore:
 
     def _row(self, entry: Entry, mtime_ns: int, size: int) -> tuple[object, ...]:
         now = self._clock()
-        session = entry.sources[0].session if entry.sources else None
         values: dict[str, object] = {
-            "path": entry.path,
-            "kind": entry.kind,
-            "status": entry.status,
-            "slug": entry.slug,
-            "title": entry.title,
-            "project": entry.project,
-            "group_name": entry.group,
-            "created": entry.created,
-            "updated": entry.updated,
+            **row_of(entry),
             "tags": json.dumps(list(entry.tags), ensure_ascii=False),
-            "fingerprint": entry.fingerprint,
+            "always_load": int(bool(entry.always_load)),
             "content_hash": entry.content_hash,
             "mtime_ns": mtime_ns,
             "size": size,
-            "always_load": int(bool(entry.always_load)),
             "occurrences": entry.occurrences or 1,
-            "special": special_folder(entry.path),
-            "session": session,
             "updated_at": now,
             "indexed_at": now,
         }

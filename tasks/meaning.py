@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import base64
 from array import array
 from collections.abc import Sequence
 from types import TracebackType
 
-from ..index.client import RecallClient, ServiceRefused, ServiceUnavailable
+from ..index.client import RecallClient
+from ..vault.errors import ModelUnavailable
 from ..vault.settings import Settings
 
 ANSWER_SECONDS = 3.0
@@ -47,16 +47,12 @@ class Meaning:
         if self._client is None or not texts:
             return
         try:
-            answer = self._client.request({"op": "embed", "texts": list(texts)}, ANSWER_SECONDS)
-            rows = base64.b64decode(answer["vectors"])
-            size = 4 * int(answer["dim"])
-        except (ServiceUnavailable, ServiceRefused, KeyError, ValueError):
+            batch = self._client.embed(texts, timeout_seconds=ANSWER_SECONDS)
+        except (ModelUnavailable, KeyError, ValueError):
             self.close()
             return
-        for number, text in enumerate(texts):
-            vector = array("f")
-            vector.frombytes(rows[number * size : (number + 1) * size])
-            self._vectors[text] = vector
+        for text, packed in zip(texts, batch.vectors, strict=False):
+            self._vectors[text] = array("f", packed)
 
 
 def _cosine(one: array[float] | None, other: array[float] | None) -> float | None:

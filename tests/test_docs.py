@@ -26,6 +26,19 @@ def test_links_between_pages_lead_somewhere(page: Path) -> None:
         assert (page.parent / target).exists(), f"{page.name} links to {target}"
 
 
+def test_every_test_that_a_page_names_exists() -> None:
+    named = [
+        (page.name, path, test)
+        for page in PAGES
+        for path, test in re.findall(r"`([\w/]+\.py)::(\w+)`", page.read_text("utf-8"))
+    ]
+    assert named
+    for page, path, test in named:
+        source = ROOT / "tests" / path
+        assert source.is_file(), f"{page} names {path}"
+        assert re.search(rf"^def {test}\(", source.read_text("utf-8"), re.MULTILINE), f"{page} names {path}::{test}"
+
+
 def test_every_decision_record_has_a_status() -> None:
     records = sorted((ROOT / "docs" / "adr").glob("*.md"))
     assert records

@@ -361,7 +361,8 @@ class DiscoverySection:
     ask_model: bool = field(
         default=False,
         metadata=_switch(
-            "Ask the model of reflection.miner for a second opinion on a pattern; the pattern's own text is sent to it."
+            "Ask the model of reflection.miner for a second opinion on a pattern; its own text is sent there.",
+            variable=None,
         ),
     )
     daily_token_cap: int = field(

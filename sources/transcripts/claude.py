@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from ...vault.turn import Origin, Role, ToolEvent, Turn
-from .lines import clean, one_line, parse_object, shorten
+from .lines import as_text, clean, one_line, parse_object, shorten
 from .reader import TranscriptReader
 from .words import own_text, pasted_ranges
 
@@ -52,10 +52,10 @@ class _Pending:
 
 class ClaudeReader(TranscriptReader):
     host: ClassVar[str] = "claude"
+    record_id: ClassVar[str] = "uuid"
 
     def __init__(self, path: Path, offset: int = 0, look_back: bool = True) -> None:
         super().__init__(path, offset, look_back)
-        self._timestamp: str | None = None
         self._uuids: set[bytes] = set()
         self._calls: dict[str, ToolEvent] = {}
         self._pending: deque[_Pending] = deque()
@@ -97,7 +97,7 @@ class ClaudeReader(TranscriptReader):
             if record is None:
                 continue
             if record.get("type") == "queue-operation" and record.get("operation") == "enqueue":
-                self._remember_queued(own_text(_str(record.get("content"))), at)
+                self._remember_queued(own_text(as_text(record.get("content"))), at)
             elif record.get("type") == "attachment":
                 attachment = record.get("attachment")
                 if isinstance(attachment, dict) and attachment.get("type") == "queued_command":
@@ -132,9 +132,9 @@ class ClaudeReader(TranscriptReader):
             return
         if _is_headless(record) or self._is_repeated(record.get("uuid")):
             return
-        self._cwd = _str(record.get("cwd")) or self._cwd
-        self.session = _str(record.get("sessionId")) or self.session
-        self._timestamp = _str(record.get("timestamp")) or None
+        self._cwd = as_text(record.get("cwd")) or self._cwd
+        self.session = as_text(record.get("sessionId")) or self.session
+        self._timestamp = as_text(record.get("timestamp")) or None
         if kind == "assistant":
             yield from self._left_the_queue()
             yield from self._assistant(record)
@@ -159,7 +159,9 @@ class ClaudeReader(TranscriptReader):
             return
         if isinstance(content, list):
             texts = [
-                _str(block.get("text")) for block in content if isinstance(block, dict) and block.get("type") == "text"
+                as_text(block.get("text"))
+                for block in content
+                if isinstance(block, dict) and block.get("type") == "text"
             ]
             # Each block on its own: a host's block must not decide about the user's.
             text = "\n\n".join(own for own in map(own_text, texts) if own)
@@ -203,36 +205,11 @@ class ClaudeReader(TranscriptReader):
             ranges = pasted_ranges(text) if pasted is None else pasted
             yield self._turn(record, Role.USER, origin, text, about=about, pasted=ranges)
 
-    def _turn(
-        self,
-        record: dict[str, Any],
-        role: Role,
-        origin: Origin,
-        text: str,
-        tool: ToolEvent | None = None,
-        about: str = "",
-        pasted: tuple[tuple[int, int], ...] = (),
-    ) -> Turn:
-        return Turn(
-            role=role,
-            origin=origin,
-            text=text,
-            record=_str(record.get("uuid")) or f"line:{self._offset_of_line}",
-            session=self.session,
-            timestamp=_str(record.get("timestamp")) or self._timestamp,
-            cwd=self._cwd,
-            tool=tool,
-            offset=self._offset_of_line,
-            pasted=pasted,
-            about=about,
-            host=self.host,
-        )
-
     # --- prompts typed while the agent was at work ---
 
     def _queue_operation(self, record: dict[str, Any]) -> None:
         operation = record.get("operation")
-        content = _str(record.get("content"))
+        content = as_text(record.get("content"))
         if operation == "enqueue":
             turn = self._queued_turn(record, content)
             if turn is not None and not self._forget_queued(turn.text):
@@ -315,7 +292,7 @@ class ClaudeReader(TranscriptReader):
     # --- tools and the agent ---
 
     def _tool_result(self, record: dict[str, Any], block: dict[str, Any]) -> Iterator[Turn]:
-        call = _str(block.get("tool_use_id"))
+        call = as_text(block.get("tool_use_id"))
         event = self._calls.pop(call, ToolEvent("", call))
         is_error = block.get("is_error") is True
         text = clean(shorten(_result_text(block.get("content")), TOOL_TEXT_CHARS))
@@ -343,13 +320,13 @@ class ClaudeReader(TranscriptReader):
         for question in questions if isinstance(questions, list) else ():
             if isinstance(question, dict):
                 options = question.get("options")
-                labels[_str(question.get("question"))] = {
-                    _str(option.get("label"))
+                labels[as_text(question.get("question"))] = {
+                    as_text(option.get("label"))
                     for option in (options if isinstance(options, list) else ())
                     if isinstance(option, dict)
                 }
         for question_text, answer in result["answers"].items():
-            text = own_text(_str(answer))
+            text = own_text(as_text(answer))
             chosen = labels.get(question_text, set())
             # An option that was only picked is the agent's wording.
             picked = text in chosen or all(part.strip() in chosen for part in text.split(","))
@@ -372,13 +349,13 @@ class ClaudeReader(TranscriptReader):
             if not isinstance(block, dict):
                 continue
             if block.get("type") == "text":
-                if text := clean(_str(block.get("text"))).strip():
+                if text := clean(as_text(block.get("text"))).strip():
                     yield self._turn(record, Role.ASSISTANT, Origin.ASSISTANT, text)
             elif block.get("type") == "tool_use":
                 arguments = block.get("input")
                 event = tool_call(
-                    _str(block.get("id")),
-                    _str(block.get("name")),
+                    as_text(block.get("id")),
+                    as_text(block.get("name")),
                     arguments if isinstance(arguments, dict) else {},
                 )
                 if len(self._calls) >= REMEMBERED_CALLS:
@@ -478,15 +455,11 @@ def _result_text(content: object) -> str:
         return content
     if not isinstance(content, list):
         return ""
-    return "\n".join(_str(block.get("text")) for block in content if isinstance(block, dict))
+    return "\n".join(as_text(block.get("text")) for block in content if isinstance(block, dict))
 
 
 def _prompt_text(prompt: object) -> str:
     return prompt if isinstance(prompt, str) else _result_text(prompt)
-
-
-def _str(value: object) -> str:
-    return value if isinstance(value, str) else ""
 
 
 def _compact(uuid: str) -> bytes:

@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 
 from ...vault.turn import Origin, Role, ToolEvent, Turn
 from .claude import REMEMBERED_CALLS, TOOL_TEXT_CHARS, call_text, tool_call
-from .lines import clean, shorten
+from .lines import as_text, clean, shorten
 from .reader import TranscriptReader
 from .words import own_text, pasted_ranges
 
@@ -59,13 +59,13 @@ class CodexReader(TranscriptReader):
             return
         kind = (record.get("type"), payload.get("type"))
         if record.get("type") == "turn_context":
-            self._cwd = _str(payload.get("cwd")) or self._cwd
+            self._cwd = as_text(payload.get("cwd")) or self._cwd
         elif kind == ("event_msg", "user_message"):
-            text = own_text(_str(payload.get("message")))
+            text = own_text(as_text(payload.get("message")))
             if text and not text.startswith(_COMPACTED):
                 yield self._turn(record, Role.USER, Origin.PROMPT, text, pasted=pasted_ranges(text))
         elif kind == ("event_msg", "agent_message"):
-            if text := clean(_str(payload.get("message"))).strip():
+            if text := clean(as_text(payload.get("message"))).strip():
                 yield self._turn(record, Role.ASSISTANT, Origin.ASSISTANT, text)
         elif kind[1] in ("function_call", "custom_tool_call", "local_shell_call"):
             yield self._call(record, payload)
@@ -74,51 +74,28 @@ class CodexReader(TranscriptReader):
 
     def _call(self, record: dict[str, Any], payload: dict[str, Any]) -> Turn:
         arguments = _arguments(payload)
-        event = tool_call(_str(payload.get("call_id")), _str(payload.get("name")) or "shell", arguments)
+        event = tool_call(as_text(payload.get("call_id")), as_text(payload.get("name")) or "shell", arguments)
         if len(self._calls) >= REMEMBERED_CALLS:
             self._calls.pop(next(iter(self._calls)))
         self._calls[event.use_id or ""] = event
         return self._turn(record, Role.TOOL, Origin.TOOL_USE, call_text(event, arguments), tool=event)
 
     def _result(self, record: dict[str, Any], payload: dict[str, Any]) -> Turn:
-        use_id = _str(payload.get("call_id"))
+        use_id = as_text(payload.get("call_id"))
         event = self._calls.pop(use_id, ToolEvent("", use_id or None))
         output = payload.get("output")
         if isinstance(output, dict):
             failed = output.get("success") is False
             output = output.get("content")
         else:
-            code = _EXIT_CODE.search(_str(output)[:500])
+            code = _EXIT_CODE.search(as_text(output)[:500])
             failed = code is not None and code.group(1) != "0"
-        rejected = "rejected by user" in _str(output)[:300]
+        rejected = "rejected by user" in as_text(output)[:300]
         result = ToolEvent(
             event.name, event.use_id, event.command, event.file_path, failed or rejected, rejected, event.target
         )
-        text = clean(shorten(_str(output), TOOL_TEXT_CHARS))
+        text = clean(shorten(as_text(output), TOOL_TEXT_CHARS))
         return self._turn(record, Role.TOOL, Origin.TOOL_RESULT, text, tool=result)
-
-    def _turn(
-        self,
-        record: dict[str, Any],
-        role: Role,
-        origin: Origin,
-        text: str,
-        tool: ToolEvent | None = None,
-        pasted: tuple[tuple[int, int], ...] = (),
-    ) -> Turn:
-        return Turn(
-            role=role,
-            origin=origin,
-            text=text,
-            record=f"line:{self._offset_of_line}",
-            session=self.session,
-            timestamp=_str(record.get("timestamp")) or None,
-            cwd=self._cwd,
-            tool=tool,
-            offset=self._offset_of_line,
-            host=self.host,
-            pasted=pasted,
-        )
 
 
 def transcript_files(root: Path) -> Iterator[Path]:
@@ -146,7 +123,3 @@ def _arguments(payload: dict[str, Any]) -> dict[str, Any]:
         # ["bash", "-lc", "make test"]: the last one is what is run.
         arguments["command"] = words[-1] if len(words) == 3 and words[1] in ("-lc", "-c") else " ".join(words)
     return arguments
-
-
-def _str(value: object) -> str:
-    return value if isinstance(value, str) else ""

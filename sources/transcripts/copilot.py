@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 from ...vault.turn import Origin, Role, ToolEvent, Turn
 from .claude import REMEMBERED_CALLS, TOOL_TEXT_CHARS, call_text, tool_call
-from .lines import clean, shorten
+from .lines import as_object, as_text, clean, shorten
 from .reader import TranscriptReader
 from .words import own_text, pasted_ranges
 
@@ -18,6 +18,7 @@ _SILENT = re.compile(rb'\A\{"type":"(?:hook|system|session\.(?!start|resume))')
 
 class CopilotReader(TranscriptReader):
     host: ClassVar[str] = "copilot"
+    record_id: ClassVar[str] = "id"
 
     def __init__(self, path: Path, offset: int = 0, look_back: bool = True) -> None:
         super().__init__(path, offset, look_back)
@@ -28,19 +29,19 @@ class CopilotReader(TranscriptReader):
     def _read_header(self) -> None:
         for record in self._header_lines():
             if record.get("type") == "session.start":
-                self._session_start(_dict(record.get("data")))
+                self._session_start(as_object(record.get("data")))
                 return
 
     def _session_start(self, data: dict[str, Any]) -> None:
-        self.session = _str(data.get("sessionId")) or self.session
-        self._cwd = _str(_dict(data.get("context")).get("cwd")) or self._cwd
+        self.session = as_text(data.get("sessionId")) or self.session
+        self._cwd = as_text(as_object(data.get("context")).get("cwd")) or self._cwd
 
     def _is_irrelevant(self, data: bytes) -> bool:
         return _SILENT.match(data) is not None
 
     def _turns_of(self, record: dict[str, Any]) -> Iterator[Turn]:
-        data = _dict(record.get("data"))
-        record_id = _str(record.get("id"))
+        data = as_object(record.get("data"))
+        record_id = as_text(record.get("id"))
         if record_id in self._seen or data.get("parentToolCallId") or record.get("agentId"):
             return
         if record_id:
@@ -51,15 +52,15 @@ class CopilotReader(TranscriptReader):
         elif kind == "user.message":
             # `content` is what was typed; `transformedContent` is what the host made of it. A skill's text and other
             # messages of the host's own name their source.
-            text = own_text(_str(data.get("content")))
+            text = own_text(as_text(data.get("content")))
             if text and data.get("source") in (None, "", "user"):
                 yield self._turn(record, Role.USER, Origin.PROMPT, text, pasted=pasted_ranges(text))
         elif kind == "assistant.message":
-            if text := clean(_str(data.get("content"))).strip():
+            if text := clean(as_text(data.get("content"))).strip():
                 yield self._turn(record, Role.ASSISTANT, Origin.ASSISTANT, text)
         elif kind == "tool.execution_start":
-            arguments = _dict(data.get("arguments"))
-            event = tool_call(_str(data.get("toolCallId")), _str(data.get("toolName")), arguments)
+            arguments = as_object(data.get("arguments"))
+            event = tool_call(as_text(data.get("toolCallId")), as_text(data.get("toolName")), arguments)
             if len(self._calls) >= REMEMBERED_CALLS:
                 self._calls.pop(next(iter(self._calls)))
             self._calls[event.use_id or ""] = event
@@ -68,10 +69,10 @@ class CopilotReader(TranscriptReader):
             yield self._result(record, data)
 
     def _result(self, record: dict[str, Any], data: dict[str, Any]) -> Turn:
-        use_id = _str(data.get("toolCallId"))
+        use_id = as_text(data.get("toolCallId"))
         event = self._calls.pop(use_id, ToolEvent("", use_id or None))
-        error = _dict(data.get("error"))
-        text = _str(_dict(data.get("result")).get("content")) or _str(error.get("message"))
+        error = as_object(data.get("error"))
+        text = as_text(as_object(data.get("result")).get("content")) or as_text(error.get("message"))
         rejected = error.get("code") in ("rejected", "denied")
         result = ToolEvent(
             event.name,
@@ -84,40 +85,9 @@ class CopilotReader(TranscriptReader):
         )
         return self._turn(record, Role.TOOL, Origin.TOOL_RESULT, clean(shorten(text, TOOL_TEXT_CHARS)), tool=result)
 
-    def _turn(
-        self,
-        record: dict[str, Any],
-        role: Role,
-        origin: Origin,
-        text: str,
-        tool: ToolEvent | None = None,
-        pasted: tuple[tuple[int, int], ...] = (),
-    ) -> Turn:
-        return Turn(
-            role=role,
-            origin=origin,
-            text=text,
-            record=_str(record.get("id")) or f"line:{self._offset_of_line}",
-            session=self.session,
-            timestamp=_str(record.get("timestamp")) or None,
-            cwd=self._cwd,
-            tool=tool,
-            offset=self._offset_of_line,
-            host=self.host,
-            pasted=pasted,
-        )
-
 
 def transcript_files(root: Path) -> Iterator[Path]:
     """Every session under `~/.copilot/session-state`, in order of name."""
     for path in sorted(root.glob("*/events.jsonl")):
         if path.is_file():
             yield path
-
-
-def _dict(value: object) -> dict[str, Any]:
-    return value if isinstance(value, dict) else {}
-
-
-def _str(value: object) -> str:
-    return value if isinstance(value, str) else ""

@@ -74,6 +74,16 @@ def parse_object(data: bytes) -> dict[str, Any] | None:
     return value if isinstance(value, dict) else None
 
 
+def as_text(value: object) -> str:
+    """A field of a record that should be a string; anything else is ''."""
+    return value if isinstance(value, str) else ""
+
+
+def as_object(value: object) -> dict[str, Any]:
+    """A field of a record that should be an object; anything else is an empty one."""
+    return value if isinstance(value, dict) else {}
+
+
 def clean(text: str) -> str:
     """Text that can be written as UTF-8: JSON may escape half of a surrogate pair; NUL ends strings elsewhere."""
     if text.isascii():

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
-from ...vault.turn import Turn
-from .lines import Line, complete_lines, parse_object
+from ...vault.turn import Origin, Role, ToolEvent, Turn
+from .lines import Line, as_text, complete_lines, parse_object
 
 HEADER_BUFFER_BYTES = 4 << 10
 HEADER_BYTES = 1 << 20
@@ -49,6 +49,8 @@ class TranscriptReader(ABC):
     """
 
     host: ClassVar[str]
+    record_id: ClassVar[str] = ""
+    """The field that names a record; where there is none, its place in the file does."""
 
     def __init__(self, path: Path, offset: int = 0, look_back: bool = True) -> None:
         """Without `look_back` nothing before `offset` is read but the file's header: `offset` is then one that
@@ -57,6 +59,8 @@ class TranscriptReader(ABC):
         self._may_look_back = look_back
         self.session = path.stem
         self._cwd: str | None = None
+        self._timestamp: str | None = None
+        """For records without one of their own."""
         self._restarted = offset > os.stat(path).st_size
         self._start = 0 if self._restarted else max(0, offset)
         self._end = self._start
@@ -130,6 +134,32 @@ class TranscriptReader(ABC):
     @abstractmethod
     def _turns_of(self, record: dict[str, Any]) -> Iterator[Turn]:
         """The turns of one record; a record of unknown shape has none."""
+
+    def _turn(
+        self,
+        record: dict[str, Any],
+        role: Role,
+        origin: Origin,
+        text: str,
+        tool: ToolEvent | None = None,
+        about: str = "",
+        pasted: tuple[tuple[int, int], ...] = (),
+    ) -> Turn:
+        name = as_text(record.get(self.record_id)) if self.record_id else ""
+        return Turn(
+            role=role,
+            origin=origin,
+            text=text,
+            record=name or f"line:{self._offset_of_line}",
+            session=self.session,
+            timestamp=as_text(record.get("timestamp")) or self._timestamp,
+            cwd=self._cwd,
+            tool=tool,
+            offset=self._offset_of_line,
+            pasted=pasted,
+            about=about,
+            host=self.host,
+        )
 
     def _at_end(self) -> Iterator[Turn]:
         """Turns that were held back until it was clear that nothing more comes."""

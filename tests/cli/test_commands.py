@@ -185,3 +185,37 @@ def test_doctor_proves_the_round_trip_and_leaves_nothing(sandbox: Sandbox) -> No
     assert findings["round trip"]["grade"] == "ok", findings["round trip"]
     assert done.returncode == 0
     assert list(sandbox.vault.rglob("*.md")) == []
+
+
+def test_the_command_alone_shows_its_help(sandbox: Sandbox) -> None:
+    done = sandbox.run()
+    assert done.returncode == 2
+    assert "memory init" in done.stderr
+    assert "usage: memory" in done.stderr
+
+
+def test_an_empty_list_says_what_waits(sandbox: Sandbox) -> None:
+    sandbox.memory("idea", "Cache the pages", "Cache the pages so that a release needs no network")
+    done = sandbox.run("list")
+    assert done.stdout == "no entries match\n"
+    assert "1 entry waits" in done.stderr
+    assert "waits" not in sandbox.run("list", "--status", "superseded").stderr
+
+
+def test_a_question_that_finds_nothing_says_whose_entries_it_looked_at(sandbox: Sandbox) -> None:
+    sandbox.memory("save", "fix", "locked-db", "--project", "shop", "--body", "Give each worker its own SQLite file.")
+    sandbox.memory("worker", "--until-idle")
+    done = sandbox.run("recall", "sqlite file of a worker")
+    assert done.stdout == "nothing in the vault answers that\n"
+    assert "--all-projects" in done.stderr
+    done = sandbox.run("recall", "sqlite file of a worker", "--all-projects")
+    assert "locked-db" in done.stdout
+    assert "--all-projects" not in done.stderr
+
+
+def test_uninstall_says_what_stays(sandbox: Sandbox) -> None:
+    sandbox.memory("list")
+    said = sandbox.memory("uninstall")
+    assert str(sandbox.vault) in said
+    assert str(sandbox.state) in said
+    assert str(sandbox.root / "config.toml") in said

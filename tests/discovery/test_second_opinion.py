@@ -135,8 +135,10 @@ def test_no_model_is_asked_unless_the_user_says_so(bed: Bed) -> None:
         f'[reflection]\nminer = "openai"\nendpoint = "{endpoint["MEMORY_REFLECTION_ENDPOINT"]}"\nmodel = "m"\n', "utf-8"
     )
     assert model_for(load_settings(bed.env)) is None
-    wanted = load_settings({**bed.env, "MEMORY_DISCOVERY_ASK_MODEL": "true"})
-    assert model_for(wanted) is not None
+    shaped = {**bed.env, "MEMORY_DISCOVERY_ASK_MODEL": "true"}
+    assert model_for(load_settings(shaped)) is None, "a repository's environment is not the user's consent"
+    path.write_text(path.read_text("utf-8") + "[discovery]\nask_model = true\n", "utf-8")
+    assert model_for(load_settings(bed.env)) is not None
 
 
 @pytest.mark.parametrize("value", [{}, {"worth": 7, "adopt": "x"}, {"adopt": [1, None, ["x"], ""]}])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
 import sqlite3
 import subprocess
 import sys
@@ -15,6 +16,7 @@ from typing import Any
 
 import pytest
 
+from memoryvault.hooks.ask import _is_ours
 from memoryvault.hooks.held import injected
 from memoryvault.index.store import IndexStore
 from memoryvault.vault.entry import parse_entry
@@ -295,3 +297,12 @@ def test_a_huge_prompt_is_cut_not_refused(vault: Sandbox) -> None:
     begun = time.monotonic()
     ask(vault, log)
     assert time.monotonic() - begun < 1.0
+
+
+def test_the_answer_of_another_users_process_is_not_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+    here, there = socket.socketpair()
+    with here, there:
+        assert _is_ours(here)
+        other = os.geteuid() + 1
+        monkeypatch.setattr(os, "geteuid", lambda: other)
+        assert not _is_ours(here)

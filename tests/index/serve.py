@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 import time
 from pathlib import Path
 
+from memoryvault.index import service
 from memoryvault.index.embedder import DEFAULT_MODEL, Embedder
 from memoryvault.index.service import ServiceConfig, serve
 from memoryvault.tests.support.fake_embedder import FakeEmbedder
@@ -23,6 +25,7 @@ def main(argv: list[str]) -> int:
     parser.add_argument("--text-seconds", type=float, default=0.0)
     parser.add_argument("--no-model", action="store_true")
     parser.add_argument("--idle-seconds", type=float, default=600.0)
+    parser.add_argument("--foreign", action="store_true", help="who asks is taken for another user")
     parser.add_argument("--connection-seconds", type=float, default=30.0)
     options = parser.parse_args(argv)
 
@@ -32,6 +35,8 @@ def main(argv: list[str]) -> int:
             raise ModelUnavailable("the model is not installed")
         return FakeEmbedder(delay_seconds=options.text_seconds)
 
+    if options.foreign:
+        vars(service)["peer_uid"] = lambda connection: os.getuid() + 1
     config = ServiceConfig(
         vault=options.vault,
         state=StatePaths(options.state),

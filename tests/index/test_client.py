@@ -14,6 +14,7 @@ import pytest
 from memoryvault.index import service as service_module
 from memoryvault.index.client import RecallClient, ServiceUnavailable, ensure_service
 from memoryvault.index.service import ServiceConfig
+from memoryvault.tasks.meaning import Meaning
 from memoryvault.tests.index.bed import Bed, ServiceProcess
 from memoryvault.vault.settings import Settings, load_settings
 
@@ -53,6 +54,7 @@ def test_it_is_started_once_detached_and_clean(user: Settings) -> None:
     assert not names & {"PYTHONPATH", "HTTPS_PROXY"}
     assert os.readlink(f"/proc/{pid}/cwd") == "/"
     assert os.getsid(pid) != os.getsid(0)
+    assert Path(user.state.log, "serve.stderr").stat().st_mode & 0o777 == 0o600, "whatever the shell's umask is"
     assert ensure_service(user, 0, command=["/bin/false"])
     with RecallClient(user.state.recall_socket) as client:
         assert client.ping()["pid"] == pid
@@ -74,6 +76,19 @@ def test_a_service_of_another_version_is_replaced(user: Settings, monkeypatch: p
     assert ensure_service(user, 30, command=fake(user))
     with RecallClient(user.state.recall_socket) as client:
         assert client.ping()["pid"] != first
+
+
+@pytest.mark.slow
+def test_likeness_in_meaning_is_asked_of_the_service_and_unknown_without_it(user: Settings) -> None:
+    texts = ["we ship on Tuesdays", "the kettle is upstairs"]
+    with Meaning(user) as meaning:
+        assert meaning.cosines(texts[0], texts) == [None, None]
+    assert ensure_service(user, 30, wait_for_model=True, command=fake(user))
+    with Meaning(user) as meaning:
+        same, other = meaning.cosines(texts[0], texts)
+    assert same == pytest.approx(1.0, abs=1e-5)
+    assert other is not None
+    assert other < 0.99
 
 
 def test_nobody_there_is_said_in_one_line(bed: Bed) -> None:

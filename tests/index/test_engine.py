@@ -16,7 +16,8 @@ from memoryvault.index import database
 from memoryvault.index.embedder import EncodedTexts, ModelLoading
 from memoryvault.index.engine import RecallEngine, RecallQuery
 from memoryvault.index.filters import parse_filter
-from memoryvault.index.scope import Scope, row_of
+from memoryvault.index.scope import Scope
+from memoryvault.index.store import row_of
 from memoryvault.tests.index.bed import TODAY, Bed, slugs
 from memoryvault.tests.support.fake_embedder import FakeEmbedder
 from memoryvault.vault.entry import parse_entry

@@ -16,6 +16,7 @@ import pytest
 
 from memoryvault.index.client import RecallClient, ServiceRefused, ServiceUnavailable
 from memoryvault.index.drain import drain
+from memoryvault.index.protocol import peer_uid
 from memoryvault.index.receipts import query_hash, read_receipts
 from memoryvault.tests.index.bed import Bed, ServiceProcess
 
@@ -306,6 +307,23 @@ def test_it_leaves_when_its_state_folder_is_taken_away(vault_of_two: Bed, servic
 def test_only_the_user_can_open_the_socket(vault_of_two: Bed, service: Start) -> None:
     service().wait_until_listening()
     assert stat.S_IMODE(os.stat(vault_of_two.state.recall_socket).st_mode) == 0o600
+
+
+def test_the_user_at_the_other_end_is_known() -> None:
+    here, there = socket.socketpair()
+    with here, there:
+        assert peer_uid(here) == os.getuid()
+
+
+@pytest.mark.slow
+def test_another_user_is_turned_away(vault_of_two: Bed, service: Start) -> None:
+    running = service("--foreign")
+    until = time.monotonic() + 30
+    while not os.path.exists(vault_of_two.state.recall_socket):
+        assert time.monotonic() < until
+        time.sleep(0.01)
+    with pytest.raises(ServiceUnavailable, match=r"reset|hung up|closed"), running.client() as client:
+        client.ping()
 
 
 def test_twenty_prompts_at_once_are_all_answered_by_both_arms(vault_of_two: Bed, service: Start) -> None:

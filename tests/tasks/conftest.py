@@ -8,9 +8,26 @@ from pathlib import Path
 
 import pytest
 
+from memoryvault.tasks.doorbell import ring_worker
+from memoryvault.tasks.ledger import Ledger
+from memoryvault.tests.tasks.support import POLICIES, state_in
+from memoryvault.vault.layout import StatePaths
+
 
 @pytest.fixture
 def tmp_path() -> Iterator[Path]:
     """In the place of pytest's, whose folders are too deep for the name of a UNIX socket."""
     with tempfile.TemporaryDirectory(prefix="mv-") as folder:
         yield Path(folder)
+
+
+@pytest.fixture
+def state(tmp_path: Path) -> StatePaths:
+    return state_in(tmp_path / "state")
+
+
+@pytest.fixture
+def ledger(state: StatePaths) -> Iterator[Ledger]:
+    """The ledger of somebody else: a command, a hook."""
+    with Ledger(state.queue_db, policies=POLICIES, bell=lambda: ring_worker(state.wake_socket)) as ledger:
+        yield ledger

@@ -7,37 +7,22 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from memoryvault.tasks.doorbell import ring_worker
 from memoryvault.tasks.ledger import Ledger
 from memoryvault.tests.tasks.support import (
-    POLICIES,
     is_alive,
     only_job,
     pid_in,
     run_worker,
-    state_in,
     wait_until,
     worker_process,
 )
 from memoryvault.vault.layout import StatePaths
 
 pytestmark = pytest.mark.slow
-
-
-@pytest.fixture
-def state(tmp_path: Path) -> StatePaths:
-    return state_in(tmp_path / "state")
-
-
-@pytest.fixture
-def ledger(state: StatePaths) -> Iterator[Ledger]:
-    with Ledger(state.queue_db, policies=POLICIES, bell=lambda: ring_worker(state.wake_socket)) as ledger:
-        yield ledger
 
 
 def effects(state: StatePaths) -> list[str]:

@@ -15,7 +15,7 @@ from memoryvault.tasks.job import Dead, RunningJob
 from memoryvault.tasks.ledger import Ledger
 from memoryvault.tasks.metrics import ADDRESS, HookTimes
 from memoryvault.tasks.worker import WorkerContext
-from memoryvault.tests.tasks.support import POLICIES, state_in, wait_until
+from memoryvault.tests.tasks.support import POLICIES, wait_until
 from memoryvault.tests.tasks.test_worker import serving
 from memoryvault.vault import hooklog
 from memoryvault.vault.layout import StatePaths
@@ -26,11 +26,6 @@ def port() -> int:
     with closing(socket.socket()) as sock:
         sock.bind((ADDRESS, 0))
         return int(sock.getsockname()[1])
-
-
-@pytest.fixture
-def state(tmp_path: Path) -> StatePaths:
-    return state_in(tmp_path / "state")
 
 
 def get(port: int, path: str = "/metrics", host: str | None = None) -> tuple[int, str]:

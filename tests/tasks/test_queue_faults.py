@@ -8,7 +8,6 @@ import sqlite3
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -16,25 +15,13 @@ from pathlib import Path
 import pytest
 
 from memoryvault.demo.sandbox import Sandbox
-from memoryvault.tasks.doorbell import ring_worker
 from memoryvault.tasks.ledger import Ledger, NewJob
 from memoryvault.tasks.worker import Worker, WorkerContext
 from memoryvault.tests.support.readonly import with_readonly
-from memoryvault.tests.tasks.support import POLICIES, only_job, policy, run_worker, state_in, wait_until, worker_process
+from memoryvault.tests.tasks.support import only_job, policy, run_worker, wait_until, worker_process
 from memoryvault.vault.layout import StatePaths
 
 pytestmark = pytest.mark.slow
-
-
-@pytest.fixture
-def state(tmp_path: Path) -> StatePaths:
-    return state_in(tmp_path / "state")
-
-
-@pytest.fixture
-def ledger(state: StatePaths) -> Iterator[Ledger]:
-    with Ledger(state.queue_db, policies=POLICIES, bell=lambda: ring_worker(state.wake_socket)) as ledger:
-        yield ledger
 
 
 FILL = """

@@ -15,17 +15,12 @@ from memoryvault.tasks.kinds import POLICIES as REAL_POLICIES
 from memoryvault.tasks.ledger import Ledger
 from memoryvault.tasks.salvage import back_up, backup_of, find_damage, finish_rebuilding, open_queue, restore_if_damaged
 from memoryvault.tasks.worker import Worker, WorkerContext
-from memoryvault.tests.tasks.support import POLICIES, run_worker, state_in, wait_until
+from memoryvault.tests.tasks.support import POLICIES, run_worker, wait_until
 from memoryvault.vault.errors import QueueUnavailable
 from memoryvault.vault.layout import StatePaths
 from memoryvault.vault.marker import Marker, create_marker, note_end
 
 pytestmark = pytest.mark.slow
-
-
-@pytest.fixture
-def state(tmp_path: Path) -> StatePaths:
-    return state_in(tmp_path / "state")
 
 
 def filled(state: StatePaths) -> None:

@@ -8,21 +8,13 @@ import time
 from datetime import UTC, datetime
 from pathlib import Path
 
-import pytest
-
 from memoryvault.demo.sandbox import Sandbox
 from memoryvault.tasks.ledger import Ledger
 from memoryvault.tasks.salvage import backup_of
 from memoryvault.tasks.upkeep import KEEP_DAYS, SECONDS_A_DAY, clean_temporaries, delete_old, rotate_logs
-from memoryvault.tests.tasks.support import state_in
 from memoryvault.vault.layout import StatePaths
 
 NOW = datetime(2027, 3, 10, 4, 30, tzinfo=UTC).timestamp()
-
-
-@pytest.fixture
-def state(tmp_path: Path) -> StatePaths:
-    return state_in(tmp_path / "state")
 
 
 def stamp(days_ago: float) -> str:

@@ -18,27 +18,14 @@ from typing import Any
 import pytest
 
 from memoryvault.schedules.table import Schedule
-from memoryvault.tasks.doorbell import ring_worker
 from memoryvault.tasks.job import Dead, Handler, Postpone, Retry, RunningJob
 from memoryvault.tasks.kinds import Json, KindPolicy
 from memoryvault.tasks.ledger import Ledger
 from memoryvault.tasks.lock import WorkerLock
 from memoryvault.tasks.worker import RunReport, Service, Worker, WorkerContext, WorkerRunning
-from memoryvault.tests.tasks.support import POLICIES, is_alive, only_job, pid_in, state_in, wait_until
+from memoryvault.tests.tasks.support import POLICIES, is_alive, only_job, pid_in, wait_until
 from memoryvault.vault.errors import VaultUnavailable
 from memoryvault.vault.layout import StatePaths
-
-
-@pytest.fixture
-def state(tmp_path: Path) -> StatePaths:
-    return state_in(tmp_path / "state")
-
-
-@pytest.fixture
-def ledger(state: StatePaths) -> Iterator[Ledger]:
-    """The ledger of somebody else: a command, a hook."""
-    with Ledger(state.queue_db, policies=POLICIES, bell=lambda: ring_worker(state.wake_socket)) as ledger:
-        yield ledger
 
 
 def context(state: StatePaths, schedules: Sequence[Schedule] = ()) -> WorkerContext:

@@ -239,3 +239,26 @@ def test_loading_settings_leaves_the_process_environment_alone(tmp_path: Path) -
     before = dict(os.environ)
     load(tmp_path, "", MEMORY_VAULT_PATH="/v")
     assert dict(os.environ) == before
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "research.network",
+        "research.searxng",
+        "reflection.miner",
+        "reflection.endpoint",
+        "reflection.model",
+        "reflection.api_key_file",
+        "reflection.agent_command",
+        "discovery.ask_model",
+        *(row.name for row in SETTINGS if row.section == "mcp"),
+    ],
+)
+def test_no_variable_gives_a_consent(tmp_path: Path, name: str) -> None:
+    """A repository can set variables of the sessions in it."""
+    (row,) = (row for row in SETTINGS if row.name == name)
+    assert row.variable is None
+    variable = "MEMORY_" + name.replace(".", "_").upper()
+    for value in ("true", "openai", "https://a.repository", "/a/repository"):
+        assert effective_value(load(tmp_path, "", **{variable: value}), name) == row.default
