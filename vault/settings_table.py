@@ -361,11 +361,12 @@ class DiscoverySection:
     ask_model: bool = field(
         default=False,
         metadata=_switch(
-            "Ask the model of reflection.miner for a second opinion on a pattern; the pattern's own text is sent to it."
+            "Ask the model of reflection.miner for a second opinion on a pattern; its own text is sent there.",
+            variable=None,
         ),
     )
     daily_token_cap: int = field(
-        default=50_000, metadata=_whole("Tokens for second opinions in a day; 0 asks for none.", 0)
+        default=50_000, metadata=_whole("Tokens for second opinions in a day; 0 asks for none.", 0, variable=None)
     )
     github_api: str = field(
         default="https://api.github.com",
@@ -373,6 +374,7 @@ class DiscoverySection:
             "GitHub's interface, for topics and facts of repositories.",
             r"https?://[^\s/]+(/[^\s]*)?",
             "an address, as in https://api.github.com",
+            variable=None,
         ),
     )
 
