@@ -376,6 +376,11 @@ def _excerpt(text: str, start: int, end: int) -> str:
         return text
     room = max(0, EXCERPT_CHARS - (end - start)) // 2
     low, high = max(0, start - room), min(len(text), end + room)
+    # Between words: half a token would not be known as one when it is scrubbed.
+    while 0 < low < start and not text[low - 1].isspace():
+        low += 1
+    while end < high < len(text) and not text[high].isspace():
+        high -= 1
     cut = text[low:high].strip()
     return f"{'…' if low else ''}{cut}{'…' if high < len(text) else ''}"
 

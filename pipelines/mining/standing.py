@@ -11,6 +11,8 @@ from __future__ import annotations
 import re
 from enum import StrEnum
 
+LEAST_WORDS = 3
+"""Of fewer ("never use") the object is missing, or was taken out."""
 _FLAGS = re.IGNORECASE | re.VERBOSE
 
 
@@ -157,7 +159,7 @@ def certainty(sentence: str, core: str) -> Certainty:
         if veto.search(sentence.strip()):
             return Certainty.DOUBTFUL
     plain = re.sub(r"^(?:remember|keep\ in\ mind)\s*(?:that|to|:)?\s*", "", plain, flags=re.IGNORECASE)
-    if _TURNS.search(plain):
+    if _TURNS.search(plain) or len(plain.split()) < LEAST_WORDS:
         return Certainty.LIKELY
     if any(pattern.search(plain) for pattern in _STATED):
         return Certainty.LIKELY if _about_one_thing(plain) else Certainty.STATED
