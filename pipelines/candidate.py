@@ -52,7 +52,7 @@ class Candidate:
     said: str | None = None
     """What was said, where the statement rewords it: by this it is known again, however it is reworded next time."""
     claimed_rule: bool = False
-    """A model takes it for a standing rule; the rules that decide on that do not."""
+    """A model takes it for a standing rule, or it has the form of one; it is not stated so plainly that it is one."""
 
     def __post_init__(self) -> None:
         if self.category not in CATEGORIES:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 _WORD = re.compile(r"[a-z0-9][\w+#./-]*|[^\x00-\x7f\s]+")
 _NEGATION = re.compile(
-    r"\b(?:never|no longer|not|don'?t|do not|doesn'?t|shouldn'?t|mustn'?t|avoid|stop|without|no more"
+    r"\b(?:never|no longer|not|(?:do|does|should|must)n['’]?t|do not|avoid|stop|without|no more"
     r"|instead of|rather than|over)\b",
     re.IGNORECASE,
 )
@@ -27,10 +27,11 @@ _CHOICE = re.compile(
 _EMPTY_WORDS = frozenset(
     """
     a an the and or but to of in on at for from with by as is are be been it its this that these those we i you me
-    my our us your please always never not no don't dont do does use using used prefer want should must need have
+    my our us your please always never not no dont do does use using used prefer want should must need have
     can will just only also ever every any all when whenever before after if then than so from now on actually
     instead longer more anymore avoid stop make sure without over rather ok okay yes again back switch switched go
-    let's lets stick here project repo code
+    lets stick here project repo code into
+    doesnt didnt isnt arent wasnt shouldnt mustnt wont cant couldnt wouldnt im ive youre weve theres thats
     """.split()  # noqa: SIM905  a list of literals would take a page
 )
 
@@ -95,9 +96,13 @@ def _choice(text: str) -> tuple[frozenset[str], frozenset[str]] | None:
     return (wanted - refused, refused - wanted) if wanted - refused and refused - wanted else None
 
 
+_APOSTROPHE = re.compile(r"(?<=[a-z])['’](?=[a-z])")
+
+
 def content_words(text: str) -> frozenset[str]:
-    """The stems of the words that say what, not how."""
-    return frozenset(_stem(word) for word in _WORD.findall(text.lower()) if word not in _EMPTY_WORDS)
+    """The stems of the words that say what, not how. "don't" is one word, however it is typed."""
+    words = _WORD.findall(_APOSTROPHE.sub("", text.lower()))
+    return frozenset(_stem(word) for word in words if word not in _EMPTY_WORDS)
 
 
 def _stem(word: str) -> str:

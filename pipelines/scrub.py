@@ -453,14 +453,14 @@ def _tokens(text: str) -> Iterator[Finding]:
     for candidate in CANDIDATE.finditer(text):
         token = candidate.group()
         base = candidate.start()
-        if is_filled(token):
-            continue
         marked = False
         for match in MARKED_TOKEN.finditer(token):
             cut = text[base + match.end() : base + match.end() + 3]
             # "ghp_abc..." in documentation has been cut short.
             if (
                 not is_described(match.group())
+                # Of the token alone: a count in the address or the name before it says nothing of the token.
+                and not is_filled(match.group())
                 and not cut.startswith(("…", "..."))
                 and not match.group().endswith("...")
             ):
@@ -468,7 +468,13 @@ def _tokens(text: str) -> Iterator[Finding]:
                 yield Finding(base + match.start(), base + match.end(), "API-KEY")
         if _OF_ONE_PAGE.search(text, max(0, base - 60), base):
             continue
-        if marked or not 20 <= len(token) <= MAX_TOKEN_CHARS or _DIGEST.match(token) or _NAMED_ID.match(token):
+        if (
+            marked
+            or is_filled(token)
+            or not 20 <= len(token) <= MAX_TOKEN_CHARS
+            or _DIGEST.match(token)
+            or _NAMED_ID.match(token)
+        ):
             continue
         if any(start <= base < end for start, end in public):
             continue

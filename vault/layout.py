@@ -82,6 +82,61 @@ def state_root(env: Mapping[str, str]) -> str:
     return os.path.join(_base_folder(env, "XDG_STATE_HOME", ".local", "state"), APPLICATION)
 
 
+_REPOSITORY_MARKS = (".git", ".hg", ".jj", ".svn")
+_PLACES = (("MEMORY_CONFIG", False), ("XDG_CONFIG_HOME", False), ("MEMORY_STATE_DIR", True), ("XDG_STATE_HOME", True))
+
+
+def misplaced(env: Mapping[str, str]) -> str:
+    """Why the configuration or the state of this environment is not to be trusted, as one line; '' when it is.
+
+    A repository can shape the environment of what runs in it (.envrc, a host's settings), and with it put its own
+    config.toml or a state folder prepared by it in place of the user's. So neither may lie in a work tree, unless it
+    is in the place where it is without any variable. The user's home folder may be one.
+    """
+    for variable, is_state in _PLACES:
+        if not env.get(variable):
+            continue
+        if variable.startswith("XDG") and (
+            not env[variable].startswith("/") or env.get("MEMORY_STATE_DIR" if is_state else "MEMORY_CONFIG")
+        ):
+            continue  # Without effect.
+        if not expand_home(env[variable], env).startswith("/"):
+            return variable + " must be an absolute path, or one that begins with ~/, not " + repr(env[variable])
+        path = state_root(env) if is_state else config_path(env)
+        usual = {name: value for name, value in env.items() if name not in dict(_PLACES)}
+        if path == (state_root(usual) if is_state else config_path(usual)):
+            continue
+        tree = _work_tree(path, env)
+        if tree:
+            return (
+                variable + " leads into a repository (" + tree + "): a repository may not choose where memory is kept"
+            )
+        if not is_state and _is_foreign(path):
+            return path + " can be changed by other accounts: make it your own, writable by you alone"
+    return ""
+
+
+def _work_tree(path: str, env: Mapping[str, str]) -> str:
+    """The repository that a path lies in; ''."""
+    home = os.path.realpath(home_folder(env))
+    folder = os.path.realpath(path)
+    while True:
+        if folder != home and any(os.path.lexists(os.path.join(folder, mark)) for mark in _REPOSITORY_MARKS):
+            return folder
+        parent = os.path.dirname(folder)
+        if parent == folder:
+            return ""
+        folder = parent
+
+
+def _is_foreign(path: str) -> bool:
+    try:
+        status = os.stat(path)
+    except OSError:
+        return False
+    return status.st_uid not in (0, os.getuid()) or bool(status.st_mode & 0o002)
+
+
 def _digest(data: bytes) -> str:
     """16 hexadecimal digits of BLAKE2b."""
     try:

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from .errors import SettingsError
-from .layout import StatePaths, config_path, expand_home, home_folder, state_root, vault_id
+from .layout import StatePaths, config_path, expand_home, home_folder, misplaced, state_root, vault_id
 from .settings_table import (
     BY_NAME,
     SECTIONS,
@@ -115,6 +115,8 @@ class Settings:
 
 def load_settings(env: Mapping[str, str], config_file: Path | None = None) -> Settings:
     """The settings for an environment. Raises SettingsError with file, line, key and what is allowed."""
+    if why := misplaced(env):
+        raise SettingsError(why)
     path = config_file if config_file is not None else Path(config_path(env))
     values: dict[str, Any] = {}
     origins: dict[str, str] = {}

@@ -366,7 +366,7 @@ class DiscoverySection:
         ),
     )
     daily_token_cap: int = field(
-        default=50_000, metadata=_whole("Tokens for second opinions in a day; 0 asks for none.", 0)
+        default=50_000, metadata=_whole("Tokens for second opinions in a day; 0 asks for none.", 0, variable=None)
     )
     github_api: str = field(
         default="https://api.github.com",
@@ -374,6 +374,7 @@ class DiscoverySection:
             "GitHub's interface, for topics and facts of repositories.",
             r"https?://[^\s/]+(/[^\s]*)?",
             "an address, as in https://api.github.com",
+            variable=None,
         ),
     )
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 
-from .layout import FILE_MODE, config_path, home_folder, make_private_folder, state_root
+from .layout import FILE_MODE, config_path, home_folder, make_private_folder, misplaced, state_root
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -72,6 +72,8 @@ def config_stamp(env: Mapping[str, str]) -> str:
 
 def read_snapshot(env: Mapping[str, str]) -> dict[str, str] | None:
     """The settings for this environment, or None when they must be compiled (again)."""
+    if misplaced(env):
+        return None  # Compiling says why.
     try:
         with open(snapshot_path(env), "rb") as file:
             if os.fstat(file.fileno()).st_uid != os.getuid():

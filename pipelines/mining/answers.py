@@ -153,7 +153,7 @@ def _of_user(item: _Item, sent: SentTurn, said: Message, index: int, project: st
     part = said.sentences[index]
     if not part.typed or not sent.conversation:
         raise _Dropped("not in words the user typed")
-    rule = item.category != "idea" and part.spoken and standing_rule(part.text) is not None
+    rule = standing_rule(part.text) if item.category != "idea" and part.spoken else None
     own = candidate_of_user(
         said,
         index,
@@ -164,9 +164,9 @@ def _of_user(item: _Item, sent: SentTurn, said: Message, index: int, project: st
         agent_said=sent.said,
         project=project,
     )
-    if rule:
+    if own.standing_rule:
         return own  # What may be saved unasked is said in the user's own words.
-    claimed = item.standing_rule and item.category in _RULES
+    claimed = own.claimed_rule or (item.standing_rule and item.category in _RULES)
     source = f"{sent.turn.text}\n{sent.turn.about}\n{sent.said}"
     if not _is_grounded(item.statement, source, own_words(own.statement)):
         return replace(own, claimed_rule=claimed)
@@ -220,7 +220,7 @@ def merged(local: Sequence[Candidate], modelled: Sequence[Candidate]) -> tuple[C
                 known,
                 statement=candidate.statement,
                 said=known.statement,
-                claimed_rule=known.category in _RULES and candidate.claimed_rule,
+                claimed_rule=known.category in _RULES and (known.claimed_rule or candidate.claimed_rule),
             )
     return tuple(result)
 

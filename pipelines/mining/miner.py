@@ -13,8 +13,9 @@ from . import fixes, procedures
 from .features import Message, message, message_worth_a_look, sentence_features
 from .model import Classifier, Head, packaged
 from .prose import Sentence, looks_pasted
-from .rules import cues, describes, explicit, names_what_to_do, replaced, sets_aside, standing_rule
+from .rules import Rule, cues, describes, explicit, names_what_to_do, replaced, sets_aside, standing_rule
 from .scene import Scene, names_code, needs_context, statement
+from .standing import Certainty
 
 MAX_RULES_PER_MESSAGE = 3
 EXCERPT_CHARS = 700
@@ -58,7 +59,7 @@ def candidate_of_user(
     reason: str,
     score: float,
     *,
-    rule: bool,
+    rule: Rule | None,
     agent_said: str,
     project: str | None,
 ) -> Candidate:
@@ -76,7 +77,7 @@ def candidate_of_user(
         if category in ("preference", "correction", "workflow")
         and (
             not names_code(f"{before} {sentence}")
-            and (rule or category == "preference")
+            and (rule is not None or category == "preference")
             and not needs_context(sentence)
         )
         else "project"
@@ -91,7 +92,8 @@ def candidate_of_user(
         session=turn.session,
         project=project,
         scope=scope if project else "personal",
-        standing_rule=rule,
+        standing_rule=rule is not None and rule.certainty is Certainty.STATED,
+        claimed_rule=rule is not None and rule.certainty is Certainty.LIKELY,
         typed=part.typed and not looks_pasted(turn.text),
         score=round(score, 3),
         replaces=replaced(sentence) if category in ("preference", "correction") else None,
@@ -156,7 +158,7 @@ class Miner:
                 category = "workflow"
             elif turn.origin is Origin.REJECTION or self._is_correction(said):
                 category = "correction"
-            found.append(self._of_user(said, index, category, f"a standing rule: {rule.form}", RULE_SCORE, rule=True))
+            found.append(self._of_user(said, index, category, _named(rule), RULE_SCORE, rule=rule))
             taken.add(index)
         if not found and not document:
             for index, part in enumerate(said.sentences):
@@ -198,7 +200,7 @@ class Miner:
         return -max(scored)[1] if scored else None
 
     def _of_user(
-        self, said: Message, index: int, category: Category, reason: str, score: float, *, rule: bool = False
+        self, said: Message, index: int, category: Category, reason: str, score: float, *, rule: Rule | None = None
     ) -> Candidate:
         return candidate_of_user(
             said,
@@ -341,6 +343,14 @@ def _alike(one: Category, other: Category) -> bool:
     return one == other or (one in _LESSONS and other in _LESSONS)
 
 
+def _named(rule: Rule) -> str:
+    return (
+        f"a standing rule: {rule.form}"
+        if rule.certainty is Certainty.STATED
+        else f"has the form of a rule: {rule.form}"
+    )
+
+
 def _why(category: Category, turn: Turn, part: Sentence) -> str:
     if category == "idea":
         return "something to do later, or to think about"
@@ -366,6 +376,11 @@ def _excerpt(text: str, start: int, end: int) -> str:
         return text
     room = max(0, EXCERPT_CHARS - (end - start)) // 2
     low, high = max(0, start - room), min(len(text), end + room)
+    # Between words: half a token would not be known as one when it is scrubbed.
+    while 0 < low < start and not text[low - 1].isspace():
+        low += 1
+    while end < high < len(text) and not text[high].isspace():
+        high -= 1
     cut = text[low:high].strip()
     return f"{'…' if low else ''}{cut}{'…' if high < len(text) else ''}"
 

@@ -52,6 +52,16 @@ _INTRODUCES_QUOTE = re.compile(
     re.IGNORECASE,
 )
 
+_MAIL_HEADER = re.compile(r"(?:from|to|cc|subject|date|sent|reply-to|von|an|betreff|gesendet):\s\S", re.IGNORECASE)
+_SOMEBODY_WROTE = re.compile(
+    r"""(?:on|am)\s.{4,120}\b(?:wrote|schrieb)\b.{0,80}:$
+      | [\w.'-]+(?:\s[\w.'-]+){0,3}\s{1,4}(?:\[|\()?\d{1,2}:\d\d(?::\d\d)?(?:\s?[AaPp]\.?[Mm]\.?)?(?:\]|\))?:?$
+      | -{3,}\s?(?:original|forwarded|weitergeleitete|ursprüngliche)\b
+      | \[?\d{1,2}:\d\d(?::\d\d)?\]?\s+<?[\w.'-]+>?:?\s""",
+    re.IGNORECASE | re.VERBOSE,
+)
+"""How mails and chats name who speaks next."""
+
 
 @dataclass(frozen=True)
 class Sentence:
@@ -117,12 +127,22 @@ def looks_pasted(text: str) -> bool:
 
 
 def _document_start(text: str) -> int | None:
-    """Where a pasted document begins: the first heading or table, or what follows "… feedback:" on its own line."""
+    """Where a pasted document begins: the first heading or table, what follows "… feedback:" on its own line, a mail's
+    head, or a chat."""
     position = 0
     previous = ""
+    headed = -1
     for line in text.splitlines(keepends=True):
         stripped = line.strip()
         if stripped:
+            if _SOMEBODY_WROTE.match(stripped):
+                return position
+            if _MAIL_HEADER.match(stripped):
+                if headed >= 0:
+                    return headed
+                headed = position
+            else:
+                headed = -1
             if re.match(r"#{1,6}\s+\S|```|~~~|\|.*\|$|={3,}|<[a-z!][^>]*>", stripped):
                 return position
             if previous and _INTRODUCES_QUOTE.search(previous) and not _MARKER.match(line):

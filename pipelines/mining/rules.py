@@ -1,8 +1,8 @@
 # ruff: noqa: E501 — one pattern a line reads better than one cut into pieces.
 """What a sentence says by its form: a standing rule, a correction, an idea, a cause and its fix, a procedure.
 
-Two uses. `standing_rule` alone decides: it is strict, because what it accepts may be saved without asking. The other
-cues are evidence that the classifier weighs (`features.py`).
+`standing_rule` alone decides; how plainly a rule is stated, and so whether it may be saved without asking, is
+judged in `standing.py`. The other cues are evidence that the classifier weighs (`features.py`).
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 from ..candidate import Category
 from .gated import GatedPattern, fold
+from .standing import Certainty, certainty
 
 _FLAGS = re.IGNORECASE | re.VERBOSE
 
@@ -24,7 +25,7 @@ def _cue(pattern: str) -> re.Pattern[str]:
 # ---------------------------------------------------------------------------------------------- standing rules
 
 _LEAD_IN = _cue(
-    r"""^(?:(?:no|nope|nah|yes|yep|yeah|yup|ok|okay|sure|right|alright|great|good|cool|perfect|thanks|hey|hi|wait|stop|oh|ah|
+    r"""^(?:(?:(?:remember|try|make\ sure|be\ sure)\ to(?=\ (?:always|never))|no|nope|nah|yes|yep|yeah|yup|ok|okay|sure|right|alright|great|good|cool|perfect|thanks|hey|hi|wait|stop|oh|ah|
         hmm+|hm|well|so|and|but|also|btw|by\ the\ way|actually|please|pls|plz|again|now|then|note|nb|reminder|important|
         remember|one\ more\ thing|for\ the\ record|fyi|in\ general|generally|honestly|look|rule|new\ rule|as\ a\ rule|
         (?:as\ )?(?:i\ )?(?:said|told\ you)(?:\ before)?|just\ remember|keep\ in\ mind|make\ sure(?:\ (?:that|to|you))?|
@@ -85,7 +86,7 @@ _BASE_VERB_IN_S = frozenset(
 )
 
 _ALWAYS_NEVER = _cue(
-    r"^(?:(?:you|we|claude|agents?)\s+(?:should|must|need\ to|have\ to|shall)\s+)?(?:always|never|ever)\s+(?P<verb>[a-z][\w'-]*)\b"
+    r"^(?:(?:you|we|claude|agents?)\s+(?:should|must|need\ to|have\ to|shall)\s+)?(?:always|never(?:,?\s+ever)?|ever)\s+(?P<verb>[a-z][\w'-]*)\b"
 )
 _MODAL_ALWAYS = _cue(
     r"""\b(?:you|we|claude|agents?|it|this|that|they|tests?|commits?|code|prs?|everything|names?|comments?|messages?|docs?|errors?|
@@ -187,6 +188,7 @@ class Rule:
     """A sentence that states a rule for the future, and the form by which it was recognised."""
 
     form: str
+    certainty: Certainty = Certainty.LIKELY
 
 
 def without_lead_in(sentence: str) -> str:
@@ -201,7 +203,12 @@ def without_lead_in(sentence: str) -> str:
 
 
 def standing_rule(sentence: str) -> Rule | None:
-    """Does the sentence, by its form, state a rule for the future? Strict: a remark about this moment is not one."""
+    """Does the sentence, by its form, state a rule for the future, and how plainly? A remark about this moment does not."""
+    rule = _rule_by_form(sentence)
+    return None if rule is None else Rule(rule.form, certainty(sentence, without_lead_in(sentence)))
+
+
+def _rule_by_form(sentence: str) -> Rule | None:
     if len(sentence) > 320 or len(sentence.split()) < 2 or _DOWNLOAD_AND_RUN.search(sentence):
         return None
     core = without_lead_in(sentence)

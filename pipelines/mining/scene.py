@@ -17,6 +17,8 @@ QUOTE_CHARS = 160
 MAX_STEPS = 400
 """Tool steps remembered within one turn of the user; a longer one forgets its beginning."""
 
+ERROR_CHARS = 2000
+
 _NEEDS_CONTEXT = re.compile(
     r"\b(?:this(?! (?:repo|project|code ?base|team|company|org|workspace|monorepo)\b)|that(?! (?:is|are)\b)|these|those"
     r"|it|its|it's|they|them|their|he|she|there|here|both|same|one|ones|above|below|former|latter"
@@ -85,7 +87,7 @@ class Scene:
             if done is not None:
                 done.failed = turn.tool.is_error or _reports_failure(turn.text)
                 done.result_record = turn.record
-                done.error = turn.text[-2000:] if done.failed else ""
+                done.error = _tail(turn.text) if done.failed else ""
 
     @property
     def recent_steps(self) -> list[Step]:
@@ -153,6 +155,14 @@ def _asked(said: str) -> str:
 def _one_line(text: str) -> str:
     line = " ".join(_MARKUP.sub("", text).split()).strip(" -–—:")
     return line if len(line) <= QUOTE_CHARS else line[: QUOTE_CHARS - 1].rsplit(" ", 1)[0] + "…"
+
+
+def _tail(output: str) -> str:
+    """Its last lines, none of them cut: half a token would not be known as one when it is scrubbed."""
+    if len(output) <= ERROR_CHARS:
+        return output
+    tail = output[-ERROR_CHARS:]
+    return tail.partition("\n")[2] or tail.partition(" ")[2]
 
 
 _FAILURE = re.compile(

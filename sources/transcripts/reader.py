@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar
 
 from ...vault.turn import Origin, Role, ToolEvent, Turn
 from .lines import Line, as_text, complete_lines, parse_object
+from .words import without_private
 
 HEADER_BUFFER_BYTES = 4 << 10
 HEADER_BYTES = 1 << 20
@@ -105,10 +106,10 @@ class TranscriptReader(ABC):
             self._offset_of_line = line.offset
             for turn in self._turns_of(record):
                 self._turns += 1
-                yield turn
+                yield _without_private(turn)
         for turn in self._at_end():
             self._turns += 1
-            yield turn
+            yield _without_private(turn)
 
     def _header_lines(self) -> Iterator[dict[str, Any]]:
         """The first records of the file, so that a reading from the middle knows what the beginning said."""
@@ -164,3 +165,18 @@ class TranscriptReader(ABC):
     def _at_end(self) -> Iterator[Turn]:
         """Turns that were held back until it was clear that nothing more comes."""
         return iter(())
+
+
+def _without_private(turn: Turn) -> Turn:
+    """Whoever repeats a private passage, it is gone before anything quotes, cuts or rewords it."""
+    tool = turn.tool
+    if tool is not None:
+        command = None if tool.command is None else without_private(tool.command)
+        file_path = None if tool.file_path is None else without_private(tool.file_path)
+        target = without_private(tool.target)
+        if (command, file_path, target) != (tool.command, tool.file_path, tool.target):
+            tool = replace(tool, command=command, file_path=file_path, target=target)
+    text, about = without_private(turn.text), without_private(turn.about)
+    if text == turn.text and about == turn.about and tool is turn.tool:
+        return turn
+    return replace(turn, text=text, about=about, tool=tool, pasted=turn.pasted if text == turn.text else ())

@@ -23,6 +23,7 @@ _WRAPPER = re.compile(rf"(?<!`)<({_WRAPPER_TAGS})(?:\s[^<>]{{0,300}})?>(?:.*?</\
 _PLAIN_WRAPPER = re.compile(rf"(?<!`)<({_PLAIN_TAGS})>.*?</\1>", re.DOTALL | re.IGNORECASE)
 _WHOLE_ELEMENT = re.compile(r"\s*<([a-z][a-z0-9]*[-_][a-z0-9_-]*)(?:\s[^<>]{0,300})?>", re.IGNORECASE)
 _PRIVATE = re.compile(r"<private(?:\s[^<>]{0,100})?>(?:.*?</private\s*>|.*\Z)", re.DOTALL | re.IGNORECASE)
+_PRIVATE_END = re.compile(r"\A.*</private\s*>", re.DOTALL | re.IGNORECASE)
 _IMAGE_MARK = re.compile(r"\[(?:Image|Pasted text|Attachment|File)(?: #\d+| \+\d+ lines|:[^\]\n]{0,300}){1,2}\]")
 _TRAILING_BLANKS = re.compile(r"[ \t]+\n")
 _NOT_THE_USERS = (
@@ -46,7 +47,7 @@ def own_text(text: str) -> str:
     if text.lstrip().startswith(_NOT_THE_USERS):
         return ""
     if "<" in text:
-        text = _PRIVATE.sub("", text)
+        text = without_private(text)
         text = _WRAPPER.sub("", text)
         if "</" in text:
             text = _PLAIN_WRAPPER.sub("", text)
@@ -60,6 +61,13 @@ def own_text(text: str) -> str:
         text = _IMAGE_MARK.sub("", text)
     text = _TRAILING_BLANKS.sub("\n", text).strip()
     return "" if text.startswith(_NOT_THE_USERS) else text
+
+
+def without_private(text: str) -> str:
+    """The text without `<private>` passages. One whose beginning was cut off is taken to begin with the text."""
+    if "private" not in text.lower():
+        return text
+    return _PRIVATE_END.sub("", _PRIVATE.sub("", text))
 
 
 _FENCE = re.compile(r"^[ \t]{0,3}(`{3,}|~{3,})[^\n]*$", re.MULTILINE)

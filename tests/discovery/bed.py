@@ -81,6 +81,7 @@ class Bed:
 
 def make_bed(root: Path, site: Site) -> Bed:
     (root / "MemoryVault").mkdir()
+    (root / "config.toml").write_text(f'[discovery]\ngithub_api = "http://127.0.0.1:{site.port}"\n', "utf-8")
     env = {
         "HOME": str(root / "home"),
         "PATH": "/usr/bin:/bin",
@@ -88,7 +89,6 @@ def make_bed(root: Path, site: Site) -> Bed:
         "MEMORY_STATE_DIR": str(root / "state"),
         "MEMORY_VAULT_PATH": str(root / "MemoryVault"),
         "MEMORY_AUTOSTART": "false",
-        "MEMORY_DISCOVERY_GITHUB_API": f"http://127.0.0.1:{site.port}",
     }
     bed = Bed(root, site, env)
     bed.settings.state.ensure()

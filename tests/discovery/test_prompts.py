@@ -36,7 +36,8 @@ def site() -> Iterator[Site]:
 
 @pytest.fixture
 def sandbox(tmp_path: Path, site: Site) -> Sandbox:
-    sandbox = Sandbox(tmp_path, {"MEMORY_DISCOVERY_GITHUB_API": site.url("")})
+    sandbox = Sandbox(tmp_path)
+    (tmp_path / "config.toml").write_text(f'[discovery]\ngithub_api = "{site.url("")}"\n', "utf-8")
     note = sandbox.vault / SOURCES_NOTE
     note.parent.mkdir()
     note.write_text(f"---\nconfirmed: true\n---\n- list: {site.put('/list.md', README)}\n", "utf-8")

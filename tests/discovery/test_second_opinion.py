@@ -118,25 +118,17 @@ def test_without_an_answer_pass_1_stands_alone(bed: Bed) -> None:
 
 
 def test_no_token_is_spent_beyond_the_cap(bed: Bed) -> None:
-    bed.env = {**bed.env, "MEMORY_DISCOVERY_DAILY_TOKEN_CAP": "100"}
+    (bed.root / "config.toml").write_text("[discovery]\ndaily_token_cap = 100\n", "utf-8")
     model = Model({"worth": "high", "adopt": ["An idea."]})
     assert "How it goes about this" in body(bed, adapted(bed, model))
     assert model.prompts == []
 
 
 def test_no_model_is_asked_unless_the_user_says_so(bed: Bed) -> None:
-    endpoint = {
-        "MEMORY_REFLECTION_MINER": "openai",
-        "MEMORY_REFLECTION_ENDPOINT": bed.site.url("/v1"),
-        "MEMORY_REFLECTION_MODEL": "m",
-    }
     path = bed.root / "config.toml"
-    path.write_text(
-        f'[reflection]\nminer = "openai"\nendpoint = "{endpoint["MEMORY_REFLECTION_ENDPOINT"]}"\nmodel = "m"\n', "utf-8"
-    )
+    path.write_text(f'[reflection]\nminer = "openai"\nendpoint = "{bed.site.url("/v1")}"\nmodel = "m"\n', "utf-8")
     assert model_for(load_settings(bed.env)) is None
-    shaped = {**bed.env, "MEMORY_DISCOVERY_ASK_MODEL": "true"}
-    assert model_for(load_settings(shaped)) is None, "a repository's environment is not the user's consent"
+    assert model_for(load_settings({**bed.env, "MEMORY_DISCOVERY_ASK_MODEL": "true"})) is None
     path.write_text(path.read_text("utf-8") + "[discovery]\nask_model = true\n", "utf-8")
     assert model_for(load_settings(bed.env)) is not None
 

@@ -96,14 +96,9 @@ def rules(candidates: Iterable[Candidate]) -> list[str]:
         "run the tests before every commit",
         "I prefer concise commit messages.",
         "we prefer composition over inheritance",
-        "dont add emojis to commit messages",
-        "Don't commit generated files",
         "do not delete anything without asking",
-        "remember that staging uses another database",
         "every commit must build",
-        "tests should not hit the network",
         "please use the british spelling :)",
-        "I want a test for every bug fix",
         "our policy is: no merge commits",
         "I never want you to force push",
         "stick to conventional commits",
@@ -322,6 +317,18 @@ def test_project_rules_and_personal_rules_are_told_apart() -> None:
     assert [c.scope for c in said("use pnpm, not npm, in this repo")] == ["project"]
     assert [c.scope for c in said("Never edit `api/schema.json` by hand")] == ["project"]
     assert [c.scope for c in said("Always answer in short sentences")] == ["personal"]
+
+
+def test_a_passage_of_a_message_is_never_cut_within_a_token() -> None:
+    token = "ghp_" + "Zk3Qv9LmT2xB7cR8wY4nH6sD1fG5jK0pAe"
+    rule = "Always deploy with make ship."
+    for padding in range(300, 380):
+        (found,) = [
+            c
+            for c in said(f"{'it ' * 40}{token}\n{'x' * padding}\n{rule}\n{'y' * padding} {token} end")
+            if rule in c.statement
+        ]
+        assert found.excerpt.count(token) == found.excerpt.count("ghp_") == found.excerpt.count("0pAe")
 
 
 # ---------------------------------------------------------------------------------------------- context and identity

@@ -67,6 +67,8 @@ def test_the_recorded_cases(text: str, expected: str) -> None:
         "new NetworkCredential('bob', 'hunter22')",
         'ado_pat =  "' + "q7wx2mfb9kzt4hjc6ndv8prs3gyl5aeu" + '7kq2"',
         "apikey: zzq." + RANDOM,
+        f"/builds/00000000-0000-0000-0000-000000000000/ghp_{RANDOM}",
+        f"id=12345678:ghp_{RANDOM}",
     ],
 )
 @pytest.mark.parametrize("policy", list(Policy))

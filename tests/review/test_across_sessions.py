@@ -16,6 +16,8 @@ from .support import CHOICE, GUESS, RULE, Bed, make_bed, said
 @pytest.mark.parametrize(
     ("one", "other"),
     [
+        ("dont add emojis to commit messages", "please don't add emojis to the commit messages"),
+        ("don\u2019t add emojis to commit messages", "Dont add emojis into commit messages"),
         ("The quick brown fox jumps over the lazy dog today.", "The quick brown fox jumps over the lazy dog today!"),
         ("Always use pnpm", "please use pnpm from now on"),
         ("always run the tests before committing", "Please always run tests before you commit."),

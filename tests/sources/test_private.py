@@ -1,0 +1,80 @@
+"""What stands between <private> and </private> leaves no reader, whoever repeats it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from memoryvault.pipelines.mining import mine
+from memoryvault.sources.transcripts.claude import ClaudeReader
+from memoryvault.sources.transcripts.words import without_private
+
+CANARY = "CANARY4711"
+HIDDEN = f"<private>{CANARY}</private>"
+
+
+@pytest.mark.parametrize(
+    ("text", "left"),
+    [
+        (f"a {HIDDEN} b", "a  b"),
+        (f"a <PRIVATE why='x'>{CANARY}\n\n{CANARY}</Private > b {HIDDEN}", "a  b "),
+        (f"a <private>{CANARY} to the end", "a "),
+        (f"{CANARY} whose beginning was cut off</private> b", " b"),
+        ("private matters", "private matters"),
+    ],
+)
+def test_a_passage_is_taken_out(text: str, left: str) -> None:
+    assert without_private(text) == left
+
+
+def user(content: Any) -> dict[str, Any]:
+    return {"type": "user", "message": {"role": "user", "content": content}}
+
+
+def agent(*blocks: dict[str, Any]) -> dict[str, Any]:
+    return {"type": "assistant", "message": {"role": "assistant", "content": list(blocks)}}
+
+
+def text(words: str) -> dict[str, Any]:
+    return {"type": "text", "text": words}
+
+
+def run(use: str, command: str) -> dict[str, Any]:
+    return agent({"type": "tool_use", "id": use, "name": "Bash", "input": {"command": command}})
+
+
+def result(use: str, output: str, *, failed: bool = False) -> dict[str, Any]:
+    return user([{"type": "tool_result", "tool_use_id": use, "is_error": failed, "content": output}])
+
+
+SESSION = [
+    user(f"Always deploy {HIDDEN} with make ship."),
+    agent(
+        text(f"ok {HIDDEN} done. The root cause was that {HIDDEN} the cache key ignores the locale. Is {HIDDEN} it?")
+    ),
+    user("no, use pnpm, not npm"),
+    run("t1", f"npm start # {HIDDEN}"),
+    result("t1", f"Error: listen EADDRINUSE: address already in use :3000 {HIDDEN}", failed=True),
+    run("t2", "kill 4711"),
+    result("t2", "ok"),
+    run("t3", f"npm start # {HIDDEN}"),
+    result("t3", f"up <private>{CANARY}"),
+    agent(text(f"Should I leave this for a follow-up? <private>{CANARY}")),
+    user(f"never do this again <private>{CANARY}"),
+    user(f"Never use <private>{CANARY}, and from now on use pnpm"),
+]
+
+
+def test_no_candidate_holds_a_word_of_it(tmp_path: Path) -> None:
+    path = tmp_path / "5c1d9a52-3b7e-4f5c-9a57-0c3a8f4d1e11.jsonl"
+    lines = (json.dumps({"uuid": f"u{n}", "cwd": "/home/dev/shop", **line}) for n, line in enumerate(SESSION))
+    path.write_text("\n".join(lines) + "\n", "utf-8")
+    turns = list(ClaudeReader(path))
+    found = mine(turns)
+    assert {c.category for c in found} >= {"preference", "correction", "fix"}
+    assert CANARY not in repr(turns)
+    assert CANARY not in repr(found)
+    assert [c.statement for c in found if c.standing_rule] == ["Always deploy with make ship."]
