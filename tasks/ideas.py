@@ -25,7 +25,15 @@ from ..pipelines.ideas_file import (
 from ..pipelines.incubation import SURFACE_KIND, TRASH_DAYS, Answer
 from ..pipelines.likeness import own_words, statement_of
 from ..vault.entry import Entry, fingerprint, parse_entry
-from ..vault.errors import EditConflict, EntryExists, EntryInvalid, EntryNotFound, MemoryVaultError, VaultUnavailable
+from ..vault.errors import (
+    EditConflict,
+    EntryExists,
+    EntryInvalid,
+    EntryNotFound,
+    MemoryVaultError,
+    OutsideUnavailable,
+    VaultUnavailable,
+)
 from ..vault.layout import ARCHIVE, DEFAULT_GROUP, INCUBATOR, PROJECTS, REVIEW, TRASH
 from ..vault.scrubbed import Scrubbed
 from ..vault.settings import Settings
@@ -46,7 +54,7 @@ PREVIEW_CHARACTERS = 400
 
 @dataclass(frozen=True)
 class Promoted:
-    """Where a promoted idea is now; `annotation`: written, no_ideas_file or no_section."""
+    """Where a promoted idea is now; `annotation`: written, no_ideas_file, no_section or not_writable."""
 
     slug: str
     path: str
@@ -114,12 +122,12 @@ def pitch_of(entry: Entry) -> str:
 
 
 def is_surfaced(settings: Settings, store: VaultStore, path: str) -> bool:
-    """Does Ideas.md list the idea at `path`? Raises VaultUnavailable, EntryInvalid, SettingsError."""
+    """Does Ideas.md list the idea at `path`? Raises VaultUnavailable, OutsideUnavailable, SettingsError."""
     return has_section(text_of(store, str(settings.ideas_path)), link_of(store, path))
 
 
 def surface_change(settings: Settings, store: VaultStore, path: str, title: str, statement: str) -> Change | None:
-    """Ideas.md with the idea's section put in; None: it is there already. Raises VaultUnavailable, EntryInvalid."""
+    """Ideas.md with the idea's section put in; None: it is there already. Raises OutsideUnavailable."""
     target = str(settings.ideas_path)
     before = text_of(store, target)
     if has_section(before, link_of(store, path)):
@@ -277,6 +285,7 @@ def promote(settings: Settings, journal: Journal, slug: str, *, name: str | None
     store = journal.store
     project = validate_slug(name or slug)
     target = f"{PROJECTS}/{project}"
+    annotate = True
     for attempt in range(ATTEMPTS_AT_EDITED_FILE):
         try:
             with store.lock():
@@ -284,14 +293,19 @@ def promote(settings: Settings, journal: Journal, slug: str, *, name: str | None
                 entry = find_idea(store, slug)
                 if store.is_taken(target):
                     raise EntryExists(f"there is already a project {target}: choose another name with --as")
-                return _promote(settings, journal, entry, project, target)
+                return _promote(settings, journal, entry, project, target, annotate=annotate)
+        except OutsideUnavailable as error:
+            log.warning("Ideas.md does not say so: %s", error)
+            annotate = False
         except EditConflict:
             if attempt == ATTEMPTS_AT_EDITED_FILE - 1:
                 raise
     raise AssertionError("unreachable")
 
 
-def _promote(settings: Settings, journal: Journal, entry: Entry, project: str, target: str) -> Promoted:
+def _promote(
+    settings: Settings, journal: Journal, entry: Entry, project: str, target: str, *, annotate: bool
+) -> Promoted:
     store, slug, today = journal.store, slug_of(entry.path), journal.store.today()
     path = f"{target}/{IDEA_NOTE}"
     before = text_of(store, entry.path) or ""
@@ -305,8 +319,8 @@ def _promote(settings: Settings, journal: Journal, entry: Entry, project: str, t
     }
     changes = [Change(path, before, store.edited(before, fields))]
     ideas_file = str(settings.ideas_path)
-    listed = text_of(store, ideas_file)
-    annotation = "no_ideas_file" if listed is None else "no_section"
+    listed = text_of(store, ideas_file) if annotate else None
+    annotation = "not_writable" if not annotate else "no_ideas_file" if listed is None else "no_section"
     if listed is not None:
         line = promoted_line(today, link_of(store, target))
         text = annotated(listed, link_of(store, entry.path), line, link_of(store, path))

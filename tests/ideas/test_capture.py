@@ -15,10 +15,10 @@ from memoryvault.tasks.remembering import ideas_to_research
 from memoryvault.tasks.reviewing import Decided
 from memoryvault.tasks.undoing import Selector
 from memoryvault.vault.boundary import Consent
-from memoryvault.vault.errors import BoundaryRefused, EntryInvalid, EntryNotFound
+from memoryvault.vault.errors import BoundaryRefused, EntryInvalid, EntryNotFound, MemoryVaultError
 from memoryvault.vault.scrubbed import Scrubbed
 
-from ..review.support import Bed, said
+from ..review.support import RULE, Bed, said
 from .support import IDEA, INCUBATOR, OTHER, ideas_file, is_allowed, outside, write_down
 
 SLUG = "we-should-also-build-a-small-page-that-s"
@@ -185,6 +185,42 @@ def test_an_ideas_file_that_cannot_be_written_does_not_lose_the_idea(silent: Bed
     (silent.root / "Ideas.md").mkdir()
     silent.remember(IDEA)
     assert len(list(ideas(silent.store))) == 1
+
+
+@pytest.mark.parametrize("fault", ["no folder", "read-only", "a folder", "in a file"])
+def test_a_list_that_cannot_be_written_holds_nothing_else_up(silent: Bed, fault: str) -> None:
+    """What was begun is taken back; it must not wait for the list and all later memories with it."""
+    target = silent.root / "Notes" / "Ideas.md"
+    if fault == "read-only":
+        target.parent.mkdir()
+        target.write_text("# Mine\n")
+        target.chmod(0o444)
+    elif fault == "a folder":
+        target.mkdir(parents=True)
+    elif fault == "in a file":
+        target.parent.write_text("")
+    silent.env = {**silent.env, "IDEAS_SURFACE_PATH": str(target)}
+    with pytest.raises(MemoryVaultError, match=r"Ideas\.md|Notes"):
+        write_down(silent, "Retry page")
+    assert not silent.journal.is_interrupted
+    assert list(ideas(silent.store)) == []
+    silent.remember(IDEA, RULE)
+    assert not silent.journal.is_interrupted
+    assert {entry.kind for entry in silent.entries()} == {"idea", "preferences"}
+    if fault == "read-only":
+        assert target.read_text() == "# Mine\n"
+
+
+def test_a_list_that_goes_after_a_crash_holds_nothing_up(silent: Bed) -> None:
+    """Killed between the note and the list, then the list's folder was renamed: before, not half."""
+    folder = silent.root / "Notes"
+    folder.mkdir()
+    silent.env = {**silent.env, "IDEAS_SURFACE_PATH": str(folder / "Ideas.md")}
+    assert silent.run_python(CAPTURE, "journal-applied") == -9
+    folder.rename(silent.root / "Renamed")
+    assert silent.journal.recover(), "there was something to end"
+    assert not silent.journal.is_interrupted
+    assert list(ideas(silent.store)) == []
 
 
 def test_ideas_are_written_where_the_settings_say(silent: Bed) -> None:
