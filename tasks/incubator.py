@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import logging
 import os
+import re
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from datetime import UTC, date, datetime
@@ -29,8 +30,10 @@ from ..pipelines.incubation import (
     ticked,
     without_idea,
 )
+from ..pipelines.research import without_section
 from ..vault.entry import Entry
 from ..vault.errors import EditConflict, EntryExists, EntryInvalid, EntryNotFound, VaultUnavailable
+from ..vault.evidence import RECEIPT_HEADING
 from ..vault.layout import ARCHIVE, DEFAULT_GROUP, INBOX, INCUBATOR, REVIEW, TRASH, home_folder
 from ..vault.paths import is_note_name
 from ..vault.scrubbed import Scrubbed
@@ -51,7 +54,7 @@ from .ideas import (
 )
 from .indexing import vault_store
 from .job import Handler, Postpone, RunningJob
-from .journal import Change, Journal, text_of
+from .journal import Change, Journal, hash_of, text_of
 from .kinds import Json
 
 log = logging.getLogger(__name__)
@@ -65,6 +68,7 @@ MOST_NOTE_BYTES = 1_000_000
 VAULT_PAUSE_SECONDS = 30.0
 GENERATED = ("related-", "research-")
 """Names of what research writes beside an idea: that it names another idea is nobody's coming back to it."""
+_RESEARCH_FIELDS = re.compile(r"^(?:research|research_pass): .*\n", re.MULTILINE)
 _NOT_NOTES = frozenset({"node_modules", REVIEW, INBOX, ARCHIVE, TRASH})
 
 
@@ -138,11 +142,12 @@ def engagements(settings: Settings, store: VaultStore) -> dict[str, tuple[Entry,
     for slug, entry in entries.items():
         before = seen.get(slug, {})
         edited = _iso(before.get("edited"))
-        if before and before.get("hash") != entry.content_hash:
+        text = _users_text(store, entry)
+        if before and before.get("hash") != text:
             edited = _modified(store.vault / entry.path)
         last_recall = max((day for day in (_iso(before.get("recalled")), recalled.get(slug)) if day), default=None)
         now = {
-            "hash": entry.content_hash,
+            "hash": text,
             "edited": edited.isoformat() if edited else None,
             "recalled": last_recall.isoformat() if last_recall else None,
         }
@@ -152,6 +157,12 @@ def engagements(settings: Settings, store: VaultStore) -> dict[str, tuple[Entry,
     for slug in seen.keys() - entries.keys():
         cursors.forget(slug)
     return found
+
+
+def _users_text(store: VaultStore, entry: Entry) -> str:
+    """A hash of the note but for what research writes into it, at whatever time it does."""
+    text = text_of(store, entry.path) or ""
+    return hash_of(without_section(_RESEARCH_FIELDS.sub("", text), RECEIPT_HEADING).strip())
 
 
 def _written(entry: Entry) -> date | None:

@@ -80,6 +80,18 @@ def test_an_edit_in_obsidian_is_coming_back(bed: Bed) -> None:
     assert not (bed.vault / LIST_PATH).exists(), "nothing is left to ask"
 
 
+def test_what_research_writes_into_the_note_is_nobodys_coming_back(bed: Bed) -> None:
+    """Looked at once, then researched: the file is new, the user's text is not."""
+    path = old_idea(bed, "one", 400)
+    assert stale(bed) == ["one"]
+    header, _, body = path.read_text().removeprefix("---\n").partition("---\n")
+    receipt = "\n## Research receipt\n\nNothing left this machine.\n"
+    path.write_text(f"---\n{header}research: local\nresearch_pass: consent\n---\n{body}{receipt}")
+    assert stale(bed) == ["one"]
+    path.write_text(path.read_text().replace("Something about", "Something more about"))
+    assert stale(bed) == []
+
+
 def test_a_link_from_any_note_of_the_user_is_coming_back(bed: Bed) -> None:
     old_idea(bed, "one", 400)
     old_idea(bed, "two", 400)
