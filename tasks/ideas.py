@@ -50,6 +50,10 @@ IDEA_ARCHIVE = f"{INCUBATOR_FOLDER}/{ARCHIVE}"
 IDEA_TRASH = f"{IDEA_ARCHIVE}/{TRASH}"
 ATTEMPTS_AT_EDITED_FILE = 3
 PREVIEW_CHARACTERS = 400
+MOST_QUESTIONS = 5
+"""Ideas that are put to the user at a time; the others are asked for as these are answered."""
+ASK_LATER = "later"
+"""`surface:` of an idea that is still to be asked for."""
 
 
 @dataclass(frozen=True)
@@ -164,6 +168,43 @@ def question_change(settings: Settings, store: VaultStore, path: str, title: str
     return Change(question_path(slug), None, text)
 
 
+def _may_ask(store: VaultStore) -> bool:
+    return sum(1 for _ in (store.vault / DEFAULT_GROUP / REVIEW).glob("surface-*.md")) < MOST_QUESTIONS
+
+
+def _asked_or_later(settings: Settings, store: VaultStore, note: Change, title: str, statement: str) -> list[Change]:
+    """The note and the question, or the note that is to be asked for once others are answered."""
+    if not _may_ask(store):
+        return [Change(note.path, note.before, store.edited(note.after or "", {"surface": ASK_LATER}))]
+    question = question_change(settings, store, note.path, title, statement)
+    return [note] if question is None else [note, question]
+
+
+def ask_next(settings: Settings, journal: Journal) -> int:
+    """Put ideas to the user that had to wait, the oldest first, as many as may be asked at a time; how many.
+
+    Raises VaultUnavailable.
+    """
+    store, asked = journal.store, 0
+    if settings.memory.review_mode != "interactive":
+        return 0
+    with store.lock():
+        journal.recover()
+        waiting = [entry for entry in ideas(store) if entry.extra.get("surface") == ASK_LATER]
+        for entry in sorted(waiting, key=lambda one: (one.surfaced_at or "", one.path)):
+            if not _may_ask(store):
+                break
+            with suppress(EditConflict, EntryExists, EntryInvalid):
+                before = text_of(store, entry.path) or ""
+                # `updated` stays: nobody has come back to the idea.
+                note = Change(entry.path, before, store.edited(before, {"surface": None, "updated": entry.updated}))
+                question = question_change(settings, store, entry.path, entry.title, pitch_of(entry))
+                changes = [note] if question is None else [note, question]
+                journal.commit(changes, run=journal.new_run("idea"), actor="idea", what=f"asked: {slug_of(entry.path)}")
+                asked += 1
+    return asked
+
+
 def commit_idea(
     settings: Settings,
     journal: Journal,
@@ -188,12 +229,12 @@ def commit_idea(
         if text_of(store, note.path) != note.before:
             break  # the note itself is in the way: let the journal say so
         try:
-            extra = None
+            changes = [note]
             if consent is not None:
-                extra = surface_change(settings, store, note.path, title, statement)
+                section = surface_change(settings, store, note.path, title, statement)
+                changes = [note] if section is None else [note, section]
             elif settings.memory.review_mode == "interactive":
-                extra = question_change(settings, store, note.path, title, statement)
-            changes = [note] if extra is None else [note, extra]
+                changes = _asked_or_later(settings, store, note, title, statement)
             journal.commit(changes, run=run, actor=actor, what=what, session=session, consent=consent)
             return changes
         except (EditConflict, EntryExists):
@@ -220,6 +261,9 @@ def surface(settings: Settings, journal: Journal, slug: str, *, run: str, confir
         entry = find_idea(store, slug)
         change = surface_change(settings, store, entry.path, entry.title, pitch_of(entry))
         changes = [change] if change is not None else []
+        if entry.extra.get("surface") is not None:
+            before = text_of(store, entry.path) or ""
+            changes.append(Change(entry.path, before, store.edited(before, {"surface": None})))
         changes += _answered_question(store, slug)
         if changes:
             journal.commit(

@@ -44,6 +44,7 @@ from .ideas import (
     ATTEMPTS_AT_EDITED_FILE,
     INCUBATOR_FOLDER,
     PutAway,
+    ask_next,
     find_idea,
     idea_folder,
     ideas,
@@ -68,7 +69,7 @@ MOST_NOTE_BYTES = 1_000_000
 VAULT_PAUSE_SECONDS = 30.0
 GENERATED = ("related-", "research-")
 """Names of what research writes beside an idea: that it names another idea is nobody's coming back to it."""
-_RESEARCH_FIELDS = re.compile(r"^(?:research|research_pass): .*\n", re.MULTILINE)
+_OUR_FIELDS = re.compile(r"^(?:research|research_pass|surface): .*\n", re.MULTILINE)
 _NOT_NOTES = frozenset({"node_modules", REVIEW, INBOX, ARCHIVE, TRASH})
 
 
@@ -80,9 +81,10 @@ def gc_handler(settings: Settings) -> Handler:
             journal = Journal(settings.state, vault_store(settings))
             journal.recover()
             found = refresh_list(settings, journal, still_owned=job.still_owned)
+            asked = ask_next(settings, journal)
         except VaultUnavailable as error:
             raise Postpone(str(error), VAULT_PAUSE_SECONDS) from error
-        return {"listed": len(found)}
+        return {"listed": len(found), "asked": asked}
 
     return handle
 
@@ -160,9 +162,9 @@ def engagements(settings: Settings, store: VaultStore) -> dict[str, tuple[Entry,
 
 
 def _users_text(store: VaultStore, entry: Entry) -> str:
-    """A hash of the note but for what research writes into it, at whatever time it does."""
+    """A hash of the note but for what research and the question of Ideas.md write into it, at whatever time they do."""
     text = text_of(store, entry.path) or ""
-    return hash_of(without_section(_RESEARCH_FIELDS.sub("", text), RECEIPT_HEADING).strip())
+    return hash_of(without_section(_OUR_FIELDS.sub("", text), RECEIPT_HEADING).strip())
 
 
 def _written(entry: Entry) -> date | None:

@@ -9,7 +9,7 @@ import pytest
 
 from memoryvault.pipelines.review import Approve, Reject, Supersede
 from memoryvault.tasks.boundary import consent_of, outside_write
-from memoryvault.tasks.ideas import find_idea, ideas
+from memoryvault.tasks.ideas import MOST_QUESTIONS, ask_next, find_idea, ideas
 from memoryvault.tasks.journal import Change
 from memoryvault.tasks.remembering import ideas_to_research
 from memoryvault.tasks.reviewing import Decided
@@ -21,6 +21,7 @@ from memoryvault.vault.scrubbed import Scrubbed
 from ..review.support import RULE, Bed, said
 from .support import IDEA, INCUBATOR, OTHER, ideas_file, is_allowed, outside, write_down
 
+THINGS = ("kites", "looms", "clocks", "boats", "lamps", "drums", "masks", "wells")
 SLUG = "we-should-also-build-a-small-page-that-s"
 
 
@@ -101,6 +102,32 @@ def test_the_context_of_an_answer_is_no_part_of_the_pitch(silent: Bed) -> None:
     silent.remember(replace(IDEA, statement="Later we could draw it (in answer to: “Want me to draw the states?”)"))
     assert "Later we could draw it\nSee deep" in ideas_file(silent)
     assert ": Later we could draw it\n" in ideas_file(silent)
+
+
+def test_a_heap_of_ideas_is_asked_for_a_few_at_a_time(bed: Bed) -> None:
+    """Old sessions bring up many at once: none is lost, and each answer makes room for the next."""
+    bed.remember(*(replace(IDEA, statement=f"Idea: a museum of {thing}.", records=(thing,)) for thing in THINGS))
+    assert len(list(ideas(bed.store))) == len(THINGS)
+    assert len(bed.reviewer.waiting()) == MOST_QUESTIONS
+    asked = set()
+    while waiting := bed.reviewer.waiting():
+        assert len(waiting) <= MOST_QUESTIONS
+        asked.add(waiting[0].extra["idea"])
+        decision = Approve() if len(asked) % 2 else Reject()
+        bed.reviewer.decide(waiting[0].path, decision, run=f"t{len(asked)}")
+    assert len(asked) == len(THINGS)
+    assert ideas_file(bed).count("\n## ") == len(THINGS) / 2
+    assert ask_next(bed.settings, bed.journal) == 0
+
+
+def test_in_the_mode_auto_none_that_waits_is_asked_for(bed: Bed) -> None:
+    bed.remember(*(replace(IDEA, statement=f"Idea: a museum of {thing}.", records=(thing,)) for thing in THINGS))
+    for entry in bed.reviewer.waiting():
+        (bed.vault / entry.path).unlink()
+    bed.env = {**bed.env, "MEMORY_REVIEW_MODE": "auto"}
+    assert ask_next(bed.settings, bed.journal) == 0
+    bed.env = {**bed.env, "MEMORY_REVIEW_MODE": "interactive"}
+    assert ask_next(bed.settings, bed.journal) == len(THINGS) - MOST_QUESTIONS
 
 
 def test_the_question_is_answered_in_the_note_as_well(bed: Bed) -> None:
