@@ -166,14 +166,15 @@ def _gc(args: argparse.Namespace, context: Context) -> int:
 def _answer(answer: Answer) -> Callable[[str, argparse.Namespace, Context], int]:
     def carry_out(slug: str, args: argparse.Namespace, context: Context) -> int:
         journal = Journal(context.state, context.store)
-        done = put_away(journal, slug, answer, run=journal.new_run("idea"), actor="idea")
+        ideas_file = context.settings.ideas_path
+        done = put_away(journal, slug, answer, run=journal.new_run("idea"), actor="idea", ideas_file=ideas_file)
         return _done(done.verdict, done.path, args, context)
 
     return carry_out
 
 
 def _restore(slug: str, args: argparse.Namespace, context: Context) -> int:
-    done = restore(Journal(context.state, context.store), slug)
+    done = restore(Journal(context.state, context.store), slug, ideas_file=context.settings.ideas_path)
     return _done(done.verdict, done.path, args, context)
 
 

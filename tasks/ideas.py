@@ -18,12 +18,14 @@ from ..pipelines.ideas_file import (
     annotated,
     has_section,
     promoted_line,
+    relinked,
     section_text,
     with_section,
     without_section,
 )
 from ..pipelines.incubation import SURFACE_KIND, TRASH_DAYS, Answer
 from ..pipelines.likeness import own_words, statement_of
+from ..vault.boundary import Consent
 from ..vault.entry import Entry, fingerprint, parse_entry
 from ..vault.errors import (
     EditConflict,
@@ -295,6 +297,8 @@ def _answered_question(store: VaultStore, slug: str) -> list[Change]:
 
 def taken_back(store: VaultStore, act: Act, now: str | None) -> str | None:
     """Ideas.md as it is now, without what the act put in; None when that cannot be told any more."""
+    if act.moves:
+        return _follow(store, now, [(move.to, move.path) for move in act.moves])
     slugs = (slug_of(change.path) for change in act.changes if is_idea_path(change.path))
     questions = (
         Path(change.path).stem.removeprefix("surface-")
@@ -385,11 +389,19 @@ def _promote(
 
 
 def put_away(
-    journal: Journal, slug: str, answer: Answer, *, run: str, actor: Actor, also: Sequence[Change] = ()
+    journal: Journal,
+    slug: str,
+    answer: Answer,
+    *,
+    run: str,
+    actor: Actor,
+    also: Sequence[Change] = (),
+    ideas_file: Path | None = None,
 ) -> PutAway:
     """Keep, archive or delete an idea, on the user's word; `also` changes with it, as one act.
 
-    Raises EntryNotFound, EditConflict, VaultUnavailable.
+    Its link in `ideas_file` follows it: Obsidian would make an empty idea of a link that leads nowhere. Raises
+    EntryNotFound, EditConflict, VaultUnavailable.
     """
     store = journal.store
     with store.lock():
@@ -415,8 +427,45 @@ def put_away(
                 changes.append(_tombstone(store, entry))
         if moves:
             changes += _answered_question(store, slug)
-        journal.commit([*changes, *also], run=run, actor=actor, what=f"{verdict}: {slug}", moves=moves)
+        what = f"{verdict}: {slug}"
+        _commit_moved(journal, [*changes, *also], moves, ideas_file, run=run, actor=actor, what=what)
     return PutAway(slug, verdict, path)
+
+
+def _commit_moved(
+    journal: Journal,
+    changes: Sequence[Change],
+    moves: Sequence[FolderMove],
+    ideas_file: Path | None,
+    *,
+    run: str,
+    actor: Actor,
+    what: str,
+) -> None:
+    """Commit it with the links in Ideas.md, or without them when that cannot be read or written."""
+    consent = Consent.REQUESTED if actor == "idea" else Consent.CONFIRMED
+    try:
+        listed = text_of(journal.store, str(ideas_file)) if ideas_file is not None else None
+        links = _follow(journal.store, listed, [(move.path, move.to) for move in moves])
+        if ideas_file is not None and links is not None:
+            text = Scrubbed.trusted(links, reason="the user's own file and our own words")
+            also = [Change(str(ideas_file), listed, text)]
+            journal.commit([*changes, *also], run=run, actor=actor, what=what, moves=moves, consent=consent)
+            return
+    except OutsideUnavailable as error:
+        log.warning("a link to an idea leads nowhere now: %s", error)
+    journal.commit(changes, run=run, actor=actor, what=what, moves=moves)
+
+
+def _follow(store: VaultStore, text: str | None, folders: Sequence[tuple[str, str]]) -> str | None:
+    """Ideas.md with links that follow ideas from folder to folder; None: there is none to change."""
+    changed = None
+    for old, new in folders:
+        links = (link_of(store, f"{folder}/{IDEA_NOTE}") for folder in (old, new))
+        found = relinked(text, *links) if text is not None else None
+        if found is not None:
+            text = changed = found
+    return changed
 
 
 def _moved(store: VaultStore, slug: str, folder: str, moves: list[FolderMove]) -> str:
@@ -449,8 +498,11 @@ def _tombstone(store: VaultStore, entry: Entry) -> Change:
     return Change(path, None, text)
 
 
-def restore(journal: Journal, slug: str) -> PutAway:
-    """Bring an idea back from the trash or the archive. Raises EntryNotFound, EntryExists, VaultUnavailable."""
+def restore(journal: Journal, slug: str, *, ideas_file: Path | None = None) -> PutAway:
+    """Bring an idea back from the trash or the archive, and its link in `ideas_file` with it.
+
+    Raises EntryNotFound, EntryExists, VaultUnavailable.
+    """
     store = journal.store
     target = idea_folder(slug)
     with store.lock():
@@ -473,13 +525,8 @@ def restore(journal: Journal, slug: str) -> PutAway:
             changes.append(Change(path, before, store.edited(before, fields)))
             deleted = parse_entry(path, before.encode("utf-8", "surrogateescape"))
             changes += _tombstones(store, deleted.fingerprint or fingerprint(statement_of(deleted.body)))
-        journal.commit(
-            changes,
-            run=journal.new_run("idea"),
-            actor="idea",
-            what=f"restored: {slug}",
-            moves=[FolderMove(folder, target)],
-        )
+        moves, run = [FolderMove(folder, target)], journal.new_run("idea")
+        _commit_moved(journal, changes, moves, ideas_file, run=run, actor="idea", what=f"restored: {slug}")
     return PutAway(slug, "restored", path)
 
 

@@ -255,7 +255,9 @@ def parse_listed(entry: Entry, written: str = "") -> Mapping[str, Answer]:
     return {**parsed, **answers}
 
 
-def answer_listed(journal: Journal, path: str, answers: Mapping[str, Answer], *, run: str) -> list[PutAway]:
+def answer_listed(
+    settings: Settings, journal: Journal, path: str, answers: Mapping[str, Answer], *, run: str
+) -> list[PutAway]:
     """Carry the answers out, one idea after the other, each with its part of the note.
 
     An idea that is gone meanwhile leaves the list. Raises EntryNotFound when the list is gone, EditConflict,
@@ -273,7 +275,10 @@ def answer_listed(journal: Journal, path: str, answers: Mapping[str, Answer], *,
                     except EntryNotFound:
                         journal.commit([rest], run=run, actor="review", what=f"no longer there: {slug}")
                         break
-                    done.append(put_away(journal, slug, answer, run=run, actor="review", also=[rest]))
+                    list_of_ideas = settings.ideas_path
+                    done.append(
+                        put_away(journal, slug, answer, run=run, actor="review", also=[rest], ideas_file=list_of_ideas)
+                    )
                     break
             except EditConflict:
                 if attempt == ATTEMPTS_AT_EDITED_FILE - 1:

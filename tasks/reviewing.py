@@ -171,7 +171,10 @@ class Reviewer:
 
         Raises EntryNotFound, EditConflict, VaultUnavailable; what was answered before the failing one is done.
         """
-        return [Decided(path, done.verdict, done.path) for done in answer_listed(self.journal, path, answers, run=run)]
+        return [
+            Decided(path, done.verdict, done.path)
+            for done in answer_listed(self._settings, self.journal, path, answers, run=run)
+        ]
 
     def last_decision(self) -> Act | None:
         """The newest decision that has not been taken back."""

@@ -230,6 +230,37 @@ def test_the_last_answer_can_be_taken_back(bed: Bed) -> None:
     assert path.exists()
 
 
+LIST = "# Mine\n\n## 2026-01-02: One\nSaid.\nSee deep research: [[MemoryVault/{}/_index.md]]\n\n## My own\n"
+
+
+@pytest.mark.parametrize(("answer", "folder"), [(Answer.ARCHIVE, IDEA_ARCHIVE), (Answer.DELETE, IDEA_TRASH)])
+def test_the_link_in_the_list_follows_the_idea_and_comes_back(bed: Bed, answer: Answer, folder: str) -> None:
+    """Obsidian makes an empty idea of a link that leads nowhere. Whatever is done, nothing else changes in the list."""
+    old_idea(bed, "one", 400)
+    ideas_path = bed.root / "Ideas.md"
+    ideas_path.write_text(LIST.format(f"{INCUBATOR}/one"))
+    stale(bed)
+    bed.reviewer.answer(LIST_PATH, {"one": answer}, run="t")
+    assert ideas_path.read_text() == LIST.format(f"{folder}/one")
+    ideas_path.write_text(ideas_path.read_text() + "Typed since.\n")
+    bed.reviewer.undo_last()
+    assert ideas_path.read_text() == LIST.format(f"{INCUBATOR}/one") + "Typed since.\n"
+    ideas_file = bed.settings.ideas_path
+    put_away(bed.journal, "one", answer, run="t", actor="idea", ideas_file=ideas_file)
+    restore(bed.journal, "one", ideas_file=ideas_file)
+    assert ideas_path.read_text() == LIST.format(f"{INCUBATOR}/one") + "Typed since.\n"
+
+
+def test_a_list_that_cannot_be_written_does_not_keep_an_answer_from_being_carried_out(bed: Bed) -> None:
+    old_idea(bed, "one", 400)
+    ideas_path = bed.root / "Ideas.md"
+    ideas_path.write_text(LIST.format(f"{INCUBATOR}/one"))
+    ideas_path.chmod(0o444)
+    done = put_away(bed.journal, "one", Answer.ARCHIVE, run="t", actor="idea", ideas_file=ideas_path)
+    assert bed.store.read(done.path).status == "archived"
+    assert not bed.journal.is_interrupted
+
+
 def test_boxes_are_carried_out_one_by_one_and_the_rest_goes_on_waiting(bed: Bed) -> None:
     for number, slug in enumerate(("one", "two", "three", "four")):
         old_idea(bed, slug, 400 - number)
