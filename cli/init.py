@@ -24,9 +24,9 @@ EPILOG = """example:
 
 CONSENT = "research.network"
 CONSENT_QUESTION = (
-    "memory: when you have an idea, a few words of it can be looked up on Wikipedia, GitHub, Hacker News and arXiv, "
-    "and links that you typed into it be read. Each request is listed in the idea's note; without this, nothing leaves "
-    "this machine. Allow it? [y/N] "
+    "memory: a few words of each idea that you have, or had before, can be looked up on Wikipedia, GitHub, Hacker News "
+    "and arXiv, and links that you typed into it be read. Each request is listed in the idea's note; without this, "
+    "nothing leaves this machine. Allow it? [y/N] "
 )
 VAULT_NAME = "MemoryVault"
 OBSIDIAN_FOLDER = ".obsidian"

@@ -64,6 +64,7 @@ def test_an_idea_is_written_at_once_listed_shown_and_promoted(sandbox: Sandbox) 
         (("idea", "  ", "summary"), 2),
         (("idea", "a", "b", "c"), 2),
         (("idea", "show", "no-such-idea"), 1),
+        (("idea", "research", "no-such-idea"), 1),
         (("idea", "restore", "no-such-idea"), 1),
         (("promote", "idea", "nonexistent-idea"), 1),
         (("promote", "idea", "../../etc"), 1),

@@ -25,6 +25,7 @@ from memoryvault.tests.research.support import (
     access_to,
     answers,
     research_bed,
+    worker,
 )
 from memoryvault.tests.support.loopback_site import Reply, Site, site, slowly
 from memoryvault.vault.scrubbed import Scrubbed
@@ -377,10 +378,46 @@ def test_offline_is_normal(online: ResearchBed) -> None:
     online.run_out(NOWHERE)
     job = online.job()
     assert (job.state, job.attempt) == ("done", POLICIES["research.idea"].attempts)
-    assert online.state == "local"
+    assert online.state == "offline"
     assert online.notes() == ["related-memoryvault", "related-obsidian"]
     assert "nowhere.invalid" in online.note("_index")
     assert online.spent().get("fetches", 0) == 0
+
+
+def test_consent_that_comes_later_is_used_once_and_on_the_same_budget(bed: ResearchBed, web: Site) -> None:
+    bed.own_note("Tomatoes.md", TOMATOES)
+    bed.idea()
+    bed.run(access_to(web))
+    local, before = bed.spent(), bed.note("related-obsidian")
+    assert "research: local" in bed.note("_index")
+    bed.configure(network=True)
+    service = UnresearchedIdeas(bed.settings)
+    with open_ledger(bed.settings) as ledger:
+        service.start(ledger)
+    worker(bed.settings, access_to(web)).run_until_idle(60.0)
+    assert bed.state == "done"
+    assert len(web.requests) == 3
+    assert bed.note("related-obsidian") == before, "what is on this machine is not gone through again"
+    assert local["tokens"] < bed.spent()["tokens"] <= 5000
+    with open_ledger(bed.settings) as ledger:
+        waiting = len(ledger.list())
+        service.start(ledger)
+        assert len(ledger.list()) == waiting, "only once"
+
+
+def test_another_pass_can_be_asked_for(online: ResearchBed, web: Site) -> None:
+    """After a time offline: a new budget, since the user asks; asked for twice it is done once."""
+    online.idea()
+    assert online.command("idea", "research", SLUG)["pass"] == "", "it was never looked up"
+    worker(online.settings, NOWHERE, backoff_base_seconds=0.0).run_until_idle(60.0)
+    online.run_out(NOWHERE)
+    assert online.state == "offline"
+    again = online.command("idea", "research", SLUG)
+    assert again["pass"]
+    assert online.command("idea", "research", SLUG)["job"] == again["job"]
+    worker(online.settings, access_to(web)).run_until_idle(60.0)
+    assert "research: done" in online.note("_index")
+    assert len(web.requests) == 3
 
 
 def test_when_the_network_comes_back_the_rest_is_looked_up(online: ResearchBed, web: Site) -> None:
