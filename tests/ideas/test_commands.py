@@ -104,6 +104,9 @@ def test_one_key_for_each_idea(sandbox: Sandbox) -> None:
     old(sandbox, "a", "b", "c", "d")
     sandbox.memory("idea", "gc")
     terminal = Terminal(sandbox, ["review"])
+    # The first review with an idea asks for the network, once; no answer is no.
+    terminal.expect("[y/N]")
+    terminal.write("\n")
     terminal.expect("4 ideas that nobody came back to")
     for key, said in (("k", "kept: "), ("a", "archived: "), ("x", "press one of"), ("d", "deleted: ")):
         terminal.press(key)
