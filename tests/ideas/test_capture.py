@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
+from memoryvault.demo.sandbox import Sandbox
+from memoryvault.pipelines.likeness import LikenessLimits, is_same, wording_of
 from memoryvault.pipelines.review import Approve, Reject, Supersede
 from memoryvault.tasks.boundary import consent_of, outside_write
 from memoryvault.tasks.ideas import MOST_QUESTIONS, ask_next, find_idea, ideas
@@ -322,3 +325,22 @@ def test_killed_at_any_step_an_idea_is_in_both_places_once(silent: Bed, point: s
     assert len(list(ideas(silent.store))) == 1
     assert ideas_file(silent).startswith("# Mine\n\n## ")
     assert ideas_file(silent).count("\n## ") == 1
+
+
+@pytest.mark.model
+@pytest.mark.slow
+def test_an_idea_said_again_with_like_meaning_is_evidence_for_the_first(tmp_path: Path) -> None:
+    """The recall service with its packaged model tells it; in the words alone it would be another idea."""
+    one = "Idea: a page that shows how many charges were retried"
+    other = "Idea: a small web page that shows us how many charges were retried each day"
+    third = "Idea: a small web page that shows us how many users were invited each day"
+    assert not is_same(wording_of(one), wording_of(other), None, LikenessLimits())
+    sandbox = Sandbox(tmp_path / "sandbox")
+    bed = Bed(tmp_path, sandbox.environment)
+    bed.settings.state.ensure()
+    with sandbox.recall_service():
+        bed.remember(said(IDEA, "s1", one))
+        bed.remember(said(IDEA, "s2", other))
+        bed.remember(said(IDEA, "s3", third))
+    found = {entry.occurrences: {source.session for source in entry.sources} for entry in ideas(bed.store)}
+    assert found == {2: {"s1", "s2"}, 1: {"s3"}}
