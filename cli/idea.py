@@ -1,4 +1,4 @@
-"""`memory idea`: write an idea down; list, show, surface, archive, delete and restore ideas."""
+"""`memory idea`: write an idea down; list, show, surface, research, archive, delete and restore ideas."""
 
 from __future__ import annotations
 
@@ -36,6 +36,7 @@ EPILOG = """example:
   memory idea list
   memory idea show retry-dashboard
   memory idea surface retry-dashboard       put one into Ideas.md that is not there yet
+  memory idea research retry-dashboard      look it up once more, on a budget of its own
   memory idea gc                            list what nobody came back to; answer with `memory review`
   memory idea archive retry-dashboard       also: keep, delete
   memory idea restore retry-dashboard       from the archive, or for 30 days from the trash
@@ -151,6 +152,22 @@ def _surface(slug: str, args: argparse.Namespace, context: Context) -> int:
     return 0
 
 
+def _research(slug: str, args: argparse.Namespace, context: Context) -> int:
+    """Ask for another pass, or for the first one where it is still to come."""
+    settings = context.settings
+    entry = find_idea(context.store, slug)
+    first = entry.extra.get("research") in (None, "waiting")
+    pass_ = "" if first else Journal(context.state, context.store).stamp()
+    payload = {"slug": slug, **({"pass": pass_} if pass_ else {})}
+    job = enqueue(settings, "research.idea", payload, unique_key=research_key(slug))
+    if args.json:
+        print_json({"slug": slug, "job": job, "pass": pass_, "network": settings.research.network})
+        return 0
+    where = "here and on the web" if settings.research.network else "on this machine only (research.network is off)"
+    print(f"the worker looks it up {where}: memory idea show {slug}")
+    return 0
+
+
 def _gc(args: argparse.Namespace, context: Context) -> int:
     stale = refresh_list(context.settings, Journal(context.state, context.store))
     if args.json:
@@ -166,14 +183,15 @@ def _gc(args: argparse.Namespace, context: Context) -> int:
 def _answer(answer: Answer) -> Callable[[str, argparse.Namespace, Context], int]:
     def carry_out(slug: str, args: argparse.Namespace, context: Context) -> int:
         journal = Journal(context.state, context.store)
-        done = put_away(journal, slug, answer, run=journal.new_run("idea"), actor="idea")
+        ideas_file = context.settings.ideas_path
+        done = put_away(journal, slug, answer, run=journal.new_run("idea"), actor="idea", ideas_file=ideas_file)
         return _done(done.verdict, done.path, args, context)
 
     return carry_out
 
 
 def _restore(slug: str, args: argparse.Namespace, context: Context) -> int:
-    done = restore(Journal(context.state, context.store), slug)
+    done = restore(Journal(context.state, context.store), slug, ideas_file=context.settings.ideas_path)
     return _done(done.verdict, done.path, args, context)
 
 
@@ -190,6 +208,7 @@ _ALONE: Mapping[str, Callable[[argparse.Namespace, Context], int]] = {"list": _l
 _WITH_SLUG: Mapping[str, Callable[[str, argparse.Namespace, Context], int]] = {
     "show": _show,
     "surface": _surface,
+    "research": _research,
     "restore": _restore,
     **{answer.value: _answer(answer) for answer in Answer},
 }

@@ -24,9 +24,9 @@ EPILOG = """example:
 
 CONSENT = "research.network"
 CONSENT_QUESTION = (
-    "memory: when you have an idea, a few words of it can be looked up on Wikipedia, GitHub, Hacker News and arXiv, "
-    "and links that you typed into it be read. Each request is listed in the idea's note; without this, nothing leaves "
-    "this machine. Allow it? [y/N] "
+    "memory: a few words of each idea that you have, or had before, can be looked up on Wikipedia, GitHub, Hacker News "
+    "and arXiv, and links that you typed into it be read. Each request is listed in the idea's note; without this, "
+    "nothing leaves this machine. Allow it? [y/N] "
 )
 VAULT_NAME = "MemoryVault"
 OBSIDIAN_FOLDER = ".obsidian"
@@ -47,7 +47,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
     vault = _absolute(args.vault) if args.vault else (settings.vault_path or _found(context) or _default(context))
     note(f"memory: the vault is {vault}" + ("" if vault.is_dir() else " (it will be made)"))
     note(f"memory: hooks go into {settings_file_of(settings)}, with a copy of it made first")
-    if not args.yes and not _agreed():
+    if not args.yes and not agreed():
         note("memory: nothing was changed")
         return 1
     try:
@@ -58,7 +58,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
         ) from error
     write_setting(settings.config_file, "vault", "path", str(vault))
     if not args.yes and CONSENT not in settings.origins:
-        write_setting(settings.config_file, "research", "network", _agreed(CONSENT_QUESTION))
+        write_setting(settings.config_file, "research", "network", agreed(CONSENT_QUESTION))
     settings = load_settings(context.env)
     if settings.vault_path != vault:
         note(f"memory: MEMORY_VAULT_PATH is set and wins over the settings file: {settings.vault_path}")
@@ -111,7 +111,8 @@ def _default(context: Context) -> Path:
     return Path(context.env.get("HOME") or Path.home()) / "Obsidian" / VAULT_NAME
 
 
-def _agreed(question: str = "Go ahead? [y/N] ") -> bool:
+def agreed(question: str = "Go ahead? [y/N] ") -> bool:
+    """Ask at the terminal; anything but yes is no. Raises UsageError without a terminal."""
     if not sys.stdin.isatty():
         raise UsageError("there is no terminal to ask at; add --yes (and --vault FOLDER) to go ahead")
     print(question, end="", file=sys.stderr, flush=True)

@@ -21,6 +21,7 @@ _ANNOTATION = {
     "written": "Ideas.md says so",
     "no_ideas_file": "there is no Ideas.md",
     "no_section": "Ideas.md has no section of it",
+    "not_writable": "Ideas.md could not be written and does not say so",
 }
 
 

@@ -26,8 +26,9 @@ from ..vault.errors import EditConflict, EntryInvalid, EntryNotFound, MemoryVaul
 from ..vault.layout import INBOX, REVIEW
 from ..vault.scrubbed import Scrubbed
 from .context import Context
-from .init import CONSENT
+from .init import CONSENT, CONSENT_QUESTION, agreed
 from .output import add_json, counted, note, print_json, print_table
+from .settings_file import write_setting
 from .terminal import read_key
 
 EPILOG = """example:
@@ -83,7 +84,10 @@ def run(args: argparse.Namespace, context: Context) -> int:
         and CONSENT not in context.settings.origins
         and any((reviewer.store.vault / INCUBATOR_FOLDER).glob(f"*/{IDEA_NOTE}"))
     ):
-        note(f"memory: {RESEARCH_IS_LOCAL}")
+        if args.list or args.inbox or not sys.stdin.isatty():
+            note(f"memory: {RESEARCH_IS_LOCAL}")
+        else:
+            write_setting(context.settings.config_file, "research", "network", agreed(CONSENT_QUESTION))
     if args.list or (args.json and not args.decide):
         return _list(args, waiting)
     if not waiting:

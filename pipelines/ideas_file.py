@@ -147,13 +147,29 @@ def annotated(text: str, link: str, line: str, new_link: str) -> str | None:
         return None
     _, number = found
     newline = _newline_of(text)
-    linked = lines[number]
-    if linked.strip() == f"{LINK_LABEL}[[{link}]]":
-        linked = linked.replace(f"[[{link}]]", f"[[{new_link}]]")
+    linked = _led_to(lines[number], link, new_link)
     end = "" if linked.endswith(("\n", "\r")) else newline
     last = number + 1 == len(lines) and end != ""
     lines[number] = linked + end + line + ("" if last else newline)
     return "".join(lines)
+
+
+def relinked(text: str, link: str, new_link: str) -> str | None:
+    """The file with the idea's link leading to `new_link`; None: no section, or the user has rewritten the link."""
+    lines = _lines(text)
+    found = _link_line(lines, link)
+    if found is None:
+        return None
+    linked = _led_to(lines[found[1]], link, new_link)
+    if linked == lines[found[1]]:
+        return None
+    lines[found[1]] = linked
+    return "".join(lines)
+
+
+def _led_to(line: str, link: str, new_link: str) -> str:
+    """Our own line with the other link; one that the user has rewritten as it is."""
+    return line.replace(f"[[{link}]]", f"[[{new_link}]]") if line.strip() == f"{LINK_LABEL}[[{link}]]" else line
 
 
 def without_section(text: str, link: str) -> str | None:

@@ -63,7 +63,8 @@ def question_body(stale: Sequence[StaleIdea], months: int) -> str:
     parts = [
         f"{count} neither edited, linked, recalled nor promoted for {months} months or more. Tick one box below each, "
         "or none: nothing is deleted without your answer. A deleted idea can be restored for "
-        f"{TRASH_DAYS} days (`memory idea restore`)."
+        f"{TRASH_DAYS} days (`memory idea restore`). The link to it in your list of ideas follows it; nothing else "
+        "there is changed."
     ]
     for idea in sorted(stale, key=lambda one: (one.last, one.slug)):
         repeats = idea.statement.casefold().rstrip(".") == idea.title.casefold().rstrip(".")

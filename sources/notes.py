@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import heapq
+import json
 import math
 import os
 import re
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,6 +20,7 @@ from ..vault.paths import is_downloaded, is_note_name, is_regular
 MAX_NOTES = 20_000
 MAX_NOTE_BYTES = 512 * 1024
 EXCERPT_CHARACTERS = 220
+LEAST_EXCERPT_CHARACTERS = 24
 _WORD = re.compile(r"[^\W_][\w'-]*", re.UNICODE)
 _TITLE = re.compile(r"^# +(.+?) *#*$", re.MULTILINE)
 
@@ -51,15 +54,16 @@ class _Seen:
 def scan_notes(root: Path, leave_out: Sequence[Path], words: Sequence[str], *, most: int, deadline: float) -> NotesScan:
     """The notes below `root` that share most with `words` (at least two of them, if there are two).
 
-    Left out: the files and folders of `leave_out`, dot-folders, symbolic links, files that are large, binary or
-    not downloaded. Stops at `deadline` (time.monotonic) or MAX_NOTES. Reading errors pass a note over.
+    Left out: the files and folders of `leave_out`, what Obsidian is told to leave out and its templates, dot-folders,
+    symbolic links, files that are large, binary or not downloaded. Stops at `deadline` (time.monotonic) or MAX_NOTES.
+    Reading errors pass a note over.
     """
     wanted = {_stem(word) for word in words}
     excluded = {os.path.realpath(path) for path in leave_out}
     seen: list[_Seen] = []
     notes, complete = 0, True
     documents: Counter[str] = Counter()
-    for path in _notes(os.path.realpath(root), excluded):
+    for path in _notes(os.path.realpath(root), excluded, left_out_in_obsidian(root)):
         if notes >= MAX_NOTES or time.monotonic() > deadline:
             complete = False
             break
@@ -80,12 +84,51 @@ def scan_notes(root: Path, leave_out: Sequence[Path], words: Sequence[str], *, m
     return NotesScan(tuple(match for match in matches if match), notes, complete)
 
 
-def _notes(root: str, excluded: set[str]) -> Iterator[str]:
+def left_out_in_obsidian(root: Path) -> Callable[[str], bool]:
+    """Whether the user keeps a path (relative to the vault, a folder's with `/` at its end) from being searched.
+
+    By Obsidian's own settings: "Excluded files" (beginnings of paths, or /regular expressions/), and the folders of
+    its templates, whose notes are about nothing.
+    """
+    settings = root / ".obsidian"
+    filters = _json(settings / "app.json").get("userIgnoreFilters")
+    texts = [one for one in filters if isinstance(one, str) and one] if isinstance(filters, list) else []
+    for file, name in (("templates.json", "folder"), ("plugins/templater-obsidian/data.json", "templates_folder")):
+        folder = _json(settings / file).get(name)
+        if isinstance(folder, str) and folder.strip("/"):
+            texts.append(folder.strip("/") + "/")
+    beginnings = tuple(text.casefold() for text in texts if not _is_expression(text))
+    expressions = []
+    for text in filter(_is_expression, texts):
+        with suppress(re.error):  # JavaScript's differ a little: one that Python does not know leaves nothing out
+            expressions.append(re.compile(text[1:-1], re.IGNORECASE))
+    return lambda path: path.casefold().startswith(beginnings) or any(found.search(path) for found in expressions)
+
+
+def _is_expression(text: str) -> bool:
+    return len(text) > 2 and text[0] == text[-1] == "/"
+
+
+def _json(path: Path) -> Mapping[str, object]:
+    text = _read(str(path))
+    try:
+        value = json.loads(text) if text else {}
+    except ValueError:
+        return {}
+    return value if isinstance(value, dict) else {}
+
+
+def _notes(root: str, excluded: set[str], left_out: Callable[[str], bool]) -> Iterator[str]:
     for folder, folders, names in os.walk(root):
-        folders[:] = sorted(name for name in folders if name[0] != "." and os.path.join(folder, name) not in excluded)
+        inside = "" if folder == root else os.path.relpath(folder, root).replace(os.sep, "/") + "/"
+        folders[:] = sorted(
+            name
+            for name in folders
+            if name[0] != "." and os.path.join(folder, name) not in excluded and not left_out(f"{inside}{name}/")
+        )
         for name in sorted(names):
             path = os.path.join(folder, name)
-            if is_note_name(name) and path not in excluded:
+            if is_note_name(name) and path not in excluded and not left_out(inside + name):
                 yield path
 
 
@@ -126,19 +169,22 @@ def _match(root: Path, one: _Seen, wanted: set[str], score: float) -> NoteMatch 
         default="",
     )
     link = os.path.relpath(one.path, os.path.realpath(root)).removesuffix(".md").replace(os.sep, "/")
-    return NoteMatch(link, heading[1] if heading else one.path.stem, _around(best, wanted), score)
+    # A short note must not be copied whole either.
+    limit = min(EXCERPT_CHARACTERS, len(" ".join(paragraphs)) // 2)
+    excerpt = _around(best, wanted, limit) if limit >= LEAST_EXCERPT_CHARACTERS else ""
+    return NoteMatch(link, heading[1] if heading else one.path.stem, excerpt, score)
 
 
-def _around(text: str, wanted: set[str]) -> str:
-    """The part of a paragraph with the first of the words in it."""
-    if len(text) <= EXCERPT_CHARACTERS:
+def _around(text: str, wanted: set[str], limit: int) -> str:
+    """The part of a paragraph with the first of the words in it, of at most `limit` characters."""
+    if len(text) <= limit:
         return text
     place = next((m.start() for m in _WORD.finditer(text) if _stem(m.group().lower()) in wanted), 0)
-    start = max(0, min(place - 60, len(text) - EXCERPT_CHARACTERS))
-    part = text[start : start + EXCERPT_CHARACTERS]
+    start = max(0, min(place - limit // 4, len(text) - limit))
+    part = text[start : start + limit]
     if start:
         part = "…" + part.partition(" ")[2]
-    return part.rpartition(" ")[0] + "…" if start + EXCERPT_CHARACTERS < len(text) else part
+    return part.rpartition(" ")[0] + "…" if start + limit < len(text) else part
 
 
 def _stem(word: str) -> str:

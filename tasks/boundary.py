@@ -6,11 +6,13 @@ given beforehand. There is no other way; without one of the three, BoundaryRefus
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from ..pipelines.routing import review_mode
 from ..vault.boundary import Approval, Consent
-from ..vault.errors import BoundaryRefused
+from ..vault.errors import BoundaryRefused, EntryInvalid, OutsideUnavailable, PathRefused, VaultUnavailable
 from ..vault.scrubbed import Scrubbed
 from ..vault.settings import Settings
 from ..vault.store import VaultStore
@@ -34,11 +36,15 @@ def outside_write(
     store: VaultStore, path: str, text: Scrubbed | None, expected_hash: str | None, consent: Consent | None
 ) -> None:
     """Write (None: remove) a file outside the vault, as it was read. Raises BoundaryRefused without consent,
-    EntryExists, EntryNotFound, EditConflict, PathRefused, VaultUnavailable."""
+    EntryExists, EntryNotFound, EditConflict, OutsideUnavailable, VaultUnavailable."""
     require_consent(path, consent)
     target = Path(path)
     approval = Approval(target, Consent(consent)) if consent is not None else None
-    store.write_outside(target, text, expected_hash, approval)
+    with _not_the_vaults_fault(store):
+        # The rename that replaces it would not ask.
+        if target.exists() and not target.stat().st_mode & 0o222:
+            raise VaultUnavailable(f"{path} is read-only: make it writable first")
+        store.write_outside(target, text, expected_hash, approval)
 
 
 def require_consent(path: str, consent: Consent | None) -> None:
@@ -50,6 +56,17 @@ def require_consent(path: str, consent: Consent | None) -> None:
 
 
 def text_outside(store: VaultStore, path: str) -> str | None:
-    """The file's text, every byte of it; None when there is none. Raises VaultUnavailable, EntryInvalid."""
-    found = store.read_outside(Path(path))
+    """The file's text, every byte of it; None when there is none. Raises OutsideUnavailable, VaultUnavailable."""
+    with _not_the_vaults_fault(store):
+        found = store.read_outside(Path(path))
     return None if found is None else found[0]
+
+
+@contextmanager
+def _not_the_vaults_fault(store: VaultStore) -> Iterator[None]:
+    """A list that cannot be read or written is told apart from a vault that is away, for which jobs wait."""
+    try:
+        yield
+    except (VaultUnavailable, EntryInvalid, PathRefused, OSError) as error:
+        store.require_vault()
+        raise OutsideUnavailable(str(error)) from error

@@ -18,14 +18,24 @@ from ..pipelines.ideas_file import (
     annotated,
     has_section,
     promoted_line,
+    relinked,
     section_text,
     with_section,
     without_section,
 )
 from ..pipelines.incubation import SURFACE_KIND, TRASH_DAYS, Answer
 from ..pipelines.likeness import own_words, statement_of
+from ..vault.boundary import Consent
 from ..vault.entry import Entry, fingerprint, parse_entry
-from ..vault.errors import EditConflict, EntryExists, EntryInvalid, EntryNotFound, MemoryVaultError, VaultUnavailable
+from ..vault.errors import (
+    EditConflict,
+    EntryExists,
+    EntryInvalid,
+    EntryNotFound,
+    MemoryVaultError,
+    OutsideUnavailable,
+    VaultUnavailable,
+)
 from ..vault.layout import ARCHIVE, DEFAULT_GROUP, INCUBATOR, PROJECTS, REVIEW, TRASH
 from ..vault.scrubbed import Scrubbed
 from ..vault.settings import Settings
@@ -42,11 +52,15 @@ IDEA_ARCHIVE = f"{INCUBATOR_FOLDER}/{ARCHIVE}"
 IDEA_TRASH = f"{IDEA_ARCHIVE}/{TRASH}"
 ATTEMPTS_AT_EDITED_FILE = 3
 PREVIEW_CHARACTERS = 400
+MOST_QUESTIONS = 5
+"""Ideas that are put to the user at a time; the others are asked for as these are answered."""
+ASK_LATER = "later"
+"""`surface:` of an idea that is still to be asked for."""
 
 
 @dataclass(frozen=True)
 class Promoted:
-    """Where a promoted idea is now; `annotation`: written, no_ideas_file or no_section."""
+    """Where a promoted idea is now; `annotation`: written, no_ideas_file, no_section or not_writable."""
 
     slug: str
     path: str
@@ -114,12 +128,12 @@ def pitch_of(entry: Entry) -> str:
 
 
 def is_surfaced(settings: Settings, store: VaultStore, path: str) -> bool:
-    """Does Ideas.md list the idea at `path`? Raises VaultUnavailable, EntryInvalid, SettingsError."""
+    """Does Ideas.md list the idea at `path`? Raises VaultUnavailable, OutsideUnavailable, SettingsError."""
     return has_section(text_of(store, str(settings.ideas_path)), link_of(store, path))
 
 
 def surface_change(settings: Settings, store: VaultStore, path: str, title: str, statement: str) -> Change | None:
-    """Ideas.md with the idea's section put in; None: it is there already. Raises VaultUnavailable, EntryInvalid."""
+    """Ideas.md with the idea's section put in; None: it is there already. Raises OutsideUnavailable."""
     target = str(settings.ideas_path)
     before = text_of(store, target)
     if has_section(before, link_of(store, path)):
@@ -156,6 +170,43 @@ def question_change(settings: Settings, store: VaultStore, path: str, title: str
     return Change(question_path(slug), None, text)
 
 
+def _may_ask(store: VaultStore) -> bool:
+    return sum(1 for _ in (store.vault / DEFAULT_GROUP / REVIEW).glob("surface-*.md")) < MOST_QUESTIONS
+
+
+def _asked_or_later(settings: Settings, store: VaultStore, note: Change, title: str, statement: str) -> list[Change]:
+    """The note and the question, or the note that is to be asked for once others are answered."""
+    if not _may_ask(store):
+        return [Change(note.path, note.before, store.edited(note.after or "", {"surface": ASK_LATER}))]
+    question = question_change(settings, store, note.path, title, statement)
+    return [note] if question is None else [note, question]
+
+
+def ask_next(settings: Settings, journal: Journal) -> int:
+    """Put ideas to the user that had to wait, the oldest first, as many as may be asked at a time; how many.
+
+    Raises VaultUnavailable.
+    """
+    store, asked = journal.store, 0
+    if settings.memory.review_mode != "interactive":
+        return 0
+    with store.lock():
+        journal.recover()
+        waiting = [entry for entry in ideas(store) if entry.extra.get("surface") == ASK_LATER]
+        for entry in sorted(waiting, key=lambda one: (one.surfaced_at or "", one.path)):
+            if not _may_ask(store):
+                break
+            with suppress(EditConflict, EntryExists, EntryInvalid):
+                before = text_of(store, entry.path) or ""
+                # `updated` stays: nobody has come back to the idea.
+                note = Change(entry.path, before, store.edited(before, {"surface": None, "updated": entry.updated}))
+                question = question_change(settings, store, entry.path, entry.title, pitch_of(entry))
+                changes = [note] if question is None else [note, question]
+                journal.commit(changes, run=journal.new_run("idea"), actor="idea", what=f"asked: {slug_of(entry.path)}")
+                asked += 1
+    return asked
+
+
 def commit_idea(
     settings: Settings,
     journal: Journal,
@@ -180,12 +231,12 @@ def commit_idea(
         if text_of(store, note.path) != note.before:
             break  # the note itself is in the way: let the journal say so
         try:
-            extra = None
+            changes = [note]
             if consent is not None:
-                extra = surface_change(settings, store, note.path, title, statement)
+                section = surface_change(settings, store, note.path, title, statement)
+                changes = [note] if section is None else [note, section]
             elif settings.memory.review_mode == "interactive":
-                extra = question_change(settings, store, note.path, title, statement)
-            changes = [note] if extra is None else [note, extra]
+                changes = _asked_or_later(settings, store, note, title, statement)
             journal.commit(changes, run=run, actor=actor, what=what, session=session, consent=consent)
             return changes
         except (EditConflict, EntryExists):
@@ -212,6 +263,9 @@ def surface(settings: Settings, journal: Journal, slug: str, *, run: str, confir
         entry = find_idea(store, slug)
         change = surface_change(settings, store, entry.path, entry.title, pitch_of(entry))
         changes = [change] if change is not None else []
+        if entry.extra.get("surface") is not None:
+            before = text_of(store, entry.path) or ""
+            changes.append(Change(entry.path, before, store.edited(before, {"surface": None})))
         changes += _answered_question(store, slug)
         if changes:
             journal.commit(
@@ -243,6 +297,8 @@ def _answered_question(store: VaultStore, slug: str) -> list[Change]:
 
 def taken_back(store: VaultStore, act: Act, now: str | None) -> str | None:
     """Ideas.md as it is now, without what the act put in; None when that cannot be told any more."""
+    if act.moves:
+        return _follow(store, now, [(move.to, move.path) for move in act.moves])
     slugs = (slug_of(change.path) for change in act.changes if is_idea_path(change.path))
     questions = (
         Path(change.path).stem.removeprefix("surface-")
@@ -277,6 +333,7 @@ def promote(settings: Settings, journal: Journal, slug: str, *, name: str | None
     store = journal.store
     project = validate_slug(name or slug)
     target = f"{PROJECTS}/{project}"
+    annotate = True
     for attempt in range(ATTEMPTS_AT_EDITED_FILE):
         try:
             with store.lock():
@@ -284,14 +341,19 @@ def promote(settings: Settings, journal: Journal, slug: str, *, name: str | None
                 entry = find_idea(store, slug)
                 if store.is_taken(target):
                     raise EntryExists(f"there is already a project {target}: choose another name with --as")
-                return _promote(settings, journal, entry, project, target)
+                return _promote(settings, journal, entry, project, target, annotate=annotate)
+        except OutsideUnavailable as error:
+            log.warning("Ideas.md does not say so: %s", error)
+            annotate = False
         except EditConflict:
             if attempt == ATTEMPTS_AT_EDITED_FILE - 1:
                 raise
     raise AssertionError("unreachable")
 
 
-def _promote(settings: Settings, journal: Journal, entry: Entry, project: str, target: str) -> Promoted:
+def _promote(
+    settings: Settings, journal: Journal, entry: Entry, project: str, target: str, *, annotate: bool
+) -> Promoted:
     store, slug, today = journal.store, slug_of(entry.path), journal.store.today()
     path = f"{target}/{IDEA_NOTE}"
     before = text_of(store, entry.path) or ""
@@ -305,8 +367,8 @@ def _promote(settings: Settings, journal: Journal, entry: Entry, project: str, t
     }
     changes = [Change(path, before, store.edited(before, fields))]
     ideas_file = str(settings.ideas_path)
-    listed = text_of(store, ideas_file)
-    annotation = "no_ideas_file" if listed is None else "no_section"
+    listed = text_of(store, ideas_file) if annotate else None
+    annotation = "not_writable" if not annotate else "no_ideas_file" if listed is None else "no_section"
     if listed is not None:
         line = promoted_line(today, link_of(store, target))
         text = annotated(listed, link_of(store, entry.path), line, link_of(store, path))
@@ -327,11 +389,19 @@ def _promote(settings: Settings, journal: Journal, entry: Entry, project: str, t
 
 
 def put_away(
-    journal: Journal, slug: str, answer: Answer, *, run: str, actor: Actor, also: Sequence[Change] = ()
+    journal: Journal,
+    slug: str,
+    answer: Answer,
+    *,
+    run: str,
+    actor: Actor,
+    also: Sequence[Change] = (),
+    ideas_file: Path | None = None,
 ) -> PutAway:
     """Keep, archive or delete an idea, on the user's word; `also` changes with it, as one act.
 
-    Raises EntryNotFound, EditConflict, VaultUnavailable.
+    Its link in `ideas_file` follows it: Obsidian would make an empty idea of a link that leads nowhere. Raises
+    EntryNotFound, EditConflict, VaultUnavailable.
     """
     store = journal.store
     with store.lock():
@@ -357,8 +427,45 @@ def put_away(
                 changes.append(_tombstone(store, entry))
         if moves:
             changes += _answered_question(store, slug)
-        journal.commit([*changes, *also], run=run, actor=actor, what=f"{verdict}: {slug}", moves=moves)
+        what = f"{verdict}: {slug}"
+        _commit_moved(journal, [*changes, *also], moves, ideas_file, run=run, actor=actor, what=what)
     return PutAway(slug, verdict, path)
+
+
+def _commit_moved(
+    journal: Journal,
+    changes: Sequence[Change],
+    moves: Sequence[FolderMove],
+    ideas_file: Path | None,
+    *,
+    run: str,
+    actor: Actor,
+    what: str,
+) -> None:
+    """Commit it with the links in Ideas.md, or without them when that cannot be read or written."""
+    consent = Consent.REQUESTED if actor == "idea" else Consent.CONFIRMED
+    try:
+        listed = text_of(journal.store, str(ideas_file)) if ideas_file is not None else None
+        links = _follow(journal.store, listed, [(move.path, move.to) for move in moves])
+        if ideas_file is not None and links is not None:
+            text = Scrubbed.trusted(links, reason="the user's own file and our own words")
+            also = [Change(str(ideas_file), listed, text)]
+            journal.commit([*changes, *also], run=run, actor=actor, what=what, moves=moves, consent=consent)
+            return
+    except OutsideUnavailable as error:
+        log.warning("a link to an idea leads nowhere now: %s", error)
+    journal.commit(changes, run=run, actor=actor, what=what, moves=moves)
+
+
+def _follow(store: VaultStore, text: str | None, folders: Sequence[tuple[str, str]]) -> str | None:
+    """Ideas.md with links that follow ideas from folder to folder; None: there is none to change."""
+    changed = None
+    for old, new in folders:
+        links = (link_of(store, f"{folder}/{IDEA_NOTE}") for folder in (old, new))
+        found = relinked(text, *links) if text is not None else None
+        if found is not None:
+            text = changed = found
+    return changed
 
 
 def _moved(store: VaultStore, slug: str, folder: str, moves: list[FolderMove]) -> str:
@@ -391,8 +498,11 @@ def _tombstone(store: VaultStore, entry: Entry) -> Change:
     return Change(path, None, text)
 
 
-def restore(journal: Journal, slug: str) -> PutAway:
-    """Bring an idea back from the trash or the archive. Raises EntryNotFound, EntryExists, VaultUnavailable."""
+def restore(journal: Journal, slug: str, *, ideas_file: Path | None = None) -> PutAway:
+    """Bring an idea back from the trash or the archive, and its link in `ideas_file` with it.
+
+    Raises EntryNotFound, EntryExists, VaultUnavailable.
+    """
     store = journal.store
     target = idea_folder(slug)
     with store.lock():
@@ -415,13 +525,8 @@ def restore(journal: Journal, slug: str) -> PutAway:
             changes.append(Change(path, before, store.edited(before, fields)))
             deleted = parse_entry(path, before.encode("utf-8", "surrogateescape"))
             changes += _tombstones(store, deleted.fingerprint or fingerprint(statement_of(deleted.body)))
-        journal.commit(
-            changes,
-            run=journal.new_run("idea"),
-            actor="idea",
-            what=f"restored: {slug}",
-            moves=[FolderMove(folder, target)],
-        )
+        moves, run = [FolderMove(folder, target)], journal.new_run("idea")
+        _commit_moved(journal, changes, moves, ideas_file, run=run, actor="idea", what=f"restored: {slug}")
     return PutAway(slug, "restored", path)
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import logging
 import os
+import re
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from datetime import UTC, date, datetime
@@ -29,8 +30,10 @@ from ..pipelines.incubation import (
     ticked,
     without_idea,
 )
+from ..pipelines.research import without_section
 from ..vault.entry import Entry
 from ..vault.errors import EditConflict, EntryExists, EntryInvalid, EntryNotFound, VaultUnavailable
+from ..vault.evidence import RECEIPT_HEADING
 from ..vault.layout import ARCHIVE, DEFAULT_GROUP, INBOX, INCUBATOR, REVIEW, TRASH, home_folder
 from ..vault.paths import is_note_name
 from ..vault.scrubbed import Scrubbed
@@ -41,6 +44,7 @@ from .ideas import (
     ATTEMPTS_AT_EDITED_FILE,
     INCUBATOR_FOLDER,
     PutAway,
+    ask_next,
     find_idea,
     idea_folder,
     ideas,
@@ -51,7 +55,7 @@ from .ideas import (
 )
 from .indexing import vault_store
 from .job import Handler, Postpone, RunningJob
-from .journal import Change, Journal, text_of
+from .journal import Change, Journal, hash_of, text_of
 from .kinds import Json
 
 log = logging.getLogger(__name__)
@@ -65,6 +69,7 @@ MOST_NOTE_BYTES = 1_000_000
 VAULT_PAUSE_SECONDS = 30.0
 GENERATED = ("related-", "research-")
 """Names of what research writes beside an idea: that it names another idea is nobody's coming back to it."""
+_OUR_FIELDS = re.compile(r"^(?:research|research_pass|surface): .*\n", re.MULTILINE)
 _NOT_NOTES = frozenset({"node_modules", REVIEW, INBOX, ARCHIVE, TRASH})
 
 
@@ -76,9 +81,10 @@ def gc_handler(settings: Settings) -> Handler:
             journal = Journal(settings.state, vault_store(settings))
             journal.recover()
             found = refresh_list(settings, journal, still_owned=job.still_owned)
+            asked = ask_next(settings, journal)
         except VaultUnavailable as error:
             raise Postpone(str(error), VAULT_PAUSE_SECONDS) from error
-        return {"listed": len(found)}
+        return {"listed": len(found), "asked": asked}
 
     return handle
 
@@ -138,11 +144,12 @@ def engagements(settings: Settings, store: VaultStore) -> dict[str, tuple[Entry,
     for slug, entry in entries.items():
         before = seen.get(slug, {})
         edited = _iso(before.get("edited"))
-        if before and before.get("hash") != entry.content_hash:
+        text = _users_text(store, entry)
+        if before and before.get("hash") != text:
             edited = _modified(store.vault / entry.path)
         last_recall = max((day for day in (_iso(before.get("recalled")), recalled.get(slug)) if day), default=None)
         now = {
-            "hash": entry.content_hash,
+            "hash": text,
             "edited": edited.isoformat() if edited else None,
             "recalled": last_recall.isoformat() if last_recall else None,
         }
@@ -152,6 +159,12 @@ def engagements(settings: Settings, store: VaultStore) -> dict[str, tuple[Entry,
     for slug in seen.keys() - entries.keys():
         cursors.forget(slug)
     return found
+
+
+def _users_text(store: VaultStore, entry: Entry) -> str:
+    """A hash of the note but for what research and the question of Ideas.md write into it, at whatever time they do."""
+    text = text_of(store, entry.path) or ""
+    return hash_of(without_section(_OUR_FIELDS.sub("", text), RECEIPT_HEADING).strip())
 
 
 def _written(entry: Entry) -> date | None:
@@ -242,7 +255,9 @@ def parse_listed(entry: Entry, written: str = "") -> Mapping[str, Answer]:
     return {**parsed, **answers}
 
 
-def answer_listed(journal: Journal, path: str, answers: Mapping[str, Answer], *, run: str) -> list[PutAway]:
+def answer_listed(
+    settings: Settings, journal: Journal, path: str, answers: Mapping[str, Answer], *, run: str
+) -> list[PutAway]:
     """Carry the answers out, one idea after the other, each with its part of the note.
 
     An idea that is gone meanwhile leaves the list. Raises EntryNotFound when the list is gone, EditConflict,
@@ -260,7 +275,10 @@ def answer_listed(journal: Journal, path: str, answers: Mapping[str, Answer], *,
                     except EntryNotFound:
                         journal.commit([rest], run=run, actor="review", what=f"no longer there: {slug}")
                         break
-                    done.append(put_away(journal, slug, answer, run=run, actor="review", also=[rest]))
+                    list_of_ideas = settings.ideas_path
+                    done.append(
+                        put_away(journal, slug, answer, run=run, actor="review", also=[rest], ideas_file=list_of_ideas)
+                    )
                     break
             except EditConflict:
                 if attempt == ATTEMPTS_AT_EDITED_FILE - 1:

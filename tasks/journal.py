@@ -22,7 +22,13 @@ from typing import Any, Literal
 
 from ..vault.boundary import Consent
 from ..vault.entry import content_hash
-from ..vault.errors import EditConflict, EntryExists, EntryNotFound, VaultUnavailable
+from ..vault.errors import (
+    EditConflict,
+    EntryExists,
+    EntryNotFound,
+    OutsideUnavailable,
+    VaultUnavailable,
+)
 from ..vault.killpoint import kill_point
 from ..vault.layout import FILE_MODE, StatePaths, make_private_folder
 from ..vault.scrubbed import Scrubbed
@@ -172,7 +178,8 @@ class Journal:
         """Make all changes or none. `changes` name files as they are after the `moves`.
 
         Raises EditConflict, EntryExists or EntryNotFound when a file or folder is not as it is said to be,
-        BoundaryRefused for a change outside without consent, PathRefused, VaultUnavailable.
+        BoundaryRefused for a change outside without consent, OutsideUnavailable when such a file cannot be written
+        (nothing is changed then), PathRefused, VaultUnavailable.
         """
         act = {
             "v": 1,
@@ -208,12 +215,17 @@ class Journal:
                 return False
             self._store.require_vault()
             moved = any(self._is_moved(move) for move in act.get("moves", ()))
-            if not moved and not any(self._is_done(change) for change in act["changes"]):
+            if not moved and not any(self._was_made(change) for change in act["changes"]):
                 self._pending.unlink(missing_ok=True)
                 return True
             log.warning("a change that was interrupted is ended: %s", act["what"])
-            with suppress(EditConflict, EntryExists):
+            try:
                 self._finish(act)
+            except (EditConflict, EntryExists):
+                pass
+            except OutsideUnavailable as error:
+                # It is taken back. Nothing beside the vault may keep all later changes from being made.
+                log.warning("it was taken back: %s", error)
         return True
 
     def acts(self) -> list[Act]:
@@ -263,7 +275,7 @@ class Journal:
                 if not self._is_done(change):
                     self._apply(act, change["path"], change["before"], change["after"])
                     kill_point("journal-applied")
-        except (EditConflict, EntryExists, EntryNotFound) as error:
+        except (EditConflict, EntryExists, EntryNotFound, OutsideUnavailable) as error:
             self._take_back(act)
             if isinstance(error, EntryNotFound):
                 raise EditConflict(str(error)) from error
@@ -274,8 +286,8 @@ class Journal:
 
     def _take_back(self, act: Mapping[str, Any]) -> None:
         for change in reversed(act["changes"]):
-            if self._is_done(change):
-                with suppress(EditConflict, EntryExists, EntryNotFound):
+            with suppress(EditConflict, EntryExists, EntryNotFound, OutsideUnavailable):
+                if self._is_done(change):
                     self._apply(act, change["path"], change["after"], change["before"])
         for move in reversed(act.get("moves", ())):
             if self._is_moved(move):
@@ -286,6 +298,11 @@ class Journal:
     def _is_done(self, change: Mapping[str, Any]) -> bool:
         after: str | None = change["after"]
         return text_of(self._store, change["path"]) == after and change["before"] != after
+
+    def _was_made(self, change: Mapping[str, Any]) -> bool:
+        with suppress(OutsideUnavailable):
+            return self._is_done(change)
+        return False
 
     def _is_moved(self, move: Mapping[str, Any]) -> bool:
         return self._store.is_taken(move["to"]) and not self._store.is_taken(move["path"])

@@ -65,8 +65,12 @@ ATTEMPTS_AT_EDITED_FILE = 3
 MAX_REPORT_BYTES = 64 * 1024
 WAITING = "waiting"
 """The network did not answer; the job comes back to it."""
-FINISHED = frozenset({"done", "partial", "local"})
-"""done: everything planned; partial: the budget was not enough; local: without the network."""
+LOCAL = "local"
+FINISHED = frozenset({"done", "partial", LOCAL, "offline"})
+"""done: everything planned; partial: the budget was not enough; local: the user has not agreed to the network;
+offline: nothing answered in any attempt."""
+CONSENT_PASS = "consent"
+"""The pass that goes on, on what is left of the budget, when the user has agreed since."""
 
 
 @dataclass(frozen=True)
@@ -80,14 +84,16 @@ class WebAccess:
 
 
 def request_research(ledger: Ledger, slug: str, pass_: str = "") -> int:
-    """Enqueue the research of an idea; a further `pass_` of one that was researched has a budget of its own."""
+    """Enqueue the research of an idea; a further `pass_` of one that was researched has a budget of its own, but for
+    CONSENT_PASS."""
     args: dict[str, Json] = {"slug": slug, **({"pass": pass_} if pass_ else {})}
     key = f"{research_key(slug)}:{pass_}" if pass_ else research_key(slug)
     return ledger.enqueue(KIND, args, unique_key=key)
 
 
 class UnresearchedIdeas:
-    """A service of the worker: at its start, ideas that no research has been asked for are put to it.
+    """A service of the worker: at its start, ideas that no research has been asked for are put to it, and those that
+    were looked up on this machine only before the user agreed to the network.
 
     So nothing depends on whoever captured the idea having lived to enqueue it.
     """
@@ -103,8 +109,13 @@ class UnresearchedIdeas:
             for note in sorted((store.vault / INCUBATOR_FOLDER).glob(f"*/{IDEA_NOTE}")):
                 with suppress(EntryNotFound, EntryInvalid, PathRefused):
                     idea = find_idea(store, note.parent.name)
-                    if idea.status == "incubating" and idea.extra.get("research") in (None, WAITING):
+                    if idea.status != "incubating":
+                        continue
+                    state = idea.extra.get("research")
+                    if state in (None, WAITING):
                         request_research(ledger, note.parent.name)
+                    elif state == LOCAL and self._settings.research.network:
+                        request_research(ledger, note.parent.name, CONSENT_PASS)
         except (QueueUnavailable, VaultUnavailable, OSError) as error:
             log.warning("ideas wait for their research: %s", error)
 
@@ -156,7 +167,8 @@ def plan(settings: Settings, web: WebAccess, idea: Entry, pass_: str = "") -> Re
     if "searxng" in bases:
         names.insert(0, "searxng")
     # A slug may be given again to another idea; its budget is not.
-    subject = "/".join(part for part in (slug_of(idea.path), idea.surfaced_at or idea.created or "", pass_) if part)
+    own = "" if pass_ == CONSENT_PASS else pass_
+    subject = "/".join(part for part in (slug_of(idea.path), idea.surfaced_at or idea.created or "", own) if part)
     return ResearchRequest(
         subject=subject,
         idea=idea.path,
@@ -165,6 +177,7 @@ def plan(settings: Settings, web: WebAccess, idea: Entry, pass_: str = "") -> Re
         project=idea.project,
         query=query_of(title, summary, private),
         links=typed_links(scrub(idea.body), written_by_agent=idea.written_by_agent, plain=web.allow),
+        local=pass_ != CONSENT_PASS,
         network=limits.network,
         providers=names,
         bases=bases,
@@ -239,8 +252,8 @@ def _state(report: Report, request: ResearchRequest, last: bool) -> str:
     if report.overrun:
         return "partial"
     if report.offline:
-        return "local" if last else WAITING
-    return "done" if request.network else "local"
+        return "offline" if last else WAITING
+    return "done" if request.network else LOCAL
 
 
 # What is written

@@ -88,6 +88,8 @@ class ResearchRequest:
     query: str
     """What search engines are asked; '' for nothing."""
     links: list[str]
+    local: bool
+    """Look through the vault and the user's notes; not again when only the network is new."""
     network: bool
     providers: list[str]
     bases: dict[str, str]
@@ -241,8 +243,10 @@ class Research:
 
     def _steps(self) -> list[_Step]:
         request = self._request
-        steps = [_Step(RELATED_MEMORIES, LOCAL_SECONDS, LOCAL_TOKENS, self._memories)]
-        if request.notes_root is not None:
+        steps: list[_Step] = []
+        if request.local:
+            steps.append(_Step(RELATED_MEMORIES, LOCAL_SECONDS, LOCAL_TOKENS, self._memories))
+        if request.local and request.notes_root is not None:
             steps.append(_Step(RELATED_NOTES, LOCAL_SECONDS, LOCAL_TOKENS, self._notes))
         if not request.network:
             return steps

@@ -53,7 +53,7 @@ from ..vault.store import StoreValue, VaultStore
 from .boundary import consent_of, is_outside
 from .device import acting_device, acts_here
 from .evolving import archived_text, free_archive_path, require_living, resolve_entry
-from .ideas import decline, surface, taken_back
+from .ideas import ask_next, decline, surface, taken_back
 from .incubator import answer_listed, parse_listed
 from .indexing import APPLY_KEY, DECISION_FOLDERS, vault_store
 from .job import Handler, Postpone, RunningJob
@@ -171,7 +171,10 @@ class Reviewer:
 
         Raises EntryNotFound, EditConflict, VaultUnavailable; what was answered before the failing one is done.
         """
-        return [Decided(path, done.verdict, done.path) for done in answer_listed(self.journal, path, answers, run=run)]
+        return [
+            Decided(path, done.verdict, done.path)
+            for done in answer_listed(self._settings, self.journal, path, answers, run=run)
+        ]
 
     def last_decision(self) -> Act | None:
         """The newest decision that has not been taken back."""
@@ -313,10 +316,13 @@ class Reviewer:
                 return Decided(entry.path, "skipped", entry.path)
             case Approve():
                 path = surface(self._settings, self.journal, slug, run=run, confirmed=True)
-                return Decided(entry.path, "surfaced", path)
+                decided = Decided(entry.path, "surfaced", path)
             case Reject():
-                return Decided(entry.path, "not surfaced", decline(self.journal, slug, entry.path, run=run))
-        raise EntryInvalid(f"{entry.path} asks whether an idea may be put into Ideas.md: approve or reject it")
+                decided = Decided(entry.path, "not surfaced", decline(self.journal, slug, entry.path, run=run))
+            case _:
+                raise EntryInvalid(f"{entry.path} asks whether an idea may be put into Ideas.md: approve or reject it")
+        ask_next(self._settings, self.journal)
+        return decided
 
     def _put_away(
         self, entry: Entry, before: str, destination: str, status: str, run: str, body: Scrubbed | None

@@ -13,6 +13,7 @@ on stderr and exits with `exit_code`; anything outside this tree is a bug and ke
     ├── EditConflict                1   the file changed since it was read
     ├── PathRefused                 1   the path leaves the vault
     ├── BoundaryRefused             1   a write outside the vault was not approved
+    ├── OutsideUnavailable          1   a file outside the vault (Ideas.md) cannot be read or written
     ├── IndexUnavailable            1
     ├── QueueUnavailable            1
     ├── ModelUnavailable            1
@@ -67,6 +68,10 @@ class PathRefused(MemoryVaultError):
 
 class BoundaryRefused(MemoryVaultError):
     """A write outside the vault was not approved by the user."""
+
+
+class OutsideUnavailable(MemoryVaultError):
+    """A file outside the vault, such as Ideas.md, cannot be read or written; the vault itself is well."""
 
 
 class IndexUnavailable(MemoryVaultError):

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from memoryvault.demo.sandbox import Sandbox
+from memoryvault.tests.review.test_commands import Terminal
 
 pytestmark = pytest.mark.slow
 
@@ -65,3 +66,18 @@ def test_review_says_that_research_stays_here_until_the_user_has_decided(tmp_pat
     assert "research.network" in sandbox.run("review", "--list").stderr
     (tmp_path / "config.toml").write_text("[research]\nnetwork = false\n", "utf-8")
     assert "research.network" not in sandbox.run("review", "--list").stderr
+
+
+@pytest.mark.parametrize(("typed", "answer"), [("y\n", True), ("\n", False)])
+def test_the_first_review_at_a_terminal_asks_once(tmp_path: Path, typed: str, answer: bool) -> None:
+    sandbox = Sandbox(tmp_path)
+    sandbox.memory("idea", "Greenhouse robot", "A robot could water the greenhouse.")
+    for asked in (True, False):
+        terminal = Terminal(sandbox, ["review"])
+        if asked:
+            terminal.expect("[y/N]")
+            terminal.write(typed)
+        terminal.expect("nothing waits for your decision")
+        assert terminal.close() == 0
+        assert "y/N" not in terminal.shown
+        assert consent(sandbox) is answer

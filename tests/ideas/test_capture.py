@@ -4,23 +4,27 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
+from memoryvault.demo.sandbox import Sandbox
+from memoryvault.pipelines.likeness import LikenessLimits, is_same, wording_of
 from memoryvault.pipelines.review import Approve, Reject, Supersede
 from memoryvault.tasks.boundary import consent_of, outside_write
-from memoryvault.tasks.ideas import find_idea, ideas
+from memoryvault.tasks.ideas import MOST_QUESTIONS, ask_next, find_idea, ideas
 from memoryvault.tasks.journal import Change
 from memoryvault.tasks.remembering import ideas_to_research
 from memoryvault.tasks.reviewing import Decided
 from memoryvault.tasks.undoing import Selector
 from memoryvault.vault.boundary import Consent
-from memoryvault.vault.errors import BoundaryRefused, EntryInvalid, EntryNotFound
+from memoryvault.vault.errors import BoundaryRefused, EntryInvalid, EntryNotFound, MemoryVaultError
 from memoryvault.vault.scrubbed import Scrubbed
 
-from ..review.support import Bed, said
+from ..review.support import RULE, Bed, said
 from .support import IDEA, INCUBATOR, OTHER, ideas_file, is_allowed, outside, write_down
 
+THINGS = ("kites", "looms", "clocks", "boats", "lamps", "drums", "masks", "wells")
 SLUG = "we-should-also-build-a-small-page-that-s"
 
 
@@ -101,6 +105,32 @@ def test_the_context_of_an_answer_is_no_part_of_the_pitch(silent: Bed) -> None:
     silent.remember(replace(IDEA, statement="Later we could draw it (in answer to: “Want me to draw the states?”)"))
     assert "Later we could draw it\nSee deep" in ideas_file(silent)
     assert ": Later we could draw it\n" in ideas_file(silent)
+
+
+def test_a_heap_of_ideas_is_asked_for_a_few_at_a_time(bed: Bed) -> None:
+    """Old sessions bring up many at once: none is lost, and each answer makes room for the next."""
+    bed.remember(*(replace(IDEA, statement=f"Idea: a museum of {thing}.", records=(thing,)) for thing in THINGS))
+    assert len(list(ideas(bed.store))) == len(THINGS)
+    assert len(bed.reviewer.waiting()) == MOST_QUESTIONS
+    asked = set()
+    while waiting := bed.reviewer.waiting():
+        assert len(waiting) <= MOST_QUESTIONS
+        asked.add(waiting[0].extra["idea"])
+        decision = Approve() if len(asked) % 2 else Reject()
+        bed.reviewer.decide(waiting[0].path, decision, run=f"t{len(asked)}")
+    assert len(asked) == len(THINGS)
+    assert ideas_file(bed).count("\n## ") == len(THINGS) / 2
+    assert ask_next(bed.settings, bed.journal) == 0
+
+
+def test_in_the_mode_auto_none_that_waits_is_asked_for(bed: Bed) -> None:
+    bed.remember(*(replace(IDEA, statement=f"Idea: a museum of {thing}.", records=(thing,)) for thing in THINGS))
+    for entry in bed.reviewer.waiting():
+        (bed.vault / entry.path).unlink()
+    bed.env = {**bed.env, "MEMORY_REVIEW_MODE": "auto"}
+    assert ask_next(bed.settings, bed.journal) == 0
+    bed.env = {**bed.env, "MEMORY_REVIEW_MODE": "interactive"}
+    assert ask_next(bed.settings, bed.journal) == len(THINGS) - MOST_QUESTIONS
 
 
 def test_the_question_is_answered_in_the_note_as_well(bed: Bed) -> None:
@@ -187,6 +217,42 @@ def test_an_ideas_file_that_cannot_be_written_does_not_lose_the_idea(silent: Bed
     assert len(list(ideas(silent.store))) == 1
 
 
+@pytest.mark.parametrize("fault", ["no folder", "read-only", "a folder", "in a file"])
+def test_a_list_that_cannot_be_written_holds_nothing_else_up(silent: Bed, fault: str) -> None:
+    """What was begun is taken back; it must not wait for the list and all later memories with it."""
+    target = silent.root / "Notes" / "Ideas.md"
+    if fault == "read-only":
+        target.parent.mkdir()
+        target.write_text("# Mine\n")
+        target.chmod(0o444)
+    elif fault == "a folder":
+        target.mkdir(parents=True)
+    elif fault == "in a file":
+        target.parent.write_text("")
+    silent.env = {**silent.env, "IDEAS_SURFACE_PATH": str(target)}
+    with pytest.raises(MemoryVaultError, match=r"Ideas\.md|Notes"):
+        write_down(silent, "Retry page")
+    assert not silent.journal.is_interrupted
+    assert list(ideas(silent.store)) == []
+    silent.remember(IDEA, RULE)
+    assert not silent.journal.is_interrupted
+    assert {entry.kind for entry in silent.entries()} == {"idea", "preferences"}
+    if fault == "read-only":
+        assert target.read_text() == "# Mine\n"
+
+
+def test_a_list_that_goes_after_a_crash_holds_nothing_up(silent: Bed) -> None:
+    """Killed between the note and the list, then the list's folder was renamed: before, not half."""
+    folder = silent.root / "Notes"
+    folder.mkdir()
+    silent.env = {**silent.env, "IDEAS_SURFACE_PATH": str(folder / "Ideas.md")}
+    assert silent.run_python(CAPTURE, "journal-applied") == -9
+    folder.rename(silent.root / "Renamed")
+    assert silent.journal.recover(), "there was something to end"
+    assert not silent.journal.is_interrupted
+    assert list(ideas(silent.store)) == []
+
+
 def test_ideas_are_written_where_the_settings_say(silent: Bed) -> None:
     (silent.root / "Notes").mkdir()
     silent.env = {**silent.env, "IDEAS_SURFACE_PATH": str(silent.root / "Notes" / "My ideas.md")}
@@ -259,3 +325,22 @@ def test_killed_at_any_step_an_idea_is_in_both_places_once(silent: Bed, point: s
     assert len(list(ideas(silent.store))) == 1
     assert ideas_file(silent).startswith("# Mine\n\n## ")
     assert ideas_file(silent).count("\n## ") == 1
+
+
+@pytest.mark.model
+@pytest.mark.slow
+def test_an_idea_said_again_with_like_meaning_is_evidence_for_the_first(tmp_path: Path) -> None:
+    """The recall service with its packaged model tells it; in the words alone it would be another idea."""
+    one = "Idea: a page that shows how many charges were retried"
+    other = "Idea: a small web page that shows us how many charges were retried each day"
+    third = "Idea: a small web page that shows us how many users were invited each day"
+    assert not is_same(wording_of(one), wording_of(other), None, LikenessLimits())
+    sandbox = Sandbox(tmp_path / "sandbox")
+    bed = Bed(tmp_path, sandbox.environment)
+    bed.settings.state.ensure()
+    with sandbox.recall_service():
+        bed.remember(said(IDEA, "s1", one))
+        bed.remember(said(IDEA, "s2", other))
+        bed.remember(said(IDEA, "s3", third))
+    found = {entry.occurrences: {source.session for source in entry.sources} for entry in ideas(bed.store)}
+    assert found == {2: {"s1", "s2"}, 1: {"s3"}}

@@ -64,6 +64,7 @@ def test_an_idea_is_written_at_once_listed_shown_and_promoted(sandbox: Sandbox) 
         (("idea", "  ", "summary"), 2),
         (("idea", "a", "b", "c"), 2),
         (("idea", "show", "no-such-idea"), 1),
+        (("idea", "research", "no-such-idea"), 1),
         (("idea", "restore", "no-such-idea"), 1),
         (("promote", "idea", "nonexistent-idea"), 1),
         (("promote", "idea", "../../etc"), 1),
@@ -103,6 +104,9 @@ def test_one_key_for_each_idea(sandbox: Sandbox) -> None:
     old(sandbox, "a", "b", "c", "d")
     sandbox.memory("idea", "gc")
     terminal = Terminal(sandbox, ["review"])
+    # The first review with an idea asks for the network, once; no answer is no.
+    terminal.expect("[y/N]")
+    terminal.write("\n")
     terminal.expect("4 ideas that nobody came back to")
     for key, said in (("k", "kept: "), ("a", "archived: "), ("x", "press one of"), ("d", "deleted: ")):
         terminal.press(key)

@@ -80,6 +80,18 @@ def test_an_edit_in_obsidian_is_coming_back(bed: Bed) -> None:
     assert not (bed.vault / LIST_PATH).exists(), "nothing is left to ask"
 
 
+def test_what_research_writes_into_the_note_is_nobodys_coming_back(bed: Bed) -> None:
+    """Looked at once, then researched: the file is new, the user's text is not."""
+    path = old_idea(bed, "one", 400)
+    assert stale(bed) == ["one"]
+    header, _, body = path.read_text().removeprefix("---\n").partition("---\n")
+    receipt = "\n## Research receipt\n\nNothing left this machine.\n"
+    path.write_text(f"---\n{header}research: local\nresearch_pass: consent\n---\n{body}{receipt}")
+    assert stale(bed) == ["one"]
+    path.write_text(path.read_text().replace("Something about", "Something more about"))
+    assert stale(bed) == []
+
+
 def test_a_link_from_any_note_of_the_user_is_coming_back(bed: Bed) -> None:
     old_idea(bed, "one", 400)
     old_idea(bed, "two", 400)
@@ -216,6 +228,37 @@ def test_the_last_answer_can_be_taken_back(bed: Bed) -> None:
     bed.reviewer.undo_last()
     assert bed.files() == before
     assert path.exists()
+
+
+LIST = "# Mine\n\n## 2026-01-02: One\nSaid.\nSee deep research: [[MemoryVault/{}/_index.md]]\n\n## My own\n"
+
+
+@pytest.mark.parametrize(("answer", "folder"), [(Answer.ARCHIVE, IDEA_ARCHIVE), (Answer.DELETE, IDEA_TRASH)])
+def test_the_link_in_the_list_follows_the_idea_and_comes_back(bed: Bed, answer: Answer, folder: str) -> None:
+    """Obsidian makes an empty idea of a link that leads nowhere. Whatever is done, nothing else changes in the list."""
+    old_idea(bed, "one", 400)
+    ideas_path = bed.root / "Ideas.md"
+    ideas_path.write_text(LIST.format(f"{INCUBATOR}/one"))
+    stale(bed)
+    bed.reviewer.answer(LIST_PATH, {"one": answer}, run="t")
+    assert ideas_path.read_text() == LIST.format(f"{folder}/one")
+    ideas_path.write_text(ideas_path.read_text() + "Typed since.\n")
+    bed.reviewer.undo_last()
+    assert ideas_path.read_text() == LIST.format(f"{INCUBATOR}/one") + "Typed since.\n"
+    ideas_file = bed.settings.ideas_path
+    put_away(bed.journal, "one", answer, run="t", actor="idea", ideas_file=ideas_file)
+    restore(bed.journal, "one", ideas_file=ideas_file)
+    assert ideas_path.read_text() == LIST.format(f"{INCUBATOR}/one") + "Typed since.\n"
+
+
+def test_a_list_that_cannot_be_written_does_not_keep_an_answer_from_being_carried_out(bed: Bed) -> None:
+    old_idea(bed, "one", 400)
+    ideas_path = bed.root / "Ideas.md"
+    ideas_path.write_text(LIST.format(f"{INCUBATOR}/one"))
+    ideas_path.chmod(0o444)
+    done = put_away(bed.journal, "one", Answer.ARCHIVE, run="t", actor="idea", ideas_file=ideas_path)
+    assert bed.store.read(done.path).status == "archived"
+    assert not bed.journal.is_interrupted
 
 
 def test_boxes_are_carried_out_one_by_one_and_the_rest_goes_on_waiting(bed: Bed) -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from memoryvault.index.reconcile import reconcile
 from memoryvault.index.store import IndexStore
-from memoryvault.tasks.ideas import Promoted, promote
+from memoryvault.tasks.ideas import Promoted, promote, slug_of
 from memoryvault.vault.errors import EntryExists, EntryNotFound, PathRefused
 
 from ..review.support import Bed, said
@@ -78,6 +78,17 @@ def test_without_a_list_or_a_section_it_is_promoted_all_the_same(bed: Bed) -> No
     (bed.root / "Ideas.md").write_text("# Mine\n")
     assert do_promote(bed).annotation == "no_section"
     assert ideas_file(bed) == "# Mine\n"
+
+
+def test_a_list_that_cannot_be_written_does_not_keep_it_from_being_promoted(bed: Bed) -> None:
+    slug = slug_of(write_down(bed, "Retry page").path)
+    before = (bed.root / "Ideas.md").read_bytes()
+    (bed.root / "Ideas.md").chmod(0o444)
+    done = promote(bed.settings, bed.journal, slug)
+    assert done.annotation == "not_writable"
+    assert bed.store.read(done.path).status == "active"
+    assert (bed.root / "Ideas.md").read_bytes() == before
+    assert not bed.journal.is_interrupted
 
 
 def test_no_list_is_made_for_it(bed: Bed) -> None:

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from memoryvault.tasks.enqueue import open_ledger
 from memoryvault.tasks.ideas import find_idea
@@ -100,6 +101,11 @@ class ResearchBed:
             if not worker(self.settings, access).run_until_idle(60.0).delayed:
                 return
         raise AssertionError("it never ended")
+
+    def command(self, *arguments: str) -> Any:
+        """What `memory … --json` prints."""
+        command = [sys.executable, "-m", "memoryvault", *arguments, "--json"]
+        return json.loads(subprocess.run(command, env=dict(self.bed.env), capture_output=True, check=True).stdout)
 
     def job(self) -> Job:
         with open_ledger(self.settings) as ledger:

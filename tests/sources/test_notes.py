@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import time
 from pathlib import Path
@@ -42,7 +43,11 @@ def test_notes_that_share_most_come_first(root: Path) -> None:
 
 
 def test_folders_headings_and_other_scripts_are_told(root: Path) -> None:
-    note(root, "Garten/Gewächs haus.md", "---\ntags: [a]\n---\n# Über Tomaten\n\nDer robot im greenhouse.")
+    note(
+        root,
+        "Garten/Gewächs haus.md",
+        "---\ntags: [a]\n---\n# Über Tomaten\n\nDer robot im greenhouse.\n\nMehr steht hier nicht, nur das.",
+    )
     (match,) = scan(root).matches
     assert (match.link, match.title, match.excerpt) == (
         "Garten/Gewächs haus",
@@ -101,3 +106,29 @@ def test_it_stops_at_its_deadline_and_says_so(root: Path) -> None:
 def test_no_words_find_nothing(root: Path) -> None:
     note(root, "a.md")
     assert scan(root, words=[]).matches == ()
+
+
+@pytest.mark.parametrize("words", [1, 4, 8, 20, 60])
+def test_a_short_note_is_not_copied_whole_either(root: Path, words: int) -> None:
+    text = " ".join(["The greenhouse robot waters tomatoes"] * words)
+    note(root, "a.md", f"# Title\n\n{text}")
+    (match,) = scan(root).matches
+    assert len(match.excerpt.strip("…")) <= len(text) / 2
+
+
+def test_what_the_user_excludes_in_obsidian_and_templates_are_not_read(root: Path) -> None:
+    for path in ("Private/a.md", "Journal/2020/b.md", "Templates/c.md", "T2/d.md", "Public/secret plan.md", "Open.md"):
+        note(root, path)
+    filters = ["private/", "Journal/", "/secret .*/", "/(/", 7]
+    note(root, ".obsidian/app.json", json.dumps({"userIgnoreFilters": filters}))
+    note(root, ".obsidian/templates.json", json.dumps({"folder": "Templates"}))
+    note(root, ".obsidian/plugins/templater-obsidian/data.json", json.dumps({"templates_folder": "/T2/"}))
+    found = scan(root)
+    assert ([match.link for match in found.matches], found.notes) == (["Open"], 1)
+
+
+@pytest.mark.parametrize("settings", ["", "{", "[]", '{"userIgnoreFilters": "x"}', '{"userIgnoreFilters": null}'])
+def test_settings_that_cannot_be_read_leave_nothing_out(root: Path, settings: str) -> None:
+    note(root, "Open.md")
+    note(root, ".obsidian/app.json", settings)
+    assert scan(root).notes == 1
