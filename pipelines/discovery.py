@@ -72,17 +72,20 @@ def novelty(items: Iterable[Seen], known: Collection[str], source: str) -> Novel
     """The items that were never listed before, in the source's order.
 
     What disappeared and comes back is known. Two names at one new address (skills of one repository) are two
-    patterns; another name at an address that is known is a new wording.
+    patterns; another name at an address that is known is a new wording. A feed's entry keeps its id when its address
+    changes, and its address when its id does; beside the entry that had the one, it is another entry.
     """
+    items = tuple(items)
     before = frozenset(known)
+    unchanged = [pair for item in items if len(pair := _marks(item)) == 2 and before.issuperset(pair)]
+    taken = {mark for pair in unchanged for mark in pair}
     keys = set(before)
     new: dict[str, Pattern] = {}
     names: set[tuple[str, str]] = set()
     for item in items:
         identity = identity_of(item)
-        # A feed's entry keeps its id when its address changes, and its address when its id does.
-        marks = {pattern_key(identity)} | ({pattern_key(f"id:{item.identity}")} if item.identity else set())
-        is_known = bool(marks & before)
+        marks = frozenset(_marks(item))
+        is_known = bool(marks & before) if len(marks) == 1 or marks <= before else bool(marks & before - taken)
         keys |= marks
         name = (identity, slugify(item.title))
         if is_known or name in names:
@@ -93,6 +96,14 @@ def novelty(items: Iterable[Seen], known: Collection[str], source: str) -> Novel
         names.add(name)
         new[key] = Pattern(key, item.url, item.title, item.description, source)
     return Novelty(tuple(new.values()), tuple(sorted(keys)))
+
+
+def _marks(item: Seen) -> tuple[str, ...]:
+    """Keys of its address and, if the source gives it one, its id."""
+    address = pattern_key(identity_of(item))
+    return (
+        (address, pattern_key(f"id:{canonical_url(item.identity) or item.identity}")) if item.identity else (address,)
+    )
 
 
 # --- the note with the sources ---
