@@ -118,6 +118,11 @@ class Source:
     """An address, a topic's name, or a folder's path."""
 
     @property
+    def identity(self) -> str:
+        """What it is known by: the same for two spellings of one address."""
+        return f"{self.kind}:{canonical_url(self.target) or self.target}"
+
+    @property
     def slug(self) -> str:
         """Its folder in the watchlist."""
         match self.kind:
@@ -138,10 +143,18 @@ class SourcesNote:
     problems: tuple[str, ...] = ()
 
 
+_MARK = r"(?:[-*+]\s+|\d{1,3}[.)]\s+)"
 _LINE = re.compile(
-    r"\s*(?:[-*+]\s+)?(?:(?P<kind>list|topic|feed|folder)\s*:\s+|(?P<guess>)(?=https?://|~/|/))(?P<target>\S.*?)\s*"
+    rf"\s*{_MARK}?(?:\[[ xX]\]\s+)?(?:(?:\*\*|`)?(?P<kind>list|topic|feed|rss|atom|folder)(?:\*\*|`)?\s*:(?:\*\*|`)?\s*"
+    r"|(?P<guess>)(?=https?://|~/|/|<https?://|\[[^\]]*\]\(https?://))(?P<target>\S.*?)\s*",
+    re.IGNORECASE,
 )
-_BULLET = re.compile(r"\s*[-*+]\s+(?P<text>\S.*)")
+_BULLET = re.compile(rf"\s*{_MARK}(?P<text>\S.*)")
+_LINKED = re.compile(r"\[[^\]]*\]\((?P<url>[^\s()]+)[^()]*\).*|<(?P<angle>[^<>\s]+)>.*|(?P<bare>https?://\S+).*")
+_BARE_HOST = re.compile(r"[a-z0-9-]+(?:\.[a-z0-9-]+)+(?:/|$)", re.IGNORECASE)
+_YES = frozenset({"true", "yes"})
+_NO = frozenset({"", "false", "no"})
+_STRAY_CONSENT = re.compile(r"^\s*(?:[-*+]\s+)?confirmed\s*:", re.MULTILINE | re.IGNORECASE)
 _TOPIC = re.compile(r"[a-z0-9][a-z0-9-]{0,49}")
 _FEED = re.compile(r"\.(?:xml|rss|atom|rdf)$|/(?:feed|rss|atom)(?:[/.]|$)|\bfeed\.json$", re.IGNORECASE)
 _COMMENT = re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)
@@ -152,7 +165,7 @@ def parse_sources(body: str, confirmed: object) -> SourcesNote:
 
     `confirmed` is the field of that name; only a plain yes is one.
     """
-    sources: dict[Source, None] = {}
+    sources: dict[str, Source] = {}
     problems: list[str] = []
     fenced = False
     for line in _COMMENT.sub("", body).splitlines():
@@ -164,13 +177,18 @@ def parse_sources(body: str, confirmed: object) -> SourcesNote:
             continue
         read = _source(line)
         if isinstance(read, Source):
-            sources[read] = None
+            sources.setdefault(read.identity, read)
         else:
             problems.append(f"{(bullet['text'] if bullet else line.strip())[:120]!r}: {read}")
-    kept = tuple(sources)[:MAX_SOURCES]
+    kept = tuple(sources.values())[:MAX_SOURCES]
     if len(sources) > MAX_SOURCES:
         problems.append(f"more than {MAX_SOURCES} sources: the rest is left out")
-    is_yes = confirmed is True or (isinstance(confirmed, str) and confirmed.strip().lower() in ("true", "yes"))
+    said = "" if confirmed is None else str(confirmed).strip().lower()
+    is_yes = said in _YES and isinstance(confirmed, bool | str)
+    if not is_yes and said not in _NO:
+        problems.append(f"`confirmed: {said[:40]}` is neither true nor false: nothing is fetched")
+    elif confirmed is None and _STRAY_CONSENT.search(body):
+        problems.append("`confirmed:` stands in the text: it belongs into the properties, between two lines of ---")
     return SourcesNote(is_yes, kept, tuple(problems))
 
 
@@ -178,15 +196,21 @@ def _source(line: str) -> Source | str:
     match = _LINE.fullmatch(line)
     if match is None:
         return "write list:, topic:, feed: or folder: and what it is"
-    kind, target = match["kind"], match["target"].strip("<>`\"' ")
-    if kind is None:
+    kind, target = (match["kind"] or "").lower(), match["target"].strip("`\"' ")
+    if (linked := _LINKED.fullmatch(target)) is not None:  # what follows an address is a remark
+        target = (linked["url"] or linked["angle"] or linked["bare"]).strip("`\"'")
+    kind = "feed" if kind in ("rss", "atom") else kind
+    if not kind:
         kind = "folder" if target.startswith(("/", "~/")) else "feed" if _FEED.search(target.split("?")[0]) else "list"
     if kind == "topic":
-        topic = target.removeprefix("https://github.com/topics/").strip("/").lower()
+        topic = target.split()[0].removeprefix("https://github.com/topics/").strip("/").lower()
+        topic = "" if len(target.split()) > 1 and not target.split()[1].startswith(("#", "(", "<!")) else topic
         return Source("topic", topic) if _TOPIC.fullmatch(topic) else "a topic is letters, digits and hyphens"
     if kind == "folder" and target.startswith(("/", "~/")):
         return Source("folder", target)
     if canonical_url(target) is None:
+        if _BARE_HOST.match(target):
+            return f"write the whole address: https://{target[:80]}"
         return "it is no address" if kind != "folder" else "give an absolute path, ~/…, or a folder on GitHub"
     if target.startswith("http://") and not is_own_machine(target):
         return "only https is fetched"
