@@ -186,7 +186,7 @@ def tier_of(candidate: Candidate) -> tuple[Tier, str]:
     if candidate.category == "correction" and candidate.from_user and candidate.replaces is not None:
         return Tier.MEDIUM, "a correction that names what to do instead"
     if candidate.claimed_rule and candidate.category in RULE_CATEGORIES and candidate.from_user:
-        return Tier.MEDIUM, "taken for a standing rule by a model"
+        return Tier.MEDIUM, "taken for a standing rule"
     return Tier.LOW, "inferred from one occurrence"
 
 

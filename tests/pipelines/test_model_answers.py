@@ -224,7 +224,7 @@ def test_a_standing_rule_is_one_only_where_the_local_rules_say_so() -> None:
     ).candidates
     assert tier_of(rule)[0] is Tier.HIGH
     assert rule.statement == "Always run the linter before you commit.", "what is saved unasked is in the user's words"
-    assert tier_of(claimed) == (Tier.MEDIUM, "taken for a standing rule by a model")
+    assert tier_of(claimed) == (Tier.MEDIUM, "taken for a standing rule")
 
 
 @pytest.mark.parametrize("category", ["preference", "correction", "fix", "workflow", "idea"])

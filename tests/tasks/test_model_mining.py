@@ -398,7 +398,7 @@ def test_a_worker_mines_with_the_model_and_health_tells_the_cost(sandbox: Sandbo
     assert run_session(sandbox) == 0
     (note,) = notes(sandbox)
     assert REWORDED in note
-    assert "taken for a standing rule by a model" in note
+    assert "taken for a standing rule" in note
     report = sandbox.json("health")
     assert report["miner"] == "openai"
     (today,) = report["spending"]["today"]
