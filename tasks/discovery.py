@@ -183,7 +183,8 @@ class Discovery:
             host.remember(answer)
         if answer.problem:
             log.warning("source %s: %s", source.slug, answer.problem)
-            return SourceReport(source, "error", detail=answer.problem)
+            # The host is left alone for a while: trying the job again sooner would spend an attempt on nothing.
+            return SourceReport(source, "error", detail=answer.problem, again_at=host.not_before() or None)
         if answer.unchanged:
             self._cursors.set(name, {**cursor, "checked": self._clock()})
             return SourceReport(source, "unchanged")
