@@ -182,7 +182,7 @@ class _Reader:
     def _begins_table(self, number: int) -> bool:
         """Whether the line is the header of a table, told by the line of dashes below."""
         below = self._lines[number + 1] if number + 1 < len(self._lines) else ""
-        return "|" in self._lines[number] and "-" in below and _DELIMITERS.fullmatch(below[:1000]) is not None
+        return "|" in self._lines[number] and "-" in below and _DELIMITERS.fullmatch(below.strip()[:1000]) is not None
 
     def _html(self, line: str) -> Iterator[Listed]:
         """Each list item or cell that begins with a link; of a cell with words before it, one in the whole line."""

@@ -217,6 +217,14 @@ def test_what_goes_and_comes_back_is_known() -> None:
         ("- " + "[a](https://x.org/t) " * 900 + "\n") * 15,
         "# [a-b" + "(" * 200_000,
         "- " + "*" * 300_000 + "[a](https://x.org/a)",
+        ("|\n-" + " " * 990 + "-\n") * 300,
+        ("a|\n|" + "-" * 990 + "x\n") * 300,
+        "<a\n" * 100_000,
+        "<a \n" + "x" * 300_000,
+        ("- " + "(x) `y` " * 2000 + "[a](https://x.org/a)\n") * 18,
+        "### a-b\ntext [x](https://x.org/x) " * 10_000,
+        "### a-b\n- c\n" * 25_000,
+        "a\n-\n" * 60_000,
     ],
 )
 @pytest.mark.slow
