@@ -70,9 +70,9 @@ def _dry_run(args: argparse.Namespace, sources: SourcesNote, seeded: bool) -> in
         )
         return 0
     print_table(("name", "kind", "what"), [(s.slug, s.kind, s.target) for s in sources.sources])
-    print(
-        f"\n{len(sources.sources)} sources, {'confirmed' if sources.confirmed else 'not confirmed: nothing is fetched'}"
-    )
+    count = len(sources.sources)
+    state = "confirmed" if sources.confirmed else "not confirmed: nothing is fetched"
+    print(f"\n{count} source{'' if count == 1 else 's'}, {state}")
     return 0
 
 

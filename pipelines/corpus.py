@@ -8,7 +8,7 @@ counted lines in one note.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import ceil
 
 from ..vault.entry import fingerprint
@@ -123,28 +123,44 @@ class Selection:
     """What becomes of the patterns that the vault does not hold yet. Each strongest first."""
 
     saved: tuple[Pattern, ...]
-    """Standing rules in the user's own words: saved like those of a fresh session."""
+    """The strongest standing rules in the user's own words: saved like those of a fresh session."""
     proposed: tuple[Pattern, ...]
+    """The next strongest; a standing rule among them is `unconfirmed`."""
     held: tuple[Pattern, ...]
     """Counted in the digest, not written."""
 
 
-def select(patterns: Sequence[Pattern], room: int, idea_room: int) -> Selection:
-    """How many more memories may wait in review, and ideas in the incubator: these wait long, and for themselves."""
+def select(patterns: Sequence[Pattern], rule_room: int, room: int, idea_room: int) -> Selection:
+    """How many more rules may be saved unasked, memories wait in review, and ideas in the incubator.
+
+    Ideas wait long, and for themselves. Rules beyond their room wait with the other memories, before them.
+    """
     saved: list[Pattern] = []
     proposed: list[Pattern] = []
     held: list[Pattern] = []
     for pattern in patterns:
         is_idea = pattern.candidate.category == "idea"
-        if pattern.tier is Tier.HIGH:
+        if pattern.tier is Tier.HIGH and rule_room > 0:
             saved.append(pattern)
-        elif pattern.tier is Tier.MEDIUM and (idea_room if is_idea else room) > 0:
-            proposed.append(pattern)
+            rule_room -= 1
+        elif pattern.tier is not Tier.LOW and (idea_room if is_idea else room) > 0:
+            proposed.append(unconfirmed(pattern) if pattern.tier is Tier.HIGH else pattern)
             idea_room -= is_idea
             room -= not is_idea
         else:
             held.append(pattern)
     return Selection(tuple(saved), tuple(proposed), tuple(held))
+
+
+def unconfirmed(pattern: Pattern) -> Pattern:
+    """A standing rule as a proposal: the user decides on it."""
+    sayings = (
+        replace(saying, candidate=replace(saying.candidate, standing_rule=False, claimed_rule=True))
+        if saying.candidate.standing_rule
+        else saying
+        for saying in pattern.sayings
+    )
+    return Pattern(tuple(sayings), Tier.MEDIUM)
 
 
 @dataclass(frozen=True)
@@ -160,7 +176,7 @@ class CorpusFigures:
 
 def digest_body(held: Sequence[Pattern], figures: CorpusFigures) -> str:
     """The generated part of the digest note, from its heading on; the same input gives the same bytes."""
-    waiting = sum(each.tier is Tier.MEDIUM for each in held)
+    waiting = sum(each.tier is not Tier.LOW for each in held)
     lines = [
         HEADING,
         "",
@@ -182,7 +198,7 @@ def _line(pattern: Pattern) -> str:
     if len(text) > LINE_CHARACTERS:
         text = text[:LINE_CHARACTERS].rsplit(" ", 1)[0] + " …"
     seen = f"{len(pattern.sayings)}× in {len(pattern.sessions)} session{'s' if len(pattern.sessions) > 1 else ''}"
-    if pattern.tier is Tier.MEDIUM:
+    if pattern.tier is not Tier.LOW:
         seen = f"**{seen}**"
     where = f", {candidate.project}" if candidate.project else ""
     return f"- {seen} ({candidate.category}{where}): {text}"

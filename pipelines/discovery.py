@@ -72,17 +72,20 @@ def novelty(items: Iterable[Seen], known: Collection[str], source: str) -> Novel
     """The items that were never listed before, in the source's order.
 
     What disappeared and comes back is known. Two names at one new address (skills of one repository) are two
-    patterns; another name at an address that is known is a new wording.
+    patterns; another name at an address that is known is a new wording. A feed's entry keeps its id when its address
+    changes, and its address when its id does; beside the entry that had the one, it is another entry.
     """
+    items = tuple(items)
     before = frozenset(known)
+    unchanged = [pair for item in items if len(pair := _marks(item)) == 2 and before.issuperset(pair)]
+    taken = {mark for pair in unchanged for mark in pair}
     keys = set(before)
     new: dict[str, Pattern] = {}
     names: set[tuple[str, str]] = set()
     for item in items:
         identity = identity_of(item)
-        # A feed's entry keeps its id when its address changes, and its address when its id does.
-        marks = {pattern_key(identity)} | ({pattern_key(f"id:{item.identity}")} if item.identity else set())
-        is_known = bool(marks & before)
+        marks = frozenset(_marks(item))
+        is_known = bool(marks & before) if len(marks) == 1 or marks <= before else bool(marks & before - taken)
         keys |= marks
         name = (identity, slugify(item.title))
         if is_known or name in names:
@@ -95,6 +98,14 @@ def novelty(items: Iterable[Seen], known: Collection[str], source: str) -> Novel
     return Novelty(tuple(new.values()), tuple(sorted(keys)))
 
 
+def _marks(item: Seen) -> tuple[str, ...]:
+    """Keys of its address and, if the source gives it one, its id."""
+    address = pattern_key(identity_of(item))
+    return (
+        (address, pattern_key(f"id:{canonical_url(item.identity) or item.identity}")) if item.identity else (address,)
+    )
+
+
 # --- the note with the sources ---
 
 
@@ -105,6 +116,11 @@ class Source:
     kind: SourceKind
     target: str
     """An address, a topic's name, or a folder's path."""
+
+    @property
+    def identity(self) -> str:
+        """What it is known by: the same for two spellings of one address."""
+        return f"{self.kind}:{canonical_url(self.target) or self.target}"
 
     @property
     def slug(self) -> str:
@@ -127,10 +143,18 @@ class SourcesNote:
     problems: tuple[str, ...] = ()
 
 
+_MARK = r"(?:[-*+]\s+|\d{1,3}[.)]\s+)"
 _LINE = re.compile(
-    r"\s*(?:[-*+]\s+)?(?:(?P<kind>list|topic|feed|folder)\s*:\s+|(?P<guess>)(?=https?://|~/|/))(?P<target>\S.*?)\s*"
+    rf"\s*{_MARK}?(?:\[[ xX]\]\s+)?(?:(?:\*\*|`)?(?P<kind>list|topic|feed|rss|atom|folder)(?:\*\*|`)?\s*:(?:\*\*|`)?\s*"
+    r"|(?P<guess>)(?=https?://|~/|/|<https?://|\[[^\]]*\]\(https?://))(?P<target>\S.*?)\s*",
+    re.IGNORECASE,
 )
-_BULLET = re.compile(r"\s*[-*+]\s+(?P<text>\S.*)")
+_BULLET = re.compile(rf"\s*{_MARK}(?P<text>\S.*)")
+_LINKED = re.compile(r"\[[^\]]*\]\((?P<url>[^\s()]+)[^()]*\).*|<(?P<angle>[^<>\s]+)>.*|(?P<bare>https?://\S+).*")
+_BARE_HOST = re.compile(r"[a-z0-9-]+(?:\.[a-z0-9-]+)+(?:/|$)", re.IGNORECASE)
+_YES = frozenset({"true", "yes"})
+_NO = frozenset({"", "false", "no"})
+_STRAY_CONSENT = re.compile(r"^\s*(?:[-*+]\s+)?confirmed\s*:", re.MULTILINE | re.IGNORECASE)
 _TOPIC = re.compile(r"[a-z0-9][a-z0-9-]{0,49}")
 _FEED = re.compile(r"\.(?:xml|rss|atom|rdf)$|/(?:feed|rss|atom)(?:[/.]|$)|\bfeed\.json$", re.IGNORECASE)
 _COMMENT = re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)
@@ -141,7 +165,7 @@ def parse_sources(body: str, confirmed: object) -> SourcesNote:
 
     `confirmed` is the field of that name; only a plain yes is one.
     """
-    sources: dict[Source, None] = {}
+    sources: dict[str, Source] = {}
     problems: list[str] = []
     fenced = False
     for line in _COMMENT.sub("", body).splitlines():
@@ -153,13 +177,18 @@ def parse_sources(body: str, confirmed: object) -> SourcesNote:
             continue
         read = _source(line)
         if isinstance(read, Source):
-            sources[read] = None
+            sources.setdefault(read.identity, read)
         else:
             problems.append(f"{(bullet['text'] if bullet else line.strip())[:120]!r}: {read}")
-    kept = tuple(sources)[:MAX_SOURCES]
+    kept = tuple(sources.values())[:MAX_SOURCES]
     if len(sources) > MAX_SOURCES:
         problems.append(f"more than {MAX_SOURCES} sources: the rest is left out")
-    is_yes = confirmed is True or (isinstance(confirmed, str) and confirmed.strip().lower() in ("true", "yes"))
+    said = "" if confirmed is None else str(confirmed).strip().lower()
+    is_yes = said in _YES and isinstance(confirmed, bool | str)
+    if not is_yes and said not in _NO:
+        problems.append(f"`confirmed: {said[:40]}` is neither true nor false: nothing is fetched")
+    elif confirmed is None and _STRAY_CONSENT.search(body):
+        problems.append("`confirmed:` stands in the text: it belongs into the properties, between two lines of ---")
     return SourcesNote(is_yes, kept, tuple(problems))
 
 
@@ -167,15 +196,21 @@ def _source(line: str) -> Source | str:
     match = _LINE.fullmatch(line)
     if match is None:
         return "write list:, topic:, feed: or folder: and what it is"
-    kind, target = match["kind"], match["target"].strip("<>`\"' ")
-    if kind is None:
+    kind, target = (match["kind"] or "").lower(), match["target"].strip("`\"' ")
+    if (linked := _LINKED.fullmatch(target)) is not None:  # what follows an address is a remark
+        target = (linked["url"] or linked["angle"] or linked["bare"]).strip("`\"'")
+    kind = "feed" if kind in ("rss", "atom") else kind
+    if not kind:
         kind = "folder" if target.startswith(("/", "~/")) else "feed" if _FEED.search(target.split("?")[0]) else "list"
     if kind == "topic":
-        topic = target.removeprefix("https://github.com/topics/").strip("/").lower()
+        topic = target.split()[0].removeprefix("https://github.com/topics/").strip("/").lower()
+        topic = "" if len(target.split()) > 1 and not target.split()[1].startswith(("#", "(", "<!")) else topic
         return Source("topic", topic) if _TOPIC.fullmatch(topic) else "a topic is letters, digits and hyphens"
     if kind == "folder" and target.startswith(("/", "~/")):
         return Source("folder", target)
     if canonical_url(target) is None:
+        if _BARE_HOST.match(target):
+            return f"write the whole address: https://{target[:80]}"
         return "it is no address" if kind != "folder" else "give an absolute path, ~/…, or a folder on GitHub"
     if target.startswith("http://") and not is_own_machine(target):
         return "only https is fetched"

@@ -7,6 +7,7 @@ better. So each sentence is graded by the words that make a rule of it, prose fa
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
@@ -92,6 +93,25 @@ def rules_in(text: str) -> list[Proposal]:
             if known is None or known.score < score:
                 found[one.fingerprint] = one
     return ranked(found.values())
+
+
+_INJECTION = re.compile(
+    r"""
+    \b(?:ignore|disregard|forget|override)\b[^.]{0,40}\b(?:previous|prior|above|earlier|preceding)\b
+        [^.]{0,30}\b(?:instructions?|rules?|prompts?|messages)\b
+    | \b(?:save|store|remember|record|memori[sz]e)\ (?:this|that|it|the\ following)\b[^.]{0,30}\bas\b[^.]{0,20}
+        \b(?:rule|preference|memory|instruction|always[- ]load)\b
+    | \b(?:do\ not|don't|never)\ (?:tell|inform|notify)\b[^.]{0,30}\b(?:user|human|operator)\b
+    | <\s*/?\s*system\b
+    """,
+    re.IGNORECASE | re.VERBOSE,
+)
+
+
+def is_injection(text: str) -> bool:
+    """Does it speak to the agent over the user's head? A repository's rules are orders too, but not such ones."""
+    bare = "".join(c for c in unicodedata.normalize("NFKC", text) if unicodedata.category(c) != "Cf")
+    return _INJECTION.search(" ".join(bare.split())) is not None
 
 
 def ranked(proposals: Iterable[Proposal]) -> list[Proposal]:

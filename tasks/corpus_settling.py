@@ -21,6 +21,7 @@ from ..pipelines.corpus import (
     digest_body,
     patterns_of,
     select,
+    unconfirmed,
 )
 from ..pipelines.likeness import LikenessLimits
 from ..pipelines.routing import REJECTED_STATUSES, Thresholds, Tier
@@ -76,16 +77,23 @@ def settle(settings: Settings, store: VaultStore, check: Callable[[], None] = la
     placed = _placed(patterns, by_record, store, settings)
     new = [pattern for pattern, status in zip(patterns, placed, strict=True) if status is None]
     known = [(pattern, status) for pattern, status in zip(patterns, placed, strict=True) if status is not None]
-    waiting = sum(status in WAITING for pattern, status in known if pattern.tier is not Tier.HIGH)
+    waiting = sum(status in WAITING for _, status in known)
+    # Also those that the user took back: a rule that goes makes no room for another one unasked.
+    saved = sum(status not in WAITING for pattern, status in known if pattern.tier is Tier.HIGH)
     ideas = sum(status in WAITING for pattern, status in known if pattern.candidate.category == "idea")
     most = settings.reflection.corpus_review_entries
-    chosen: Selection = select(new, most - (waiting - ideas), most - ideas)
+    chosen: Selection = select(
+        new, settings.reflection.corpus_saved_rules - saved, most - (waiting - ideas), most - ideas
+    )
     strengthened = 0
     for pattern, status in known:
         # Only what its note does not name yet: each writing looks through the whole vault.
         news = [each for each in pattern.sayings if not by_record.keys() >= _evidence(each.candidate)]
         if news and status not in REJECTED_STATUSES:
-            strengthened += _write(replace(pattern, sayings=(*pattern.sayings[:1], *news)), store, settings, check)
+            more = replace(pattern, sayings=(*pattern.sayings[:1], *news))
+            # What waits for the user goes on waiting, whatever other old sessions say.
+            more = unconfirmed(more) if status == "pending" and pattern.tier is Tier.HIGH else more
+            strengthened += _write(more, store, settings, check)
     for pattern in (*chosen.saved, *chosen.proposed):
         _write(pattern, store, settings, check)
         kill_point("corpus-written")

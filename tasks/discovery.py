@@ -10,7 +10,7 @@ import logging
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, timedelta
 from typing import Literal
 
@@ -26,6 +26,8 @@ from ..pipelines.discovery import (
 from ..sources.discovery.github import raw_address, search_address, tree_address
 from ..vault.entry import Entry
 from ..vault.errors import EntryExists, EntryNotFound, MemoryVaultError, UsageError, VaultUnavailable
+from ..vault.frontmatter import is_broken
+from ..vault.header import split
 from ..vault.killpoint import kill_point, kill_point_environment
 from ..vault.layout import expand_home
 from ..vault.scrubbed import Scrubbed
@@ -123,7 +125,16 @@ class Discovery:
 
     def note(self) -> SourcesNote:
         """What the note says. Raises EntryNotFound, EntryInvalid, VaultUnavailable."""
-        return sources_in(self.store.read(SOURCES_NOTE))
+        read = sources_in(self.store.read(SOURCES_NOTE))
+        text = self.store.read_bytes(SOURCES_NOTE).decode("utf-8", "replace").replace("\r\n", "\n")
+        parts = split(text)
+        if parts is None and text.lstrip("\ufeff").startswith("---"):
+            problem = "its properties have no end: put a line of --- below them"
+        elif parts is not None and is_broken(parts[1]):
+            problem = "its properties are not valid YAML, so not all of them were read"
+        else:
+            return read
+        return replace(read, problems=(problem, *read.problems))
 
     def scan(
         self,
@@ -158,7 +169,7 @@ class Discovery:
         return ScanReport(tuple(reports), note.problems)
 
     def _scan(self, source: Source, everything: bool) -> SourceReport:
-        name = f"{source.kind}:{source.target}"
+        name = source.identity
         cursor = dict(self._cursors.get(name) or {})
         question = self._question(source, {} if everything else cursor)
         host = AskedHost(self._cursors, question.url, clock=self._clock, pause=self._pause)
@@ -172,7 +183,8 @@ class Discovery:
             host.remember(answer)
         if answer.problem:
             log.warning("source %s: %s", source.slug, answer.problem)
-            return SourceReport(source, "error", detail=answer.problem)
+            # The host is left alone for a while: trying the job again sooner would spend an attempt on nothing.
+            return SourceReport(source, "error", detail=answer.problem, again_at=host.not_before() or None)
         if answer.unchanged:
             self._cursors.set(name, {**cursor, "checked": self._clock()})
             return SourceReport(source, "unchanged")

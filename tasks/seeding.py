@@ -13,7 +13,7 @@ from pathlib import Path
 
 from ..pipelines.routing import PUT_AWAY_STATUSES, Tier
 from ..pipelines.scrub import scrub
-from ..pipelines.seeding import Proposal, decision_in, memory_in, rules_in
+from ..pipelines.seeding import Proposal, decision_in, is_injection, memory_in, rules_in
 from ..sources.instructions import InstructionFile, Unread, repository_files, user_files
 from ..vault.entry import Source
 from ..vault.evidence import EVIDENCE_HEADING
@@ -109,6 +109,11 @@ class Seeding:
                 if planned.key in done or planned.key in seen:
                     continue
                 seen.add(planned.key)
+                said = planned.proposal
+                if is_injection(f"{said.heading}. {said.statement} {said.detail}"):
+                    why = f"line {said.line} speaks to the agent over your head; it is not proposed"
+                    unread.append(Unread(file.path, why))
+                    continue
                 if _is_known(planned, memories):
                     known += 1
                     continue

@@ -208,6 +208,12 @@ class ReflectionSection:
             "So many memories of old sessions wait for review at a time, and so many ideas; the rest is counted.", 1
         ),
     )
+    corpus_saved_rules: int = field(
+        default=20,
+        metadata=_whole(
+            "So many standing rules of old sessions are saved unasked, the strongest; the others wait for review.", 0
+        ),
+    )
     # What follows can send text off this machine. The environment, which a repository may shape, has no say in it.
     miner: str = field(
         default="local",

@@ -39,7 +39,9 @@ def feed_items(body: bytes, url: str, content_type: str = "") -> list[Listed]:
         parsed = _parsed(body[: wrong.start(1)] + b"utf-8" + body[wrong.end(1) :], url, "")
     if not _is_feed(parsed):
         raise FeedInvalid("it is no RSS, Atom or JSON feed")
-    return [item for entry in parsed.get("entries", [])[:MAX_LISTED] if (item := _entry(entry, url)) is not None]
+    site = urljoin(url, str(parsed.feed.get("link") or ""))
+    page = site if site.startswith(("http://", "https://")) else url
+    return [item for entry in parsed.get("entries", [])[:MAX_LISTED] if (item := _entry(entry, url, page)) is not None]
 
 
 def _parsed(body: bytes, url: str, content_type: str) -> Any:
@@ -61,18 +63,31 @@ def _declares_entities(body: bytes) -> bool:
     return _DECLARATION.search(plain) is not None and _ENTITY.search(plain) is not None
 
 
-def _entry(entry: Any, base: str) -> Listed | None:
-    link = str(entry.get("link") or "")
+def _entry(entry: Any, base: str, page: str) -> Listed | None:
+    """None for an entry that leads nowhere a browser goes, or says nothing. `page` is the feed's own."""
     identity = str(entry.get("id") or "")
-    url = urljoin(base, link) if link else (identity if identity.startswith(("http://", "https://")) else "")
-    if not url.startswith(("http://", "https://")):
-        return None
+    link = str(entry.get("link") or "")
+    if link == identity and not link.startswith(("http://", "https://")):
+        link = ""  # feedparser takes an id for the address, since a guid may be one
     summary = str(entry.get("summary") or "")
     if not summary and entry.get("content"):
         summary = str(entry["content"][0].get("value") or "")
     title = text_of_html(str(entry.get("title") or ""))
+    return _listed(urljoin(base, link) if link else "", title, summary, identity, page)
+
+
+def _listed(url: str, title: str, summary: str, identity: str, page: str) -> Listed | None:
     words = text_of_html(summary[:MAX_SUMMARY_CHARACTERS])
-    return listed(url, title or words[:80] or url, words, identity=identity)
+    anchor = ""
+    if not url and identity.startswith(("http://", "https://")):
+        url = identity
+    elif not url and (title or words):
+        # It stands on the feed's page, told from the others there by its id, or its name if it has none.
+        url, anchor = page, (identity or title or words)[:500]
+    if not url.startswith(("http://", "https://")):
+        return None
+    # Entries without an id that share an address are told apart by their names.
+    return listed(url, title or words[:80] or url, words, anchor=anchor, identity=identity or f"{title} {url}")
 
 
 def _is_json(body: bytes, content_type: str) -> bool:
@@ -91,20 +106,19 @@ def _json_feed(body: bytes, url: str) -> list[Listed]:
     items = feed.get("items") if isinstance(feed, dict) else None
     if not isinstance(items, list):
         raise FeedInvalid("it is JSON, but no JSON feed: it has no items")
+    site = urljoin(url, _text(feed.get("home_page_url")))
+    page = site if site.startswith(("http://", "https://")) else url
     found = []
     for item in items[:MAX_LISTED]:
         if not isinstance(item, dict):
             continue
         identity = _text(item.get("id"))
-        link = _text(item.get("url")) or _text(item.get("external_url")) or identity
-        target = urljoin(url, link)
-        if not link or not target.startswith(("http://", "https://")):
-            continue
+        link = _text(item.get("url")) or _text(item.get("external_url"))
         words = _text(item.get("summary")) or _text(item.get("content_text")) or _text(item.get("content_html"))
-        words = text_of_html(words[:MAX_SUMMARY_CHARACTERS])
-        found.append(
-            listed(target, text_of_html(_text(item.get("title"))) or words[:80] or target, words, identity=identity)
-        )
+        title = text_of_html(_text(item.get("title")))
+        read = _listed(urljoin(url, link) if link else "", title, words, identity, page)
+        if read is not None:
+            found.append(read)
     return found
 
 

@@ -14,42 +14,23 @@ from dataclasses import dataclass
 from itertools import islice
 from urllib.parse import urljoin, urlsplit
 
+from .list_words import (
+    GENERIC,
+    HOUSEKEEPING_SECTION,
+    LICENCE_HOSTS,
+    NAME_COLUMNS,
+    PRIMARY,
+    REMARK_COLUMNS,
+    REMARKS,
+    ends_within_a_sentence,
+)
 from .listed import MAX_LISTED, Listed, listed
 from .plain import text_of_html, unescape
 
 MAX_LINE_CHARACTERS = 20_000
 _LINKS_A_LINE = 200
+_LINES_OF_A_CHAPTER = 40
 _WORDS_OF_A_NAME = 8
-_GENERIC = frozenset(
-    [
-        "github",
-        "gitlab",
-        "git",
-        "repo",
-        "repository",
-        "link",
-        "here",
-        "website",
-        "web",
-        "site",
-        "docs",
-        "documentation",
-        "source",
-        "code",
-        "url",
-        "homepage",
-        "demo",
-        "page",
-        "blog",
-        "readme",
-        "view",
-        "visit",
-        "open",
-        "details",
-        "more",
-    ]
-)
-
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
 _BULLET = re.compile(r"[ \t>]*(?:[-*+•◦▪‣]|\d{1,6}[.)])[ \t]+(?:\[[ xX]\][ \t]+)?(?P<rest>\S.*)")
 _HEADING = re.compile(r"[ \t]{0,3}#{1,6}[ \t]+(?P<rest>\S.*)")
@@ -64,6 +45,12 @@ _EMPTY_LINK = re.compile(r"\[\s{0,10}\]\([^()\s]{0,2000}\)")
 _NAME_HEADING = re.compile(r"[`*_]{0,3}(?P<name>[a-z0-9]+(?:[-_][a-z0-9]+)+)[`*_]{0,3}\s*#*")
 _AFTER_LINK = re.compile(r"[\s*_`~]*(?:$|[-–—:|·•(]|by\b|<br|⭐|★)", re.IGNORECASE)
 _SEPARATOR_END = re.compile(r"[-–—:|·→]\s*$")
+_NAME_THEN_WORDS = re.compile(r"\s[-–—]\s|:\s|\s\|\s")
+_TAG = re.compile(r"[`(\[][^`()\[\]]{1,40}[`)\]]|\b\d{4}-\d\d(?:-\d\d)?\b:?|\B@[\w-]{1,40}/")
+_DELIMITERS = re.compile(r"[ \t]*\|?(?:[ \t]*:?-+:?[ \t]*\|)+(?:[ \t]*:?-+:?[ \t]*)?|[ \t]*\|[ \t]*:?-+:?[ \t]*")
+_TAG_OVER_LINES = re.compile(r"<(?:a|li|td|dt)\b[^<>\n]{0,500}\n[^<>]{0,1000}>", re.IGNORECASE)
+_HTML_HEADING = re.compile(r"<h[1-6]\b", re.IGNORECASE)
+_UNDERLINE = re.compile(r" {0,3}(?:=+|-+)[ \t]*")
 
 _PICTURES = (".png", ".svg", ".gif", ".jpg", ".jpeg", ".webp", ".ico", ".avif")
 _BADGES = re.compile(
@@ -93,6 +80,7 @@ class _Link:
 def markdown_items(text: str, base: str) -> list[Listed]:
     """What the list lists, in order, each name at an address once; `base` is the list's own address."""
     text = _without_comments(text.replace("\r\n", "\n").replace("\r", "\n"))
+    text = _TAG_OVER_LINES.sub(lambda tag: tag[0].replace("\n", " "), text)
     lines = [line[:MAX_LINE_CHARACTERS] for line in _outside_fences(text.split("\n"))]
     definitions = {
         match["label"].casefold(): match["url"] for line in lines if (match := _DEFINITION.match(line)) is not None
@@ -139,54 +127,136 @@ class _Reader:
         self._definitions = definitions
         self._base = base
         self._own = _own_repository(base)
+        self._chapter, self._chapter_line = "", 0
+        """The last heading that is no link, until something below it took its name."""
+        self._named: str | None = None
+        """The address that was named after the chapter, if it was."""
+        self._columns: list[str] | None = None
+        """Headers of the table that is being read; None outside of one."""
 
     def items(self) -> Iterator[Listed]:
-        grid = False
+        grid = housekeeping = False
         for number, line in enumerate(self._lines):
             if not line.strip() or _DEFINITION.match(line):
+                self._columns = None
+                continue
+            if (title := self._heading_text(number)) is not None:
+                housekeeping = HOUSEKEEPING_SECTION.fullmatch(_words(title)) is not None
+                self._chapter, self._chapter_line, self._named = _words(title), number, None
+                if not housekeeping:
+                    yield from self._heading(number, title)
+                continue
+            if _HTML_HEADING.search(line):
+                self._chapter, self._chapter_line, self._named = _words(line), number, None
+                housekeeping = HOUSEKEEPING_SECTION.fullmatch(self._chapter) is not None
+            if housekeeping:
                 continue
             previous = self._lines[number - 1].strip() if number else ""
-            if line.lstrip().startswith("|"):
-                if not previous.startswith("|"):  # the header row; without one, every cell is an item of its own
+            if self._begins_table(number):
+                self._columns = [_words(cell).casefold() for cell in _cells(line.strip())]
+                # Without names, or with a link in each, the cells are items themselves.
+                grid = not any(self._columns) or all("](" in cell for cell in _cells(line.strip()))
+                yield from self._row(line.strip(), grid=grid)
+            elif line.lstrip().startswith("|") or (self._columns is not None and "|" in line):
+                if self._columns is None and not previous.startswith("|"):
                     grid = not any(cell.strip() for cell in line.strip().strip("|").split("|"))
                 yield from self._row(line.strip(), grid=grid)
             elif (bullet := _BULLET.match(line)) is not None:
                 yield from self._one(bullet["rest"], strict=False)
-            elif (heading := _HEADING.match(line)) is not None:
-                yield from self._heading(number, heading["rest"])
             elif _HTML_ITEM.search(line):
-                for part in _HTML_ITEM.split(line)[1:]:
-                    yield from self._one(part, strict=False)
+                yield from self._html(line)
             elif not previous or _HTML_ITEM.search(previous) or previous.startswith("<"):
                 yield from self._one(line.strip(), strict=True, after=number)
+
+    def _heading_text(self, number: int) -> str | None:
+        line = self._lines[number]
+        heading = _HEADING.match(line)
+        if heading is not None:
+            return heading["rest"]
+        below = self._lines[number + 1] if number + 1 < len(self._lines) else ""
+        above = self._lines[number - 1] if number else ""
+        if _UNDERLINE.fullmatch(below) and len(below.strip()) > 1 and not above.strip() and "|" not in line:
+            return None if _BULLET.match(line) or _HTML_ITEM.search(line) else line.strip()
+        return None
+
+    def _begins_table(self, number: int) -> bool:
+        """Whether the line is the header of a table, told by the line of dashes below."""
+        below = self._lines[number + 1] if number + 1 < len(self._lines) else ""
+        return "|" in self._lines[number] and "-" in below and _DELIMITERS.fullmatch(below.strip()[:1000]) is not None
+
+    def _html(self, line: str) -> Iterator[Listed]:
+        """Each list item or cell that begins with a link; of a cell with words before it, one in the whole line."""
+        found = False
+        for part in _HTML_ITEM.split(line)[1:]:
+            links = [link for link in self._links(part) if self._is_item(link.url)]
+            if links and found and (_words(part[: links[0].start]) or _is_profile(links[0].url)):
+                continue
+            for item in self._one(part, strict=False):
+                found = True
+                yield item
 
     def _one(self, text: str, *, strict: bool, after: int | None = None) -> Iterator[Listed]:
         """The item whose subject is the first link; `strict`: a paragraph, which may be prose."""
         links = [link for link in self._links(text) if self._is_item(link.url)]
         if not links:
             return
+        if len(links) > 1 and _words(text[: links[0].start]) and _is_profile(links[0].url):
+            links = links[1:]  # **tool** by [@ann](…): … [Source](…)
         link = links[0]
         lead = _words(text[: link.start])
         title = _words(link.label)
-        if strict and (lead or link.picture or not _AFTER_LINK.match(unescape(text[link.end : link.end + 200]))):
+        generic = not title or title.casefold() in GENERIC
+        if not generic and not _words(_TAG.sub(" ", text[: link.start])):
+            lead = ""  # a date, a language in parentheses, an owner before the name
+        if strict and (link.picture or not _AFTER_LINK.match(unescape(text[link.end : link.end + 200]))):
             return
-        if lead:
+        if strict and lead:
+            if not (generic and lead.rstrip(" :").casefold() in GENERIC):
+                return
+        elif lead:
+            if lead.rstrip(" :").casefold() in REMARKS:
+                return
+            link = self._address_of(lead, links)
+            lead = _words(self._without_links(text[: link.start]))
+            title = _words(link.label)
+            generic = not title or title.casefold() in GENERIC
             if not self._names_it(text[: link.start], lead, title):
                 return
-            title = _name_in(lead) if title.casefold() in _GENERIC or not title else title
+        if generic:
+            title = _name_in(lead) or title
+        url = self._absolute(link.url)
         description = _description(self._without_links(text[link.end :]))
+        if self._named == url:
+            return
+        if (not title or title.casefold() in GENERIC) and self._chapter and not description:
+            # `### tool` and below it `[Repository](…)`, `- Link: …`: the first is the tool, others are remarks on it.
+            if self._named is not None:
+                return
+            self._named, title, after = url, self._chapter, self._chapter_line
         if not description and after is not None:
             description = self._paragraph_after(after)
-        yield listed(self._absolute(link.url), title or link.url, description)
+        yield listed(url, title or link.url, description)
+
+    @staticmethod
+    def _address_of(lead: str, links: list[_Link]) -> _Link:
+        """Of a line with the name in plain words, the link that leads to it and not out of its description."""
+        if len(links) == 1 or not _NAME_THEN_WORDS.search(lead):
+            return links[0]
+        primary = (link for link in links if _words(link.label).casefold() in PRIMARY)
+        bare = (link for link in links if not link.label and not link.picture)
+        return next(primary, None) or next(bare, links[0])
 
     @staticmethod
     def _names_it(markup: str, lead: str, label: str) -> bool:
         """Whether the words before the link are the item's name, or its name and line before `[GitHub](…)`."""
-        words = lead.split()
-        if _SEPARATOR_END.search(lead) or label.casefold() in _GENERIC:
-            strong = markup.lstrip().startswith(("**", "__", "`", "<b>", "<strong>"))
-            return strong or len(words) <= _WORDS_OF_A_NAME
-        return False
+        generic = not label or label.casefold() in GENERIC
+        if not _SEPARATOR_END.search(lead) and not generic:
+            return False
+        if markup.lstrip().startswith(("**", "__", "`", "<b>", "<strong>")):
+            return True
+        if generic and _NAME_THEN_WORDS.search(lead):
+            return len(_name_in(lead).split()) <= _WORDS_OF_A_NAME
+        return len(lead.split()) <= _WORDS_OF_A_NAME and not ends_within_a_sentence(lead)
 
     def _row(self, row: str, *, grid: bool) -> Iterator[Listed]:
         cells = [cell.strip() for cell in _cells(row)]
@@ -194,41 +264,69 @@ class _Reader:
             for cell in cells:
                 yield from self._one(cell, strict=False)
             return
+        columns = self._columns or []
+        linked: dict[int, list[_Link]] = {}
         for position, cell in enumerate(cells):
             links = [link for link in self._links(cell) if self._is_item(link.url)]
-            if links:
-                first, before = links[0], [_words(c) for c in cells[:position] if _words(c)]
-                title = _words(first.label)
-                # The name, then its link; further to the right, a link that is named after something else is a remark.
-                nameless = not title or title.casefold() in _GENERIC
-                if nameless or len([c for c in before if any(x.isalpha() for x in c)]) <= 1:
-                    if nameless and before:
-                        title = next((c for c in before if any(x.isalpha() for x in c)), before[0])
-                    others = [c for c in before if c != title and any(x.isalpha() for x in c)]
-                    rest = others + [
-                        _words(self._without_links(c)) for c in [cell[first.end :], *cells[position + 1 :]]
-                    ]
-                    description = " ".join(c for c in rest if c)
-                    yield listed(self._absolute(first.url), title or first.url, _description(description))
-                return
+            if links and not (position < len(columns) and columns[position] in REMARK_COLUMNS):
+                linked[position] = links
+        if not linked:
+            return
+        named = [position for position in linked if position < len(columns) and columns[position] in NAME_COLUMNS]
+        position = (named or list(linked))[0]
+        cell, first = cells[position], linked[position][0]
+        words = (_words(self._without_links(c)) for c in cells[:position])
+        before = [c for c in words if any(x.isalpha() for x in c)]
+        title = _words(first.label)
+        # The name, then its link; further to the right, a link that is named after something else is a remark.
+        nameless = not title or title.casefold() in GENERIC
+        if not (nameless or named or len(before) <= 1):
+            return
+        if nameless and before:
+            title = before[0]
+        elif nameless:
+            title = _name_in(_words(cell[: first.start])) or title
+        others = [c for c in before if c != title]
+        rest = others + [_words(self._without_links(c)) for c in [cell[first.end :], *cells[position + 1 :]]]
+        yield listed(self._absolute(first.url), title or first.url, _description(" ".join(c for c in rest if c)))
 
     def _heading(self, number: int, text: str) -> Iterator[Listed]:
         links = [link for link in self._links(text) if self._is_item(link.url)]
         if links:
-            if not any(c.isalpha() for c in _words(text[: links[0].start])):
+            lead = _words(_TAG.sub(" ", text[: links[0].start]))
+            named = self._names_it(text[: links[0].start], lead, _words(links[0].label))
+            if named or not any(c.isalpha() for c in lead):
                 line = self._paragraph_after(number)
                 yield listed(self._absolute(links[0].url), _words(links[0].label) or links[0].url, line)
             return
         name = _NAME_HEADING.fullmatch(text.strip())
         if name is None:
             return
-        # A page that has its things as chapters: the address is the first in the chapter, or the chapter itself.
+        # A page that has its things as chapters: the address is the one that says so, or the first in the chapter's
+        # first paragraph, or the chapter itself.
         body = self._paragraph_after(number, plain=False)
-        if not body:
+        address = self._address_in_chapter(number)
+        if not body and not address:
             return
-        addresses = [link.url for link in self._links(body) if self._is_item(link.url)]
+        addresses = [address] if address else [link.url for link in self._links(body) if self._is_item(link.url)]
         url = self._absolute(addresses[0]) if addresses else self._base
-        yield listed(url, name["name"], _words(self._without_links(body)), anchor="" if addresses else name["name"])
+        self._named = url if addresses else self._named
+        description = _words(self._without_links(body))
+        yield listed(url, name["name"], description, anchor="" if addresses else name["name"])
+
+    def _address_in_chapter(self, number: int) -> str:
+        """Where `[Repository](…)` or `- Link: …` of the chapter below a heading leads; ''."""
+        for line in self._lines[number + 1 : number + _LINES_OF_A_CHAPTER]:
+            if _HEADING.match(line):
+                break
+            bullet = _BULLET.match(line)
+            text = bullet["rest"] if bullet else line.strip()
+            links = [link for link in self._links(text) if self._is_item(link.url)]
+            if links:
+                label, lead = _words(links[0].label).casefold(), _words(text[: links[0].start]).rstrip(" :").casefold()
+                if (label in PRIMARY and (not lead or lead in PRIMARY)) or (lead in PRIMARY and lead):
+                    return links[0].url
+        return ""
 
     def _paragraph_after(self, number: int, *, plain: bool = True) -> str:
         """The paragraph below a line, if it is one."""
@@ -328,6 +426,8 @@ class _Reader:
             return False
         if parts.scheme not in ("http", "https") or not host or _BADGES.fullmatch(host):
             return False
+        if host.removeprefix("www.") in LICENCE_HOSTS:
+            return False
         if path.lower().endswith(_PICTURES) or (host.endswith("github.com") and _HOUSEKEEPING_PAGES.search(path)):
             return False
         own = _own_repository(self._absolute(url)) == self._own and self._own != ""
@@ -396,11 +496,17 @@ def _cells(row: str) -> list[str]:
 
 
 def _name_in(lead: str) -> str:
-    return re.split(r"\s[-–—]\s|:\s|\s\|\s", lead, maxsplit=1)[0].strip(" -–—:|·→")
+    return re.split(r"\s\(?by\s+@", _NAME_THEN_WORDS.split(lead, maxsplit=1)[0], maxsplit=1)[0].strip(" -–—:|·→([,")
 
 
 def _description(text: str) -> str:
     return _words(text).strip(" -–—:|·•*").strip()
+
+
+def _is_profile(url: str) -> bool:
+    """Whether an address is somebody's page at GitHub: who made a thing, beside the thing."""
+    parts = urlsplit(url)
+    return (parts.hostname or "").lower().removeprefix("www.") == "github.com" and "/" not in parts.path.strip("/")
 
 
 def _inside_tag(text: str, position: int) -> bool:

@@ -12,6 +12,7 @@ from memoryvault.tasks.corpus_store import CorpusStore
 from memoryvault.tasks.mining import Mined
 from memoryvault.tasks.scrubbing import scrub_everything
 from memoryvault.tests.review.support import CHOICE, GUESS, RULE, Bed, said
+from memoryvault.vault.settings import Settings
 
 
 def keep(bed: Bed, session: str, *candidates: Candidate, offset: int = 0) -> None:
@@ -55,6 +56,30 @@ def test_settling_again_changes_nothing(bed: Bed) -> None:
     before = bed.files()
     assert settled(bed) == Settled(saved=0, proposed=0, held=4, strengthened=0)
     assert bed.files() == before
+
+
+def rules(count: int) -> list[Candidate]:
+    things = ("fixtures", "diagrams", "invoices", "migrations", "screenshots", "translations", "benchmarks")
+    return [replace(RULE, statement=f"Always put {things[n]} into their own folder") for n in range(count)]
+
+
+def only_one_rule_saved(bed: Bed) -> Settings:
+    return replace(bed.settings, reflection=replace(bed.settings.reflection, corpus_saved_rules=1))
+
+
+def test_an_old_corpus_full_of_rules_saves_the_strongest_and_asks_for_the_others(bed: Bed) -> None:
+    keep(bed, "s1", *rules(5))
+    settings = only_one_rule_saved(bed)
+    assert settle(settings, bed.store) == Settled(saved=1, proposed=2, held=2, strengthened=0)
+    assert statuses(bed) == {"active": 1, "pending": 2}
+    before = bed.files()
+    assert settle(settings, bed.store) == Settled(saved=0, proposed=0, held=2, strengthened=0)
+    assert bed.files() == before
+    for path in [entry.path for entry in bed.entries() if entry.effective_status == "active"]:
+        (bed.vault / path).unlink()
+    keep(bed, "s2", *rules(5))
+    assert settle(settings, bed.store).saved == 1
+    assert statuses(bed) == {"active": 1, "pending": 2}, "what waits is not saved because it was said again"
 
 
 def test_a_decision_makes_room_for_the_next(bed: Bed) -> None:

@@ -41,7 +41,7 @@ def test_a_line_says_what_it_is_or_lets_it_be_guessed() -> None:
 - https://a.org/feed.xml
 - https://github.com/o/r
 - ~/src/skills
-https://raw.githubusercontent.com/o/r/main/README.md
+https://raw.githubusercontent.com/o/other/main/README.md
 """
     assert parse_sources(body, True).sources == (
         Source("topic", "claude-code"),
@@ -49,7 +49,7 @@ https://raw.githubusercontent.com/o/r/main/README.md
         Source("feed", "https://a.org/feed.xml"),
         Source("list", "https://github.com/o/r"),
         Source("folder", "~/src/skills"),
-        Source("list", "https://raw.githubusercontent.com/o/r/main/README.md"),
+        Source("list", "https://raw.githubusercontent.com/o/other/main/README.md"),
     )
 
 
@@ -59,6 +59,45 @@ def test_comments_and_prose_are_no_sources_and_mistakes_are_told() -> None:
     )
     assert note.sources == ()
     assert ["nonsense" in note.problems[0], "only https" in note.problems[1]] == [True, True]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "- list: https://x.org/a", "* LIST: https://x.org/a", "1. list:https://x.org/a", "- [x] list: <https://x.org/a>",
+        "- **list**: https://x.org/a", "- **list:** https://x.org/a", "- `list`: `https://x.org/a`",
+        "- list: https://x.org/a # Ann's", "- list: https://x.org/a  (the one of Ann)", "- [Ann's](https://x.org/a)",
+        "- list: [Ann's](https://x.org/a) all of it", "<https://x.org/a>", "- https://x.org/a - Ann's",
+        "- list: https://x.org/a\n- list: http://www.x.org/A/?utm_source=b\n- https://x.org/a#readme",
+    ],
+)  # fmt: skip
+def test_a_source_is_read_however_a_person_writes_it_and_once(line: str) -> None:
+    note = parse_sources(line, True)
+    problems = [problem for problem in note.problems if "only https" not in problem]
+    assert (note.sources, problems) == ((Source("list", "https://x.org/a"),), [])
+
+
+@pytest.mark.parametrize(
+    ("line", "hint"),
+    [
+        ("- lst: https://x.org", "write list:, topic:"),
+        ("- list:", "write list:, topic:"),
+        ("- list: github.com/o/r", "https://github.com/o/r"),
+        ("- list: https://", "no address"),
+        ("- topic: two words", "letters, digits and hyphens"),
+        ("- folder: skills", "absolute path"),
+        ("- ftp://x.org/a", "write list:, topic:"),
+        ("confirmed: true\n- list: https://x.org", "properties"),
+    ],
+)
+def test_a_line_that_is_half_right_is_told_what_is_missing(line: str, hint: str) -> None:
+    (problem,) = parse_sources(line, None).problems
+    assert hint in problem
+
+
+def test_a_consent_that_is_neither_yes_nor_no_is_told() -> None:
+    assert "neither true nor false" in parse_sources("", "tru").problems[0]
+    assert "neither true nor false" in parse_sources("", ["true"]).problems[0]
 
 
 @pytest.mark.parametrize(

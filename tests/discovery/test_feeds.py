@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from memoryvault.pipelines.discovery import novelty
 from memoryvault.sources.discovery.feeds import FeedInvalid, feed_items
 
 BASE = "https://b.org/blog/feed"
@@ -147,3 +148,51 @@ def test_real_feeds_are_read() -> None:
             items = feed_items(file.read(), BASE)
             assert items, member.name
             assert all(item.title and item.url.startswith("http") for item in items)
+
+
+def new_of(*weeks: str) -> list[list[str]]:
+    """Titles of what each week's RSS items bring."""
+    known: tuple[str, ...] = ()
+    found = []
+    for week in weeks:
+        body = f"<rss version='2.0'><channel><link>https://b.org/</link>{week}</channel></rss>".encode()
+        brought = novelty(feed_items(body, "https://b.org/feed.xml"), known, "s")
+        known = brought.known
+        found.append([pattern.title for pattern in brought.new])
+    return found
+
+
+def entry(title: str, link: str = "", guid: str = "") -> str:
+    parts = [f"<title>{title}</title>", f"<link>{link}</link>" if link else "", f"<guid>{guid}</guid>" if guid else ""]
+    return f"<item>{''.join(parts)}</item>"
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        (entry("A", "https://b.org/a", "1"), entry("A", "https://b.org/a", "2")),
+        (entry("A", "https://b.org/a", "1"), entry("A, corrected", "https://b.org/a", "2")),
+        (entry("A", "https://b.org/a", "1"), entry("A, corrected", "https://b.org/2026/a", "1")),
+        (entry("A", "https://b.org/a"), entry("A, corrected", "http://www.b.org/a/?utm_source=rss")),
+        (entry("A", "https://b.org/a", "http://b.org/?p=1"), entry("A", "https://b.org/2026/a", "https://b.org/?p=1")),
+        (entry("A", guid="tag:1"), entry("A, corrected", guid="tag:1")),
+    ],
+    ids=["other id", "other id and title", "other address", "no id", "id in another spelling", "no address"],
+)
+def test_an_entry_that_changes_is_not_new(before: str, after: str) -> None:
+    assert new_of(before, after) == [["A"], []]
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        (entry("A", "https://b.org/", "1"), entry("B", "https://b.org/", "2")),
+        (entry("A", "https://b.org/log#v1"), entry("B", "https://b.org/log#v2")),
+        (entry("A", "https://b.org/a", "x"), entry("B", "https://b.org/b", "x")),
+        (entry("A", guid="tag:1"), entry("B", guid="tag:2")),
+        (entry("A"), entry("B")),
+    ],
+    ids=["one address for all", "chapters of one page", "one id for all", "no address", "neither"],
+)
+def test_entries_that_share_what_tells_others_apart_are_told_apart(old: str, new: str) -> None:
+    assert new_of(old, new + old, new + old) == [["A"], ["B"], []]

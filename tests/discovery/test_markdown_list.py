@@ -40,6 +40,23 @@ def items(text: str) -> list[tuple[str, str, str]]:
         ("<li><a href=\"https://x.org/t\">tool</a> - Does</li>", "tool", "Does"),
         ("<td><a class='x' href='https://x.org/t'><b>tool</b></a></td>", "tool", ""),
         ("- [tool][t] - Does\n\n[t]: https://x.org/t", "tool", "Does"),
+        ("Name | Link | What\n--- | --- | ---\ntool | [link](https://x.org/t) | Does", "tool", "Does"),
+        ("[tool](https://x.org/t) | Does", "tool", "Does"),
+        ("|Author|Project|\n|-|-|\n|[@ann](https://github.com/ann)|[tool](https://x.org/t)|", "tool", "@ann"),
+        ("- **tool** - Made with [another](https://y.org/a). ([source](https://x.org/t))", "tool", ""),
+        ("- tool - Does what the [docs](https://y.org/d) of it say, and more of it: <https://x.org/t>", "tool", ""),
+        ("- **tool** by [@ann](https://github.com/ann): does. [Source](https://x.org/t)", "tool", ""),
+        ("- **tool** ([repo](https://x.org/t), [site](https://y.org)) - Does", "tool", ", site) - Does"),
+        ("- (Python) [tool](https://x.org/t) Does", "tool", "Does"),
+        ("- 2026-01-02 - [Skills] [tool](https://x.org/t)", "tool", ""),
+        ("- `tool` - [GitHub](https://x.org/t)", "tool", ""),
+        ("- [GitHub](https://x.org/t) - Reads issues", "GitHub", "Reads issues"),
+        ("## Skill: [tool](https://x.org/t)\n\nDoes.", "tool", "Does."),
+        ("### My tool\n\nDoes.\n\n[Repository](https://x.org/t)\n\n[Website](https://y.org)", "My tool", "Does."),
+        ("### My tool\n- Author: [a](https://y.org)\n- Link: https://x.org/t\n- Demo: https://y.org", "My tool", ""),
+        ("### my-tool\nDoes it.\n- **GitHub**: [ann/my-tool](https://x.org/t)", "my-tool", "Does it."),
+        ("<li>\n <a\n  href='https://x.org/t'>tool</a>\n</li>", "tool", ""),
+        ("<td><a href='https://x.org/t'>tool</a></td><td><a href='https://github.com/a'>a</a></td>", "tool", ""),
     ],
 )  # fmt: skip
 def test_an_item_is_read_in_every_shape(line: str, title: str, description: str) -> None:
@@ -69,6 +86,11 @@ def test_an_item_is_read_in_every_shape(line: str, title: str, description: str)
         "<!--\n- [x](https://x.org/t)",
         "| [A](#a) | [B](#b) |\n|---|---|",
         "| Tool | `path` | `~/path` | [Guide to another](https://x.org/t) |",
+        "## Contributing\n- [How to](https://x.org/t)",
+        "Star History\n---\n[Chart](https://x.org/t)",
+        "<h2>License</h2>\n\n- [MIT](https://x.org/mit)",
+        "- [CC0](https://creativecommons.org/publicdomain/zero/1.0/)",
+        "- Turns issues into plans, see [docs](https://x.org/t)",
     ],
 )
 def test_what_is_no_item_is_left_out(text: str) -> None:
@@ -84,6 +106,65 @@ def test_a_relative_link_leads_into_the_list_s_own_repository() -> None:
 def test_a_grid_without_a_header_has_an_item_in_each_cell() -> None:
     text = "| | |\n|---|---|\n| [a](https://x.org/a) | [b](https://x.org/b) |"
     assert [title for title, *_ in items(text)] == ["a", "b"]
+
+
+@pytest.mark.parametrize(
+    "heading", ["## Skills", "Skills\n---", "<h2>Skills</h2>", "<details><summary><h3>Skills</h3></summary>\n"]
+)
+def test_a_section_about_the_list_ends_with_the_next_heading(heading: str) -> None:
+    text = f"## Contents\n\n- [Skills](https://x.org/#skills)\n\n{heading}\n\n- [tool](https://x.org/t)"
+    assert [title for title, *_ in items(text)] == ["tool"]
+
+
+def test_things_named_like_a_generic_link_are_things_when_they_say_what_they_are() -> None:
+    text = "## Servers\n- [GitHub](https://x.org/gh) - Issues\n- [GitLab](https://x.org/gl) - Merge requests"
+    assert [title for title, *_ in items(text)] == ["GitHub", "GitLab"]
+
+
+def _bullets(things: list[tuple[str, str]]) -> str:
+    return "\n".join(f"- [{name}]({url}) - Does {name}" for name, url in things)
+
+
+def _table(things: list[tuple[str, str]]) -> str:
+    rows = (f"| {name} | [link]({url}) | Does {name}, see [docs](https://d.org) |" for name, url in things)
+    return "| Name | Link | What |\n|:--|---|--:|\n" + "\n".join(rows)
+
+
+def _references(things: list[tuple[str, str]]) -> str:
+    lines = [f"{number}. [{name}][] - Does" for number, (name, _) in enumerate(things, 1)]
+    return "\n".join([*lines, "", *(f"[{name}]: {url}" for name, url in things)])
+
+
+def _chapters(things: list[tuple[str, str]]) -> str:
+    return "\n".join(
+        f"### {name}\n\nDoes.\n\n[Repository]({url}) [Docs](https://d.org/{name})\n" for name, url in things
+    )
+
+
+def _anchors(things: list[tuple[str, str]]) -> str:
+    return "<ul>\n" + "\n".join(f'<li><a href="{url}"><b>{name}</b></a> Does</li>' for name, url in things) + "\n</ul>"
+
+
+def _nested(things: list[tuple[str, str]]) -> str:
+    return "- **Group**\n" + "\n".join(f"    * [`{name}`]({url}): Does\n      - _remark_" for name, url in things)
+
+
+def test_a_list_that_is_laid_out_anew_has_nothing_new_but_what_is_new() -> None:
+    things = [(f"tool-{n}", f"https://github.com/o/tool-{n}") for n in range(9)]
+    edits = [
+        "http://github.com/o/{}",
+        "https://www.GitHub.com/o/{}/",
+        "https://github.com/o/{}.git?utm_source=l#readme",
+    ]
+    known: tuple[str, ...] = ()
+    for week, layout in enumerate([_bullets, _table, _references, _chapters, _anchors, _nested, _bullets]):
+        new = (f"new-{week}", f"https://x.org/new-{week}")
+        edited = [(name, edits[week % 3].format(name)) if "tool" in name else (name, url) for name, url in things]
+        brought = novelty(markdown_items(layout([*reversed(edited), new]), PAGE), known, "s")
+        if week:
+            assert [pattern.url for pattern in brought.new] == [new[1]], layout
+        known = brought.known
+        things.append(new)
 
 
 def test_chapters_of_a_page_are_items_when_their_heading_is_a_name() -> None:
@@ -136,6 +217,14 @@ def test_what_goes_and_comes_back_is_known() -> None:
         ("- " + "[a](https://x.org/t) " * 900 + "\n") * 15,
         "# [a-b" + "(" * 200_000,
         "- " + "*" * 300_000 + "[a](https://x.org/a)",
+        ("|\n-" + " " * 990 + "-\n") * 300,
+        ("a|\n|" + "-" * 990 + "x\n") * 300,
+        "<a\n" * 100_000,
+        "<a \n" + "x" * 300_000,
+        ("- " + "(x) `y` " * 2000 + "[a](https://x.org/a)\n") * 18,
+        "### a-b\ntext [x](https://x.org/x) " * 10_000,
+        "### a-b\n- c\n" * 25_000,
+        "a\n-\n" * 60_000,
     ],
 )
 @pytest.mark.slow

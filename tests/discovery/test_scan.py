@@ -50,6 +50,29 @@ def test_the_proposal_is_written_once_and_left_as_the_user_made_it(bed: Bed) -> 
     assert len(discovery.note().sources) == 4
 
 
+@pytest.mark.parametrize(
+    ("text", "hint"),
+    [
+        ("---\nconfirmed: [true\n---\n- list: https://x.org\n", "not valid YAML"),
+        ("---\nconfirmed: true\n- list: https://x.org\n", "have no end"),
+    ],
+)
+def test_properties_that_cannot_be_read_are_told(bed: Bed, text: str, hint: str) -> None:
+    path = bed.vault / SOURCES_NOTE
+    path.parent.mkdir()
+    path.write_text(text, "utf-8")
+    note = bed.discovery().note()
+    assert (note.confirmed, hint in note.problems[0]) == (False, True)
+
+
+def test_a_source_in_another_spelling_is_the_same_source(bed: Bed, site: Site) -> None:
+    bed.sources(f"list: {site.put('/l.md', a_list('a'))}")
+    bed.scan()
+    site.put("/l.md", a_list("a", "b"))
+    bed.sources(f"list: {site.url('/l.md')}?utm_source=x#readme")
+    assert titles(bed.scan()) == ["b"]
+
+
 # --- what is new ---
 
 
@@ -147,6 +170,11 @@ def test_a_host_that_fails_is_left_alone_for_longer_each_time_also_by_the_next_p
     assert len(site.asked) == 3
     site.put("/l.md", a_list("a"))
     assert bed.scan().sources[0].state == "fetched"
+
+
+def test_a_job_is_tried_again_when_its_source_may_be_asked_again_and_not_before(bed: Bed, site: Site) -> None:
+    bed.sources(f"list: {site.put('/l.md', 'x', status=503)}")
+    assert bed.scan().again_at == bed.clock.now + 300
 
 
 def test_retry_after_is_kept_to(bed: Bed, site: Site) -> None:

@@ -17,7 +17,7 @@ from memoryvault.pipelines.corpus import (
     select,
 )
 from memoryvault.pipelines.likeness import LikenessLimits, is_same, wording_of
-from memoryvault.pipelines.routing import Thresholds, Tier
+from memoryvault.pipelines.routing import Thresholds, Tier, tier_of
 
 GUESS = Candidate(
     category="preference",
@@ -101,18 +101,28 @@ def test_the_strongest_come_first_and_the_bound_holds_back_the_rest() -> None:
     thrice = [saying(GUESS, f"s{number}", number) for number in range(3)]
     found = patterns(saying(CHOICE, "s4", 4), saying(RULE, "s5", 5), *thrice, saying(GUESS, "s6", 6, statement="Once"))
     assert [pattern.tier for pattern in found] == [Tier.HIGH, Tier.MEDIUM, Tier.MEDIUM, Tier.LOW]
-    chosen = select(found, 1, 0)
+    chosen = select(found, 9, 1, 0)
     assert [pattern.candidate.statement for pattern in chosen.saved] == [RULE.statement]
     assert [pattern.candidate.statement for pattern in chosen.proposed] == [GUESS.statement]
     assert [pattern.candidate.statement for pattern in chosen.held] == [CHOICE.statement, "Once"]
-    assert select(found, -3, 0).proposed == ()
+    assert select(found, 9, -3, 0).proposed == ()
+
+
+def test_more_rules_than_may_be_saved_unasked_are_put_to_the_user_first() -> None:
+    rules = [saying(RULE, f"s{n}", n, statement=f"Always run part{n} before you push") for n in range(3)]
+    chosen = select(patterns(saying(CHOICE, "s9", 9), *rules), 1, 1, 0)
+    assert [len(chosen.saved), len(chosen.proposed), len(chosen.held)] == [1, 1, 2]
+    (asked,) = chosen.proposed
+    assert (asked.tier, tier_of(asked.candidate)[0]) == (Tier.MEDIUM, Tier.MEDIUM)
+    assert [pattern.tier for pattern in chosen.held] == [Tier.HIGH, Tier.MEDIUM]
+    assert [pattern.tier for pattern in select(patterns(*rules), -2, 9, 0).proposed] == [Tier.MEDIUM] * 3
 
 
 def test_ideas_do_not_take_the_room_of_what_waits_for_review() -> None:
     ideas = [
         saying(GUESS, f"s{n}", n, category="idea", statement=f"What if part{n} were cached some day?") for n in range(3)
     ]
-    chosen = select(patterns(saying(CHOICE, "s9", 9), *ideas), 1, 2)
+    chosen = select(patterns(saying(CHOICE, "s9", 9), *ideas), 9, 1, 2)
     assert [pattern.candidate.category for pattern in chosen.proposed] == ["correction", "idea", "idea"]
     assert len(chosen.held) == 1
 
