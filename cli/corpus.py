@@ -7,16 +7,17 @@ import re
 import sys
 import time
 from collections import Counter
+from dataclasses import asdict
 from datetime import date, datetime
 from pathlib import Path
 from typing import Any
 
 from ..sources.transcripts.corpus import Transcript, claude_cleanup_days
 from ..tasks.corpus import KIND, MOST_JOBS, Plan, enqueue_corpus, enqueue_settling, plan_corpus
+from ..tasks.corpus_estimate import estimate
 from ..tasks.corpus_settling import DIGEST
 from ..tasks.corpus_store import CorpusStore
 from ..tasks.enqueue import open_ledger
-from ..tasks.mining import MiningRequest, mine_transcript
 from ..tasks.records import STATES
 from ..vault.errors import UsageError
 from ..vault.lock import lock_holder
@@ -27,14 +28,6 @@ from .output import note, print_json
 SECONDS_A_DAY = 86_400.0
 WARN_DAYS = 7
 """A transcript that its host deletes within so many days is warned of."""
-SAMPLE_SECONDS = 3.0
-SAMPLE_BYTES = 8 << 20
-"""A larger transcript is no sample: the dry run is to end soon."""
-LEAST_SAMPLE_SECONDS = 0.05
-SECONDS_A_JOB = 0.03
-"""What a job costs on top: claim, cursor, files. Measured; child processes are shared."""
-BYTES_PER_TOKEN = 40
-"""Of a transcript: most of it is tool output, which no model is shown."""
 POLL_SECONDS = 0.4
 BAR = 25
 _DAYS_AGO = re.compile(r"(\d{1,5})d")
@@ -122,45 +115,13 @@ def _ending_soon(plan: Plan, settings: Settings) -> list[tuple[Transcript, float
 
 
 def _estimate(plan: Plan, settings: Settings) -> dict[str, Any]:
-    """Time from a sample that is mined here and now; tokens where a model is the miner."""
-    if not plan.to_mine:
-        return {"seconds": 0.0, "megabytes_per_second": None}
-    done = 0
-    started = time.monotonic()
-    # The middle of the sizes first: neither the many tiny ones nor a giant says much.
-    by_size = sorted(plan.to_mine, key=lambda each: each.size)
-    middle = len(by_size) // 2
-    for each in by_size[middle:] + by_size[:middle]:
-        if each.size > SAMPLE_BYTES and done:
-            continue
-        try:
-            mine_transcript(MiningRequest(str(each.path), each.host))
-        except OSError:
-            continue
-        done += each.size
-        if time.monotonic() - started > SAMPLE_SECONDS / 3 or done > SAMPLE_BYTES:
-            break
-    spent = max(time.monotonic() - started, LEAST_SAMPLE_SECONDS)
-    speed = done / spent if done else float(SAMPLE_BYTES)
-    estimate: dict[str, Any] = {
-        "seconds": round(plan.bytes / speed + SECONDS_A_JOB * len(plan.to_mine), 1),
-        "megabytes_per_second": round(speed / 1e6, 1),
+    found = estimate(plan, settings)
+    speed = found.bytes_per_second
+    told: dict[str, Any] = {
+        "seconds": round(found.seconds, 1),
+        "megabytes_per_second": round(speed / 1e6, 1) if speed is not None else None,
     }
-    return {**estimate, **_tokens(plan, settings)}
-
-
-def _tokens(plan: Plan, settings: Settings) -> dict[str, Any]:
-    """What a model would be shown; {} for the local miner, which costs none."""
-    reflection = settings.reflection
-    miner = getattr(reflection, "miner", "local")
-    if miner == "local":
-        return {}
-    each_cap = getattr(reflection, "session_token_cap", 0)
-    tokens = 0
-    for each in plan.to_mine:
-        wanted = (each.size - plan.offsets.get(each.identity, 0)) // BYTES_PER_TOKEN
-        tokens += min(wanted, each_cap) if each_cap else wanted
-    return {"miner": miner, "tokens": tokens, "daily_token_cap": getattr(reflection, "daily_token_cap", 0)}
+    return {**told, **asdict(found.model)} if found.model is not None else told
 
 
 def _tell(plan: Plan, report: dict[str, Any], ending: list[tuple[Transcript, float]]) -> None:
@@ -177,11 +138,17 @@ def _tell(plan: Plan, report: dict[str, Any], ending: list[tuple[Transcript, flo
     if any(count for count, _ in reasons):
         print("not counted: " + ", ".join(f"{count} {why}" for count, why in reasons if count))
     if report.get("megabytes_per_second"):
-        print(f"about {_duration(report['seconds'])}, at {report['megabytes_per_second']} MB/s measured here just now")
+        speed = report["megabytes_per_second"]
+        print(f"about {_duration(report['seconds'])}, writing included: {speed} MB/s were measured here just now")
     if "tokens" in report:
+        print(f"{report['miner']} is asked too: about {report['requests']} requests, whose time comes on top")
+        print(f"at most {report['tokens']} tokens ({_cap(report['session_token_cap'])} for a session)")
         cap = report["daily_token_cap"]
-        days = f"; the cap of {cap} a day makes that {-(-report['tokens'] // cap)} days" if cap else "; no daily cap"
-        print(f"about {report['tokens']} tokens of {report['miner']}{days}")
+        if cap and report["tokens"] > cap:
+            share = cap / report["tokens"]
+            print(f"the cap of {cap} a day pays for {share:.0%} of that: what is beyond it is mined by rules alone")
+        else:
+            print(f"within the cap of {cap} a day" if cap else "there is no daily cap")
     if ending:
         first, days_left = ending[0]
         when = "at its next start" if days_left <= 0 else f"in {days_left:.0f} days"
@@ -189,6 +156,10 @@ def _tell(plan: Plan, report: dict[str, Any], ending: list[tuple[Transcript, flo
             f"memory: warning: Claude Code deletes {len(ending)} of them within {WARN_DAYS} days, the first {when} "
             f"({first.path}): mine them before that, or raise cleanupPeriodDays in its settings.json"
         )
+
+
+def _cap(tokens: int) -> str:
+    return f"at most {tokens}" if tokens else "no cap"
 
 
 def _duration(seconds: float) -> str:

@@ -5,7 +5,8 @@ all of it and writes to the vault (`corpus_settling`). So the order in which job
 killed, does not show in the vault.
 
 A child process costs more to start than a usual transcript to mine. So a job's child reads ahead: it mines the next
-transcripts in line as well, and their jobs find it done.
+transcripts in line as well, and their jobs find it done. Not so with a model, which takes longer than any start: then
+each job has its own child, whose deadline is meant for one transcript.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import os
 import secrets
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +32,8 @@ from .job import Dead, Handler, Postpone, Retry, RunningJob
 from .kinds import Json
 from .ledger import Ledger, NewJob
 from .mining import MiningRequest, mined_from_json
+from .model_mining import AnswerCache
+from .reflection import ATTEMPTS_WITH_A_MODEL
 from .sessions import is_under
 
 KIND = "reflect.corpus"
@@ -211,8 +214,10 @@ def _mine(settings: Settings, job: RunningJob, store: CorpusStore, identity: str
     if isinstance(own, str):
         store.advance(identity, {**store.cursor(identity), "run": run})
         return {"nothing": own}
+    with_model = settings.reflection.miner != "local" and job.attempt <= ATTEMPTS_WITH_A_MODEL
+    own = replace(own, request=replace(own.request, session=own.transcript.session, local_only=not with_model))
     readings = [own]
-    if job.attempt == 1:  # What makes a child fail may lie in a transcript that was read ahead.
+    if job.attempt == 1 and not with_model:  # What makes a child fail may lie in a transcript that was read ahead.
         readings += _ahead(settings, job, own.bytes, roots, live, store)
     answers = _in_child(settings, job, [each.request for each in readings])
     if "error" in answers[0]:
@@ -241,8 +246,11 @@ def _mine(settings: Settings, job: RunningJob, store: CorpusStore, identity: str
                 "bytes": mined.end_offset - each.request.offset,
                 "bad_lines": mined.bad_lines,
             }
+            if mined.model:
+                counts["model"] = dict(mined.model)
             cursor["run"] = run  # The jobs of those that were mined ahead say themselves that they are done.
         store.advance(each.transcript.identity, cursor)
+        AnswerCache(settings.state).forget(mined.answers)
     return counts
 
 
@@ -298,7 +306,10 @@ def _look(identity: str, path: Path, roots: list[str], live: frozenset[str], sto
     if cursor.get("size") == transcript.size and "failed" not in cursor:
         return "mined already"
     offset = int(cursor.get("offset", 0))
-    return _Reading(transcript, MiningRequest(str(path), transcript.host, offset, int(cursor.get("resume", offset))))
+    return _Reading(
+        transcript,
+        MiningRequest(str(path), transcript.host, offset, int(cursor.get("resume", offset)), local_only=True),
+    )
 
 
 def _in_child(settings: Settings, job: RunningJob, requests: Sequence[MiningRequest]) -> list[dict[str, Any]]:

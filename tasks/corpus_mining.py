@@ -1,7 +1,7 @@
 """Mining several transcripts in one child process: starting it costs more than mining a usual one.
 
 `python -m memoryvault.tasks.corpus_mining` is the child: a list of requests as JSON on stdin; on stdout a JSON line
-for each, as soon as it is mined. It writes nothing to disk, and what it prints is scrubbed.
+for each, as soon as it is mined. It writes nothing but a model's answers, and what it prints is scrubbed.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import sys
 
 from ..vault.killpoint import kill_point
 from . import supervisor
-from .mining import MiningRequest, mine_transcript, mined_to_json
+from .mining import MiningRequest, mine_transcript, mined_to_json, settings_of_child
 
 NICENESS = 15
 
@@ -21,10 +21,11 @@ def main() -> int:
     """The child."""
     supervisor.watch_parent()
     os.nice(NICENESS)
-    for fields in json.load(sys.stdin):
-        request = MiningRequest(**fields)
+    requests = [MiningRequest(**fields) for fields in json.load(sys.stdin)]
+    settings = None if all(request.local_only for request in requests) else settings_of_child()
+    for request in requests:
         try:
-            answer = mined_to_json(mine_transcript(request))
+            answer = mined_to_json(mine_transcript(request, None if request.local_only else settings))
         except OSError as error:
             answer = {"error": f"cannot be read: {error.strerror}"}
         sys.stdout.write(json.dumps(answer) + "\n")

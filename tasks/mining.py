@@ -150,7 +150,7 @@ def mined_from_json(value: Mapping[str, Any]) -> Mined:
     return Mined(**{**value, "candidates": candidates, "answers": tuple(value["answers"])})
 
 
-def _settings() -> Settings | None:
+def settings_of_child() -> Settings | None:
     """None while config.toml holds a mistake: nobody is asked then."""
     try:
         return load_settings(os.environ)
@@ -164,7 +164,7 @@ def main() -> int:
     supervisor.watch_parent()
     request = MiningRequest(**json.load(sys.stdin))
     try:
-        mined = mine_transcript(request, None if request.local_only else _settings())
+        mined = mine_transcript(request, None if request.local_only else settings_of_child())
     except OSError as error:
         print(f"{request.transcript} cannot be read: {error.strerror}", file=sys.stderr)
         return CAN_NOT_READ

@@ -5,16 +5,16 @@ N-grams are hashed (crc32), so that the weights hold no text of the messages the
 
 from __future__ import annotations
 
-import re
-import zlib
+from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from functools import cached_property
 from typing import Protocol
 
 from ...vault.turn import Turn
 from .prose import Sentence, looks_pasted, sentences
-from .rules import Searched, cues, explicit, possible_cues, standing_rule
+from .rules import CUE_BITS, Searched, cues_of, explicit, standing_rule
+from .words import hashed_ngrams
 
 BUCKETS = 4096
 """Hash buckets for n-grams. At some 10,000 distinct n-grams in training, collisions cost less than size does."""
@@ -25,13 +25,10 @@ NGRAM_VALUE = 0.4
 MAX_WORDS = 250
 MAX_CUED_SENTENCES = 25
 
-_WORD = re.compile(r"[a-z']+|[?!]|\d+|[😀-🙏🌀-🗿🤀-🧿]")
 _LENGTHS = (2, 4, 7, 12, 20, 35, 60, 110, 200)
 
 Features = Mapping[str, float]
 """Feature name -> value. A name "h:<bucket>" is a hashed n-gram, any other is spelled out."""
-
-NO_FEATURES: Features = {}
 
 SURE = 1e-6
 """Logits; more than what is lost by adding up in another order."""
@@ -39,23 +36,8 @@ SURE = 1e-6
 _BUCKET_NAMES = tuple(f"h:{bucket}" for bucket in range(BUCKETS))
 
 
-@dataclass(frozen=True)
-class Message:
-    """A message of the user or the agent, cut into sentences, with its features."""
-
-    turn: Turn
-    sentences: tuple[Sentence, ...]
-    features: Features
-
-
-def message(turn: Turn) -> Message:
-    parts = sentences(turn)
-    own = [part for part in parts if part.typed] if turn.is_users_words else list(parts)
-    return Message(turn, parts, message_features(turn, own))
-
-
 class Weighing(Protocol):
-    """What `message_worth_a_look` needs of a head of the classifier; all in logits."""
+    """What `Message.is_beyond` needs of a head of the classifier; all in logits."""
 
     @property
     def limit(self) -> float:
@@ -63,13 +45,18 @@ class Weighing(Protocol):
         ...
 
     @property
-    def gains(self) -> Mapping[str, float]:
-        """Cues that count for something -> the most they may add; what settles most comes first."""
+    def gains(self) -> Sequence[tuple[str, float, float]]:
+        """Cues that count for something, with the most they may add when they are shown behind the first sentence, and
+        when they are shown anywhere; what settles most comes first."""
         ...
 
     @property
     def most_by_form(self) -> float:
-        """The most that explicit forms and stated rules may add."""
+        """The most that explicit forms, stated rules and the look of a document may add."""
+        ...
+
+    def of_ngrams(self, buckets: Iterable[int]) -> float:
+        """What n-grams in these buckets add."""
         ...
 
     def logit(self, features: Features) -> float:
@@ -77,61 +64,105 @@ class Weighing(Protocol):
         ...
 
 
-def message_worth_a_look(turn: Turn, head: Weighing) -> Message:
-    """The message, with `NO_FEATURES` where `head` is sure to say no, else with all that this head knows a weight for.
+@dataclass(frozen=True, eq=False)
+class Message:
+    """A message of the user or the agent, cut into sentences. What else there is to know is found out when asked."""
 
-    To look for cues is most of the work of mining, and most messages of an agent are told by their words alone. So cues
-    are looked for one after the other, and only for as long as those that are left could still make up a yes.
-    """
-    parts = sentences(turn)
-    found = _outline(turn, parts)
-    missing = head.limit - head.logit(found) - SURE
-    looked_at = parts[:MAX_CUED_SENTENCES]
-    gains = head.gains
-    text = " ".join(part.text for part in looked_at)
-    possible = possible_cues(text, [cue for cue, gain in gains.items() if gain > 0])
-    left = head.most_by_form + sum(gains[cue] for cue in possible)
-    if left < missing:
-        return Message(turn, parts, NO_FEATURES)
-    possible += possible_cues(text, [cue for cue, gain in gains.items() if gain <= 0])
-    texts = [Searched(part.text) for part in looked_at]
-    for cue in possible:
-        left -= max(0.0, gains[cue])
-        shown = {}
-        first = texts[0].shows(cue)
-        if first or any(text.shows(cue) for text in texts[1:]):
-            shown[cue] = 1.0
-        if first:
-            shown[f"first {cue}"] = 1.0
-        if shown:
-            found.update(shown)
-            missing -= head.logit(shown)
+    turn: Turn
+    sentences: tuple[Sentence, ...]
+
+    @cached_property
+    def own(self) -> Sequence[Sentence]:
+        """The sentences that are the speaker's own: the classifier looks at no others."""
+        return [part for part in self.sentences if part.typed] if self.turn.is_users_words else self.sentences
+
+    @cached_property
+    def features(self) -> Features:
+        """All features."""
+        found = {**self._shape, **_named(self._ngrams)}
+        for index, sentence in enumerate(self._searched[:MAX_CUED_SENTENCES]):
+            for cue in cues_of(sentence):
+                found[cue] = 1.0
+                if index == 0:
+                    found[f"first {cue}"] = 1.0
+        if looks_pasted(self.turn.text):
+            found["looks pasted"] = 1.0
+        found.update(_forms(self.own[:MAX_CUED_SENTENCES]))
+        return found
+
+    def is_beyond(self, head: Weighing) -> bool:
+        """Is `head` sure to say no, whatever `features` will hold?
+
+        To look for cues is most of the work of mining, and most messages are told by their words alone. So cues are
+        looked for one after the other, and only for as long as those that are left could still make up a yes.
+        """
+        looked_at = self._searched[:MAX_CUED_SENTENCES]
+        missing = head.limit - head.logit(self._shape) - head.of_ngrams(self._ngrams) - SURE
+        in_first, possible = (looked_at[0].may_show if looked_at else 0), 0
+        for sentence in looked_at:
+            possible |= sentence.may_show
+        left = head.most_by_form
+        gains: list[tuple[str, int, float]] = []
+        for cue, behind, anywhere in head.gains:
+            bit = CUE_BITS[cue]
+            if possible & bit:
+                gain = anywhere if in_first & bit else behind
+                gains.append((cue, bit, gain))
+                left += gain
         if left < missing:
-            return Message(turn, parts, NO_FEATURES)
-    _add_forms(found, looked_at)
-    return Message(turn, parts, found)
+            return True
+        for cue, bit, gain in gains:
+            left -= gain
+            for sentence in looked_at:
+                if sentence.may_show & bit and sentence.shows(cue):
+                    first = sentence is looked_at[0]
+                    missing -= head.logit({cue: 1.0, f"first {cue}": 1.0} if first else {cue: 1.0})
+                    break
+            if left < missing:
+                return True
+        return False
+
+    def speaks_for(self, head: Weighing, index: int) -> float:
+        """What sentence number `index`, one of its `own`, adds alone to what `head` says; as a logit."""
+        part = self.sentences[index]
+        searched = self._searched[self._places[part.start]]
+        named: dict[str, float] = dict.fromkeys(cues_of(searched), 1.0)
+        named.update(_forms((part,)))
+        return head.logit(named) + head.of_ngrams(hashed_ngrams(searched.words[:MAX_WORDS], BUCKETS))
+
+    @cached_property
+    def _searched(self) -> list[Searched]:
+        return [Searched(part.text) for part in self.own]
+
+    @cached_property
+    def _places(self) -> Mapping[int, int]:
+        return {part.start: place for place, part in enumerate(self.own)}
+
+    @cached_property
+    def _ngrams(self) -> set[int]:
+        words: list[str] = []
+        for sentence in self._searched:
+            words += sentence.words
+            if len(words) > MAX_WORDS:
+                break
+        return hashed_ngrams(words[:MAX_WORDS], BUCKETS)
+
+    @cached_property
+    def _shape(self) -> Features:
+        return _shape(self.turn, self.own, self._searched)
 
 
-def message_features(turn: Turn, parts: Sequence[Sentence]) -> Features:
-    """Features of a whole message, from the sentences that are the speaker's own."""
-    found = _outline(turn, parts)
-    looked_at = parts[:MAX_CUED_SENTENCES]
-    possible = possible_cues(" ".join(part.text for part in looked_at))
-    for index, part in enumerate(looked_at):
-        for cue in cues(part.text, possible):
-            found[cue] = 1.0
-            if index == 0:
-                found[f"first {cue}"] = 1.0
-    _add_forms(found, looked_at)
-    return found
+def message(turn: Turn) -> Message:
+    """The turn as a message."""
+    return Message(turn, sentences(turn))
 
 
-def _outline(turn: Turn, parts: Sequence[Sentence]) -> dict[str, float]:
-    """Shape and words: all features but the cues."""
+def _shape(turn: Turn, parts: Sequence[Sentence], searched: Sequence[Searched]) -> dict[str, float]:
+    """What is known of a message without reading it."""
     found: dict[str, float] = {"bias": 1.0, f"origin:{turn.origin}": 1.0}
-    text = " ".join(part.text for part in parts)
-    words = _words(text)
-    found[f"words:{sum(1 for limit in _LENGTHS if len(words) > limit)}"] = 1.0
+    # One more than there are words: the beginning counts as one.
+    length = 1 + sum(len(sentence.words) for sentence in searched)
+    found[f"words:{bisect_left(_LENGTHS, length)}"] = 1.0
     found[f"sentences:{min(len(parts), 6)}"] = 1.0
     if parts:
         if parts[-1].text.rstrip(" )\"'😅").endswith("?"):
@@ -140,40 +171,18 @@ def _outline(turn: Turn, parts: Sequence[Sentence]) -> dict[str, float]:
             found["starts in lower case"] = 1.0
     if turn.pasted:
         found["holds a pasted passage"] = 1.0
-    if looks_pasted(turn.text):
-        found["looks pasted"] = 1.0
-    found.update(_ngrams(words))
     return found
 
 
-def _add_forms(found: dict[str, float], parts: Sequence[Sentence]) -> None:
+def _named(grams: Iterable[int]) -> dict[str, float]:
+    return dict.fromkeys([_BUCKET_NAMES[bucket] for bucket in grams], NGRAM_VALUE)
+
+
+def _forms(parts: Iterable[Sentence]) -> dict[str, float]:
+    found: dict[str, float] = {}
     for part in parts:
         if part.spoken and standing_rule(part.text) is not None:
             found["states a rule"] = 1.0
         for form in explicit(part.text):
             found[f"explicit {form.category}"] = 1.0
-
-
-def sentence_features(part: Sentence) -> Features:
-    """Features of one sentence alone, to find which one of a message carries its meaning."""
-    found: dict[str, float] = dict.fromkeys(cues(part.text), 1.0)
-    if part.spoken and standing_rule(part.text) is not None:
-        found["states a rule"] = 1.0
-    for form in explicit(part.text):
-        found[f"explicit {form.category}"] = 1.0
-    found.update(_ngrams(_words(part.text)))
     return found
-
-
-def _words(text: str) -> list[str]:
-    words = ["^"]
-    for word in _WORD.findall(text.lower()):
-        words.append("#" if word.isdigit() else word)
-        if len(words) > MAX_WORDS:
-            break
-    return words
-
-
-def _ngrams(words: Sequence[str]) -> dict[str, float]:
-    pairs: Iterable[str] = (f"{first} {second}" for first, second in pairwise(words))
-    return {_BUCKET_NAMES[zlib.crc32(gram.encode()) % BUCKETS]: NGRAM_VALUE for gram in (*words[1:], *pairs)}

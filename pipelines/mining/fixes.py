@@ -50,6 +50,8 @@ STATES_CURE = re.compile(
 )
 
 _GATED_STATES_CURE = GatedPattern(STATES_CURE)
+may_state_cure = _GATED_STATES_CURE.may_match
+"""Of a case-folded message: False only where `states_cure` holds for none of its sentences."""
 
 
 def states_cure(sentence: str) -> bool:

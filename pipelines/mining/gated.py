@@ -65,7 +65,7 @@ def _of_sequence(parts: Iterable[Any]) -> frozenset[str] | None:
     best: frozenset[str] | None = None
     literal = ""
     for name, value in (*((str(op), arg) for op, arg in parts), ("END", None)):
-        if name == "LITERAL" and fold(chr(value)).isascii():
+        if name == "LITERAL" and (fold(chr(value)).isascii() or not chr(value).isalpha()):
             literal += fold(chr(value))
             continue
         if literal:

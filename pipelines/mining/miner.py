@@ -10,10 +10,21 @@ from typing import Literal
 from ...vault.turn import Origin, Role, Turn
 from ..candidate import Candidate, Category, Scope
 from . import fixes, procedures
-from .features import Message, message, message_worth_a_look, sentence_features
+from .features import Message, message
+from .gated import fold
 from .model import Classifier, Head, packaged
 from .prose import Sentence, looks_pasted
-from .rules import Rule, cues, describes, explicit, names_what_to_do, replaced, sets_aside, standing_rule
+from .rules import (
+    Rule,
+    cues,
+    describes,
+    explicit,
+    may_set_aside,
+    names_what_to_do,
+    replaced,
+    sets_aside,
+    standing_rule,
+)
 from .scene import Scene, names_code, needs_context, statement
 from .standing import Certainty
 
@@ -174,8 +185,10 @@ class Miner:
         heads: tuple[tuple[str, Category], ...] = (("durable", "preference"), ("idea", "idea"))
         for name, category in heads:
             head = self._classifier[name]
+            if any(_alike(category, known.category) for known in found) or said.is_beyond(head):
+                continue
             probability = head.probability(said.features)
-            if probability < head.threshold or any(_alike(category, known.category) for known in found):
+            if probability < head.threshold:
                 continue
             chosen = self._best(said, head, taken)
             if chosen is None:
@@ -193,7 +206,7 @@ class Miner:
     def _best(self, said: Message, head: Head, taken: set[int]) -> int | None:
         """The sentence that speaks most for the head's answer; None when nothing of it was typed."""
         scored = [
-            (head.logit(sentence_features(part)) + 0.02 * min(len(part.text.split()), 12), -index)
+            (said.speaks_for(head, index) + 0.02 * min(len(part.text.split()), 12), -index)
             for index, part in enumerate(said.sentences)
             if part.typed and index not in taken and len(part.text) > 3 and not describes(part.text)
         ]
@@ -220,22 +233,23 @@ class Miner:
 
     def _from_agent(self, turn: Turn) -> list[Candidate]:
         head = self._classifier["agent-fix"]
-        said = message_worth_a_look(turn, head)
+        said = message(turn)
         found: list[Candidate] = []
-        probability = head.probability(said.features) if said.features else 0.0
+        probability = 0.0 if said.is_beyond(head) else head.probability(said.features)
         if probability >= head.threshold:
             scored = [
-                (head.logit(sentence_features(part)), -index)
+                (said.speaks_for(head, index), -index)
                 for index, part in enumerate(said.sentences)
                 if 5 <= len(part.text.split()) <= 80 and not fixes.announces(part.text)
             ]
             if scored:
                 found.append(self._of_agent(said, -max(scored)[1], "fix", probability))
-        if not found:
+        folded = fold(turn.text)
+        if not found and fixes.may_state_cure(folded):
             stated = next((i for i, part in enumerate(said.sentences) if fixes.states_cure(part.text)), None)
             if stated is not None:
                 found.append(self._of_agent(said, stated, "fix", STATED_CURE_SCORE))
-        for index, part in enumerate(said.sentences):
+        for index, part in enumerate(said.sentences) if may_set_aside(folded) else ():
             if sets_aside(part.text):
                 found.append(self._of_agent(said, index, "idea", AGENT_IDEA_SCORE))
                 break
@@ -295,7 +309,7 @@ class Miner:
                         0.4,
                     )
                 )
-        cured = fixes.cured(steps, step)
+        cured = fixes.cured(steps, step) if self._scene.failed_before else None
         if cured is not None:
             broken, symptom, change = cured
             text = f"`{fixes.one_line(broken)}` failed with “{symptom}”; it passed after {change}"

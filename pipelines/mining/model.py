@@ -10,17 +10,23 @@ import base64
 import functools
 import json
 import math
+import operator
 import struct
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from .features import BUCKETS, Features
+from .features import BUCKETS, NGRAM_VALUE, Features
 from .rules import CUE_NAMES
 
 FORMAT = 1
 WEIGHTS_FILE = Path(__file__).with_name("weights.json")
+
+
+class _Weights(dict[str, float]):
+    def __missing__(self, name: str) -> float:
+        return 0.0
 
 
 @dataclass(frozen=True)
@@ -34,8 +40,8 @@ class Head:
 
     @functools.cached_property
     def weights(self) -> Mapping[str, float]:
-        """Both kinds under their features' names."""
-        return {**self.named, **{f"h:{bucket}": weight for bucket, weight in enumerate(self.hashed)}}
+        """Both kinds under their features' names; 0 for any other."""
+        return _Weights({**self.named, **{f"h:{bucket}": weight for bucket, weight in enumerate(self.hashed)}})
 
     @functools.cached_property
     def limit(self) -> float:
@@ -43,31 +49,32 @@ class Head:
         return math.log(self.threshold / (1.0 - self.threshold)) if 0.0 < self.threshold < 1.0 else math.inf
 
     @functools.cached_property
-    def gains(self) -> Mapping[str, float]:
-        """Cues with a weight -> the most they may add to a message's logit; what counts most, for or against, first."""
-        gains = {
-            cue: self.named.get(cue, 0.0) + max(0.0, self.named.get(f"first {cue}", 0.0))
-            for cue in CUE_NAMES
-            if cue in self.named or f"first {cue}" in self.named
-        }
-        return dict(sorted(gains.items(), key=lambda item: -abs(item[1])))
+    def gains(self) -> Sequence[tuple[str, float, float]]:
+        """Cues with a weight, the most they may add to a message's logit when only a later sentence shows them, and
+        when any may; what counts most, for or against, first."""
+        gains = []
+        for cue in CUE_NAMES:
+            if cue in self.named or f"first {cue}" in self.named:
+                shown = self.named.get(cue, 0.0)
+                first = shown + self.named.get(f"first {cue}", 0.0)
+                gains.append((cue, max(0.0, shown), max(0.0, shown, first), max(abs(shown), abs(first))))
+        return [(cue, later, anywhere) for cue, later, anywhere, _ in sorted(gains, key=lambda item: -item[3])]
 
     @functools.cached_property
     def most_by_form(self) -> float:
-        """The most that explicit forms and stated rules may add."""
+        """The most that explicit forms, stated rules and the look of a document may add."""
         return sum(
             max(0.0, weight)
             for name, weight in self.named.items()
-            if name.startswith("explicit ") or name == "states a rule"
+            if name.startswith("explicit ") or name in ("states a rule", "looks pasted")
         )
 
+    def of_ngrams(self, buckets: Iterable[int]) -> float:
+        """What n-grams in these buckets add to a logit."""
+        return NGRAM_VALUE * sum(map(self.hashed.__getitem__, buckets))
+
     def logit(self, features: Features) -> float:
-        weight_of = self.weights.get
-        total = 0.0
-        for name, value in features.items():
-            if weight := weight_of(name):
-                total += weight * value
-        return total
+        return math.fsum(map(operator.mul, map(self.weights.__getitem__, features), features.values()))
 
     def probability(self, features: Features) -> float:
         return _probability(self.logit(features))

@@ -7,7 +7,9 @@ stands in conversation: a rule that a document states is not a rule the user sta
 
 from __future__ import annotations
 
+import functools
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from ...vault.turn import Turn
@@ -18,7 +20,7 @@ MAX_SENTENCES = 60
 MAX_SENTENCE_CHARS = 600
 
 _MARKER = re.compile(r"^\s*(?:[-*•+]\s+|\(?\d{1,2}[.)]\s+|[A-Za-z][.)]\s+|#{1,6}\s+|>\s?)")
-_BOUNDARY = re.compile(r"(?<=[.!?…])[\"')\]*_`]*\s+(?=\S)")
+_BOUNDARY = re.compile(r"[.!?…](?P<between>[\"')\]*_`]*\s+)(?=\S)")
 _ABBREVIATION = re.compile(
     r"(?:\b(?:e\.g|i\.e|etc|vs|cf|approx|incl|resp|fig|no|mr|ms|dr|st)\.|\.\.\.?)$", re.IGNORECASE
 )
@@ -63,7 +65,7 @@ _SOMEBODY_WROTE = re.compile(
 """How mails and chats name who speaks next."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Sentence:
     """One sentence of a message. `start` and `end` are character offsets into the message's text."""
 
@@ -81,8 +83,9 @@ class Sentence:
 def sentences(turn: Turn) -> tuple[Sentence, ...]:
     """The sentences of a message, in order; at most `MAX_SENTENCES`, from its head and its tail."""
     text = turn.text
+    if not turn.is_users_words:
+        return _bounded(list(_not_typed(text)))
     document_from = _document_start(text)
-    from_user = turn.is_users_words
     found: list[Sentence] = []
     position = 0
     previous_speaks = True
@@ -100,13 +103,33 @@ def sentences(turn: Turn) -> tuple[Sentence, ...]:
         structural = _STRUCTURE.match(line) is not None or (document_from is not None and start >= document_from)
         for index, (low, high) in enumerate(_split(line)):
             sentence = line[low:high]
-            typed = from_user and not structural and not _overlaps(turn.pasted, start + low, start + high)
-            converses = from_user and _CONVERSATION.search(sentence) is not None
+            typed = not structural and not _overlaps(turn.pasted, start + low, start + high)
+            converses = _CONVERSATION.search(sentence) is not None
             # A rule in the middle of a paragraph is the user's when what surrounds it is conversation:
             # "specific trade-offs imply importance. Never use adjectives." is a style guide that was pasted.
             spoken = typed and (converses or index == 0 or previous_speaks)
             found.append(Sentence(sentence, start + low, start + high, typed, spoken, opens=index == 0))
             previous_speaks = converses or _starts_as_order(sentence)
+    return _bounded(found)
+
+
+def _not_typed(text: str) -> Iterator[Sentence]:
+    """The sentences of a message that is not the user's: what only tells typed words from pasted ones is not asked."""
+    position = 0
+    fenced = False
+    fences = "```" in text or "~~~" in text
+    for line in text.splitlines(keepends=True):
+        start, position = position, position + len(line)
+        if fences and _FENCE.match(line):
+            fenced = not fenced
+        elif not fenced:
+            first = True
+            for low, high in _split(line):
+                yield Sentence(line[low:high], start + low, start + high, False, False, first)
+                first = False
+
+
+def _bounded(found: list[Sentence]) -> tuple[Sentence, ...]:
     if len(found) > MAX_SENTENCES:
         half = MAX_SENTENCES // 2
         found = found[:half] + found[-half:]
@@ -117,6 +140,7 @@ def _overlaps(spans: tuple[tuple[int, int], ...], start: int, end: int) -> bool:
     return any(low < end and start < high for low, high in spans)
 
 
+@functools.lru_cache(maxsize=8)
 def looks_pasted(text: str) -> bool:
     """Is most of the message not the user's prose, but a document, a log or somebody's review?"""
     lines = [line for line in text.splitlines() if line.strip()]
@@ -169,16 +193,18 @@ def _split(line: str) -> list[tuple[int, int]]:
     low = marker.end() if marker else 0
     spans: list[tuple[int, int]] = []
     for boundary in _BOUNDARY.finditer(line, low):
-        if _ABBREVIATION.search(line[low : boundary.start()]) and not line[boundary.end()].isupper():
+        start, end = boundary.span("between")
+        if _ABBREVIATION.search(line[low:start]) and not line[end].isupper():
             continue
-        spans.append((low, boundary.end()))
-        low = boundary.end()
-    spans.append((low, len(line)))
-    trimmed: list[tuple[int, int]] = []
-    for start, end in spans:
-        piece = line[start:end]
-        left = len(piece) - len(piece.lstrip())
-        right = len(piece.rstrip())
-        if right > left:
-            trimmed.append((start + left, min(start + right, start + left + MAX_SENTENCE_CHARS)))
-    return trimmed
+        _add_trimmed(spans, line, low, end)
+        low = end
+    _add_trimmed(spans, line, low, len(line))
+    return spans
+
+
+def _add_trimmed(spans: list[tuple[int, int]], line: str, low: int, high: int) -> None:
+    piece = line[low:high]
+    end = low + len(piece.rstrip())
+    start = high - len(piece.lstrip())
+    if end > start:
+        spans.append((start, min(end, start + MAX_SENTENCE_CHARS)))

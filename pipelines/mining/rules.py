@@ -7,14 +7,18 @@ judged in `standing.py`. The other cues are evidence that the classifier weighs 
 
 from __future__ import annotations
 
+import functools
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from ..candidate import Category
 from .gated import GatedPattern, fold
 from .standing import Certainty, certainty
+from .words import WordGates, words_of
 
+LOOKED_AT_AGAIN = 256
+"""Sentences: those of one message are looked at for its features, for what it says, and for the best of them."""
 _FLAGS = re.IGNORECASE | re.VERBOSE
 
 
@@ -191,6 +195,7 @@ class Rule:
     certainty: Certainty = Certainty.LIKELY
 
 
+@functools.lru_cache(maxsize=LOOKED_AT_AGAIN)
 def without_lead_in(sentence: str) -> str:
     """The sentence without the words that only open it ("no, please, also …")."""
     rest = sentence.strip().lstrip("\"'*_`([").strip()
@@ -202,6 +207,7 @@ def without_lead_in(sentence: str) -> str:
     return rest
 
 
+@functools.lru_cache(maxsize=LOOKED_AT_AGAIN)
 def standing_rule(sentence: str) -> Rule | None:
     """Does the sentence, by its form, state a rule for the future, and how plainly? A remark about this moment does not."""
     rule = _rule_by_form(sentence)
@@ -209,6 +215,9 @@ def standing_rule(sentence: str) -> Rule | None:
 
 
 def _rule_by_form(sentence: str) -> Rule | None:
+    folded = fold(sentence)
+    if not _RULE_GATES.open_to(words_of(folded), folded):
+        return None
     if len(sentence) > 320 or len(sentence.split()) < 2 or _DOWNLOAD_AND_RUN.search(sentence):
         return None
     core = without_lead_in(sentence)
@@ -267,6 +276,20 @@ def _rule_by_form(sentence: str) -> Rule | None:
 _PREFERS_HERE = _cue(
     r"\bprefer(?:\ to)?\s+(?:option\s+)?(?:[a-d1-9]\b|the\s+(?:first|second|third|last|former|latter|other|new|old|original|current)|this|that|it|these|those|your|option|not\ to\b.*\b(?:this|now))"
 )
+
+
+_RULE_GATES = WordGates(
+    {
+        str(place): GatedPattern(pattern)
+        for place, pattern in enumerate(
+            (
+                *(_ALWAYS_NEVER, _FROM_NOW_ON, _NEVER_WANT, _WE_ALWAYS, _MODAL_ALWAYS, _PREFER, _EVERY),
+                *(_GENERAL_WANT, _STYLE, _POLICY, _HOUSE_RULE, _NEGATIVE, _REMEMBER),
+            )
+        )
+    }
+)
+"""Without a word for one of these forms a sentence states no rule."""
 
 
 def _imperative_or_we(core: str) -> bool:
@@ -330,7 +353,7 @@ PREFERENCE_CUES: Mapping[str, re.Pattern[str]] = {
 
 CORRECTION_CUES: Mapping[str, re.Pattern[str]] = {
     "opens_no": _cue(
-        r"^(?:no|nope|nah|not\ quite|wait|stop|hold\ on|hmm+|huh|argh+|actually|well\ actually|um+|uh+|technically|wrong|incorrect)\b"
+        r"^(?:no|nope|nah|not\ quite|wait|stop|hold\ on|hmm+|huh|argh+|actually|well\ actually|umm*|uhh*|technically|wrong|incorrect)\b"
     ),
     "not_right": _cue(
         r"\b(?:not|isn'?t|wasn'?t|aren'?t|doesn'?t\ (?:seem|look))\s+(?:\w+\s+)?(?:right|correct|true|accurate|what\ i)\b|\b(?:wrong|incorrect|mistake|misread|misunderst\w+|made\ (?:it|this|that)\ up|make\ it\ up)\b"
@@ -482,37 +505,38 @@ _GATED_CUES: Mapping[str, GatedPattern] = {
     for name, pattern in patterns.items()
 }
 CUE_NAMES = tuple(_GATED_CUES)
-
-
-def possible_cues(text: str, names: Iterable[str] = CUE_NAMES) -> list[str]:
-    """Those of the cues, in their order, that a sentence of the text may show: it holds a word for them."""
-    folded = fold(text)
-    possible = []
-    for name in names:
-        # Spelled out: this is the innermost loop of mining.
-        stems = _GATED_CUES[name].stems
-        if not stems:
-            possible.append(name)
-        for stem in stems:
-            if stem in folded:
-                possible.append(name)
-                break
-    return possible
+_CUE_GATES = WordGates(_GATED_CUES)
+CUE_BITS = _CUE_GATES.bits
+"""Cue -> its bit in `Searched.may_show`."""
 
 
 class Searched:
-    """A sentence that is asked for one cue after the other."""
+    """A sentence that is asked for one cue after the other: for those that it `may_show`."""
 
-    __slots__ = ("_core", "_folded", "_text")
+    __slots__ = ("_asked", "_core", "_folded", "_shown", "_text", "may_show", "words")
 
     def __init__(self, text: str) -> None:
         self._text = text
-        self._folded = fold(text)
+        self._folded = folded = fold(text)
+        self.words = seen = words_of(folded)
+        if not text.isascii():
+            # The classifier was trained on lower case; the two differ for a few letters of other alphabets.
+            self.words = words_of(text.lower())
+        self.may_show = _CUE_GATES.open_to(seen, folded)
+        """The bits of the cues that it may show: it holds a word for them."""
         self._core: str | None = None
+        self._asked = self._shown = 0
 
     def shows(self, cue: str) -> bool:
         """Does it show this cue, with the words that open it or without them?"""
-        gated = _GATED_CUES[cue]
+        bit = CUE_BITS[cue]
+        if not self._asked & bit:
+            self._asked |= bit
+            if self._search(_GATED_CUES[cue]):
+                self._shown |= bit
+        return self._shown & bit != 0
+
+    def _search(self, gated: GatedPattern) -> bool:
         if not gated.may_match(self._folded):
             return False
         if gated.pattern.search(self._text):
@@ -522,10 +546,15 @@ class Searched:
         return self._core != self._text and gated.pattern.search(self._core) is not None
 
 
-def cues(sentence: str, possible: Iterable[str] = CUE_NAMES) -> frozenset[str]:
-    """The names ("idea:later") of all cues that the sentence shows, of those that are `possible`."""
-    searched = Searched(sentence)
-    return frozenset(name for name in possible if searched.shows(name))
+def cues(sentence: str) -> frozenset[str]:
+    """The names ("idea:later") of all cues that the sentence shows."""
+    return frozenset(cues_of(Searched(sentence)))
+
+
+def cues_of(searched: Searched) -> list[str]:
+    """The same, in the order of `CUE_NAMES`, of a sentence that was looked at before."""
+    may_show = searched.may_show
+    return [name for name, bit in CUE_BITS.items() if may_show & bit and searched.shows(name)]
 
 
 # ---------------------------------------------------------------------------------------------- explicit forms
@@ -575,6 +604,8 @@ _AGENT_IDEA = _cue(
         (?:you|we)\ could\ (?:\w+\ ){1,6}(?:as\ a\ cleanup|as\ a\ follow[\s-]?up|later|down\ the\ road))\b"""
 )
 _GATED_AGENT_IDEA = GatedPattern(_AGENT_IDEA)
+may_set_aside = _GATED_AGENT_IDEA.may_match
+"""Of a case-folded message: False only where `sets_aside` holds for none of its sentences."""
 
 
 def sets_aside(sentence: str) -> bool:
@@ -593,6 +624,7 @@ class Explicit:
     reason: str
 
 
+@functools.lru_cache(maxsize=LOOKED_AT_AGAIN)
 def explicit(sentence: str) -> tuple[Explicit, ...]:
     """What the sentence is by its form: at most one per category. For what is short and clear; the classifier has the
     rest."""

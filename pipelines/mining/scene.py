@@ -34,7 +34,7 @@ _QUESTION = re.compile(r"[^.!?\n]*\?")
 _MARKUP = re.compile(r"[*`#>|]+|(?<!\w)_+|_+(?!\w)")
 
 
-@dataclass
+@dataclass(eq=False)
 class Step:
     """A tool call with its outcome, as far as it is known."""
 
@@ -59,6 +59,8 @@ class Scene:
     steps: list[Step] = field(default_factory=list)
     """Tool calls since the user last spoke."""
     calls: dict[str, Step] = field(default_factory=dict)
+    failed_before: bool = False
+    """Has any of the steps failed?"""
     steps_when_said: int = 0
     """How many of the steps the agent had done when it said its last words."""
 
@@ -68,6 +70,7 @@ class Scene:
             self.spoken_before_prompt = self.said_offset
             self.steps.clear()
             self.calls.clear()
+            self.failed_before = False
             self.steps_when_said = 0
         elif turn.origin is Origin.ASSISTANT:
             self.said, self.said_offset = turn.text, turn.offset
@@ -88,6 +91,7 @@ class Scene:
                 done.failed = turn.tool.is_error or _reports_failure(turn.text)
                 done.result_record = turn.record
                 done.error = _tail(turn.text) if done.failed else ""
+                self.failed_before = self.failed_before or done.failed
 
     @property
     def recent_steps(self) -> list[Step]:
@@ -172,5 +176,16 @@ _FAILURE = re.compile(
 )
 
 
+_FAILURE_BEGINS = ("--- FAIL", "FAIL", "E", "error", "fatal:", "panic:", "Traceback", "npm ERR!", "exit code ")
+_FAILURE_WORDS = (" failed", *(f"\n{begin}" for begin in _FAILURE_BEGINS))
+"""Without one of these there is nothing to search: outputs are long, and most report no failure."""
+
+
 def _reports_failure(output: str) -> bool:
+    if not output.startswith(_FAILURE_BEGINS):
+        for word in _FAILURE_WORDS:
+            if word in output:
+                break
+        else:
+            return False
     return _FAILURE.search(output) is not None

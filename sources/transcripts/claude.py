@@ -136,7 +136,8 @@ class ClaudeReader(TranscriptReader):
         self.session = as_text(record.get("sessionId")) or self.session
         self._timestamp = as_text(record.get("timestamp")) or None
         if kind == "assistant":
-            yield from self._left_the_queue()
+            if self._pending:
+                yield from self._left_the_queue()
             yield from self._assistant(record)
         elif kind == "user":
             yield from self._user(record)
@@ -311,7 +312,7 @@ class ClaudeReader(TranscriptReader):
             Role.TOOL,
             Origin.TOOL_RESULT,
             text,
-            tool=replace(event, is_error=is_error, rejected=rejected),
+            tool=event if not is_error else replace(event, is_error=True, rejected=rejected),
         )
 
     def _answers(self, record: dict[str, Any], result: dict[str, Any]) -> Iterator[Turn]:

@@ -94,7 +94,7 @@ class TranscriptReader(ABC):
         self._read_header()
         for line in complete_lines(self.path, self._start):
             self._end = line.end
-            if not line.too_long and not line.data.strip():
+            if line.data.isspace():
                 continue
             self._lines += 1
             if self._headless or (not line.too_long and self._is_irrelevant(line.data)):
