@@ -14,6 +14,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from ..vault.errors import MemoryVaultError, ModelUnavailable
+from ..vault.layout import FILE_MODE
 from .drain import EmbeddedBatch
 from .protocol import VERSION, LineReader, MessageTooLong, decode, encode
 
@@ -180,6 +181,11 @@ def _until_gone(socket_path: str) -> None:
         time.sleep(_LOOK_AGAIN_SECONDS)
 
 
+def _private(path: str, flags: int) -> int:
+    """An opener: mode 0600 whatever the umask says."""
+    return os.open(path, flags, FILE_MODE)
+
+
 def start_service(settings: Settings, command: Sequence[str] | None = None) -> None:
     """Start `memory serve` detached: own session, working directory `/`, allow-listed environment.
 
@@ -191,7 +197,7 @@ def start_service(settings: Settings, command: Sequence[str] | None = None) -> N
     state = settings.state
     state.ensure()
     command = command or [sys.executable, "-I", "-m", "memoryvault", "serve"]
-    with open(Path(state.log) / "serve.stderr", "ab") as errors:
+    with open(Path(state.log) / "serve.stderr", "ab", opener=_private) as errors:
         subprocess.run(
             [sys.executable, "-I", "-S", "-c", _DETACH, *command],
             env=child_environment(settings),
