@@ -13,10 +13,10 @@ from pathlib import Path
 
 from ..hooks.install import EVENTS, hook_argv, installed_events, plugin_installed
 from ..tasks.corpus import plan_corpus
+from ..tasks.dashboard import conflict_copies
 from ..tasks.device import SETTINGS_NOTE, acting_device, acts_here
 from ..tasks.health import SECONDS_A_DAY, log_lines, time_of
 from ..tasks.units import service_manager
-from ..vault.paths import is_conflict_copy
 from .context import Context
 from .corpus import WARN_DAYS, ending_soon
 from .finding import Finding
@@ -140,7 +140,7 @@ def _sync_trace(vault: Path) -> str | None:
                 return str(folder / name)
         if folder.name.lower().startswith(SYNC_FOLDERS):
             return str(folder)
-    return next((f"a conflict copy, {copy}" for copy in _conflict_copies(vault)), None)
+    return next((f"a conflict copy, {copy}" for copy in conflict_copies(vault)), None)
 
 
 def last_hook(context: Context) -> Finding:
@@ -159,19 +159,11 @@ def last_hook(context: Context) -> Finding:
 
 def sync_clients(context: Context) -> Finding:
     """Copies that a sync client left beside a note: never indexed, so what is in them is not recalled."""
-    copies = sorted(_conflict_copies(context.vault))
+    copies = sorted(conflict_copies(context.vault))
     if copies:
         named = ", ".join(copies[:NAMED]) + (f" and {len(copies) - NAMED} more" if len(copies) > NAMED else "")
         return Finding("sync conflicts", "note", named, "`memory review` shows both texts and lets you choose")
     return Finding("sync conflicts", "ok", "none")
-
-
-def _conflict_copies(vault: Path) -> Iterator[str]:
-    for folder, names, files in os.walk(vault):
-        names[:] = [name for name in names if not name.startswith(".")]
-        for name in files:
-            if is_conflict_copy(name):
-                yield os.path.relpath(os.path.join(folder, name), vault)
 
 
 def _week_of_hooks(context: Context, now: float) -> Iterator[dict[str, object]]:
