@@ -15,7 +15,7 @@ from ..index.models import model_in_force
 from ..tasks.completion import completer_of
 from ..tasks.enqueue import open_ledger
 from ..tasks.indexing import drain_now, open_index, reconcile_now
-from ..vault.errors import MemoryVaultError
+from ..vault.errors import MemoryVaultError, ModelUnavailable
 from ..vault.layout import DEFAULT_GROUP
 from ..vault.lock import lock_holder
 from ..vault.scrubbed import Scrubbed
@@ -104,7 +104,9 @@ def _index(context: Context) -> Finding:
         stats = index.stats()
     if problems:
         return Finding("index", "fault", problems[0], "`memory reindex --rebuild`")
-    detail = f"{stats.entries} entries, {stats.chunks} passages, {stats.pending} without a vector"
+    detail = f"{stats.entries} entries, {stats.chunks} passages"
+    if stats.pending is not None:
+        detail += f", {stats.pending} without a vector"
     if report.failed:
         named = ", ".join(report.failed[:NAMED])
         return Finding("index", "note", f"{detail}; not readable: {named}", "mend those files, or their permissions")
@@ -125,7 +127,13 @@ def _extension(context: Context) -> Finding:
 
 def _model(context: Context) -> Finding:
     name = model_in_force(context.index_db, context.settings.embedding.model)
-    verify_model(locate_model(name, Path(context.state.models)))
+    try:
+        place = locate_model(name, Path(context.state.models))
+    except ModelUnavailable as error:
+        # Keywords alone are a way to use it; a model that was asked for and is gone is not.
+        chosen = "embedding.model" in context.settings.origins
+        return Finding("model", "fault" if chosen else "note", str(error), "docs/how-to/models.md")
+    verify_model(place)
     wanted = model_name(context.settings.embedding.model)
     if name != wanted:
         return Finding("model", "note", f"{name} answers, the settings name {wanted}", "`memory model` shows how far")

@@ -47,7 +47,7 @@ def test_kinds_prints_every_limit(sandbox: Sandbox) -> None:
     assert all(kind in printed for kind in POLICIES)
     rows = {row["kind"]: row for row in sandbox.json("jobs", "kinds")}
     assert rows["reflect.session"] == {
-        "kind": "reflect.session", "priority": 10, "concurrency": 2, "deadline_seconds": 180, "attempts": 5,
+        "kind": "reflect.session", "priority": 10, "concurrency": 2, "deadline_seconds": 480, "attempts": 5,
         "backoff_base_seconds": 10, "backoff_cap_seconds": 1800, "in_child": True, "paused": False,
     }  # fmt: skip
 
