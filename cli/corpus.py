@@ -58,7 +58,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
     if args.reset:
         CorpusStore(settings.state).forget()
     plan = plan_corpus(settings, root=root, since=since, project=args.project)
-    ending = _ending_soon(plan, settings) if root is None else []
+    ending = ending_soon(plan, settings) if root is None else []
     report: dict[str, Any] = {
         "dry_run": not args.execute,
         "to_process": len(plan.to_mine),
@@ -106,7 +106,7 @@ def _since(text: str) -> float:
         raise UsageError(f"--since takes a date (2026-01-31) or days (90d), not {text!r}") from error
 
 
-def _ending_soon(plan: Plan, settings: Settings) -> list[tuple[Transcript, float]]:
+def ending_soon(plan: Plan, settings: Settings) -> list[tuple[Transcript, float]]:
     """What Claude Code deletes soon, with the days left, soonest first. The other hosts delete nothing."""
     keep = claude_cleanup_days(settings.hosts.claude_config_dir)
     now = time.time()

@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from ..hooks.install import installed_events
 from ..index.client import RecallClient, ServiceUnavailable, ensure_service, start_service
 from ..index.database import load_vectors, open_writer
 from ..index.embedder import locate_model, model_name, verify_model
@@ -16,14 +15,25 @@ from ..index.models import model_in_force
 from ..tasks.completion import completer_of
 from ..tasks.enqueue import open_ledger
 from ..tasks.indexing import drain_now, open_index, reconcile_now
-from ..vault.errors import MemoryVaultError
+from ..vault.errors import MemoryVaultError, ModelUnavailable
 from ..vault.layout import DEFAULT_GROUP
 from ..vault.lock import lock_holder
 from ..vault.scrubbed import Scrubbed
 from .context import Context
 from .finding import Finding
 from .output import add_json, print_json, print_table
-from .surroundings import clock, last_hook, permissions, sync_clients, vault_and_disk
+from .surroundings import (
+    NAMED,
+    clock,
+    ending_transcripts,
+    hooks_wired,
+    last_hook,
+    login_service,
+    other_devices,
+    permissions,
+    sync_clients,
+    vault_and_disk,
+)
 
 EPILOG = """example:
   memory doctor          exit code 0 when nothing is broken
@@ -70,13 +80,6 @@ def examine(context: Context) -> Iterator[Finding]:
             yield Finding(what, "fault", str(error), "see docs/how-to/troubleshooting.md")
 
 
-def _hooks(context: Context) -> Finding:
-    events = installed_events(context.settings)
-    if not events:
-        return Finding("hooks", "note", "not in Claude Code's settings", "run `memory init` to wire them")
-    return Finding("hooks", "ok", ", ".join(sorted(events)))
-
-
 def _worker(context: Context) -> Finding:
     process = lock_holder(context.state.worker_lock)
     if process is not None:
@@ -95,14 +98,20 @@ def _queue(context: Context) -> Finding:
 
 
 def _index(context: Context) -> Finding:
-    reconcile_now(context.settings)
+    report = reconcile_now(context.settings)
     with open_index(context.settings) as index:
         problems = index.integrity_problems()
         stats = index.stats()
     if problems:
         return Finding("index", "fault", problems[0], "`memory reindex --rebuild`")
-    pending = f", {stats.pending} without a vector" if stats.pending else ""
-    return Finding("index", "ok", f"{stats.entries} entries, {stats.chunks} passages{pending}")
+    detail = f"{stats.entries} entries, {stats.chunks} passages"
+    if stats.pending:
+        detail += f", {stats.pending} without a vector"
+    if report.failed:
+        named = ", ".join(report.failed[:NAMED])
+        return Finding("index", "note", f"{detail}; not readable: {named}", "mend those files, or their permissions")
+    step = f"{report.touched} files were behind, now in step" if report.touched else "in step with the files"
+    return Finding("index", "ok", f"{detail}, {step}")
 
 
 def _extension(context: Context) -> Finding:
@@ -118,7 +127,13 @@ def _extension(context: Context) -> Finding:
 
 def _model(context: Context) -> Finding:
     name = model_in_force(context.index_db, context.settings.embedding.model)
-    verify_model(locate_model(name, Path(context.state.models)))
+    try:
+        place = locate_model(name, Path(context.state.models))
+    except ModelUnavailable as error:
+        # Keywords alone are a way to use it; a model that was asked for and is gone is not.
+        chosen = "embedding.model" in context.settings.origins
+        return Finding("model", "fault" if chosen else "note", str(error), "docs/how-to/models.md")
+    verify_model(place)
     wanted = model_name(context.settings.embedding.model)
     if name != wanted:
         return Finding("model", "note", f"{name} answers, the settings name {wanted}", "`memory model` shows how far")
@@ -195,8 +210,11 @@ CHECKS: tuple[tuple[str, Callable[[Context], Finding]], ...] = (
     ("permissions", permissions),
     ("clock", clock),
     ("sync conflicts", sync_clients),
-    ("hooks", _hooks),
+    ("devices", other_devices),
+    ("hooks", hooks_wired),
     ("last hook", last_hook),
+    ("old sessions", ending_transcripts),
+    ("service", login_service),
     ("worker", _worker),
     ("queue", _queue),
     ("index", _index),

@@ -16,6 +16,7 @@ from ..tasks.costs import costs_by_week
 from ..tasks.enqueue import open_ledger
 from ..tasks.health import (
     HOOK_DAYS,
+    TRIAL_SESSION,
     count_entries,
     hook_times,
     last_reflection,
@@ -38,6 +39,10 @@ EPILOG = """example:
   memory health --costs  tokens and time by week and project
   memory health --json   for a status line or a cron job
 """
+
+
+MOST_REFLECTIONS = 20
+"""Among so many is the last one that was no trial of the hooks."""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -77,7 +82,11 @@ def examine(context: Context, now: float) -> dict[str, Any]:
             backlog = ledger.backlog()
             dead = sum(states.get("dead", 0) for states in ledger.counts().values())
             queue = {"running": backlog.running, "due": backlog.due, "delayed": backlog.delayed, "dead": dead}
-            done = ledger.list(["done"], kind="reflect.session", most=1)
+            done = [
+                job
+                for job in ledger.list(["done"], kind="reflect.session", most=MOST_REFLECTIONS)
+                if not str(job.args.get("session") if isinstance(job.args, dict) else "").startswith(TRIAL_SESSION)
+            ][:1]
             done_at = [job.finished_at for job in done if job.finished_at is not None]
             unheard = [why for job in done if (why := why_unheard(job.history)) is not None]
     except MemoryVaultError as error:

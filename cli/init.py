@@ -1,25 +1,48 @@
-"""`memory init`: choose the vault, wire the hooks, start the worker."""
+"""`memory init`: choose the vault, wire the hooks, start the worker, and show what it already knows."""
 
 from __future__ import annotations
 
 import argparse
 import os
 import sys
+import time
+from collections.abc import Mapping
 from contextlib import suppress
+from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
-from ..hooks.install import install, settings_file_of
+from ..hooks.install import Installed, install, installed_events, plugin_installed, settings_file_of, uninstall
 from ..index.client import ensure_service
+from ..pipelines.discovery import DEFAULT_SOURCES
+from ..tasks.adapting import SOURCES_NOTE
+from ..tasks.corpus import KIND, Plan
+from ..tasks.discovery import Discovery
 from ..tasks.enqueue import enqueue, open_ledger, request_indexing
-from ..vault.errors import QueueUnavailable, UsageError, VaultUnavailable
-from ..vault.settings import compile_snapshot, load_settings
+from ..tasks.health import count_entries
+from ..tasks.history import (
+    HISTORY_DAYS,
+    FirstRecall,
+    Progress,
+    enqueue_history,
+    first_recall,
+    plan_history,
+    wait_for_history,
+)
+from ..tasks.indexing import reconcile_now, vault_store
+from ..tasks.scanning import ask_in_child
+from ..vault.errors import IndexUnavailable, QueueUnavailable, UsageError, VaultUnavailable
+from ..vault.settings import Settings, compile_snapshot, load_settings
 from .context import Context
+from .hook_trial import HookTime, try_hooks
 from .output import add_json, note, print_json
+from .processes import ensure_worker
 from .settings_file import write_setting
 
 EPILOG = """example:
   memory init                                       asks
-  memory init --yes --vault ~/Obsidian/MemoryVault  does not ask
+  memory init --yes --vault ~/Obsidian/MemoryVault  does not ask; what needs your consent stays off
+  memory init --history-days 0                      without the sessions from before
 """
 
 CONSENT = "research.network"
@@ -28,8 +51,16 @@ CONSENT_QUESTION = (
     "and arXiv, and links that you typed into it be read. Each request is listed in the idea's note; without this, "
     "nothing leaves this machine. Allow it? [y/N] "
 )
+SOURCES_QUESTION = (
+    f"memory: once a week {len(DEFAULT_SOURCES)} public lists can be read for new skills "
+    f"({', '.join(DEFAULT_SOURCES)}). {SOURCES_NOTE} in the vault says which. Allow it? [y/N] "
+)
 VAULT_NAME = "MemoryVault"
 OBSIDIAN_FOLDER = ".obsidian"
+HISTORY_SECONDS = 35.0
+"""So long `init` waits for the sessions from before; the worker goes on without it."""
+BAR = 25
+EXCERPT_CHARACTERS = 200
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -37,16 +68,27 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.epilog = EPILOG
     parser.add_argument("--vault", type=Path, help="the folder MemoryVault/ itself (made if it is not there)")
     parser.add_argument("--host", default="claude", choices=("claude",), help="the agent whose hooks are wired")
-    parser.add_argument("--yes", action="store_true", help="do not ask")
+    parser.add_argument("--yes", action="store_true", help="do not ask; no consent is given")
+    parser.add_argument(
+        "--history-days",
+        type=int,
+        default=HISTORY_DAYS,
+        metavar="DAYS",
+        help=f"mine the sessions of so many days, 0 for none (default {HISTORY_DAYS})",
+    )
     add_json(parser)
 
 
 def run(args: argparse.Namespace, context: Context) -> int:
-    """Write the settings file and the hooks; a second run changes nothing."""
+    """Set up what is missing; a second run finds it done and changes nothing."""
+    started = time.monotonic()
+    if args.history_days < 0:
+        raise UsageError("--history-days is a number of days, 0 for none")
     settings = context.settings
     vault = _absolute(args.vault) if args.vault else (settings.vault_path or _found(context) or _default(context))
-    note(f"memory: the vault is {vault}" + ("" if vault.is_dir() else " (it will be made)"))
-    note(f"memory: hooks go into {settings_file_of(settings)}, with a copy of it made first")
+    preview = load_settings({**context.env, "MEMORY_VAULT_PATH": str(vault)})
+    with_plugin = plugin_installed(settings)
+    _announce(preview, vault, with_plugin=with_plugin, days=args.history_days)
     if not args.yes and not agreed():
         note("memory: nothing was changed")
         return 1
@@ -65,28 +107,197 @@ def run(args: argparse.Namespace, context: Context) -> int:
     settings.state.ensure()
     with open_ledger(settings):
         pass  # Makes queue.db: hooks enqueue into it but never create it.
+    if not args.yes:
+        _ask_for_sources(settings)
     compile_snapshot(context.env)
-    installed = install(settings)
+    installed = _wire(settings, with_plugin=with_plugin)
     for warning in installed.warnings:
         note(f"memory: {warning}")
-    request_indexing(settings)
-    with suppress(QueueUnavailable):  # the weekly schedule does it in any case
-        enqueue(settings, "skills.index", unique_key="skills.index")
+    plan, run_name = _queue_work(settings, args.history_days)
+    runs = settings.memory.autostart and ensure_worker(settings)
+    progress = None
+    if run_name and runs:
+        progress = _follow(settings, run_name, len(plan.to_mine), quiet=args.json)
+    recalled = _recall(settings)
+    times = try_hooks(settings, context.env, recalled.question if recalled else None)
     if settings.memory.autostart:
+        # Last: loading the model takes both of a small machine's cores from what is measured above.
         ensure_service(settings)
     result = {
-        "vault": str(vault),
+        "vault": str(settings.vault_path),
         "settings": str(settings.config_file),
-        "hooks": str(installed.settings_file),
+        "hooks": "plugin" if with_plugin else str(installed.settings_file),
         "changed": installed.changed,
         "backup": str(installed.backup) if installed.backup else None,
+        "worker": runs,
+        "consents": {"research.network": settings.research.network, "discovery": _sources_confirmed(settings)},
+        "history": _history(plan, progress),
+        "recall": _recall_json(recalled),
+        "hook_times": [asdict(each) for each in times],
+        "seconds": round(time.monotonic() - started, 1),
     }
     if args.json:
         print_json(result)
     else:
-        print("done: the next session is recorded" if installed.changed else "the hooks are in place already")
-        print("try: memory doctor")
+        _report(result, settings, plan, progress, recalled, times)
     return 0
+
+
+# What is said before anything is changed
+
+
+def _announce(settings: Settings, vault: Path, *, with_plugin: bool, days: int) -> None:
+    note(f"memory: the vault is {vault}" + ("" if vault.is_dir() else " (it will be made)"))
+    if with_plugin:
+        note("memory: the hooks come with the Claude Code plugin; those in settings.json, if any, are taken out")
+    elif set(installed_events(settings)):
+        note(f"memory: hooks of ours are in {settings_file_of(settings)}; they are brought up to date")
+    else:
+        note(f"memory: hooks go into {settings_file_of(settings)}, with a copy of it made first")
+    note(f"memory: settings go into {settings.config_file}; index, queue and logs into {settings.state.root}")
+    if days and (plan := plan_history(settings, days)).to_mine:
+        note(
+            f"memory: {len(plan.to_mine)} sessions of the last {days} days ({plan.bytes / 1e6:.1f} MB) are read for "
+            "what you said in them, on this machine"
+        )
+    if settings.memory.autostart:
+        note("memory: a worker is started; the first hook of a session starts it again when it does not run")
+
+
+# Steps
+
+
+def _wire(settings: Settings, *, with_plugin: bool) -> Installed:
+    """The hooks into the host's settings, once: with the plugin they are not to stand there as well."""
+    if not with_plugin:
+        return install(settings)
+    taken_out = uninstall(settings)
+    return Installed(taken_out.settings_file, taken_out.changed, None, ())
+
+
+def _ask_for_sources(settings: Settings) -> None:
+    """Ask once: the note that says no is the answer to the next `init`."""
+    discovery = Discovery(settings, ask_in_child(settings))
+    if discovery.store.exists(SOURCES_NOTE):
+        return
+    confirmed = agreed(SOURCES_QUESTION)
+    if discovery.seed() and confirmed:
+        entry = discovery.store.read(SOURCES_NOTE)
+        discovery.store.update(SOURCES_NOTE, entry.content_hash, fields={"confirmed": True, "updated": entry.updated})
+
+
+def _sources_confirmed(settings: Settings) -> bool:
+    discovery = Discovery(settings, ask_in_child(settings))
+    return discovery.store.exists(SOURCES_NOTE) and discovery.note().confirmed
+
+
+def _queue_work(settings: Settings, days: int) -> tuple[Plan, str]:
+    """What the worker has to do: the sessions from before, the files, the skills."""
+    request_indexing(settings)
+    with suppress(QueueUnavailable):  # the weekly schedule does it in any case
+        enqueue(settings, "skills.index", unique_key="skills.index")
+    plan = plan_history(settings, days)
+    return plan, enqueue_history(settings, plan) if days else ""
+
+
+def _follow(settings: Settings, run_name: str, sessions: int, *, quiet: bool) -> Progress:
+    """Wait for the import, with a bar on a terminal. Ctrl-C leaves the bar, not the work."""
+    latest = Progress(0, sessions, 0, settled=False)
+    shown = not quiet and sys.stderr.isatty()
+
+    def tell(progress: Progress) -> None:
+        nonlocal latest
+        latest = progress
+        if shown:
+            share = progress.mined / max(sessions, 1)
+            bar = "#" * int(share * BAR)
+            done = f"{progress.mined}/{sessions} sessions"
+            print(f"\rmining [{bar:<{BAR}}] {share:4.0%} {done}", end="", file=sys.stderr, flush=True)
+
+    try:
+        wait_for_history(settings, run_name, sessions, HISTORY_SECONDS, tell)
+    except KeyboardInterrupt:
+        note("\nmemory: the worker goes on with the sessions from before")
+    if shown:
+        note("")
+    return latest
+
+
+def _recall(settings: Settings) -> FirstRecall | None:
+    """Ask for something that a session said; the index is brought in step first, for keywords."""
+    with suppress(IndexUnavailable):
+        reconcile_now(settings)
+    return first_recall(settings)
+
+
+# What is said at the end
+
+
+def _history(plan: Plan, progress: Progress | None) -> dict[str, Any]:
+    return {
+        "sessions": len(plan.to_mine),
+        "bytes": plan.bytes,
+        "mined_before": plan.known,
+        "mined": progress.mined if progress else 0,
+        "failed": progress.failed if progress else 0,
+        "done": not plan.to_mine or (progress is not None and progress.settled),
+    }
+
+
+def _recall_json(recalled: FirstRecall | None) -> dict[str, Any] | None:
+    if recalled is None:
+        return None
+    hits = [{"path": hit.path, "title": hit.title, "excerpt": hit.excerpt} for hit in recalled.hits]
+    return {"question": recalled.question, "asked_for": recalled.note, "hits": hits}
+
+
+def _report(
+    result: Mapping[str, Any],
+    settings: Settings,
+    plan: Plan,
+    progress: Progress | None,
+    recalled: FirstRecall | None,
+    times: list[HookTime],
+) -> None:
+    if result["hooks"] == "plugin":
+        print("the hooks come with the plugin")
+    else:
+        print("done: the next session is recorded" if result["changed"] else "the hooks are in place already")
+    if plan.to_mine:
+        _tell_history(plan, progress)
+    counts = count_entries(vault_store(settings).walk())
+    kept = sum(counts.groups.values())
+    print(f"the vault has {kept} entries; {counts.review} wait in `memory review`, {counts.ideas} ideas are noted")
+    if recalled is not None:
+        _tell_recall(recalled)
+    if times:
+        each = ", ".join(f"{time.event} {time.ms:.0f} of {time.budget_ms:.0f}" for time in times)
+        print(f"\nhooks, run once each, in ms of their budget: {each}")
+    else:
+        print("\nhooks are switched off now (memory.enabled, or a STOP file)")
+    print(f"\nset up in {result['seconds']:.0f} s. Try: memory doctor")
+
+
+def _tell_history(plan: Plan, progress: Progress | None) -> None:
+    if progress is None:
+        print(f"{len(plan.to_mine)} sessions from before wait for a worker: memory up")
+    elif progress.settled:
+        failed = f", {progress.failed} could not be read" if progress.failed else ""
+        print(f"{progress.sessions} sessions from before are mined{failed}; the worker embeds what was found")
+    else:
+        print(
+            f"{progress.mined} of {progress.sessions} sessions from before are mined; "
+            f"the worker goes on (memory jobs --kind {KIND})"
+        )
+
+
+def _tell_recall(recalled: FirstRecall) -> None:
+    print(f"\na question from your own history, by keywords: {recalled.question}")
+    for hit in recalled.hits[:1]:
+        excerpt = " ".join(hit.excerpt.split())[:EXCERPT_CHARACTERS]
+        print(f"  | {excerpt}\n  | {hit.path}" + (f", session {hit.session}" if hit.session else ""))
+    if not recalled.hits:
+        print(f"  nothing came back ({recalled.note} was meant): memory doctor")
 
 
 def _absolute(path: Path) -> Path:

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from .. import __version__
 from ..vault.errors import MemoryVaultError
 from .context import Context
+from .reference import ReferenceAction
 
 # Command name -> module that has `configure(parser)` and `run(args, context) -> int`, and the help line.
 # Modules are imported only when their command is asked for: `memory jobs` must not wait for apsw.
@@ -72,6 +73,9 @@ def build_parser(argv: Sequence[str]) -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--version", action="version", version=f"memory {__version__}")
+    parser.add_argument(
+        "--reference", action=ReferenceAction, commands=COMMANDS, help="print what every command takes, as markdown"
+    )
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
     asked = next((word for word in argv if not word.startswith("-")), None)
     for name, (module_name, line) in COMMANDS.items():

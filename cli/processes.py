@@ -8,12 +8,29 @@ import time
 from contextlib import suppress
 from typing import Literal
 
+from ..index.client import start_service
+from ..tasks.units import worker_command
 from ..vault.layout import StatePaths
 from ..vault.lock import lock_holder
+from ..vault.settings import Settings
 
 STOP_SECONDS = 30.0
+START_SECONDS = 10.0
 
 Background = Literal["worker", "recall"]
+
+
+def ensure_worker(settings: Settings, wait_seconds: float = START_SECONDS) -> bool:
+    """Start the worker detached unless one runs; whether one runs within this time."""
+    lock = settings.state.worker_lock
+    if lock_holder(lock) is None:
+        start_service(settings, worker_command())
+    until = time.monotonic() + wait_seconds
+    while lock_holder(lock) is None:
+        if time.monotonic() > until:
+            return False
+        time.sleep(0.05)
+    return True
 
 
 def stop_background(state: StatePaths, *which: Background) -> list[str]:

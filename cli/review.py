@@ -17,6 +17,7 @@ from ..pipelines.likeness import statement_of
 from ..pipelines.review import HOW_TO_DECIDE, Approve, Decision, Reject, Skip, Supersede, parse_decision
 from ..pipelines.review import without_replacement_line as kept_text
 from ..pipelines.scrub import Policy, scrub
+from ..tasks.conflicts import Choice, ConflictCopy, settle_copy, waiting_copies
 from ..tasks.enqueue import request_indexing
 from ..tasks.ideas import IDEA_NOTE, INCUBATOR_FOLDER
 from ..tasks.incubator import parse_listed
@@ -25,6 +26,7 @@ from ..vault.entry import Entry
 from ..vault.errors import EditConflict, EntryInvalid, EntryNotFound, MemoryVaultError, UsageError
 from ..vault.layout import INBOX, REVIEW
 from ..vault.scrubbed import Scrubbed
+from .conflicts import ask_about_copies, choice_of, copy_as_json
 from .context import Context
 from .init import CONSENT, CONSENT_QUESTION, agreed
 from .output import add_json, counted, note, print_json, print_table
@@ -38,6 +40,7 @@ EPILOG = """example:
   memory review --decide use-npm='supersede personal-private/preferences/use-pnpm.md'
   memory review --decide surface-retry-page=approve                        put that idea into Ideas.md
   memory review --decide ideas-nobody-came-back-to='keep a b; archive c'
+  memory review --decide 'tabs (conflicted copy)=theirs'                   of a sync conflict: mine or theirs
   memory review --undo                              take the last decision back
 """
 
@@ -79,6 +82,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
     if args.decide:
         return _decide_all(args, reviewer, context)
     waiting = reviewer.waiting(INBOX if args.inbox else REVIEW)
+    copies = [] if args.inbox else waiting_copies(reviewer.store)
     if (
         not args.json
         and CONSENT not in context.settings.origins
@@ -89,16 +93,29 @@ def run(args: argparse.Namespace, context: Context) -> int:
         else:
             write_setting(context.settings.config_file, "research", "network", agreed(CONSENT_QUESTION))
     if args.list or (args.json and not args.decide):
-        return _list(args, waiting)
-    if not waiting:
+        return _list(args, waiting, copies)
+    if not waiting and not copies:
         print("nothing waits for your decision")
         return 0
     if not sys.stdin.isatty():
+        waits = counted(len(waiting) + len(copies), "proposal waits", "proposals wait")
         raise UsageError(
-            f"{counted(len(waiting), 'proposal waits', 'proposals wait')}, but standard input is no terminal: "
+            f"{waits}, but standard input is no terminal: "
             "use --list, and --decide SLUG=approve (or reject, skip, supersede PATH)"
         )
-    return _Dialogue(reviewer, context, waiting).run()
+    dialogue = _Dialogue(reviewer, context, waiting)
+    if not dialogue.run() or not copies:
+        return 0
+    if ask_about_copies(
+        reviewer.journal, copies, run=dialogue.run_name, key=_key, edited=_edited, undo=lambda: _taken_back(reviewer)
+    ):
+        request_indexing(context.settings)
+    return 0
+
+
+def _taken_back(reviewer: Reviewer) -> str | None:
+    act = reviewer.undo_last()
+    return act.what if act is not None else None
 
 
 def entry_as_json(entry: Entry) -> dict[str, Any]:
@@ -119,17 +136,17 @@ def entry_as_json(entry: Entry) -> dict[str, Any]:
     }
 
 
-def _list(args: argparse.Namespace, waiting: Sequence[Entry]) -> int:
+def _list(args: argparse.Namespace, waiting: Sequence[Entry], copies: Sequence[ConflictCopy]) -> int:
     if args.json:
-        print_json([entry_as_json(entry) for entry in waiting])
-    elif waiting:
-        print_table(
-            ("slug", "kind", "project", "seen", "says"),
-            [
-                (e.path.rsplit("/", 1)[-1][:-3], e.kind or "-", e.project or "-", e.occurrences, statement_of(e.body))
-                for e in waiting
-            ],
-        )
+        print_json([*map(entry_as_json, waiting), *map(copy_as_json, copies)])
+    elif waiting or copies:
+        rows: list[Sequence[object]] = [
+            (e.path.rsplit("/", 1)[-1][:-3], e.kind or "-", e.project or "-", e.occurrences, statement_of(e.body))
+            for e in waiting
+        ]
+        for copy in map(copy_as_json, copies):
+            rows.append((copy["slug"], copy["kind"], "-", "-", f"another text of {copy['note']}"))
+        print_table(("slug", "kind", "project", "seen", "says"), rows)
     else:
         print("nothing waits for your decision")
     return 0
@@ -137,11 +154,15 @@ def _list(args: argparse.Namespace, waiting: Sequence[Entry]) -> int:
 
 def _decide_all(args: argparse.Namespace, reviewer: Reviewer, context: Context) -> int:
     """All that are understood are carried out; the exit code is 1 when one could not be."""
-    wanted: list[tuple[str, Decision | Mapping[str, Answer]]] = []
+    wanted: list[tuple[str, Decision | Mapping[str, Answer] | tuple[ConflictCopy, Choice]]] = []
     for item in args.decide:
         name, separator, words = item.partition("=")
         if not separator or not name.strip():
             raise UsageError(f"--decide {item!r}: write SLUG=approve (or reject, skip, supersede PATH)")
+        chosen = choice_of(reviewer.store, name.strip(), words)
+        if chosen is not None:
+            wanted.append((name.strip(), chosen))
+            continue
         entry = reviewer.store.read(reviewer.find(name.strip()))
         if entry.kind == GC_KIND:
             wanted.append((name.strip(), _answers(item, entry, words)))
@@ -155,6 +176,11 @@ def _decide_all(args: argparse.Namespace, reviewer: Reviewer, context: Context) 
     failed = False
     for name, wish in wanted:
         try:
+            if isinstance(wish, tuple):
+                copy, choice = wish
+                path = settle_copy(reviewer.journal, copy, choice, run=run_name)
+                results.append({"slug": name, "proposal": copy.path, "verdict": f"{choice} kept", "path": path})
+                continue
             if isinstance(wish, Mapping):
                 answered = reviewer.answer(reviewer.find(name), wish, run=run_name)
                 results += [{"slug": name, **one.__dict__} for one in answered]
@@ -201,13 +227,13 @@ class _Dialogue:
         self._reviewer = reviewer
         self._context = context
         self._paths = [entry.path for entry in waiting]
-        self._run = reviewer.journal.new_run("review")
+        self.run_name = reviewer.journal.new_run("review")
         self._at = 0
         self._done: list[int] = []
         self._changed = False
 
-    def run(self) -> int:
-        """Until all are decided or the user leaves."""
+    def run(self) -> bool:
+        """Until all are decided; False when the user leaves before."""
         try:
             while self._at < len(self._paths):
                 try:
@@ -217,15 +243,15 @@ class _Dialogue:
                     continue
                 if entry.kind == GC_KIND:
                     if not self._ask_ideas(entry):
-                        break
+                        return False
                     continue
                 self._show(entry)
                 if not self._ask(entry):
-                    break
+                    return False
         finally:
             if self._changed:
                 request_indexing(self._context.settings)
-        return 0
+        return True
 
     def _show(self, entry: Entry) -> None:
         print(f"\n[{self._at + 1}/{len(self._paths)}] {entry.kind or '-'}, {entry.project or 'any project'}, ", end="")
@@ -278,7 +304,7 @@ class _Dialogue:
                 return False
             if key in ANSWERS:
                 try:
-                    for decided in self._reviewer.answer(entry.path, {slug: ANSWERS[key]}, run=self._run):
+                    for decided in self._reviewer.answer(entry.path, {slug: ANSWERS[key]}, run=self.run_name):
                         self._tell(decided)
                     self._changed = True
                 except MemoryVaultError as error:
@@ -288,7 +314,7 @@ class _Dialogue:
 
     def _decide(self, entry: Entry, decision: Decision, body: Scrubbed | None = None) -> None:
         decided = self._reviewer.decide(
-            entry.path, decision, run=self._run, body=body, expected_hash=entry.content_hash
+            entry.path, decision, run=self.run_name, body=body, expected_hash=entry.content_hash
         )
         self._tell(decided)
         if decided.verdict != "skipped":

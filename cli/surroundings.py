@@ -4,15 +4,21 @@ from __future__ import annotations
 
 import os
 import shutil
+import socket
 import tempfile
 import time
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
+from ..hooks.install import EVENTS, hook_argv, installed_events, plugin_installed
+from ..tasks.corpus import plan_corpus
+from ..tasks.dashboard import conflict_copies
+from ..tasks.device import SETTINGS_NOTE, acting_device, acts_here
 from ..tasks.health import SECONDS_A_DAY, log_lines, time_of
-from ..vault.paths import is_conflict_copy
+from ..tasks.units import service_manager
 from .context import Context
+from .corpus import WARN_DAYS, ending_soon
 from .finding import Finding
 
 LOW_DISK_BYTES = 200 * 1024 * 1024
@@ -20,6 +26,9 @@ CLOCK_SECONDS = 120.0
 """A file just written may be stamped so much away from our clock: a server's disk has a clock of its own."""
 RELEASED = datetime(2026, 1, 1, tzinfo=UTC).timestamp()
 SILENT_HOOK_DAYS = 7
+SYNC_TRACES = (".stfolder", ".stversions", ".dropbox", ".dropbox.cache", ".nextcloudsync.log", ".sync")
+"""What sync clients leave in the folder that they keep alike, or in one above it."""
+SYNC_FOLDERS = ("dropbox", "onedrive", "nextcloud", "google drive", "cloudstorage", "mobile documents", "syncthing")
 NAMED = 3
 """So many files are named in one line; the rest is counted."""
 
@@ -67,6 +76,73 @@ def clock(context: Context) -> Finding:
     return Finding("clock", "ok", "agrees with the vault's disk")
 
 
+def hooks_wired(context: Context) -> Finding:
+    """The hooks stand in the host's settings, each of them, and what they start is there."""
+    settings = context.settings
+    found = installed_events(settings)
+    if plugin_installed(settings):
+        if found:
+            return Finding("hooks", "note", "by the plugin and in settings.json", "`memory init` takes the second out")
+        return Finding("hooks", "ok", "by the Claude Code plugin")
+    if not found:
+        return Finding("hooks", "note", "not in Claude Code's settings", "run `memory init` to wire them")
+    for event, argv in sorted(found.items()):
+        # The interpreter and the stub: with either gone the host reports an error at every event.
+        if lost := next((word for word in (argv[0], argv[3]) if not os.path.exists(word)), None):
+            return Finding("hooks", "fault", f"{event} starts {lost}, which is not there", "run `memory init`")
+    if missing := [event for event in EVENTS if event not in found]:
+        return Finding("hooks", "fault", f"{', '.join(missing)} not wired", "run `memory init`")
+    if elsewhere := next((argv for event, argv in found.items() if argv != hook_argv(event, settings)), None):
+        todo = "run `memory init` to use this one"
+        return Finding("hooks", "note", f"they start another installation, {elsewhere[0]}", todo)
+    return Finding("hooks", "ok", ", ".join(sorted(found)))
+
+
+def login_service(context: Context) -> Finding:
+    """The unit that starts the worker at login runs, where there is one."""
+    state = service_manager(context.env).state()
+    if not state.installed:
+        return Finding("service", "ok", "none: the first hook of a session starts the worker")
+    if not state.running:
+        return Finding(
+            "service", "fault", f"{state.definition} is installed and does not run", "memory service install"
+        )
+    return Finding("service", "ok", str(state.definition))
+
+
+def other_devices(context: Context) -> Finding:
+    """What acts on the whole vault is to run on one device only."""
+    here = socket.gethostname()
+    named = acting_device(context.vault)
+    if named is not None:
+        where = "this device" if acts_here(context.vault) else f"{named}, not this device ({here})"
+        return Finding("devices", "ok", f"{where} acts on the whole vault")
+    if trace := _sync_trace(context.vault):
+        todo = f"put `device: {here}` into the properties of {SETTINGS_NOTE}, on the device that is on most"
+        return Finding("devices", "note", f"the vault seems to be synced ({trace}) and no device is named", todo)
+    return Finding("devices", "ok", "no sign of another one")
+
+
+def ending_transcripts(context: Context) -> Finding:
+    """Sessions that were never mined, and that Claude Code deletes soon."""
+    settings = context.settings
+    ending = ending_soon(plan_corpus(settings), settings)
+    if not ending:
+        return Finding("old sessions", "ok", f"none is deleted unread within {WARN_DAYS} days")
+    detail = f"Claude Code deletes {len(ending)} within {WARN_DAYS} days that were never mined"
+    return Finding("old sessions", "note", detail, "`memory reflect corpus --execute`, or raise cleanupPeriodDays")
+
+
+def _sync_trace(vault: Path) -> str | None:
+    for folder in (vault, *vault.parents):
+        for name in SYNC_TRACES:
+            if (folder / name).exists():
+                return str(folder / name)
+        if folder.name.lower().startswith(SYNC_FOLDERS):
+            return str(folder)
+    return next((f"a conflict copy, {copy}" for copy in conflict_copies(vault)), None)
+
+
 def last_hook(context: Context) -> Finding:
     """When a hook last ran, and whether it ended well."""
     now = time.time()
@@ -83,19 +159,11 @@ def last_hook(context: Context) -> Finding:
 
 def sync_clients(context: Context) -> Finding:
     """Copies that a sync client left beside a note: never indexed, so what is in them is not recalled."""
-    copies = sorted(_conflict_copies(context.vault))
+    copies = sorted(conflict_copies(context.vault))
     if copies:
         named = ", ".join(copies[:NAMED]) + (f" and {len(copies) - NAMED} more" if len(copies) > NAMED else "")
-        return Finding("sync conflicts", "note", named, "merge each into its note in Obsidian, then delete the copy")
+        return Finding("sync conflicts", "note", named, "`memory review` shows both texts and lets you choose")
     return Finding("sync conflicts", "ok", "none")
-
-
-def _conflict_copies(vault: Path) -> Iterator[str]:
-    for folder, names, files in os.walk(vault):
-        names[:] = [name for name in names if not name.startswith(".")]
-        for name in files:
-            if is_conflict_copy(name):
-                yield os.path.relpath(os.path.join(folder, name), vault)
 
 
 def _week_of_hooks(context: Context, now: float) -> Iterator[dict[str, object]]:

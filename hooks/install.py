@@ -32,6 +32,9 @@ TIMEOUT_SECONDS = {
 MATCHERS = {"SessionStart": "startup|resume|clear|compact|fork", "Notification": "idle_prompt"}
 EVENTS = tuple(TIMEOUT_SECONDS)
 BACKUP_MARK = ".memoryvault-backup-"
+PLUGIN_NAMES = ("memoryvault", "memory")
+"""What our plugin may be called before the `@` and the marketplace's name."""
+_LAUNCHER = b"/hooks/launch.sh"
 
 Json = dict[str, Any]
 
@@ -126,6 +129,47 @@ def installed_events(settings: Settings) -> dict[str, list[str]]:
                 if is_ours(hook):
                     found[event] = [hook["command"], *hook["args"]]
     return found
+
+
+def plugin_installed(settings: Settings) -> bool:
+    """Whether our own Claude Code plugin is installed and switched on: it brings the hooks itself.
+
+    Another tool may call its plugin "memory", too. So a plugin whose folder is known is judged by its
+    `hooks/hooks.json`; only one whose folder is not listed is taken at its word, when both it and its
+    marketplace are named after us.
+    """
+    _, document = _read(settings_file_of(settings))
+    enabled = document.get("enabledPlugins")
+    folders = _plugin_folders(settings.hosts.claude_config_dir / "plugins" / "installed_plugins.json")
+    for name, switched_on in (enabled if isinstance(enabled, dict) else {}).items():
+        if switched_on is not True or str(name).partition("@")[0] not in PLUGIN_NAMES:
+            continue
+        if name in folders:
+            if any(_brings_our_hooks(folder) for folder in folders[name]):
+                return True
+        elif "memoryvault" in str(name):
+            return True
+    return False
+
+
+def _plugin_folders(listing: Path) -> dict[str, list[Path]]:
+    """Folders by `plugin@marketplace`; {} where the host's list is absent or of another shape."""
+    try:
+        listed = json.loads(listing.read_bytes())["plugins"]
+        return {
+            # Version 1 has one object for each plugin, version 2 a list of them.
+            str(name): [Path(each["installPath"]) for each in (places if isinstance(places, list) else [places])]
+            for name, places in listed.items()
+        }
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return {}
+
+
+def _brings_our_hooks(folder: Path) -> bool:
+    try:
+        return _LAUNCHER in (folder / "hooks" / "hooks.json").read_bytes()
+    except OSError:
+        return False
 
 
 def is_ours(hook: object) -> bool:
@@ -245,7 +289,7 @@ def _without_empty(document: Json) -> Json:
 
 
 def _dump(document: Json, like: bytes | None) -> bytes:
-    """The document with the indentation and the final newline that the file had."""
+    """The document with the indentation, the line ends and the final newline that the file had."""
     text = (like or b"").decode("utf-8-sig", "replace")
     indent: int | str = 2
     for line in text.split("\n"):
@@ -255,10 +299,12 @@ def _dump(document: Json, like: bytes | None) -> bytes:
             break
     end = "" if text.strip() and not text.endswith("\n") else "\n"
     mark = b"\xef\xbb\xbf" if (like or b"").startswith(b"\xef\xbb\xbf") else b""
+    newline = b"\r\n" if "\r\n" in text else b"\n"
     try:
-        return mark + (json.dumps(document, indent=indent, ensure_ascii=False) + end).encode()
+        data = (json.dumps(document, indent=indent, ensure_ascii=False) + end).encode()
     except UnicodeEncodeError:  # A lone surrogate, which only an escape can write.
-        return mark + (json.dumps(document, indent=indent) + end).encode()
+        data = (json.dumps(document, indent=indent) + end).encode()
+    return mark + data.replace(b"\n", newline)  # Inside of strings a line end is an escape.
 
 
 def _replace(path: Path, before: bytes | None, after: bytes) -> None:

@@ -35,6 +35,7 @@ from ..vault.settings import Settings
 from ..vault.store import VaultStore
 from .adapting import SOURCES_NOTE, choose
 from .cursors import Cursors
+from .device import acting_device, acts_here
 from .found import Found
 from .indexing import vault_store
 from .job import Handler, Postpone, Retry, RunningJob
@@ -255,6 +256,10 @@ def discover_handler(settings: Settings) -> Handler:
         discovery = Discovery(settings, ask)
         source = job.args.get("source")
         try:
+            discovery.store.require_vault()
+            if not acts_here(discovery.store.vault):
+                # Two devices would each ask the sources, and their notes would collide.
+                return {"elsewhere": acting_device(discovery.store.vault) or ""}
             report = discovery.scan(str(source) if source is not None else None, still_owned=job.still_owned)
         except (NotConfirmed, EntryNotFound):
             return {"nothing": "the sources are not confirmed"}

@@ -226,6 +226,6 @@ def _as_json(result: Mapping[str, Json] | None) -> Mapping[str, Json] | None:
     try:
         text = json.dumps(dict(result))
     except (TypeError, ValueError):
-        log.error("a handler returned what is not JSON: %r", result)
+        log.error("a handler returned what is not JSON: a %s", type(result).__name__)
         return None
     return dict(result) if len(text) <= 4096 else {"truncated": text[:4000]}

@@ -40,6 +40,7 @@ from ..vault.scrubbed import Scrubbed
 from ..vault.settings import Settings
 from ..vault.store import VaultStore
 from .cursors import Cursors
+from .device import acting_device, acts_here
 from .ideas import (
     ATTEMPTS_AT_EDITED_FILE,
     INCUBATOR_FOLDER,
@@ -78,7 +79,11 @@ def gc_handler(settings: Settings) -> Handler:
 
     def handle(job: RunningJob) -> Mapping[str, Json]:
         try:
-            journal = Journal(settings.state, vault_store(settings))
+            store = vault_store(settings)
+            store.require_vault()
+            if not acts_here(store.vault):
+                return {"elsewhere": acting_device(store.vault) or ""}
+            journal = Journal(settings.state, store)
             journal.recover()
             found = refresh_list(settings, journal, still_owned=job.still_owned)
             asked = ask_next(settings, journal)

@@ -38,6 +38,8 @@ UPGRADE_KIND = "model.upgrade"
 MODEL_PATIENCE_SECONDS = 90.0
 """How long a drain waits for a service to load its model."""
 MAX_PATHS_IN_JOB = 200
+DASHBOARD_SECONDS = 120.0
+"""After a change of the vault the dashboard note follows; more changes meanwhile are told together."""
 LOOK_SECONDS = 2.0
 
 
@@ -126,6 +128,8 @@ def reconcile_handler(settings: Settings) -> Handler:
         except (VaultUnavailable, IndexUnavailable) as error:
             raise Postpone(str(error)) from error
         job.enqueue("embed.drain", unique_key=DRAIN_KEY)
+        if report.touched:
+            job.enqueue("dashboard.write", unique_key="dashboard.write", delay_seconds=DASHBOARD_SECONDS)
         counts: dict[str, Json] = {
             name: value for name, value in asdict(report).items() if isinstance(value, int) and value
         }

@@ -94,6 +94,7 @@ POLICIES: Mapping[str, KindPolicy] = {
         _policy("inbox.triage", deadline=120),
         _policy("session.cost", deadline=300, priority=-2),
         _policy("memory.import", deadline=120, priority=-2),
+        _policy("dashboard.write", deadline=300, priority=-6),
         _policy("incubator.gc", deadline=120, priority=-2),
         _policy("markers.gc", deadline=120, priority=-2),
         _policy("logs.rotate", deadline=60, priority=-2),

@@ -524,7 +524,8 @@ def apply_handler(settings: Settings) -> Handler:
         done = [result for result in results if isinstance(result, Decided)]
         problems = [result for result in results if isinstance(result, NotDecided)]
         for problem in problems:
-            log.warning("%s: %s", problem.proposal, problem.problem)
+            # What is wrong stands in the note; here it would quote what the user wrote.
+            log.warning("%s: its decision could not be carried out, the note says why", problem.proposal)
         decided = len(done) + sum(isinstance(result, WatchlistDecided) for result in listed)
         unclear = len(problems) + len(listed) - (decided - len(done))
         if decided or ended:

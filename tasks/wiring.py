@@ -10,6 +10,7 @@ from .adapting import adapt_handler
 from .corpus import corpus_handler
 from .corpus_settling import settle_handler
 from .costs import cost_handler
+from .dashboard import dashboard_handler
 from .discovery import discover_handler
 from .importing import import_handler
 from .incubator import gc_handler
@@ -45,6 +46,7 @@ def handlers(settings: Settings) -> Mapping[str, Handler]:
         "memory.import": import_handler(settings),
         "inbox.triage": triage_handler(settings),
         "incubator.gc": gc_handler(settings),
+        "dashboard.write": dashboard_handler(settings),
         "research.idea": research_handler(settings),
         "discover.scan": discover_handler(settings),
         "adapt.evaluate": adapt_handler(settings),

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from memoryvault.cli.main import COMMANDS
+from memoryvault.cli.reference import render_commands_reference
 from memoryvault.vault.settings import render_settings_reference
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -18,6 +20,15 @@ def test_the_settings_reference_is_the_one_the_code_makes() -> None:
     assert render_settings_reference().strip() in page, (
         "make it anew: python -m memoryvault config --reference > docs/reference/settings.md"
     )
+
+
+def test_the_commands_reference_is_the_one_the_parsers_make() -> None:
+    page = (ROOT / "docs" / "reference" / "commands.md").read_text("utf-8")
+    assert render_commands_reference(COMMANDS).strip() in page, (
+        "make it anew: python -m memoryvault --reference > docs/reference/commands.md"
+    )
+    for name in COMMANDS:
+        assert f"\n## memory {name}\n" in f"\n{page}"
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))

@@ -151,8 +151,8 @@ def parse_entry(path: str, data: bytes) -> Entry:
         sources=_sources(fields.pop("source", None)),
         surfaced_in_session=_text(fields.pop("surfaced_in_session", None)),
         surfaced_at=_text(fields.pop("surfaced_at", None)),
-        supersedes=_text(fields.pop("supersedes", None)),
-        superseded_by=_text(fields.pop("superseded_by", None)),
+        supersedes=from_link(_text(fields.pop("supersedes", None))),
+        superseded_by=from_link(_text(fields.pop("superseded_by", None))),
         superseded_at=_text(fields.pop("superseded_at", None)),
         superseded_reason=_text(fields.pop("superseded_reason", None)),
         priority=priority if priority in PRIORITIES else "normal",
@@ -196,6 +196,19 @@ def first_heading(body: str) -> str | None:
 
 def _stem(path: str) -> str:
     return path.rsplit("/", 1)[-1].removesuffix(".md")
+
+
+def to_link(path: str) -> str:
+    """A path in the vault as the `[[wikilink]]` that Obsidian follows from a property; a slug stays as it is."""
+    return path if path.startswith("[[") or "/" not in path else f"[[{path.removesuffix('.md')}]]"
+
+
+def from_link(value: str | None) -> str | None:
+    """The path (or slug) that a property names, as `[[path|shown]]` or bare: the inverse of `to_link`."""
+    if value is None or not (value.startswith("[[") and value.endswith("]]")):
+        return value
+    path = value[2:-2].split("|", 1)[0].split("#", 1)[0].strip()
+    return path + ".md" if "/" in path and not path.endswith(".md") else path or None
 
 
 def _text(value: object) -> str | None:

@@ -29,9 +29,30 @@ _CONFLICT_COPY = re.compile(
 )
 
 
+_COPY_NAMES = tuple(
+    re.compile(rf"(?P<stem>.+?){mark}(?P<ending>\.[A-Za-z0-9]+)", re.IGNORECASE)
+    for mark in (
+        r"\.sync-conflict-\d{8}-\d{6}(?:-\w+)?",
+        r" ?\([^()]*conflicted copy[^()]*\)",
+        r"_conflict-\d{8}-\d{6}",
+        r" ?\(SFConflict [^()]*\)",
+        r" ?\(case conflict[^()]*\)",
+    )
+)
+"""The same marks with what stands around them in a file's name."""
+
+
 def is_conflict_copy(name: str) -> bool:
     """True for a file name by which a sync client keeps the other side of a conflict."""
     return _CONFLICT_COPY.search(name) is not None
+
+
+def original_of(name: str) -> str | None:
+    """The file name that a conflict copy stands beside; None for a name that is no copy's."""
+    for pattern in _COPY_NAMES:
+        if match := pattern.fullmatch(name):
+            return f"{match['stem'].rstrip()}{match['ending']}"
+    return None
 
 
 def is_note_name(name: str) -> bool:

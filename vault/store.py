@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 from .boundary import Approval, require_approval
-from .entry import STATUSES, Entry, Source, content_hash, parse_entry
+from .entry import STATUSES, Entry, Source, content_hash, parse_entry, to_link
 from .errors import (
     EditConflict,
     EntryExists,
@@ -86,6 +86,8 @@ MACHINE_KEYS = frozenset(
 )
 """Fields whose text is a name, a path or a date that this program made; all other text must be Scrubbed."""
 MAX_MACHINE_TEXT_CHARACTERS = 1000
+LINKED_KEYS = frozenset({"supersedes", "superseded_by"})
+"""Fields that name another entry: written as links, so that Obsidian shows them, and the backlinks."""
 
 _HALF_PAIRS = re.compile("[\ud800-\udc7f\udd00-\udfff]")
 """Surrogates other than the 128 by which `surrogateescape` keeps a byte."""
@@ -606,7 +608,8 @@ def _checked_value(key: str, value: StoreValue) -> FieldValue:
     if value is None or isinstance(value, bool | int | float | date):
         return value
     if isinstance(value, str):
-        return _checked_text(key, value)
+        text = _checked_text(key, value)
+        return to_link(text) if key in LINKED_KEYS else text
     if isinstance(value, Mapping):
         return {name: _checked_value(key, item) for name, item in value.items()}
     items = [_source_field(item) if isinstance(item, Source) else _checked_value(key, item) for item in value]

@@ -43,7 +43,7 @@ def consent(sandbox: Sandbox) -> object:
     return settings.get("research", {}).get("network")
 
 
-@pytest.mark.parametrize(("typed", "answer"), [("y\ny\n", True), ("y\n\n", False), ("y\nno\n", False)])
+@pytest.mark.parametrize(("typed", "answer"), [("y\ny\n\n", True), ("y\n\n\n", False), ("y\nno\n\n", False)])
 def test_init_asks_once_and_takes_nothing_as_no(tmp_path: Path, typed: str, answer: bool) -> None:
     sandbox = Sandbox(tmp_path)
     assert "looked up on Wikipedia" in init_at_a_terminal(sandbox, typed)
@@ -52,10 +52,20 @@ def test_init_asks_once_and_takes_nothing_as_no(tmp_path: Path, typed: str, answ
     assert consent(sandbox) is answer
 
 
+@pytest.mark.parametrize(("typed", "answer"), [("y\n\ny\n", True), ("y\n\n\n", False)])
+def test_the_sources_of_discovery_are_confirmed_by_a_plain_yes_alone(tmp_path: Path, typed: str, answer: bool) -> None:
+    sandbox = Sandbox(tmp_path)
+    assert "public lists" in init_at_a_terminal(sandbox, typed)
+    assert sandbox.json("discover-skills", "--dry-run")["confirmed"] is answer
+    assert "public lists" not in init_at_a_terminal(sandbox, "y\n"), "the note is the answer"
+    assert sandbox.json("discover-skills", "--dry-run")["confirmed"] is answer
+
+
 def test_without_being_asked_nobody_has_agreed(tmp_path: Path) -> None:
     sandbox = Sandbox(tmp_path)
     sandbox.memory("init", "--yes", "--vault", str(sandbox.vault))
     assert consent(sandbox) is None
+    assert not (sandbox.vault / "_meta").exists()
     assert sandbox.json("config", "--json")  # It can be read.
 
 

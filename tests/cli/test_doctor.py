@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import os
+import socket
+import sys
+import time
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -13,7 +17,12 @@ from memoryvault.cli import surroundings
 from memoryvault.cli.context import Context
 from memoryvault.cli.finding import Finding
 from memoryvault.demo.sandbox import Sandbox
+from memoryvault.hooks.install import STUB, install, settings_file_of
+from memoryvault.tasks.device import SETTINGS_NOTE
+from memoryvault.tasks.units import service_manager
 from memoryvault.vault import hooklog
+
+SHIPPED_SESSION = Path(__file__).resolve().parents[2] / "demo" / "session.jsonl"
 
 
 @pytest.fixture
@@ -31,7 +40,15 @@ def line_of_a_hook(context: Context, ago: timedelta, **fields: object) -> None:
 
 @pytest.mark.parametrize(
     "check",
-    [surroundings.vault_and_disk, surroundings.permissions, surroundings.clock, surroundings.sync_clients],
+    [
+        surroundings.vault_and_disk,
+        surroundings.permissions,
+        surroundings.clock,
+        surroundings.sync_clients,
+        surroundings.other_devices,
+        surroundings.ending_transcripts,
+        surroundings.login_service,
+    ],
 )
 def test_a_fresh_vault_is_in_order(context: Context, check: Callable[[Context], Finding]) -> None:
     assert check(context).grade == "ok"
@@ -74,6 +91,56 @@ def test_the_last_hook_is_named_with_its_age_and_result(context: Context) -> Non
 def test_a_hook_that_failed_last_is_a_fault(context: Context) -> None:
     line_of_a_hook(context, timedelta(minutes=3), result="error")
     assert surroundings.last_hook(context).grade == "fault"
+
+
+def test_hooks_that_start_what_is_gone_are_a_fault(context: Context) -> None:
+    assert surroundings.hooks_wired(context).grade == "note", "not installed"
+    install(context.settings)
+    assert surroundings.hooks_wired(context).grade == "ok"
+    path = settings_file_of(context.settings)
+    wired = path.read_text()
+    path.write_text(wired.replace(sys.executable, "/gone/python"))
+    found = surroundings.hooks_wired(context)
+    assert (found.grade, found.todo) == ("fault", "run `memory init`")
+    assert "/gone/python" in found.detail
+    path.write_text(wired.replace(str(STUB), "/gone/hooks/stub.py"))
+    assert surroundings.hooks_wired(context).grade == "fault"
+    document = json.loads(wired)
+    del document["hooks"]["Stop"]
+    path.write_text(json.dumps(document))
+    assert surroundings.hooks_wired(context).detail == "Stop not wired"
+
+
+def test_a_service_that_is_installed_and_does_not_run_is_a_fault(context: Context) -> None:
+    manager = service_manager(context.env)
+    manager.definition.parent.mkdir(parents=True)
+    manager.definition.write_text("[Unit]\n")
+    assert surroundings.login_service(context).grade == "fault"
+
+
+def test_a_synced_vault_without_a_named_device_is_told(context: Context) -> None:
+    (context.vault.parent / ".stfolder").mkdir()
+    found = surroundings.other_devices(context)
+    assert (found.grade, socket.gethostname() in found.todo) == ("note", True)
+    note = context.vault / SETTINGS_NOTE
+    note.parent.mkdir()
+    note.write_text("---\ndevice: some-other-machine\n---\n")
+    found = surroundings.other_devices(context)
+    assert found.grade == "ok"
+    assert found.detail.startswith("some-other-machine, not this device")
+
+
+def test_sessions_that_are_deleted_unread_are_told(context: Context, tmp_path: Path) -> None:
+    folder = tmp_path / "home" / ".claude" / "projects" / "-home-dev"
+    folder.mkdir()
+    transcript = folder / "3f0c6a52-7d1e-4c55-9a51-0f6f6f2b8a11.jsonl"
+    transcript.write_bytes(SHIPPED_SESSION.read_bytes())
+    assert surroundings.ending_transcripts(context).grade == "ok"
+    os.utime(transcript, (time.time() - 26 * 86_400,) * 2)
+    found = surroundings.ending_transcripts(context)
+    assert found.grade == "note"
+    assert "deletes 1 within 7 days" in found.detail
+    assert "reflect corpus" in found.todo
 
 
 @pytest.mark.parametrize(

@@ -21,6 +21,7 @@ from memoryvault.hooks.install import (
     hook_argv,
     install,
     installed_events,
+    plugin_installed,
     settings_file_of,
     uninstall,
     with_hooks,
@@ -50,6 +51,9 @@ FILES = {
     "tabs": json.dumps(OTHERS, indent="\t").encode(),
     "one line": json.dumps(OTHERS).encode(),
     "odd spacing": b'{ "model" :"opus",\r\n   "hooks":{ } ,"n": 1.50, "u": "\\u00e4\xc3\xa4" }\r\n\r\n',
+    "windows line ends": json.dumps(OTHERS, indent=2).replace("\n", "\r\n").encode() + b"\r\n",
+    "no newline at the end": json.dumps(OTHERS, indent=3).encode(),
+    "hand-made": b'{"hooks":{"Stop":[{"hooks":[{"type":"command","command":"say"}]}]},\n\n\n  "model":\t"opus"\n  }',
     "bom": b"\xef\xbb\xbf{}\n",
     "empty event": b'{"hooks": {"Stop": []}}\n',
 }
@@ -102,6 +106,43 @@ def test_other_tools_hooks_stay_where_they_are(settings: Settings) -> None:
     assert document["hooks"]["UserPromptSubmit"][0] == OTHERS["hooks"]["UserPromptSubmit"][0]
     assert document["hooks"]["PostToolUse"] == OTHERS["hooks"]["PostToolUse"]
     assert '\n    "model"' in path.read_text(), "the file's own indentation"
+
+
+def test_windows_line_ends_are_kept_while_installed(settings: Settings) -> None:
+    path = settings_file_of(settings)
+    path.write_bytes(FILES["windows line ends"] or b"")
+    install(settings)
+    data = path.read_bytes()
+    assert data.count(b"\n") == data.count(b"\r\n") > 10
+
+
+def list_plugin(settings: Settings, name: str, hooks: str | None) -> None:
+    """Claude Code's list with one plugin, whose hooks.json says `hooks`."""
+    folder = settings.hosts.claude_config_dir / "plugins" / "cache" / "one"
+    (folder / "hooks").mkdir(parents=True)
+    if hooks is not None:
+        (folder / "hooks" / "hooks.json").write_text(hooks)
+    listing = {"version": 2, "plugins": {name: [{"scope": "user", "installPath": str(folder)}]}}
+    (settings.hosts.claude_config_dir / "plugins" / "installed_plugins.json").write_text(json.dumps(listing))
+
+
+@pytest.mark.parametrize("enabled", [True, False, None])
+def test_our_plugin_is_found_where_it_is_switched_on(settings: Settings, enabled: bool | None) -> None:
+    list_plugin(settings, "memory@memoryvault", STUB.with_name("hooks.json").read_text())
+    if enabled is not None:
+        settings_file_of(settings).write_text(json.dumps({"enabledPlugins": {"memory@memoryvault": enabled}}))
+    assert plugin_installed(settings) is bool(enabled)
+
+
+def test_a_plugin_of_this_name_that_is_another_tools_is_not_ours(settings: Settings) -> None:
+    list_plugin(settings, "memory@tools", '{"hooks": {"Stop": [{"hooks": [{"type": "command", "command": "x"}]}]}}')
+    settings_file_of(settings).write_text('{"enabledPlugins": {"memory@tools": true, "memory@elsewhere": true}}')
+    assert not plugin_installed(settings)
+
+
+def test_a_plugin_that_is_not_listed_yet_is_taken_by_its_name(settings: Settings) -> None:
+    settings_file_of(settings).write_text('{"enabledPlugins": {"memory@memoryvault": true}}')
+    assert plugin_installed(settings)
 
 
 def test_after_other_changes_only_ours_is_taken_out_and_the_copy_stays(settings: Settings) -> None:

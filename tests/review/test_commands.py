@@ -132,7 +132,7 @@ def test_one_key_each(sandbox: Sandbox) -> None:
     assert place(sandbox, "a-approve").is_file()
     assert (sandbox.vault / "personal-private/_archive/b-reject.md").is_file()
     assert (sandbox.vault / "personal-private/_review/c-skip.md").is_file()
-    assert "supersedes: personal-private/_archive/" in place(sandbox, "d-replace").read_text("utf-8")
+    assert 'supersedes: "[[personal-private/_archive/' in place(sandbox, "d-replace").read_text("utf-8")
     assert not place(sandbox, "old-way").exists()
 
 

@@ -1,0 +1,110 @@
+"""The part of `memory review` that is about copies of a sync conflict."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ..tasks.conflicts import CHOICES, Choice, ConflictCopy, find_copy, settle_copy, waiting_copies
+from ..tasks.journal import Journal
+from ..vault.errors import EditConflict, MemoryVaultError, UsageError
+from ..vault.store import VaultStore
+
+KEYS = "[m]ine: the note  [t]heirs: the copy  [e]dit both  [s]kip  [u]ndo  [q]uit "
+KIND = "sync-conflict"
+SHOWN_LINES = 40
+
+
+def copy_as_json(copy: ConflictCopy) -> dict[str, Any]:
+    """A copy as `memory review --list --json` prints it."""
+    return {
+        "slug": copy.path.rsplit("/", 1)[-1].removesuffix(".md"),
+        "path": copy.path,
+        "kind": KIND,
+        "note": copy.note,
+        "difference": copy.difference,
+    }
+
+
+def choice_of(store: VaultStore, name: str, words: str) -> tuple[ConflictCopy, Choice] | None:
+    """The copy that `--decide NAME=WORDS` is about, with what is chosen; None when the words are no such choice.
+
+    Raises EntryNotFound, UsageError.
+    """
+    first = words.strip().casefold().removeprefix("keep ").removeprefix("take ")
+    for choice in CHOICES:
+        if first == choice:
+            return find_copy(store, name), choice
+    return None
+
+
+def ask_about_copies(
+    journal: Journal,
+    copies: Sequence[ConflictCopy],
+    *,
+    run: str,
+    key: Callable[[str], str],
+    edited: Callable[[str], str | None],
+    undo: Callable[[], str | None],
+) -> bool:
+    """One after the other, one key each; whether anything was changed."""
+    changed = False
+    settled: list[int] = []
+    paths = [copy.path for copy in copies]
+    at = 0
+    while at < len(paths):
+        copy = next((one for one in waiting_copies(journal.store) if one.path == paths[at]), None)
+        if copy is None:
+            at += 1
+            continue
+        _show(copy, at + 1, len(paths))
+        try:
+            match key(KEYS):
+                case "m":
+                    print(f"kept: {settle_copy(journal, copy, 'mine', run=run)}")
+                case "t":
+                    print(f"taken: {settle_copy(journal, copy, 'theirs', run=run)}")
+                case "e":
+                    text = edited(copy.both())
+                    if text is None:
+                        print("nothing was changed")
+                        continue
+                    print(f"merged: {settle_copy(journal, copy, 'merged', run=run, text=text)}")
+                case "s" | "\r" | "\n" | " ":
+                    at += 1
+                    continue
+                case "u":
+                    said = undo()
+                    print(said or "there is no decision to take back")
+                    changed = changed or said is not None
+                    at = settled.pop() if said and settled else at
+                    continue
+                case "q" | "\x03" | "\x04" | "":
+                    return changed
+                case _:
+                    print("press one of: m t e s u q")
+                    continue
+        except EditConflict as error:
+            print(f"{error}; here it is as it is now")
+            continue
+        except UsageError:
+            raise
+        except MemoryVaultError as error:
+            print(f"not done: {error}")
+            continue
+        changed = True
+        settled.append(at)
+        at += 1
+    return changed
+
+
+def _show(copy: ConflictCopy, number: int, of: int) -> None:
+    print(f"\n[{number}/{of}] a sync client kept two texts of {copy.note}")
+    if copy.mine is None:
+        print("    there is no note of this name any more; the copy says:")
+        lines = copy.theirs.splitlines()
+    else:
+        lines = copy.difference or ["both say the same"]
+    print("\n".join(f"    {line}" for line in lines[:SHOWN_LINES]))
+    if len(lines) > SHOWN_LINES:
+        print(f"    and {len(lines) - SHOWN_LINES} more lines")

@@ -1,0 +1,84 @@
+"""Each hook run once as the agent host runs it, with a session of its own that is taken out again."""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import subprocess
+import time
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from ..hooks.install import EVENTS, hook_argv
+from ..tasks.enqueue import open_ledger
+from ..tasks.health import TRIAL_SESSION, budget_ms
+from ..vault.errors import MemoryVaultError
+from ..vault.settings import Settings
+
+TRIAL_SECONDS = 10.0
+FALLBACK_PROMPT = "what do you know about how we release?"
+
+
+@dataclass(frozen=True)
+class HookTime:
+    """One hook as a whole process, in milliseconds."""
+
+    event: str
+    ms: float
+    budget_ms: float
+
+
+def try_hooks(settings: Settings, env: Mapping[str, str], prompt: str | None = None) -> list[HookTime]:
+    """Run every hook once; [] where hooks are switched off. Raises OSError when one cannot be started."""
+    harness = Path(settings.state.harness)
+    if not settings.memory.enabled or (harness / "STOP").exists():
+        return []
+    session = f"{TRIAL_SESSION}{secrets.token_hex(6)}"
+    claude, *_ = settings.transcript_roots
+    payload = {
+        "session_id": session,
+        # Nothing is there, so nothing is mined.
+        "transcript_path": str(Path(claude) / "memory-init" / f"{session}.jsonl"),
+        "cwd": str(settings.required_vault_path),
+        "prompt_id": session,
+    }
+    own: dict[str, dict[str, str]] = {
+        "SessionStart": {"source": "startup"},
+        "UserPromptSubmit": {"prompt": prompt or FALLBACK_PROMPT},
+        "SessionEnd": {"reason": "other"},
+        "PreCompact": {"trigger": "auto"},
+        "Notification": {"notification_type": "idle_prompt"},
+    }
+    times = []
+    try:
+        for event in EVENTS:
+            body = json.dumps({**payload, "hook_event_name": event, **own.get(event, {})})
+            started = time.perf_counter()
+            with suppress(subprocess.TimeoutExpired):
+                subprocess.run(
+                    hook_argv(event, settings),
+                    input=body.encode(),
+                    env=dict(env),
+                    capture_output=True,
+                    timeout=TRIAL_SECONDS,
+                    check=False,
+                )
+            times.append(HookTime(event, round((time.perf_counter() - started) * 1000, 1), budget_ms(event)))
+    finally:
+        _forget(settings, session)
+    return times
+
+
+def _forget(settings: Settings, session: str) -> None:
+    """The trial's marker and its job; what is left of a job that was faster finds nothing to mine."""
+    with suppress(MemoryVaultError), open_ledger(settings) as ledger:
+        for job in ledger.list(["queued"], kind="reflect.session", most=1000):
+            if isinstance(job.args, dict) and job.args.get("session") == session:
+                ledger.cancel(job.id, "a trial of the hooks")
+    with suppress(OSError):
+        for name in os.listdir(settings.state.harness):
+            if session in name:
+                (Path(settings.state.harness) / name).unlink(missing_ok=True)

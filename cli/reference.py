@@ -1,0 +1,87 @@
+"""The reference of all commands, made from their parsers: docs/reference/commands.md."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+_PIPE = str.maketrans({"|": "\\|", "\n": " "})
+
+
+def render_commands_reference(commands: Mapping[str, tuple[str, str]]) -> str:
+    """Markdown; `commands` is name to (module, help line). The same on every terminal and Python."""
+    parts = []
+    seen: dict[str, str] = {}
+    for name, (module_name, line) in commands.items():
+        if module_name in seen:
+            parts.append(f"## memory {name}\n\nThe same as `memory {seen[module_name]}`.")
+            continue
+        seen[module_name] = name
+        parser = argparse.ArgumentParser(prog=f"memory {name}", add_help=False)
+        importlib.import_module(f".{module_name}", __package__).configure(parser)
+        parts += list(_sections(parser, f"memory {name}", line, "##"))
+    return "\n\n".join(parts) + "\n"
+
+
+def _sections(parser: argparse.ArgumentParser, name: str, line: str, heading: str) -> Iterator[str]:
+    yield f"{heading} {name}\n\n{_sentence(line)}"
+    arguments = [action for action in parser._actions if not isinstance(action, argparse._SubParsersAction)]
+    rows = [f"| `{_spelling(each)}` | {_told(each)} |" for each in arguments if each.help is not argparse.SUPPRESS]
+    rows = [row for row in rows if not row.startswith("| `-h")]
+    if rows:
+        yield "| argument | |\n|---|---|\n" + "\n".join(rows)
+    if parser.epilog:
+        yield f"```text\n{parser.epilog.strip()}\n```"
+    for action in parser._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            lines = {choice.dest: choice.help or "" for choice in action._choices_actions}
+            for sub, its_parser in action.choices.items():
+                yield from _sections(its_parser, f"{name} {sub}", lines.get(sub, ""), "###")
+
+
+def _spelling(action: argparse.Action) -> str:
+    value = _value(action)
+    if not action.option_strings:
+        return value.translate(_PIPE)
+    spelt = ", ".join(action.option_strings)
+    return (f"{spelt} {value}" if value else spelt).translate(_PIPE)
+
+
+def _value(action: argparse.Action) -> str:
+    if action.nargs == 0:
+        return ""
+    metavar: Any = action.metavar
+    if isinstance(metavar, tuple):
+        return " ".join(metavar)
+    shown = metavar or (_choices(action.choices) if action.choices else action.dest)
+    shown = shown.upper() if action.option_strings and not metavar and not action.choices else shown
+    return {"?": f"[{shown}]", "*": f"[{shown} …]", "+": f"{shown} …", "...": f"{shown} …"}.get(
+        str(action.nargs), str(shown)
+    )
+
+
+def _choices(choices: Any) -> str:
+    return "{" + ",".join(map(str, choices)) + "}"
+
+
+def _told(action: argparse.Action) -> str:
+    text = (action.help or "").replace("%(default)s", str(action.default)).replace("%%", "%")
+    return " ".join(text.split()).translate(_PIPE)
+
+
+def _sentence(line: str) -> str:
+    return f"{line[:1].upper()}{line[1:]}." if line and not line.endswith(".") else line
+
+
+class ReferenceAction(argparse.Action):
+    """`memory --reference`: print and leave, as `--version` does."""
+
+    def __init__(self, option_strings: Sequence[str], dest: str, **options: Any) -> None:
+        self._commands: Mapping[str, tuple[str, str]] = options.pop("commands")
+        super().__init__(option_strings, dest=argparse.SUPPRESS, default=argparse.SUPPRESS, nargs=0, **options)
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: Any) -> None:
+        print(render_commands_reference(self._commands), end="")
+        parser.exit()

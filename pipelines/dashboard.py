@@ -1,0 +1,107 @@
+"""The dashboard note: what the vault holds and what waits in it, as links. Pure, and a function of the files alone.
+
+Neither today's date nor this device's name is in it, so two devices write the same, and one that is unchanged is
+not written again.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+BEGIN = "%% memoryvault: made by the program from here on; write above this line or below the last one %%"
+END = "%% memoryvault: end %%"
+"""Comments in Obsidian's own syntax: hidden in reading view."""
+MOST_LISTED = 20
+NEWEST = 10
+TITLE_CHARACTERS = 120
+_LINK_SYNTAX = str.maketrans({"|": "/", "[": "(", "]": ")", "\n": " ", "%": "％"})
+
+
+@dataclass(frozen=True)
+class Listed:
+    """A note as the dashboard shows it."""
+
+    path: str
+    title: str
+    kind: str
+    created: str
+    """ISO date, '' when unknown."""
+
+
+@dataclass(frozen=True)
+class VaultView:
+    """The notes by what they are to the user."""
+
+    groups: Sequence[str]
+    """The group of each living entry, one for each."""
+    living: Sequence[Listed]
+    review: Sequence[Listed]
+    inbox: Sequence[Listed]
+    ideas: Sequence[Listed]
+    watchlist: Sequence[Listed]
+    conflicts: Sequence[str]
+    """Paths of sync-conflict copies."""
+
+
+def dashboard(view: VaultView) -> str:
+    """The generated part, from BEGIN to END."""
+    parts = [
+        _section("Waits for your decision", view.review, "Nothing waits."),
+        _section("Inbox: said once", view.inbox, ""),
+        _section("Patterns to adopt", view.watchlist, ""),
+        _conflicts(view.conflicts),
+        _section("Ideas", view.ideas, ""),
+        _counts(view.groups),
+        _section("Newest entries", _newest(view.living), "", most=NEWEST, total=len(view.living), newest_first=True),
+    ]
+    return "\n\n".join([BEGIN, *(part for part in parts if part), END])
+
+
+def with_dashboard(body: str, generated: str) -> str:
+    """The note's body with its generated part replaced; what the user wrote around it stays."""
+    before, begin, rest = body.partition(BEGIN)
+    if not begin:
+        return f"{body.rstrip()}\n\n{generated}".strip()
+    after = rest.partition(END)[2]
+    return f"{before.rstrip()}\n\n{generated}\n\n{after.strip()}".strip()
+
+
+def _section(
+    heading: str, notes: Sequence[Listed], nothing: str, *, most: int = MOST_LISTED, total: int = 0,
+    newest_first: bool = False,
+) -> str:  # fmt: skip
+    if not notes:
+        return f"## {heading}\n\n{nothing}" if nothing else ""
+    count = total or len(notes)
+    shown = notes if newest_first else sorted(notes, key=lambda note: (note.created, note.path))
+    lines = [_line(note) for note in shown[:most]]
+    if count > most and not newest_first:
+        lines.append(f"- and {count - most} more")
+    return f"## {heading} ({count})\n\n" + "\n".join(lines)
+
+
+def _newest(notes: Iterable[Listed]) -> list[Listed]:
+    by_path = sorted(notes, key=lambda note: note.path)
+    return sorted(by_path, key=lambda note: note.created, reverse=True)
+
+
+def _line(note: Listed) -> str:
+    title = " ".join(note.title.translate(_LINK_SYNTAX).split())[:TITLE_CHARACTERS] or note.path
+    told = ", ".join(word for word in (note.kind, note.created) if word)
+    return f"- [[{note.path.removesuffix('.md')}|{title}]]" + (f" ({told})" if told else "")
+
+
+def _counts(groups: Sequence[str]) -> str:
+    if not groups:
+        return ""
+    rows = "\n".join(f"| {group} | {count} |" for group, count in sorted(Counter(groups).items()))
+    return f"## Entries\n\n| group | entries |\n|---|---|\n{rows}"
+
+
+def _conflicts(paths: Sequence[str]) -> str:
+    if not paths:
+        return ""
+    lines = "\n".join(f"- [[{path.removesuffix('.md')}]]" for path in sorted(paths)[:MOST_LISTED])
+    return f"## Copies of a sync conflict ({len(paths)})\n\n`memory review` shows both texts.\n\n{lines}"

@@ -1,0 +1,115 @@
+"""dashboard.write: the note in which Obsidian shows how the vault stands.
+
+Written on the device that acts on the whole vault, and only when its content changes.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from pathlib import Path
+
+from ..pipelines.dashboard import Listed, VaultView, dashboard, with_dashboard
+from ..vault.entry import parse_entry
+from ..vault.errors import EditConflict, EntryExists, EntryNotFound, VaultUnavailable
+from ..vault.header import skim
+from ..vault.layout import ALWAYS_LOAD, INBOX, INCUBATOR, META, REVIEW, WATCHLIST, special_folder
+from ..vault.paths import is_conflict_copy
+from ..vault.registry import HEADER_BYTES
+from ..vault.scrubbed import Scrubbed
+from ..vault.settings import Settings
+from ..vault.store import VaultStore
+from .device import acting_device, acts_here
+from .indexing import vault_store
+from .job import Handler, Postpone, RunningJob
+from .kinds import Json
+
+KIND = "dashboard.write"
+DASHBOARD = f"{META}/dashboard.md"
+TITLE = "MemoryVault"
+INTRODUCTION = "How the vault stands. Write what you like above or below the two grey lines: it stays."
+VAULT_PAUSE_SECONDS = 60.0
+
+
+def dashboard_handler(settings: Settings) -> Handler:
+    """dashboard.write: running it again writes nothing."""
+
+    def handle(job: RunningJob) -> Mapping[str, Json]:
+        try:
+            store = vault_store(settings)
+            store.require_vault()
+            if not acts_here(store.vault):
+                return {"elsewhere": acting_device(store.vault) or ""}
+            job.check_owned()
+            return {"written": refresh_dashboard(store)}
+        except VaultUnavailable as error:
+            raise Postpone(str(error), VAULT_PAUSE_SECONDS) from error
+        except EditConflict as error:  # Somebody writes in it.
+            raise Postpone(str(error), VAULT_PAUSE_SECONDS) from error
+
+    return handle
+
+
+def refresh_dashboard(store: VaultStore) -> bool:
+    """Write the note, or its generated part; whether that was needed. Raises EditConflict, VaultUnavailable."""
+    generated = Scrubbed.trusted(dashboard(view_of(store)), reason="titles of notes in the vault and our own words")
+    with store.lock():
+        try:
+            data = store.read_bytes(DASHBOARD)
+        except EntryNotFound:
+            body = Scrubbed.joined([Scrubbed.trusted(INTRODUCTION, reason="our own words"), generated])
+            fields = {"kind": "dashboard", "status": None, "slug": None, "always_load": None}
+            with suppress(EntryExists):
+                store.create(DASHBOARD, fields, Scrubbed.trusted(TITLE, reason="our own words"), body)
+            return True
+        entry = parse_entry(DASHBOARD, data)
+        body = Scrubbed.trusted(with_dashboard(entry.body, generated), reason="the user's own note and scrubbed parts")
+        if body.strip() == entry.body.strip():
+            return False
+        store.update(DASHBOARD, entry.content_hash, body=body)
+        return True
+
+
+def view_of(store: VaultStore) -> VaultView:
+    """What the files say. Of each only the head is read."""
+    places: dict[str, list[Listed]] = {name: [] for name in ("", REVIEW, INBOX, INCUBATOR, WATCHLIST)}
+    for path, head in store.heads(HEADER_BYTES):
+        place = special_folder(path)
+        place = "" if place == ALWAYS_LOAD else place
+        if place not in places or (place == INCUBATOR and not path.endswith("/_index.md")):
+            continue
+        fields, body = skim(head.decode("utf-8", "replace"))
+        wanted = {"": "active", INCUBATOR: "incubating", WATCHLIST: "pending"}.get(place)
+        if wanted is not None and fields.get("status", wanted).lower() != wanted:
+            continue
+        if fields.get("kind") == "settings":
+            continue
+        places[place].append(Listed(path, _title(path, body), fields.get("kind", ""), fields.get("created", "")[:10]))
+    store.require_vault()
+    return VaultView(
+        groups=[note.path.split("/", 1)[0] for note in places[""] if "/" in note.path],
+        living=places[""],
+        review=places[REVIEW],
+        inbox=places[INBOX],
+        ideas=places[INCUBATOR],
+        watchlist=places[WATCHLIST],
+        conflicts=sorted(conflict_copies(store.vault)),
+    )
+
+
+def conflict_copies(vault: Path) -> Iterator[str]:
+    """Vault-relative paths of the notes that a sync client kept beside another."""
+    for folder, names, files in os.walk(vault):
+        names[:] = [name for name in names if not name.startswith(".")]
+        for name in files:
+            if name.endswith(".md") and not name.startswith(".") and is_conflict_copy(name):
+                yield os.path.relpath(os.path.join(folder, name), vault)
+
+
+def _title(path: str, body: str) -> str:
+    first = body.lstrip().split("\n", 1)[0]
+    if first.startswith("# "):
+        return first[2:].strip()
+    *_, folder, name = ("", *path.split("/"))
+    return (folder if name == "_index.md" else name.removesuffix(".md")).replace("-", " ")

@@ -1,0 +1,145 @@
+"""`memory init` on a machine with sessions from before, and `memory uninstall` after it."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from memoryvault.cli.hook_trial import try_hooks
+from memoryvault.demo.sandbox import Sandbox
+from memoryvault.hooks.install import EVENTS, STUB
+from memoryvault.tasks.enqueue import open_ledger
+from memoryvault.tasks.health import log_lines
+from memoryvault.tasks.history import question_about
+from memoryvault.vault.lock import lock_holder
+from memoryvault.vault.settings import compile_snapshot, load_settings
+
+SHIPPED_SESSION = Path(__file__).resolve().parents[2] / "demo" / "session.jsonl"
+SESSION = "3f0c6a52-7d1e-4c55-9a51-0f6f6f2b8a11"
+LIMIT_SECONDS = 60.0
+OTHERS = (
+    b'{ "model":"opus",\r\n\t"hooks" : {"Stop":[ {"hooks":[{"type":"command","command":"say done"}]} ],\r\n'
+    b'  "PostToolUse":[{"matcher":"Edit","hooks":[{"type":"command","command":"fmt","args":[]}]}] } }'
+)
+
+
+def init(sandbox: Sandbox, *more: str) -> dict[str, Any]:
+    """What `memory init --json` says."""
+    return dict(sandbox.json("init", "--yes", "--vault", str(sandbox.vault), *more))
+
+
+@pytest.fixture
+def live(tmp_path: Path) -> Iterator[Sandbox]:
+    """A sandbox whose worker and recall service start by themselves; they are ended with the test."""
+    sandbox = Sandbox(tmp_path, {"MEMORY_AUTOSTART": "true"})
+    yield sandbox
+    sandbox.run("uninstall")
+
+
+@pytest.mark.slow
+def test_init_ends_with_a_memory_of_a_session_from_before_and_uninstall_with_nothing_running(live: Sandbox) -> None:
+    settings_file = live.root / "home" / ".claude" / "settings.json"
+    settings_file.write_bytes(OTHERS)
+    live.transcript(SESSION, SHIPPED_SESSION.read_text("utf-8"))
+    old = live.transcript("00000000-7d1e-4c55-9a51-0f6f6f2b8a11", SHIPPED_SESSION.read_text("utf-8"))
+    os.utime(old, (time.time() - 40 * 86_400,) * 2)
+
+    started = time.monotonic()
+    said = init(live)
+    assert time.monotonic() - started < LIMIT_SECONDS
+    assert said["worker"] is True
+    assert said["history"] | {"bytes": 0} == {
+        "sessions": 1, "bytes": 0, "mined_before": 0, "mined": 1, "failed": 0, "done": True,
+    }, "the one of the last 30 days"  # fmt: skip
+    assert said["consents"] == {"research.network": False, "discovery": False}
+    assert said["recall"]["hits"][0]["path"] == said["recall"]["asked_for"]
+    assert [time["event"] for time in said["hook_times"]] == list(EVENTS)
+    assert (live.vault / said["recall"]["asked_for"]).is_file()
+
+    once = settings_file.read_bytes()
+    again = init(live)
+    assert (again["changed"], again["backup"], again["history"]["sessions"]) == (False, None, 0)
+    assert again["recall"] == said["recall"]
+    assert settings_file.read_bytes() == once
+
+    notes = sorted(live.vault.rglob("*.md"))
+    live.memory("uninstall")
+    assert settings_file.read_bytes() == OTHERS
+    assert sorted(live.vault.rglob("*.md")) == notes
+    state = load_settings(live.environment).state
+    assert (lock_holder(state.worker_lock), lock_holder(state.recall_lock)) == (None, None)
+
+
+@pytest.mark.slow
+def test_without_leave_to_start_processes_the_sessions_wait_for_a_worker(tmp_path: Path) -> None:
+    sandbox = Sandbox(tmp_path)
+    sandbox.transcript(SESSION, SHIPPED_SESSION.read_text("utf-8"))
+    said = init(sandbox)
+    assert (said["worker"], said["history"]["done"], said["recall"]) == (False, False, None)
+    sandbox.memory("worker", "--until-idle")
+    assert init(sandbox)["recall"]["hits"]
+
+
+@pytest.mark.slow
+def test_history_may_be_left_alone(tmp_path: Path) -> None:
+    sandbox = Sandbox(tmp_path)
+    sandbox.transcript(SESSION, SHIPPED_SESSION.read_text("utf-8"))
+    init(sandbox, "--history-days", "0")
+    assert [job for job in sandbox.json("jobs", "list") if job["kind"] == "reflect.corpus"] == []
+
+
+@pytest.mark.slow
+def test_with_the_plugin_the_hooks_do_not_stand_in_the_settings_as_well(tmp_path: Path) -> None:
+    sandbox = Sandbox(tmp_path)
+    claude = sandbox.root / "home" / ".claude"
+    plugin = claude / "plugins" / "cache" / "memory"
+    (plugin / "hooks").mkdir(parents=True)
+    (plugin / "hooks" / "hooks.json").write_bytes(STUB.with_name("hooks.json").read_bytes())
+    listing = {"plugins": {"memory@memoryvault": [{"installPath": str(plugin)}]}}
+    (claude / "plugins" / "installed_plugins.json").write_text(json.dumps(listing))
+    settings_file = claude / "settings.json"
+    settings_file.write_text("{}")
+    assert init(sandbox)["changed"] is True, "first without it"
+    with_hooks = json.loads(settings_file.read_text())
+    settings_file.write_text(json.dumps({**with_hooks, "enabledPlugins": {"memory@memoryvault": True}}))
+    said = init(sandbox)
+    assert (said["hooks"], len(said["hook_times"])) == ("plugin", len(EVENTS))
+    assert json.loads(settings_file.read_text()) == {"enabledPlugins": {"memory@memoryvault": True}}
+    findings = {each["what"]: each for each in json.loads(sandbox.run("doctor", "--json").stdout)}
+    assert (findings["hooks"]["grade"], findings["hooks"]["detail"]) == ("ok", "by the Claude Code plugin")
+
+
+@pytest.mark.slow
+def test_the_trial_of_the_hooks_leaves_no_session_behind(tmp_path: Path) -> None:
+    sandbox = Sandbox(tmp_path)
+    settings = load_settings(sandbox.environment)
+    settings.state.ensure()
+    with open_ledger(settings):
+        pass
+    compile_snapshot(sandbox.environment)
+    assert [time.event for time in try_hooks(settings, sandbox.environment)] == list(EVENTS)
+    assert os.listdir(settings.state.harness) == []
+    with open_ledger(settings) as ledger:
+        assert ledger.list(["queued", "running"]) == []
+    assert list(log_lines(Path(settings.state.log_file), 0.0)) == [], (
+        "no user's hooks: neither doctor nor health counts"
+    )
+    (Path(settings.state.harness) / "STOP").touch()
+    assert try_hooks(settings, sandbox.environment) == []
+
+
+@pytest.mark.parametrize(
+    ("statement", "question"),
+    [
+        ("Always ship on Tuesday mornings, not before.", "what about mornings, tuesday, always and ship?"),
+        ("Use pnpm.", None),
+    ],
+)
+def test_a_question_is_made_of_the_longest_words(statement: str, question: str | None) -> None:
+    assert question_about(statement) == question

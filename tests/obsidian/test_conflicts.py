@@ -1,0 +1,144 @@
+"""Copies of a sync conflict: never indexed, offered for merge, and every choice can be taken back."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+from memoryvault.demo.sandbox import Sandbox
+from memoryvault.tasks.conflicts import find_copy, settle_copy, waiting_copies
+from memoryvault.vault.errors import EditConflict, EntryInvalid, EntryNotFound
+from memoryvault.vault.paths import is_conflict_copy, is_note_name, original_of
+
+from ..review.support import Bed
+from ..review.test_commands import Terminal
+
+FOLDER = "personal-private/preferences"
+NOTE, COPY = f"{FOLDER}/tabs.md", f"{FOLDER}/tabs.sync-conflict-20260101-101010-ABCDEFG.md"
+MINE = "---\nkind: preferences\nstatus: active\n---\n\n# Tabs\n\nUse tabs.\nIn Go.\n"
+THEIRS = "---\nkind: preferences\nstatus: active\n---\n\n# Tabs\n\nUse spaces.\nIn Go.\n"
+
+
+def conflict(vault: Path, mine: str | None = MINE, theirs: str = THEIRS) -> None:
+    """A note and the copy that Syncthing left beside it."""
+    (vault / FOLDER).mkdir(parents=True, exist_ok=True)
+    (vault / COPY).write_text(theirs, "utf-8")
+    if mine is not None:
+        (vault / NOTE).write_text(mine, "utf-8")
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "a b.sync-conflict-20260101-101010-ABCDEFG.md",
+        "a b (conflicted copy 2026-01-01 101010).md",
+        "a b (Ada's conflicted copy 2026-01-01).md",
+        "a b (Conflicted copy desk 202601011010).md",
+        "a b_conflict-20260101-101010.md",
+        "a b (SFConflict ada@example.com 2026-01-01-10-10-10).md",
+        "a b (Case Conflict 1).md",
+    ],
+)
+def test_the_note_beside_a_copy_is_known_by_its_name(name: str) -> None:
+    assert is_conflict_copy(name)
+    assert not is_note_name(name)
+    assert original_of(name) == "a b.md"
+
+
+def test_a_note_about_conflicts_is_no_copy() -> None:
+    assert original_of("merge-conflicts.md") is None
+    assert original_of("conflicted copy.md") is None
+
+
+@pytest.mark.parametrize(
+    ("choice", "text", "kept"),
+    [("mine", None, MINE), ("theirs", None, THEIRS), ("merged", "# Tabs\n\nBoth.\n", "# Tabs\n\nBoth.\n")],
+)
+def test_one_text_stays_and_the_decision_can_be_taken_back(bed: Bed, choice: str, text: str | None, kept: str) -> None:
+    conflict(bed.vault)
+    (copy,) = waiting_copies(bed.store)
+    settle_copy(bed.journal, copy, choice, run="t", text=text)  # type: ignore[arg-type]
+    assert bed.files() == {NOTE: kept}
+    assert bed.reviewer.undo_last() is not None
+    assert bed.files() == {NOTE: MINE, COPY: THEIRS}
+
+
+def test_a_copy_whose_note_is_gone_becomes_the_note(bed: Bed) -> None:
+    conflict(bed.vault, mine=None)
+    settle_copy(bed.journal, find_copy(bed.store, COPY), "theirs", run="t")
+    assert bed.files() == {NOTE: THEIRS}
+
+
+@pytest.mark.parametrize("edited", [NOTE, COPY])
+def test_a_text_that_was_edited_meanwhile_is_asked_for_again(bed: Bed, edited: str) -> None:
+    conflict(bed.vault)
+    copy = find_copy(bed.store, COPY)
+    (bed.vault / edited).write_text("edited in Obsidian\n", "utf-8")
+    files = bed.files()
+    with pytest.raises(EditConflict):
+        settle_copy(bed.journal, copy, "theirs", run="t")
+    assert bed.files() == files
+
+
+def test_marks_left_in_a_merged_text_are_refused_and_secrets_replaced(bed: Bed) -> None:
+    conflict(bed.vault)
+    copy = find_copy(bed.store, COPY)
+    assert copy.both().count("In Go.") == 1, "what both say stands there once"
+    for text in (copy.both(), "", None):
+        with pytest.raises(EntryInvalid):
+            settle_copy(bed.journal, copy, "merged", run="t", text=text)
+    token = "ghp_" + "b" * 36
+    settle_copy(bed.journal, copy, "merged", run="t", text=f"Use tabs, not {token}.\n")
+    assert token not in bed.files()[NOTE]
+
+
+def test_copies_are_never_indexed(bed: Bed) -> None:
+    conflict(bed.vault)
+    assert list(bed.store.walk()) == [NOTE]
+
+
+@pytest.mark.slow
+def test_programs_see_and_decide_them(tmp_path: Path) -> None:
+    sandbox = Sandbox(tmp_path)
+    conflict(sandbox.vault)
+    (item,) = sandbox.json("review", "--list")
+    assert (item["kind"], item["path"], item["note"]) == ("sync-conflict", COPY, NOTE)
+    assert "+Use spaces." in item["difference"]
+    assert "another text of" in sandbox.memory("review", "--list")
+    assert sandbox.run("review", "--decide", "tabs=theirs").returncode == 1
+    done = json.loads(sandbox.memory("review", "--decide", f"{COPY}=theirs", "--json"))
+    assert [one["verdict"] for one in done] == ["theirs kept"]
+    assert (sandbox.vault / NOTE).read_text("utf-8") == THEIRS
+    sandbox.memory("review", "--undo")
+    assert (sandbox.vault / NOTE).read_text("utf-8") == MINE
+    assert (sandbox.vault / COPY).read_text("utf-8") == THEIRS
+
+
+@pytest.mark.slow
+def test_a_person_merges_them_in_the_editor(tmp_path: Path) -> None:
+    sandbox = Sandbox(tmp_path)
+    conflict(sandbox.vault)
+    editor = sandbox.root / "editor.py"
+    editor.write_text(
+        "import sys; p = sys.argv[1]; t = open(p).read()\n"
+        "keep = [l for l in t.splitlines() if not l.startswith(('<<<<<<<', '=======', '>>>>>>>'))]\n"
+        "open(p, 'w').write('\\n'.join(keep) + '\\n')\n",
+        "utf-8",
+    )
+    terminal = Terminal(sandbox, ["review"], EDITOR=f"{sys.executable} {editor}")
+    terminal.expect("-Use tabs.")
+    terminal.press("x")
+    terminal.expect("press one of")
+    terminal.press("e")
+    terminal.expect("merged: ")
+    assert terminal.close() == 0
+    assert (sandbox.vault / NOTE).read_text("utf-8").endswith("Use tabs.\nUse spaces.\nIn Go.\n")
+    assert not (sandbox.vault / COPY).exists()
+
+
+def test_an_unknown_copy_is_told(bed: Bed) -> None:
+    with pytest.raises(EntryNotFound):
+        find_copy(bed.store, "nothing")

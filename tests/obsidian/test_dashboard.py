@@ -1,0 +1,115 @@
+"""The dashboard note: made of the files, deterministic, and the user's own around the generated part."""
+
+from __future__ import annotations
+
+import re
+import socket
+from pathlib import Path
+
+import pytest
+
+from memoryvault.demo.sandbox import Sandbox
+from memoryvault.index.engine import RecallEngine, RecallQuery
+from memoryvault.pipelines.dashboard import BEGIN, END, Listed, VaultView, dashboard, with_dashboard
+from memoryvault.tasks.dashboard import DASHBOARD, refresh_dashboard
+from memoryvault.tasks.device import SETTINGS_NOTE
+from memoryvault.tasks.indexing import reconcile_now
+
+from ..review.support import CHOICE, GUESS, RULE, Bed
+
+
+def note(bed: Bed, path: str, title: str, **fields: str) -> None:
+    """A note as a user would write it."""
+    file = bed.vault / path
+    file.parent.mkdir(parents=True, exist_ok=True)
+    header = "".join(f"{key}: {value}\n" for key, value in fields.items())
+    file.write_text(f"---\n{header}---\n\n# {title}\n\nText of {title}.\n", "utf-8")
+
+
+def test_it_counts_by_group_and_links_what_waits(bed: Bed) -> None:
+    bed.remember(CHOICE, GUESS)
+    note(bed, "personal-private/preferences/tabs.md", "Tabs", kind="preferences")
+    note(bed, "personal-projects/shop/fix/locks.md", "Locks", kind="fix", created="2026-01-02")
+    note(bed, "personal-private/_idea-incubator/robot/_index.md", "A robot", kind="idea", status="incubating")
+    note(bed, "personal-private/_archive/old.md", "Old", status="superseded")
+    note(bed, "personal-private/preferences/tabs (conflicted copy).md", "Tabs")
+    assert refresh_dashboard(bed.store)
+    text = (bed.vault / DASHBOARD).read_text("utf-8")
+    assert "| personal-private | 1 |\n| personal-projects | 1 |" in text
+    assert "[[personal-private/_idea-incubator/robot/_index|A robot]] (idea)" in text
+    assert "[[personal-private/preferences/tabs (conflicted copy)]]" in text
+    assert "old" not in text.lower().split("## entries")[1]
+    for target in re.findall(r"\[\[([^\]|]+)", text):
+        assert (bed.vault / f"{target}.md").is_file(), target
+    review = text.split("## Waits for your decision (1)")[1].split("## ")[0]
+    assert review.count("- [[personal-private/_review/") == 1
+    assert "## Inbox: said once (1)" in text
+
+
+def test_the_same_vault_gives_the_same_note_and_it_is_not_written_again(bed: Bed) -> None:
+    bed.remember(RULE, CHOICE)
+    assert refresh_dashboard(bed.store)
+    file = bed.vault / DASHBOARD
+    before = (file.read_bytes(), file.stat().st_mtime_ns, file.stat().st_ino)
+    assert not refresh_dashboard(bed.store)
+    assert (file.read_bytes(), file.stat().st_mtime_ns, file.stat().st_ino) == before
+    file.unlink()
+    refresh_dashboard(bed.store)
+    assert file.read_bytes() == before[0]
+
+
+def test_what_the_user_writes_around_it_stays(bed: Bed) -> None:
+    bed.remember(RULE)
+    refresh_dashboard(bed.store)
+    file = bed.vault / DASHBOARD
+    text = file.read_text("utf-8")
+    above, rest = text.split(BEGIN)
+    file.write_text(f"{above}My plans for May.\n\n{BEGIN}{rest}\n\n## Mine\n\n- [ ] water the plants\n", "utf-8")
+    bed.remember(CHOICE)
+    assert refresh_dashboard(bed.store)
+    now = file.read_text("utf-8")
+    assert "My plans for May." in now.split(BEGIN)[0]
+    assert now.split(END)[1].strip() == "## Mine\n\n- [ ] water the plants"
+    assert now.count(BEGIN) == now.count(END) == 1
+    assert not refresh_dashboard(bed.store)
+
+
+def test_a_title_cannot_break_out_of_its_link(bed: Bed) -> None:
+    listed = Listed("a/b.md", f"x]] {END} [[y|z", "fix", "2026-01-01")
+    text = dashboard(VaultView(["a"], [listed], [], [], [], [], []))
+    assert text.count("]]") == text.count("[[") == 1
+    assert text.count(END) == 1
+    assert with_dashboard(with_dashboard("mine", text), text) == f"mine\n\n{text}"
+
+
+def test_nothing_of_it_is_recalled(bed: Bed) -> None:
+    note(bed, "personal-private/_review/zebra.md", "Zebra crossings are painted", kind="fix", status="pending")
+    refresh_dashboard(bed.store)
+    reconcile_now(bed.settings)
+    engine = RecallEngine(Path(bed.settings.state.index_db), bed.vault, None)
+    try:
+        assert engine.recall(RecallQuery("how are zebra crossings painted", all_projects=True)).hits == ()
+    finally:
+        engine.close()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["dashboard", "incubator-gc", "discovery"])
+def test_only_the_named_device_acts_on_the_whole_vault(tmp_path: Path, kind: str) -> None:
+    sandbox = Sandbox(tmp_path)
+    settings_note = sandbox.vault / SETTINGS_NOTE
+    settings_note.parent.mkdir()
+    settings_note.write_text("---\ndevice: another-device\n---\n", "utf-8")
+    sandbox.memory("schedule", "run", kind)
+    sandbox.memory("worker", "--until-idle")
+    assert not (sandbox.vault / DASHBOARD).exists()
+    jobs = [
+        job
+        for job in sandbox.json("jobs", "list")
+        if job["kind"].split(".")[0] == kind.split("-")[0].replace("discovery", "discover")
+    ]
+    assert [job["history"][-1]["result"] for job in jobs if job["history"]] == [{"elsewhere": "another-device"}]
+    settings_note.write_text(f"---\ndevice: {socket.gethostname()}\n---\n", "utf-8")
+    sandbox.memory("schedule", "run", kind)
+    sandbox.memory("worker", "--until-idle")
+    assert (sandbox.vault / DASHBOARD).exists() is (kind == "dashboard")
