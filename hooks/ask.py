@@ -78,11 +78,12 @@ def _is_ours(connection: Any) -> bool:
     return int.from_bytes(credentials[4:8], sys.byteorder) == os.geteuid()
 
 
-def recall_request(text: str, k: int, cwd: str, session: str, budget_ms: int, token_budget: int) -> bytes:
-    """One line of the service's protocol, version 1."""
+def recall_request(text: str, k: int, cwd: str, session: str, until: float, token_budget: int) -> bytes:
+    """One line of the service's protocol, version 1; the answer is wanted by `until` (monotonic seconds)."""
+    budget_ms = int((until - time.monotonic()) * 1000)
     return (
         f'{{"v":1,"op":"recall","text":{quote(shorten(text))},"k":{k},"cwd":{quote(cwd)},"session":{quote(session)},'
-        f'"project":null,"budget_ms":{budget_ms},"render":true,"token_budget":{token_budget}}}\n'
+        f'"project":null,"budget_ms":{budget_ms},"until":{until:.4f},"render":true,"token_budget":{token_budget}}}\n'
     ).encode("ascii")
 
 

@@ -37,8 +37,14 @@ MARGIN_SECONDS = 0.025
 LAST_WORDS_SECONDS = 0.01
 LAST_WORDS_OF_AN_ENQUEUE_SECONDS = 0.15
 """An event whose reflection would only be found by the sweep, hours later, may run over its budget."""
+SLOW_START_SECONDS = 0.1
+"""An interpreter that took longer to start had to wait for a core, which the log then says."""
+LONGEST_START_SECONDS = 60.0
+"""A process that seems older was not measured rightly: in a container the clock may count from elsewhere."""
 COMPILE_SECONDS = 0.4
 """Added once when settings must be compiled and nobody waits for the answer."""
+START_BY_SECONDS = 0.19
+"""A prompt that is later than this starts nothing: the next one will."""
 QUIET_LEVELS = ("warning", "error")
 
 
@@ -48,15 +54,17 @@ class Hook:
     __slots__ = ("argv", "budget", "call", "deadline", "delay", "fields", "finished", "settings", "started")
 
     def __init__(self, argv: list[str]) -> None:
-        # The processor time so far is the interpreter's start: the host has been waiting for that, too.
-        self.started = time.monotonic() - time.process_time()
+        self.started = _process_started()
+        self.fields: dict[str, object] = {}
+        """Of the log line."""
+        waited = time.monotonic() - self.started
+        if waited > SLOW_START_SECONDS:
+            self.fields["start_ms"] = round(waited * 1000, 1)
         self.argv = argv
         self.budget = BUDGET_OTHERS_SECONDS
         self.deadline = self.started + RECORDING_END_SECONDS
         self.call: HookCall | None = None
         self.settings: Mapping[str, str] = {}
-        self.fields: dict[str, object] = {}
-        """Of the log line."""
         self.delay: float | None = None
         """Quiet seconds of the reflection that is being enqueued."""
         self.finished = False
@@ -71,6 +79,23 @@ class Hook:
             self.fields["session"] = self.call.session
             self.fields["ms"] = round((time.monotonic() - self.started) * 1000, 1)
             hooklog.append(log_file, level, "hook", result=result, **self.fields)
+
+
+def _process_started() -> float:
+    """When this process began, in monotonic seconds: the host has been waiting since then.
+
+    The processor time so far is what the interpreter's start took; where it had to wait for a core it took longer,
+    which Linux tells in hundredths of a second since the machine was switched on.
+    """
+    now = time.monotonic()
+    started = now - time.process_time()
+    try:
+        with open("/proc/self/stat", "rb", buffering=0) as file:
+            ticks = int(file.read().rpartition(b")")[2].split()[19])  # `starttime`, see proc(5)
+        age = time.clock_gettime(time.CLOCK_BOOTTIME) - (ticks + 0.5) / os.sysconf("SC_CLK_TCK")
+    except (OSError, ValueError, IndexError, AttributeError):
+        return started
+    return min(started, now - age) if 0 <= age < LONGEST_START_SECONDS else started
 
 
 def main(argv: list[str]) -> NoReturn:
@@ -216,7 +241,7 @@ def _prompt(hook: Hook, call: HookCall, settings: Mapping[str, str], raw: bytes)
     question = HOSTS[call.host].question(call.prompt)
     if not question:
         return refused or "ok"
-    from .recall import LAST_PATIENCE_SECONDS, recall
+    from .recall import recall
 
     # A smaller budget on the command line shortens every wait by moving the start back.
     told = recall(question, call, settings, hook.started - max(BUDGET_SECONDS[call.event] - hook.budget, 0.0))
@@ -237,7 +262,7 @@ def _prompt(hook: Hook, call: HookCall, settings: Mapping[str, str], raw: bytes)
             add_injected(settings["harness"], call.session, told.paths)
     except OSError as error:
         refused = _unwritable(hook, error)
-    if time.monotonic() < hook.started + LAST_PATIENCE_SECONDS:
+    if time.monotonic() < hook.started + START_BY_SECONDS:
         _start_processes(hook, call, settings, worker=True, service=told.service == "absent")
     return refused or "ok"
 

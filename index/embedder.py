@@ -63,6 +63,8 @@ _PREFIXES: tuple[tuple[re.Pattern[str], str, str], ...] = (
 bge-m3 was trained without."""
 DEFAULT_MAX_TOKENS = 512
 """Of a model whose folder does not say how long a text may be."""
+SMALL_STEP_TOKENS = 128
+"""Passages are embedded by so many tokens at once, and on one core, while somebody asks (runner.py)."""
 MICRO_BATCH_TOKENS = 512
 """Texts of like length go through the model together up to about so many tokens. On a CPU larger
 batches gain nothing; these hold a question up for less than a tenth of a second, and their activations
@@ -212,9 +214,7 @@ class SentenceTransformerEmbedder:
             return EncodedTexts(numpy.zeros((0, self.dimension), dtype=numpy.float32), ())
         prefix = self.query_prefix if query else self.passage_prefix
         prefixed = [prefix + text for text in texts]
-        # A question is a dozen tokens: a second core gains two milliseconds on an idle machine and loses
-        # fifty on a busy one, where OpenMP's threads wait for each other.
-        torch.set_num_threads(1 if query else self._threads)
+        torch.set_num_threads(_threads(prefixed, query, self._threads))
         tokens = self._model.tokenizer(
             prefixed,
             padding=True,
@@ -262,7 +262,7 @@ class PackagedEmbedder:
 
         if not texts:
             return EncodedTexts(numpy.zeros((0, self.dimension), dtype=numpy.float32), ())
-        torch.set_num_threads(1 if query else self._threads)
+        torch.set_num_threads(_threads(texts, query, self._threads))
         sentences, pieces, offsets = self._model.encode(texts)
         arrays = pieces.numpy()
         words = tuple(words_of(text, offsets[number], arrays[number]) for number, text in enumerate(texts))
@@ -312,6 +312,12 @@ def load_reference(
     if precision == "bf16":
         model.bfloat16()
     return SentenceTransformerEmbedder(model, location, threads)
+
+
+def _threads(texts: Sequence[str], query: bool, threads: int) -> int:
+    """How many threads are worth it: on few tokens a second core gains two milliseconds on an idle machine and loses
+    fifty on a busy one, where OpenMP's threads wait for each other."""
+    return 1 if query or sum(map(_tokens, texts)) <= SMALL_STEP_TOKENS else threads
 
 
 def _token_counter(tokenizer: Any) -> Callable[[str], int]:

@@ -41,7 +41,7 @@ from .ranking import (
     fuse,
     is_near_duplicate,
 )
-from .reader import EntryRow, IndexReader
+from .reader import KEYWORD_LIMIT, EntryRow, IndexReader
 from .scope import NEVER_UNNAMED, Scope
 from .store import row_of
 from .words import WordVectors, match, match_texts
@@ -55,6 +55,7 @@ NO_EXTENSION = "no-extension"  # sqlite-vec cannot be loaded
 NO_VECTORS = "no-vectors"  # nothing embedded by this model yet
 DENSE_LATE = "dense-late"
 KEYWORD_LATE = "keyword-late"
+BUSY = "busy"  # too many asked at once: the rarest words decided alone
 FILES_LATE = "files-late"  # the disk did not answer in time: the same
 VAULT_MISSING = "vault-missing"  # hits could not be checked against their files
 
@@ -66,6 +67,8 @@ REFUSED_IN_RECEIPT = 3
 
 CACHED_QUESTIONS = 512
 POOLED_READERS = 4
+HURRIED_PASSAGES, HURRIED_HITS = 1_000, 20
+"""What the keyword arm scores and keeps where there is no time for more: an eighth of a whole recall's work."""
 _BUDGET_SHARE, _FILES_SHARE = 0.75, 0.85
 """Of the budget, when the arms must have ended, and when the look at the files; the rest is for the way back."""
 
@@ -157,6 +160,7 @@ class _Run:
     scope: Scope
     deadline: float | None
     files_deadline: float | None
+    hurried: bool = False
     degraded: list[str] = field(default_factory=list)
     timings: dict[str, float] = field(default_factory=dict)
     refused: list[Refused] = field(default_factory=list)
@@ -222,8 +226,11 @@ class RecallEngine:
         if self._vectors is not None:
             self._vectors.wait(seconds)
 
-    def recall(self, query: RecallQuery, *, budget_ms: float | None = None) -> RecallResult:
-        """The best hits within `budget_ms` (None: take the time). Raises UsageError for a bad filter."""
+    def recall(self, query: RecallQuery, *, budget_ms: float | None = None, hurried: bool = False) -> RecallResult:
+        """The best hits within `budget_ms` (None: take the time). Raises UsageError for a bad filter.
+
+        `hurried`: by the rarest words alone, which costs little, for when more is asked than can be answered in time.
+        """
         started = time.perf_counter()
         scope = Scope(
             project=query.project,
@@ -240,7 +247,7 @@ class RecallEngine:
         deadline, files_deadline = (
             None if budget_ms is None else now + budget_ms * share / 1000 for share in (_BUDGET_SHARE, _FILES_SHARE)
         )
-        run = _Run(query, analyse(query.text), scope, deadline, files_deadline)
+        run = _Run(query, analyse(query.text), scope, deadline, files_deadline, hurried)
         hits: list[Hit] = []
         if query.k > 0:
             try:
@@ -263,7 +270,7 @@ class RecallEngine:
             rows: dict[int, EntryRow] = {}
             if said_something:
                 with run.stage("refine"):
-                    run.analysis = refine(run.analysis, reader)
+                    run.analysis = refine(run.analysis, reader, *([HURRIED_PASSAGES] if run.hurried else []))
                 keyword = self._keyword_arm(reader, run)
                 asked = self._await(run, coming)
                 model, dense = self._dense_arm(reader, run, asked, keyword)
@@ -294,13 +301,17 @@ class RecallEngine:
         with run.stage("keyword"):
             try:
                 with reader.interrupted_at(run.deadline):
-                    return reader.keyword(run.analysis.fts_match, run.scope)
+                    limit = HURRIED_HITS if run.hurried else KEYWORD_LIMIT
+                    return reader.keyword(run.analysis.fts_match, run.scope, limit)
             except apsw.InterruptError:
                 run.say(KEYWORD_LATE)
                 return []
 
     def _ask(self, reader: IndexReader, run: _Run) -> Future[_Asked] | None:
         """Start to embed the question; the keyword arm runs meanwhile."""
+        if run.hurried:
+            run.say(BUSY)
+            return None
         if self._embedder is None:
             run.say(NO_MODEL)
             return None

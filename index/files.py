@@ -7,6 +7,7 @@ their own, for which a recall waits as long as it has time.
 
 from __future__ import annotations
 
+import itertools
 import os
 import threading
 import time
@@ -18,6 +19,11 @@ from pathlib import Path
 from .filescan import MAX_FILE_BYTES
 from .reader import EntryRow
 
+PATIENCE_SECONDS = 0.08
+"""A disk that has not shown ten files by then is asleep or gone; others wait for the place of who waits here."""
+STUCK_SECONDS, STUCK_PATIENCE_SECONDS = 0.05, 0.01
+"""While a look has been under way for so long, the next ones are given this little: a thousand times what they take
+where the disk answers, since it may be one file alone that does not."""
 CAUGHT_AT_MOST = 32
 """Threads that may be caught; then the disk is taken to be dead, and no more are sent."""
 
@@ -48,11 +54,16 @@ class FileLooks:
 
     def __init__(self, vault: Path) -> None:
         self._vault = vault
-        self._caught = 0
+        self._caught: dict[int, float] = {}
+        """Looks under way, and since when (monotonic)."""
+        self._number = itertools.count()
         self._lock = threading.Lock()
 
     def look(self, rows: Sequence[EntryRow], deadline: float | None) -> dict[int, Seen]:
-        """By rowid, what each row's file is now; Look.LATE for those that take longer than `deadline` (monotonic)."""
+        """By rowid, what each row's file is now; Look.LATE for those that take longer than `deadline` (monotonic).
+
+        With a deadline the disk gets PATIENCE_SECONDS at most.
+        """
         if deadline is None:
             return {row.rowid: self._look(row) for row in rows}
         found: dict[int, Seen] = {}
@@ -64,12 +75,17 @@ class FileLooks:
                     found[row.rowid] = self._look(row)
             finally:
                 with self._lock:
-                    self._caught -= 1
+                    del self._caught[number]
                 done.set()
 
+        now = time.monotonic()
+        number = next(self._number)
         with self._lock:
-            free = self._caught < CAUGHT_AT_MOST
-            self._caught += free
+            free = len(self._caught) < CAUGHT_AT_MOST
+            stuck = any(now - since > STUCK_SECONDS for since in self._caught.values())
+            if free:
+                self._caught[number] = now
+        deadline = min(deadline, now + (STUCK_PATIENCE_SECONDS if stuck else PATIENCE_SECONDS))
         if free:
             threading.Thread(target=run, name="files", daemon=True).start()
             done.wait(max(0.0, deadline - time.monotonic()))

@@ -1,6 +1,8 @@
 """The recall service's protocol: one JSON object per line over a UNIX socket, both ways.
 
 {"v":1,"op":"recall","text":"…","k":5,…}   → {"v":1,"ok":true,"hits":[…],"degraded":[…],"ms":12.3,…}
+    with "budget_ms" the answer comes within it, and by "until" (seconds of the machine's monotonic clock) if that is
+    sooner; {"v":1,"ok":false,"late":true,…} when more is asked at once than can be answered
 {"v":1,"op":"embed","texts":["…"]}         → {"v":1,"ok":true,"model":"…","dim":384,"vectors":"<base64>","words":[…]}
 {"v":1,"op":"ping"}                        → {"v":1,"ok":true,"model":…,"loading":…,"pid":…,"version":"…"}
 {"v":1,"op":"reload"}                      → {"v":1,"ok":true,"model":"…","coming":…}   the model now in force

@@ -122,8 +122,12 @@ def analyse(text: str) -> QueryAnalysis:
     return QueryAnalysis(text, terms, identifiers, _match(terms, identifiers), _dense_text(text))
 
 
-def refine(query: QueryAnalysis, vocabulary: Vocabulary) -> QueryAnalysis:
-    """Weigh each word by its rarity, keep the rarest, and respell those that the vault has not."""
+def refine(query: QueryAnalysis, vocabulary: Vocabulary, scored_passages: int = SCORED_PASSAGES) -> QueryAnalysis:
+    """Weigh each word by its rarity, keep the rarest, and respell those that the vault has not.
+
+    `scored_passages`: in a larger index a passage must have one of the rarer words, as many of them as are in no
+    more passages together than this.
+    """
     stems_asked = list(dict.fromkeys(term.stem for term in query.terms))
     if not stems_asked:
         return query
@@ -149,10 +153,10 @@ def refine(query: QueryAnalysis, vocabulary: Vocabulary) -> QueryAnalysis:
     identifiers = query.identifiers[:MAX_WORDS]
     units = _units(terms, identifiers)
     match = " OR ".join(units) or None
-    if total > SCORED_PASSAGES:
+    if total > scored_passages:
         asked = {stem for stems_of_unit in units.values() for stem in stems_of_unit}
         known = {**known, **vocabulary.frequencies(sorted(asked - known.keys()))}
-        match = _pruned(units, known)
+        match = _pruned(units, known, scored_passages)
     return replace(query, terms=terms, fts_match=match)
 
 
@@ -231,7 +235,7 @@ def _units(terms: Iterable[Term], identifiers: Iterable[str]) -> dict[str, tuple
     return parts
 
 
-def _pruned(units: Mapping[str, Sequence[str]], known: Mapping[str, int]) -> str | None:
+def _pruned(units: Mapping[str, Sequence[str]], known: Mapping[str, int], scored_passages: int) -> str | None:
     """The units OR-ed, limited to the passages that have one of the rarest; the others still count where they occur."""
     # A phrase is in no more passages than the rarest of its words.
     count = {unit: min((known.get(stem, 0) for stem in found), default=0) for unit, found in units.items()}
@@ -239,7 +243,7 @@ def _pruned(units: Mapping[str, Sequence[str]], known: Mapping[str, int]) -> str
     passages = 0
     for unit in sorted(units, key=lambda unit: count[unit]):
         passages += count[unit]
-        if passages > SCORED_PASSAGES and any(count[each] for each in rare):
+        if passages > scored_passages and any(count[each] for each in rare):
             break
         rare.append(unit)
     every = " OR ".join(units)

@@ -18,14 +18,20 @@ from typing import TYPE_CHECKING
 
 from ..vault.errors import ModelUnavailable
 from ..vault.render import estimate_tokens
-from .embedder import Embedder, EncodedTexts, ModelLoading, PackedTexts, micro_batches
+from .embedder import SMALL_STEP_TOKENS, Embedder, EncodedTexts, ModelLoading, PackedTexts, micro_batches
 from .words import pack
 
 if TYPE_CHECKING:
     from .embedder import Vectors
 
-MAX_QUESTIONS_AT_ONCE = 16
+MAX_QUESTIONS_AT_ONCE = 4
+"""More gain nothing: a question of twenty words keeps a core busy by itself (9 ms; five together 40, ten 98 since the
+shorter are padded to the longest)."""
 STEPS_AT_ONCE_WHEN_QUIET = 3
+PAUSE_SECONDS = 0.15
+"""After a question batches rest so long: questions come in bursts, and each needs the processor for itself."""
+LONGEST_PAUSE_SECONDS = 1.5
+"""Who asks without end must not keep a batch from ever being done."""
 QUIET_SECONDS = 120.0
 """After a question, the next one is likely to come this soon."""
 RELOAD_SECONDS = 60.0
@@ -43,6 +49,7 @@ class ModelRunner:
         self._failure: str | None = None
         self._retry_at = 0.0
         self._asked_at = -math.inf
+        self._stepped_at = -math.inf
         self._questions: deque[tuple[str, Future[EncodedTexts]]] = deque()
         self._batches: deque[_Batch] = deque()
         self._wanted = threading.Condition()
@@ -115,6 +122,10 @@ class ModelRunner:
             self._wanted.notify()
         return batch.future
 
+    def hold_batches(self) -> None:
+        """Somebody asks, or is about to: leave the processor to it for a moment."""
+        self._asked_at = self._clock()
+
     def stop(self) -> None:
         """Stop after the micro-batch that runs; what waits is told that the service ends."""
         with self._wanted:
@@ -123,6 +134,11 @@ class ModelRunner:
 
     def _is_quiet(self) -> bool:
         return self._clock() - self._asked_at > QUIET_SECONDS
+
+    def _pause(self) -> float:
+        """Seconds that batches rest from now on."""
+        now = self._clock()
+        return min(self._asked_at + PAUSE_SECONDS, self._stepped_at + LONGEST_PAUSE_SECONDS) - now
 
     def _require(self) -> None:
         if self._embedder is not None:
@@ -142,8 +158,11 @@ class ModelRunner:
                 self._load_now()
                 continue
             with self._wanted:
-                while not (self._stopped or self._questions or self._batches or self.loading):
-                    self._wanted.wait()
+                while not (self._stopped or self._questions or self.loading):
+                    pause = self._pause() if self._batches else None
+                    if pause is not None and pause <= 0:
+                        break
+                    self._wanted.wait(pause)
                 questions = [self._questions.popleft() for _ in range(min(len(self._questions), MAX_QUESTIONS_AT_ONCE))]
                 batch = self._batches[0] if self._batches and not questions else None
             if questions:
@@ -189,14 +208,13 @@ class ModelRunner:
             if not batch.started:
                 batch.started = batch.future.set_running_or_notify_cancel()
             if batch.started and batch.left:
-                indexes = batch.left.popleft()
                 # Larger steps are a seventh faster, and a question waits for the step that runs: they are for
                 # the time when nobody asks.
-                for _ in range(STEPS_AT_ONCE_WHEN_QUIET - 1 if self._is_quiet() else 0):
-                    indexes = [*indexes, *(batch.left.popleft() if batch.left else ())]
+                indexes = batch.next_step() if self._is_quiet() else batch.next_small_step()
                 encoded = self._embedder.encode_words([batch.texts[i] for i in indexes])
                 batch.take(indexes, encoded)
                 _give_back_memory()
+                self._stepped_at = self._clock()
             if batch.started and batch.left:
                 return
             if batch.started:
@@ -217,6 +235,20 @@ class _Batch:
         self.words = [b""] * len(texts)
         self.future: Future[PackedTexts] = Future()
         self.started = False
+
+    def next_step(self) -> list[int]:
+        """Indexes of the texts to embed next."""
+        steps = [self.left.popleft() for _ in range(min(len(self.left), STEPS_AT_ONCE_WHEN_QUIET))]
+        return [index for step in steps for index in step]
+
+    def next_small_step(self) -> list[int]:
+        """The same, as few as SMALL_STEP_TOKENS."""
+        step = self.left.popleft()
+        (small, *_) = micro_batches([self.texts[index] for index in step], SMALL_STEP_TOKENS)
+        taken = [step[place] for place in small]
+        if len(taken) < len(step):
+            self.left.appendleft([index for index in step if index not in taken])
+        return taken
 
     def take(self, indexes: list[int], encoded: EncodedTexts) -> None:
         self.done.append((indexes, encoded.vectors))

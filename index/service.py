@@ -22,11 +22,12 @@ from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..vault.errors import MemoryVaultError, ModelUnavailable, UsageError
+from ..vault.errors import MemoryVaultError, ModelUnavailable, RecallLate, UsageError
 from ..vault.killpoint import kill_point
 from ..vault.layout import INDEX_WANTED, StatePaths, leave_socket_folder, make_socket_folder
 from ..vault.project import project_of
 from ..vault.render import render_block, select_hits, status_line
+from .admission import Admission, Effort
 from .embedder import Embedder, load_embedder
 from .engine import NO_INDEX, Hit, RecallEngine, RecallQuery, RecallResult
 from .models import model_in_force
@@ -165,6 +166,7 @@ class RecallService:
         self._connections: dict[socket.socket, float] = {}
         self._working = 0
         self._lock = threading.Lock()
+        self._admission = Admission()
         self._load_model = load
         self._runner = self._run_model(self._model_in_force())
         self._engine = self._engine_over(self._runner)
@@ -299,6 +301,8 @@ class RecallService:
                 raise UsageError(f"unknown op {message.get('op')!r}")
             fields, afterwards = operation(message)
             return {"v": VERSION, "ok": True, **fields}, afterwards
+        except RecallLate as error:
+            return _refusal(str(error)) | {"late": True}, None
         except MemoryVaultError as error:
             return _refusal(str(error)), None
         except Exception as error:  # noqa: BLE001 - a bug in one request must not end the service
@@ -395,8 +399,13 @@ class RecallService:
     def _recall(self, message: Mapping[str, Any]) -> _Answer:
         self._last_used = time.monotonic()
         query, session, project = self._query(message)
-        budget_ms = number_field(message, "budget_ms", None)
-        result = self._engine.recall(query, budget_ms=budget_ms)
+        deadline = _deadline(message)
+        self._runner.hold_batches()
+        with self._admission.admit(deadline) as effort:
+            if effort is Effort.NONE:
+                raise RecallLate("too much is asked at once: the time for this question is over")
+            left_ms = None if deadline is None else (deadline - time.monotonic()) * 1000
+            result = self._engine.recall(query, budget_ms=left_ms, hurried=effort is Effort.HURRIED)
         shown = list(result.hits)
         if NO_INDEX in result.degraded:
             with contextlib.suppress(OSError):
@@ -475,6 +484,20 @@ class RecallService:
         except OSError:
             return set()
         return {line.decode("utf-8", "surrogateescape") for line in data.split(b"\n") if line}
+
+
+def _deadline(message: Mapping[str, Any]) -> float | None:
+    """When the answer must have been sent (monotonic seconds), None for who has time.
+
+    `until` is on the client's monotonic clock, which is this machine's: what the request waited in the socket is
+    counted. Where the clocks are not the same, `budget_ms` from now on is all there is to go by.
+    """
+    budget_ms = number_field(message, "budget_ms", None)
+    if budget_ms is None:
+        return None
+    latest = time.monotonic() + budget_ms / 1000
+    until = number_field(message, "until", None)
+    return latest if until is None or until > latest else until
 
 
 def hit_json(hit: Hit) -> dict[str, Any]:

@@ -6,7 +6,9 @@ How many of twenty are answered within that depends on the machine, which may be
 
 from __future__ import annotations
 
+import fcntl
 import os
+import signal
 import subprocess
 import sys
 import threading
@@ -18,12 +20,15 @@ from pathlib import Path
 
 import pytest
 
+from memoryvault.hooks.recall import SEARCHES_AT_ONCE
 from memoryvault.index.client import RecallClient
 from memoryvault.index.drain import drain, embed_with
 from memoryvault.index.reconcile import reconcile
 from memoryvault.index.store import IndexStore
 from memoryvault.tests.support.fake_embedder import FakeEmbedder
+from memoryvault.vault.automemory import FOLDER, INDEX_NAME
 from memoryvault.vault.errors import MemoryVaultError, ModelUnavailable
+from memoryvault.vault.layout import PROJECTS
 from memoryvault.vault.store import VaultStore
 
 from .support import Outcome, Sandbox
@@ -32,8 +37,12 @@ pytestmark = pytest.mark.slow
 
 AT_ONCE = 20
 NOTES = 200
-PROMPT_LIMIT_MS, START_LIMIT_MS = 500, 700
-"""The limits of 300 and 500 and what it may take until a starved process gets a core again to end itself."""
+PROMPT_LIMIT_MS, START_LIMIT_MS = 300, 500
+"""Since the process was started, by the hook's own clock."""
+STARTING_LATE_MS = 25
+"""What a hook whose interpreter got its first core only after its time was over takes to end."""
+STARVED_MS = 200
+"""How long a process may wait for a core to end itself on a machine that is busy with other things, too."""
 
 
 @pytest.fixture
@@ -71,6 +80,13 @@ def _wait_for(socket_path: str) -> None:
         time.sleep(0.02)
 
 
+def _wait_until_gone(path: str) -> None:
+    until = time.monotonic() + 10
+    while os.path.exists(path):
+        assert time.monotonic() < until
+        time.sleep(0.02)
+
+
 def at_once(sandbox: Sandbox, event: str) -> list[Outcome]:
     def one(number: int) -> Outcome:
         prompt = f"how is widget{number} aligned to its flange{number % 9}?"
@@ -81,15 +97,24 @@ def at_once(sandbox: Sandbox, event: str) -> list[Outcome]:
         return list(pool.map(one, range(AT_ONCE)))
 
 
-def own_times(sandbox: Sandbox, event: str) -> list[float]:
-    return [line["ms"] for line in sandbox.log_lines() if line.get("hook") == event]
+def overdue(sandbox: Sandbox, event: str, limit_ms: float) -> float:
+    """Milliseconds by which the latest hook was late."""
+    lines = [line for line in sandbox.log_lines() if line.get("hook") == event]
+    return max(float(line["ms"] - max(limit_ms, line.get("start_ms", 0.0) + STARTING_LATE_MS)) for line in lines)
+
+
+def any_began_in_time(sandbox: Sandbox) -> bool:
+    """Whether the machine gave some of the interpreters a core at once (else `start_ms` says how late it was)."""
+    lines = [line for line in sandbox.log_lines() if line.get("hook") == "UserPromptSubmit"]
+    return sum("start_ms" not in line for line in lines) >= AT_ONCE / 4
 
 
 def test_twenty_prompts_at_once_are_answered_within_the_limit(served: Sandbox) -> None:
     done = at_once(served, "UserPromptSubmit")
     assert [outcome.returncode for outcome in done] == [0] * AT_ONCE
-    assert max(own_times(served, "UserPromptSubmit")) <= PROMPT_LIMIT_MS
-    assert any(f"widget{number} needs" in outcome.stdout for number, outcome in enumerate(done))
+    assert overdue(served, "UserPromptSubmit", PROMPT_LIMIT_MS) <= STARVED_MS
+    answered = any(f"widget{number} needs" in outcome.stdout for number, outcome in enumerate(done))
+    assert answered or not any_began_in_time(served)
 
 
 def test_twenty_prompts_at_once_during_a_drain_keep_the_limit_and_say_what_was_late(served: Sandbox) -> None:
@@ -112,18 +137,22 @@ def test_twenty_prompts_at_once_during_a_drain_keep_the_limit_and_say_what_was_l
         stop.set()
         thread.join()
     assert [outcome.returncode for outcome in done] == [0] * AT_ONCE
+    assert overdue(served, "UserPromptSubmit", PROMPT_LIMIT_MS) <= STARVED_MS
     lines = [line for line in served.log_lines() if line.get("hook") == "UserPromptSubmit"]
-    assert max(line["ms"] for line in lines) <= PROMPT_LIMIT_MS
-    assert any(outcome.stdout for outcome in done)
+    assert any(outcome.stdout for outcome in done) or not any_began_in_time(served)
     for line in lines:
         cut_off = line["result"] == "time budget exceeded"
         assert cut_off or line["service"] == "ok" or line["degraded"], "an answer that is not the service's says why"
 
 
 def test_twenty_sessions_that_start_at_once_keep_their_limit(served: Sandbox) -> None:
+    for number in range(9):
+        served.entry(f"personal-private/_always-load/rule-{number}.md", f"Align {number} as well. " * 3)
     served.entry("personal-private/_always-load/rule.md", "Always align the flange.")
+    served.entry(f"{PROJECTS}/my-shop/{FOLDER}/{INDEX_NAME}", "- [Flanges](flanges.md): how they are aligned")
     done = at_once(served, "SessionStart")
-    assert max(own_times(served, "SessionStart")) <= START_LIMIT_MS
+    assert overdue(served, "SessionStart", START_LIMIT_MS) <= STARVED_MS
+    assert any("how they are aligned" in outcome.stdout for outcome in done)
     assert any("Always align the flange." in outcome.stdout for outcome in done)
 
 
@@ -136,5 +165,50 @@ def test_on_a_disk_that_does_not_answer_a_prompt_gets_what_the_index_holds(serve
         time.sleep(0.05)
     assert "The widget7 needs flange7 aligned." in done.stdout
     (line,) = [line for line in served.log_lines() if line.get("hook") == "UserPromptSubmit"]
-    assert line["ms"] <= PROMPT_LIMIT_MS
+    assert line["ms"] <= PROMPT_LIMIT_MS + STARVED_MS
     assert line["degraded"] == "files-late"
+
+
+def test_the_time_that_a_process_waited_for_its_first_line_counts(served: Sandbox) -> None:
+    done = served.run("UserPromptSubmit", served.payload(prompt="what?"), prepare=lambda: time.sleep(0.2))
+    assert done.returncode == 0
+    (line,) = [line for line in served.log_lines() if line.get("hook") == "UserPromptSubmit"]
+    assert line["ms"] >= line["start_ms"] >= 190
+
+
+def test_only_two_hooks_search_at_once_when_the_service_does_not_answer(served: Sandbox) -> None:
+    with RecallClient(served.state.recall_socket) as client:
+        pid = client.ping()["pid"]
+    places = [open(f"{served.state.run}/search-{number}.lock", "w") for number in range(SEARCHES_AT_ONCE)]  # noqa: SIM115
+    payload = served.payload(prompt="how is widget7 aligned to its flange7?")
+    os.kill(pid, signal.SIGSTOP)
+    try:
+        for place in places:
+            fcntl.flock(place, fcntl.LOCK_EX)
+        crowded = served.run("UserPromptSubmit", payload)
+        places[0].close()
+        alone = served.run("UserPromptSubmit", payload | {"prompt": "how is widget8 aligned to its flange8?"})
+    finally:
+        os.kill(pid, signal.SIGCONT)
+        for place in places:
+            place.close()
+    assert crowded.stdout == ""
+    first, second = [line for line in served.log_lines() if line.get("hook") == "UserPromptSubmit"]
+    assert first["degraded"] == "recall service slow; other hooks were searching"
+    assert "other hooks" not in second["degraded"]
+    assert "widget8 needs" in alone.stdout or second["degraded"].endswith("own search late")
+    assert max(first["ms"], second["ms"]) <= PROMPT_LIMIT_MS + STARVED_MS
+
+
+def test_without_a_service_and_with_a_dead_disk_the_log_says_what_was_late(served: Sandbox) -> None:
+    with RecallClient(served.state.recall_socket) as client:
+        client.stop()
+    _wait_until_gone(served.state.recall_socket)
+    file = served.vault / "personal-private/fix/note-7.md"
+    file.unlink()
+    os.mkfifo(file)
+    done = served.run("UserPromptSubmit", served.payload(prompt="how is widget7 aligned to its flange7?"))
+    assert (done.returncode, done.stdout) == (0, "")
+    (line,) = [line for line in served.log_lines() if line.get("hook") == "UserPromptSubmit"]
+    assert line["degraded"] == "recall service absent; own search late"
+    assert line["ms"] <= PROMPT_LIMIT_MS + STARVED_MS

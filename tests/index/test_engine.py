@@ -390,6 +390,15 @@ def test_while_the_model_loads_keywords_answer(notes: Bed) -> None:
     assert notes.recall("release pair coordination", k=1).degraded == ("model-loading",)
 
 
+def test_in_a_hurry_the_rarest_words_decide_and_it_is_said(notes: Bed) -> None:
+    engine = notes.engine()
+    query = RecallQuery("release pair", floor=False)
+    whole, hurried = engine.recall(query), engine.recall(query, hurried=True)
+    assert slugs(hurried)[:1] == slugs(whole)[:1] != []
+    assert hurried.degraded == ("busy",)
+    assert "dense" not in hurried.timings_ms
+
+
 def test_a_question_is_embedded_once(notes: Bed) -> None:
     engine = notes.engine()
     notes.embedder.calls.clear()

@@ -54,6 +54,22 @@ def test_it_answers_a_prompt_asked_sideways_with_a_block_ready_for_the_model(vau
     assert answer["degraded"] == []
 
 
+def test_a_question_whose_time_was_over_before_it_was_read_is_refused_at_once(
+    vault_of_two: Bed, service: Start
+) -> None:
+    running = service()
+    running.wait_until_listening()
+    with running.client() as client, pytest.raises(ServiceRefused, match="too much is asked at once"):
+        client.recall("which yarn", budget_ms=5000, until=time.monotonic() - 0.01)
+
+
+def test_a_clock_of_another_kind_is_not_believed(vault_of_two: Bed, service: Start) -> None:
+    running = service()
+    running.wait_until_listening()
+    with running.client() as client:
+        assert client.recall("which yarn", budget_ms=5000, until=time.monotonic() + 1e6)["paths"]
+
+
 def test_keywords_answer_while_the_model_is_still_loading(vault_of_two: Bed, service: Start) -> None:
     running = service("--load-seconds", "30")
     running.wait_until_listening(model=False)

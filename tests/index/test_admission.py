@@ -1,0 +1,119 @@
+"""Which recall is worked on next, and how thoroughly, when more is asked than can be answered in time."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from memoryvault.index.admission import FULL_SECONDS, Admission, Effort
+
+
+def until(is_so: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 5
+    while not is_so():
+        assert time.monotonic() < deadline
+        time.sleep(0.001)
+
+
+def waiting(admission: Admission) -> int:
+    return len(admission._waiting)
+
+
+def soon(seconds: float) -> float:
+    return time.monotonic() + seconds
+
+
+def test_one_alone_is_answered_in_full() -> None:
+    with Admission(2).admit(soon(0.2)) as effort:
+        assert effort is Effort.FULL
+
+
+def test_one_with_less_time_than_a_whole_recall_takes_is_answered_in_a_hurry() -> None:
+    with Admission(2).admit(soon(FULL_SECONDS / 2)) as effort:
+        assert effort is Effort.HURRIED
+
+
+def test_one_whose_time_is_over_is_not_worked_on() -> None:
+    with Admission(2).admit(soon(-0.1)) as effort:
+        assert effort is Effort.NONE
+
+
+def test_one_that_may_take_its_time_is_answered_in_full() -> None:
+    with Admission(1).admit(None) as effort:
+        assert effort is Effort.FULL
+
+
+def test_no_more_than_the_places_are_worked_on_at_once() -> None:
+    admission, at_work, most = Admission(2), [0], [0]
+    lock = threading.Lock()
+
+    def one(_: int) -> None:
+        with admission.admit(None):
+            with lock:
+                at_work[0] += 1
+                most[0] = max(most[0], at_work[0])
+            time.sleep(0.002)
+            with lock:
+                at_work[0] -= 1
+
+    with ThreadPoolExecutor(10) as pool:
+        list(pool.map(one, range(30)))
+    assert most[0] == 2
+
+
+def test_when_more_wait_than_can_be_answered_in_full_each_is_answered_in_a_hurry() -> None:
+    admission = Admission(1)
+    efforts: list[Effort] = []
+
+    def one() -> None:
+        with admission.admit(soon(5)) as effort:
+            efforts.append(effort)
+
+    admission._full_seconds = 1.0
+    with ThreadPoolExecutor(10) as pool:
+        with admission.admit(None):
+            done = [pool.submit(one) for _ in range(10)]
+            until(lambda: waiting(admission) == 10)
+        for each in done:
+            each.result(5)
+    assert efforts[0] is Effort.HURRIED
+    assert efforts[-1] is Effort.FULL, "at the end nobody else waits any more"
+
+
+def test_who_has_least_time_left_is_next() -> None:
+    admission, order = Admission(1), list[str]()
+
+    def one(name: str, deadline: float | None) -> None:
+        with admission.admit(deadline):
+            order.append(name)
+
+    with ThreadPoolExecutor(3) as pool, admission.admit(None):
+        waiters = [("no hurry", None), ("later", soon(20)), ("soon", soon(10))]
+        for number, each in enumerate(waiters, 1):
+            pool.submit(one, *each)
+            until(lambda number=number: waiting(admission) == number)  # type: ignore[misc]
+    assert order == ["soon", "later", "no hurry"]
+
+
+def test_who_waited_in_vain_is_told_in_time_and_keeps_no_place() -> None:
+    admission = Admission(1)
+    with admission.admit(None):
+        deadline = soon(0.05)
+        with admission.admit(deadline) as effort:
+            assert effort is Effort.NONE
+            assert time.monotonic() < deadline + 1
+    assert waiting(admission) == 0
+    with admission.admit(soon(1)) as effort:
+        assert effort is Effort.FULL
+
+
+def test_a_recall_that_fails_gives_its_place_back() -> None:
+    admission = Admission(1)
+    with pytest.raises(RuntimeError), admission.admit(None):
+        raise RuntimeError
+    with admission.admit(soon(1)) as effort:
+        assert effort is Effort.FULL
