@@ -455,5 +455,5 @@ def test_on_the_development_messages_the_rules_are_rarely_wrong() -> None:
         if row["role"] == "user" and rules(said(row["text"])):
             found += 1
             right += row["label"] in ("preference", "correction")
-    assert found >= 5
+    assert found >= 3, "strict, but not so strict that nothing is ever saved unasked"
     assert right / found >= 0.85
