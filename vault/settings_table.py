@@ -400,6 +400,13 @@ class McpSection:
     )
     idea: bool = field(default=True, metadata=_switch("Propose an idea; it waits for review.", variable=None))
     review: bool = field(default=True, metadata=_switch("Count what waits in review and inbox.", variable=None))
+    read_topic: bool = field(
+        default=True, metadata=_switch("Read one of the agent's own notes about the project.", variable=None)
+    )
+    write_topic: bool = field(
+        default=True,
+        metadata=_switch("Write one of the agent's own notes: at once, kept apart from entries.", variable=None),
+    )
 
 
 SECTIONS: Mapping[str, type[Any]] = {
