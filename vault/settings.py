@@ -37,7 +37,7 @@ from .settings_table import (
     as_toml,
     render_settings_reference,
 )
-from .snapshot import config_stamp, write_snapshot
+from .snapshot import config_stamp, write_installation, write_snapshot
 
 __all__ = [
     "BY_NAME",
@@ -292,6 +292,7 @@ def compile_snapshot(env: Mapping[str, str]) -> dict[str, str]:
     values = snapshot_values(settings)
     try:
         write_snapshot(env, values, stamp)
+        write_installation(env, values["python"])
     except OSError:
         return values
     return values
