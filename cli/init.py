@@ -5,14 +5,16 @@ from __future__ import annotations
 import argparse
 import os
 import sys
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from ..hooks.install import install, settings_file_of
+from ..hooks.install import Installed, install, settings_file_of
+from ..hooks.wiring import CLAUDE, HOSTS, WIRINGS, file_of, install_for
 from ..index.client import ensure_service
 from ..tasks.enqueue import enqueue, open_ledger, request_indexing
 from ..vault.errors import QueueUnavailable, UsageError, VaultUnavailable
-from ..vault.settings import compile_snapshot, load_settings
+from ..vault.settings import Settings, compile_snapshot, load_settings
 from .context import Context
 from .output import add_json, note, print_json
 from .settings_file import write_setting
@@ -20,6 +22,7 @@ from .settings_file import write_setting
 EPILOG = """example:
   memory init                                       asks
   memory init --yes --vault ~/Obsidian/MemoryVault  does not ask
+  memory init --host claude --host codex            the hooks of two agents
 """
 
 CONSENT = "research.network"
@@ -36,7 +39,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
     """Arguments of `memory init`."""
     parser.epilog = EPILOG
     parser.add_argument("--vault", type=Path, help="the folder MemoryVault/ itself (made if it is not there)")
-    parser.add_argument("--host", default="claude", choices=("claude",), help="the agent whose hooks are wired")
+    parser.add_argument(
+        "--host",
+        action="append",
+        choices=HOSTS,
+        help="the agent whose hooks are wired; may be repeated (default claude)",
+    )
     parser.add_argument("--yes", action="store_true", help="do not ask")
     add_json(parser)
 
@@ -46,7 +54,9 @@ def run(args: argparse.Namespace, context: Context) -> int:
     settings = context.settings
     vault = _absolute(args.vault) if args.vault else (settings.vault_path or _found(context) or _default(context))
     note(f"memory: the vault is {vault}" + ("" if vault.is_dir() else " (it will be made)"))
-    note(f"memory: hooks go into {settings_file_of(settings)}, with a copy of it made first")
+    hosts = args.host or [CLAUDE]
+    for file in hook_files(settings, hosts):
+        note(f"memory: hooks go into {file}, with a copy of it made first")
     if not args.yes and not _agreed():
         note("memory: nothing was changed")
         return 1
@@ -66,9 +76,11 @@ def run(args: argparse.Namespace, context: Context) -> int:
     with open_ledger(settings):
         pass  # Makes queue.db: hooks enqueue into it but never create it.
     compile_snapshot(context.env)
-    installed = install(settings)
-    for warning in installed.warnings:
-        note(f"memory: {warning}")
+    installed = install(settings) if CLAUDE in hosts else Installed(settings_file_of(settings), False, None, ())
+    others = {host: install_for(host, settings) for host in WIRINGS if host in hosts}
+    for each in (installed, *others.values()):
+        for warning in each.warnings:
+            note(f"memory: {warning}")
     request_indexing(settings)
     with suppress(QueueUnavailable):  # the weekly schedule does it in any case
         enqueue(settings, "skills.index", unique_key="skills.index")
@@ -80,13 +92,20 @@ def run(args: argparse.Namespace, context: Context) -> int:
         "hooks": str(installed.settings_file),
         "changed": installed.changed,
         "backup": str(installed.backup) if installed.backup else None,
+        "hosts": {host: {"file": str(each.settings_file), "changed": each.changed} for host, each in others.items()},
     }
     if args.json:
         print_json(result)
     else:
-        print("done: the next session is recorded" if installed.changed else "the hooks are in place already")
+        changed = installed.changed or any(each.changed for each in others.values())
+        print("done: the next session is recorded" if changed else "the hooks are in place already")
         print("try: memory doctor")
     return 0
+
+
+def hook_files(settings: Settings, hosts: Sequence[str]) -> list[Path]:
+    """The files that the hooks of `hosts` go into."""
+    return [settings_file_of(settings) if host == CLAUDE else file_of(WIRINGS[host], settings) for host in hosts]
 
 
 def _absolute(path: Path) -> Path:

@@ -104,12 +104,13 @@ class Settings:
 
     @property
     def transcript_roots(self) -> tuple[Path, ...]:
-        """Folders in which a session's transcript may lie; anything else is refused."""
+        """Folders in which a session's transcript may lie, in the order of HostsSection; anything else is refused."""
         hosts = self.hosts
         return (
             hosts.claude_config_dir / "projects",
             hosts.codex_home / "sessions",
             hosts.copilot_home / "session-state",
+            hosts.antigravity_home,
         )
 
 

@@ -386,6 +386,9 @@ class HostsSection:
     )
     codex_home: Path = field(default=Path("~/.codex"), metadata=_path("Codex CLI's folder.", variable="CODEX_HOME"))
     copilot_home: Path = field(default=Path("~/.copilot"), metadata=_path("Copilot CLI's folder."))
+    antigravity_home: Path = field(
+        default=Path("~/.gemini"), metadata=_path("The folder that Antigravity keeps its own in (experimental).")
+    )
 
 
 @dataclass(frozen=True, slots=True)
