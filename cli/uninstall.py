@@ -7,6 +7,7 @@ import argparse
 from ..hooks.install import uninstall
 from ..hooks.wiring import WIRINGS, uninstall_for
 from ..tasks.units import ServiceManagerUnavailable, service_manager
+from ..vault.errors import SettingsError
 from .context import Context
 from .output import add_json, note, print_json
 from .processes import stop_background
@@ -25,7 +26,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace, context: Context) -> int:
     """Hooks and service first, so that nothing is started again; then the worker drains, then the recall service."""
     done = uninstall(context.settings)
-    others = {host: uninstall_for(host, context.settings) for host in WIRINGS}
+    others = {}
+    for host in WIRINGS:
+        try:
+            others[host] = uninstall_for(host, context.settings)
+        except SettingsError as error:  # Another agent's damaged file keeps nothing else from being taken out.
+            note(f"memory: {error}")
     try:
         unit_removed = service_manager(context.env).remove()
     except ServiceManagerUnavailable as error:
