@@ -170,7 +170,7 @@ def _warnings(wiring: HostWiring, settings: Settings) -> Iterator[str]:
         if isinstance(features, dict) and False in (features.get("hooks"), features.get("codex_hooks")):
             yield "Codex's setting features.hooks is off: no hook will run until you switch it on"
         if not trusted_by_codex(settings):
-            yield "Codex runs hooks only once you trust them: open it, type /hooks, and look at ours"
+            yield "Codex runs hooks only once you trust them: it asks at its next start, or type /hooks in it"
 
 
 def _codex_config(settings: Settings) -> Json:

@@ -5,15 +5,19 @@ from __future__ import annotations
 import json
 import shutil
 import subprocess
+import time
 from collections.abc import Iterator
 
 import pytest
 
+from memoryvault.hooks.wiring import trusted_by_codex
 from memoryvault.vault.marker import list_markers, marker_path, read_marker
+from memoryvault.vault.settings import load_settings
 
 from ..support.stand_in_responses import ANSWER, StandInResponses
 from .install_client import codex_program
-from .machine import Machine
+from .machine import TYPING_PAUSE_SECONDS, Machine
+from .terminal import Terminal
 
 pytestmark = [pytest.mark.e2e, pytest.mark.slow]
 
@@ -98,6 +102,44 @@ def test_the_session_is_recorded_with_its_real_transcript_and_a_run_without_a_pe
     machine.let_time_pass(7200)
     machine.memory("worker", "--until-idle")
     assert machine.entries_holding("linter") == []
+
+
+def converse(machine: Machine, words: str, *, trust: bool) -> None:
+    """One turn typed into the interactive client; the first time it asks whether to trust the hooks."""
+    node = shutil.which("node")
+    assert node is not None
+    env = {**machine.base_env, "TERM": "screen-256color"}
+    with Terminal([node, str(codex_program())], env=env, cwd=machine.project, sockets=machine.root) as terminal:
+        if trust:
+            terminal.wait_until(
+                lambda screen: "hooks are new or changed" in screen, "the question of trust", seconds=30
+            )
+            time.sleep(TYPING_PAUSE_SECONDS)
+            terminal.press("Down")
+            terminal.wait_until(lambda screen: "› 2. Trust all" in screen, "the choice to trust")
+            terminal.press("Enter")
+        terminal.wait_until(lambda screen: "Ask Codex" in screen, "the client's prompt", seconds=30)
+        time.sleep(2 * TYPING_PAUSE_SECONDS)
+        terminal.type(words)
+        terminal.wait_until(lambda screen: words in screen, "the typed words")
+        time.sleep(TYPING_PAUSE_SECONDS)
+        terminal.press("Enter")
+        terminal.wait_until(lambda screen: ANSWER in screen and "Worked for" in screen, "the answer", seconds=30)
+
+
+def test_what_was_typed_in_one_session_of_codex_reaches_the_model_in_the_next(
+    machine: Machine, responses: StandInResponses
+) -> None:
+    machine.configure("[memory]\nautostart = false\n\n[session]\nquiet_seconds = 0\n")
+    machine.memory("init", "--yes", "--vault", str(machine.vault), "--host", "codex")
+    converse(machine, RULE, trust=True)
+    machine.memory("worker", "--until-idle")
+    (entry,) = machine.entries_holding(RULE.rstrip("."))
+    assert "host: codex" in machine.entries()[entry]
+    assert trusted_by_codex(load_settings(machine.base_env))
+    seen = len(responses.requests)
+    converse(machine, QUESTION, trust=False)
+    assert any("run the linter before you push" in text for text in responses.texts_of("developer", seen))
 
 
 def test_uninstall_leaves_codex_as_it_was(machine: Machine, responses: StandInResponses) -> None:

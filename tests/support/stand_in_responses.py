@@ -36,9 +36,10 @@ class StandInResponses:
     def url(self) -> str:
         return f"http://127.0.0.1:{self._server.server_address[1]}/v1"
 
-    def texts_of(self, role: str) -> list[str]:
-        """What the newest request holds under a role, one text per part."""
-        items = [item for item in self.requests[-1].get("input", ()) if item.get("role") == role]
+    def texts_of(self, role: str, after: int = 0) -> list[str]:
+        """What the requests from number `after` on hold under a role, one text per part."""
+        inputs = [item for request in self.requests[after:] for item in request.get("input", ())]
+        items = [item for item in inputs if item.get("role") == role]
         return [str(part.get("text", "")) for item in items for part in item.get("content", ())]
 
 
