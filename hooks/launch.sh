@@ -9,6 +9,17 @@ here=${0%/*}
 what=$1
 shift
 
+# A repository may set variables of a session: what it names in its own work tree is not run.
+try_named() {
+    place=$(cd -P "$1" 2>/dev/null && pwd -P) || return 0
+    above=$place
+    while [ -n "$above" ]; do
+        [ ! -e "$above/.git" ] || return 0
+        above=${above%/*}
+    done
+    try_installation "$place/$2"
+}
+
 try_installation() {
     [ -O "$1" ] && [ -f "$1" ] || return 0
     { IFS= read -r python && IFS= read -r stub; } <"$1" || return 0
@@ -21,11 +32,15 @@ found=
 folder=$here
 case $MEMORY_STATE_DIR in
     '')
-        try_installation "${XDG_STATE_HOME:-$HOME/.local/state}/memoryvault/run/installation"
+        if [ -n "$XDG_STATE_HOME" ]; then
+            try_named "$XDG_STATE_HOME" memoryvault/run/installation
+        else
+            try_installation "$HOME/.local/state/memoryvault/run/installation"
+        fi
         [ -n "$found" ] || try_installation "$HOME/Library/Application Support/memoryvault/state/run/installation"
         ;;
-    '~/'*) try_installation "$HOME/${MEMORY_STATE_DIR#'~/'}/run/installation" ;;
-    *) try_installation "$MEMORY_STATE_DIR/run/installation" ;;
+    '~/'*) try_named "$HOME/${MEMORY_STATE_DIR#'~/'}" run/installation ;;
+    /*) try_named "$MEMORY_STATE_DIR" run/installation ;;
 esac
 if [ -z "$found" ] && [ -x "$here/../.venv/bin/python" ]; then
     found=$here/../.venv/bin/python

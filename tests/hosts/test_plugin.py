@@ -206,6 +206,18 @@ def test_a_note_of_somebody_else_about_the_installation_is_not_followed(sandbox:
     assert "no Python" in done.stderr
 
 
+def test_a_repository_can_not_name_the_program_that_is_run(sandbox: Sandbox) -> None:
+    evil = sandbox.project / "python"
+    evil.write_text("#!/bin/sh\necho evil\n")
+    evil.chmod(0o755)
+    run = sandbox.project / "state" / "run"
+    run.mkdir(parents=True)
+    (run / "installation").write_text(f"{evil}\n{STUB}\n")
+    env = {**sandbox.env, "PATH": "/nowhere", "MEMORY_STATE_DIR": str(sandbox.project / "state")}
+    done = launched(sandbox, "hook", "Stop", env=env, at=copied(sandbox))
+    assert (done.returncode, done.stdout) == (0, "")
+
+
 def test_the_launcher_passes_shims_over_and_does_nothing_without_a_python(sandbox: Sandbox) -> None:
     shims = sandbox.root / "shims"
     shims.mkdir()
