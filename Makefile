@@ -40,7 +40,7 @@ test: setup
 	$(BIN)/python $(QUICK)
 	$(BIN)/python $(SLOW)
 
-# The real Claude Code client against a stand-in model on loopback (needs Node.js, npm and tmux).
+# The real Claude Code and Codex clients against a stand-in model on loopback (needs Node.js, npm and tmux).
 e2e: setup
 	$(BIN)/python -m memoryvault.tests.e2e.install_client
 	$(BIN)/python -m pytest -q -m e2e tests/e2e

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from ..hooks.wiring import WIRINGS, trusted_by_codex, wired_events
 from ..index.client import RecallClient, ServiceUnavailable, ensure_service, start_service
 from ..index.database import load_vectors, open_writer
 from ..index.embedder import locate_model, model_name, verify_model
@@ -20,7 +21,7 @@ from ..vault.layout import DEFAULT_GROUP
 from ..vault.lock import lock_holder
 from ..vault.scrubbed import Scrubbed
 from .context import Context
-from .finding import Finding
+from .finding import Finding, Grade
 from .output import add_json, print_json, print_table
 from .surroundings import (
     NAMED,
@@ -78,6 +79,26 @@ def examine(context: Context) -> Iterator[Finding]:
             yield check(context)
         except (MemoryVaultError, OSError) as error:
             yield Finding(what, "fault", str(error), "see docs/how-to/troubleshooting.md")
+
+
+def _other_agents(context: Context) -> Finding:
+    """Which other hosts are wired, and what keeps their hooks from running."""
+    told: list[str] = []
+    todo: list[str] = []
+    for host, wiring in WIRINGS.items():
+        events = wired_events(host, context.settings)
+        if not events:
+            continue
+        experimental = " (experimental: never run against the program itself)" if wiring.experimental else ""
+        told.append(f"{wiring.title}: {', '.join(events)}{experimental}")
+        if len(events) < len(wiring.events):
+            todo.append(f"`memory init --host {host}` puts back what is missing")
+        if host == "codex" and not trusted_by_codex(context.settings):
+            todo.append("Codex runs hooks once you trust them: type /hooks in it")
+    if not told:
+        return Finding("other agents", "ok", "none is wired (`memory init --host` wires codex, copilot, antigravity)")
+    grade: Grade = "note" if todo or "(experimental" in "".join(told) else "ok"
+    return Finding("other agents", grade, "; ".join(told), "; ".join(todo))
 
 
 def _worker(context: Context) -> Finding:
@@ -212,6 +233,7 @@ CHECKS: tuple[tuple[str, Callable[[Context], Finding]], ...] = (
     ("sync conflicts", sync_clients),
     ("devices", other_devices),
     ("hooks", hooks_wired),
+    ("other agents", _other_agents),
     ("last hook", last_hook),
     ("old sessions", ending_transcripts),
     ("service", login_service),

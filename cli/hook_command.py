@@ -6,24 +6,31 @@ import argparse
 import shlex
 
 from ..hooks.install import EVENTS, hook_argv
+from ..hooks.wiring import CLAUDE, HOSTS, host_argv
+from ..vault.errors import SettingsError, UsageError
 from .context import Context
 from .output import add_json, print_json
 
 EPILOG = """example:
   memory hook-command Stop --json
+  memory hook-command PreInvocation --host antigravity
 """
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Arguments of `memory hook-command`."""
     parser.epilog = EPILOG
-    parser.add_argument("event", choices=EVENTS, metavar="EVENT", help=", ".join(EVENTS))
+    parser.add_argument("event", metavar="EVENT", help=f"as the host calls it; Claude Code: {', '.join(EVENTS)}")
+    parser.add_argument("--host", default=CLAUDE, choices=HOSTS, help="the agent that runs it (default claude)")
     add_json(parser)
 
 
 def run(args: argparse.Namespace, context: Context) -> int:
     """Print the argv, as JSON or as one shell line."""
-    argv = hook_argv(args.event, context.settings)
+    try:
+        argv = hook_argv(args.event, context.settings) if args.host == CLAUDE else host_argv(args.host, args.event)
+    except SettingsError as error:
+        raise UsageError(str(error)) from error
     if args.json:
         print_json(argv)
     else:

@@ -6,13 +6,14 @@ import argparse
 import os
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from ..hooks.install import Installed, install, installed_events, plugin_installed, settings_file_of, uninstall
+from ..hooks.wiring import CLAUDE, HOSTS, WIRINGS, file_of, install_for
 from ..index.client import ensure_service
 from ..pipelines.discovery import DEFAULT_SOURCES
 from ..tasks.adapting import SOURCES_NOTE
@@ -43,6 +44,7 @@ EPILOG = """example:
   memory init                                       asks
   memory init --yes --vault ~/Obsidian/MemoryVault  does not ask; what needs your consent stays off
   memory init --history-days 0                      without the sessions from before
+  memory init --host claude --host codex            the hooks of two agents
 """
 
 CONSENT = "research.network"
@@ -67,7 +69,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
     """Arguments of `memory init`."""
     parser.epilog = EPILOG
     parser.add_argument("--vault", type=Path, help="the folder MemoryVault/ itself (made if it is not there)")
-    parser.add_argument("--host", default="claude", choices=("claude",), help="the agent whose hooks are wired")
+    parser.add_argument(
+        "--host",
+        action="append",
+        choices=HOSTS,
+        help="the agent whose hooks are wired; may be repeated (default claude)",
+    )
     parser.add_argument("--yes", action="store_true", help="do not ask; no consent is given")
     parser.add_argument(
         "--history-days",
@@ -86,9 +93,10 @@ def run(args: argparse.Namespace, context: Context) -> int:
         raise UsageError("--history-days is a number of days, 0 for none")
     settings = context.settings
     vault = _absolute(args.vault) if args.vault else (settings.vault_path or _found(context) or _default(context))
+    hosts = args.host or [CLAUDE]
     preview = load_settings({**context.env, "MEMORY_VAULT_PATH": str(vault)})
-    with_plugin = plugin_installed(settings)
-    _announce(preview, vault, with_plugin=with_plugin, days=args.history_days)
+    with_plugin = CLAUDE in hosts and plugin_installed(settings)
+    _announce(preview, vault, hosts, with_plugin=with_plugin, days=args.history_days)
     if not args.yes and not agreed():
         note("memory: nothing was changed")
         return 1
@@ -110,9 +118,15 @@ def run(args: argparse.Namespace, context: Context) -> int:
     if not args.yes:
         _ask_for_sources(settings)
     compile_snapshot(context.env)
-    installed = _wire(settings, with_plugin=with_plugin)
-    for warning in installed.warnings:
-        note(f"memory: {warning}")
+    installed = (
+        _wire(settings, with_plugin=with_plugin)
+        if CLAUDE in hosts
+        else Installed(settings_file_of(settings), False, None, ())
+    )
+    others = {host: install_for(host, settings) for host in WIRINGS if host in hosts}
+    for each in (installed, *others.values()):
+        for warning in each.warnings:
+            note(f"memory: {warning}")
     plan, run_name = _queue_work(settings, args.history_days)
     runs = settings.memory.autostart and ensure_worker(settings)
     progress = None
@@ -129,6 +143,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
         "hooks": "plugin" if with_plugin else str(installed.settings_file),
         "changed": installed.changed,
         "backup": str(installed.backup) if installed.backup else None,
+        "hosts": {host: {"file": str(each.settings_file), "changed": each.changed} for host, each in others.items()},
         "worker": runs,
         "consents": {"research.network": settings.research.network, "discovery": _sources_confirmed(settings)},
         "history": _history(plan, progress),
@@ -146,14 +161,17 @@ def run(args: argparse.Namespace, context: Context) -> int:
 # What is said before anything is changed
 
 
-def _announce(settings: Settings, vault: Path, *, with_plugin: bool, days: int) -> None:
+def _announce(settings: Settings, vault: Path, hosts: Sequence[str], *, with_plugin: bool, days: int) -> None:
     note(f"memory: the vault is {vault}" + ("" if vault.is_dir() else " (it will be made)"))
     if with_plugin:
         note("memory: the hooks come with the Claude Code plugin; those in settings.json, if any, are taken out")
-    elif set(installed_events(settings)):
+    elif CLAUDE in hosts and set(installed_events(settings)):
         note(f"memory: hooks of ours are in {settings_file_of(settings)}; they are brought up to date")
-    else:
+    elif CLAUDE in hosts:
         note(f"memory: hooks go into {settings_file_of(settings)}, with a copy of it made first")
+    for host in hosts:
+        if host != CLAUDE:
+            note(f"memory: hooks go into {file_of(WIRINGS[host], settings)}, with a copy of it made first")
     note(f"memory: settings go into {settings.config_file}; index, queue and logs into {settings.state.root}")
     if days and (plan := plan_history(settings, days)).to_mine:
         note(
@@ -262,7 +280,8 @@ def _report(
     if result["hooks"] == "plugin":
         print("the hooks come with the plugin")
     else:
-        print("done: the next session is recorded" if result["changed"] else "the hooks are in place already")
+        changed = result["changed"] or any(each["changed"] for each in result["hosts"].values())
+        print("done: the next session is recorded" if changed else "the hooks are in place already")
     if plan.to_mine:
         _tell_history(plan, progress)
     counts = count_entries(vault_store(settings).walk())

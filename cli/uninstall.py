@@ -5,7 +5,9 @@ from __future__ import annotations
 import argparse
 
 from ..hooks.install import uninstall
+from ..hooks.wiring import WIRINGS, uninstall_for
 from ..tasks.units import ServiceManagerUnavailable, service_manager
+from ..vault.errors import SettingsError
 from .context import Context
 from .output import add_json, note, print_json
 from .processes import stop_background
@@ -24,6 +26,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace, context: Context) -> int:
     """Hooks and service first, so that nothing is started again; then the worker drains, then the recall service."""
     done = uninstall(context.settings)
+    others = {}
+    for host in WIRINGS:
+        try:
+            others[host] = uninstall_for(host, context.settings)
+        except SettingsError as error:  # Another agent's damaged file keeps nothing else from being taken out.
+            note(f"memory: {error}")
     try:
         unit_removed = service_manager(context.env).remove()
     except ServiceManagerUnavailable as error:
@@ -37,16 +45,22 @@ def run(args: argparse.Namespace, context: Context) -> int:
                 "hooks": str(done.settings_file),
                 "changed": done.changed,
                 "restored": done.restored,
+                "hosts": {
+                    host: {"file": str(each.settings_file), "restored": each.restored}
+                    for host, each in others.items()
+                    if each.changed
+                },
                 "service_removed": unit_removed,
                 "stopped": stopped,
             }
         )
     else:
-        if not done.changed:
+        changed = [each for each in (done, *others.values()) if each.changed]
+        if not changed:
             print(f"there were no hooks of ours in {done.settings_file}")
-        else:
-            how = "has the bytes it had before" if done.restored else "has no hooks of ours any more"
-            print(f"{done.settings_file} {how}")
+        for each in changed:
+            how = "has the bytes it had before" if each.restored else "has no hooks of ours any more"
+            print(f"{each.settings_file} {how}")
         if stopped:
             print("stopped: " + ", ".join(stopped))
         print(

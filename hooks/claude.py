@@ -1,6 +1,6 @@
 """Claude Code: its payload in our words, and where its transcripts may lie.
 
-The seam for other hosts: a module per host with `read_call(event, payload, roots)`, named in `client.HOSTS`.
+The seam for other hosts: a module per host with the same names, chosen by `client.adapter_of`.
 """
 
 from __future__ import annotations
@@ -15,6 +15,12 @@ if TYPE_CHECKING:
     from typing import Any
 
 HOST = "claude"
+ANSWERS = True
+"""Whether the host gives the model what a hook prints."""
+SILENCE = ""
+"""What a hook prints when it has nothing to say."""
+EVENTS: dict[str, str] = {}
+"""Events that the host calls otherwise than Claude Code does."""
 # A prompt that begins like this was written by the host under the user's name, not by the user.
 HOST_WRITTEN = ("<task-notification>", "<local-command-", "<command-", "<bash-", "<system-reminder>", "<ide_")
 
@@ -56,6 +62,11 @@ def transcript_of(call: HookCall, roots: list[str]) -> str | None:
             return None
         folder = "".join(c if c.isascii() and c.isalnum() else "-" for c in call.cwd)
         path = f"{roots[0]}/{folder}/{call.session}.jsonl"
+    return inside(path, roots)
+
+
+def inside(path: str, roots: list[str]) -> str | None:
+    """`path` resolved, None when it is not absolute or lies in none of `roots`."""
     if not path.startswith("/") or not path.isprintable():
         return None
     try:
@@ -66,3 +77,9 @@ def transcript_of(call: HookCall, roots: list[str]) -> str | None:
     except (OSError, ValueError):
         pass
     return None
+
+
+def present(event: str, text: str) -> str:
+    """Plain text on standard output becomes context."""
+    del event
+    return text

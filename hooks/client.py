@@ -20,10 +20,9 @@ from .payload import HookCall, parse_object, read_stdin
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from types import ModuleType
     from typing import NoReturn
 
-HOSTS = {claude.HOST: claude}
-"""Adapter by host name; `--host` chooses, Claude Code is the default."""
 IMMEDIATE = ("SessionEnd", "PreCompact", "Notification")
 """Events after which the session is reflected at once; Stop, which comes every turn, waits for quiet."""
 BUDGET_SECONDS = {"SessionStart": 0.5, "UserPromptSubmit": 0.3}
@@ -51,7 +50,21 @@ QUIET_LEVELS = ("warning", "error")
 class Hook:
     """One invocation: what is known so far, for the log line and for the watchdog."""
 
-    __slots__ = ("argv", "budget", "call", "deadline", "delay", "fields", "finished", "settings", "started")
+    __slots__ = (
+        "adapter",
+        "answered",
+        "argv",
+        "budget",
+        "call",
+        "deadline",
+        "delay",
+        "fields",
+        "finished",
+        "more_to_come",
+        "said",
+        "settings",
+        "started",
+    )
 
     def __init__(self, argv: list[str]) -> None:
         self.started = _process_started()
@@ -61,6 +74,11 @@ class Hook:
         if waited > SLOW_START_SECONDS:
             self.fields["start_ms"] = round(waited * 1000, 1)
         self.argv = argv
+        self.adapter: ModuleType = claude
+        self.said = ""
+        """What is meant for the model and has not been printed yet."""
+        self.more_to_come = False
+        self.answered = False
         self.budget = BUDGET_OTHERS_SECONDS
         self.deadline = self.started + RECORDING_END_SECONDS
         self.call: HookCall | None = None
@@ -110,6 +128,8 @@ def main(argv: list[str]) -> NoReturn:
         say(f"memoryvault: {type(error).__name__}: {error}")
         hook.fields["error"] = f"{type(error).__name__}: {error}"
         hook.log("error", "error")
+    if hook.adapter.SILENCE and not hook.answered:
+        _write(hook, hook.adapter.SILENCE)
     hook.finished = True
     os._exit(0)
 
@@ -120,16 +140,17 @@ def run(hook: Hook) -> str:
     if env.get("MEMORY_WORKER_CHILD"):
         return ""
     options = _options(hook.argv)
-    event = options.get("event", "")
+    adapter = hook.adapter = adapter_of(options.get("--host", claude.HOST))
+    named = options.get("event", "")
+    event = adapter.EVENTS.get(named, named)
     hook.budget = BUDGET_SECONDS.get(event, BUDGET_OTHERS_SECONDS)
     hook.deadline = hook.started + BUDGET_SECONDS.get(event, RECORDING_END_SECONDS)
     if "--budget-ms" in options:  # Shortens what the hook gives itself; the hard end stays where it is.
         hook.budget = min(hook.budget, int(options["--budget-ms"]) / 1000)
     start_new_thread(_watch, (hook,))
     raw = read_stdin()
-    adapter = HOSTS[options.get("--host", claude.HOST)]
     payload = parse_object(raw)
-    call = adapter.read_call(event, payload or {})
+    call = adapter.read_call(named, payload or {})
     hook.call = call
     if call.agent or (call.event == "Notification" and call.notification != "idle_prompt"):
         return ""
@@ -146,7 +167,14 @@ def run(hook: Hook) -> str:
         say(f"memoryvault: no {'prompt' if call.event == 'UserPromptSubmit' else 'payload'} on stdin")
         return "no payload"
     if call.event == "SessionStart":
-        return _session_start(hook, call, settings, raw, int(options.get("--token-budget", "-1")))
+        token_budget = int(options.get("--token-budget", "-1"))
+        if named == "SessionStart":
+            return _session_start(hook, call, settings, raw, token_budget)
+        hook.more_to_come = True  # This host's first prompt is its start of the session, too.
+        result = _session_start(hook, call, settings, raw, token_budget)
+        hook.more_to_come = False
+        call.event = event
+        return result if result == "duplicate" else _prompt(hook, call, settings, raw)
     if call.event == "UserPromptSubmit":
         return _prompt(hook, call, settings, raw)
     if call.event == "Stop":
@@ -154,6 +182,25 @@ def run(hook: Hook) -> str:
     if call.event in IMMEDIATE:
         return _record(hook, call, settings, None)
     return ""
+
+
+def adapter_of(host: str) -> ModuleType:
+    """The module that knows how `host` asks and wants to be answered; `--host` chooses. Raises ValueError."""
+    if host == claude.HOST:
+        return claude
+    if host == "codex":
+        from . import codex
+
+        return codex
+    if host == "copilot":
+        from . import copilot
+
+        return copilot
+    if host == "antigravity":
+        from . import antigravity
+
+        return antigravity
+    raise ValueError(f"there is no host {host!r}")
 
 
 def say(line: str) -> None:
@@ -199,9 +246,13 @@ def _session_start(hook: Hook, call: HookCall, settings: Mapping[str, str], raw:
             forget_injected(harness, call.session)
     except OSError as error:
         refused = _unwritable(hook, error)
+    if not hook.adapter.ANSWERS:
+        _start_processes(hook, call, settings, worker=True, service=False)
+        sweep(run_folder)
+        return refused or "ok"
     if token_budget < 0:
         token_budget = int(settings["always_load_token_budget"])
-    reading_until = hook.started + hook.budget * 0.7
+    reading_until = hook.started + hook.budget * (0.35 if hook.more_to_come else 0.7)
     told = opening(
         settings["vault"],
         harness,
@@ -229,7 +280,11 @@ def _session_start(hook: Hook, call: HookCall, settings: Mapping[str, str], raw:
 def _prompt(hook: Hook, call: HookCall, settings: Mapping[str, str], raw: bytes) -> str:
     from .held import add_injected, is_first
 
+    if call.host == "antigravity":
+        transcript = hook.adapter.transcript_of(call, settings["transcript_roots"].split(os.pathsep))
+        call.prompt = hook.adapter.prompt_of(transcript) if transcript else ""
     if not call.prompt.strip():
+        _print(hook, "")
         say("memoryvault: no prompt on stdin")
         return "no prompt"
     try:
@@ -238,8 +293,9 @@ def _prompt(hook: Hook, call: HookCall, settings: Mapping[str, str], raw: bytes)
             return "duplicate"
     except OSError as error:
         refused = _unwritable(hook, error)
-    question = HOSTS[call.host].question(call.prompt)
-    if not question:
+    question = hook.adapter.question(call.prompt)
+    if not question or not hook.adapter.ANSWERS:
+        _print(hook, "")
         return refused or "ok"
     from .recall import recall
 
@@ -298,7 +354,7 @@ def _mark(hook: Hook, call: HookCall, settings: Mapping[str, str]) -> str:
     """Write or touch the session's marker; '' or why it was refused. Raises OSError."""
     if not call.session:
         return "no session"
-    transcript = HOSTS[call.host].transcript_of(call, settings["transcript_roots"].split(os.pathsep))
+    transcript = hook.adapter.transcript_of(call, settings["transcript_roots"].split(os.pathsep))
     if transcript is None:
         hook.fields["transcript"] = call.transcript
         say(f"memoryvault: transcript refused, it is outside the agent's own folder: {call.transcript}")
@@ -306,6 +362,8 @@ def _mark(hook: Hook, call: HookCall, settings: Mapping[str, str]) -> str:
     harness = settings["harness"]
     if touch_marker(harness, call.session):
         return ""
+    if not transcript:  # The host has not said where it will be; one of the next events does.
+        return "transcript not named yet"
     marker = Marker(
         session_id=call.session,
         started_at=time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
@@ -361,7 +419,19 @@ def _start_processes(hook: Hook, call: HookCall, settings: Mapping[str, str], *,
 
 
 def _print(hook: Hook, text: str) -> None:
-    """Put `text` before the model. A reader that went away or does not read is no error."""
+    """Put `text` before the model as the host wants it, now or with what follows."""
+    hook.said += text
+    if hook.more_to_come or hook.call is None:
+        return
+    answer = hook.adapter.present(hook.call.event, hook.said)
+    hook.said = ""
+    if answer:
+        hook.answered = True
+        _write(hook, answer)
+
+
+def _write(hook: Hook, text: str) -> None:
+    """To standard output. A reader that went away or does not read is no error."""
     data = text.encode("utf-8", "replace")
     while data:
         try:

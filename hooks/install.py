@@ -11,6 +11,7 @@ import json
 import os
 import sys
 import tempfile
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -81,19 +82,30 @@ def install(settings: Settings, *, now: datetime | None = None) -> Installed:
     Raises SettingsError when the file is no JSON object or cannot be written; it is then as it was.
     """
     path = settings_file_of(settings)
+    warnings = _warnings(_read(path)[1])
+    changed, backup = put_into(path, lambda document: with_hooks(document, settings), without_hooks, now=now)
+    return Installed(path, changed, backup, warnings)
+
+
+def put_into(
+    path: Path, put: Callable[[Json], Json], take: Callable[[Json], Json], *, now: datetime | None = None
+) -> tuple[bool, Path | None]:
+    """Change a host's file by `put`; whether it changed, and the copy that was made. `take` undoes `put`.
+
+    Raises SettingsError when the file is no JSON object or cannot be written; it is then as it was.
+    """
     before, document = _read(path)
-    updated = with_hooks(document, settings)
-    warnings = _warnings(document)
+    updated = put(document)
     precompile()
     if updated == document:
-        return Installed(path, False, None, warnings)
+        return False, None
     backup = None
-    if before is not None and not _has_hooks(document):
+    if before is not None and take(document) == document:
         stamp = (now or datetime.now(UTC)).strftime("%Y%m%d-%H%M%S")
         backup = path.with_name(f"{path.name}{BACKUP_MARK}{stamp}")
         _write(backup, before)
     _replace(path, before, _dump(updated, before))
-    return Installed(path, True, backup, warnings)
+    return True, backup
 
 
 def uninstall(settings: Settings) -> Uninstalled:
@@ -101,11 +113,15 @@ def uninstall(settings: Settings) -> Uninstalled:
 
     Raises SettingsError when the file is no JSON object or cannot be written; it is then as it was.
     """
-    path = settings_file_of(settings)
+    return take_out_of(settings_file_of(settings), without_hooks)
+
+
+def take_out_of(path: Path, take: Callable[[Json], Json]) -> Uninstalled:
+    """The same for any host's file."""
     before, document = _read(path)
-    if before is None or not _has_hooks(document):
+    if before is None or take(document) == document:
         return Uninstalled(path, False, False)
-    cleaned = without_hooks(document)
+    cleaned = take(document)
     for backup in sorted(path.parent.glob(f"{path.name}{BACKUP_MARK}*"), reverse=True):
         original = backup.read_bytes()
         if _same_settings(original, cleaned):
@@ -117,6 +133,11 @@ def uninstall(settings: Settings) -> Uninstalled:
         return Uninstalled(path, True, True)
     _replace(path, before, _dump(cleaned, before))
     return Uninstalled(path, True, False)
+
+
+def read_settings(path: Path) -> Json:
+    """A host's file, {} when there is none. Raises SettingsError."""
+    return _read(path)[1]
 
 
 def installed_events(settings: Settings) -> dict[str, list[str]]:
@@ -235,10 +256,6 @@ def _current(document: Json, settings: Settings) -> bool:
                         return False
                     count += 1
     return count == len(EVENTS)
-
-
-def _has_hooks(document: Json) -> bool:
-    return without_hooks(document) != document
 
 
 def _hooks(document: Json) -> Json:

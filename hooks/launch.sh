@@ -1,28 +1,69 @@
 #!/bin/sh
-# The plugin's way to the stub: launch.sh <plugin data folder> <event>
+# The plugin's way to the installed package: launch.sh hook <event> | launch.sh memory <arguments>
 #
-# A plugin cannot know where a suitable Python is. In this order: the virtual environment that `memory init` made in
-# the plugin's data folder (it survives updates), the one of a source checkout, then the newest real interpreter on
-# PATH. Shims (pyenv, asdf) are passed over: they are shell scripts that cost more than the whole hook. Without a
-# Python nothing is done; a hook never fails a turn.
+# A plugin is copied to a place of the host's own and cannot know where the package and its Python are. `memory init`
+# leaves both in a file of the state folder. Without one: the virtual environment of a source checkout, then the newest
+# real interpreter on PATH, with the plugin's own copy of the hooks. Shims (pyenv, asdf) are passed over: they are shell
+# scripts that cost more than the whole hook. A hook that finds no Python does nothing; it never fails a turn.
 here=${0%/*}
-data=$1
-event=$2
-for python in "$data/venv/bin/python" "$here/../.venv/bin/python"; do
-    if [ -x "$python" ]; then
-        exec "$python" -I -S "$here/stub.py" "$event"
-    fi
-done
+what=$1
+shift
+
+# A repository may set variables of a session: what it names in its own work tree is not run.
+try_named() {
+    place=$(cd -P "$1" 2>/dev/null && pwd -P) || return 0
+    above=$place
+    while [ -n "$above" ]; do
+        [ ! -e "$above/.git" ] || return 0
+        above=${above%/*}
+    done
+    try_installation "$place/$2"
+}
+
+try_installation() {
+    [ -O "$1" ] && [ -f "$1" ] || return 0
+    { IFS= read -r python && IFS= read -r stub; } <"$1" || return 0
+    [ -x "$python" ] && [ -f "$stub" ] || return 0
+    found=$python
+    folder=${stub%/*}
+}
+
+found=
+folder=$here
+case $MEMORY_STATE_DIR in
+    '')
+        if [ -n "$XDG_STATE_HOME" ]; then
+            try_named "$XDG_STATE_HOME" memoryvault/run/installation
+        else
+            try_installation "$HOME/.local/state/memoryvault/run/installation"
+        fi
+        [ -n "$found" ] || try_installation "$HOME/Library/Application Support/memoryvault/state/run/installation"
+        ;;
+    '~/'*) try_named "$HOME/${MEMORY_STATE_DIR#'~/'}" run/installation ;;
+    /*) try_named "$MEMORY_STATE_DIR" run/installation ;;
+esac
+if [ -z "$found" ] && [ -x "$here/../.venv/bin/python" ]; then
+    found=$here/../.venv/bin/python
+fi
+
+if [ "$what" = memory ]; then
+    [ -z "$found" ] || exec "$found" -I -m memoryvault "$@"
+    command -v memory >/dev/null && exec memory "$@"
+    echo "memoryvault: the package is not installed: pip install memoryvault, then memory init" >&2
+    exit 1
+fi
+[ -z "$found" ] || exec "$found" -I -S "$folder/stub.py" "$@"
 IFS=:
 for name in python3.13 python3.12 python3.11 python3; do
-    for folder in $PATH; do
-        case $folder in
+    for place in $PATH; do
+        case $place in
             */shims | */shims/ | '') continue ;;
             /*) ;;
             *) continue ;;
         esac
-        if [ -x "$folder/$name" ]; then
-            exec "$folder/$name" -I -S "$here/stub.py" "$event"
+        if [ -x "$place/$name" ]; then
+            unset IFS
+            exec "$place/$name" -I -S "$here/stub.py" "$@"
         fi
     done
 done

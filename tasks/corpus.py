@@ -80,8 +80,7 @@ def plan_corpus(
     if root is not None:
         hosts = [(None, root)]
     else:
-        claude, codex, copilot = settings.transcript_roots
-        hosts = [("claude", claude), ("codex", codex), ("copilot", copilot)]
+        hosts = list(zip(("claude", "codex", "copilot", "antigravity"), settings.transcript_roots, strict=True))
     found: Found = find_transcripts(hosts)
     cursors = CorpusStore(settings.state).cursors() if Path(settings.state.state_db).exists() else {}
     live = live_transcripts(settings)

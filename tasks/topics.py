@@ -24,7 +24,7 @@ from ..vault.paths import is_conflict_copy, resolve_inside
 from ..vault.scrubbed import Scrubbed
 from ..vault.slug import validate_slug
 from ..vault.store import StoreValue, VaultStore
-from .journal import Change, Journal, hash_of, text_of
+from .journal import Actor, Change, Journal, hash_of, text_of
 
 MAX_BODY_CHARACTERS = 100_000
 MAX_DESCRIPTION_CHARACTERS = 300
@@ -57,11 +57,15 @@ class Problem:
 
 
 class Topics:
-    """The notes of one project. Raises PathRefused and VaultUnavailable throughout."""
+    """The notes of one project. Raises PathRefused and VaultUnavailable throughout.
 
-    def __init__(self, store: VaultStore, journal: Journal, project: str) -> None:
+    `actor`: who writes, for the journal; `agent` for what a model writes unasked, which `memory undo` takes back.
+    """
+
+    def __init__(self, store: VaultStore, journal: Journal, project: str, *, actor: Actor = "topics") -> None:
         self._store = store
         self._journal = journal
+        self._actor = actor
         self.project = validate_slug(project)
         self.folder = f"{PROJECTS}/{self.project}/{FOLDER}"
         self.index_path = f"{self.folder}/{INDEX_NAME}"
@@ -265,7 +269,7 @@ class Topics:
 
     def _commit(self, changes: list[Change], what: str) -> None:
         kill_point("topics-planned")
-        self._journal.commit(changes, run=self._journal.new_run("topics"), actor="topics", what=what)
+        self._journal.commit(changes, run=self._journal.new_run("topics"), actor=self._actor, what=what)
 
     def _names(self) -> list[str]:
         try:

@@ -21,6 +21,8 @@ ROOT = Path(__file__).resolve().parents[1]
 SHIPPED_SESSION = ROOT / "demo" / "session.jsonl"
 TRAINING = "pipelines/mining/training/"
 """What the weights were fitted on; only `bench.train_miner` reads it, in a checkout."""
+PLUGIN = (".claude-plugin", ".mcp.json")
+"""The hidden files that are shipped: with them the package's folder is the plugin."""
 NOT_SOURCE = (".*", "build", "dist", "*.egg-info", "__pycache__", "tests", "node_modules")
 INSTALL_SECONDS = 120
 
@@ -42,7 +44,8 @@ def build(source: Path, target: Path) -> tuple[Path, Path]:
 
 def source_copy(target: Path, version: str | None = None) -> Path:
     """The tree as a release is built from it; with another version when asked."""
-    shutil.copytree(ROOT, target, ignore=shutil.ignore_patterns(*NOT_SOURCE))
+    ignored = shutil.ignore_patterns(*NOT_SOURCE)
+    shutil.copytree(ROOT, target, ignore=lambda folder, names: ignored(folder, names) - set(PLUGIN))
     if version:
         for name, pattern in (("pyproject.toml", r'(?m)^version = ".*"'), ("__init__.py", r'__version__ = ".*"')):
             path = target / name
@@ -105,7 +108,8 @@ def test_wheel_and_sdist_hold_every_file_that_the_code_reads(wheels: tuple[Path,
     shipped = {
         name
         for name in tracked
-        if "/" in name and name.split("/")[0] not in ("tests", "docs", ".ci") and not name.startswith((".", TRAINING))
+        if name.startswith(PLUGIN)
+        or ("/" in name and name.split("/")[0] not in ("tests", "docs") and not name.startswith((".", TRAINING)))
     }
     in_wheel = {name.removeprefix("memoryvault/") for name in zipfile.ZipFile(wheel).namelist()}
     with tarfile.open(sdist) as archive:

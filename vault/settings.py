@@ -37,7 +37,7 @@ from .settings_table import (
     as_toml,
     render_settings_reference,
 )
-from .snapshot import config_stamp, write_snapshot
+from .snapshot import config_stamp, write_installation, write_snapshot
 
 __all__ = [
     "BY_NAME",
@@ -104,12 +104,13 @@ class Settings:
 
     @property
     def transcript_roots(self) -> tuple[Path, ...]:
-        """Folders in which a session's transcript may lie; anything else is refused."""
+        """Folders in which a session's transcript may lie, in the order of HostsSection; anything else is refused."""
         hosts = self.hosts
         return (
             hosts.claude_config_dir / "projects",
             hosts.codex_home / "sessions",
             hosts.copilot_home / "session-state",
+            hosts.antigravity_home,
         )
 
 
@@ -294,6 +295,7 @@ def compile_snapshot(env: Mapping[str, str]) -> dict[str, str]:
     values = snapshot_values(settings)
     try:
         write_snapshot(env, values, stamp)
+        write_installation(env, values["python"])
     except OSError:
         return values
     return values

@@ -394,6 +394,9 @@ class HostsSection:
     )
     codex_home: Path = field(default=Path("~/.codex"), metadata=_path("Codex CLI's folder.", variable="CODEX_HOME"))
     copilot_home: Path = field(default=Path("~/.copilot"), metadata=_path("Copilot CLI's folder."))
+    antigravity_home: Path = field(
+        default=Path("~/.gemini"), metadata=_path("The folder that Antigravity keeps its own in (experimental).")
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -408,6 +411,13 @@ class McpSection:
     )
     idea: bool = field(default=True, metadata=_switch("Propose an idea; it waits for review.", variable=None))
     review: bool = field(default=True, metadata=_switch("Count what waits in review and inbox.", variable=None))
+    read_topic: bool = field(
+        default=True, metadata=_switch("Read one of the agent's own notes about the project.", variable=None)
+    )
+    write_topic: bool = field(
+        default=True,
+        metadata=_switch("Write one of the agent's own notes: at once, kept apart from entries.", variable=None),
+    )
 
 
 SECTIONS: Mapping[str, type[Any]] = {

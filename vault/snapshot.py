@@ -61,6 +61,25 @@ def snapshot_path(env: Mapping[str, str]) -> str:
     return state_root(env) + "/run/hooks-" + format(crc32(key), "08x") + ".snapshot"
 
 
+def installation_path(env: Mapping[str, str]) -> str:
+    """Where the installed package says which Python and which stub are its own; `hooks/launch.sh` reads it."""
+    return state_root(env) + "/run/installation"
+
+
+def write_installation(env: Mapping[str, str], python: str) -> None:
+    """Two lines: the interpreter and the hooks' stub of the package that runs. Raises OSError."""
+    path = installation_path(env)
+    make_private_folder(os.path.dirname(path))
+    stub = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + "/hooks/stub.py"
+    temporary = path + "." + str(os.getpid()) + ".tmp"
+    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, FILE_MODE)
+    try:
+        os.write(descriptor, (python + "\n" + stub + "\n").encode("utf-8", "surrogateescape"))
+    finally:
+        os.close(descriptor)
+    os.replace(temporary, path)
+
+
 def config_stamp(env: Mapping[str, str]) -> str:
     """`<mtime_ns>-<size>` of config.toml, `absent` when there is none."""
     try:

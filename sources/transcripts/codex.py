@@ -1,7 +1,8 @@
 """Codex CLI's transcripts: `~/.codex/sessions/Y/M/D/rollout-*.jsonl`.
 
-What the user typed is in `event_msg/user_message`; the messages of role `user` beside it also hold instructions and
-context that the host put in, so they are not read. Records have no ids.
+What the user typed is in `event_msg/user_message`, in newer versions (seen: 0.169) in `event_msg/item_completed`; the
+messages of role `user` beside it also hold instructions and context that the host put in, so they are not read. Records
+have no ids.
 """
 
 from __future__ import annotations
@@ -29,6 +30,8 @@ class CodexReader(TranscriptReader):
     def __init__(self, path: Path, offset: int = 0, look_back: bool = True) -> None:
         super().__init__(path, offset, look_back)
         self._calls: dict[str, ToolEvent] = {}
+        self._messages: dict[Role, tuple[str, str]] = {}
+        """The newest message of each side: the form it was written in, and its text."""
 
     def _read_header(self) -> None:
         for record in self._header_lines():
@@ -63,14 +66,42 @@ class CodexReader(TranscriptReader):
         elif kind == ("event_msg", "user_message"):
             text = own_text(as_text(payload.get("message")))
             if text and not text.startswith(_COMPACTED):
-                yield self._turn(record, Role.USER, Origin.PROMPT, text, pasted=pasted_ranges(text))
+                yield from self._message(record, Role.USER, text, "event")
         elif kind == ("event_msg", "agent_message"):
             if text := clean(as_text(payload.get("message"))).strip():
-                yield self._turn(record, Role.ASSISTANT, Origin.ASSISTANT, text)
+                yield from self._message(record, Role.ASSISTANT, text, "event")
+        elif kind == ("event_msg", "item_completed"):
+            yield from self._item(record, payload.get("item"))
         elif kind[1] in ("function_call", "custom_tool_call", "local_shell_call"):
             yield self._call(record, payload)
         elif kind[1] in ("function_call_output", "custom_tool_call_output"):
             yield self._result(record, payload)
+
+    def _item(self, record: dict[str, Any], item: object) -> Iterator[Turn]:
+        """A message as an item. Where a version writes both forms, the second is the same message again."""
+        if not isinstance(item, dict) or item.get("type") not in ("UserMessage", "AgentMessage"):
+            return
+        parts = item.get("content")
+        said = "\n".join(
+            as_text(part.get("text"))
+            for part in (parts if isinstance(parts, list) else ())
+            if isinstance(part, dict) and as_text(part.get("type")).lower() == "text"
+        )
+        if item["type"] == "AgentMessage":
+            if text := clean(said).strip():
+                yield from self._message(record, Role.ASSISTANT, text, "item")
+        elif (text := own_text(said)) and not text.startswith(_COMPACTED):
+            yield from self._message(record, Role.USER, text, "item")
+
+    def _message(self, record: dict[str, Any], role: Role, text: str, form: str) -> Iterator[Turn]:
+        before = self._messages.get(role)
+        self._messages[role] = (form, text)
+        if before is not None and before[0] != form and before[1] == text:
+            return
+        if role is Role.USER:
+            yield self._turn(record, role, Origin.PROMPT, text, pasted=pasted_ranges(text))
+        else:
+            yield self._turn(record, role, Origin.ASSISTANT, text)
 
     def _call(self, record: dict[str, Any], payload: dict[str, Any]) -> Turn:
         arguments = _arguments(payload)

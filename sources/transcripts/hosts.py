@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from . import claude, codex, copilot
+from . import antigravity, claude, codex, copilot
 from .lines import complete_lines, parse_object
 from .reader import TranscriptReader
 
@@ -37,6 +37,10 @@ def _copilot_root(env: Mapping[str, str], home: Path) -> Path:
     return Path(env.get("COPILOT_HOME") or home / ".copilot") / "session-state"
 
 
+def _antigravity_root(env: Mapping[str, str], home: Path) -> Path:
+    return home / ".gemini"
+
+
 HOSTS: Mapping[str, TranscriptHost] = {
     host.name: host
     for host in (
@@ -60,6 +64,13 @@ HOSTS: Mapping[str, TranscriptHost] = {
             copilot.transcript_files,
             _copilot_root,
             frozenset({"session.start", "user.message", "assistant.message", "hook.start"}),
+        ),
+        TranscriptHost(
+            "antigravity",
+            antigravity.AntigravityReader,
+            antigravity.transcript_files,
+            _antigravity_root,
+            frozenset({"USER_INPUT", "PLANNER_RESPONSE", "CONVERSATION_HISTORY", "CHECKPOINT"}),
         ),
     )
 }

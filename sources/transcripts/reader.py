@@ -146,12 +146,11 @@ class TranscriptReader(ABC):
         about: str = "",
         pasted: tuple[tuple[int, int], ...] = (),
     ) -> Turn:
-        name = as_text(record.get(self.record_id)) if self.record_id else ""
         return Turn(
             role=role,
             origin=origin,
             text=text,
-            record=name or f"line:{self._offset_of_line}",
+            record=self._name_of(record) or f"line:{self._offset_of_line}",
             session=self.session,
             timestamp=as_text(record.get("timestamp")) or self._timestamp,
             cwd=self._cwd,
@@ -161,6 +160,10 @@ class TranscriptReader(ABC):
             about=about,
             host=self.host,
         )
+
+    def _name_of(self, record: dict[str, Any]) -> str:
+        """The id that the host gave the record; '' where it gives none."""
+        return as_text(record.get(self.record_id)) if self.record_id else ""
 
     def _at_end(self) -> Iterator[Turn]:
         """Turns that were held back until it was clear that nothing more comes."""

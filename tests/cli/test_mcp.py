@@ -19,8 +19,9 @@ from memoryvault.demo.sandbox import Sandbox
 
 pytestmark = pytest.mark.slow
 
-READ_ONLY = {"recall", "list", "read", "review"}
-WRITES = {"save", "evolve", "idea"}
+READ_ONLY = {"recall", "list", "read", "review", "read_topic"}
+WRITES = {"save", "evolve", "idea", "write_topic"}
+REWRITES = {"write_topic"}
 
 
 class Agent:
@@ -90,7 +91,8 @@ def test_every_tool_says_what_it_does_to_the_vault(reader: Agent) -> None:
         assert tool.description
         assert tool.annotations is not None
         assert tool.annotations.read_only_hint == (name in READ_ONLY)
-        assert tool.annotations.destructive_hint is False
+        assert tool.annotations.destructive_hint is (name in REWRITES)
+        assert tool.annotations.idempotent_hint is (name not in REWRITES)
         assert tool.annotations.open_world_hint is False
 
 
@@ -177,6 +179,17 @@ BAD_INPUT: tuple[tuple[str, dict[str, Any]], ...] = (
     ("save", {"kind": "fix", "title": "Title", "text": "x" * 20_001}),
     ("evolve", {"entry": "no-such-entry", "text": "Some text.", "reason": "because"}),
     ("idea", {"title": "x" * 201, "summary": "Some text."}),
+    ("read_topic", {}),
+    ("read_topic", {"slug": "../../personal-private/preferences/tabs"}),
+    ("read_topic", {"slug": "no-such-topic"}),
+    ("write_topic", {"slug": "../out", "text": "Some text.", "type": "project", "description": "One line."}),
+    ("write_topic", {"slug": "MEMORY", "text": "Some text.", "type": "project", "description": "One line."}),
+    ("write_topic", {"slug": "deploy", "text": "Some text."}),
+    ("write_topic", {"slug": "deploy", "text": "Some text.", "type": "rule", "description": "One line."}),
+    ("write_topic", {"slug": "deploy", "text": "x" * 20_001, "type": "project", "description": "One line."}),
+    ("write_topic", {"slug": "deploy", "text": "Some text.", "type": "project", "description": "x" * 301}),
+    ("write_topic", {"slug": "deploy", "text": "Some text.", "replace": "0" * 12}),
+    ("write_topic", {"slug": "deploy", "text": "Some text.", "replace": "0" * 12, "append": True}),
 )
 
 
@@ -210,10 +223,71 @@ def test_a_result_is_bounded(agent: Agent) -> None:
     assert len(read["text"]) <= 24_010
 
 
+TOPIC = {"slug": "deploy", "text": "Tag, then push.", "type": "project", "description": "How this is deployed"}
+
+
+def test_a_topic_is_written_at_once_with_its_line_and_read_back(agent: Agent) -> None:
+    written = agent.call("write_topic", **TOPIC)
+    assert written["path"] == "personal-projects/shop/memory/deploy.md"
+    note = (agent.sandbox.vault / written["path"]).read_text("utf-8")
+    assert "source: agent" in note
+    assert "always_load" not in note
+    index = (agent.sandbox.vault / "personal-projects/shop/memory/MEMORY.md").read_text("utf-8")
+    assert "(deploy.md) — How this is deployed" in index
+    read = agent.call("read_topic", slug="deploy")
+    assert (read["text"].strip(), read["hash"], read["type"]) == ("Tag, then push.", written["hash"], "project")
+    listed = agent.call("list")
+    assert [topic["slug"] for topic in listed["topics"]] == ["deploy"]
+    assert "deploy.md" not in str(listed["entries"]), "a note of its own is no entry"
+    assert agent.call("list", kind="fix")["topics"] == []
+
+
+def test_a_topic_that_was_not_read_is_not_overwritten(agent: Agent) -> None:
+    first = agent.call("write_topic", **TOPIC)
+    assert "already" in agent.refused("write_topic", **{**TOPIC, "text": "Push, then tag."})
+    assert "not what you read" in agent.refused("write_topic", slug="deploy", text="Push.", replace="0" * 12)
+    second = agent.call("write_topic", slug="deploy", text="Push, then tag.", replace=first["hash"])
+    agent.call("write_topic", slug="deploy", text="Rollback: push the tag before.", append=True)
+    text = agent.call("read_topic", slug="deploy")["text"]
+    assert "Tag, then push" not in text
+    assert text.index("Push, then tag.") < text.index("Rollback")
+    assert second["hash"] != first["hash"]
+
+
+def test_what_a_topic_says_is_scrubbed_and_never_recalled_into_a_prompt(agent: Agent) -> None:
+    token = "ghp_" + "vT0rQz7LmKx2Nf9WcYb4HsJd6PgA1eRu8iXo"
+    agent.call("write_topic", **{**TOPIC, "text": f"The deploy uses {token} as its token."})
+    assert not any(token in path.read_text("utf-8") for path in agent.sandbox.vault.rglob("*.md"))
+    agent.sandbox.memory("reindex")
+    payload = {"session_id": "s1", "cwd": str(agent.cwd), "prompt": "which token does the deploy use?"}
+    assert "deploy" not in agent.sandbox.hook("UserPromptSubmit", payload)
+
+
+def test_a_topic_that_an_agent_wrote_is_taken_back_by_undo(agent: Agent) -> None:
+    written = agent.call("write_topic", **TOPIC)
+    agent.sandbox.memory("undo", "--of", "agent", "--yes")
+    assert not (agent.sandbox.vault / written["path"]).exists()
+    assert not (agent.sandbox.vault / "personal-projects/shop/memory/MEMORY.md").exists()
+
+
+def test_topics_can_be_switched_off_each_and_all(agent: Agent) -> None:
+    config = Path(agent.sandbox.environment["MEMORY_CONFIG"])
+    agent.call("write_topic", **TOPIC)
+
+    def offered(text: str) -> set[str]:
+        config.write_text(text)
+        return {tool.name for tool in agent.talk(lambda client: client.list_tools()).tools}
+
+    assert offered("[mcp]\nwrite_topic = false\n") & {"read_topic", "write_topic"} == {"read_topic"}
+    assert offered("[mcp]\nread_topic = false\n") & {"read_topic", "write_topic"} == {"write_topic"}
+    assert agent.call("list")["topics"] == []
+    assert not offered("[memory]\ndisable_auto_memory = true\n") & {"read_topic", "write_topic"}
+
+
 def test_tools_that_the_settings_switch_off_are_not_there(agent: Agent) -> None:
     Path(agent.sandbox.environment["MEMORY_CONFIG"]).write_text("[mcp]\nsave = false\nevolve = false\nread = false\n")
     names = {tool.name for tool in agent.talk(lambda client: client.list_tools()).tools}
-    assert names == {"recall", "review", "idea"}
+    assert names == {"recall", "review", "idea", "read_topic", "write_topic"}
 
 
 def test_a_repository_can_not_switch_them_on(agent: Agent) -> None:

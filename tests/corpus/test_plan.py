@@ -25,7 +25,7 @@ def projects(bed: Bed) -> Path:
 
 def test_every_host_is_looked_at_and_nothing_is_written(bed: Bed, projects: Path) -> None:
     old_session(projects, 1)
-    _, codex, copilot = bed.settings.transcript_roots
+    _, codex, copilot, _ = bed.settings.transcript_roots
     codex.mkdir(parents=True)
     meta = {"type": "session_meta", "payload": {"id": "cx", "cwd": "/x", "source": "cli"}}
     (codex / "rollout-1.jsonl").write_text(json.dumps(meta) + "\n")

@@ -1,4 +1,4 @@
-"""Install the real agent client, at the pinned version, into the git-ignored folder `.e2e/`.
+"""Install the real agent clients, at the pinned versions, into the git-ignored folder `.e2e/`.
 
 `python -m memoryvault.tests.e2e.install_client` is the first step of `make e2e`; a second run installs
 nothing. The version and its checksums are pinned by `client/package-lock.json`.
@@ -30,6 +30,15 @@ def client_binary() -> Path:
     if not found or not STAMP.exists() or STAMP.read_text() != _pinned():
         raise ClientMissing("the agent client is not installed; run `make e2e`, which installs it into .e2e/")
     return found[0]
+
+
+def codex_program() -> Path:
+    """The other installed client, Codex CLI: a script for Node.js. Raises ClientMissing."""
+    client_binary()
+    program = CLIENT_FOLDER / "node_modules" / "@openai" / "codex" / "bin" / "codex.js"
+    if not program.exists():
+        raise ClientMissing("Codex CLI is not installed; run `make e2e`, which installs it into .e2e/")
+    return program
 
 
 def check_machine() -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -254,47 +253,3 @@ def test_the_command_is_absolute_and_isolated(settings: Settings) -> None:
         assert args == ["-I", "-S", str(STUB), event]
     with pytest.raises(SettingsError, match="TeaTime"):
         hook_argv("TeaTime", settings)
-
-
-def test_the_plugin_wires_the_same_events_through_the_launcher(sandbox: Sandbox) -> None:
-    plugin = json.loads(STUB.with_name("hooks.json").read_text())
-    assert tuple(plugin["hooks"]) == EVENTS
-    for event, (group,) in plugin["hooks"].items():
-        (hook,) = group["hooks"]
-        assert group.get("matcher") == module.MATCHERS.get(event)
-        assert hook["timeout"] == module.TIMEOUT_SECONDS[event]
-        argv = [hook["command"], *hook["args"]]
-        root = str(STUB.parent.parent)
-        argv = [
-            word.replace("${CLAUDE_PLUGIN_ROOT}", root).replace("${CLAUDE_PLUGIN_DATA}", str(sandbox.root))
-            for word in argv
-        ]
-        done = subprocess.run(
-            argv,
-            input=json.dumps(sandbox.payload()).encode(),
-            env=sandbox.env,
-            capture_output=True,
-            check=False,
-        )
-        assert done.returncode == 0
-    assert [line["hook"] for line in sandbox.log_lines()] == [e for e in EVENTS if e != "Notification"]
-
-
-def test_the_launcher_passes_shims_over_and_does_nothing_without_a_python(sandbox: Sandbox) -> None:
-    shims = sandbox.root / "shims"
-    shims.mkdir()
-    (shims / "python3").write_text("#!/bin/sh\nexit 9\n")
-    (shims / "python3").chmod(0o755)
-    copy = sandbox.root / "plugin" / "hooks"
-    copy.mkdir(parents=True)
-    launcher = copy / "launch.sh"
-    launcher.write_bytes(STUB.with_name("launch.sh").read_bytes())
-    done = subprocess.run(
-        ["/bin/sh", str(launcher), str(sandbox.root / "data"), "Stop"],
-        env={"PATH": str(shims)},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert (done.returncode, done.stdout) == (0, "")
-    assert "no Python" in done.stderr

@@ -145,7 +145,12 @@ def test_a_host_is_told_by_its_records(tmp_path: Path) -> None:
 def test_every_host_has_a_folder_and_finds_its_files(tmp_path: Path) -> None:
     roots = transcript_roots({"CLAUDE_CONFIG_DIR": str(tmp_path / "cc")}, tmp_path)
     assert roots["claude"] == tmp_path / "cc" / "projects"
-    names = {"claude": "p/s.jsonl", "codex": "2026/01/02/rollout-1.jsonl", "copilot": "s/events.jsonl"}
+    names = {
+        "claude": "p/s.jsonl",
+        "codex": "2026/01/02/rollout-1.jsonl",
+        "copilot": "s/events.jsonl",
+        "antigravity": "antigravity/brain/s/.system_generated/logs/transcript.jsonl",
+    }
     assert set(names) == set(HOSTS) == set(roots)
     for name, relative in names.items():
         file = roots[name] / relative

@@ -1,0 +1,79 @@
+"""Antigravity, experimental: built from its documented payloads, never run against the program itself.
+
+It has no event for a prompt. PreInvocation comes before each call of the model; the first one of a turn stands for the
+prompt, whose words are only in the transcript, and the first one of a session for its start.
+"""
+
+from __future__ import annotations
+
+import os
+
+from ..vault.marker import is_session_id
+from .claude import inside, question
+from .payload import HookCall, parse_object, quote, text_of
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+HOST = "antigravity"
+ANSWERS = True
+SILENCE = "{}\n"
+"""It wants a JSON object in every case."""
+EVENTS = {"PreInvocation": "UserPromptSubmit"}
+TAIL_BYTES = 64 * 1024
+_OPEN, _CLOSE = "<USER_REQUEST>", "</USER_REQUEST>"
+
+__all__ = ["ANSWERS", "EVENTS", "HOST", "SILENCE", "present", "question", "read_call", "transcript_of"]
+
+
+def read_call(event: str, payload: dict[str, Any]) -> HookCall:
+    """`payload` as a call. A call of the model in the midst of a turn, or a Stop while work goes on, is no event."""
+    name = event or text_of(payload, "hookEventName")
+    call = HookCall(name, HOST)
+    session = text_of(payload, "conversationId")
+    call.session = session if is_session_id(session) else ""
+    call.transcript = os.path.expanduser(text_of(payload, "transcriptPath"))
+    folders = payload.get("workspacePaths")
+    if isinstance(folders, list) and folders and isinstance(folders[0], str):
+        call.cwd = folders[0]
+    if name == "PreInvocation":
+        if payload.get("invocationNum") != 0:
+            call.event = ""
+        else:
+            steps = payload.get("initialNumSteps")
+            call.event = "SessionStart" if isinstance(steps, int) and steps <= 1 else "UserPromptSubmit"
+            call.source = "startup"
+            call.moment = f"{steps}"
+    elif name == "Stop" and payload.get("fullyIdle") is False:
+        call.event = ""
+    return call
+
+
+def prompt_of(transcript: str) -> str:
+    """The newest words that the user typed, '' when there are none in the last 64 KB."""
+    try:
+        with open(transcript, "rb") as file:
+            end = file.seek(0, os.SEEK_END)
+            file.seek(max(end - TAIL_BYTES, 0))
+            lines = file.read().split(b"\n")
+    except OSError:
+        return ""
+    for line in reversed(lines):
+        record = parse_object(line) if b'"USER_INPUT"' in line else None
+        if record is not None and record.get("type") == "USER_INPUT":
+            content = text_of(record, "content")
+            begin, end = content.find(_OPEN), content.rfind(_CLOSE)
+            return content[begin + len(_OPEN) : end].strip() if 0 <= begin < end else content.strip()
+    return ""
+
+
+def transcript_of(call: HookCall, roots: list[str]) -> str | None:
+    """Absolute path; '' when the payload has none; None when it lies outside the host's own folder."""
+    return inside(call.transcript, roots[3:4]) if call.transcript else ""
+
+
+def present(event: str, text: str) -> str:
+    """A message that the model sees once, and the user does not."""
+    del event
+    return f'{{"injectSteps":[{{"ephemeralMessage":{quote(text)}}}]}}\n' if text else ""

@@ -1,0 +1,228 @@
+"""Wiring the hooks into the other hosts' own files: what each calls its events, and where it wants them.
+
+Merged, copied before and taken out again as in `install.py`; only the shape of the entries differs.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+import sys
+import tomllib
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ..vault.errors import SettingsError
+from ..vault.settings import Settings
+from .install import STUB, Installed, Json, Uninstalled, put_into, read_settings, take_out_of
+
+CLAUDE = "claude"
+NAME = "memoryvault"
+"""Of our own key, or our own file, where a host has such."""
+
+
+@dataclass(frozen=True)
+class HostWiring:
+    """One host: its file, and how our entries stand in it."""
+
+    name: str
+    title: str
+    events: Mapping[str, int]
+    """The host's name of an event to the seconds it may take."""
+    home: Callable[[Settings], Path]
+    file: Callable[[Settings], Path]
+    shape: str
+    """'groups': event, groups, hooks. 'flat': event, hooks. 'named': our name, event, hooks."""
+    experimental: bool = False
+
+
+WIRINGS: Mapping[str, HostWiring] = {
+    wiring.name: wiring
+    for wiring in (
+        HostWiring(
+            "codex",
+            "Codex CLI",
+            {"SessionStart": 5, "UserPromptSubmit": 3, "Stop": 5, "PreCompact": 5},
+            lambda settings: settings.hosts.codex_home,
+            lambda settings: settings.hosts.codex_home / "hooks.json",
+            "groups",
+        ),
+        HostWiring(
+            "copilot",
+            "Copilot CLI",
+            {"SessionStart": 5, "UserPromptSubmit": 5, "Stop": 5, "SessionEnd": 5},
+            lambda settings: settings.hosts.copilot_home,
+            lambda settings: settings.hosts.copilot_home / "hooks" / f"{NAME}.json",
+            "flat",
+        ),
+        HostWiring(
+            "antigravity",
+            "Antigravity",
+            {"PreInvocation": 5, "Stop": 5},
+            lambda settings: settings.hosts.antigravity_home,
+            lambda settings: settings.hosts.antigravity_home / "config" / "hooks.json",
+            "named",
+            experimental=True,
+        ),
+    )
+}
+HOSTS = (CLAUDE, *WIRINGS)
+CODEX_MATCHER = "startup|resume|clear|compact"
+
+
+def host_argv(host: str, event: str, *, python: str | None = None) -> list[str]:
+    """The exact argv that `host` runs for its `event`. Raises SettingsError for an event it is not wired to."""
+    if event not in WIRINGS[host].events:
+        raise SettingsError(f"{host} has no hook for {event!r}; the events are {', '.join(WIRINGS[host].events)}")
+    return [python or sys.executable, "-I", "-S", str(STUB), event, "--host", host]
+
+
+def install_for(host: str, settings: Settings) -> Installed:
+    """Put our hooks into the host's file; a second call changes nothing. Raises SettingsError."""
+    wiring = WIRINGS[host]
+    path = file_of(wiring, settings)
+    warnings = list(_warnings(wiring, settings))
+    changed, backup = put_into(path, lambda document: put(wiring, document), lambda document: take(wiring, document))
+    return Installed(path, changed, backup, tuple(warnings))
+
+
+def uninstall_for(host: str, settings: Settings) -> Uninstalled:
+    """Take our hooks out of the host's file. Raises SettingsError."""
+    wiring = WIRINGS[host]
+    return take_out_of(file_of(wiring, settings), lambda document: take(wiring, document))
+
+
+def wired_events(host: str, settings: Settings) -> tuple[str, ...]:
+    """The events whose entry is ours and current. Raises SettingsError."""
+    wiring = WIRINGS[host]
+    document = read_settings(file_of(wiring, settings))
+    return tuple(
+        event
+        for event in wiring.events
+        if any(_argv(entry) == host_argv(host, event) for entry in _entries(_events(wiring, document).get(event)))
+    )
+
+
+def file_of(wiring: HostWiring, settings: Settings) -> Path:
+    """The host's file; where it is a symbolic link (dotfiles), the file behind it."""
+    return Path(os.path.realpath(wiring.file(settings)))
+
+
+def put(wiring: HostWiring, document: Json) -> Json:
+    """`document` with exactly one current entry of ours per event; all else stays in its order."""
+    events = _events(wiring, document)
+    ours = [_argv(entry) for value in events.values() for entry in _entries(value) if is_ours(entry)]
+    if sorted(ours) == sorted(host_argv(wiring.name, event) for event in wiring.events):
+        return document
+    cleaned = take(wiring, document)
+    events = dict(_events(wiring, cleaned))
+    for event, seconds in wiring.events.items():
+        events[event] = [*events.get(event, []), _entry(wiring, event, seconds)]
+    if wiring.shape == "named":
+        return {**cleaned, NAME: {"enabled": True, **events}}
+    head = {"version": 1} if wiring.shape == "flat" else {}
+    return {**head, **cleaned, "hooks": events}
+
+
+def take(wiring: HostWiring, document: Json) -> Json:
+    """`document` without our entries, and without what held nothing else."""
+    kept: Json = {}
+    events = _events(wiring, document)
+    for event, value in events.items():
+        remaining = _without_ours(value)
+        if remaining or not value:
+            kept[event] = remaining
+    if kept == events:
+        return document
+    rest = dict(document)
+    if wiring.shape == "named":
+        del rest[NAME]
+        return {**rest, NAME: kept} if set(kept) - {"enabled"} else rest
+    if kept:
+        return {**document, "hooks": kept}
+    del rest["hooks"]
+    return {} if wiring.shape == "flat" and set(rest) <= {"version"} else rest
+
+
+def is_ours(entry: object) -> bool:
+    """Whether an entry was written by us, at whatever place we were installed then."""
+    argv = _argv(entry)
+    return len(argv) == 7 and argv[1:3] == ["-I", "-S"] and argv[3].endswith("/hooks/stub.py") and argv[5] == "--host"
+
+
+def trusted_by_codex(settings: Settings) -> bool:
+    """Whether Codex has noted the user's trust in hooks of our file; it runs no other."""
+    path = str(WIRINGS["codex"].file(settings))
+    state = _codex_config(settings).get("hooks", {}).get("state", {})
+    return isinstance(state, dict) and any(str(key).startswith(f"{path}:") for key in state)
+
+
+def _warnings(wiring: HostWiring, settings: Settings) -> Iterator[str]:
+    home = wiring.home(settings)
+    if not home.is_dir():
+        yield f"{wiring.title} seems not to be installed: {home} is not there"
+    if wiring.experimental:
+        yield f"{wiring.title} is experimental: its hooks were never run against the program itself"
+    if wiring.name == "codex":
+        features = _codex_config(settings).get("features", {})
+        if isinstance(features, dict) and False in (features.get("hooks"), features.get("codex_hooks")):
+            yield "Codex's setting features.hooks is off: no hook will run until you switch it on"
+        if not trusted_by_codex(settings):
+            yield "Codex runs hooks only once you trust them: it asks at its next start, or type /hooks in it"
+
+
+def _codex_config(settings: Settings) -> Json:
+    try:
+        return tomllib.loads((settings.hosts.codex_home / "config.toml").read_text("utf-8"))
+    except (OSError, ValueError):
+        return {}
+
+
+def _entry(wiring: HostWiring, event: str, seconds: int) -> Json:
+    command = shlex.join(host_argv(wiring.name, event))
+    if wiring.shape == "flat":
+        return {"type": "command", "bash": command, "timeoutSec": seconds}
+    hook = {"type": "command", "command": command, "timeout": seconds}
+    if wiring.shape == "named":
+        return hook
+    return {**({"matcher": CODEX_MATCHER} if event == "SessionStart" else {}), "hooks": [hook]}
+
+
+def _events(wiring: HostWiring, document: Json) -> Json:
+    events = document.get(NAME if wiring.shape == "named" else "hooks", {})
+    return events if isinstance(events, dict) else {}
+
+
+def _entries(value: object) -> Iterator[object]:
+    """The entries of one event, in groups or not."""
+    for item in value if isinstance(value, list) else ():
+        if isinstance(item, dict) and isinstance(item.get("hooks"), list):
+            yield from item["hooks"]
+        else:
+            yield item
+
+
+def _without_ours(value: Any) -> Any:
+    if not isinstance(value, list):
+        return value
+    remaining = []
+    for item in value:
+        if isinstance(item, dict) and isinstance(item.get("hooks"), list):
+            others = [hook for hook in item["hooks"] if not is_ours(hook)]
+            if len(others) == len(item["hooks"]):
+                remaining.append(item)
+            elif others:
+                remaining.append({**item, "hooks": others})
+        elif not is_ours(item):
+            remaining.append(item)
+    return remaining
+
+
+def _argv(entry: object) -> list[str]:
+    command = (entry.get("command") or entry.get("bash")) if isinstance(entry, dict) else None
+    try:
+        return shlex.split(command) if isinstance(command, str) else []
+    except ValueError:
+        return []

@@ -1,0 +1,151 @@
+"""The hooks in the real Codex CLI: it runs them, takes their answer for context, and they record its session."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import time
+from collections.abc import Iterator
+
+import pytest
+
+from memoryvault.hooks.wiring import trusted_by_codex
+from memoryvault.vault.marker import list_markers, marker_path, read_marker
+from memoryvault.vault.settings import load_settings
+
+from ..support.stand_in_responses import ANSWER, StandInResponses
+from .install_client import codex_program
+from .machine import TYPING_PAUSE_SECONDS, Machine
+from .terminal import Terminal
+
+pytestmark = [pytest.mark.e2e, pytest.mark.slow]
+
+RULE = "Always run the linter before you push to the main branch."
+QUESTION = "Do I have to run the linter before I push to main?"
+CONFIG = """model = "stand-in"
+model_provider = "loopback"
+
+[model_providers.loopback]
+name = "loopback"
+base_url = "{url}"
+wire_api = "responses"
+
+[projects."{project}"]
+trust_level = "trusted"
+"""
+
+
+@pytest.fixture
+def responses(machine: Machine) -> Iterator[StandInResponses]:
+    """A model, and a machine on which Codex is set up to ask it."""
+    with StandInResponses() as model:
+        folder = machine.home / ".codex"
+        folder.mkdir()
+        (folder / "config.toml").write_text(CONFIG.format(url=model.url, project=machine.project))
+        yield model
+
+
+def ask(machine: Machine, *options: str) -> str:
+    """One turn of `codex exec`; what it says on stderr."""
+    node = shutil.which("node")
+    assert node is not None
+    done = subprocess.run(
+        [node, str(codex_program()), "exec", "--skip-git-repo-check", *options, QUESTION],
+        env=machine.base_env,
+        cwd=machine.project,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+        stdin=subprocess.DEVNULL,
+    )
+    assert (done.returncode, done.stdout.strip()) == (0, ANSWER), done.stderr
+    return done.stderr
+
+
+def test_codex_runs_the_hooks_that_are_trusted_and_takes_their_answer(
+    machine: Machine, responses: StandInResponses
+) -> None:
+    machine.configure("[memory]\nautostart = false\n")
+    told = machine.memory("init", "--yes", "--vault", str(machine.vault), "--host", "codex", "--json")
+    assert json.loads(told)["hosts"]["codex"]["changed"]
+    machine.memory("save", "preferences", "linter-first", "--body", RULE)
+    machine.memory("worker", "--until-idle")
+
+    ask(machine)
+    assert not machine.log_records() or all(record.get("event") != "hook" for record in machine.log_records())
+    assert RULE not in json.dumps(responses.requests[-1]), "Codex runs no hook that the user has not trusted"
+
+    # What a person does once with /hooks, for this one run.
+    said = ask(machine, "--dangerously-bypass-hook-trust")
+    for event in ("SessionStart", "UserPromptSubmit", "Stop"):
+        assert f"hook: {event} Completed" in said
+    assert any(RULE in text for text in responses.texts_of("developer"))
+    assert responses.texts_of("user")[-1] == QUESTION
+    hooks = {record["hook"]: record["result"] for record in machine.log_records() if record.get("event") == "hook"}
+    assert hooks == {"SessionStart": "ok", "UserPromptSubmit": "ok", "Stop": "ok"}
+
+
+def test_the_session_is_recorded_with_its_real_transcript_and_a_run_without_a_person_is_not_mined(
+    machine: Machine, responses: StandInResponses
+) -> None:
+    machine.configure("[memory]\nautostart = false\n")
+    machine.memory("init", "--yes", "--vault", str(machine.vault), "--host", "codex")
+    ask(machine, "--dangerously-bypass-hook-trust")
+    (session,) = list_markers(machine.state.harness)
+    marker = read_marker(marker_path(machine.state.harness, session))
+    assert marker is not None
+    assert marker.host == "codex"
+    (rollout,) = (machine.home / ".codex" / "sessions").rglob("rollout-*.jsonl")
+    assert marker.transcript == str(rollout)
+    machine.let_time_pass(7200)
+    machine.memory("worker", "--until-idle")
+    assert machine.entries_holding("linter") == []
+
+
+def converse(machine: Machine, words: str, *, trust: bool) -> None:
+    """One turn typed into the interactive client; the first time it asks whether to trust the hooks."""
+    node = shutil.which("node")
+    assert node is not None
+    env = {**machine.base_env, "TERM": "screen-256color"}
+    with Terminal([node, str(codex_program())], env=env, cwd=machine.project, sockets=machine.root) as terminal:
+        if trust:
+            terminal.wait_until(
+                lambda screen: "hooks are new or changed" in screen, "the question of trust", seconds=30
+            )
+            time.sleep(TYPING_PAUSE_SECONDS)
+            terminal.press("Down")
+            terminal.wait_until(lambda screen: "› 2. Trust all" in screen, "the choice to trust")
+            terminal.press("Enter")
+        terminal.wait_until(lambda screen: "Ask Codex" in screen, "the client's prompt", seconds=30)
+        time.sleep(2 * TYPING_PAUSE_SECONDS)
+        terminal.type(words)
+        terminal.wait_until(lambda screen: words in screen, "the typed words")
+        time.sleep(TYPING_PAUSE_SECONDS)
+        terminal.press("Enter")
+        terminal.wait_until(lambda screen: ANSWER in screen and "Worked for" in screen, "the answer", seconds=30)
+
+
+def test_what_was_typed_in_one_session_of_codex_reaches_the_model_in_the_next(
+    machine: Machine, responses: StandInResponses
+) -> None:
+    machine.configure("[memory]\nautostart = false\n\n[session]\nquiet_seconds = 0\n")
+    machine.memory("init", "--yes", "--vault", str(machine.vault), "--host", "codex")
+    converse(machine, RULE, trust=True)
+    machine.memory("worker", "--until-idle")
+    (entry,) = machine.entries_holding(RULE.rstrip("."))
+    assert "host: codex" in machine.entries()[entry]
+    assert trusted_by_codex(load_settings(machine.base_env))
+    seen = len(responses.requests)
+    converse(machine, QUESTION, trust=False)
+    assert any("run the linter before you push" in text for text in responses.texts_of("developer", seen))
+
+
+def test_uninstall_leaves_codex_as_it_was(machine: Machine, responses: StandInResponses) -> None:
+    folder = machine.home / ".codex"
+    before = {path.name: path.read_bytes() for path in folder.iterdir()}
+    machine.memory("init", "--yes", "--vault", str(machine.vault), "--host", "codex")
+    assert (folder / "hooks.json").is_file()
+    machine.memory("uninstall")
+    assert {path.name: path.read_bytes() for path in folder.iterdir()} == before

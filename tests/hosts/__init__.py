@@ -1,0 +1,1 @@
+"""The plugin, and the other agents."""

@@ -1,0 +1,72 @@
+"""What the other hosts send, in the shape that they document; values are our own."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ..hooks.support import SESSION, Sandbox
+
+Payload = dict[str, Any]
+
+
+def places(sandbox: Sandbox) -> Mapping[str, Path]:
+    """Where each host keeps this session's transcript."""
+    home = sandbox.home
+    return {
+        "codex": home / ".codex" / "sessions" / "2026" / "03" / "01" / f"rollout-2026-03-01T10-00-00-{SESSION}.jsonl",
+        "copilot": home / ".copilot" / "session-state" / SESSION / "events.jsonl",
+        "antigravity": home / ".gemini" / "antigravity" / "brain" / SESSION / ".system_generated" / "logs"
+        / "transcript.jsonl",
+    }  # fmt: skip
+
+
+def codex(sandbox: Sandbox, event: str, **fields: object) -> Payload:
+    common = {"session_id": SESSION, "transcript_path": str(places(sandbox)["codex"]), "cwd": str(sandbox.project)}
+    turn = {} if event == "SessionStart" else {"turn_id": "t-1"}
+    rest = {"hook_event_name": event, "model": "gpt-0", "permission_mode": "default"}
+    return {**common, **turn, **rest, **fields}
+
+
+def copilot(sandbox: Sandbox, event: str, **fields: object) -> Payload:
+    common = {"hook_event_name": event, "session_id": SESSION, "timestamp": "2026-03-01T10:00:00.000Z"}
+    return {**common, "cwd": str(sandbox.project), **fields}
+
+
+def copilot_camel(sandbox: Sandbox, **fields: object) -> Payload:
+    return {"sessionId": SESSION, "timestamp": 1_772_359_200_000, "cwd": str(sandbox.project), **fields}
+
+
+def antigravity(sandbox: Sandbox, **fields: object) -> Payload:
+    path = str(places(sandbox)["antigravity"]).replace(str(sandbox.home), "~")
+    common = {"conversationId": SESSION, "workspacePaths": [str(sandbox.project)], "transcriptPath": path}
+    return {**common, "artifactDirectoryPath": "/nowhere", "modelName": "gemini-0", **fields}
+
+
+def antigravity_typed(sandbox: Sandbox, *prompts: str) -> Path:
+    """A transcript in which these words were typed."""
+    path = places(sandbox)["antigravity"]
+    path.parent.mkdir(parents=True, exist_ok=True)
+    lines: list[Payload] = []
+    for prompt in prompts:
+        content = f"<USER_REQUEST>\n{prompt}\n</USER_REQUEST>\n<ADDITIONAL_METADATA>\nnoon\n</ADDITIONAL_METADATA>"
+        lines.append({"step_index": len(lines), "source": "USER_EXPLICIT", "type": "USER_INPUT", "status": "DONE",
+                      "created_at": "2026-03-01T10:00:00Z", "content": content})  # fmt: skip
+        lines.append({"step_index": len(lines), "source": "MODEL", "type": "PLANNER_RESPONSE", "content": "Done."})
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    return path
+
+
+def shared(host: str) -> list[Path]:
+    """The shared payload files of a host; skips where there are none."""
+    data = os.environ.get("MEMORYVAULT_DATA")
+    if not data:
+        pytest.skip("MEMORYVAULT_DATA is not set")
+    files = sorted((Path(data).parent / "fixtures" / host / "stdin").glob("*.json"))
+    assert files, "MEMORYVAULT_DATA is set, but the fixtures beside it are missing"
+    return files

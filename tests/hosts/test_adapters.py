@@ -1,0 +1,188 @@
+"""Codex, Copilot and Antigravity: the same hooks, in each host's own shape."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from memoryvault.hooks.client import RECORDING_END_SECONDS
+from memoryvault.vault.marker import Marker, marker_path, read_marker
+
+from ..hooks.support import SESSION, Outcome, Sandbox, answer_with, recall_service
+from .payloads import antigravity, antigravity_typed, codex, copilot, copilot_camel, places, shared
+
+WORDS = "Ship new versions on Tuesday mornings only."
+STARVED_SECONDS = 3 * RECORDING_END_SECONDS
+"""What a busy machine may add to a process that ends itself at half a second."""
+
+
+@pytest.fixture
+def told(sandbox: Sandbox) -> Any:
+    """A vault with an always-load entry, and a service that recalls one entry for whatever it is asked."""
+    sandbox.state.ensure()
+    sandbox.entry("personal-private/_always-load/plain.md", "Answer in plain language.", always_load="true")
+    sandbox.entry("personal-private/workflow/ship.md", WORDS, kind="workflow")
+    hit = {"path": "personal-private/workflow/ship.md", "slug": "ship", "score": 1.0}
+    answer = answer_with(
+        block=f"# MemoryVault\n\n{WORDS}", status="Loaded 1 relevant entries: ship", paths=[hit["path"]], hits=[hit]
+    )
+    with recall_service(sandbox.state.recall_socket, answer) as requests:
+        yield requests
+
+
+def context_of(done: Outcome, event: str) -> str:
+    """Of Codex: the documented output, and no key more (the host rejects one)."""
+    document = json.loads(done.stdout)
+    assert set(document) == {"hookSpecificOutput"}
+    assert set(document["hookSpecificOutput"]) == {"hookEventName", "additionalContext"}
+    assert document["hookSpecificOutput"]["hookEventName"] == event
+    return str(document["hookSpecificOutput"]["additionalContext"])
+
+
+def injected_of(done: Outcome) -> str:
+    """Of Antigravity: a JSON object in every case."""
+    document = json.loads(done.stdout)
+    assert set(document) <= {"injectSteps"}
+    steps = document.get("injectSteps", [])
+    assert all(set(step) == {"ephemeralMessage"} for step in steps)
+    return "\n".join(step["ephemeralMessage"] for step in steps)
+
+
+def marker_of(sandbox: Sandbox) -> Marker:
+    marker = read_marker(marker_path(sandbox.state.harness, SESSION))
+    assert marker is not None
+    return marker
+
+
+def spooled(sandbox: Sandbox) -> int:
+    return len(list(Path(sandbox.state.spool).glob("*.json")))
+
+
+def test_codex_is_given_context_in_json(sandbox: Sandbox, told: Any) -> None:
+    start = sandbox.run("SessionStart", codex(sandbox, "SessionStart", source="startup"), "--host", "codex")
+    assert "plain language" in context_of(start, "SessionStart")
+    asked = codex(sandbox, "UserPromptSubmit", prompt="when do we ship?", transcript_path=None)
+    prompt = sandbox.run("UserPromptSubmit", asked, "--host", "codex")
+    assert WORDS in context_of(prompt, "UserPromptSubmit")
+    stop = sandbox.run("Stop", codex(sandbox, "Stop", stop_hook_active=False), "--host", "codex")
+    assert stop.stdout == ""
+    assert (marker_of(sandbox).host, marker_of(sandbox).transcript) == ("codex", str(places(sandbox)["codex"]))
+    assert spooled(sandbox) == 1
+
+
+def test_a_codex_session_without_a_transcript_waits_for_an_event_that_names_one(sandbox: Sandbox) -> None:
+    nameless = codex(sandbox, "UserPromptSubmit", prompt="use pnpm", transcript_path=None)
+    assert sandbox.run("UserPromptSubmit", nameless, "--host", "codex").returncode == 0
+    assert sandbox.run("Stop", codex(sandbox, "Stop", transcript_path=None), "--host", "codex").returncode == 0
+    assert read_marker(marker_path(sandbox.state.harness, SESSION)) is None
+    assert spooled(sandbox) == 0
+    sandbox.run("Stop", codex(sandbox, "Stop"), "--host", "codex")
+    assert marker_of(sandbox).host == "codex"
+
+
+def test_the_same_turn_of_codex_is_answered_once(sandbox: Sandbox, told: Any) -> None:
+    asked = codex(sandbox, "UserPromptSubmit", prompt="when do we ship?")
+    first = sandbox.run("UserPromptSubmit", asked, "--host", "codex")
+    assert first.stdout
+    assert sandbox.run("UserPromptSubmit", asked, "--host", "codex").stdout == ""
+
+
+def test_copilot_is_only_recorded(sandbox: Sandbox, told: list[Any]) -> None:
+    start = copilot(sandbox, "SessionStart", source="new", initial_prompt="when do we ship?")
+    prompt = copilot(sandbox, "UserPromptSubmit", prompt="when do we ship?")
+    for event, payload in (("SessionStart", start), ("UserPromptSubmit", prompt), ("Stop", copilot(sandbox, "Stop"))):
+        done = sandbox.run(event, payload, "--host", "copilot")
+        assert (done.returncode, done.stdout) == (0, "")
+    assert told == [], "nobody reads an answer, so nothing is asked"
+    marker = marker_of(sandbox)
+    assert (marker.host, marker.source, marker.transcript) == ("copilot", "startup", str(places(sandbox)["copilot"]))
+    assert spooled(sandbox) == 1
+
+
+def test_the_other_spelling_of_copilot_is_read_as_well(sandbox: Sandbox) -> None:
+    payload = copilot_camel(sandbox, transcriptPath=str(places(sandbox)["copilot"]), stopReason="end_turn")
+    assert sandbox.run("agentStop", payload, "--host", "copilot").returncode == 0
+    assert marker_of(sandbox).transcript == str(places(sandbox)["copilot"])
+    assert spooled(sandbox) == 1
+
+
+def test_antigravity_gets_opening_and_answer_with_its_first_call_of_the_model(sandbox: Sandbox, told: Any) -> None:
+    antigravity_typed(sandbox, "When do we ship?")
+    first = antigravity(sandbox, invocationNum=0, initialNumSteps=1)
+    done = sandbox.run("PreInvocation", first, "--host", "antigravity")
+    assert "plain language" in injected_of(done)
+    assert WORDS in injected_of(done)
+    assert told[-1]["text"] == "When do we ship?"
+    assert (marker_of(sandbox).host, marker_of(sandbox).cwd) == ("antigravity", str(sandbox.project))
+
+
+def test_antigravity_is_answered_once_a_turn_and_recorded_when_it_is_idle(sandbox: Sandbox, told: Any) -> None:
+    antigravity_typed(sandbox, "Hello.", "When do we ship?")
+    later = sandbox.run("PreInvocation", antigravity(sandbox, invocationNum=0, initialNumSteps=12), "--host",
+                        "antigravity")  # fmt: skip
+    assert WORDS in injected_of(later)
+    assert "plain language" not in injected_of(later)
+    mid_turn = antigravity(sandbox, invocationNum=3, initialNumSteps=12)
+    assert injected_of(sandbox.run("PreInvocation", mid_turn, "--host", "antigravity")) == ""
+    busy = antigravity(sandbox, terminationReason="model_stop", fullyIdle=False)
+    assert injected_of(sandbox.run("Stop", busy, "--host", "antigravity")) == ""
+    assert spooled(sandbox) == 0
+    idle = antigravity(sandbox, terminationReason="model_stop", fullyIdle=True)
+    assert injected_of(sandbox.run("Stop", idle, "--host", "antigravity")) == ""
+    assert spooled(sandbox) == 1
+
+
+@pytest.mark.parametrize("host", ["codex", "copilot", "antigravity"])
+def test_a_transcript_outside_of_the_hosts_own_folder_is_refused(sandbox: Sandbox, host: str) -> None:
+    payload: dict[str, Any] = {
+        "codex": codex(sandbox, "Stop", transcript_path="/etc/passwd"),
+        "copilot": copilot(sandbox, "Stop", transcript_path=str(sandbox.transcript)),
+        "antigravity": antigravity(sandbox, fullyIdle=True, transcriptPath=str(sandbox.transcript)),
+    }[host]
+    done = sandbox.run("Stop", payload, "--host", host)
+    assert done.returncode == 0
+    assert "transcript refused" in done.stderr
+    assert read_marker(marker_path(sandbox.state.harness, SESSION)) is None
+    assert spooled(sandbox) == 0
+
+
+@pytest.mark.parametrize("raw", [b"", b"{", b"[]", b'{"session_id": 7}', b'{"conversationId": "../x"}'])
+@pytest.mark.parametrize("host", ["codex", "copilot", "antigravity"])
+def test_bad_input_fails_no_turn(sandbox: Sandbox, host: str, raw: bytes) -> None:
+    for event in ("SessionStart", "UserPromptSubmit", "PreInvocation", "Stop"):
+        done = sandbox.run(event, raw, "--host", host)
+        assert done.returncode == 0
+        assert done.stdout == ("{}\n" if host == "antigravity" else "")
+        assert "Traceback" not in done.stderr
+
+
+def test_an_unknown_host_fails_no_turn(sandbox: Sandbox) -> None:
+    done = sandbox.run("Stop", sandbox.payload(), "--host", "teapot")
+    assert (done.returncode, done.stdout) == (0, "")
+    assert "no host 'teapot'" in done.stderr
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("host", ["codex", "copilot", "antigravity"])
+def test_every_known_payload_is_taken_within_its_time(sandbox: Sandbox, told: Any, host: str) -> None:
+    antigravity_typed(sandbox, "When do we ship?")
+    for file in shared(host):
+        text = file.read_text().replace("/home/dev/my_project.v2", str(sandbox.project))
+        payload = json.loads(text.replace("/home/dev", str(sandbox.home)))
+        if host == "antigravity":
+            payload["transcriptPath"] = str(places(sandbox)["antigravity"])
+        event = payload.get("hook_event_name") or file.name.split(".")[0]
+        done = sandbox.run(event, payload, "--host", host)
+        assert done.returncode == 0, file.name
+        assert done.seconds < STARVED_SECONDS, file.name
+        assert "Traceback" not in done.stderr, file.name
+        if host == "antigravity":
+            injected_of(done)
+        elif done.stdout:
+            assert host == "codex"
+            context_of(done, event)
+    events = {line["hook"] for line in sandbox.log_lines()}
+    assert events >= {"UserPromptSubmit", "Stop"}

@@ -1,0 +1,236 @@
+"""The plugin of Claude Code: manifests by the documented shapes, the launcher, a skill that names real commands."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shlex
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import frontmatter
+import pytest
+
+from memoryvault import __version__
+from memoryvault.cli.main import build_parser
+from memoryvault.hooks.install import EVENTS, MATCHERS, STUB, TIMEOUT_SECONDS
+from memoryvault.vault.settings import compile_snapshot
+from memoryvault.vault.snapshot import installation_path
+
+from ..hooks.support import Sandbox
+
+ROOT = Path(__file__).resolve().parents[2]
+SKILL = ROOT / "skills" / "memory"
+PARTS = sorted(SKILL.glob("*.md"))
+PLACEHOLDER = re.compile(r"\$\{([A-Z_]+)\}")
+DOCUMENTED_PLACEHOLDERS = {"CLAUDE_PLUGIN_ROOT", "CLAUDE_PLUGIN_DATA"}
+PLUGIN_KEYS = {
+    "name", "displayName", "version", "description", "author", "homepage", "repository", "license", "keywords",
+    "commands", "agents", "skills", "hooks", "mcpServers", "outputStyles", "lspServers", "userConfig",
+}  # fmt: skip
+MARKETPLACE_KEYS = {"name", "owner", "description", "plugins", "version", "metadata"}
+LISTED_KEYS = PLUGIN_KEYS | {"source", "category", "tags", "strict"}
+SKILL_KEYS = {"name", "description", "argument-hint", "allowed-tools", "disable-model-invocation", "user-invocable"}
+DESCRIPTION_CHARACTERS = 1024
+KEBAB = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
+
+
+def read(name: str) -> dict[str, Any]:
+    document = json.loads((ROOT / name).read_text("utf-8"))
+    assert isinstance(document, dict)
+    return document
+
+
+def commands_of(path: Path) -> list[str]:
+    """What the file tells an agent to run: its shell blocks, and inline commands that are complete."""
+    text = path.read_text("utf-8")
+    blocks = re.findall(r"```sh\n(.*?)```", text, re.DOTALL)
+    inline = re.findall(r"`(memory [^`…]+)`", text)
+    lines = [line.strip() for block in [*blocks, *inline] for line in block.strip().splitlines()]
+    return [line for line in lines if line != "memory"]
+
+
+COMMANDS = [(path.name, command) for path in PARTS for command in commands_of(path)]
+
+
+def test_the_plugin_manifest_has_the_documented_shape_and_this_version() -> None:
+    manifest = read(".claude-plugin/plugin.json")
+    assert set(manifest) <= PLUGIN_KEYS
+    assert KEBAB.fullmatch(manifest["name"])
+    assert manifest["version"] == __version__
+    assert set(manifest["author"]) <= {"name", "email", "url"}
+    assert all(isinstance(word, str) for word in manifest["keywords"])
+    # Folders in their usual places are found by themselves; naming hooks.json again would load it twice.
+    assert not {"hooks", "skills", "mcpServers"} & set(manifest)
+
+
+def test_the_marketplace_lists_the_plugin_where_it_is() -> None:
+    marketplace = read(".claude-plugin/marketplace.json")
+    assert set(marketplace) <= MARKETPLACE_KEYS
+    assert KEBAB.fullmatch(marketplace["name"])
+    assert marketplace["owner"]["name"]
+    (listed,) = marketplace["plugins"]
+    assert set(listed) <= LISTED_KEYS
+    assert listed["name"] == read(".claude-plugin/plugin.json")["name"]
+    assert listed["source"].startswith("./")
+    assert (ROOT / listed["source"] / ".claude-plugin" / "plugin.json").is_file()
+
+
+def test_the_hooks_have_the_documented_shape_and_are_those_of_an_installation() -> None:
+    document = read("hooks/hooks.json")
+    assert set(document) == {"description", "hooks"}
+    assert tuple(document["hooks"]) == EVENTS
+    for event, (group,) in document["hooks"].items():
+        assert set(group) <= {"matcher", "hooks"}
+        assert group.get("matcher") == MATCHERS.get(event)
+        (hook,) = group["hooks"]
+        assert set(hook) == {"type", "command", "args", "timeout"}
+        assert hook["type"] == "command"
+        assert hook["timeout"] == TIMEOUT_SECONDS[event]
+        assert hook["args"][1:] == ["hook", event]
+
+
+def test_the_tools_server_is_ours() -> None:
+    (server,) = read(".mcp.json")["mcpServers"].values()
+    assert set(server) <= {"command", "args", "env", "type"}
+    assert server["args"][1:] == ["memory", "mcp"]
+
+
+@pytest.mark.parametrize("name", ["hooks/hooks.json", ".mcp.json", "skills/memory/SKILL.md"])
+def test_only_documented_placeholders_are_used_and_what_they_name_is_there(name: str) -> None:
+    text = (ROOT / name).read_text("utf-8")
+    assert set(PLACEHOLDER.findall(text)) <= DOCUMENTED_PLACEHOLDERS
+    for path in re.findall(r"\$\{CLAUDE_PLUGIN_ROOT\}/([\w./-]+)", text):
+        assert (ROOT / path).is_file()
+
+
+def test_everything_of_it_is_shipped() -> None:
+    shipped = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["tool"]["setuptools"]["package-data"]
+    assert {"skills/memory/*.md", ".claude-plugin/*.json", ".mcp.json"} <= set(shipped["memoryvault"])
+    assert {"*.json", "*.sh"} <= set(shipped["memoryvault.hooks"])
+
+
+def test_the_skill_has_the_documented_header() -> None:
+    header = frontmatter.loads((SKILL / "SKILL.md").read_text("utf-8")).metadata
+    assert set(header) <= SKILL_KEYS
+    assert header["name"] == SKILL.name
+    assert 0 < len(str(header["description"])) <= DESCRIPTION_CHARACTERS
+
+
+def test_the_skill_names_each_of_its_files_and_no_other() -> None:
+    named = set(re.findall(r"\]\((\w+\.md)\)", (SKILL / "SKILL.md").read_text("utf-8")))
+    assert named == {path.name for path in PARTS} - {"SKILL.md"}
+    for path in PARTS:
+        for link in re.findall(r"\]\((\w+\.md)\)", path.read_text("utf-8")):
+            assert (SKILL / link).is_file()
+
+
+@pytest.mark.parametrize(("file", "command"), COMMANDS)
+def test_every_command_in_the_skill_is_one(file: str, command: str) -> None:
+    arguments = shlex.split(command)[1:]
+    assert build_parser(arguments).parse_args(arguments).command == arguments[0]
+
+
+def test_what_runs_without_a_question_neither_decides_nor_deletes() -> None:
+    """Everything that the skill pre-approves reads, but the topics, which are the agent's own."""
+    allowed = str(frontmatter.loads((SKILL / "SKILL.md").read_text("utf-8")).metadata["allowed-tools"])
+    rules = re.findall(r"Bash\(memory ([^)]+)\)", allowed)
+    assert len(rules) == allowed.count("Bash(")
+    assert {rule.split()[0] for rule in rules} == {"recall", "list", "topics", "health", "doctor", "review", "idea"}
+    assert {"review --list", "idea list", "idea show *"} <= set(rules)
+
+
+def launched(sandbox: Sandbox, *arguments: str, env: dict[str, str] | None = None, at: Path = ROOT) -> Any:
+    return subprocess.run(
+        ["/bin/sh", str(at / "hooks" / "launch.sh"), *arguments],
+        input=json.dumps(sandbox.payload()),
+        env=sandbox.env if env is None else env,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def copied(sandbox: Sandbox) -> Path:
+    """The plugin where a host would copy it: no virtual environment beside it."""
+    target = sandbox.root / "cache" / "memory"
+    for name in ("hooks", "vault"):
+        (target / name).mkdir(parents=True)
+        for path in (ROOT / name).iterdir():
+            if path.is_file():
+                (target / name / path.name).write_bytes(path.read_bytes())
+    return target
+
+
+@pytest.mark.slow
+def test_each_hook_of_the_plugin_runs(sandbox: Sandbox) -> None:
+    for group in (group for groups in read("hooks/hooks.json")["hooks"].values() for group in groups):
+        (hook,) = group["hooks"]
+        argv = [hook["command"], *(word.replace("${CLAUDE_PLUGIN_ROOT}", str(ROOT)) for word in hook["args"])]
+        done = subprocess.run(
+            argv, input=json.dumps(sandbox.payload()).encode(), env=sandbox.env, capture_output=True, check=False
+        )
+        assert done.returncode == 0
+    assert [line["hook"] for line in sandbox.log_lines()] == [event for event in EVENTS if event != "Notification"]
+
+
+@pytest.mark.slow
+def test_a_copied_plugin_runs_the_hooks_of_the_installed_package(sandbox: Sandbox) -> None:
+    compile_snapshot(sandbox.env)
+    python, stub = Path(installation_path(sandbox.env)).read_text().splitlines()
+    assert (python, stub) == (sys.executable, str(STUB))
+    copy = copied(sandbox)
+    assert launched(sandbox, "hook", "Stop", env={**sandbox.env, "PATH": "/nowhere"}, at=copy).returncode == 0
+    assert [line["hook"] for line in sandbox.log_lines()] == ["Stop"]
+    # The copy's own code would have compiled settings of its own.
+    assert len(list(Path(sandbox.state_root, "run").glob("*.snapshot"))) == 1
+
+
+@pytest.mark.slow
+def test_a_copied_plugin_serves_the_commands_of_the_installed_package(sandbox: Sandbox) -> None:
+    compile_snapshot(sandbox.env)
+    done = launched(sandbox, "memory", "--version", env={**sandbox.env, "PATH": "/nowhere"}, at=copied(sandbox))
+    assert done.stdout.strip() == f"memory {__version__}"
+
+
+def test_a_note_of_somebody_else_about_the_installation_is_not_followed(sandbox: Sandbox) -> None:
+    run = sandbox.state_root / "run"
+    run.mkdir(parents=True)
+    (run / "installation").write_text("relative/python\n/nowhere/stub.py\n")
+    done = launched(sandbox, "hook", "Stop", env={**sandbox.env, "PATH": "/nowhere"}, at=copied(sandbox))
+    assert (done.returncode, done.stdout) == (0, "")
+    assert "no Python" in done.stderr
+
+
+def test_a_repository_can_not_name_the_program_that_is_run(sandbox: Sandbox) -> None:
+    evil = sandbox.project / "python"
+    evil.write_text("#!/bin/sh\necho evil\n")
+    evil.chmod(0o755)
+    run = sandbox.project / "state" / "run"
+    run.mkdir(parents=True)
+    (run / "installation").write_text(f"{evil}\n{STUB}\n")
+    env = {**sandbox.env, "PATH": "/nowhere", "MEMORY_STATE_DIR": str(sandbox.project / "state")}
+    done = launched(sandbox, "hook", "Stop", env=env, at=copied(sandbox))
+    assert (done.returncode, done.stdout) == (0, "")
+
+
+def test_the_launcher_passes_shims_over_and_does_nothing_without_a_python(sandbox: Sandbox) -> None:
+    shims = sandbox.root / "shims"
+    shims.mkdir()
+    (shims / "python3").write_text("#!/bin/sh\nexit 9\n")
+    (shims / "python3").chmod(0o755)
+    env = {"PATH": str(shims), "HOME": str(sandbox.home)}
+    done = launched(sandbox, "hook", "Stop", env=env, at=copied(sandbox))
+    assert (done.returncode, done.stdout) == (0, "")
+    assert "no Python" in done.stderr
+
+
+def test_without_the_package_the_tools_server_says_what_to_do(sandbox: Sandbox) -> None:
+    done = launched(sandbox, "memory", "mcp", env={"PATH": "/nowhere", "HOME": str(sandbox.home)}, at=copied(sandbox))
+    assert done.returncode == 1
+    assert "pip install" in done.stderr
+    assert os.listdir(sandbox.home) == [".claude"]

@@ -1,0 +1,189 @@
+"""The other hosts' own files: merged into, and left as they were."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from memoryvault.cli.main import main
+from memoryvault.hooks import install as install_module
+from memoryvault.hooks.install import STUB
+from memoryvault.hooks.wiring import WIRINGS, host_argv, install_for, put, take, uninstall_for, wired_events
+from memoryvault.vault.errors import SettingsError
+from memoryvault.vault.settings import Settings, load_settings
+
+from ..hooks.support import Sandbox
+
+COMMAND = {"type": "command", "command": "notify", "timeout": 3}
+OTHERS: Mapping[str, dict[str, Any]] = {
+    "codex": {"hooks": {"Stop": [{"hooks": [COMMAND]}], "PreToolUse": [{"matcher": "Bash", "hooks": [COMMAND]}]}},
+    "copilot": {"version": 1, "hooks": {"Stop": [{"type": "command", "bash": "notify", "timeoutSec": 3}]}},
+    "antigravity": {"lint": {"enabled": False, "PostToolUse": [{"matcher": "x", "hooks": [COMMAND]}]}},
+}
+HOSTS = tuple(WIRINGS)
+
+
+@pytest.fixture
+def settings(sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch) -> Settings:
+    monkeypatch.setattr(install_module, "precompile", lambda: None)
+    return load_settings(sandbox.env)
+
+
+def files(sandbox: Sandbox) -> dict[str, bytes]:
+    return {name: (sandbox.root / name).read_bytes() for name in sandbox.files()}
+
+
+@pytest.mark.parametrize("before", ["none", "empty", "object", "others", "odd"])
+@pytest.mark.parametrize("host", HOSTS)
+def test_uninstall_restores_every_byte(sandbox: Sandbox, settings: Settings, host: str, before: str) -> None:
+    path = WIRINGS[host].file(settings)
+    content = {
+        "none": None,
+        "empty": b"",
+        "object": b"{}\n",
+        "others": json.dumps(OTHERS[host], indent=4).encode(),
+        "odd": json.dumps(OTHERS[host]).replace(": ", " :  ").encode() + b"\r\n\r\n",
+    }[before]
+    if content is not None:
+        path.parent.mkdir(parents=True)
+        path.write_bytes(content)
+    untouched = files(sandbox)
+    installed = install_for(host, settings)
+    assert installed.changed
+    assert wired_events(host, settings) == tuple(WIRINGS[host].events)
+    if content is not None:
+        assert installed.backup is not None
+        assert installed.backup.read_bytes() == content
+    once = files(sandbox)
+    assert not install_for(host, settings).changed
+    assert files(sandbox) == once
+    assert uninstall_for(host, settings).restored
+    assert files(sandbox) == untouched
+    assert not uninstall_for(host, settings).changed
+
+
+@pytest.mark.parametrize("host", HOSTS)
+def test_what_others_wrote_stays_in_its_order(host: str) -> None:
+    wiring = WIRINGS[host]
+    wired = put(wiring, OTHERS[host])
+    assert put(wiring, wired) == wired
+    assert take(wiring, wired) == OTHERS[host]
+    assert list(wired)[: len(OTHERS[host])] == list(OTHERS[host])
+    moved = json.loads(json.dumps(wired).replace(str(STUB), "/old/place/hooks/stub.py"))
+    assert put(wiring, moved) == wired, "hooks of an older installation are replaced"
+
+
+def test_the_entries_have_the_documented_shape() -> None:
+    codex = put(WIRINGS["codex"], {})
+    assert set(codex) == {"hooks"}
+    assert codex["hooks"]["SessionStart"][0]["matcher"]
+    for (group,) in codex["hooks"].values():
+        (hook,) = group["hooks"]
+        assert set(hook) == {"type", "command", "timeout"}
+    copilot = put(WIRINGS["copilot"], {})
+    assert copilot["version"] == 1
+    for (hook,) in copilot["hooks"].values():
+        assert set(hook) == {"type", "bash", "timeoutSec"}
+    (named,) = put(WIRINGS["antigravity"], {}).values()
+    assert named.pop("enabled") is True
+    for (hook,) in named.values():
+        assert set(hook) == {"type", "command", "timeout"}
+    assert shlex.split(hook["command"]) == host_argv("antigravity", "Stop")
+
+
+@pytest.mark.parametrize("host", HOSTS)
+@pytest.mark.parametrize("content", ["{", "[]", "\x00"])
+def test_a_file_that_is_not_understood_is_not_touched(settings: Settings, host: str, content: str) -> None:
+    path = WIRINGS[host].file(settings)
+    path.parent.mkdir(parents=True)
+    path.write_text(content)
+    for action in (install_for, uninstall_for):
+        with pytest.raises(SettingsError, match=path.name):
+            action(host, settings)
+        assert path.read_text() == content
+
+
+def test_after_other_changes_only_ours_is_taken_out(settings: Settings) -> None:
+    path = WIRINGS["codex"].file(settings)
+    install_for("codex", settings)
+    document = json.loads(path.read_text())
+    document["hooks"]["Stop"][0]["hooks"].append(COMMAND)
+    path.write_text(json.dumps(document))
+    assert uninstall_for("codex", settings).changed
+    assert json.loads(path.read_text()) == {"hooks": {"Stop": [{"hooks": [COMMAND]}]}}
+
+
+def test_codex_is_said_to_want_trust_until_it_has_it(settings: Settings) -> None:
+    home = settings.hosts.codex_home
+    home.mkdir()
+    assert any("/hooks" in warning for warning in install_for("codex", settings).warnings)
+    state = f'[hooks.state."{home}/hooks.json:stop:0:0"]\ntrusted_hash = "sha256:00"\n'
+    (home / "config.toml").write_text(state)
+    assert install_for("codex", settings).warnings == ()
+    (home / "config.toml").write_text(state + "[features]\nhooks = false\n")
+    assert "features.hooks" in install_for("codex", settings).warnings[0]
+
+
+def run(sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch, *arguments: str) -> int:
+    for name in list(os.environ):
+        if name.startswith(("MEMORY_", "XDG_", "CLAUDE", "CODEX")):
+            monkeypatch.delenv(name)
+    for name, value in {**sandbox.env, "MEMORY_CONFIG": str(sandbox.root / "config.toml")}.items():
+        monkeypatch.setenv(name, value)
+    return main(list(arguments))
+
+
+@pytest.mark.slow
+def test_init_wires_the_hosts_that_are_named_and_uninstall_leaves_no_trace(
+    sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    claude = sandbox.home / ".claude" / "settings.json"
+    vault = ("--vault", str(sandbox.vault))
+    assert run(sandbox, monkeypatch, "init", "--yes", *vault, "--host", "codex", "--host", "antigravity", "--json") == 0
+    told = json.loads(capsys.readouterr().out)
+    assert set(told["hosts"]) == {"codex", "antigravity"}
+    assert not claude.exists()
+    assert (sandbox.home / ".codex" / "hooks.json").is_file()
+    assert not (sandbox.home / ".copilot").exists()
+    assert run(sandbox, monkeypatch, "init", "--yes", *vault, "--host", "copilot", "--host", "claude") == 0
+    assert claude.is_file()
+    assert len(list((sandbox.home / ".copilot" / "hooks").iterdir())) == 1
+    assert run(sandbox, monkeypatch, "uninstall") == 0
+    left = [
+        path for folder in (".claude", ".codex", ".copilot", ".gemini") for path in (sandbox.home / folder).rglob("*")
+    ]
+    assert [path for path in left if path.is_file()] == []
+
+
+@pytest.mark.slow
+def test_doctor_says_which_hosts_are_wired_and_which_is_experimental(
+    sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from memoryvault.cli.context import Context
+    from memoryvault.cli.doctor import _other_agents
+
+    context = Context(sandbox.env)
+    assert "none is wired" in _other_agents(context).detail
+    install_for("copilot", context.settings)
+    assert _other_agents(context).grade == "ok"
+    install_for("antigravity", context.settings)
+    finding = _other_agents(context)
+    assert (finding.grade, "experimental" in finding.detail) == ("note", True)
+    install_for("codex", context.settings)
+    assert "/hooks" in _other_agents(context).todo
+
+
+def test_the_command_names_the_host(sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
+    assert run(sandbox, monkeypatch, "hook-command", "PreInvocation", "--host", "antigravity", "--json") == 0
+    assert json.loads(capsys.readouterr().out) == [
+        sys.executable, "-I", "-S", str(Path(STUB)), "PreInvocation", "--host", "antigravity",
+    ]  # fmt: skip
+    assert run(sandbox, monkeypatch, "hook-command", "SessionStart", "--host", "antigravity") == 2
+    assert "PreInvocation" in capsys.readouterr().err

@@ -1,0 +1,74 @@
+"""A stand-in for the model's Responses API on loopback, just as much of it as Codex CLI needs for a turn."""
+
+from __future__ import annotations
+
+import json
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from types import TracebackType
+from typing import Any, Self
+
+ANSWER = "Understood."
+NO_TOKENS = {"input_tokens": 1, "output_tokens": 1, "total_tokens": 2}
+
+
+class StandInResponses:
+    """`with StandInResponses() as model:` serves on `model.url`; `model.requests` is what it was sent."""
+
+    def __init__(self) -> None:
+        self.requests: list[dict[str, Any]] = []
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(self))
+        self._server.daemon_threads = True
+        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.02,), daemon=True)
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._server.shutdown()
+        self._server.server_close()
+        self._thread.join()
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self._server.server_address[1]}/v1"
+
+    def texts_of(self, role: str, after: int = 0) -> list[str]:
+        """What the requests from number `after` on hold under a role, one text per part."""
+        inputs = [item for request in self.requests[after:] for item in request.get("input", ())]
+        items = [item for item in inputs if item.get("role") == role]
+        return [str(part.get("text", "")) for item in items for part in item.get("content", ())]
+
+
+def _events() -> list[dict[str, Any]]:
+    item = {"type": "message", "role": "assistant", "id": "m1", "content": [{"type": "output_text", "text": ANSWER}]}
+    return [
+        {"type": "response.created", "response": {"id": "r1"}},
+        {"type": "response.output_item.done", "item": item},
+        {"type": "response.completed", "response": {"id": "r1", "usage": NO_TOKENS}},
+    ]
+
+
+def _handler(model: StandInResponses) -> type[BaseHTTPRequestHandler]:
+    class Handler(BaseHTTPRequestHandler):
+        def log_message(self, format: str, *args: object) -> None:
+            """Silent: the requests are kept instead."""
+
+        def do_GET(self) -> None:
+            self.send_response(404)
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+
+        def do_POST(self) -> None:
+            model.requests.append(json.loads(self.rfile.read(int(self.headers.get("Content-Length") or 0))))
+            self.send_response(200)
+            self.send_header("Content-Type", "text/event-stream")
+            self.send_header("Connection", "close")
+            self.end_headers()
+            for event in _events():
+                self.wfile.write(f"event: {event['type']}\ndata: {json.dumps(event)}\n\n".encode())
+
+    return Handler
