@@ -28,9 +28,11 @@ lint: setup
 types: setup
 	cd .typing && ../$(BIN)/mypy --strict -p memoryvault
 
-# Quick tests wait more than they compute, so three of them share two cores; slow ones measure, and run alone.
-QUICK := -m pytest -q -n 3 --dist loadfile -m 'not slow and not e2e'
-SLOW := -m pytest -q -m 'slow and not e2e'
+# Tests wait more than they compute, so three of them share two cores; those that ask how long something takes do not.
+TOGETHER := -m pytest -q -n 3 --dist loadfile
+QUICK := $(TOGETHER) -m 'not slow and not e2e'
+SLOW := $(TOGETHER) -m 'slow and not alone and not e2e'
+ALONE := -m pytest -q -m 'slow and alone and not e2e'
 
 # The everyday gate: everything but the slow tests.
 check: lint types
@@ -39,6 +41,7 @@ check: lint types
 test: setup
 	$(BIN)/python $(QUICK)
 	$(BIN)/python $(SLOW)
+	$(BIN)/python $(ALONE)
 
 # The real Claude Code and Codex clients against a stand-in model on loopback (needs Node.js, npm and tmux).
 e2e: setup

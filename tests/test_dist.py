@@ -63,7 +63,7 @@ class Environment:
         subprocess.run([sys.executable, "-m", "venv", str(root)], check=True)
         self.python = str(root / "bin" / "python")
         self.memory = str(root / "bin" / "memory")
-        self._packages = root / "lib" / f"python{sys.version_info[0]}.{sys.version_info[1]}" / "site-packages"
+        packages = root / "lib" / f"python{sys.version_info[0]}.{sys.version_info[1]}" / "site-packages"
         # Links, not one path: the folder of the dependencies has our own package in it, too.
         dependencies = root / "dependencies"
         dependencies.mkdir()
@@ -74,12 +74,10 @@ class Environment:
                 ours = "memoryvault" in item.name or item.suffix in (".pth",) or item.name.startswith("__editable__")
                 if not ours and not (dependencies / item.name).exists():
                     (dependencies / item.name).symlink_to(item)
-        self._dependencies = dependencies
+        (packages / "dependencies.pth").write_text(f"{dependencies}\n")
 
     def install(self, wheel: Path) -> None:
         """Put the wheel in, or in the place of an older one, as pip does."""
-        link = self._packages / "dependencies.pth"
-        link.unlink(missing_ok=True)
         done = subprocess.run(
             [self.python, "-m", "pip", "install", "--quiet", "--no-index", "--no-deps", str(wheel)],
             capture_output=True,
@@ -88,7 +86,6 @@ class Environment:
             timeout=INSTALL_SECONDS,
         )
         assert done.returncode == 0, done.stderr
-        link.write_text(f"{self._dependencies}\n")
 
 
 @pytest.fixture(scope="module")

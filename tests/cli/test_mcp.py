@@ -325,6 +325,7 @@ def test_without_a_vault_it_says_what_to_do(agent: Agent) -> None:
     assert "memory init" in agent.refused("recall", query="anything")
 
 
+@pytest.mark.alone
 def test_it_starts_in_at_most_twice_the_time_of_the_package_itself() -> None:
     def fastest(*argv: str) -> float:
         times = []

@@ -12,7 +12,7 @@ from memoryvault.demo.sandbox import Sandbox
 from memoryvault.index.receipts import query_hash, read_receipts
 from memoryvault.tests.acceptance.test_the_loop import COMMON
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.alone]
 
 
 @pytest.fixture

@@ -17,7 +17,7 @@ from memoryvault.demo.sandbox import Sandbox
 from memoryvault.tests.acceptance.test_the_loop import COMMON, SESSION, SHIPPED, record_session, vault_files
 from memoryvault.tests.support.readonly import with_readonly
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.alone]
 
 
 @pytest.fixture

@@ -33,7 +33,7 @@ from memoryvault.vault.store import VaultStore
 
 from .support import Outcome, Sandbox
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.alone]
 
 AT_ONCE = 20
 NOTES = 200
