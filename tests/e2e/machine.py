@@ -17,6 +17,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
+from ...tasks.health import TRIAL_SESSION
 from ...vault.layout import StatePaths, config_path, state_root, vault_id
 from .install_client import client_binary
 from .terminal import Terminal
@@ -151,7 +152,9 @@ class Machine:
         return "\n".join(path.read_text() for path in self.home.rglob("memoryvault.log"))
 
     def log_records(self) -> list[dict[str, Any]]:
-        return [json.loads(line) for line in self.log().splitlines() if line.strip()]
+        """The log, but for the hooks that `memory init` tries out."""
+        records = [json.loads(line) for line in self.log().splitlines() if line.strip()]
+        return [record for record in records if not str(record.get("session", "")).startswith(TRIAL_SESSION)]
 
     def wait_for_warm_recall(self) -> None:
         """Wait until the recall service, which the session's first hook starts, holds its model."""
