@@ -37,7 +37,7 @@ class PackagedModel:
         self.tokenizer.enable_truncation(MAX_TOKENS)
         self.tokenizer.no_padding()
         with safe_open(folder / "model.safetensors", framework="pt") as weights:
-            self._weights: dict[str, Tensor] = {name: weights.get_tensor(name) for name in weights.keys()}  # noqa: SIM118
+            self._weights: dict[str, Tensor] = {name: weights.get_tensor(name) for name in weights.keys()}  # noqa: SIM118  safetensors' file object can't be iterated
         for layer in range(LAYERS):
             # One product instead of three: a question of a dozen words is all overhead.
             above = f"encoder.layer.{layer}.attention"

@@ -11,11 +11,13 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Literal
 
+from ..pipelines.research import without_section
 from ..vault.boundary import Consent
-from ..vault.entry import Entry, parse_entry
+from ..vault.entry import RESEARCH_KIND, Entry, parse_entry
 from ..vault.errors import EntryInvalid
+from ..vault.evidence import RECEIPT_HEADING
 from ..vault.scrubbed import Scrubbed
-from ..vault.store import VaultStore
+from ..vault.store import StoreValue, VaultStore
 from .boundary import is_outside
 from .ideas import is_idea_path, taken_back
 from .journal import AUTOMATIC, Act, Change, Journal, Recorded, hash_of, text_of
@@ -122,6 +124,8 @@ class _Work:
         if not faults:
             for change in reversed(inside):
                 self._set(change.path, change.before, "it was written by this run")
+                if change.before is None and is_idea_path(change.path):
+                    self._take_back_research(change.path)
             for change in act.changes:
                 if is_outside(change.path):
                     self._take_back_outside(act, change)
@@ -133,6 +137,13 @@ class _Work:
             return
         for path, (why, _) in faults.items():
             self._leave(path, why)
+
+    def _take_back_research(self, path: str) -> None:
+        """The notes of what was looked up go with their idea."""
+        folder = path.rpartition("/")[0]
+        for beside in self._store.walk():
+            if beside.startswith(f"{folder}/") and self._store.read(beside).kind == RESEARCH_KIND:
+                self._set(beside, None, "it was looked up about the idea")
 
     def _take_back_outside(self, act: Act, change: Recorded) -> None:
         """The user may have written there since: only the section goes, and only as it was put in."""
@@ -151,6 +162,10 @@ class _Work:
         now = self._now(change.path)
         digest = None if now is None else hash_of(now)
         if digest == change.after_hash:
+            return None
+        # What was looked up about an idea is our own writing, too, though no act of the journal.
+        own = now is not None and is_idea_path(change.path)
+        if own and hash_of(_without_research(self._store, change.path, now or "")) == change.after_hash:
             return None
         if now is None:
             return "it is not there any more: you moved, deleted or decided on it", False
@@ -235,6 +250,17 @@ class _Work:
                 plan.steps.append(step)
         plan.left = sum(step.step == "leave" for step in plan.steps)
         return plan
+
+
+def _without_research(store: VaultStore, path: str, text: str) -> str:
+    """An idea's note as it was before anything was looked up about it."""
+    entry = parse_entry(path, text.encode("utf-8", "surrogateescape"))
+    body = Scrubbed.trusted(without_section(entry.body, RECEIPT_HEADING), reason="it was in the vault before")
+    fields: dict[str, StoreValue] = {"research": None, "research_pass": None, "updated": entry.updated}
+    try:
+        return str(store.edited(text, fields, body))
+    except EntryInvalid:
+        return text
 
 
 def _is_of(entry: Entry, selector: Selector) -> bool:

@@ -84,7 +84,7 @@ def _of_sequence(parts: Iterable[Any]) -> frozenset[str] | None:
     return best
 
 
-_EVERYWHERE = frozenset("the this that it is are was you your and for not from with have".split())  # noqa: SIM905
+_EVERYWHERE = frozenset("the this that it is are was you your and for not from with have".split())  # noqa: SIM905  reads better than a list
 
 
 def _better(one: frozenset[str] | None, other: frozenset[str] | None) -> frozenset[str] | None:

@@ -26,7 +26,7 @@ def a_list(*names: str) -> str:
 
 
 def titles(report: object) -> list[str]:
-    return [pattern.title for pattern in report.new]  # type: ignore[attr-defined]
+    return [pattern.title for pattern in report.new]  # type: ignore[attr-defined]  # the stand-in's report is typed as object
 
 
 # --- consent ---
@@ -285,7 +285,7 @@ def test_a_reader_that_bursts_takes_only_its_own_process(bed: Bed, site: Site, m
         return ChildResult("exited", -9, b"", "Killed", 1.0)
 
     bed.sources(f"list: {site.url('/l.md')}")
-    report = bed.scan(ask=ask_in_child(bed.settings, run))  # type: ignore[arg-type]
+    report = bed.scan(ask=ask_in_child(bed.settings, run))  # type: ignore[arg-type]  # a stand-in for RunningJob
     assert (report.sources[0].state, "reading it failed" in report.sources[0].detail) == ("error", True)
 
 

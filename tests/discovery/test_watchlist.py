@@ -217,7 +217,7 @@ def test_the_writer_has_one_way_to_write() -> None:
 
 def test_the_writer_takes_scrubbed_text_only(bed: Bed) -> None:
     with pytest.raises(TypeError):
-        writer(bed).write("a", "x", {}, Scrubbed("t"), "plain", made_from=[], run="r")  # type: ignore[arg-type]
+        writer(bed).write("a", "x", {}, Scrubbed("t"), "plain", made_from=[], run="r")  # type: ignore[arg-type]  # unscrubbed on purpose
 
 
 # --- decisions ---

@@ -179,7 +179,7 @@ def test_the_time_that_a_process_waited_for_its_first_line_counts(served: Sandbo
 def test_only_two_hooks_search_at_once_when_the_service_does_not_answer(served: Sandbox) -> None:
     with RecallClient(served.state.recall_socket) as client:
         pid = client.ping()["pid"]
-    places = [open(f"{served.state.run}/search-{number}.lock", "w") for number in range(SEARCHES_AT_ONCE)]  # noqa: SIM115
+    places = [open(f"{served.state.run}/search-{number}.lock", "w") for number in range(SEARCHES_AT_ONCE)]  # noqa: SIM115  held open on purpose: each is a lock
     payload = served.payload(prompt="how is widget7 aligned to its flange7?")
     os.kill(pid, signal.SIGSTOP)
     try:

@@ -60,7 +60,7 @@ def test_a_note_about_conflicts_is_no_copy() -> None:
 def test_one_text_stays_and_the_decision_can_be_taken_back(bed: Bed, choice: str, text: str | None, kept: str) -> None:
     conflict(bed.vault)
     (copy,) = waiting_copies(bed.store)
-    settle_copy(bed.journal, copy, choice, run="t", text=text)  # type: ignore[arg-type]
+    settle_copy(bed.journal, copy, choice, run="t", text=text)  # type: ignore[arg-type]  # a parametrized text for a Literal
     assert bed.files() == {NOTE: kept}
     assert bed.reviewer.undo_last() is not None
     assert bed.files() == {NOTE: MINE, COPY: THEIRS}

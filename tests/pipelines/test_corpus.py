@@ -34,7 +34,7 @@ CHOICE = replace(GUESS, category="correction", statement="No, put the fixtures b
 
 
 def saying(candidate: Candidate, session: str, at: float = 0.0, **changes: object) -> Saying:
-    said = replace(candidate, session=session, records=(f"{session}-{at}",), **changes)  # type: ignore[arg-type]
+    said = replace(candidate, session=session, records=(f"{session}-{at}",), **changes)  # type: ignore[arg-type]  # keyword options
     return Saying(said, "claude", (at, session, 0))
 
 

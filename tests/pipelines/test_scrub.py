@@ -133,7 +133,7 @@ def test_personal_data_goes_only_under_the_full_policy(text: str) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "in /Users/dev/work/shop/a.py",
+        "in /Users/dev/shop/a.py",
         "/home/ec2-user/app.log and ~/.claude/projects/-home-dev-shop",
         "Author: Test User <test@example.com>",
         "write to you@mail.example.org",

@@ -60,7 +60,7 @@ class ResearchBed:
     def idea(self, body: str = STATEMENT, slug: str = SLUG, title: str = TITLE, **fields: object) -> None:
         self.bed.store.create(
             f"personal-private/_idea-incubator/{slug}/_index.md",
-            {"kind": "idea", "status": "incubating", "slug": slug, **fields},  # type: ignore[dict-item]
+            {"kind": "idea", "status": "incubating", "slug": slug, **fields},  # type: ignore[dict-item]  # fields of any type
             Scrubbed(title),
             Scrubbed(body),
         )
@@ -134,7 +134,7 @@ def worker(settings: Settings, access: WebAccess | None = None, **changes: objec
     """A worker that does nothing but research, and retries at once."""
     policies: dict[str, KindPolicy] = dict(POLICIES)
     quick = {"backoff_base_seconds": 0.05, "backoff_cap_seconds": 0.1, **changes}
-    policies["research.idea"] = replace(POLICIES["research.idea"], **quick)  # type: ignore[arg-type]
+    policies["research.idea"] = replace(POLICIES["research.idea"], **quick)  # type: ignore[arg-type]  # keyword options
     context = WorkerContext(settings.state, poll_seconds=0.1, lease_seconds=2, policies=policies, schedules=())
     handlers = {"research.idea": research_handler(settings, access), "index.reconcile": lambda job: None}
     return Worker(context, handlers)

@@ -29,7 +29,7 @@ def seeding(bed: Bed) -> Seeding:
 
 def seed(bed: Bed, *repositories: Path, **options: object) -> list[str]:
     made = seeding(bed)
-    return made.carry_out(made.plan(repositories, **options))  # type: ignore[arg-type]
+    return made.carry_out(made.plan(repositories, **options))  # type: ignore[arg-type]  # keyword options
 
 
 def waiting(bed: Bed) -> list[str]:

@@ -35,7 +35,7 @@ def topics(bed: Bed) -> Topics:
 
 def write(bed: Bed, slug: str, body: str = "Body.", **options: object) -> str:
     known: dict[str, object] = {"type_": "project", "description": f"About {slug}", **options}
-    return topics(bed).write(slug, body, **known).hash  # type: ignore[arg-type]
+    return topics(bed).write(slug, body, **known).hash  # type: ignore[arg-type]  # keyword options
 
 
 def index(bed: Bed) -> str:
@@ -131,7 +131,7 @@ def test_secrets_and_people_go(bed: Bed) -> None:
 )
 def test_what_is_no_topic_is_refused(bed: Bed, wrong: dict[str, object]) -> None:
     with pytest.raises(UsageError):
-        write(bed, "deploy", **wrong)  # type: ignore[arg-type]
+        write(bed, "deploy", **wrong)  # type: ignore[arg-type]  # wrong on purpose
     assert bed.files() == {}
 
 
@@ -268,7 +268,7 @@ def test_topics_are_recalled_when_asked_and_never_into_a_prompt(bed: Bed) -> Non
     engine = RecallEngine(Path(bed.settings.state.index_db), bed.vault, None)
 
     def paths(**asked: object) -> list[str]:
-        query = RecallQuery("where do the widgets travel, on the blue crane?", project="shop", **asked)  # type: ignore[arg-type]
+        query = RecallQuery("where do the widgets travel, on the blue crane?", project="shop", **asked)  # type: ignore[arg-type]  # keyword options
         return [hit.path for hit in engine.recall(query).hits]
 
     try:

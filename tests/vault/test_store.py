@@ -287,7 +287,7 @@ def test_ideas_beside_the_vault_are_read_and_written_with_the_same_care(store: V
     with pytest.raises(EntryExists):
         store.write_outside(ideas, Scrubbed("# Ideas\n"), None, approved)
     with pytest.raises(TypeError):
-        store.write_outside(ideas, "raw", None, approved)  # type: ignore[arg-type]
+        store.write_outside(ideas, "raw", None, approved)  # type: ignore[arg-type]  # unscrubbed on purpose
     for bad in (Path("Ideas.md"), tmp_path / "script.sh"):
         with pytest.raises(PathRefused):
             store.write_outside(bad, Scrubbed("x"), None, Approval(bad, Consent.REQUESTED))
