@@ -55,7 +55,7 @@ bench: setup
 bench-scale: setup
 	$(BIN)/python -m memoryvault.bench scale
 
-# Real workers killed 300 times, at random and at every named point; about ten minutes.
+# Real workers killed 300 times, at random and at every named point; some minutes.
 chaos: setup
 	$(BIN)/python -m memoryvault.bench.chaos
 

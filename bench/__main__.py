@@ -46,7 +46,7 @@ def machine() -> str:
         except metadata.PackageNotFoundError:
             continue
     return (
-        f"{os.cpu_count()} cores ({model}), {platform.system()} {platform.release()}, "
+        f"{os.cpu_count()} cores ({model}), {platform.system()} {'.'.join(platform.release().split('.')[:2])}, "
         f"Python {platform.python_version()}, SQLite {sqlite3.sqlite_version}, {', '.join(versions)}"
     )
 

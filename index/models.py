@@ -15,7 +15,7 @@ from .hub import PARTIAL_FOLDER
 from .store import VectorModel
 
 SLOW_QUERY_MS = 150.0
-"""The prompt hook waits 190 ms for the recall service in all; a slower model is late for most prompts."""
+"""The prompt hook waits 255 ms for the recall service in all; a slower model is late for most prompts."""
 MEASURED_QUERIES = 9
 _QUERY = "which day of the week may we release service number {} to production?"
 

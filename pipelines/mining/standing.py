@@ -175,7 +175,7 @@ _FROM_NOW_ON = re.compile(r"\bfrom\s+(?:now|here|this\s+point|today)\s+on(?:ward
 
 
 def _preferred(core: str) -> str:
-    """What is preferred: "subagents" of "prefer subagents to save on the main context"."""
+    """What is preferred: "generators" of "prefer generators to save on memory"."""
     return re.split(r"\b(?:prefer|to|over|instead|rather|when|for|in|so)\b", _first_clause(core), flags=re.IGNORECASE)[
         1
     ]

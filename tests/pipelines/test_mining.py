@@ -98,7 +98,7 @@ def rules(candidates: Iterable[Candidate]) -> list[str]:
         "we prefer composition over inheritance",
         "do not delete anything without asking",
         "every commit must build",
-        "please use the british spelling :)",
+        "please use the american spelling, thanks",
         "our policy is: no merge commits",
         "I never want you to force push",
         "stick to conventional commits",

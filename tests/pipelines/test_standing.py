@@ -64,9 +64,9 @@ Remember to always run the formatter
 Make sure to always add a changelog line
 I want you to always ask before you install something
 You should never guess an API, look it up
-please use the british spelling :)
-prefer subagents to save on the main context
-keep each commit with working code please
+please use the american spelling, thanks
+prefer generators to save on memory
+keep every branch with passing tests please
 do not change anything without asking
 update the README whenever you release
 """
@@ -147,13 +147,13 @@ all errors should be logged, fix that
 any user must be able to log in
 tests should not be slow, why are they
 we should add any missing tests
-We should add the agent name to any logging
+We should add the shop number to any invoice
 we should remove any dead code
-do not stash anything, read the files you need
+do not delete anything, look at the tables you need
 don't touch anything in api
 don't delete any files
 don't push anything yet
-let's do the one here as well, we always want to be passed a valid checkpointId
+let's mend the one here as well, we always want to be given a valid invoiceId
 we always want the id to be set in this function
 I always want to see the spinner when it loads
 whenever you click the button, it should always update
@@ -303,7 +303,7 @@ def test_what_only_looks_like_a_rule_is_not_saved_unasked(text: str) -> None:
         "remember that staging uses another database",
         "tests should not hit the network",
         "I want a test for every bug fix",
-        "do not stash anything, read the files you need",
+        "do not delete anything, look at the tables you need",
     ],
 )
 def test_what_has_the_form_of_a_rule_but_does_not_say_that_it_stands_is_put_to_the_user(text: str) -> None:

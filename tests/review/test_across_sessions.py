@@ -152,7 +152,7 @@ def test_a_reversal_that_is_said_again_still_asks(bed: Bed) -> None:
 
 
 def test_what_the_agent_had_asked_is_not_what_the_user_reverses(bed: Bed) -> None:
-    bed.remember(said(RULE, "a", "Always add the agent name to any logging"))
+    bed.remember(said(RULE, "a", "Always add the shop number to any invoice"))
     answer = "Add the agent name to the logging of hooks (in answer to: “Rewind doesn't use logging, shall it?”)"
     bed.remember(said(RULE, "b", answer))
     assert [entry.supersedes for entry in bed.entries()] == [None, None]

@@ -50,7 +50,9 @@ def test_what_is_typed_stays_typed(text: str) -> None:
 
 def test_a_review_below_its_introduction_is_pasted() -> None:
     review = "The suite for Parse should include cases for invalid ids. Always validate input. " * 4
-    assert typed(f"I got this feedback for the changes:\n\n{review}") == "I got this feedback for the changes:"
+    assert (
+        typed(f"Here is what the reviewer wrote about it:\n\n{review}") == "Here is what the reviewer wrote about it:"
+    )
 
 
 def test_a_long_document_in_nobodys_voice_is_pasted() -> None:
