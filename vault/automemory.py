@@ -15,7 +15,7 @@ INDEX_NAME = "MEMORY.md"
 INDEX_LINES = 200
 INDEX_BYTES = 25_000
 """What Claude Code itself loads of an auto-memory index."""
-MOST_CHARACTERS = 8 * INDEX_BYTES
+MOST_CHARACTERS = 2 * INDEX_BYTES
 """So much is looked at, comments included: a session does not wait for more."""
 TOPIC_KIND = "topic"
 INDEX_KIND = "topic-index"
@@ -28,52 +28,69 @@ READ_COMMAND = "memory topics read SLUG"
 
 def regions(text: str) -> Iterator[tuple[int, int, str]]:
     """(start, end, "code" or "comment") of what is not plain text, in order. What is never closed: code runs to the
-    end, a comment is none."""
-    missing: dict[int, int] = {}  # length of a run of backticks: up to where there is no such run any more
-    position = 0
+    end, a comment is none. Takes time in proportion to `text`, whatever it holds: a session waits for it."""
+    span_ends = _span_ends(text)
+    last_closing = text.rfind("-->")
+    position = line_end = 0
+    tick = comment = -1  # The next of each kind, found anew only when it lies behind.
     while position < len(text):
-        line_end = text.find("\n", position)
-        line_end = len(text) if line_end < 0 else line_end + 1
-        if position == 0 or text[position - 1] == "\n":
+        at_line_start = position == 0 or text[position - 1] == "\n"
+        if position >= line_end:
+            line_end = min(_find(text, "\n", position) + 1, len(text))
+        if at_line_start:
             fence = _fence(text[position:line_end])
             if fence:
                 end = _fence_end(text, line_end, fence)
                 yield position, end, "code"
                 position = end
                 continue
-        tick, comment = text.find("`", position, line_end), text.find("<!--", position, line_end)
-        if tick < 0 and comment < 0:
+        if tick < position:
+            tick = _find(text, "`", position)
+        if comment < position:
+            comment = _find(text, "<!--", position)
+        if min(tick, comment) >= line_end:
             position = line_end
-        elif tick < 0 or 0 <= comment < tick:
-            end = _comment_end(text, comment)
+        elif comment < tick:
+            end = _comment_end(text, comment, last_closing)
             if end:
                 yield comment, end, "comment"
             position = end or comment + 4
         else:
-            run_end = _run_end(text, tick)
-            end = _span_end(text, run_end, run_end - tick, missing)
+            end = span_ends.get(tick, 0)
             if end:
                 yield tick, end, "code"
-            position = end or run_end
+            position = end or _run_end(text, tick)
+
+
+def _find(text: str, what: str, start: int) -> int:
+    """Where it is; the end of `text` when it is not there."""
+    found = text.find(what, start)
+    return len(text) if found < 0 else found
 
 
 def _fence(line: str) -> str:
     """The run that opens fenced code in this line, also in a list or a quotation; '' when none does."""
-    rest = line.lstrip(" \t>")
+    at = _past(line, 0, " \t>")
     while True:
-        marker = rest[:1] if rest[:1] in ("-", "*", "+") else rest[: len(rest) - len(rest.lstrip("0123456789")) + 1]
-        ordered = len(marker) > 1 and marker[-1] in ".)"
-        if (
-            not rest
-            or not (marker in ("-", "*", "+") or ordered)
-            or rest[len(marker) : len(marker) + 1] not in (" ", "\t")
-        ):
+        end = at + 1
+        if line[at:end] not in ("-", "*", "+"):
+            end = _past(line, at, "0123456789") + 1
+            if end == at + 1 or line[end - 1 : end] not in (".", ")"):
+                break
+        if line[end : end + 1] not in (" ", "\t"):
             break
-        rest = rest[len(marker) :].lstrip(" \t>")
-    if rest[:1] not in ("`", "~"):
+        at = _past(line, end, " \t>")
+    if line[at : at + 1] not in ("`", "~"):
         return ""
-    run = rest[: len(rest) - len(rest.lstrip(rest[0]))]
-    return "" if len(run) < 3 or (run[0] == "`" and "`" in rest[len(run) :]) else run
+    end = _past(line, at, line[at])
+    return "" if end - at < 3 or (line[at] == "`" and "`" in line[end:]) else line[at:end]
+
+
+def _past(line: str, at: int, characters: str) -> int:
+    """The first place from `at` on that holds none of them."""
+    while at < len(line) and line[at] in characters:
+        at += 1
+    return at
 
 
 def _fence_end(text: str, position: int, fence: str) -> int:
@@ -88,54 +105,49 @@ def _fence_end(text: str, position: int, fence: str) -> int:
     return len(text)
 
 
-def _comment_end(text: str, start: int) -> int:
+def _comment_end(text: str, start: int, last_closing: int) -> int:
     """0 when it is never closed: half a comment must not hide the rest of the notes."""
     for short in ("<!-->", "<!--->"):
         if text.startswith(short, start):
             return start + len(short)
-    end = text.find("-->", start + 4)
-    return end + 3 if end >= 0 else 0
+    return text.find("-->", start + 4) + 3 if start + 4 <= last_closing else 0
 
 
 def _run_end(text: str, position: int) -> int:
-    while position < len(text) and text[position] == "`":
-        position += 1
-    return position
+    return _past(text, position, "`")
 
 
-def _span_end(text: str, position: int, length: int, missing: dict[int, int]) -> int:
-    """End of the code span that a run of `length` backticks opens; 0 when its paragraph ends before."""
-    if position < missing.get(length, 0):
-        return 0
-    at = position
-    while True:
-        tick, line_end = text.find("`", at), text.find("\n", at)
-        if line_end >= 0 and (tick < 0 or line_end < tick):
-            following = text.find("\n", line_end + 1)
-            if not text[line_end + 1 : following if following >= 0 else len(text)].strip():
-                missing[length] = line_end
-                return 0
-            at = line_end + 1
-        elif tick < 0:
-            missing[length] = len(text)
-            return 0
-        else:
-            at = _run_end(text, tick)
-            if at - tick == length:
-                return at
+def _span_ends(text: str) -> dict[int, int]:
+    """Start of a run of backticks: end of the next run of its length in the same paragraph, if there is one."""
+    ends: dict[int, int] = {}
+    waiting: dict[int, int] = {}  # Length of a run: where the last one of it starts.
+    position = 0
+    for line in text.split("\n") if "`" in text else ():
+        if not line.strip():
+            waiting.clear()
+        tick = line.find("`")
+        while tick >= 0:
+            end = _run_end(line, tick)
+            if end - tick in waiting:
+                ends[waiting[end - tick]] = position + end
+            waiting[end - tick] = position + tick
+            tick = line.find("`", end)
+        position += len(line) + 1
+    return ends
 
 
 def strip_comments(text: str) -> str:
     """`text` without HTML comments; a line that held nothing else goes with them."""
     kept: list[str] = []
     position = 0
+    line_end = -1
     for start, end, what in regions(text):
         if what != "comment":
             continue
         before = text[position:start]
         alone = (not before.rsplit("\n", 1)[-1].strip()) and ("\n" in before or (position == 0 and not kept))
-        line_end = text.find("\n", end)
-        line_end = len(text) if line_end < 0 else line_end
+        if line_end < end:
+            line_end = _find(text, "\n", end)
         if alone and not text[end:line_end].strip():
             before = before[: len(before) - len(before.rsplit("\n", 1)[-1])]
             end = min(line_end + 1, len(text))
@@ -165,7 +177,7 @@ def splice(index: str, path: str, topic_count: int) -> str:
     text = strip_comments(index[:MOST_CHARACTERS].replace("\r\n", "\n")).strip("\n").rstrip()
     if not text and not topic_count:
         return ""
-    lines = text.count("\n") + 1
+    lines = text.count("\n") + 1 + index.rstrip("\n").count("\n", MOST_CHARACTERS)
     kept, is_cut = cut(text)
     is_cut = is_cut or len(index) > MOST_CHARACTERS
     kept = _harmless(kept)
