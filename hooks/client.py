@@ -52,7 +52,7 @@ class Hook:
 
     __slots__ = (
         "adapter",
-        "answered",
+        "answering",
         "argv",
         "budget",
         "call",
@@ -78,7 +78,8 @@ class Hook:
         self.said = ""
         """What is meant for the model and has not been printed yet."""
         self.more_to_come = False
-        self.answered = False
+        self.answering = allocate_lock()
+        """Held from then on by the thread that answers the host: there is one answer."""
         self.budget = BUDGET_OTHERS_SECONDS
         self.deadline = self.started + RECORDING_END_SECONDS
         self.call: HookCall | None = None
@@ -128,7 +129,7 @@ def main(argv: list[str]) -> NoReturn:
         say(f"memoryvault: {type(error).__name__}: {error}")
         hook.fields["error"] = f"{type(error).__name__}: {error}"
         hook.log("error", "error")
-    if hook.adapter.SILENCE and not hook.answered:
+    if hook.adapter.SILENCE and hook.answering.acquire(blocking=False):
         _write(hook, hook.adapter.SILENCE)
     hook.finished = True
     os._exit(0)
@@ -260,9 +261,11 @@ def _session_start(hook: Hook, call: HookCall, settings: Mapping[str, str], raw:
         project_of(call.cwd),
         token_budget,
         reading_until,
+        hand_in=lambda text: setattr(hook, "said", text),
         auto_memory=settings.get("auto_memory") != "0",
     )
-    _print(hook, told.text + "\n" if told.text else "")
+    hook.said = told.text + "\n" if told.text else ""
+    _print(hook, "")
     if told.note:
         say(f"memoryvault: {told.note}")
     say(told.status)
@@ -423,10 +426,13 @@ def _print(hook: Hook, text: str) -> None:
     hook.said += text
     if hook.more_to_come or hook.call is None:
         return
-    answer = hook.adapter.present(hook.call.event, hook.said)
-    hook.said = ""
-    if answer:
-        hook.answered = True
+    _answer(hook, hook.call)
+
+
+def _answer(hook: Hook, call: HookCall) -> None:
+    """Write what is to be said, unless the other thread is at it."""
+    answer = hook.adapter.present(call.event, hook.said)
+    if answer and hook.answering.acquire(blocking=False):
         _write(hook, answer)
 
 
@@ -484,12 +490,14 @@ def _watch(hook: Hook) -> None:
 
 
 def _last_words(hook: Hook, written: LockType) -> None:
-    """Spool what was about to be enqueued, then say and log that time is up."""
+    """Spool what was about to be enqueued, say what is there already, then say and log that time is up."""
     call = hook.call
     if hook.delay is not None and call is not None:
         from .enqueue import spool_reflection
 
         spool_reflection(hook.settings["spool"], call.session, None if hook.delay < 0 else hook.delay)
+    if call is not None:
+        _answer(hook, call)
     say("memoryvault: time budget exceeded")
     hook.log("warning", "time budget exceeded")
     written.release()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 
 from ..vault.evidence import without_evidence
 from ..vault.header import skim
@@ -50,7 +51,7 @@ def project_by_folder(path: str) -> str:
 
 
 def read_entry_file(vault: str, path: str) -> EntryFile | None:
-    """The entry at `path` in `vault`; None when it is gone, leaves the vault or is not on this disk."""
+    """The entry at `path` in `vault`; None when it is gone, no file, leaves the vault or is not on this disk."""
     absolute = f"{vault}/{path}"
     try:
         real = os.path.realpath(absolute)
@@ -58,7 +59,10 @@ def read_entry_file(vault: str, path: str) -> EntryFile | None:
             return None
         if getattr(os.stat(real), "st_flags", 0) & _DATALESS:
             return None
-        with open(real, "rb", buffering=0) as file:
+        # O_NONBLOCK: a named pipe called x.md must not hang the reader.
+        with open(os.open(real, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK), "rb", buffering=0) as file:
+            if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+                return None
             text = file.read(READ_LIMIT_BYTES).decode("utf-8", "replace")
     except (OSError, ValueError):
         return None

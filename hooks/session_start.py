@@ -11,6 +11,10 @@ from ..vault.marker import REFLECTED, START, list_markers, marker_path
 from ..vault.render import clean, render_always_load
 from .entryfile import EntryFile, is_entry_name, read_entry_file
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
 INBOX_LIMIT = 50
 INCUBATOR_LIMIT = 20
 SILENT_DAYS = 7
@@ -38,14 +42,19 @@ def opening(
     token_budget: int,
     deadline: float,
     *,
+    hand_in: Callable[[str], None],
     auto_memory: bool = True,
 ) -> Opening:
-    """The text for a session of `project`; reading stops at `deadline` (monotonic) with what there is."""
+    """The text for a session of `project`; reading stops at `deadline` (monotonic) with what there is.
+
+    `hand_in` is given the entries' text before the rest is read: the user's rules are not lost with it.
+    """
     loaded = "Loaded {} MemoryVault always-load entries"
     if not os.path.isdir(vault):
         return Opening("", 0, [], loaded.format(0), f"vault path not found: {vault}")
     entries, complete = always_load_entries(vault, project, deadline)
     text, shown = render_always_load(entries, token_budget)
+    hand_in(text.strip())
     index = project_index(vault, project) if auto_memory else ""
     parts = [text.strip(), index, waiting(vault, harness, session)]
     note = "" if complete else "time budget exceeded"

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+import sys
 import time
 from pathlib import Path
 
 import pytest
 
+import memoryvault
 from memoryvault.vault.marker import Marker, create_marker, mark_reflected, marker_path
 
 from .support import SESSION, Sandbox
@@ -89,6 +91,44 @@ def test_an_entry_behind_a_link_that_leaves_the_vault_is_not_printed(sandbox: Sa
     stdout, stderr = start(sandbox)
     assert stdout == ""
     assert "Loaded 0 " in stderr
+
+
+@pytest.mark.parametrize("place", ["personal/_always-load/pipe.md", "personal-projects/my-shop/memory/MEMORY.md"])
+def test_a_named_pipe_in_the_place_of_a_file_is_passed_over(sandbox: Sandbox, place: str) -> None:
+    sandbox.entry("personal/_always-load/rule.md", "The rule.")
+    pipe = sandbox.vault / place
+    pipe.parent.mkdir(parents=True, exist_ok=True)
+    os.mkfifo(pipe)
+    stdout, stderr = start(sandbox)
+    assert "The rule." in stdout
+    assert "time budget exceeded" not in stderr
+
+
+CAUGHT = """\
+import sys, time
+sys.path.insert(0, sys.argv.pop(1))
+sys.argv.pop(1)
+from memoryvault.hooks import client, session_start
+session_start.project_index = lambda vault, project: time.sleep(30)
+client.main(sys.argv[1:])
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("host", ["claude", "codex"])
+def test_the_rules_are_printed_when_the_notes_can_not_be_read_in_time(sandbox: Sandbox, host: str) -> None:
+    sandbox.entry("personal/_always-load/rule.md", "The rule.")
+    place = str(Path(memoryvault.__file__ or "").resolve().parents[1])
+    done = sandbox.run(
+        "SessionStart",
+        sandbox.payload(source="startup"),
+        "--host",
+        host,
+        python=(sys.executable, "-c", CAUGHT, place),
+    )
+    assert done.returncode == 0
+    assert done.stdout.count("The rule.") == 1
+    assert "time budget exceeded" in done.stderr
 
 
 def test_the_projects_memory_index_is_shown_up_to_its_limit(sandbox: Sandbox) -> None:
