@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import argparse
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property
 from typing import Annotated, Any, Literal
@@ -30,6 +30,7 @@ from ..vault.entry import Entry
 from ..vault.errors import MemoryVaultError, UsageError
 from ..vault.layout import ALWAYS_LOAD
 from ..vault.project import project_of
+from ..vault.registry import readable
 from .context import Context
 
 EPILOG = """example:
@@ -192,7 +193,8 @@ class _Tools:
     ) -> Result:
         """List active entries, the newest first, and your own notes about this project (topics)."""
         with _told():
-            entries = [entry for entry in self._living() if all_projects or entry.project in (None, self._project)]
+            paths = self._context.store.walk()
+            entries = [*self._living(paths)] if all_projects else self._own(paths)
             topics = self._topic_rows(kind, tag, updated_since)
         own = f"{self._topics.folder}/" if self._project else ""
         found = [
@@ -344,22 +346,21 @@ class _Tools:
 
     def _entry(self, name: str) -> Entry:
         """A living entry by path or slug: what waits, was rejected or archived is not for agents."""
-        relative = name.removesuffix(".md")
-        found = [
-            entry
-            for entry in self._living()
-            if relative in (entry.path.removesuffix(".md"), entry.slug) and entry.project in (None, self._project)
-        ]
-        exact = [entry for entry in found if entry.path.removesuffix(".md") == relative] or found
-        if len(exact) != 1:
-            which = "no entry is" if not exact else "several entries are"
+        relative, store = name.removesuffix(".md"), self._context.store
+        at_path = (path for path in store.walk() if path.removesuffix(".md") == relative)
+        # Only a slug has to be looked for in every file.
+        found = self._own(at_path) or [entry for entry in self._own(store.walk()) if entry.slug == relative]
+        if len(found) != 1:
+            which = "no entry is" if not found else "several entries are"
             raise UsageError(f"{which} called {name!r}: use a path that recall or list returned")
-        return exact[0]
+        return found[0]
 
-    def _living(self) -> Iterator[Entry]:
-        store = self._context.store
-        for path in store.walk():
-            entry = store.read(path)
+    def _own(self, paths: Iterable[str]) -> list[Entry]:
+        """The living entries that are not another project's."""
+        return [entry for entry in self._living(paths) if entry.project in (None, self._project)]
+
+    def _living(self, paths: Iterable[str]) -> Iterator[Entry]:
+        for entry in readable(self._context.store, paths):
             if entry.effective_status == "active" and entry.special in ("", ALWAYS_LOAD):
                 yield entry
 

@@ -18,7 +18,7 @@ from ..vault.entry import AGENT_SOURCE, fingerprint
 from ..vault.errors import UsageError
 from ..vault.evidence import EVIDENCE_HEADING
 from ..vault.layout import DEFAULT_GROUP, REVIEW
-from ..vault.registry import find_by_fingerprint
+from ..vault.registry import find_by_fingerprint, readable
 from ..vault.scrubbed import Scrubbed
 from ..vault.settings import Settings
 from ..vault.slug import slugify, validate_kind
@@ -112,12 +112,8 @@ class AgentProposals:
         return Proposed("waits for review", path)
 
     def _refuse_a_flood(self) -> None:
-        waiting = sum(
-            entry.written_by_agent
-            for path in self._store.walk()
-            if f"/{REVIEW}/" in f"/{path}"
-            for entry in (self._store.read(path),)
-        )
+        in_review = (path for path in self._store.walk() if f"/{REVIEW}/" in f"/{path}")
+        waiting = sum(entry.written_by_agent for entry in readable(self._store, in_review))
         if waiting >= MOST_WAITING:
             raise UsageError(f"{waiting} proposals of agents wait already: the user decides on some first")
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,7 +18,7 @@ from ..pipelines.scrub import Policy, scrub
 from ..pipelines.topic_index import index_lines, line_for, links_in, over_the_limit, rebuilt, with_line, without_lines
 from ..vault.automemory import FOLDER, INDEX_NAME, TYPES, is_topic_name
 from ..vault.entry import AGENT_SOURCE, Entry, Source, parse_entry
-from ..vault.errors import EditConflict, EntryExists, EntryInvalid, EntryNotFound, UsageError
+from ..vault.errors import EditConflict, EntryExists, EntryInvalid, EntryNotFound, PathRefused, UsageError
 from ..vault.killpoint import kill_point
 from ..vault.layout import PROJECTS
 from ..vault.paths import is_conflict_copy, resolve_inside
@@ -29,6 +30,8 @@ from .journal import Actor, Change, Journal, hash_of, text_of
 MAX_BODY_CHARACTERS = 100_000
 MAX_DESCRIPTION_CHARACTERS = 300
 SHOWN_HASH_CHARACTERS = 12
+NO_TOPIC = (EntryInvalid, EntryNotFound, PathRefused)
+"""What reading one file may raise: it is a folder, a link that leaves the vault, too large, or gone meanwhile."""
 _SLUG = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}")
 
 
@@ -71,10 +74,14 @@ class Topics:
         self.index_path = f"{self.folder}/{INDEX_NAME}"
 
     def all(self) -> list[Topic]:
-        """All topics by slug."""
+        """All topics by slug; files that can't be read are left to `lint`."""
         self._journal.recover()
         listed = {one.file for one in index_lines(self._index())}
-        return [self._topic(slug, f"{slug}.md" in listed) for slug in self._slugs()]
+        topics = []
+        for slug in self._slugs():
+            with suppress(*NO_TOPIC):
+                topics.append(self._topic(slug, f"{slug}.md" in listed))
+        return topics
 
     def read(self, slug: str) -> Topic:
         """One topic. Raises EntryNotFound."""
@@ -156,8 +163,9 @@ class Topics:
             index = self._index_text()
             lines = {}
             for slug in self._slugs():
-                topic = self._topic(slug, True)
-                lines[slug] = line_for(topic.name, slug, topic.description)
+                with suppress(*NO_TOPIC):
+                    topic = self._topic(slug, True)
+                    lines[slug] = line_for(topic.name, slug, topic.description)
             after = rebuilt(index or "", lines)
             if after == (index or ""):
                 return False
@@ -179,8 +187,12 @@ class Topics:
         if over := over_the_limit(index):
             problems.append(Problem(INDEX_NAME, f"{over}: remove topics, or shorten lines"))
         for slug in slugs:
-            topic = self._topic(slug, f"{slug}.md" in files)
             where = f"{slug}.md"
+            try:
+                topic = self._topic(slug, where in files)
+            except NO_TOPIC as error:
+                problems.append(Problem(where, f"it can't be read: {error}"))
+                continue
             if not topic.indexed:
                 problems.append(Problem(where, "no line of the index names it: `memory topics rebuild-index`"))
             if not topic.type:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Iterator
 
 from .entry import Entry
 from .errors import MemoryVaultError
@@ -35,12 +36,21 @@ def find_by_fingerprints(store: VaultStore, fingerprints: list[str]) -> dict[str
     wanted = re.compile(b"|".join(fingerprint.encode("ascii") for fingerprint in found))
     candidates = sorted(path for path, head in store.heads(HEADER_BYTES) if wanted.search(head) is not None)
     store.require_vault()  # a vault that was unmounted half-way has not been searched
-    for path in candidates:
+    for entry in readable(store, candidates):
+        if entry.fingerprint in found:
+            found[entry.fingerprint].append(entry)
+    return found
+
+
+def readable(store: VaultStore, paths: Iterable[str]) -> Iterator[Entry]:
+    """The entries at `paths`; one that vanished, cannot be read or is too large is passed over.
+
+    Raises VaultUnavailable when the vault is gone.
+    """
+    for path in paths:
         try:
             entry = store.read(path)
         except MemoryVaultError:
             store.require_vault()
             continue
-        if entry.fingerprint in found:
-            found[entry.fingerprint].append(entry)
-    return found
+        yield entry

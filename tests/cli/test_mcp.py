@@ -16,6 +16,7 @@ from mcp.client.stdio import stdio_client
 from mcp_types import TextContent, TextResourceContents
 
 from memoryvault.demo.sandbox import Sandbox
+from memoryvault.vault.store import MAX_ENTRY_BYTES
 
 pytestmark = pytest.mark.slow
 
@@ -317,6 +318,19 @@ def test_fifty_proposals_wait_at_most(agent: Agent) -> None:
     count, said = agent.talk(flood)
     assert count == 50
     assert "wait already" in said
+
+
+def test_one_file_that_is_too_large_takes_no_tool_away(agent: Agent) -> None:
+    for folder in ("preferences", "_review"):
+        huge = agent.sandbox.vault / "personal-private" / folder / "huge.md"
+        huge.parent.mkdir(exist_ok=True)
+        huge.write_bytes(b"x" * (MAX_ENTRY_BYTES + 1))
+    assert [row["path"] for row in agent.call("list")["entries"]] == ["personal-private/preferences/tabs.md"]
+    for name in ("tabs", "personal-private/preferences/tabs.md", "personal-private/preferences/tabs"):
+        assert agent.call("read", path=name)["path"] == "personal-private/preferences/tabs.md"
+    assert "no entry is called" in agent.refused("read", path="personal-private/preferences/huge.md")
+    saved = agent.call("save", kind="fix", title="Screws", text="Turn the screw of the left panel twice.")
+    assert saved["verdict"] == "waits for review"
 
 
 def test_without_a_vault_it_says_what_to_do(agent: Agent) -> None:

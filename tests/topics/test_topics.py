@@ -17,6 +17,7 @@ from memoryvault.pipelines.topic_index import index_lines
 from memoryvault.tasks.indexing import reconcile_now
 from memoryvault.tasks.topics import Topics
 from memoryvault.vault.errors import EditConflict, EntryExists, EntryInvalid, EntryNotFound, PathRefused, UsageError
+from memoryvault.vault.store import MAX_ENTRY_BYTES
 
 from ..review.support import Bed
 
@@ -183,6 +184,23 @@ def test_lint_finds_what_rebuild_repairs_and_what_it_cannot(bed: Bed) -> None:
     assert topics(bed).rebuild_index()
     assert sorted(files(bed)) == ["deploy.md", "lost.md"]
     assert not topics(bed).rebuild_index()
+
+
+def test_a_file_that_can_not_be_read_stands_in_nobodys_way_and_lint_names_it(bed: Bed) -> None:
+    write(bed, "deploy")
+    folder = bed.vault / FOLDER
+    (folder / "folder.md").mkdir()
+    (bed.root / "secret.md").write_text("Secret.\n")
+    (folder / "link.md").symlink_to(bed.root / "secret.md")
+    (folder / "huge.md").write_bytes(b"x" * (MAX_ENTRY_BYTES + 1))
+    assert [topic.slug for topic in topics(bed).all()] == ["deploy"]
+    said = {problem.where: problem.what for problem in topics(bed).lint()}
+    assert set(said) == {"folder.md", "link.md", "huge.md"}
+    assert all(what.startswith("it can't be read: ") for what in said.values())
+    assert not topics(bed).rebuild_index()
+    (folder / "MEMORY.md").write_text("- [Folder](folder.md)\n")
+    assert topics(bed).rebuild_index()
+    assert files(bed) == ["deploy.md"]
 
 
 def test_the_command_from_end_to_end(
