@@ -52,7 +52,11 @@ if [ "$what" = memory ]; then
     echo "memoryvault: the package is not installed: pip install memoryvault, then memory init" >&2
     exit 1
 fi
-[ -z "$found" ] || exec "$found" -I -S "$folder/stub.py" "$@"
+# No exec: an interpreter that is there and can't run (another machine's, a missing library) must not fail the turn.
+if [ -n "$found" ]; then
+    "$found" -I -S "$folder/stub.py" "$@"
+    exit 0
+fi
 IFS=:
 for name in python3.13 python3.12 python3.11 python3; do
     for place in $PATH; do
@@ -63,7 +67,8 @@ for name in python3.13 python3.12 python3.11 python3; do
         esac
         if [ -x "$place/$name" ]; then
             unset IFS
-            exec "$place/$name" -I -S "$here/stub.py" "$@"
+            "$place/$name" -I -S "$here/stub.py" "$@"
+            exit 0
         fi
     done
 done

@@ -229,6 +229,22 @@ def test_the_launcher_passes_shims_over_and_does_nothing_without_a_python(sandbo
     assert "no Python" in done.stderr
 
 
+@pytest.mark.parametrize("where", ["installation", "PATH"])
+@pytest.mark.parametrize("program", [b"#!/nowhere/python\n", b"\x7fELF of another machine", b"#!/bin/sh\nexit 7\n"])
+def test_an_interpreter_that_can_not_run_fails_no_turn(sandbox: Sandbox, program: bytes, where: str) -> None:
+    broken = sandbox.root / "bin" / "python3"
+    broken.parent.mkdir()
+    broken.write_bytes(program)
+    broken.chmod(0o755)
+    run = sandbox.state_root / "run"
+    run.mkdir(parents=True)
+    if where == "installation":
+        (run / "installation").write_text(f"{broken}\n{STUB}\n")
+    path = str(broken.parent) if where == "PATH" else "/nowhere"
+    done = launched(sandbox, "hook", "Stop", env={**sandbox.env, "PATH": path}, at=copied(sandbox))
+    assert (done.returncode, done.stdout) == (0, "")
+
+
 def test_without_the_package_the_tools_server_says_what_to_do(sandbox: Sandbox) -> None:
     done = launched(sandbox, "memory", "mcp", env={"PATH": "/nowhere", "HOME": str(sandbox.home)}, at=copied(sandbox))
     assert done.returncode == 1
