@@ -327,13 +327,11 @@ def _found(context: Context) -> Path | None:
     """MemoryVault/ in the one Obsidian vault that lies in the usual places; None when there are more, or none."""
     home = Path(context.env.get("HOME") or Path.home())
     places = [home, home / "Documents"]
-    found = {
-        folder
-        for place in places
-        if place.is_dir()
-        for folder in place.iterdir()
-        if (folder / OBSIDIAN_FOLDER).is_dir()
-    }
+    found = set()
+    for place in places:
+        with suppress(OSError):  # Missing, or not ours to read.
+            # Not Path.is_dir, which raises PermissionError on Python 3.11.
+            found |= {folder for folder in place.iterdir() if os.path.isdir(folder / OBSIDIAN_FOLDER)}
     return found.pop() / VAULT_NAME if len(found) == 1 else None
 
 

@@ -11,7 +11,9 @@ from typing import Any
 
 import pytest
 
+from memoryvault.cli.context import Context
 from memoryvault.cli.hook_trial import try_hooks
+from memoryvault.cli.init import VAULT_NAME, _found
 from memoryvault.demo.sandbox import Sandbox
 from memoryvault.hooks.install import EVENTS, STUB
 from memoryvault.tasks.enqueue import open_ledger
@@ -143,3 +145,24 @@ def test_the_trial_of_the_hooks_leaves_no_session_behind(tmp_path: Path) -> None
 )
 def test_a_question_is_made_of_the_longest_words(statement: str, question: str | None) -> None:
     assert question_about(statement) == question
+
+
+def test_a_folder_that_can_not_be_read_keeps_no_vault_from_being_found(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Refused by hand: the tests may run as root, who can read every folder."""
+    home = tmp_path / "home"
+    for folder in ("Closed", "Notes/.obsidian", "Documents"):
+        (home / folder).mkdir(parents=True)
+    stat, scandir, listdir = os.stat, os.scandir, os.listdir
+
+    def refuse(path: Any) -> Any:
+        if isinstance(path, str | Path) and str(path).startswith((str(home / "Closed") + "/", str(home / "Documents"))):
+            raise PermissionError(13, "Permission denied", str(path))
+        return path
+
+    monkeypatch.setattr(os, "stat", lambda path, *args, **named: stat(refuse(path), *args, **named))
+    monkeypatch.setattr(os, "scandir", lambda path=".": scandir(refuse(path)))
+    monkeypatch.setattr(os, "listdir", lambda path=".": listdir(refuse(path)))
+    context = Context({"HOME": str(home)})
+    assert _found(context) == home / "Notes" / VAULT_NAME
