@@ -151,12 +151,13 @@ def enqueue_settling(settings: Settings) -> int:
 
 def unfinished(ledger: Ledger, store: CorpusStore) -> list[str]:
     """Identities whose job has not had its effect yet."""
+    jobs = ledger.list(["queued", "running"], kind=KIND, most=MOST_JOBS)
+    cursors = store.cursors()  # After the jobs: one that ends in between counts as done.
     return [
         identity
-        for job in ledger.list(["queued", "running"], kind=KIND, most=MOST_JOBS)
+        for job in jobs
         if isinstance(job.args, dict)
-        and (identity := str(job.args.get("identity"))) is not None
-        and store.cursor(identity).get("run") != job.args.get("run")
+        and cursors.get(identity := str(job.args.get("identity")), {}).get("run") != job.args.get("run")
     ]
 
 

@@ -18,6 +18,7 @@ from typing import Any
 from ..pipelines.candidate import Candidate
 from ..pipelines.corpus import Saying
 from ..vault.layout import FILE_MODE, StatePaths, make_private_folder
+from ..vault.paths import sync_folder
 from .cursors import Cursors
 from .mining import Mined
 
@@ -70,6 +71,7 @@ class CorpusStore:
             out.flush()
             os.fsync(descriptor)
         os.replace(temporary, file)
+        sync_folder(self._folder)  # Before the cursor says that it is there.
 
     def sayings(self) -> Iterator[Saying]:
         """Everything that was kept. A file that is damaged is passed over: `--reset` mines it anew."""

@@ -13,7 +13,7 @@ from ..pipelines.scrub import scrub
 from ..sources.transcripts.usage import SessionUsage, session_bytes, session_usage
 from ..vault.automemory import COST_KIND
 from ..vault.entry import Entry, Source, parse_entry
-from ..vault.errors import EditConflict, EntryInvalid, EntryNotFound, VaultUnavailable
+from ..vault.errors import EditConflict, EntryExists, EntryInvalid, EntryNotFound, PathRefused, VaultUnavailable
 from ..vault.killpoint import kill_point
 from ..vault.layout import DEFAULT_GROUP, PROJECTS
 from ..vault.marker import REFLECTED, START, Marker, list_markers, marker_path, read_marker
@@ -85,7 +85,7 @@ def note_costs(settings: Settings, store: VaultStore) -> int:
             if not usage.is_empty:
                 try:
                     written += _write(store, marker, usage)
-                except (EntryInvalid, EditConflict, EntryNotFound) as error:
+                except (EntryInvalid, EditConflict, EntryExists, EntryNotFound, PathRefused) as error:
                     log.warning("the cost of session %s is not noted: %s", session, error)
                     continue
                 kill_point("cost-written")

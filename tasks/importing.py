@@ -6,16 +6,18 @@ notes and are in no index, so that a session is not told twice; and a copy that 
 
 from __future__ import annotations
 
+import os
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Literal
 
 from ..pipelines.review import archive_name
 from ..pipelines.scrub import scrub
 from ..sources.host_memory import claude_folders
-from ..sources.instructions import InstructionFile, memory_files
-from ..vault.automemory import TOPIC_KIND
+from ..sources.instructions import InstructionFile, Unread, memory_files
+from ..vault.automemory import INDEX_NAME, TOPIC_KIND
 from ..vault.entry import Entry, Source, parse_entry
 from ..vault.errors import VaultUnavailable
 from ..vault.killpoint import kill_point
@@ -72,17 +74,16 @@ class HostMemory:
             cursors = self._cursors.all()
             for file in self._files():
                 seen.add(str(file.path))
-                results.append(self._follow(file, cursors.get(str(file.path), {}), run, dry_run))
+                if isinstance(file, InstructionFile):
+                    results.append(self._follow(file, cursors.get(str(file.path), {}), run, dry_run))
             for source, cursor in sorted(cursors.items()):
-                if source not in seen and not cursor.get("gone"):
+                if source not in seen and not cursor.get("gone") and _is_removed(Path(source), seen):
                     results.append(self._take_away(source, cursor, run, dry_run))
         return results
 
-    def _files(self) -> Iterator[InstructionFile]:
+    def _files(self) -> Iterator[InstructionFile | Unread]:
         for folder in claude_folders(self._projects):
-            for file in memory_files(folder.path, folder.project):
-                if isinstance(file, InstructionFile):
-                    yield file
+            yield from memory_files(folder.path, folder.project)
 
     def _follow(self, file: InstructionFile, cursor: Mapping[str, Any], run: str, dry_run: bool) -> Imported:
         source = str(file.path)
@@ -93,8 +94,8 @@ class HostMemory:
         if cursor.get("digest") == file.digest:
             return Imported(source, "unchanged", path)
         # Without the cursor it can't be told whether the copy was edited: then only an equal one counts as ours.
-        if cursor and (before is None or hash_of(before) != cursor.get("copy")):
-            if not cursor.get("gone"):
+        if cursor and not _is_ours(before, cursor):
+            if not (cursor.get("gone") or (cursor.get("going") and before is None)):
                 return Imported(source, "yours", path)
             before, path = None, self._free_path(file)
         after = self._text(file, path, before)
@@ -104,6 +105,11 @@ class HostMemory:
             return Imported(source, "updated" if before is not None else "imported", path)
         if after != before:
             what = "imported" if before is None else "updated"
+            # No digest: whatever the file says after a crash, it is looked at again.
+            copy = None if before is None else hash_of(before)
+            intent = {"digest": "", "path": path, "copy": copy, "next": hash_of(after), "project": file.project}
+            self._cursors.set(source, intent)
+            kill_point("host-memory-intended")
             self._journal.commit(
                 [Change(path, before, after)], run=run, actor="import", what=f"{what} a note of claude"
             )
@@ -117,14 +123,21 @@ class HostMemory:
         """The host's file is gone: the copy goes to the archive, unless it was edited."""
         path = str(cursor.get("path"))
         before = text_of(self._store, path)
-        if before is None or hash_of(before) != cursor.get("copy"):
+        if before is None and (cursor.get("going") or cursor.get("copy") is None):
+            # A run that was killed has archived it, or has not made it.
+            if not dry_run:
+                self._cursors.set(source, {**cursor, "gone": True, "digest": ""})
+            return Imported(source, "removed", path)
+        if before is None or not _is_ours(before, cursor):
             return Imported(source, "yours", path)
         if dry_run:
             return Imported(source, "removed", path)
+        self._cursors.set(source, {**cursor, "going": True, "digest": ""})
         archive = self._archive(path)
         text = self._store.edited(before, {"status": "archived"})
         changes = [Change(archive, None, text), Change(path, before, None)]
         self._journal.commit(changes, run=run, actor="import", what="claude has removed the note")
+        kill_point("host-memory-archived")
         self._cursors.set(source, {**cursor, "gone": True, "digest": ""})
         return Imported(source, "removed", archive)
 
@@ -166,6 +179,24 @@ class HostMemory:
             return self._store.edited(before, fields, Scrubbed.joined([heading, body]))
         group = f"{PROJECTS}/{file.project}"
         return self._store.compose(path, {**fields, "group": group, "project": file.project}, title, body)
+
+
+def _is_ours(before: str | None, cursor: Mapping[str, Any]) -> bool:
+    """Is the copy as we left it, or as a run that was killed was about to leave it?"""
+    found = None if before is None else hash_of(before)
+    copy = cursor.get("copy")
+    return found in (copy, cursor.get("next", copy))
+
+
+def _is_removed(source: Path, seen: Collection[str]) -> bool:
+    """Is the host's file gone for certain, not only out of reach (renamed or unmounted folder)?"""
+    try:
+        if source.name not in os.listdir(source.parent):
+            return True
+    except OSError:
+        return False
+    # The index counts as a note only while it stands alone.
+    return source.name == INDEX_NAME and any(Path(other).parent == source.parent for other in seen)
 
 
 def _origin(file: InstructionFile) -> str:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
+import logging
 import os
 import time
 from collections import Counter
@@ -26,10 +27,13 @@ from ..sources.completion import Completion, CompletionFailed
 from ..vault.errors import MemoryVaultError
 from ..vault.killpoint import kill_point
 from ..vault.layout import StatePaths
+from ..vault.paths import sync_folder
 from ..vault.settings import Settings
 from .completion import BudgetedCompleter, completer_of
 from .kinds import Json
 from .spending import BudgetRefused, Cap, SpendingBook
+
+log = logging.getLogger(__name__)
 
 PURPOSE = "mining"
 MODEL_SECONDS = 280.0
@@ -78,6 +82,7 @@ class AnswerCache:
             file.flush()
             os.fsync(file.fileno())
         os.replace(temporary, self._folder / f"{key}.json")
+        sync_folder(self._folder)
 
     def forget(self, keys: Iterable[str]) -> None:
         """What they say is in the vault now, or was not worth it."""
@@ -170,9 +175,13 @@ class _Asking:
             return None
         completion = self._ask(window)
         kill_point("after-answer")
-        self._cache.put(key, completion)
+        try:
+            self._cache.put(key, completion)
+        except OSError as error:  # It is paid for: used all the same, only a retry would have to pay again.
+            log.warning("an answer of the model cannot be kept for a retry: %s", error)
+        else:
+            self.kept.append(key)
         kill_point("after-keeping-answer")
-        self.kept.append(key)
         self._counts["asked"] += 1
         if completion.tokens is not None:
             self._counts["tokens"] += completion.tokens

@@ -158,7 +158,7 @@ def connect(path: Path, *, busy_seconds: float, create: bool) -> sqlite3.Connect
         raise unavailable(path, error) from error
     try:
         _refuse_newer(conn, path)
-        _retry_locked(lambda: conn.execute("PRAGMA journal_mode = wal"), busy_seconds)
+        retry_locked(lambda: conn.execute("PRAGMA journal_mode = wal"), busy_seconds)
         migrate(conn, path)
         conn.execute("PRAGMA synchronous = normal")
         conn.execute("PRAGMA busy_timeout = 0")  # QueueDatabase waits by itself, more evenly.
@@ -210,7 +210,8 @@ def _refuse_newer(conn: sqlite3.Connection, path: Path, known: int = VERSION) ->
         )
 
 
-def _retry_locked(action: Callable[[], object], seconds: float) -> None:
+def retry_locked(action: Callable[[], object], seconds: float) -> None:
+    """Try `action` again for so long as another connection holds the lock. Raises sqlite3.OperationalError."""
     # Switching a new file to WAL upgrades a read lock, which SQLite refuses at once instead of waiting.
     until = time.monotonic() + seconds
     while True:

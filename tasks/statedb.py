@@ -13,6 +13,7 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 
 from ..vault.errors import QueueUnavailable, SchemaTooNew
+from .schema import retry_locked
 
 VERSION = 1
 BUSY_SECONDS = 10.0
@@ -71,7 +72,7 @@ def state_transaction(path: Path | str) -> Iterator[sqlite3.Connection]:
             path.touch(mode=0o600)
         with closing(sqlite3.connect(path, timeout=BUSY_SECONDS, isolation_level=None)) as conn:
             conn.row_factory = sqlite3.Row
-            conn.execute("PRAGMA journal_mode = wal")
+            retry_locked(lambda: conn.execute("PRAGMA journal_mode = wal"), BUSY_SECONDS)
             conn.execute("PRAGMA synchronous = full")
             conn.execute("BEGIN IMMEDIATE")
             try:

@@ -15,6 +15,7 @@ from ..vault.errors import VaultUnavailable
 from ..vault.layout import StatePaths
 from ..vault.settings import Settings
 from .completion import CALLS_FOLDER
+from .corpus_store import FOLDER as CORPUS_FOLDER
 from .enqueue import open_ledger
 from .ideas import purge_trash
 from .indexing import vault_store
@@ -93,9 +94,11 @@ def rotate_logs(state: StatePaths, now: float) -> list[str]:
 
 
 def delete_old(state: StatePaths, now: float) -> int:
-    """Delete rotated logs and databases set aside, 30 days after; how many files."""
+    """Delete rotated logs, databases set aside and snapshots of settings, 30 days after; how many files."""
     log, root = Path(state.log), Path(state.root)
-    old = (path for path in (*log.glob("*.jsonl.*"), *log.glob("*.log.*"), *root.glob("*.db.damaged-*")))
+    # A snapshot of the settings is for one environment; whoever still needs one that goes compiles it again.
+    snapshots = (root.parent / "run").glob("hooks-*.snapshot")
+    old = (*log.glob("*.jsonl.*"), *log.glob("*.log.*"), *root.glob("*.db.damaged-*"), *snapshots)
     return _delete(old, now - KEEP_DAYS * SECONDS_A_DAY)
 
 
@@ -106,6 +109,8 @@ def clean_temporaries(state: StatePaths, now: float) -> int:
         *Path(state.spool).glob("*.tmp"),
         *Path(state.harness).glob(".*.tmp"),
         *Path(state.root).glob(".*.restored"),
+        *Path(state.root, CORPUS_FOLDER).glob("*.tmp"),
+        *(Path(state.root).parent / "run").glob("*.tmp"),
         *(cache / ANSWERS_FOLDER).glob(".*.tmp"),
     )
     for folder in (cache / CALLS_FOLDER).glob("call-*"):

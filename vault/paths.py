@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import stat
+from contextlib import suppress
 from pathlib import Path
 
 from .errors import PathRefused
@@ -112,3 +113,13 @@ def resolve_inside(vault: Path, relative: str) -> Path:
     if not real.startswith(root.rstrip("/") + "/"):
         raise PathRefused(f"{relative!r} is a symbolic link that leaves the vault")
     return Path(real)
+
+
+def sync_folder(folder: Path) -> None:
+    """Make a rename survive a power cut, where the file system can sync a folder."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        with suppress(OSError):
+            os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

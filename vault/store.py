@@ -44,6 +44,7 @@ from .paths import (
     is_note_name,
     is_regular,
     resolve_inside,
+    sync_folder,
 )
 from .scrubbed import Scrubbed
 from .slug import validate_group, validate_kind, validate_slug, validate_tag
@@ -353,8 +354,8 @@ class VaultStore:
                 new.parent.mkdir(parents=True, exist_ok=True)
                 kill_point("vault-before-rename")
                 os.rename(old, new)
-                _sync_folder(old.parent)
-                _sync_folder(new.parent)
+                sync_folder(old.parent)
+                sync_folder(new.parent)
             except (FileExistsError, NotADirectoryError) as error:
                 raise PathRefused(f"{new_relative!r} cannot be made: part of its path is a file") from error
             except OSError as error:
@@ -469,7 +470,7 @@ class VaultStore:
             finally:
                 with suppress(FileNotFoundError):
                     os.unlink(temporary)
-            _sync_folder(path.parent)
+            sync_folder(path.parent)
         except FileExistsError as error:
             raise EntryExists(f"there is already an entry {shown}") from error
         except OSError as error:
@@ -498,7 +499,7 @@ class VaultStore:
             finally:
                 with suppress(FileNotFoundError):
                     os.unlink(temporary)
-            _sync_folder(path.parent)
+            sync_folder(path.parent)
         except OSError as error:
             raise self._not_writable(shown, error) from error
 
@@ -506,7 +507,7 @@ class VaultStore:
         self._read_expected(path, shown, expected_hash)
         try:
             os.unlink(path)
-            _sync_folder(path.parent)
+            sync_folder(path.parent)
         except OSError as error:
             raise self._not_writable(shown, error) from error
 
@@ -534,16 +535,6 @@ class VaultStore:
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
             return VaultUnavailable(f"{shown} cannot be written: the disk is full; nothing was changed")
         return VaultUnavailable(f"{shown} cannot be written: {error.strerror}; nothing was changed")
-
-
-def _sync_folder(folder: Path) -> None:
-    """Make a rename survive a power cut, where the file system can sync a folder."""
-    descriptor = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
-    try:
-        with suppress(OSError):
-            os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def _unix_lines(text: str) -> str:

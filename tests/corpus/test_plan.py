@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 import time
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 import pytest
 
 from memoryvault.cli.main import main
-from memoryvault.tasks.corpus import KIND, enqueue_corpus, plan_corpus
+from memoryvault.tasks import cursors
+from memoryvault.tasks.corpus import KIND, enqueue_corpus, plan_corpus, unfinished
 from memoryvault.tasks.corpus_store import CorpusStore
 from memoryvault.tasks.enqueue import open_ledger
-from memoryvault.tests.review.support import Bed
+from memoryvault.tasks.mining import Mined
+from memoryvault.tasks.statedb import state_transaction
+from memoryvault.tests.review.support import RULE, Bed
+from memoryvault.tests.support.syncs import record_syncs
 from memoryvault.vault.marker import Marker, create_marker, mark_reflected
 
 from .sessions import DAY, old_session
@@ -128,3 +134,34 @@ def test_the_dry_run_says_what_it_would_take_and_what_the_host_deletes_soon(
 def test_bad_usage_is_told(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["reflect", *arguments]) == 2
     assert capsys.readouterr().err.startswith("memory: ")
+
+
+def test_what_was_mined_and_its_name_are_synced(bed: Bed, monkeypatch: pytest.MonkeyPatch) -> None:
+    synced = record_syncs(monkeypatch)
+    CorpusStore(bed.settings.state).keep("claude-1", 0, 0.0, Mined((RULE,), 10, 10, 10, 0, False, "claude"))
+    folder = Path(bed.settings.state.root, "corpus")
+    (file,) = folder.iterdir()
+    assert synced == [file.stat().st_ino, folder.stat().st_ino]
+
+
+def test_all_unfinished_ones_are_told_by_one_look_at_the_cursors(
+    bed: Bed, projects: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number in range(5):
+        old_session(projects, number)
+    plan = plan_corpus(bed.settings)
+    run = enqueue_corpus(bed.settings, plan)
+    store = CorpusStore(bed.settings.state)
+    first, second, *others = [each.identity for each in plan.to_mine]
+    store.advance(first, {"run": run})
+    store.advance(second, {"run": "an earlier one"})
+    opened: list[object] = []
+
+    def counted(path: Path | str) -> AbstractContextManager[sqlite3.Connection]:
+        opened.append(path)
+        return state_transaction(path)
+
+    monkeypatch.setattr(cursors, "state_transaction", counted)
+    with open_ledger(bed.settings) as ledger:
+        assert sorted(unfinished(ledger, store)) == sorted([second, *others])
+    assert len(opened) == 1

@@ -181,3 +181,14 @@ def test_a_run_that_is_killed_counts_nothing_twice(bed: Bed, point: str) -> None
     assert bed.run_python(code, point) == -signal.SIGKILL
     assert bed.run_python(code) == 0
     assert len(bed.files()) == 2
+
+
+def test_a_project_that_is_a_link_out_of_the_vault_keeps_no_other_session_back(bed: Bed) -> None:
+    (bed.root / "elsewhere").mkdir()
+    (bed.vault / "personal-projects").mkdir()
+    (bed.vault / "personal-projects" / "shop").symlink_to(bed.root / "elsewhere")
+    for number, cwd in enumerate(("/src/shop", "/src/blog", "/src/shop", "/src/web")):
+        transcript(bed, answer("m", 1), session=f"{number}{SESSION[1:]}", cwd=cwd)
+    assert note_costs(bed.settings, bed.store) == 2
+    assert sorted(entry.project or "" for entry in bed.entries()) == ["blog", "web"]
+    assert list((bed.root / "elsewhere").iterdir()) == []

@@ -19,12 +19,14 @@ from memoryvault.cli.doctor import CHECKS
 from memoryvault.cli.finding import Finding
 from memoryvault.demo.sandbox import Sandbox
 from memoryvault.pipelines.candidate import Candidate
+from memoryvault.sources.completion import Completion
 from memoryvault.sources.transcripts.hosts import open_transcript
 from memoryvault.tasks.mining import Mined, MiningRequest, mine_transcript
-from memoryvault.tasks.model_mining import AnswerCache
+from memoryvault.tasks.model_mining import ANSWERS_FOLDER, AnswerCache
 from memoryvault.tasks.spending import Spent, spent_since
 from memoryvault.tests.support.loopback_model import USAGE, LoopbackModel
 from memoryvault.tests.support.stand_in_agent import StandInAgent
+from memoryvault.tests.support.syncs import record_syncs
 from memoryvault.vault.errors import SettingsError
 from memoryvault.vault.settings import Settings, load_settings
 from memoryvault.vault.turn import Origin
@@ -241,6 +243,23 @@ def test_a_short_pause_is_waited_for_once_and_a_long_one_is_not(sandbox: Sandbox
     assert time.monotonic() - started < 10
     assert len(model.requests) == 5
     assert spent(settings).spent == TOKENS, "what was turned away cost nothing"
+
+
+def test_an_answer_that_cannot_be_kept_is_used_all_the_same(sandbox: Sandbox, model: LoopbackModel) -> None:
+    settings = endpoint_of(sandbox, model)
+    Path(settings.state.cache, ANSWERS_FOLDER).touch()  # As on a full disk: nothing can be written below it.
+    mined = mine(sandbox, settings)
+    assert len(lessons(mined)) == 1
+    assert mined.model == {"miner": "openai", "asked": 1, "tokens": TOKENS}
+    assert mined.answers == ()
+
+
+def test_an_answer_and_its_name_are_synced(sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch) -> None:
+    settings = load_settings(sandbox.environment)
+    synced = record_syncs(monkeypatch)
+    AnswerCache(settings.state).put("k", Completion({}, 1, 1))
+    folder = Path(settings.state.cache, ANSWERS_FOLDER)
+    assert synced == [(folder / "k.json").stat().st_ino, folder.stat().st_ino]
 
 
 def test_an_endpoint_that_is_not_there_costs_nothing(sandbox: Sandbox, model: LoopbackModel) -> None:

@@ -7,6 +7,7 @@ import sqlite3
 import stat
 import subprocess
 import sys
+import threading
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
@@ -141,3 +142,15 @@ def test_a_damaged_file_is_told_in_one_line(state_db: Path) -> None:
     state_db.write_bytes(b"no database at all" * 500)
     with pytest.raises(QueueUnavailable, match=r"state\.db cannot be used"):
         Cursors(state_db, "corpus").get("a")
+
+
+def test_a_new_file_that_another_is_just_making_is_waited_for(state_db: Path) -> None:
+    state_db.parent.mkdir()
+    with closing(sqlite3.connect(state_db, isolation_level=None, check_same_thread=False)) as other:
+        other.execute("BEGIN IMMEDIATE")  # Against this the change to WAL is refused at once, whatever the timeout.
+        release = threading.Timer(0.2, other.execute, ["ROLLBACK"])
+        release.start()
+        try:
+            assert Cursors(state_db, "corpus").all() == {}
+        finally:
+            release.join()

@@ -75,3 +75,21 @@ def test_the_job_prunes_and_copies(tmp_path: Path) -> None:
         assert rotation.history[-1]["result"]["copied"] == 1
     assert backup_of(path).stat().st_mtime > time.time() - 60
     assert not temporary.exists()
+
+
+def test_leftovers_of_backfills_and_of_snapshots_go_too(state: StatePaths) -> None:
+    old = NOW - (KEEP_DAYS + 1) * SECONDS_A_DAY
+    root = Path(state.root)
+    kept = [root / "corpus/claude-1@0.json", root.parent / "run/installation", root.parent / "run/hooks-1.snapshot"]
+    gone = [
+        root / "corpus/claude-1@0.77.tmp",
+        root.parent / "run/hooks-1.snapshot.77.tmp",
+        root.parent / "run/hooks-2.snapshot",
+    ]
+    for path in kept + gone:
+        path.parent.mkdir(exist_ok=True)
+        path.touch()
+        os.utime(path, (old, old))
+    os.utime(kept[-1], (NOW, NOW))
+    assert delete_old(state, NOW) + clean_temporaries(state, NOW) == 3
+    assert [path.exists() for path in kept + gone] == [True] * 3 + [False] * 3

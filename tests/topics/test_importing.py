@@ -162,3 +162,101 @@ def test_an_import_that_is_killed_is_done_once(bed: Bed, notes: Path, point: str
     assert len(bed.files()) == 2
     (notes / "a.md").write_text(OLD + "More.\n")
     assert results(bed) == {"a.md": "updated", "b.md": "unchanged"}
+
+
+BRING_IN = (
+    "import os\nfrom memoryvault.vault.settings import load_settings\n"
+    "from memoryvault.tasks.indexing import vault_store\nfrom memoryvault.tasks.importing import HostMemory\n"
+    "s = load_settings(os.environ); HostMemory(s, vault_store(s)).bring_in()\n"
+)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "point", ["host-memory-intended", "journal-pending", "journal-applied", "journal-recorded", "host-memory-written"]
+)
+@pytest.mark.parametrize("again", [OLD, OLD + "More.\n", OLD + "Even more.\n"], ids=["back", "same", "other"])
+def test_after_a_killed_update_the_copy_is_still_followed(bed: Bed, notes: Path, point: str, again: str) -> None:
+    (notes / "a.md").write_text(OLD)
+    bring_in(bed)
+    (notes / "a.md").write_text(OLD + "More.\n")
+    assert bed.run_python(BRING_IN, point) == -signal.SIGKILL
+    (notes / "a.md").write_text(again)
+    assert results(bed) == {"a.md": "updated"}
+    (entry,) = bed.entries()
+    assert ("More." in entry.body, "Even more." in entry.body) == ("\nMore." in again, "Even more." in again)
+    assert results(bed) == {"a.md": "unchanged"}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("point", ["host-memory-intended", "host-memory-written"])
+def test_a_note_that_grew_after_its_first_import_was_killed_is_followed(bed: Bed, notes: Path, point: str) -> None:
+    (notes / "a.md").write_text(OLD)
+    assert bed.run_python(BRING_IN, point) == -signal.SIGKILL
+    (notes / "a.md").write_text(OLD + "More.\n")
+    assert results(bed)["a.md"] in ("imported", "updated")
+    (entry,) = bed.entries()
+    assert "More." in entry.body
+
+
+@pytest.mark.slow
+def test_a_first_import_that_was_killed_and_whose_note_is_gone_leaves_nothing(bed: Bed, notes: Path) -> None:
+    (notes / "a.md").write_text(OLD)
+    assert bed.run_python(BRING_IN, "host-memory-intended") == -signal.SIGKILL
+    (notes / "a.md").unlink()
+    bring_in(bed)
+    assert (bed.files(), results(bed)) == ({}, {})
+    (notes / "a.md").write_text(OLD)
+    assert results(bed) == {"a.md": "imported"}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("point", ["journal-pending", "journal-applied", "host-memory-archived"])
+@pytest.mark.parametrize("is_back", [True, False])
+def test_after_a_killed_removal_the_note_comes_back_with_the_hosts(
+    bed: Bed, notes: Path, point: str, is_back: bool
+) -> None:
+    (notes / "a.md").write_text(OLD)
+    bring_in(bed)
+    (notes / "a.md").unlink()
+    assert bed.run_python(BRING_IN, point) == -signal.SIGKILL
+    if not is_back:
+        assert results(bed) == {"a.md": "removed"}
+        assert [entry.effective_status for entry in bed.entries()] == ["archived"]
+        assert results(bed) == {}
+    (notes / "a.md").write_text(OLD)
+    assert results(bed)["a.md"] in ("imported", "updated")
+    assert [entry.effective_status for entry in bed.entries()].count("active") == 1
+    assert results(bed) == {"a.md": "unchanged"}
+
+
+@pytest.mark.parametrize("text", [b"x" * 1_000_001, OLD.encode() + b"\xff"], ids=["too large", "not UTF-8"])
+def test_a_note_that_cannot_be_read_is_not_taken_for_removed(bed: Bed, notes: Path, text: bytes) -> None:
+    (notes / "a.md").write_text(OLD)
+    bring_in(bed)
+    before = bed.files()
+    (notes / "a.md").write_bytes(text)
+    assert results(bed) == {}
+    (notes / "a.md").write_text(OLD)
+    assert results(bed) == {"a.md": "unchanged"}
+    assert bed.files() == before
+
+
+@pytest.mark.parametrize("level", [0, 1, 2])
+def test_a_folder_that_is_away_for_a_time_removes_nothing(bed: Bed, notes: Path, level: int) -> None:
+    (notes / "a.md").write_text(OLD)
+    bring_in(bed)
+    before = bed.files()
+    folder = (notes, *notes.parents)[level]
+    away = folder.rename(bed.root / "away")
+    assert HostMemory(bed.settings, bed.store).bring_in() == []
+    away.rename(folder)
+    assert results(bed) == {"a.md": "unchanged"}
+    assert bed.files() == before
+
+
+def test_the_copy_of_an_index_goes_when_topics_stand_beside_it(bed: Bed, notes: Path) -> None:
+    (notes / "MEMORY.md").write_text("# Notes\n\n- Tests need a local Redis\n")
+    assert results(bed) == {"MEMORY.md": "imported"}
+    (notes / "a.md").write_text(OLD)
+    assert results(bed) == {"a.md": "imported", "MEMORY.md": "removed"}
