@@ -11,7 +11,7 @@ import pytest
 from memoryvault.demo.sandbox import Sandbox
 from memoryvault.pipelines.likeness import LikenessLimits, is_same, wording_of
 from memoryvault.pipelines.review import Approve, Reject, Supersede
-from memoryvault.tasks.boundary import consent_of, outside_write
+from memoryvault.tasks.boundary import consent_of, outside_write, without_change
 from memoryvault.tasks.ideas import MOST_QUESTIONS, ask_next, find_idea, ideas
 from memoryvault.tasks.journal import Change
 from memoryvault.tasks.remembering import ideas_to_research
@@ -325,6 +325,34 @@ def test_killed_at_any_step_an_idea_is_in_both_places_once(silent: Bed, point: s
     assert len(list(ideas(silent.store))) == 1
     assert ideas_file(silent).startswith("# Mine\n\n## ")
     assert ideas_file(silent).count("\n## ") == 1
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("point", ["journal-applied@2", "journal-recorded"])
+def test_what_is_typed_in_the_list_after_a_crash_takes_nothing_back(silent: Bed, point: str) -> None:
+    """The section was written already: that the list has changed since then is no sign that it was not."""
+    (silent.root / "Ideas.md").write_text("# Mine\n")
+    assert silent.run_python(CAPTURE, point) == -9
+    with (silent.root / "Ideas.md").open("a") as file:
+        file.write("Typed after the crash.\n")
+    text = ideas_file(silent)
+    silent.journal.recover()
+    assert ideas_file(silent) == text
+    assert len(list(ideas(silent.store))) == 1
+    assert len(silent.journal.acts()) == 1
+    assert not silent.journal.is_interrupted
+
+
+@pytest.mark.parametrize(
+    ("now", "rest"),
+    [
+        ("# Mine\n\n## One\nOurs.\n", "# Mine\n"),
+        ("# Mine\nTyped.\n\n## One\nOurs.\nTyped too.\n", "# Mine\nTyped.\nTyped too.\n"),
+        ("# Mine\n\n## One\nOurs, edited.\n", None),
+    ],
+)
+def test_what_an_act_put_into_the_list_goes_and_what_was_typed_stays(now: str, rest: str | None) -> None:
+    assert without_change(now, "# Mine\n", "# Mine\n\n## One\nOurs.\n") == rest
 
 
 @pytest.mark.model

@@ -179,6 +179,39 @@ def test_the_user_who_writes_in_the_list_after_a_crash_loses_nothing(bed: Bed) -
     assert "Typed after the crash." in ideas_file(bed)
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("point", ["journal-applied@3", "journal-recorded"])
+def test_what_is_typed_once_the_list_says_promoted_takes_nothing_back(bed: Bed, point: str) -> None:
+    folder = seeded(bed)
+    assert bed.run_python(PROMOTE, point) == -9
+    with (bed.root / "Ideas.md").open("a") as file:
+        file.write("Typed after the crash.\n")
+    text = ideas_file(bed)
+    bed.journal.recover()
+    assert ideas_file(bed) == text
+    assert "→ promoted" in text
+    assert not folder.exists()
+    assert bed.store.read("personal-projects/retry-page/_index.md").status == "active"
+    assert bed.journal.acts()[-1].what == "promoted: retry-page"
+
+
+@pytest.mark.slow
+def test_taken_back_with_a_list_that_was_typed_in_both_are_as_before_but_for_what_was_typed(bed: Bed) -> None:
+    """Its question, the last of the act, was edited after the crash as well."""
+    bed.remember(IDEA)
+    slug = bed.only("incubating").path.split("/")[-2]
+    section = f"## 2026-01-01: Retries\nSome.\nSee deep research: [[MemoryVault/{INCUBATOR}/{slug}/_index.md]]\n"
+    (bed.root / "Ideas.md").write_text(section)
+    assert bed.run_python(PROMOTE.replace("retry-page", slug), "journal-applied@3") == -9
+    with (bed.root / "Ideas.md").open("a") as file:
+        file.write("Typed after the crash.\n")
+    (question,) = bed.reviewer.waiting()
+    bed.edit(question.path, "Put this idea", "Really put this idea")
+    bed.journal.recover()
+    assert (bed.vault / INCUBATOR / slug).exists()
+    assert ideas_file(bed) == section + "Typed after the crash.\n"
+
+
 def test_the_folder_that_cannot_move_changes_nothing(bed: Bed) -> None:
     folder = seeded(bed)
     (bed.vault / "personal-projects").write_text("a file in the way")
