@@ -11,7 +11,7 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from datetime import UTC, date, datetime, timedelta
+from datetime import date, timedelta
 from pathlib import Path
 
 from ..pipelines.ideas_file import (
@@ -549,21 +549,31 @@ def put_away_ideas(store: VaultStore) -> list[tuple[str, Entry]]:
 
 
 def purge_trash(store: VaultStore) -> int:
-    """Delete for good what has lain in the trash for 30 days; how many ideas. Raises VaultUnavailable."""
+    """Delete for good what has lain in the trash for 30 days; how many ideas. Raises VaultUnavailable.
+
+    What does not say since when, as a folder that was dragged there, is dated today. An interrupted change has to be
+    ended before (`Journal.recover`).
+    """
     limit = store.today() - timedelta(days=TRASH_DAYS)
     purged = 0
     for slug in _folders(store, IDEA_TRASH):
         folder = f"{IDEA_TRASH}/{slug}"
-        if _deleted_on(store, folder) <= limit:
-            store.purge(folder)
-            purged += 1
+        with suppress(EntryNotFound, EntryInvalid, EditConflict):  # without a note that can be dated it stays
+            entry = store.read(f"{folder}/{IDEA_NOTE}")
+            deleted = _deleted_on(entry)
+            if deleted is None:
+                store.update(entry.path, entry.content_hash, fields={"deleted": store.today()})
+            elif deleted <= limit:
+                store.purge(folder)
+                purged += 1
     return purged
 
 
-def _deleted_on(store: VaultStore, folder: str) -> date:
-    with suppress(EntryNotFound, EntryInvalid, ValueError):
-        return date.fromisoformat(str(store.read(f"{folder}/{IDEA_NOTE}").extra.get("deleted"))[:10])
-    return datetime.fromtimestamp((store.vault / folder).stat().st_mtime, UTC).date()
+def _deleted_on(entry: Entry) -> date | None:
+    try:
+        return date.fromisoformat(str(entry.extra.get("deleted"))[:10])
+    except ValueError:
+        return None
 
 
 def _folders(store: VaultStore, folder: str) -> list[str]:

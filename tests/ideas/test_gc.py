@@ -33,6 +33,15 @@ reviewer = Reviewer(load_settings(os.environ))
 reviewer.answer(LIST_PATH, {{"one": Answer("{answer}")}}, run="t")
 """
 
+ROTATE = """
+import os
+from types import SimpleNamespace
+from memoryvault.tasks.upkeep import rotate_handler
+from memoryvault.vault.settings import load_settings
+job = SimpleNamespace(check_owned=lambda: None, still_owned=lambda: True)
+rotate_handler(load_settings(os.environ))(job)
+"""
+
 
 def stale(bed: Bed) -> list[str]:
     return [idea.slug for idea in refresh_list(bed.settings, bed.journal)]
@@ -207,6 +216,34 @@ def test_after_thirty_days_the_trash_is_emptied(bed: Bed, days: int, purged: int
     if purged:
         with pytest.raises(EntryNotFound):
             restore(bed.journal, "one")
+
+
+def test_what_was_dragged_into_the_trash_lies_there_for_thirty_days_from_then(bed: Bed) -> None:
+    """Its files are old; when it was put there is not known."""
+    old_idea(bed, "one", 400)
+    trashed = bed.vault / IDEA_TRASH / "one"
+    trashed.parent.mkdir(parents=True)
+    (bed.vault / INCUBATOR / "one").rename(trashed)
+    (trashed.parent / "no-note").mkdir()
+    for folder in (trashed, trashed.parent / "no-note"):
+        os.utime(folder, (1, 1))
+    assert (purge_trash(bed.store), purge_trash(bed.store)) == (0, 0)
+    assert bed.store.read(f"{IDEA_TRASH}/one/_index.md").extra["deleted"] == bed.store.today().isoformat()
+    assert trashed.exists()
+    assert (trashed.parent / "no-note").exists()
+
+
+@pytest.mark.slow
+def test_an_idea_whose_deletion_was_interrupted_is_not_gone_at_once(bed: Bed) -> None:
+    """Killed once the folder lies in the trash, before its note says since when."""
+    folder = old_idea(bed, "one", 400).parent
+    os.utime(folder, (1, 1))
+    stale(bed)
+    assert bed.run_python(ANSWER.format(answer="delete"), "journal-applied") == -9
+    assert bed.run_python(ROTATE) == 0
+    assert not bed.journal.is_interrupted
+    assert bed.store.read(f"{IDEA_TRASH}/one/_index.md").extra["deleted"] == bed.store.today().isoformat()
+    assert restore(bed.journal, "one").path == f"{INCUBATOR}/one/_index.md"
 
 
 def test_what_was_deleted_is_not_proposed_again(bed: Bed) -> None:
