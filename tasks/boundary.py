@@ -48,6 +48,11 @@ def outside_write(
         store.write_outside(target, text, expected_hash, approval)
 
 
+def clean_outside(store: VaultStore, path: str) -> int:
+    """Delete half-written copies of a file outside that killed writers left beside it; how many."""
+    return store.clean_temporaries_beside(Path(path))
+
+
 def require_consent(path: str, consent: Consent | None) -> None:
     """Raises BoundaryRefused."""
     if consent is None:

@@ -41,7 +41,7 @@ from ..vault.scrubbed import Scrubbed
 from ..vault.settings import Settings
 from ..vault.slug import free_slug, idea_slug, validate_slug
 from ..vault.store import StoreValue, VaultStore
-from .boundary import consent_of, is_outside
+from .boundary import clean_outside, consent_of, is_outside
 from .journal import Act, Actor, Change, FolderMove, Journal, text_of
 
 log = logging.getLogger(__name__)
@@ -141,6 +141,11 @@ def surface_change(settings: Settings, store: VaultStore, path: str, title: str,
     today = store.today()
     text = with_section(before, section_text(today, title, statement, link_of(store, path)), today)
     return Change(target, before, Scrubbed.trusted(text, reason="the user's own file and a scrubbed idea"))
+
+
+def clean_beside_list(settings: Settings, store: VaultStore) -> int:
+    """Delete what killed writers of Ideas.md left beside it; how many files."""
+    return clean_outside(store, str(settings.ideas_path))
 
 
 def question_path(slug: str) -> str:

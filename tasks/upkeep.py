@@ -16,7 +16,7 @@ from ..vault.layout import StatePaths
 from ..vault.settings import Settings
 from .completion import CALLS_FOLDER
 from .enqueue import open_ledger
-from .ideas import purge_trash
+from .ideas import clean_beside_list, purge_trash
 from .indexing import vault_store
 from .job import Handler, RunningJob
 from .journal import Journal
@@ -51,7 +51,7 @@ def rotate_handler(settings: Settings) -> Handler:
         }
         with contextlib.suppress(VaultUnavailable):
             store = vault_store(settings)
-            done["vault_temporaries"] = store.clean_temporaries()
+            done["vault_temporaries"] = store.clean_temporaries() + clean_beside_list(settings, store)
             Journal(settings.state, store).recover()
             done["deleted_ideas"] = purge_trash(store)
         done["pruned"] = _prune(settings, job)

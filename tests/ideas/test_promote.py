@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import struct
 from pathlib import Path
@@ -10,7 +11,7 @@ import pytest
 
 from memoryvault.index.reconcile import reconcile
 from memoryvault.index.store import IndexStore
-from memoryvault.tasks.ideas import Promoted, promote, slug_of
+from memoryvault.tasks.ideas import Promoted, clean_beside_list, promote, slug_of
 from memoryvault.vault.errors import EntryExists, EntryNotFound, PathRefused
 
 from ..review.support import Bed, said
@@ -46,6 +47,12 @@ def seeded(bed: Bed) -> Path:
     (folder / "research-example.md").write_text("---\nkind: idea\nstatus: incubating\n---\n\nFetched.\n")
     (folder / "sketch.png").write_bytes(b"\x89PNG")
     return folder
+
+
+def hours_later(bed: Bed) -> None:
+    """What was left half written is old by now."""
+    for path in bed.root.glob(".*"):
+        os.utime(path, (1, 1))
 
 
 def do_promote(bed: Bed, name: str | None = None) -> Promoted:
@@ -145,6 +152,21 @@ def test_the_index_has_the_new_paths_and_needs_no_new_vector(bed: Bed, tmp_path:
     assert not [path for path in paths if INCUBATOR in path]
 
 
+def test_only_what_a_killed_writer_left_is_removed_beside_the_list(bed: Bed) -> None:
+    left = bed.root / ".memoryvault-123-0123456789ab.tmp"
+    others = (".memoryvault-notes.tmp", ".memoryvault-123-0123456789ab.tmp.md", "x.memoryvault-123-0123456789ab.tmp")
+    link, new = bed.root / ".memoryvault-1-0123456789ab.tmp", bed.root / ".memoryvault-2-0123456789ab.tmp"
+    below = bed.root / "Diary" / left.name
+    below.parent.mkdir()
+    for path in (left, below, *(bed.root / name for name in others)):
+        path.write_text("x")
+        os.utime(path, (1, 1))
+    link.symlink_to(below)
+    new.write_text("being written")
+    assert clean_beside_list(bed.settings, bed.store) == 1
+    assert set(outside(bed)) == {*others, link.name, new.name, f"Diary/{left.name}"}
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("point", KILL_POINTS)
 def test_killed_at_any_step_it_is_before_or_after(bed: Bed, point: str) -> None:
@@ -154,6 +176,9 @@ def test_killed_at_any_step_it_is_before_or_after(bed: Bed, point: str) -> None:
     bed.journal.recover()
     bed.journal.recover()
     assert not bed.journal.is_interrupted
+    hours_later(bed)
+    clean_beside_list(bed.settings, bed.store)
+    assert outside(bed).keys() == {"Ideas.md"}
     if folder.exists():
         assert (bed.files(), ideas_file(bed)) == (before, list_before)
         assert not (bed.vault / "personal-projects/retry-page").exists()
