@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
+import sys
 import time
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -17,6 +19,7 @@ from memoryvault.pipelines.incubation import Answer, listed, parse_answers
 from memoryvault.pipelines.review import Approve
 from memoryvault.tasks.ideas import IDEA_ARCHIVE, IDEA_TRASH, find_idea, ideas, purge_trash, put_away, restore
 from memoryvault.tasks.incubator import LIST_PATH, refresh_list
+from memoryvault.tasks.researching import PURPOSE
 from memoryvault.tasks.reviewing import Decided, NotDecided
 from memoryvault.vault.errors import EntryInvalid, EntryNotFound
 
@@ -136,6 +139,29 @@ def test_a_recall_is_coming_back_also_when_its_receipt_is_gone(bed: Bed) -> None
     assert stale(bed) == []
     receipts.unlink()
     assert stale(bed) == []
+
+
+def test_a_recall_of_the_programs_own_research_is_nobodys_coming_back(bed: Bed) -> None:
+    old_idea(bed, "one", 400)
+    line = {"at": datetime.now(UTC).isoformat(), "caller": PURPOSE, "hits": [{"path": f"{INCUBATOR}/one/_index.md"}]}
+    Path(bed.settings.state.receipts).write_text(json.dumps(line) + "\n")
+    assert stale(bed) == ["one"]
+
+
+@pytest.mark.slow
+def test_what_is_no_file_among_the_notes_holds_nothing_up(bed: Bed) -> None:
+    """A pipe that nobody writes to, and a device without an end."""
+    old_idea(bed, "one", 400)
+    os.mkfifo(bed.root / "pipe.md")
+    (bed.root / "endless.md").symlink_to("/dev/zero")
+    code = "import os\nfrom memoryvault.tasks.incubator import stale_ideas\n"
+    code += "from memoryvault.tasks.indexing import vault_store\nfrom memoryvault.vault.settings import load_settings\n"
+    code += "s = load_settings(os.environ)\nprint([i.slug for i in stale_ideas(s, vault_store(s))])"
+    limit = "import resource; resource.setrlimit(resource.RLIMIT_AS, (2 << 30, 2 << 30))\n"
+    done = subprocess.run(
+        [sys.executable, "-c", limit + code], env={**bed.env}, capture_output=True, text=True, timeout=30, check=False
+    )
+    assert done.stdout == "['one']\n", done.stderr
 
 
 def test_keep_restarts_the_clock_in_the_note_itself(bed: Bed) -> None:
