@@ -203,7 +203,11 @@ class Journal:
                 self._expect_folder(move)
             self._write_pending(act)
             kill_point("journal-pending")
-            self._finish(act)
+            try:
+                self._finish(act)
+            except VaultUnavailable as error:
+                self._take_back_unwritten(act, error)
+                raise
         return _done(_history(act))
 
     def recover(self) -> bool:
@@ -313,6 +317,17 @@ class Journal:
                     self._store.move_folder(move["to"], move["path"])
         self._forget_pending()
 
+    def _take_back_unwritten(self, act: Mapping[str, Any], error: VaultUnavailable) -> None:
+        """Take back an act of which a step could not be written, as on a full disk.
+
+        Raises VaultUnavailable that says so when this cannot be done now: `recover` ends it then.
+        """
+        try:
+            self._take_back(act)
+        except (VaultUnavailable, OSError):
+            cause = str(error).removesuffix("; nothing was changed")
+            raise VaultUnavailable(f"{cause}; what was begun is ended by the next command or job") from error
+
     @property
     def _steps_file(self) -> Path:
         return self._folder / "pending.steps"
@@ -350,7 +365,13 @@ class Journal:
         return False
 
     def _is_moved(self, act: Mapping[str, Any], move: Mapping[str, Any]) -> bool:
-        return self._store.is_taken(move["to"]) and not self._store.is_taken(move["path"])
+        if not self._store.is_taken(move["to"]):
+            return False
+        if not self._store.is_taken(move["path"]) or move["to"] in self._steps(act):
+            return True
+        # Both are there: an editor that had a note of the old folder open has saved it once more.
+        inside = (change for change in act["changes"] if change["path"].startswith(move["to"] + "/"))
+        return any(text_of(self._store, c["path"]) in (c["before"], c["after"]) for c in inside if c["before"])
 
     def _apply(self, act: Mapping[str, Any], path: str, before: str | None, after: str | None) -> None:
         expected = None if before is None else hash_of(before)

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 import struct
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from memoryvault.index.reconcile import reconcile
 from memoryvault.index.store import IndexStore
 from memoryvault.tasks.ideas import Promoted, clean_beside_list, promote, slug_of
-from memoryvault.vault.errors import EntryExists, EntryNotFound, PathRefused
+from memoryvault.vault.errors import EntryExists, EntryNotFound, PathRefused, VaultUnavailable
+from memoryvault.vault.store import VaultStore
 
 from ..review.support import Bed, said
 from .support import IDEA, INCUBATOR, ideas_file, outside, write_down
@@ -218,6 +221,66 @@ def test_what_is_typed_once_the_list_says_promoted_takes_nothing_back(bed: Bed, 
     assert not folder.exists()
     assert bed.store.read("personal-projects/retry-page/_index.md").status == "active"
     assert bed.journal.acts()[-1].what == "promoted: retry-page"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("known", [True, False], ids=["noted", "told by the text"])
+@pytest.mark.parametrize("point", ["journal-applied", "journal-applied@2"])
+def test_an_editor_that_saves_the_old_note_after_a_crash_does_not_leave_it_half_done(
+    bed: Bed, point: str, known: bool
+) -> None:
+    """Obsidian had it open: the old folder is there again, with that one file."""
+    folder = seeded(bed)
+    assert bed.run_python(PROMOTE, point) == -9
+    if not known:
+        (Path(bed.settings.state.root) / "journal" / "pending.steps").unlink()
+    folder.mkdir()
+    (folder / "_index.md").write_text("saved once more")
+    bed.journal.recover()
+    assert not bed.journal.is_interrupted
+    assert bed.store.read("personal-projects/retry-page/_index.md").status == "active"
+    assert ideas_file(bed).count("→ promoted") == 1
+    assert (folder / "_index.md").read_text() == "saved once more"
+
+
+def test_on_a_full_disk_nothing_is_changed(bed: Bed, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The folder moves, which needs no room; its note cannot be written, and the folder moves back."""
+    folder = seeded(bed)
+    before, list_before = bed.files(), ideas_file(bed)
+
+    def full(*_: object, **__: object) -> Path:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(VaultStore, "_write_temporary", full)
+        with pytest.raises(VaultUnavailable, match="the disk is full; nothing was changed"):
+            do_promote(bed)
+    assert (bed.files(), ideas_file(bed)) == (before, list_before)
+    assert not bed.journal.is_interrupted
+    do_promote(bed)
+    assert not folder.exists()
+
+
+def test_a_disk_that_fills_up_midway_is_not_said_to_have_changed_nothing(
+    bed: Bed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What was written cannot be written back without room: it is ended later."""
+    seeded(bed)
+    writes, write = [], VaultStore._write_temporary
+
+    def filling_up(store: VaultStore, *arguments: Any, **options: Any) -> Path:
+        writes.append(1)
+        if len(writes) > 1:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        return write(store, *arguments, **options)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(VaultStore, "_write_temporary", filling_up)
+        with pytest.raises(VaultUnavailable, match="the disk is full; what was begun is ended by the next"):
+            do_promote(bed)
+    assert bed.journal.recover()
+    assert bed.store.read("personal-projects/retry-page/_index.md").status == "active"
+    assert ideas_file(bed).count("→ promoted") == 1
 
 
 @pytest.mark.slow
