@@ -225,6 +225,7 @@ def commit_idea(
 ) -> list[Change]:
     """Write an idea's note and, as one act, its section in Ideas.md or the question whether it may be put there.
 
+    A question that waits is answered by the section.
     An Ideas.md that cannot be read or written does not keep the idea from being captured. Raises as
     `Journal.commit`.
     """
@@ -240,6 +241,8 @@ def commit_idea(
             if consent is not None:
                 section = surface_change(settings, store, note.path, title, statement)
                 changes = [note] if section is None else [note, section]
+                if is_idea_path(note.path):
+                    changes += _answered_question(store, slug_of(note.path))
             elif settings.memory.review_mode == "interactive":
                 changes = _asked_or_later(settings, store, note, title, statement)
             journal.commit(changes, run=run, actor=actor, what=what, session=session, consent=consent)

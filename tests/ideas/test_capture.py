@@ -211,6 +211,23 @@ def test_an_idea_that_the_user_writes_down_is_in_both_places_at_once(bed: Bed) -
     assert bed.reviewer.waiting() == []
 
 
+def test_an_idea_that_the_user_writes_down_is_not_asked_for_any_more(bed: Bed) -> None:
+    bed.remember(IDEA)
+    assert len(bed.reviewer.waiting()) == 1
+    assert not write_down(bed, "Retry page", IDEA.statement).is_new
+    assert bed.reviewer.waiting() == []
+    assert ideas_file(bed).count("\n## ") == 1
+
+
+def test_an_idea_that_was_declined_and_is_written_down_is_declined_no_more(bed: Bed) -> None:
+    bed.remember(IDEA)
+    (question,) = bed.reviewer.waiting()
+    bed.reviewer.decide(question.path, Reject(), run="t")
+    assert write_down(bed, "Retry page", IDEA.statement).appended
+    (idea,) = ideas(bed.store)
+    assert "surface" not in idea.extra
+
+
 def test_an_ideas_file_that_cannot_be_written_does_not_lose_the_idea(silent: Bed) -> None:
     (silent.root / "Ideas.md").mkdir()
     silent.remember(IDEA)
