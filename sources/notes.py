@@ -67,7 +67,7 @@ def scan_notes(root: Path, leave_out: Sequence[Path], words: Sequence[str], *, m
         if notes >= MAX_NOTES or time.monotonic() > deadline:
             complete = False
             break
-        text = _read(path)
+        text = read_note(path)
         if text is None:
             continue
         notes += 1
@@ -110,7 +110,7 @@ def _is_expression(text: str) -> bool:
 
 
 def _json(path: Path) -> Mapping[str, object]:
-    text = _read(str(path))
+    text = read_note(str(path))
     try:
         value = json.loads(text) if text else {}
     except ValueError:
@@ -132,8 +132,8 @@ def _notes(root: str, excluded: set[str], left_out: Callable[[str], bool]) -> It
                 yield path
 
 
-def _read(path: str) -> str | None:
-    """None for what is no small text file that is here."""
+def read_note(path: str) -> str | None:
+    """A note's text; None for what is no small text file that is here: a link, a pipe, a device, one in the cloud."""
     try:
         if os.path.islink(path):
             return None
@@ -157,7 +157,7 @@ def _bm25(one: _Seen, documents: Counter[str], total: int, average: float) -> fl
 
 
 def _match(root: Path, one: _Seen, wanted: set[str], score: float) -> NoteMatch | None:
-    text = _read(str(one.path))
+    text = read_note(str(one.path))
     if text is None:
         return None
     body = body_of(text)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from difflib import SequenceMatcher
 from pathlib import Path
 
 from ..pipelines.routing import review_mode
@@ -47,6 +48,11 @@ def outside_write(
         store.write_outside(target, text, expected_hash, approval)
 
 
+def clean_outside(store: VaultStore, path: str) -> int:
+    """Delete half-written copies of a file outside that killed writers left beside it; how many."""
+    return store.clean_temporaries_beside(Path(path))
+
+
 def require_consent(path: str, consent: Consent | None) -> None:
     """Raises BoundaryRefused."""
     if consent is None:
@@ -60,6 +66,22 @@ def text_outside(store: VaultStore, path: str) -> str | None:
     with _not_the_vaults_fault(store):
         found = store.read_outside(Path(path))
     return None if found is None else found[0]
+
+
+def without_change(now: str | None, before: str | None, after: str | None) -> str | None:
+    """A file as it is `now`, without what made `after` of `before`; None when that cannot be told any more."""
+    if now is None or after is None:
+        return None
+    old, new, lines = ((text or "").splitlines(keepends=True) for text in (before, after, now))
+    for tag, i1, i2, j1, j2 in reversed(SequenceMatcher(None, old, new, autojunk=False).get_opcodes()):
+        if tag == "equal":
+            continue
+        ours = new[j1:j2]
+        places = [at for at in range(len(lines) - len(ours) + 1) if lines[at : at + len(ours)] == ours]
+        if not ours or len(places) != 1:
+            return None
+        lines[places[0] : places[0] + len(ours)] = old[i1:i2]
+    return "".join(lines)
 
 
 @contextmanager

@@ -11,7 +11,7 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from datetime import UTC, date, datetime, timedelta
+from datetime import date, timedelta
 from pathlib import Path
 
 from ..pipelines.ideas_file import (
@@ -41,7 +41,7 @@ from ..vault.scrubbed import Scrubbed
 from ..vault.settings import Settings
 from ..vault.slug import free_slug, idea_slug, validate_slug
 from ..vault.store import StoreValue, VaultStore
-from .boundary import consent_of, is_outside
+from .boundary import clean_outside, consent_of, is_outside
 from .journal import Act, Actor, Change, FolderMove, Journal, text_of
 
 log = logging.getLogger(__name__)
@@ -143,6 +143,11 @@ def surface_change(settings: Settings, store: VaultStore, path: str, title: str,
     return Change(target, before, Scrubbed.trusted(text, reason="the user's own file and a scrubbed idea"))
 
 
+def clean_beside_list(settings: Settings, store: VaultStore) -> int:
+    """Delete what killed writers of Ideas.md left beside it; how many files."""
+    return clean_outside(store, str(settings.ideas_path))
+
+
 def question_path(slug: str) -> str:
     """The note that asks whether the idea may be put into Ideas.md."""
     return f"{DEFAULT_GROUP}/{REVIEW}/surface-{slug}.md"
@@ -220,6 +225,7 @@ def commit_idea(
 ) -> list[Change]:
     """Write an idea's note and, as one act, its section in Ideas.md or the question whether it may be put there.
 
+    A question that waits is answered by the section.
     An Ideas.md that cannot be read or written does not keep the idea from being captured. Raises as
     `Journal.commit`.
     """
@@ -235,6 +241,8 @@ def commit_idea(
             if consent is not None:
                 section = surface_change(settings, store, note.path, title, statement)
                 changes = [note] if section is None else [note, section]
+                if is_idea_path(note.path):
+                    changes += _answered_question(store, slug_of(note.path))
             elif settings.memory.review_mode == "interactive":
                 changes = _asked_or_later(settings, store, note, title, statement)
             journal.commit(changes, run=run, actor=actor, what=what, session=session, consent=consent)
@@ -549,21 +557,31 @@ def put_away_ideas(store: VaultStore) -> list[tuple[str, Entry]]:
 
 
 def purge_trash(store: VaultStore) -> int:
-    """Delete for good what has lain in the trash for 30 days; how many ideas. Raises VaultUnavailable."""
+    """Delete for good what has lain in the trash for 30 days; how many ideas. Raises VaultUnavailable.
+
+    What does not say since when, as a folder that was dragged there, is dated today. An interrupted change has to be
+    ended before (`Journal.recover`).
+    """
     limit = store.today() - timedelta(days=TRASH_DAYS)
     purged = 0
     for slug in _folders(store, IDEA_TRASH):
         folder = f"{IDEA_TRASH}/{slug}"
-        if _deleted_on(store, folder) <= limit:
-            store.purge(folder)
-            purged += 1
+        with suppress(EntryNotFound, EntryInvalid, EditConflict):  # without a note that can be dated it stays
+            entry = store.read(f"{folder}/{IDEA_NOTE}")
+            deleted = _deleted_on(entry)
+            if deleted is None:
+                store.update(entry.path, entry.content_hash, fields={"deleted": store.today()})
+            elif deleted <= limit:
+                store.purge(folder)
+                purged += 1
     return purged
 
 
-def _deleted_on(store: VaultStore, folder: str) -> date:
-    with suppress(EntryNotFound, EntryInvalid, ValueError):
-        return date.fromisoformat(str(store.read(f"{folder}/{IDEA_NOTE}").extra.get("deleted"))[:10])
-    return datetime.fromtimestamp((store.vault / folder).stat().st_mtime, UTC).date()
+def _deleted_on(entry: Entry) -> date | None:
+    try:
+        return date.fromisoformat(str(entry.extra.get("deleted"))[:10])
+    except ValueError:
+        return None
 
 
 def _folders(store: VaultStore, folder: str) -> list[str]:

@@ -31,6 +31,7 @@ from ..pipelines.incubation import (
     without_idea,
 )
 from ..pipelines.research import without_section
+from ..sources.notes import read_note
 from ..vault.entry import Entry
 from ..vault.errors import EditConflict, EntryExists, EntryInvalid, EntryNotFound, VaultUnavailable
 from ..vault.evidence import RECEIPT_HEADING
@@ -66,8 +67,9 @@ LIST_PATH = f"{DEFAULT_GROUP}/{REVIEW}/ideas-nobody-came-back-to.md"
 TITLE = "Ideas that nobody came back to"
 HOW_TO_ANSWER = "keep, archive or delete, for all or with names: keep SLUG SLUG; delete SLUG"
 MOST_NOTES = 50_000
-MOST_NOTE_BYTES = 1_000_000
 VAULT_PAUSE_SECONDS = 30.0
+RESEARCH = "research"
+"""The caller in the receipts of research's own recalls: `researching.PURPOSE`, which is not light to import."""
 GENERATED = ("related-", "research-")
 """Names of what research writes beside an idea: that it names another idea is nobody's coming back to it."""
 _OUR_FIELDS = re.compile(r"^(?:research|research_pass|surface): .*\n", re.MULTILINE)
@@ -194,6 +196,8 @@ def _recalls(settings: Settings) -> dict[str, date]:
     current = Path(settings.state.receipts)
     for file in (*sorted(current.parent.glob(current.name + ".*")), current):
         for line in read_receipts(file):
+            if line.get("caller") == RESEARCH:
+                continue  # the program's own look-up of another idea is nobody's coming back
             day = _iso(line.get("at"))
             hits = line.get("hits")
             for hit in hits if isinstance(hits, list) and day else ():
@@ -209,12 +213,10 @@ def _links(settings: Settings, store: VaultStore, slugs: frozenset[str]) -> dict
     wanted = {slug: f"{slug}/_index" for slug in slugs}
     found: dict[str, date] = {}
     for path in _notes(settings, store):
+        text = read_note(str(path))
+        if text is None or "/_index" not in text:
+            continue
         with suppress(OSError):
-            if path.stat().st_size > MOST_NOTE_BYTES:
-                continue
-            text = path.read_text("utf-8", "replace")
-            if "/_index" not in text:
-                continue
             text = "\n".join(line for line in text.splitlines() if not line.lstrip().startswith(LINK_LABEL.strip()))
             for slug, target in wanted.items():
                 own = path.parent == store.vault / idea_folder(slug)

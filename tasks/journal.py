@@ -1,8 +1,9 @@
 """The journal of changes to the vault: several files change as one, and what was changed can be taken back.
 
-A change of several files is written down in `pending.json` first, then done file by file, then added to
-`changes.jsonl`. Whoever comes next after a crash ends it: forwards when something of it was done, and back when
-a person has edited one of its files meanwhile. Either way the vault is in one of the two whole states.
+A change of several files is written down in `pending.json` first, then done file by file (`pending.steps` says which
+are done), then added to `changes.jsonl`. Whoever comes next after a crash ends it: forwards when something of it was
+done, and back when a person has edited one of the files that were still to be changed. Either way the vault is in one
+of the two whole states.
 
 The journal is device-local and may be deleted: decisions are in the notes. It is what `memory undo` reads.
 """
@@ -33,7 +34,7 @@ from ..vault.killpoint import kill_point
 from ..vault.layout import FILE_MODE, StatePaths, make_private_folder
 from ..vault.scrubbed import Scrubbed
 from ..vault.store import VaultStore
-from .boundary import is_outside, outside_write, require_consent, text_outside
+from .boundary import is_outside, outside_write, require_consent, text_outside, without_change
 
 log = logging.getLogger(__name__)
 
@@ -202,7 +203,11 @@ class Journal:
                 self._expect_folder(move)
             self._write_pending(act)
             kill_point("journal-pending")
-            self._finish(act)
+            try:
+                self._finish(act)
+            except VaultUnavailable as error:
+                self._take_back_unwritten(act, error)
+                raise
         return _done(_history(act))
 
     def recover(self) -> bool:
@@ -214,9 +219,13 @@ class Journal:
             if act is None:
                 return False
             self._store.require_vault()
-            moved = any(self._is_moved(move) for move in act.get("moves", ()))
-            if not moved and not any(self._was_made(change) for change in act["changes"]):
-                self._pending.unlink(missing_ok=True)
+            if any(done.id == act["id"] for done in self.acts()):
+                # All of it was done. What a person has changed since then is none of its business.
+                self._forget_pending()
+                return True
+            moved = any(self._is_moved(act, move) for move in act.get("moves", ()))
+            if not moved and not any(self._was_made(act, change) for change in act["changes"]):
+                self._forget_pending()
                 return True
             log.warning("a change that was interrupted is ended: %s", act["what"])
             try:
@@ -268,12 +277,15 @@ class Journal:
         """Do what is not done yet, then remember it; when a person was faster, undo what was done."""
         try:
             for move in act.get("moves", ()):
-                if not self._is_moved(move):
+                if not self._is_moved(act, move):
                     self._store.move_folder(move["path"], move["to"])
+                    self._note_step(act, move["to"])
                     kill_point("journal-applied")
+            steps = self._steps(act)
             for change in act["changes"]:
-                if not self._is_done(change):
+                if change["path"] not in steps and not self._is_done(change):
                     self._apply(act, change["path"], change["before"], change["after"])
+                    self._note_step(act, change["path"])
                     kill_point("journal-applied")
         except (EditConflict, EntryExists, EntryNotFound, OutsideUnavailable) as error:
             self._take_back(act)
@@ -282,30 +294,84 @@ class Journal:
             raise
         self._append(_history(act))
         kill_point("journal-recorded")
-        self._pending.unlink(missing_ok=True)
+        self._forget_pending()
 
     def _take_back(self, act: Mapping[str, Any]) -> None:
+        self._store.require_vault()
+        steps = self._steps(act)
+        self._steps_file.unlink(missing_ok=True)  # what is taken back must not count as done after a crash
         for change in reversed(act["changes"]):
+            path, before, after = change["path"], change["before"], change["after"]
             with suppress(EditConflict, EntryExists, EntryNotFound, OutsideUnavailable):
                 if self._is_done(change):
-                    self._apply(act, change["path"], change["after"], change["before"])
+                    self._apply(act, path, after, before)
+                elif path in steps and is_outside(path):
+                    # The user has written in the list since then: ours goes, theirs stays.
+                    now = text_of(self._store, path)
+                    rest = without_change(now, before, after)
+                    if rest is not None:
+                        self._apply(act, path, now, rest)
         for move in reversed(act.get("moves", ())):
-            if self._is_moved(move):
+            if self._is_moved(act, move):
                 with suppress(EntryExists, EntryNotFound):
                     self._store.move_folder(move["to"], move["path"])
+        self._forget_pending()
+
+    def _take_back_unwritten(self, act: Mapping[str, Any], error: VaultUnavailable) -> None:
+        """Take back an act of which a step could not be written, as on a full disk.
+
+        Raises VaultUnavailable that says so when this cannot be done now: `recover` ends it then.
+        """
+        try:
+            self._take_back(act)
+        except (VaultUnavailable, OSError):
+            cause = str(error).removesuffix("; nothing was changed")
+            raise VaultUnavailable(f"{cause}; what was begun is ended by the next command or job") from error
+
+    @property
+    def _steps_file(self) -> Path:
+        return self._folder / "pending.steps"
+
+    def _note_step(self, act: Mapping[str, Any], path: str) -> None:
+        """Remember that this step was done: its file may be edited before the act is ended."""
+        line = json.dumps([act["id"], path]).encode("ascii") + b"\n"
+        # Not synced: it is for a killed process. Without it, as on a full disk, the texts tell what was done.
+        with suppress(OSError), self._steps_file.open("ab") as file:
+            file.write(line)
+
+    def _steps(self, act: Mapping[str, Any]) -> frozenset[str]:
+        """The paths of the act's steps that are known to be done."""
+        found = set()
+        for line in _lines(self._steps_file):
+            with suppress(ValueError, TypeError):
+                of, path = json.loads(line)
+                if of == act["id"]:
+                    found.add(str(path))
+        return frozenset(found)
+
+    def _forget_pending(self) -> None:
         self._pending.unlink(missing_ok=True)
+        self._steps_file.unlink(missing_ok=True)
 
     def _is_done(self, change: Mapping[str, Any]) -> bool:
         after: str | None = change["after"]
         return text_of(self._store, change["path"]) == after and change["before"] != after
 
-    def _was_made(self, change: Mapping[str, Any]) -> bool:
+    def _was_made(self, act: Mapping[str, Any], change: Mapping[str, Any]) -> bool:
+        if change["path"] in self._steps(act):
+            return True
         with suppress(OutsideUnavailable):
             return self._is_done(change)
         return False
 
-    def _is_moved(self, move: Mapping[str, Any]) -> bool:
-        return self._store.is_taken(move["to"]) and not self._store.is_taken(move["path"])
+    def _is_moved(self, act: Mapping[str, Any], move: Mapping[str, Any]) -> bool:
+        if not self._store.is_taken(move["to"]):
+            return False
+        if not self._store.is_taken(move["path"]) or move["to"] in self._steps(act):
+            return True
+        # Both are there: an editor that had a note of the old folder open has saved it once more.
+        inside = (change for change in act["changes"] if change["path"].startswith(move["to"] + "/"))
+        return any(text_of(self._store, c["path"]) in (c["before"], c["after"]) for c in inside if c["before"])
 
     def _apply(self, act: Mapping[str, Any], path: str, before: str | None, after: str | None) -> None:
         expected = None if before is None else hash_of(before)

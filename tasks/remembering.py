@@ -323,6 +323,8 @@ def capture_idea(
         else:
             path, before = old.path, text_of(store, old.path) or ""
             fields: dict[str, StoreValue] = {"occurrences": old.occurrences + 1, "source": [*old.sources, source]}
+            if "surface" in old.extra:
+                fields["surface"] = None  # it was to be asked for, or declined: now the user has said so
             note = Change(path, before, store.edited(before, fields, _with_evidence(old.body, said)))
         changes = commit_idea(settings, journal, note, run=run, actor="idea", what=f"idea: {title}", requested=True)
     appended = any(is_outside(change.path) for change in changes)

@@ -17,9 +17,10 @@ from ..vault.settings import Settings
 from .completion import CALLS_FOLDER
 from .corpus_store import FOLDER as CORPUS_FOLDER
 from .enqueue import open_ledger
-from .ideas import purge_trash
+from .ideas import clean_beside_list, purge_trash
 from .indexing import vault_store
 from .job import Handler, RunningJob
+from .journal import Journal
 from .kinds import Json
 from .model_mining import ANSWERS_FOLDER
 from .salvage import back_up
@@ -50,8 +51,10 @@ def rotate_handler(settings: Settings) -> Handler:
             "temporaries": clean_temporaries(state, now),
         }
         with contextlib.suppress(VaultUnavailable):
-            done["vault_temporaries"] = vault_store(settings).clean_temporaries()
-            done["deleted_ideas"] = purge_trash(vault_store(settings))
+            store = vault_store(settings)
+            done["vault_temporaries"] = store.clean_temporaries() + clean_beside_list(settings, store)
+            Journal(settings.state, store).recover()
+            done["deleted_ideas"] = purge_trash(store)
         done["pruned"] = _prune(settings, job)
         done["copied"] = sum(back_up(Path(name)) for name in (state.queue_db, state.state_db))
         return {name: value for name, value in done.items() if value}

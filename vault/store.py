@@ -93,6 +93,9 @@ LINKED_KEYS = frozenset({"supersedes", "superseded_by"})
 _HALF_PAIRS = re.compile("[\ud800-\udc7f\udd00-\udfff]")
 """Surrogates other than the 128 by which `surrogateescape` keeps a byte."""
 
+_TEMPORARY = re.compile(re.escape(TEMPORARY_PREFIX) + r"[0-9]+-[0-9a-f]{12}" + re.escape(TEMPORARY_SUFFIX))
+"""The name of a file that `_write_temporary` makes."""
+
 # os.link on file systems without hard links: FAT, some network and FUSE mounts.
 _NO_HARD_LINKS = frozenset({errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.EMLINK, errno.ENOSYS, errno.EXDEV})
 
@@ -392,12 +395,22 @@ class VaultStore:
             folders[:] = [name for name in folders if not name.startswith(".")]
             for name in names:
                 if name.startswith(TEMPORARY_PREFIX) and name.endswith(TEMPORARY_SUFFIX):
-                    path = os.path.join(folder, name)
-                    with suppress(OSError):
-                        if os.lstat(path).st_mtime < limit:
-                            os.unlink(path)
-                            removed += 1
+                    removed += _removed_if_old(os.path.join(folder, name), limit)
         return removed
+
+    def clean_temporaries_beside(self, path: Path, older_than_seconds: float = STALE_TEMPORARY_SECONDS) -> int:
+        """Delete what killed writers of one file outside left in its folder; how many there were.
+
+        Nothing else there is touched: only plain files with the whole name that this program gives.
+        """
+        limit = time.time() - older_than_seconds
+        folder = os.path.dirname(os.path.realpath(path))
+        try:
+            with os.scandir(folder) as children:
+                left = [c.path for c in children if _TEMPORARY.fullmatch(c.name) and c.is_file(follow_symlinks=False)]
+        except OSError:
+            return 0
+        return sum(_removed_if_old(one, limit) for one in left)
 
     # Steps
 
@@ -535,6 +548,14 @@ class VaultStore:
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
             return VaultUnavailable(f"{shown} cannot be written: the disk is full; nothing was changed")
         return VaultUnavailable(f"{shown} cannot be written: {error.strerror}; nothing was changed")
+
+
+def _removed_if_old(path: str, limit: float) -> bool:
+    with suppress(OSError):
+        if os.lstat(path).st_mtime < limit:
+            os.unlink(path)
+            return True
+    return False
 
 
 def _unix_lines(text: str) -> str:

@@ -23,6 +23,8 @@ NOT_PRODUCT = {"tests", "bench", "demo", "docs", "build", "dist"}
 DOOR = "tasks/boundary.py"
 STATE = "the state folder"
 WRITERS = {
+    "cli/doctor.py": "its own folder in the vault, once that is empty",
+    "cli/hook_trial.py": STATE,
     "cli/main.py": "/dev/null",
     "cli/review.py": "a temporary folder for the editor",
     "cli/settings_file.py": "config.toml, on the user's word",
@@ -32,6 +34,7 @@ WRITERS = {
     "hooks/held.py": STATE,
     "hooks/install.py": "the agents' settings, on the user's word",
     "hooks/recall.py": STATE,
+    "hooks/receipt.py": STATE,
     "index/client.py": STATE,
     "index/database.py": STATE,
     "index/evaluation.py": "a temporary folder",
@@ -42,6 +45,7 @@ WRITERS = {
     "sources/completion/agent_cli.py": STATE,
     "tasks/corpus_store.py": STATE,
     "tasks/doorbell.py": STATE,
+    "tasks/indexing.py": STATE,
     "tasks/journal.py": STATE,
     "tasks/lock.py": STATE,
     "tasks/research.py": STATE,
@@ -50,17 +54,20 @@ WRITERS = {
     "tasks/salvage.py": STATE,
     "tasks/schema.py": STATE,
     "tasks/scrubbing.py": STATE,
+    "tasks/sessions.py": STATE,
+    "tasks/spool.py": STATE,
     "tasks/statedb.py": STATE,
     "tasks/units.py": "the unit of systemd or launchd, on the user's word",
     "tasks/upkeep.py": STATE,
+    "vault/hooklog.py": STATE,
     "vault/layout.py": STATE,
     "vault/lock.py": STATE,
     "vault/marker.py": STATE,
     "vault/snapshot.py": STATE,
     "vault/store.py": "the vault; outside it with an approval only",
 }
-"""Every module that opens files for writing, and where. A new one belongs here only if it writes neither into the
-user's notes nor around VaultStore."""
+"""Every module that opens files for writing, moves or removes them, and where. A new one belongs here only if it writes
+neither into the user's notes nor around VaultStore."""
 KNOW_THE_USERS_FOLDER = {
     "cli/idea.py": "to print where the section is",
     "tasks/ideas.py": "makes changes of it, which the journal hands to the door",
@@ -72,8 +79,15 @@ KNOW_THE_USERS_FOLDER = {
 """Modules that can name a file of the user outside MemoryVault/. None but one opens or removes files itself."""
 READ_HERE_WRITE_THERE = {"tasks/research.py"}
 
-_CALLS = {"write_text", "write_bytes", "symlink_to", "hardlink_to", "touch", "rmtree", "copyfile", "copytree", "copy2"}
-_OS_CALLS = {"replace", "rename", "link", "symlink", "unlink", "remove", "rmdir", "truncate"}
+_CALLS = {"write_text", "write_bytes", "symlink_to", "hardlink_to", "touch", "unlink", "rename", "rmdir"}
+"""Methods of Path; `replace` is one too, with one argument."""
+_MODULE_CALLS = {
+    "os": {"replace", "rename", "renames", "link", "symlink", "unlink", "remove", "rmdir", "removedirs", "truncate",
+           "makedirs"},
+    "shutil": {"rmtree", "move", "copy", "copy2", "copyfile", "copytree", "copyfileobj"},
+}  # fmt: skip
+
+_READING = {"O_RDONLY", "O_CLOEXEC", "O_NONBLOCK", "O_NOFOLLOW", "O_DIRECTORY", "O_NOCTTY"}
 
 
 def modules() -> Iterator[tuple[str, ast.Module]]:
@@ -84,21 +98,45 @@ def modules() -> Iterator[tuple[str, ast.Module]]:
 
 
 def writes(node: ast.AST) -> bool:
-    """Does the call open a file for writing, or put one somewhere?"""
+    """Does the call open a file for writing, or might it, or put one somewhere, or take one away?"""
     if not isinstance(node, ast.Call):
         return False
     function = node.func
     if isinstance(function, ast.Attribute):
         owner = function.value.id if isinstance(function.value, ast.Name) else ""
-        if function.attr in _CALLS or (owner == "os" and function.attr in _OS_CALLS):
+        if function.attr in _CALLS or function.attr in _MODULE_CALLS.get(owner, ()):
             return True
+        if function.attr == "replace" and len(node.args) == 1 and not node.keywords:
+            return True  # of a string it takes two
         if owner == "os" and function.attr == "open":
-            return any(flag in ast.dump(node) for flag in ("O_WRONLY", "O_RDWR", "O_CREAT"))
+            flags = [*node.args[1:2], *(keyword.value for keyword in node.keywords if keyword.arg == "flags")]
+            return not flags or any(not is_reading_flags(one) for one in flags)
     name = function.id if isinstance(function, ast.Name) else getattr(function, "attr", "")
-    if name != "open":
-        return False
-    modes = [*node.args[:2], *(keyword.value for keyword in node.keywords if keyword.arg == "mode")]
-    return any(is_writing_mode(mode.value) for mode in modes if isinstance(mode, ast.Constant))
+    return name == "open" and any(may_be_writing(mode) for mode in modes_of(node))
+
+
+def is_reading_flags(flags: ast.expr) -> bool:
+    """Nothing but os.O_… that are known to write nothing: a variable might."""
+    return all(
+        isinstance(part, ast.BinOp | ast.BitOr | ast.Load)
+        or (isinstance(part, ast.Name) and part.id == "os")
+        or (isinstance(part, ast.Attribute) and part.attr in _READING)
+        for part in ast.walk(flags)
+    )
+
+
+def modes_of(node: ast.Call) -> list[ast.expr]:
+    """The arguments of a call of open that may be its mode: open(path, mode) and path.open(mode)."""
+    is_function = isinstance(node.func, ast.Name) or (
+        isinstance(node.func, ast.Attribute) and isinstance(node.func.value, ast.Name) and node.func.value.id == "io"
+    )
+    place = node.args[1:2] if is_function else node.args[:2]
+    return [*place, *(keyword.value for keyword in node.keywords if keyword.arg == "mode")]
+
+
+def may_be_writing(mode: ast.expr) -> bool:
+    """A mode that is worked out may be anything."""
+    return is_writing_mode(mode.value) if isinstance(mode, ast.Constant) else True
 
 
 def is_writing_mode(value: object) -> bool:
@@ -145,9 +183,13 @@ def test_every_module_that_writes_files_is_known() -> None:
 
 def test_the_walk_finds_a_write(tmp_path: Path) -> None:
     for code in ("open(x, 'w')", "Path(x).open('ab')", "p.write_text('x')", "os.replace(a, b)",
-                 "os.open(x, os.O_WRONLY)", "shutil.rmtree(x)", "io.open(x, mode='r+')"):  # fmt: skip
+                 "os.open(x, os.O_WRONLY)", "shutil.rmtree(x)", "io.open(x, mode='r+')",
+                 "p.unlink()", "p.rename(q)", "p.replace(q)", "p.rmdir()", "shutil.move(a, b)", "shutil.copy(a, b)",
+                 "os.makedirs(x)", "open(x, mode)", "p.open(mode)", "os.open(x, flags)",
+                 "os.open(x, os.O_RDONLY | extra)", "open(x, mode=how())"):  # fmt: skip
         assert any(writes(node) for node in ast.walk(ast.parse(code))), code
-    for code in ("open(x)", "open(x, 'rb')", "os.open(x, os.O_RDONLY)", "'a'.replace('b', 'c')"):
+    for code in ("open(x)", "open(x, 'rb')", "os.open(x, os.O_RDONLY | os.O_CLOEXEC)", "'a'.replace('b', 'c')",
+                 "day.replace(tzinfo=UTC)", "dataclasses.replace(x, a=1)", "p.open('rb')", "p.open()"):  # fmt: skip
         assert not any(writes(node) for node in ast.walk(ast.parse(code))), code
 
 

@@ -11,7 +11,7 @@ import pytest
 from memoryvault.demo.sandbox import Sandbox
 from memoryvault.pipelines.likeness import LikenessLimits, is_same, wording_of
 from memoryvault.pipelines.review import Approve, Reject, Supersede
-from memoryvault.tasks.boundary import consent_of, outside_write
+from memoryvault.tasks.boundary import consent_of, outside_write, without_change
 from memoryvault.tasks.ideas import MOST_QUESTIONS, ask_next, find_idea, ideas
 from memoryvault.tasks.journal import Change
 from memoryvault.tasks.remembering import ideas_to_research
@@ -211,6 +211,23 @@ def test_an_idea_that_the_user_writes_down_is_in_both_places_at_once(bed: Bed) -
     assert bed.reviewer.waiting() == []
 
 
+def test_an_idea_that_the_user_writes_down_is_not_asked_for_any_more(bed: Bed) -> None:
+    bed.remember(IDEA)
+    assert len(bed.reviewer.waiting()) == 1
+    assert not write_down(bed, "Retry page", IDEA.statement).is_new
+    assert bed.reviewer.waiting() == []
+    assert ideas_file(bed).count("\n## ") == 1
+
+
+def test_an_idea_that_was_declined_and_is_written_down_is_declined_no_more(bed: Bed) -> None:
+    bed.remember(IDEA)
+    (question,) = bed.reviewer.waiting()
+    bed.reviewer.decide(question.path, Reject(), run="t")
+    assert write_down(bed, "Retry page", IDEA.statement).appended
+    (idea,) = ideas(bed.store)
+    assert "surface" not in idea.extra
+
+
 def test_an_ideas_file_that_cannot_be_written_does_not_lose_the_idea(silent: Bed) -> None:
     (silent.root / "Ideas.md").mkdir()
     silent.remember(IDEA)
@@ -325,6 +342,34 @@ def test_killed_at_any_step_an_idea_is_in_both_places_once(silent: Bed, point: s
     assert len(list(ideas(silent.store))) == 1
     assert ideas_file(silent).startswith("# Mine\n\n## ")
     assert ideas_file(silent).count("\n## ") == 1
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("point", ["journal-applied@2", "journal-recorded"])
+def test_what_is_typed_in_the_list_after_a_crash_takes_nothing_back(silent: Bed, point: str) -> None:
+    """The section was written already: that the list has changed since then is no sign that it was not."""
+    (silent.root / "Ideas.md").write_text("# Mine\n")
+    assert silent.run_python(CAPTURE, point) == -9
+    with (silent.root / "Ideas.md").open("a") as file:
+        file.write("Typed after the crash.\n")
+    text = ideas_file(silent)
+    silent.journal.recover()
+    assert ideas_file(silent) == text
+    assert len(list(ideas(silent.store))) == 1
+    assert len(silent.journal.acts()) == 1
+    assert not silent.journal.is_interrupted
+
+
+@pytest.mark.parametrize(
+    ("now", "rest"),
+    [
+        ("# Mine\n\n## One\nOurs.\n", "# Mine\n"),
+        ("# Mine\nTyped.\n\n## One\nOurs.\nTyped too.\n", "# Mine\nTyped.\nTyped too.\n"),
+        ("# Mine\n\n## One\nOurs, edited.\n", None),
+    ],
+)
+def test_what_an_act_put_into_the_list_goes_and_what_was_typed_stays(now: str, rest: str | None) -> None:
+    assert without_change(now, "# Mine\n", "# Mine\n\n## One\nOurs.\n") == rest
 
 
 @pytest.mark.model

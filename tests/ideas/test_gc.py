@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
+import sys
 import time
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -17,6 +19,7 @@ from memoryvault.pipelines.incubation import Answer, listed, parse_answers
 from memoryvault.pipelines.review import Approve
 from memoryvault.tasks.ideas import IDEA_ARCHIVE, IDEA_TRASH, find_idea, ideas, purge_trash, put_away, restore
 from memoryvault.tasks.incubator import LIST_PATH, refresh_list
+from memoryvault.tasks.researching import PURPOSE
 from memoryvault.tasks.reviewing import Decided, NotDecided
 from memoryvault.vault.errors import EntryInvalid, EntryNotFound
 
@@ -31,6 +34,15 @@ from memoryvault.tasks.reviewing import Reviewer
 from memoryvault.vault.settings import load_settings
 reviewer = Reviewer(load_settings(os.environ))
 reviewer.answer(LIST_PATH, {{"one": Answer("{answer}")}}, run="t")
+"""
+
+ROTATE = """
+import os
+from types import SimpleNamespace
+from memoryvault.tasks.upkeep import rotate_handler
+from memoryvault.vault.settings import load_settings
+job = SimpleNamespace(check_owned=lambda: None, still_owned=lambda: True)
+rotate_handler(load_settings(os.environ))(job)
 """
 
 
@@ -129,6 +141,29 @@ def test_a_recall_is_coming_back_also_when_its_receipt_is_gone(bed: Bed) -> None
     assert stale(bed) == []
 
 
+def test_a_recall_of_the_programs_own_research_is_nobodys_coming_back(bed: Bed) -> None:
+    old_idea(bed, "one", 400)
+    line = {"at": datetime.now(UTC).isoformat(), "caller": PURPOSE, "hits": [{"path": f"{INCUBATOR}/one/_index.md"}]}
+    Path(bed.settings.state.receipts).write_text(json.dumps(line) + "\n")
+    assert stale(bed) == ["one"]
+
+
+@pytest.mark.slow
+def test_what_is_no_file_among_the_notes_holds_nothing_up(bed: Bed) -> None:
+    """A pipe that nobody writes to, and a device without an end."""
+    old_idea(bed, "one", 400)
+    os.mkfifo(bed.root / "pipe.md")
+    (bed.root / "endless.md").symlink_to("/dev/zero")
+    code = "import os\nfrom memoryvault.tasks.incubator import stale_ideas\n"
+    code += "from memoryvault.tasks.indexing import vault_store\nfrom memoryvault.vault.settings import load_settings\n"
+    code += "s = load_settings(os.environ)\nprint([i.slug for i in stale_ideas(s, vault_store(s))])"
+    limit = "import resource; resource.setrlimit(resource.RLIMIT_AS, (2 << 30, 2 << 30))\n"
+    done = subprocess.run(
+        [sys.executable, "-c", limit + code], env={**bed.env}, capture_output=True, text=True, timeout=30, check=False
+    )
+    assert done.stdout == "['one']\n", done.stderr
+
+
 def test_keep_restarts_the_clock_in_the_note_itself(bed: Bed) -> None:
     path = old_idea(bed, "one", 400)
     assert stale(bed) == ["one"]
@@ -207,6 +242,34 @@ def test_after_thirty_days_the_trash_is_emptied(bed: Bed, days: int, purged: int
     if purged:
         with pytest.raises(EntryNotFound):
             restore(bed.journal, "one")
+
+
+def test_what_was_dragged_into_the_trash_lies_there_for_thirty_days_from_then(bed: Bed) -> None:
+    """Its files are old; when it was put there is not known."""
+    old_idea(bed, "one", 400)
+    trashed = bed.vault / IDEA_TRASH / "one"
+    trashed.parent.mkdir(parents=True)
+    (bed.vault / INCUBATOR / "one").rename(trashed)
+    (trashed.parent / "no-note").mkdir()
+    for folder in (trashed, trashed.parent / "no-note"):
+        os.utime(folder, (1, 1))
+    assert (purge_trash(bed.store), purge_trash(bed.store)) == (0, 0)
+    assert bed.store.read(f"{IDEA_TRASH}/one/_index.md").extra["deleted"] == bed.store.today().isoformat()
+    assert trashed.exists()
+    assert (trashed.parent / "no-note").exists()
+
+
+@pytest.mark.slow
+def test_an_idea_whose_deletion_was_interrupted_is_not_gone_at_once(bed: Bed) -> None:
+    """Killed once the folder lies in the trash, before its note says since when."""
+    folder = old_idea(bed, "one", 400).parent
+    os.utime(folder, (1, 1))
+    stale(bed)
+    assert bed.run_python(ANSWER.format(answer="delete"), "journal-applied") == -9
+    assert bed.run_python(ROTATE) == 0
+    assert not bed.journal.is_interrupted
+    assert bed.store.read(f"{IDEA_TRASH}/one/_index.md").extra["deleted"] == bed.store.today().isoformat()
+    assert restore(bed.journal, "one").path == f"{INCUBATOR}/one/_index.md"
 
 
 def test_what_was_deleted_is_not_proposed_again(bed: Bed) -> None:

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import re
 import struct
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from memoryvault.index.reconcile import reconcile
 from memoryvault.index.store import IndexStore
-from memoryvault.tasks.ideas import Promoted, promote, slug_of
-from memoryvault.vault.errors import EntryExists, EntryNotFound, PathRefused
+from memoryvault.tasks.ideas import Promoted, clean_beside_list, promote, slug_of
+from memoryvault.vault.errors import EntryExists, EntryNotFound, PathRefused, VaultUnavailable
+from memoryvault.vault.store import VaultStore
 
 from ..review.support import Bed, said
 from .support import IDEA, INCUBATOR, ideas_file, outside, write_down
@@ -46,6 +50,12 @@ def seeded(bed: Bed) -> Path:
     (folder / "research-example.md").write_text("---\nkind: idea\nstatus: incubating\n---\n\nFetched.\n")
     (folder / "sketch.png").write_bytes(b"\x89PNG")
     return folder
+
+
+def hours_later(bed: Bed) -> None:
+    """What was left half written is old by now."""
+    for path in bed.root.glob(".*"):
+        os.utime(path, (1, 1))
 
 
 def do_promote(bed: Bed, name: str | None = None) -> Promoted:
@@ -145,6 +155,21 @@ def test_the_index_has_the_new_paths_and_needs_no_new_vector(bed: Bed, tmp_path:
     assert not [path for path in paths if INCUBATOR in path]
 
 
+def test_only_what_a_killed_writer_left_is_removed_beside_the_list(bed: Bed) -> None:
+    left = bed.root / ".memoryvault-123-0123456789ab.tmp"
+    others = (".memoryvault-notes.tmp", ".memoryvault-123-0123456789ab.tmp.md", "x.memoryvault-123-0123456789ab.tmp")
+    link, new = bed.root / ".memoryvault-1-0123456789ab.tmp", bed.root / ".memoryvault-2-0123456789ab.tmp"
+    below = bed.root / "Diary" / left.name
+    below.parent.mkdir()
+    for path in (left, below, *(bed.root / name for name in others)):
+        path.write_text("x")
+        os.utime(path, (1, 1))
+    link.symlink_to(below)
+    new.write_text("being written")
+    assert clean_beside_list(bed.settings, bed.store) == 1
+    assert set(outside(bed)) == {*others, link.name, new.name, f"Diary/{left.name}"}
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("point", KILL_POINTS)
 def test_killed_at_any_step_it_is_before_or_after(bed: Bed, point: str) -> None:
@@ -154,6 +179,9 @@ def test_killed_at_any_step_it_is_before_or_after(bed: Bed, point: str) -> None:
     bed.journal.recover()
     bed.journal.recover()
     assert not bed.journal.is_interrupted
+    hours_later(bed)
+    clean_beside_list(bed.settings, bed.store)
+    assert outside(bed).keys() == {"Ideas.md"}
     if folder.exists():
         assert (bed.files(), ideas_file(bed)) == (before, list_before)
         assert not (bed.vault / "personal-projects/retry-page").exists()
@@ -177,6 +205,99 @@ def test_the_user_who_writes_in_the_list_after_a_crash_loses_nothing(bed: Bed) -
     assert folder.exists(), "all of it is taken back"
     do_promote(bed)
     assert "Typed after the crash." in ideas_file(bed)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("point", ["journal-applied@3", "journal-recorded"])
+def test_what_is_typed_once_the_list_says_promoted_takes_nothing_back(bed: Bed, point: str) -> None:
+    folder = seeded(bed)
+    assert bed.run_python(PROMOTE, point) == -9
+    with (bed.root / "Ideas.md").open("a") as file:
+        file.write("Typed after the crash.\n")
+    text = ideas_file(bed)
+    bed.journal.recover()
+    assert ideas_file(bed) == text
+    assert "→ promoted" in text
+    assert not folder.exists()
+    assert bed.store.read("personal-projects/retry-page/_index.md").status == "active"
+    assert bed.journal.acts()[-1].what == "promoted: retry-page"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("known", [True, False], ids=["noted", "told by the text"])
+@pytest.mark.parametrize("point", ["journal-applied", "journal-applied@2"])
+def test_an_editor_that_saves_the_old_note_after_a_crash_does_not_leave_it_half_done(
+    bed: Bed, point: str, known: bool
+) -> None:
+    """Obsidian had it open: the old folder is there again, with that one file."""
+    folder = seeded(bed)
+    assert bed.run_python(PROMOTE, point) == -9
+    if not known:
+        (Path(bed.settings.state.root) / "journal" / "pending.steps").unlink()
+    folder.mkdir()
+    (folder / "_index.md").write_text("saved once more")
+    bed.journal.recover()
+    assert not bed.journal.is_interrupted
+    assert bed.store.read("personal-projects/retry-page/_index.md").status == "active"
+    assert ideas_file(bed).count("→ promoted") == 1
+    assert (folder / "_index.md").read_text() == "saved once more"
+
+
+def test_on_a_full_disk_nothing_is_changed(bed: Bed, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The folder moves, which needs no room; its note cannot be written, and the folder moves back."""
+    folder = seeded(bed)
+    before, list_before = bed.files(), ideas_file(bed)
+
+    def full(*_: object, **__: object) -> Path:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(VaultStore, "_write_temporary", full)
+        with pytest.raises(VaultUnavailable, match="the disk is full; nothing was changed"):
+            do_promote(bed)
+    assert (bed.files(), ideas_file(bed)) == (before, list_before)
+    assert not bed.journal.is_interrupted
+    do_promote(bed)
+    assert not folder.exists()
+
+
+def test_a_disk_that_fills_up_midway_is_not_said_to_have_changed_nothing(
+    bed: Bed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What was written cannot be written back without room: it is ended later."""
+    seeded(bed)
+    writes, write = [], VaultStore._write_temporary
+
+    def filling_up(store: VaultStore, *arguments: Any, **options: Any) -> Path:
+        writes.append(1)
+        if len(writes) > 1:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        return write(store, *arguments, **options)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(VaultStore, "_write_temporary", filling_up)
+        with pytest.raises(VaultUnavailable, match="the disk is full; what was begun is ended by the next"):
+            do_promote(bed)
+    assert bed.journal.recover()
+    assert bed.store.read("personal-projects/retry-page/_index.md").status == "active"
+    assert ideas_file(bed).count("→ promoted") == 1
+
+
+@pytest.mark.slow
+def test_taken_back_with_a_list_that_was_typed_in_both_are_as_before_but_for_what_was_typed(bed: Bed) -> None:
+    """Its question, the last of the act, was edited after the crash as well."""
+    bed.remember(IDEA)
+    slug = bed.only("incubating").path.split("/")[-2]
+    section = f"## 2026-01-01: Retries\nSome.\nSee deep research: [[MemoryVault/{INCUBATOR}/{slug}/_index.md]]\n"
+    (bed.root / "Ideas.md").write_text(section)
+    assert bed.run_python(PROMOTE.replace("retry-page", slug), "journal-applied@3") == -9
+    with (bed.root / "Ideas.md").open("a") as file:
+        file.write("Typed after the crash.\n")
+    (question,) = bed.reviewer.waiting()
+    bed.edit(question.path, "Put this idea", "Really put this idea")
+    bed.journal.recover()
+    assert (bed.vault / INCUBATOR / slug).exists()
+    assert ideas_file(bed) == section + "Typed after the crash.\n"
 
 
 def test_the_folder_that_cannot_move_changes_nothing(bed: Bed) -> None:
