@@ -23,6 +23,8 @@ SHARE_OF_THE_LAST = 0.2
 """How fast the measure follows: it has to notice a burst, not a single slow question."""
 LEAST_SECONDS = 0.005
 """A recall in a hurry takes about this long: with less left there is no use in beginning."""
+LONGEST_WAIT_SECONDS = 10.0
+"""Nobody waits longer for a place, whatever time they have: by then a client of ours has hung up (RECALL_SECONDS)."""
 
 
 class Effort(Enum):
@@ -49,7 +51,8 @@ class Admission:
     def admit(self, deadline: float | None) -> Iterator[Effort]:
         """Wait for a place, until `deadline` (monotonic seconds) at most, and say what there is time for.
 
-        Without a deadline the answer may take its time, behind those who have one.
+        Without a deadline the answer may take its time, behind those who have one. Nobody waits longer than
+        LONGEST_WAIT_SECONDS.
         """
         if not self._enter(math.inf if deadline is None else deadline):
             yield Effort.NONE
@@ -68,14 +71,16 @@ class Admission:
                 return True
             called = threading.Event()
             heapq.heappush(self._waiting, (deadline, next(self._number), called))
-        while not called.wait(None if deadline == math.inf else max(0.0, deadline - LEAST_SECONDS - self._clock())):
+        try:
+            called.wait(max(0.0, min(deadline - LEAST_SECONDS - self._clock(), LONGEST_WAIT_SECONDS)))
+        finally:
             with self._lock:
-                if called.is_set():
-                    break
-                self._waiting = [each for each in self._waiting if each[2] is not called]
-                heapq.heapify(self._waiting)
-                return False
-        return True
+                came = called.is_set()
+                if not came:
+                    # Nobody must hand a place to who does not wait any more.
+                    self._waiting = [each for each in self._waiting if each[2] is not called]
+                    heapq.heapify(self._waiting)
+        return came
 
     def _effort(self, deadline: float | None, now: float) -> Effort:
         if deadline is None:

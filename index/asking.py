@@ -39,9 +39,9 @@ def ask(
 
     A service that is started now gets `patience_seconds` to load its model. Raises UsageError for a bad filter.
     """
-    if settings.memory.autostart:
-        ensure_service(settings, patience_seconds, wait_for_model=True)
     try:
+        if settings.memory.autostart:
+            ensure_service(settings, patience_seconds, wait_for_model=True)
         with RecallClient(state.recall_socket) as client:
             answer = client.recall(query, caller=caller, **request)
         return Answer(tuple(answer["hits"]), tuple(answer["degraded"]))

@@ -146,6 +146,7 @@ def ensure_service(
 
     Waits up to `wait_seconds` for it to listen (and with `wait_for_model`, to have loaded the model or
     failed to). A service of another program version is asked to leave first.
+    Raises ServiceUnavailable when it cannot be started.
     """
     from .service import program_version
 
@@ -168,7 +169,10 @@ def ensure_service(
             except ServiceUnavailable:
                 if not started:
                     started = True
-                    start_service(settings, command)
+                    try:
+                        start_service(settings, command)
+                    except (OSError, subprocess.CalledProcessError) as error:
+                        raise ServiceUnavailable(f"the recall service cannot be started: {error}") from error
             if time.monotonic() >= deadline:
                 return False
             time.sleep(_LOOK_AGAIN_SECONDS)

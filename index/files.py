@@ -21,6 +21,8 @@ from .reader import EntryRow
 
 PATIENCE_SECONDS = 0.08
 """A disk that has not shown ten files by then is asleep or gone; others wait for the place of who waits here."""
+UNHURRIED_PATIENCE_SECONDS = 2.0
+"""The same for who has time: it holds a place (admission.py) meanwhile, and hooks wait for one."""
 STUCK_SECONDS, STUCK_PATIENCE_SECONDS = 0.05, 0.01
 """While a look has been under way for so long, the next ones are given this little: a thousand times what they take
 where the disk answers, since it may be one file alone that does not."""
@@ -62,10 +64,8 @@ class FileLooks:
     def look(self, rows: Sequence[EntryRow], deadline: float | None) -> dict[int, Seen]:
         """By rowid, what each row's file is now; Look.LATE for those that take longer than `deadline` (monotonic).
 
-        With a deadline the disk gets PATIENCE_SECONDS at most.
+        The disk gets PATIENCE_SECONDS at most, without a deadline UNHURRIED_PATIENCE_SECONDS.
         """
-        if deadline is None:
-            return {row.rowid: self._look(row) for row in rows}
         found: dict[int, Seen] = {}
         done = threading.Event()
 
@@ -85,10 +85,13 @@ class FileLooks:
             stuck = any(now - since > STUCK_SECONDS for since in self._caught.values())
             if free:
                 self._caught[number] = now
-        deadline = min(deadline, now + (STUCK_PATIENCE_SECONDS if stuck else PATIENCE_SECONDS))
+        patience = UNHURRIED_PATIENCE_SECONDS if deadline is None else PATIENCE_SECONDS
+        latest = now + (STUCK_PATIENCE_SECONDS if stuck else patience)
+        if deadline is not None:
+            latest = min(latest, deadline)
         if free:
             threading.Thread(target=run, name="files", daemon=True).start()
-            done.wait(max(0.0, deadline - time.monotonic()))
+            done.wait(max(0.0, latest - time.monotonic()))
         late = Seen(Look.LATE)
         return {row.rowid: found.get(row.rowid, late) for row in rows}
 

@@ -24,6 +24,8 @@ from ..vault.errors import UsageError
 
 VERSION = 1
 MAX_MESSAGE_BYTES = 8 * 1024 * 1024
+MAX_BUDGET_MS = 60_000.0
+"""Nobody waits longer for an answer; a number without measure would overflow the clocks."""
 MAX_K = 100
 MAX_TEXT_CHARACTERS = 100_000
 SESSION_ID = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]{0,127}")

@@ -37,6 +37,8 @@ QUIET_SECONDS = 120.0
 RELOAD_SECONDS = 60.0
 """After a failed load the next try is made no sooner: installing the extra heals without a restart."""
 
+_ENDING = "the recall service is ending"
+
 
 class ModelRunner:
     """Loads the embedder in a thread of its own and serves it. Use as `Embedder` of a RecallEngine."""
@@ -108,6 +110,7 @@ class ModelRunner:
         self._require()
         future: Future[EncodedTexts] = Future()
         with self._wanted:
+            self._require_running()
             self._asked_at = self._clock()
             self._questions.append((text, future))
             self._wanted.notify()
@@ -118,6 +121,7 @@ class ModelRunner:
         self._require()
         batch = _Batch(list(texts))
         with self._wanted:
+            self._require_running()
             self._batches.append(batch)
             self._wanted.notify()
         return batch.future
@@ -152,6 +156,11 @@ class ModelRunner:
             raise ModelLoading(f"the model {self.name} is still loading")
         raise ModelUnavailable(self._failure)
 
+    def _require_running(self) -> None:
+        """Under the lock: what comes after `stop` would be worked on by nobody."""
+        if self._stopped:
+            raise ModelUnavailable(_ENDING)
+
     def _run(self) -> None:
         while not self._stopped:
             if self._embedder is None and self._failure is None:
@@ -169,9 +178,10 @@ class ModelRunner:
                 self._answer(questions)
             elif batch is not None:
                 self._work_on(batch)
-        gone = ModelUnavailable("the recall service is ending")
+        gone = ModelUnavailable(_ENDING)
         for _, future in self._questions:
-            future.set_exception(gone)
+            if future.set_running_or_notify_cancel():
+                future.set_exception(gone)
         for batch in self._batches:
             batch.future.set_exception(gone)
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import base64
 import contextlib
+import errno
 import fcntl
 import os
 import signal
@@ -32,6 +33,7 @@ from .embedder import Embedder, load_embedder
 from .engine import NO_INDEX, Hit, RecallEngine, RecallQuery, RecallResult
 from .models import model_in_force
 from .protocol import (
+    MAX_BUDGET_MS,
     MAX_K,
     MAX_TEXT_CHARACTERS,
     SESSION_ID,
@@ -65,6 +67,8 @@ LEAVING_SECONDS = DRAIN_SECONDS + 1.0
 EMBED_WAIT_SECONDS = 60.0
 """How long a batch waits for the model to be loaded."""
 _TICK_SECONDS = 0.5
+_BUSY = float("inf")
+_NO_DESCRIPTORS_SECONDS = 0.1
 
 
 def program_version() -> str:
@@ -164,6 +168,7 @@ class RecallService:
         self._outcome: Outcome | None = None
         self._last_used = time.monotonic()
         self._connections: dict[socket.socket, float] = {}
+        """Since when each is silent; _BUSY while its thread works on an answer, or is about to end."""
         self._working = 0
         self._lock = threading.Lock()
         self._admission = Admission()
@@ -223,7 +228,10 @@ class RecallService:
             return
         try:
             connection, _ = self._listener.accept()
-        except OSError:
+        except OSError as error:
+            if error.errno in (errno.EMFILE, errno.ENFILE):
+                # The socket stays readable while nobody can be let in.
+                time.sleep(_NO_DESCRIPTORS_SECONDS)
             return
         uid = peer_uid(connection)
         if uid is not None and uid != os.getuid():
@@ -231,14 +239,22 @@ class RecallService:
             connection.close()
             return
         with self._lock:
-            if len(self._connections) >= MAX_CONNECTIONS:
-                # The one that has been silent longest makes room.
-                oldest = min(self._connections, key=lambda each: self._connections[each])
-                with contextlib.suppress(OSError):
-                    oldest.shutdown(socket.SHUT_RDWR)
+            if len(self._connections) >= MAX_CONNECTIONS and not self._make_room():
+                connection.close()
+                return
             self._connections[connection] = time.monotonic()
         connection.settimeout(self._config.connection_seconds)
         threading.Thread(target=self._converse, args=(connection,), name="client", daemon=True).start()
+
+    def _make_room(self) -> bool:
+        """Hang up on the one that has been silent longest; False when all are being answered. Under the lock."""
+        oldest = min(self._connections, key=lambda each: self._connections[each])
+        if self._connections[oldest] == _BUSY:
+            return False
+        self._connections[oldest] = _BUSY
+        with contextlib.suppress(OSError):
+            oldest.shutdown(socket.SHUT_RDWR)
+        return True
 
     def _look_around(self) -> None:
         if self._outcome is not None:
@@ -267,10 +283,13 @@ class RecallService:
         try:
             while (line := reader.line()) is not None:
                 with self._lock:
-                    self._connections[connection] = time.monotonic()
+                    if self._connections[connection] == _BUSY:
+                        break  # it had to make room
+                    self._connections[connection] = _BUSY
                     self._working += 1
                 try:
                     answer, afterwards = self._answer(line)
+                    self._connections[connection] = time.monotonic()  # who does not read the answer makes room
                     connection.sendall(encode(answer))
                     if afterwards is not None:
                         afterwards()
@@ -495,7 +514,7 @@ def _deadline(message: Mapping[str, Any]) -> float | None:
     budget_ms = number_field(message, "budget_ms", None)
     if budget_ms is None:
         return None
-    latest = time.monotonic() + budget_ms / 1000
+    latest = time.monotonic() + min(budget_ms, MAX_BUDGET_MS) / 1000
     until = number_field(message, "until", None)
     return latest if until is None or until > latest else until
 

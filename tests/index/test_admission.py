@@ -9,6 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
+from memoryvault.index import admission as admission_module
 from memoryvault.index.admission import FULL_SECONDS, Admission, Effort
 
 
@@ -117,3 +118,55 @@ def test_a_recall_that_fails_gives_its_place_back() -> None:
         raise RuntimeError
     with admission.admit(soon(1)) as effort:
         assert effort is Effort.FULL
+
+
+def test_a_deadline_without_measure_is_waited_for_like_any_other() -> None:
+    admission = Admission(1)
+    efforts: list[Effort] = []
+
+    def one() -> None:
+        with admission.admit(1e300) as effort:
+            efforts.append(effort)
+
+    with ThreadPoolExecutor(1) as pool:
+        with admission.admit(None):
+            done = pool.submit(one)
+            until(lambda: waiting(admission) == 1 or done.done())
+        done.result(5)
+    assert efforts == [Effort.FULL]
+
+
+def test_who_fails_while_it_waits_is_given_no_place() -> None:
+    clock_stops = False
+
+    def clock() -> float:
+        if clock_stops:
+            raise RuntimeError
+        return time.monotonic()
+
+    admission = Admission(1, clock=clock)
+    with admission.admit(None):
+        clock_stops = True
+        with pytest.raises(RuntimeError), admission.admit(soon(5)):
+            pass
+        clock_stops = False
+    assert waiting(admission) == 0
+    with admission.admit(soon(1)) as effort:
+        assert effort is Effort.FULL
+
+
+def test_who_may_take_its_time_does_not_wait_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(admission_module, "LONGEST_WAIT_SECONDS", 0.05, raising=False)
+    admission, efforts = Admission(1), list[Effort]()
+
+    def one() -> None:
+        with admission.admit(None) as effort:
+            efforts.append(effort)
+
+    with admission.admit(None):
+        waiter = threading.Thread(target=one)
+        waiter.start()
+        waiter.join(2)
+        came = list(efforts)
+    waiter.join()
+    assert came == [Effort.NONE]

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from memoryvault.index import service as service_module
+from memoryvault.index.asking import ask
 from memoryvault.index.client import RecallClient, ServiceUnavailable, ensure_service
 from memoryvault.index.service import ServiceConfig
 from memoryvault.tasks.meaning import Meaning
@@ -89,6 +90,27 @@ def test_likeness_in_meaning_is_asked_of_the_service_and_unknown_without_it(user
     assert same == pytest.approx(1.0, abs=1e-5)
     assert other is not None
     assert other < 0.99
+
+
+@pytest.fixture
+def unstartable(user: Settings) -> Settings:
+    """The file for the service's errors cannot be opened."""
+    Path(user.state.log, "serve.stderr").mkdir(parents=True)
+    return user
+
+
+def test_a_question_is_answered_from_the_index_when_no_service_can_be_started(bed: Bed, unstartable: Settings) -> None:
+    bed.write("notes/pnpm.md", "We install with pnpm.", status="active")
+    bed.index()
+    request: dict[str, object] = {"k": 5, "project": None, "include": []}
+    answer = ask(unstartable, bed.state, "pnpm", request, caller="test", patience_seconds=0)
+    assert [hit["slug"] for hit in answer.hits] == ["pnpm"]
+    assert "cannot be started" in answer.without_service
+
+
+def test_a_service_that_cannot_be_started_is_said_in_one_line(unstartable: Settings) -> None:
+    with pytest.raises(ServiceUnavailable, match="cannot be started"):
+        ensure_service(unstartable)
 
 
 def test_nobody_there_is_said_in_one_line(bed: Bed) -> None:

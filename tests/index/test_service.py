@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
+import resource
 import signal
 import socket
 import stat
@@ -18,6 +20,7 @@ from memoryvault.index.client import RecallClient, ServiceRefused, ServiceUnavai
 from memoryvault.index.drain import drain
 from memoryvault.index.protocol import peer_uid
 from memoryvault.index.receipts import query_hash, read_receipts
+from memoryvault.index.service import MAX_CONNECTIONS
 from memoryvault.tests.index.bed import Bed, ServiceProcess
 
 Start = Callable[..., ServiceProcess]
@@ -188,6 +191,53 @@ def test_a_client_that_hangs_holds_up_nobody_and_is_dropped(vault_of_two: Bed, s
     for hanging in (silent, half):
         assert hanging.recv(10) == b""
         hanging.close()
+
+
+@pytest.mark.slow
+def test_clients_that_are_all_being_answered_are_not_joined_by_more(vault_of_two: Bed, service: Start) -> None:
+    running = service("--load-seconds", "60")
+    running.wait_until_listening(model=False)
+
+    def threads() -> int:
+        status = Path(f"/proc/{running.pid}/status").read_text()
+        return int(status.split("Threads:")[1].split()[0])
+
+    before = threads()
+    with contextlib.ExitStack() as open_ones:
+        silent = open_ones.enter_context(connect(vault_of_two))
+        for _ in range(MAX_CONNECTIONS + 20):
+            caught = open_ones.enter_context(connect(vault_of_two))
+            with contextlib.suppress(OSError):
+                caught.sendall(b'{"v":1,"op":"embed","texts":["a"]}\n')
+            time.sleep(0.005)  # it has been let in, and read
+        assert silent.recv(1) == b"", "who says nothing makes room"
+        with contextlib.suppress(ConnectionResetError):
+            assert caught.recv(1) == b"", "nobody else can"
+        assert threads() - before <= MAX_CONNECTIONS
+
+
+@pytest.mark.slow
+def test_without_a_free_descriptor_it_does_not_spin(vault_of_two: Bed, service: Start) -> None:
+    running = service()
+    running.wait_until_listening()
+    resource.prlimit(running.pid, resource.RLIMIT_NOFILE, (3, 3))
+
+    def processor_seconds() -> float:
+        fields = Path(f"/proc/{running.pid}/stat").read_text().rsplit(")", 1)[1].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+    with connect(vault_of_two):
+        before = processor_seconds()
+        time.sleep(1)
+        assert processor_seconds() - before < 0.15
+
+
+@pytest.mark.slow
+def test_a_budget_without_measure_is_answered(vault_of_two: Bed, service: Start) -> None:
+    running = service()
+    running.wait_until_listening()
+    with running.client() as client:
+        assert client.recall("which yarn", budget_ms=1e300)["paths"]
 
 
 def test_a_message_of_100_mb_is_refused_without_growing(vault_of_two: Bed, service: Start) -> None:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
+import threading
 import time
 
 import pytest
 
 from memoryvault.index import files
-from memoryvault.index.engine import RecallQuery
+from memoryvault.index.engine import RecallQuery, RecallResult
 from memoryvault.tests.index.bed import Bed, slugs
 
 
@@ -40,6 +41,21 @@ def test_hits_are_shown_as_they_were_indexed_within_the_budget(hanging: Bed) -> 
     assert set(slugs(result)) == {"quick", "stuck"}
     assert result.degraded == ("no-model", "files-late")
     assert took < 0.3
+
+
+@pytest.mark.slow
+def test_who_asks_without_a_budget_waits_no_longer_than_two_seconds(hanging: Bed) -> None:
+    engine = hanging.engine(dense=False)
+    results: list[RecallResult] = []
+    asking = threading.Thread(target=lambda: results.append(engine.recall(RecallQuery("install pnpm stuck"))))
+    asking.start()
+    asking.join(8)
+    came = list(results)
+    free(hanging)
+    asking.join()
+    assert came, "it would hold a place in the service for ever"
+    assert set(slugs(came[0])) == {"quick", "stuck"}
+    assert "files-late" in came[0].degraded
 
 
 def test_a_dead_disk_does_not_take_a_thread_for_every_prompt(hanging: Bed, monkeypatch: pytest.MonkeyPatch) -> None:

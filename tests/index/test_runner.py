@@ -1,0 +1,29 @@
+"""The owner of the model: nobody waits for an answer that will not come."""
+
+from __future__ import annotations
+
+import pytest
+
+from memoryvault.index.runner import ModelRunner
+from memoryvault.tests.support.fake_embedder import FakeEmbedder
+from memoryvault.vault.errors import ModelUnavailable
+
+
+def test_what_is_asked_after_the_end_is_refused_at_once() -> None:
+    runner = ModelRunner("fake", FakeEmbedder)
+    assert runner.wait_ready(10)
+    runner.stop()
+    with pytest.raises(ModelUnavailable, match="is ending"):
+        runner.batch(["a passage"])
+    with pytest.raises(ModelUnavailable, match="is ending"):
+        runner.question("a question")
+
+
+def test_a_question_that_nobody_waits_for_does_not_keep_the_others_from_their_end() -> None:
+    runner = ModelRunner("fake", lambda: FakeEmbedder(delay_seconds=0.05))
+    assert runner.wait_ready(10)
+    futures = [runner.question(f"question {number}") for number in range(9)]
+    futures[-2].cancel()
+    runner.stop()
+    with pytest.raises(ModelUnavailable, match="is ending"):
+        futures[-1].result(5)
