@@ -17,7 +17,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from ..pipelines.likeness import statement_of
-from ..pipelines.research import query_of, receipt_text, typed_links, with_section
+from ..pipelines.research import query_of, receipt_text, typed_links, with_receipt
 from ..pipelines.scrub import scrub
 from ..vault.entry import RESEARCH_KIND, Entry, fingerprint
 from ..vault.errors import (
@@ -320,7 +320,7 @@ def _write_receipt(
             idea = store.read(path)
             fields = {"research": _scrubbed(state), "research_pass": _scrubbed(pass_) if pass_ else None}
             # `updated` stays: this is no engagement of the user with the idea.
-            body = _scrubbed(with_section(idea.body, section))
+            body = _scrubbed(with_receipt(idea.body, section))
             store.update(path, idea.content_hash, fields={**fields, "updated": idea.updated}, body=body)
             return
         except EntryNotFound:

@@ -11,11 +11,10 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Literal
 
-from ..pipelines.research import without_section
+from ..pipelines.research import without_receipt
 from ..vault.boundary import Consent
 from ..vault.entry import RESEARCH_KIND, Entry, parse_entry
 from ..vault.errors import EntryInvalid
-from ..vault.evidence import RECEIPT_HEADING
 from ..vault.scrubbed import Scrubbed
 from ..vault.store import StoreValue, VaultStore
 from .boundary import is_outside
@@ -255,7 +254,7 @@ class _Work:
 def _without_research(store: VaultStore, path: str, text: str) -> str:
     """An idea's note as it was before anything was looked up about it."""
     entry = parse_entry(path, text.encode("utf-8", "surrogateescape"))
-    body = Scrubbed.trusted(without_section(entry.body, RECEIPT_HEADING), reason="it was in the vault before")
+    body = Scrubbed.trusted(without_receipt(entry.body), reason="it was in the vault before")
     fields: dict[str, StoreValue] = {"research": None, "research_pass": None, "updated": entry.updated}
     try:
         return str(store.edited(text, fields, body))
