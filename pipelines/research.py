@@ -9,11 +9,14 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from urllib.parse import parse_qsl, urlsplit, urlunsplit
 
+from ..vault.entry import Entry, content_hash
 from ..vault.evidence import EVIDENCE_HEADING, RECEIPT_HEADING
 from ..vault.render import estimate_tokens
 
 RELATED_MEMORIES = "related-memoryvault"
 RELATED_NOTES = "related-obsidian"
+WRITTEN_HASH = "written_hash"
+"""Field of a note of research: `hash_as_written` of its body."""
 MOST_QUERY_WORDS = 5
 MOST_LINKS = 3
 SUMMARY_SENTENCES = 5
@@ -227,6 +230,16 @@ def receipt_text(state: str, spent: Mapping[str, tuple[int, int]], asked: Sequen
     else:
         notes += ["- Nothing left this machine."]
     return "\n\n".join([*parts, "\n".join(notes), RECEIPT_END])
+
+
+def hash_as_written(body: str) -> str:
+    """By which a note of research is known again as it was written; line ends do not count."""
+    return content_hash("\n".join(body.strip().splitlines()).encode("utf-8", "surrogatepass"))
+
+
+def is_as_written(entry: Entry) -> bool:
+    """Is the note of research as the program has left it? Else somebody else's words are in it."""
+    return entry.extra.get(WRITTEN_HASH) == hash_as_written(entry.body)
 
 
 def with_receipt(body: str, receipt: str) -> str:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Literal
 
-from ..pipelines.research import without_receipt
+from ..pipelines.research import is_as_written, without_receipt
 from ..vault.boundary import Consent
 from ..vault.entry import RESEARCH_KIND, Entry, parse_entry
 from ..vault.errors import EntryInvalid
@@ -138,11 +138,19 @@ class _Work:
             self._leave(path, why)
 
     def _take_back_research(self, path: str) -> None:
-        """The notes of what was looked up go with their idea."""
+        """The notes of what was looked up go with their idea, but for one that somebody has edited."""
         folder = path.rpartition("/")[0]
         for beside in self._store.walk():
-            if beside.startswith(f"{folder}/") and self._store.read(beside).kind == RESEARCH_KIND:
-                self._set(beside, None, "it was looked up about the idea")
+            if not beside.startswith(f"{folder}/"):
+                continue
+            note = self._store.read(beside)
+            if note.kind != RESEARCH_KIND:
+                continue
+            edited = not is_as_written(note)
+            if edited and not self._include_edited:
+                self._leave(beside, "it was edited since: it stays")
+            else:
+                self._set(beside, None, "it was looked up about the idea", edited=edited)
 
     def _take_back_outside(self, act: Act, change: Recorded) -> None:
         """The user may have written there since: only the section goes, and only as it was put in."""

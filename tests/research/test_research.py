@@ -16,6 +16,8 @@ from memoryvault.tasks.enqueue import open_ledger
 from memoryvault.tasks.indexing import reconcile_now
 from memoryvault.tasks.kinds import POLICIES
 from memoryvault.tasks.research import UnresearchedIdeas, WebAccess, plan
+from memoryvault.tasks.undoing import Selector
+from memoryvault.tests.ideas.support import IDEA
 from memoryvault.tests.research.support import (
     ENGINES,
     FOLDER,
@@ -225,6 +227,17 @@ def test_text_of_a_page_can_not_pass_for_ours(online: ResearchBed, web: Site) ->
     assert "![[" not in entry.body
 
 
+def test_the_title_of_a_page_is_disarmed_as_its_text_is(online: ResearchBed, web: Site) -> None:
+    title = "&lt;img src=https://example.org/x&gt; ![[Private]] ![](https://example.org/y) [[Diary]]"
+    hostile = f"<html><head><title>{title}</title></head><body><article>{'<p>A robot waters it.</p>' * 9}</article>"
+    web.replies["/page"] = Reply(hostile.encode(), type="text/html")
+    online.idea(evidence(f"{web.url}/page"))
+    online.run(access_to(web, "wikipedia"))
+    heading = online.bed.store.read(f"{FOLDER}/research-127-0-0-1.md").body.splitlines()[0]
+    assert "Private" in heading, "the page has that title"
+    assert not any(armed in heading for armed in ("<img", "![", "[["))
+
+
 # ---- production refuses what tests allow
 
 
@@ -300,6 +313,64 @@ def test_another_pass_has_a_budget_of_its_own_and_the_same_one_has_not(online: R
     assert len(web.requests) == 6
     online.run(access_to(web), pass_="again")
     assert len(web.requests) == 6
+
+
+def test_what_the_user_added_to_our_notes_survives_another_pass(bed: ResearchBed) -> None:
+    bed.own_note("Tomatoes.md", TOMATOES)
+    bed.idea()
+    bed.run()
+    for name in ("_index", "related-obsidian"):
+        with open(bed.folder / f"{name}.md", "a", encoding="utf-8") as file:
+            file.write(f"\nMy own line in {name}.\n")
+    bed.own_note("Robots.md", "# Robots\n\nA greenhouse robot waters tomatoes at night.\n")
+    for pass_ in ("second", "third"):
+        bed.run(pass_=pass_)
+        assert "My own line in _index." in bed.note("_index")
+        assert "My own line in related-obsidian." in bed.note("related-obsidian")
+        assert "[[Robots|" not in bed.note("related-obsidian")
+        assert "[[Robots|" in bed.note("related-obsidian-again-1")
+    assert bed.notes() == ["related-memoryvault", "related-obsidian", "related-obsidian-again-1"]
+
+
+# ---- taken back
+
+
+def mined_and_researched(bed: ResearchBed) -> Path:
+    """Its folder."""
+    bed.own_note("Charges.md", "# Charges\n\nA small page that shows how many charges were retried.\n")
+    bed.bed.env = {**bed.bed.env, "MEMORY_REVIEW_MODE": "silent"}
+    bed.bed.remember(IDEA)
+    (note,) = bed.folder.parent.glob("*/_index.md")
+    bed.run(slug=note.parent.name)
+    assert sorted(path.name for path in note.parent.iterdir()) == [
+        "_index.md",
+        "related-memoryvault.md",
+        "related-obsidian.md",
+    ]
+    return note.parent
+
+
+def test_an_idea_is_taken_back_with_what_was_looked_up(bed: ResearchBed) -> None:
+    folder = mined_and_researched(bed)
+    bed.bed.undo.carry_out(Selector(last=True))
+    assert list(folder.parent.rglob("*.md")) == []
+
+
+def test_an_idea_with_a_line_of_the_user_below_the_receipt_is_not_taken_back(bed: ResearchBed) -> None:
+    folder = mined_and_researched(bed)
+    with open(folder / "_index.md", "a", encoding="utf-8") as file:
+        file.write("\nMy own line.\n")
+    bed.bed.undo.carry_out(Selector(last=True))
+    assert "My own line." in (folder / "_index.md").read_text("utf-8")
+
+
+def test_a_note_of_research_that_the_user_edited_is_not_taken_back(bed: ResearchBed) -> None:
+    folder = mined_and_researched(bed)
+    with open(folder / "related-obsidian.md", "a", encoding="utf-8") as file:
+        file.write("\nMy own line.\n")
+    done = bed.bed.undo.carry_out(Selector(last=True))
+    assert [path.name for path in folder.iterdir()] == ["related-obsidian.md"]
+    assert [step.path.rpartition("/")[2] for step in done.steps if step.step == "leave"] == ["related-obsidian.md"]
 
 
 # ---- a model
@@ -413,6 +484,20 @@ def test_consent_that_comes_later_is_used_once_and_on_the_same_budget(bed: Resea
         assert len(ledger.list()) == waiting, "only once"
 
 
+def test_a_pass_that_waits_for_the_network_is_not_doubled_when_the_worker_starts(bed: ResearchBed, web: Site) -> None:
+    bed.idea()
+    bed.run()
+    bed.configure(network=True)
+    bed.run(NOWHERE, pass_="consent")
+    assert bed.state == "waiting"
+    with open_ledger(bed.settings) as ledger:
+        before = len(ledger.list())
+        UnresearchedIdeas(bed.settings).start(ledger)
+        assert len(ledger.list()) == before
+    bed.run_out(access_to(web))
+    assert "research: done" in bed.note("_index")
+
+
 def test_another_pass_can_be_asked_for(online: ResearchBed, web: Site) -> None:
     """After a time offline: a new budget, since the user asks; asked for twice it is done once."""
     online.idea()
@@ -464,7 +549,11 @@ def test_killed_anywhere_the_budget_holds_and_nothing_is_doubled(online: Researc
     assert len(web.requests) <= 3
     assert online.spent()["fetches"] <= 3
     assert {"related-memoryvault", "related-obsidian"} <= set(online.notes())
-    assert len(online.notes()) == len(set(online.notes())) <= 5
+    assert len(online.notes()) <= 5
+    texts = [online.note(name).partition("---\n\n")[2] for name in online.notes()]
+    assert len(set(texts)) == len(texts), "no finding is in two notes"
+    for engine in {"wikipedia", "github", "hackernews"} & {name.removeprefix("research-") for name in online.notes()}:
+        assert results_in(online, engine) == 2
     assert online.note("_index").count("## Research receipt") == 1
 
 
