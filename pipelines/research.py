@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from urllib.parse import parse_qsl, urlsplit, urlunsplit
 
 from ..vault.entry import Entry, content_hash
-from ..vault.evidence import EVIDENCE_HEADING, RECEIPT_HEADING
+from ..vault.evidence import EVIDENCE_HEADING, NOT_TYPED, RECEIPT_HEADING
 from ..vault.render import estimate_tokens
 
 RELATED_MEMORIES = "related-memoryvault"
@@ -33,9 +33,10 @@ _RECEIPT = re.compile(
     re.MULTILINE,
 )
 """Only the lines that `receipt_text` writes: a note of the user's may follow in the same section."""
-_WORD = re.compile(r"[^\W\d_][\w'-]{2,29}", re.UNICODE)
+_WORD = re.compile(r"[\w'’-]+")
 _URL = re.compile(r"https?://[^\s<>\"'`\\\])|}]+")
 _QUOTED_LINE = re.compile(r"^> ?(.*)$", re.MULTILINE)
+_NOT_TYPED = re.compile(rf"^{NOT_TYPED}\s*(?:^>.*(?:\n|\Z))*", re.MULTILINE)
 _TOKEN_NAME = re.compile(
     r"token|key|sig|auth|secret|passw|pwd|session|sid|jwt|code|credential|access|ticket|nonce|hash|invite",
     re.IGNORECASE,
@@ -69,11 +70,29 @@ class Found:
 
 
 def significant_words(text: str, private: Sequence[str] = ()) -> list[str]:
-    """Words that carry the text's meaning, in order, each once, lower case; none of `private` and nothing redacted."""
-    hidden = {part.lower() for word in private for part in (word, *re.split(r"[\W_]+", word)) if part}
-    plain = _URL.sub(" ", _REDACTED.sub(" ", text))
-    words = (match.group().lower().strip("'-") for match in _WORD.finditer(plain))
-    return list(dict.fromkeys(word for word in words if word not in _STOP_WORDS and word not in hidden))
+    """Words that carry the text's meaning, in order, each once, lower case; none of `private` and nothing redacted.
+
+    A word goes if any part of it is a part of a private one, or if it is one written together or with hyphens.
+    """
+    hidden = {part for word in private for part in (*_parts(word), "".join(_parts(word)))}
+    words = _words(_URL.sub(" ", _REDACTED.sub(" ", text)))
+    return list(
+        dict.fromkeys(
+            word
+            for word in words
+            if word not in _STOP_WORDS and hidden.isdisjoint((*_parts(word), "".join(_parts(word))))
+        )
+    )
+
+
+def _words(text: str) -> list[str]:
+    """Whole words, so that none is the rest of an identifier: with a letter in them, of 3 to 30 characters."""
+    words = (match.group().lower().replace("’", "'").strip("'-") for match in _WORD.finditer(text))
+    return [word for word in words if 3 <= len(word) <= 30 and any(c.isalpha() for c in word)]
+
+
+def _parts(word: str) -> list[str]:
+    return [part for part in re.split(r"[\W_]+", word.lower()) if part]
 
 
 def query_of(title: str, summary: str, private: Sequence[str] = ()) -> str:
@@ -83,7 +102,7 @@ def query_of(title: str, summary: str, private: Sequence[str] = ()) -> str:
     names) never leave.
     """
     titled = significant_words(title, private)
-    counts = Counter(match.group().lower().strip("'-") for match in _WORD.finditer(summary))
+    counts = Counter(_words(summary))
     others = [word for word in significant_words(summary, private) if word not in titled]
     others.sort(key=lambda word: -counts[word])
     room = MOST_QUERY_WORDS - len(titled)
@@ -101,7 +120,7 @@ def typed_links(body: str, *, written_by_agent: bool, plain: Collection[tuple[st
         return []
     text = without_receipt(body)
     if f"## {EVIDENCE_HEADING}" in text:
-        text = "\n".join(_QUOTED_LINE.findall(text))
+        text = "\n".join(_QUOTED_LINE.findall(_NOT_TYPED.sub("\n", text)))
     links = (safe_link(match.group().rstrip(".,;:!?*_"), plain) for match in _URL.finditer(text))
     return list(dict.fromkeys(link for link in links if link))[:MOST_LINKS]
 

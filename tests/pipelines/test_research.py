@@ -23,7 +23,7 @@ from memoryvault.pipelines.research import (
     within_tokens,
     without_receipt,
 )
-from memoryvault.vault.evidence import RECEIPT_HEADING, without_evidence
+from memoryvault.vault.evidence import NOT_TYPED, RECEIPT_HEADING, without_evidence
 from memoryvault.vault.render import estimate_tokens
 
 PAGE = """
@@ -53,6 +53,20 @@ def test_what_is_private_or_names_a_machine_is_not_asked(text: str) -> None:
     query = query_of("Watering robot", f"Look at {text}", private=["shop-backend"])
     for word in ("redacted", "email", "intranet", "apollo", "host42", "password", "shop", "backend"):
         assert word not in query
+
+
+@pytest.mark.parametrize("text", ["Acme's", "Acme’s", "acme-internal", "ACME", "2024acme", "acme_2", "x" * 31 + "acme"])
+def test_no_part_of_a_private_name_is_asked(text: str) -> None:
+    assert query_of(f"Watering {text} robot", text, private=["acme"]) == "watering robot"
+
+
+@pytest.mark.parametrize("text", ["MemoryVault", "memory-vault", "memoryvault's", "Vault"])
+def test_a_private_name_is_known_however_it_is_written(text: str) -> None:
+    assert query_of(f"Watering {text} robot", text, private=["memory-vault"]) == "watering robot"
+
+
+def test_the_rest_of_an_identifier_is_no_word() -> None:
+    assert query_of("Watering robot", "Ask 10prodhost or _internal or 3x-prodhost") == "watering robot ask"
 
 
 @given(st.text(max_size=400), st.text(max_size=400))
@@ -91,6 +105,14 @@ def test_links_are_those_of_the_quoted_words_of_the_user() -> None:
     assert typed_links(body, written_by_agent=False) == ["https://example.org/a", "https://example.org/b"]
     assert typed_links(body, written_by_agent=True) == []
     assert typed_links("See https://example.org/a", written_by_agent=False) == ["https://example.org/a"]
+
+
+def test_links_of_a_passage_that_the_user_did_not_type_are_not_followed() -> None:
+    body = (
+        f"An idea.\n\n## Evidence\n\nProposed because: x\n\n{NOT_TYPED}\n\n> See https://example.org/agent\n>\n"
+        "> and https://example.org/agent2\n\nSession s1\n\n> I read https://example.org/mine\n\nSession s2"
+    )
+    assert typed_links(body, written_by_agent=False) == ["https://example.org/mine"]
 
 
 def test_links_in_the_receipt_are_not_followed() -> None:
