@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import socket
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -210,6 +211,17 @@ def test_robots_txt_is_heeded_for_links(online: ResearchBed, web: Site) -> None:
     online.idea(evidence(f"{web.url}/page"))
     online.run(access_to(web, "wikipedia"))
     assert "/page" not in web.paths()
+    assert "robots.txt asks us not to" in online.note("_index")
+
+
+def test_robots_txt_is_heeded_behind_a_redirect(online: ResearchBed, web: Site) -> None:
+    web.replies["/robots.txt"] = Reply(b"User-agent: *\nDisallow: /private\n", type="text/plain")
+    web.replies["/hop"] = Reply(status=302, headers={"Location": "/private/page"})
+    web.replies["/private/page"] = answers()["/page"]
+    online.idea(evidence(f"{web.url}/hop"))
+    online.run(access_to(web, "wikipedia"))
+    assert "/hop" in web.paths()
+    assert "/private/page" not in web.paths()
     assert "robots.txt asks us not to" in online.note("_index")
 
 
@@ -461,6 +473,20 @@ def test_offline_is_normal(online: ResearchBed) -> None:
     assert online.notes() == ["related-memoryvault", "related-obsidian"]
     assert "nowhere.invalid" in online.note("_index")
     assert online.spent().get("fetches", 0) == 0
+
+
+def test_a_network_that_resolves_names_but_connects_to_nothing_is_offline(online: ResearchBed) -> None:
+    with socket.socket() as unused:
+        unused.bind(("127.0.0.1", 0))
+        place = ("127.0.0.1", unused.getsockname()[1])
+        nobody = WebAccess(dict.fromkeys(ENGINES, f"http://{place[0]}:{place[1]}"), frozenset({place}))
+        online.idea()
+        assert online.run(nobody).delayed == 1
+        assert online.spent().get("fetches", 0) == 0
+        online.run_out(nobody)
+    job = online.job()
+    assert (job.state, job.attempt) == ("done", POLICIES["research.idea"].attempts)
+    assert online.state == "offline"
 
 
 def test_consent_that_comes_later_is_used_once_and_on_the_same_budget(bed: ResearchBed, web: Site) -> None:
