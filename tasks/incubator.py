@@ -30,11 +30,10 @@ from ..pipelines.incubation import (
     ticked,
     without_idea,
 )
-from ..pipelines.research import without_section
+from ..pipelines.research import without_receipt
 from ..sources.notes import read_note
 from ..vault.entry import Entry
 from ..vault.errors import EditConflict, EntryExists, EntryInvalid, EntryNotFound, VaultUnavailable
-from ..vault.evidence import RECEIPT_HEADING
 from ..vault.layout import ARCHIVE, DEFAULT_GROUP, INBOX, INCUBATOR, REVIEW, TRASH, home_folder
 from ..vault.paths import is_note_name
 from ..vault.scrubbed import Scrubbed
@@ -171,7 +170,7 @@ def engagements(settings: Settings, store: VaultStore) -> dict[str, tuple[Entry,
 def _users_text(store: VaultStore, entry: Entry) -> str:
     """A hash of the note but for what research and the question of Ideas.md write into it, at whatever time they do."""
     text = text_of(store, entry.path) or ""
-    return hash_of(without_section(_OUR_FIELDS.sub("", text), RECEIPT_HEADING).strip())
+    return hash_of(without_receipt(_OUR_FIELDS.sub("", text)).strip())
 
 
 def _written(entry: Entry) -> date | None:

@@ -41,7 +41,7 @@ from ..pipelines.routing import (
 )
 from ..vault.entry import Entry, Source, fingerprint, parse_entry
 from ..vault.errors import EditConflict, EntryInvalid, EntryNotFound
-from ..vault.evidence import EVIDENCE_HEADING
+from ..vault.evidence import EVIDENCE_HEADING, NOT_TYPED
 from ..vault.header import skim, split
 from ..vault.layout import DEFAULT_GROUP, INCUBATOR, PROJECTS
 from ..vault.registry import HEADER_BYTES
@@ -483,20 +483,22 @@ def free_path(destination: str, store: VaultStore) -> str:
 def _with_evidence(body: str, candidate: Candidate) -> Scrubbed:
     """An idea's text with one more passage in which it was said."""
     heading = "" if f"\n## {EVIDENCE_HEADING}\n" in f"\n{body}\n" else f"\n\n## {EVIDENCE_HEADING}"
-    return _scrubbed(f"{body}{heading}\n\n{_quoted(candidate.excerpt)}\n\n{_said_in(candidate)}")
+    return _scrubbed(f"{body}{heading}\n\n{_quoted(candidate)}\n\n{_said_in(candidate)}")
 
 
 def _said_in(candidate: Candidate) -> str:
     return f"Session {candidate.session}" if candidate.session else f"{candidate.reason}, {candidate.records[0]}"
 
 
-def _quoted(excerpt: str) -> str:
-    return "\n".join(f"> {line}".rstrip() for line in excerpt.strip().splitlines())
+def _quoted(candidate: Candidate) -> str:
+    quoted = "\n".join(f"> {line}".rstrip() for line in candidate.excerpt.strip().splitlines())
+    # Research follows the links of an idea only where the user typed them.
+    return f"{NOT_TYPED}\n\n{quoted}" if candidate.category == "idea" and not candidate.from_user else quoted
 
 
 def _body(decision: RoutedCandidate, statement: str) -> str:
     candidate = decision.candidate
-    quoted = _quoted(candidate.excerpt)
+    quoted = _quoted(candidate)
     lines = [statement, ""]
     if decision.tier is not Tier.HIGH and decision.supersedes:
         lines += [replacement_line(decision.supersedes), ""]

@@ -6,6 +6,7 @@ Network is used only if the user has agreed to it (`research.network`).
 
 from __future__ import annotations
 
+import itertools
 import json
 import logging
 import os
@@ -17,7 +18,16 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from ..pipelines.likeness import statement_of
-from ..pipelines.research import query_of, receipt_text, typed_links, with_section
+from ..pipelines.research import (
+    WRITTEN_HASH,
+    hash_as_written,
+    is_as_written,
+    one_line,
+    query_of,
+    receipt_text,
+    typed_links,
+    with_receipt,
+)
 from ..pipelines.scrub import scrub
 from ..vault.entry import RESEARCH_KIND, Entry, fingerprint
 from ..vault.errors import (
@@ -112,8 +122,10 @@ class UnresearchedIdeas:
                     if idea.status != "incubating":
                         continue
                     state = idea.extra.get("research")
-                    if state in (None, WAITING):
+                    if state is None:
                         request_research(ledger, note.parent.name)
+                    elif state == WAITING:  # In the pass it waits in: its job is most likely there still.
+                        request_research(ledger, note.parent.name, str(idea.extra.get("research_pass") or ""))
                     elif state == LOCAL and self._settings.research.network:
                         request_research(ledger, note.parent.name, CONSENT_PASS)
         except (QueueUnavailable, VaultUnavailable, OSError) as error:
@@ -278,19 +290,27 @@ def _write(settings: Settings, job: RunningJob, request: ResearchRequest, path: 
 
 
 def _write_note(store: VaultStore, folder: str, finding: Finding, *, replace_old: bool) -> None:
-    """A note that is there stays (an earlier attempt wrote it, or the user), unless another pass was asked for."""
-    path = f"{folder}/{finding.name}.md"
+    """A note that is there stays (an earlier attempt wrote it, or the user), unless another pass was asked for; one
+    that the user has edited stays then, too, and what is new goes beside it."""
+    # A title of a page is text of strangers, too, and its heading is the one line of the note that is not quoted.
+    title = _scrubbed(one_line(finding.title))
+    body = _scrubbed(f"# {title}\n\n{finding.body}")
     fields: dict[str, str | bool | Scrubbed] = {"kind": RESEARCH_KIND, "status": "incubating"}
+    fields[WRITTEN_HASH] = _scrubbed(hash_as_written(body))
     if finding.untrusted:
         fields |= {"untrusted": True, "url": _scrubbed(finding.address)}
-    title, body = _scrubbed(finding.title), _scrubbed(finding.body)
-    try:
-        store.create(path, fields, title, body)
-    except EntryExists:
-        old = store.read(path)
-        if replace_old and old.kind == RESEARCH_KIND:
-            headed = _scrubbed(f"# {' '.join(title.split())}\n\n{body}")
-            store.update(path, old.content_hash, fields=fields, body=headed)
+    for number in itertools.count():
+        path = f"{folder}/{finding.name}{f'-again-{number}' if number else ''}.md"
+        try:
+            store.create(path, fields, None, body)
+            return
+        except EntryExists:
+            old = store.read(path)
+            if not replace_old or old.kind != RESEARCH_KIND:
+                return
+            if is_as_written(old):
+                store.update(path, old.content_hash, fields=fields, body=body)
+                return
 
 
 def _write_receipt(
@@ -320,7 +340,7 @@ def _write_receipt(
             idea = store.read(path)
             fields = {"research": _scrubbed(state), "research_pass": _scrubbed(pass_) if pass_ else None}
             # `updated` stays: this is no engagement of the user with the idea.
-            body = _scrubbed(with_section(idea.body, section))
+            body = _scrubbed(with_receipt(idea.body, section))
             store.update(path, idea.content_hash, fields={**fields, "updated": idea.updated}, body=body)
             return
         except EntryNotFound:

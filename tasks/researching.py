@@ -46,7 +46,7 @@ from ..vault.render import estimate_tokens
 from ..vault.settings import load_settings
 from . import supervisor
 from .completion import BudgetedCompleter, completer_of
-from .spending import BudgetRefused, Cap, SpendingBook, Unit
+from .spending import BudgetRefused, Cap, Reservation, SpendingBook, Unit
 
 PURPOSE = "research"
 LOCAL_SECONDS = 60.0
@@ -165,6 +165,10 @@ class _NoAnswer(Exception):
     """The network, or that host, was not reachable."""
 
 
+class _Disallowed(Exception):
+    """By the robots.txt of the site that the link, or a redirect of it, leads to."""
+
+
 class Research:
     """One run over the steps of a request."""
 
@@ -175,6 +179,8 @@ class Research:
         self._state = StatePaths(request.state)
         self._book = SpendingBook(self._state.state_db, PURPOSE)
         self._completer: Completer | None = None
+        self._fetch: Reservation | None = None
+        """Of the request that is being made."""
 
     def run(self) -> Report:
         """Take every step that was not taken by an earlier attempt, as far as the budget reaches."""
@@ -321,7 +327,7 @@ class Research:
                 page = self._fetcher(end, [*request.allow, *allow]).get(address)
                 results = engine.results_of(engine.base, page)
             except (FetchFailed, FetchRefused, AnswerUnreadable) as error:
-                return _no_page(name, error)
+                return self._no_page(name, error)
             found = [Found(result.title, result.url, result.excerpt) for result in results]
             body = web_text(engine.name, engine.base, request.query, found, "", "")
             return Finding(name, title, body, f"{engine.name}: {len(found)} results.", True, engine.base)
@@ -333,11 +339,11 @@ class Research:
             request = self._request
             robots = Robots(self._fetcher(end, request.allow, counted=False))
             try:
-                if not robots.allows(link):
-                    return Finding(name, "", "", f"{link}: its robots.txt asks us not to read it.")
-                page = self._fetcher(end, request.allow).get(link, content_types=READABLE_TYPES)
+                page = self._fetcher(end, request.allow, robots=robots).get(link, content_types=READABLE_TYPES)
+            except _Disallowed:
+                return Finding(name, "", "", f"{link}: its robots.txt asks us not to read it.")
             except (FetchFailed, FetchRefused) as error:
-                return _no_page(name, error)
+                return self._no_page(name, error)
             read = readable(page)
             summary, by = self._summary(read.text, tokens, end)
             body = web_text(urlsplit(page.url).hostname or "", page.url, "", [], summary, by)
@@ -345,18 +351,31 @@ class Research:
 
         return read
 
-    def _fetcher(self, end: float, allow: Sequence[tuple[str, int]], *, counted: bool = True) -> Fetcher:
+    def _fetcher(
+        self, end: float, allow: Sequence[tuple[str, int]], *, counted: bool = True, robots: Robots | None = None
+    ) -> Fetcher:
         request = self._request
 
         def before(url: str) -> None:
-            if counted:  # Never settled: a request that was allowed is a request that was made.
-                self._book.reserve(request.subject, {"fetches": 1}, [request.cap("fetches")])
+            self._fetch = None
+            if robots is not None and not robots.allows(url):
+                raise _Disallowed
+            if counted:  # Settled only where no connection came about: else what was allowed is what was made.
+                self._fetch = self._book.reserve(request.subject, {"fetches": 1}, [request.cap("fetches")])
             with open(self._folder / REQUESTS_FILE, "a", encoding="utf-8") as file:
                 file.write(url + "\n")
             kill_point("research-request")
 
         limits = Limits(total_seconds=max(0.1, min(FETCH_SECONDS, end - time.monotonic())))
         return Fetcher(limits, before_request=before, allow=allow)
+
+    def _no_page(self, name: str, error: Exception) -> Finding:
+        """A failure that is an answer; one that is none raises _NoAnswer, to be tried again."""
+        if isinstance(error, FetchFailed) and error.status is None:
+            if error.unsent and self._fetch is not None:
+                self._book.settle(self._fetch, {"fetches": 0})
+            raise _NoAnswer(str(error))
+        return Finding(name, "", "", str(error))
 
     # ---- summaries
 
@@ -401,13 +420,6 @@ def _fitting(text: str, tokens: int) -> str:
     if estimate_tokens(body) > tokens:
         body = scrub(within_tokens(body, tokens * 3 // 4))
     return body
-
-
-def _no_page(name: str, error: Exception) -> Finding:
-    """A failure that is an answer; one that is none raises _NoAnswer, to be tried again."""
-    if isinstance(error, FetchFailed) and error.status is None:
-        raise _NoAnswer(str(error))
-    return Finding(name, "", "", str(error))
 
 
 def _short(text: str) -> str:

@@ -11,11 +11,10 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Literal
 
-from ..pipelines.research import without_section
+from ..pipelines.research import is_as_written, without_receipt
 from ..vault.boundary import Consent
 from ..vault.entry import RESEARCH_KIND, Entry, parse_entry
 from ..vault.errors import EntryInvalid
-from ..vault.evidence import RECEIPT_HEADING
 from ..vault.scrubbed import Scrubbed
 from ..vault.store import StoreValue, VaultStore
 from .boundary import is_outside
@@ -139,11 +138,19 @@ class _Work:
             self._leave(path, why)
 
     def _take_back_research(self, path: str) -> None:
-        """The notes of what was looked up go with their idea."""
+        """The notes of what was looked up go with their idea, but for one that somebody has edited."""
         folder = path.rpartition("/")[0]
         for beside in self._store.walk():
-            if beside.startswith(f"{folder}/") and self._store.read(beside).kind == RESEARCH_KIND:
-                self._set(beside, None, "it was looked up about the idea")
+            if not beside.startswith(f"{folder}/"):
+                continue
+            note = self._store.read(beside)
+            if note.kind != RESEARCH_KIND:
+                continue
+            edited = not is_as_written(note)
+            if edited and not self._include_edited:
+                self._leave(beside, "it was edited since: it stays")
+            else:
+                self._set(beside, None, "it was looked up about the idea", edited=edited)
 
     def _take_back_outside(self, act: Act, change: Recorded) -> None:
         """The user may have written there since: only the section goes, and only as it was put in."""
@@ -255,7 +262,7 @@ class _Work:
 def _without_research(store: VaultStore, path: str, text: str) -> str:
     """An idea's note as it was before anything was looked up about it."""
     entry = parse_entry(path, text.encode("utf-8", "surrogateescape"))
-    body = Scrubbed.trusted(without_section(entry.body, RECEIPT_HEADING), reason="it was in the vault before")
+    body = Scrubbed.trusted(without_receipt(entry.body), reason="it was in the vault before")
     fields: dict[str, StoreValue] = {"research": None, "research_pass": None, "updated": entry.updated}
     try:
         return str(store.edited(text, fields, body))

@@ -5,6 +5,8 @@ from __future__ import annotations
 EVIDENCE_HEADING = "Evidence"
 RECEIPT_HEADING = "Research receipt"
 """What was looked up about an idea, and what it cost: no part of what the note says either."""
+NOT_TYPED = "Not typed by the user:"
+"""The line above a passage that an agent or a tool said, or that was pasted."""
 _LINES = ("\n## " + EVIDENCE_HEADING + "\n", "\n## " + RECEIPT_HEADING + "\n")
 
 

@@ -47,12 +47,16 @@ class FetchRefused(MemoryVaultError):
 class FetchFailed(MemoryVaultError):
     """The request was made, or tried, and brought no page."""
 
-    def __init__(self, reason: str, *, status: int | None = None, retry_after: float | None = None) -> None:
+    def __init__(
+        self, reason: str, *, status: int | None = None, retry_after: float | None = None, unsent: bool = False
+    ) -> None:
         super().__init__(reason)
         self.status = status
         """The HTTP status; None if there was no answer."""
         self.retry_after = retry_after
         """Seconds to wait, if the server named them."""
+        self.unsent = unsent
+        """The request was announced to before_request, but no connection came about to send it over."""
 
 
 @dataclass(frozen=True)
@@ -179,9 +183,10 @@ class Fetcher:
                 with client.stream("GET", url, headers=sent) as response:
                     return self._answer(url, response, deadline, content_types)
         except (httpcore.TimeoutException, httpx.TimeoutException) as error:
-            raise FetchFailed(f"{_shown(url)}: no answer in time") from error
+            raise FetchFailed(f"{_shown(url)}: no answer in time", unsent=not backend.connected) from error
         except (httpx.HTTPError, httpx.InvalidURL, httpcore.NetworkError, httpcore.ProtocolError, OSError) as error:
-            raise FetchFailed(f"{_shown(url)}: {str(error)[:200] or type(error).__name__}") from error
+            reason = str(error)[:200] or type(error).__name__
+            raise FetchFailed(f"{_shown(url)}: {reason}", unsent=not backend.connected) from error
 
     def _answer(
         self, url: httpx.URL, response: httpx.Response, deadline: float, content_types: Collection[str] | None

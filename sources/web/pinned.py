@@ -24,6 +24,8 @@ class PinnedBackend(httpcore.NetworkBackend):
         self._connect_seconds = connect_seconds
         self._deadline = deadline
         self._backend = httpcore.SyncBackend()
+        self.connected = False
+        """Has any address answered?"""
 
     def connect_tcp(
         self,
@@ -44,6 +46,7 @@ class PinnedBackend(httpcore.NetworkBackend):
             except (httpcore.ConnectError, httpcore.ConnectTimeout) as error:
                 failure = error
                 continue
+            self.connected = True
             return _DeadlineStream(stream, self._deadline)
         raise failure
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import io
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -107,7 +108,8 @@ def _arxiv_url(base: str, query: str) -> str:
 def _arxiv(base: str, page: Page) -> list[SearchResult]:
     import feedparser
 
-    feed = feedparser.parse(page.body)
+    # As a stream: bytes that look like a path or an address it would open.
+    feed = feedparser.parse(io.BytesIO(page.body))
     if not feed.get("version"):
         raise AnswerUnreadable("the answer is no feed")
     return [_result(one.get("title"), one.get("link"), one.get("summary")) for one in feed.entries[:MOST_RESULTS]]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -15,6 +16,7 @@ from memoryvault.tasks.boundary import consent_of, outside_write, without_change
 from memoryvault.tasks.ideas import MOST_QUESTIONS, ask_next, find_idea, ideas
 from memoryvault.tasks.journal import Change
 from memoryvault.tasks.remembering import ideas_to_research
+from memoryvault.tasks.research import WebAccess, plan
 from memoryvault.tasks.reviewing import Decided
 from memoryvault.tasks.undoing import Selector
 from memoryvault.vault.boundary import Consent
@@ -99,6 +101,18 @@ def test_what_only_an_agent_mentioned_waits_in_the_incubator(silent: Bed) -> Non
     silent.remember(replace(IDEA, role="assistant"))
     assert len(list(ideas(silent.store))) == 1
     assert outside(silent) == {}
+
+
+@pytest.mark.parametrize("other", [{"role": "assistant"}, {"role": "tool"}, {"typed": False}])
+def test_links_that_only_an_agent_mentioned_are_not_followed(silent: Bed, other: dict[str, Any]) -> None:
+    mentioned = replace(IDEA, excerpt=f"{IDEA.excerpt} See https://example.org/agent", **other)
+    silent.remember(mentioned)
+    (idea,) = ideas(silent.store)
+    assert plan(silent.settings, WebAccess(), idea).links == []
+    silent.remember(replace(said(IDEA, "s2"), excerpt="Yes: https://example.org/mine"))
+    silent.remember(replace(said(mentioned, "s3"), excerpt="Or https://example.org/other"))
+    (idea,) = ideas(silent.store)
+    assert plan(silent.settings, WebAccess(), idea).links == ["https://example.org/mine"]
 
 
 def test_the_context_of_an_answer_is_no_part_of_the_pitch(silent: Bed) -> None:

@@ -16,6 +16,7 @@ from memoryvault.index.engine import RecallEngine, RecallQuery
 from memoryvault.index.reconcile import reconcile
 from memoryvault.index.store import IndexStore
 from memoryvault.pipelines.incubation import Answer, listed, parse_answers
+from memoryvault.pipelines.research import receipt_text, with_receipt
 from memoryvault.pipelines.review import Approve
 from memoryvault.tasks.ideas import IDEA_ARCHIVE, IDEA_TRASH, find_idea, ideas, purge_trash, put_away, restore
 from memoryvault.tasks.incubator import LIST_PATH, refresh_list
@@ -97,10 +98,18 @@ def test_what_research_writes_into_the_note_is_nobodys_coming_back(bed: Bed) -> 
     path = old_idea(bed, "one", 400)
     assert stale(bed) == ["one"]
     header, _, body = path.read_text().removeprefix("---\n").partition("---\n")
-    receipt = "\n## Research receipt\n\nNothing left this machine.\n"
-    path.write_text(f"---\n{header}research: local\nresearch_pass: consent\n---\n{body}{receipt}")
+    body = with_receipt(body, receipt_text("local", {}, [], []))
+    path.write_text(f"---\n{header}research: local\nresearch_pass: consent\n---\n{body}")
     assert stale(bed) == ["one"]
     path.write_text(path.read_text().replace("Something about", "Something more about"))
+    assert stale(bed) == []
+
+
+def test_a_line_below_what_research_wrote_is_coming_back(bed: Bed) -> None:
+    path = old_idea(bed, "one", 400)
+    path.write_text(with_receipt(path.read_text(), receipt_text("local", {}, [], [])))
+    assert stale(bed) == ["one"]
+    path.write_text(path.read_text() + "\nA new thought.\n")
     assert stale(bed) == []
 
 

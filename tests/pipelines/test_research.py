@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from memoryvault.pipelines.research import (
     MOST_QUERY_WORDS,
+    RECEIPT_END,
     Found,
     one_line,
     query_of,
@@ -18,11 +19,11 @@ from memoryvault.pipelines.research import (
     summary_of,
     typed_links,
     web_text,
-    with_section,
+    with_receipt,
     within_tokens,
-    without_section,
+    without_receipt,
 )
-from memoryvault.vault.evidence import RECEIPT_HEADING, without_evidence
+from memoryvault.vault.evidence import NOT_TYPED, RECEIPT_HEADING, without_evidence
 from memoryvault.vault.render import estimate_tokens
 
 PAGE = """
@@ -52,6 +53,20 @@ def test_what_is_private_or_names_a_machine_is_not_asked(text: str) -> None:
     query = query_of("Watering robot", f"Look at {text}", private=["shop-backend"])
     for word in ("redacted", "email", "intranet", "apollo", "host42", "password", "shop", "backend"):
         assert word not in query
+
+
+@pytest.mark.parametrize("text", ["Acme's", "Acme’s", "acme-internal", "ACME", "2024acme", "acme_2", "x" * 31 + "acme"])
+def test_no_part_of_a_private_name_is_asked(text: str) -> None:
+    assert query_of(f"Watering {text} robot", text, private=["acme"]) == "watering robot"
+
+
+@pytest.mark.parametrize("text", ["MemoryVault", "memory-vault", "memoryvault's", "Vault"])
+def test_a_private_name_is_known_however_it_is_written(text: str) -> None:
+    assert query_of(f"Watering {text} robot", text, private=["memory-vault"]) == "watering robot"
+
+
+def test_the_rest_of_an_identifier_is_no_word() -> None:
+    assert query_of("Watering robot", "Ask 10prodhost or _internal or 3x-prodhost") == "watering robot ask"
 
 
 @given(st.text(max_size=400), st.text(max_size=400))
@@ -92,8 +107,16 @@ def test_links_are_those_of_the_quoted_words_of_the_user() -> None:
     assert typed_links("See https://example.org/a", written_by_agent=False) == ["https://example.org/a"]
 
 
+def test_links_of_a_passage_that_the_user_did_not_type_are_not_followed() -> None:
+    body = (
+        f"An idea.\n\n## Evidence\n\nProposed because: x\n\n{NOT_TYPED}\n\n> See https://example.org/agent\n>\n"
+        "> and https://example.org/agent2\n\nSession s1\n\n> I read https://example.org/mine\n\nSession s2"
+    )
+    assert typed_links(body, written_by_agent=False) == ["https://example.org/mine"]
+
+
 def test_links_in_the_receipt_are_not_followed() -> None:
-    body = with_section("An idea.", receipt_text("done", {}, ["https://example.org/asked"], []))
+    body = with_receipt("An idea.", receipt_text("done", {}, ["https://example.org/asked"], []))
     assert typed_links(body, written_by_agent=False) == []
 
 
@@ -135,16 +158,32 @@ def test_text_from_the_web_says_what_it_is() -> None:
 
 
 def test_a_receipt_takes_the_place_of_the_earlier_one() -> None:
-    body = with_section("An idea.", receipt_text("waiting", {"fetches": (0, 3)}, [], ["one"]))
+    body = with_receipt("An idea.", receipt_text("waiting", {"fetches": (0, 3)}, [], ["one"]))
     body += "\n## Mine\n\nMy own words.\n"
-    body = with_section(body, receipt_text("done", {"fetches": (3, 3)}, ["https://example.org/?q=a"], ["two"]))
+    body = with_receipt(body, receipt_text("done", {"fetches": (3, 3)}, ["https://example.org/?q=a"], ["two"]))
     assert body.count(f"## {RECEIPT_HEADING}") == 1
     assert "waiting" not in body
     assert "My own words." in body
     assert "3 of 3 fetches" in body
-    assert without_section(body, RECEIPT_HEADING).split() == ["An", "idea.", "##", "Mine", "My", "own", "words."]
+    assert without_receipt(body).split() == ["An", "idea.", "##", "Mine", "My", "own", "words."]
+
+
+def test_what_the_user_types_below_a_receipt_stays_and_is_theirs() -> None:
+    for typed in ("My own line.\n", "- my own bullet\n", "\nA line.\n\nAnother.\n", "\n> quoted"):
+        first = with_receipt("An idea.", receipt_text("waiting", {"fetches": (0, 3)}, [], ["one"])) + typed
+        again = with_receipt(first, receipt_text("done", {"fetches": (3, 3)}, [], ["two"]))
+        assert again.endswith(typed.lstrip("\n"))
+        assert "waiting" not in again
+        assert again.count(f"## {RECEIPT_HEADING}") == 1
+        assert without_receipt(again) == without_receipt(first) == "An idea.\n\n" + typed.lstrip("\n")
+
+
+def test_a_line_in_the_place_of_the_end_of_a_receipt_stays() -> None:
+    """The comment that ends it may be gone: the user edits the note."""
+    body = with_receipt("An idea.", receipt_text("done", {}, [], ["one"])).replace(RECEIPT_END, "My own line.")
+    assert "My own line." in with_receipt(body, receipt_text("done", {}, [], ["two"]))
 
 
 def test_a_receipt_is_no_part_of_what_the_note_says() -> None:
-    body = with_section("An idea.", receipt_text("done", {}, [], []))
+    body = with_receipt("An idea.", receipt_text("done", {}, [], []))
     assert without_evidence(body) == "An idea."
