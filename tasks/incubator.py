@@ -67,8 +67,8 @@ TITLE = "Ideas that nobody came back to"
 HOW_TO_ANSWER = "keep, archive or delete, for all or with names: keep SLUG SLUG; delete SLUG"
 MOST_NOTES = 50_000
 VAULT_PAUSE_SECONDS = 30.0
-RESEARCH = "research"
-"""The caller in the receipts of research's own recalls: `researching.PURPOSE`, which is not light to import."""
+OWN_CALLERS = frozenset({"research", "review"})
+"""Callers in the receipts of our own recalls: looking for what is related is nobody's coming back to an idea."""
 GENERATED = ("related-", "research-")
 """Names of what research writes beside an idea: that it names another idea is nobody's coming back to it."""
 _OUR_FIELDS = re.compile(r"^(?:research|research_pass|surface): .*\n", re.MULTILINE)
@@ -195,7 +195,7 @@ def _recalls(settings: Settings) -> dict[str, date]:
     current = Path(settings.state.receipts)
     for file in (*sorted(current.parent.glob(current.name + ".*")), current):
         for line in read_receipts(file):
-            if line.get("caller") == RESEARCH:
+            if line.get("caller") in OWN_CALLERS:
                 continue  # the program's own look-up of another idea is nobody's coming back
             day = _iso(line.get("at"))
             hits = line.get("hits")

@@ -150,9 +150,10 @@ def test_a_recall_is_coming_back_also_when_its_receipt_is_gone(bed: Bed) -> None
     assert stale(bed) == []
 
 
-def test_a_recall_of_the_programs_own_research_is_nobodys_coming_back(bed: Bed) -> None:
+@pytest.mark.parametrize("caller", [PURPOSE, "review"])
+def test_a_recall_of_the_programs_own_is_nobodys_coming_back(bed: Bed, caller: str) -> None:
     old_idea(bed, "one", 400)
-    line = {"at": datetime.now(UTC).isoformat(), "caller": PURPOSE, "hits": [{"path": f"{INCUBATOR}/one/_index.md"}]}
+    line = {"at": datetime.now(UTC).isoformat(), "caller": caller, "hits": [{"path": f"{INCUBATOR}/one/_index.md"}]}
     Path(bed.settings.state.receipts).write_text(json.dumps(line) + "\n")
     assert stale(bed) == ["one"]
 
