@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 
+from ..vault.paths import is_regular
 from .filescan import MAX_FILE_BYTES
 from .reader import EntryRow
 
@@ -99,6 +100,8 @@ class FileLooks:
         file = self._vault / row.path
         try:
             state = os.stat(file)
+            if not is_regular(state):  # opening a pipe would catch this thread for good
+                return Seen(Look.UNREADABLE)
             if state.st_mtime_ns == row.mtime_ns and state.st_size == row.size:
                 return Seen(Look.SAME)
             with open(file, "rb") as stream:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..vault.entry import Entry, parse_entry
+from ..vault.paths import is_regular
 from .query import QueryAnalysis
 from .scope import Scope
 from .store import row_of
@@ -41,6 +42,8 @@ def scan_files(
             complete = False
             break
         try:
+            if not is_regular(os.stat(vault / relative)):  # a pipe called x.md must not hang the reader
+                continue
             with open(vault / relative, "rb") as stream:
                 data = stream.read(MAX_FILE_BYTES)
         except OSError:
