@@ -1,0 +1,103 @@
+"""Schema of the shared queue, in the PostgreSQL schema that the role's search_path names first.
+
+Migrations run in order, all under one advisory lock, each in one transaction with its record in `migration`. The tables
+are those of `..schema`; times are unix seconds (double precision) of the database's clock.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from psycopg import Connection
+
+from ...vault.errors import SchemaTooNew
+
+MIGRATION_LOCK = 0x4D565132
+"""Of pg_advisory_xact_lock: workers of one version that start at once migrate one after the other."""
+
+_FIRST = (
+    """
+    CREATE TABLE job (
+        id          bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+        kind        text NOT NULL,
+        args        text NOT NULL,
+        unique_key  text,
+        priority    integer NOT NULL DEFAULT 0,
+        state       text NOT NULL DEFAULT 'queued'
+                    CHECK (state IN ('queued', 'running', 'done', 'dead', 'cancelled')),
+        attempt     integer NOT NULL DEFAULT 0,
+        run_at      double precision NOT NULL,
+        lease_until double precision,
+        owner       text,
+        deadline    double precision,
+        error       text,
+        history     jsonb NOT NULL DEFAULT '[]',
+        created_at  double precision NOT NULL,
+        started_at  double precision,
+        finished_at double precision,
+        rung_at     double precision
+    )
+    """,
+    "CREATE UNIQUE INDEX job_one_queued ON job (unique_key) WHERE state = 'queued'",
+    "CREATE UNIQUE INDEX job_one_running ON job (unique_key) WHERE state = 'running'",
+    "CREATE INDEX job_queued ON job (run_at) WHERE state = 'queued'",
+    "CREATE INDEX job_unrung ON job (kind, run_at) WHERE state = 'queued' AND rung_at IS NULL",
+    "CREATE INDEX job_running ON job (kind) WHERE state = 'running'",
+    "CREATE INDEX job_dead ON job (finished_at) WHERE state = 'dead'",
+    "CREATE TABLE kind_state (kind text PRIMARY KEY, paused_at double precision NOT NULL)",
+    """
+    CREATE TABLE worker_state (
+        owner      text PRIMARY KEY,
+        pid        integer NOT NULL,
+        version    text NOT NULL,
+        beat       bigint NOT NULL,
+        beat_at    double precision NOT NULL,
+        started_at double precision NOT NULL
+    )
+    """,
+    # huey's own (huey.storage.PostgresStorage), with the job a doorbell rings for beside it.
+    "CREATE TABLE huey_kv (queue text NOT NULL, key text NOT NULL, value bytea NOT NULL, PRIMARY KEY (queue, key))",
+    """
+    CREATE TABLE huey_schedule (
+        id bigserial PRIMARY KEY, queue text NOT NULL, data bytea NOT NULL, timestamp double precision NOT NULL)
+    """,
+    "CREATE INDEX huey_schedule_queue_timestamp ON huey_schedule (queue, timestamp)",
+    """
+    CREATE TABLE huey_task (
+        id bigserial PRIMARY KEY, queue text NOT NULL, data bytea NOT NULL,
+        priority double precision NOT NULL DEFAULT 0.0, job_id bigint)
+    """,
+    "CREATE INDEX huey_task_queue_priority_id ON huey_task (queue, priority DESC, id)",
+    "CREATE INDEX huey_task_job ON huey_task (job_id)",
+    """
+    CREATE TABLE huey_counter (
+        queue text NOT NULL, key text NOT NULL, value bigint NOT NULL DEFAULT 0, PRIMARY KEY (queue, key))
+    """,
+)
+
+MIGRATIONS: tuple[Sequence[str], ...] = (_FIRST,)
+"""`MIGRATIONS[n]` leads from version n to n + 1."""
+
+VERSION = len(MIGRATIONS)
+
+
+def migrate(conn: Connection[tuple[object, ...]], migrations: Sequence[Sequence[str]] = MIGRATIONS) -> list[int]:
+    """Apply what is missing; the versions reached. Raises SchemaTooNew if a newer package wrote it."""
+    reached: list[int] = []
+    with conn.transaction():
+        conn.execute("SELECT pg_advisory_xact_lock(%s)", (MIGRATION_LOCK,))
+        conn.execute("""
+            CREATE TABLE IF NOT EXISTS migration (version integer PRIMARY KEY, applied_at double precision NOT NULL)
+        """)
+        row = conn.execute("SELECT coalesce(max(version), 0) FROM migration").fetchone()
+        found = int(str(row[0])) if row else 0
+        if found > len(migrations):
+            raise SchemaTooNew(
+                f"the shared queue has schema {found}, this MemoryVault knows up to {len(migrations)}: update it"
+            )
+        for version in range(found, len(migrations)):
+            for statement in migrations[version]:
+                conn.execute(statement.encode())
+            conn.execute("INSERT INTO migration VALUES (%s, extract(epoch FROM clock_timestamp()))", (version + 1,))
+            reached.append(version + 1)
+    return reached
