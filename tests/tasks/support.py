@@ -12,7 +12,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from memoryvault.tasks.kinds import KindPolicy
-from memoryvault.tasks.ledger import Job
+from memoryvault.tasks.ledger import Job, LedgerRules
 from memoryvault.vault.layout import StatePaths
 
 WAIT_SECONDS = 15.0
