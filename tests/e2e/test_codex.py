@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import shutil
 import subprocess
 import sys
@@ -139,6 +140,26 @@ def test_a_model_recalls_and_proposes_through_the_tools(machine: Machine, respon
     assert "waits for review" in saved
     (path,) = machine.entries_holding(PROPOSAL)
     assert path.startswith("personal-private/_review/")
+    assert "source: agent" in machine.entries()[path]
+
+
+def test_what_a_model_saves_in_its_shell_waits_for_the_user(machine: Machine, responses: StandInResponses) -> None:
+    machine.configure("[memory]\nautostart = false\n")
+    machine.memory("init", "--yes", "--vault", str(machine.vault), "--host", "codex")
+    program = Path(sys.executable).parent / "memory"
+    command = shlex.join([str(program), "save", "workflow", "releases", "--body", PROPOSAL])
+    calls = [use_tool("exec_command", {"cmd": command})]
+
+    def rule(request: dict[str, Any]) -> dict[str, Any] | None:
+        return calls.pop(0) if calls else None
+
+    responses.rule = rule
+    # Its own sandbox would not let the command write into the vault at all.
+    ask(machine, "--sandbox", "danger-full-access")
+    (said,) = responses.tool_results()
+    assert "run by Codex, so it is a proposal" in said
+    (path,) = machine.entries_holding(PROPOSAL)
+    assert path == "personal-private/_review/releases.md"
     assert "source: agent" in machine.entries()[path]
 
 

@@ -1,8 +1,9 @@
-"""The tools of `memory mcp`, called by a model through the real Claude Code: the answer comes back to the model."""
+"""The tools of `memory mcp`, and `memory` itself, called by a model through the real Claude Code."""
 
 from __future__ import annotations
 
 import json
+import shlex
 import sys
 from pathlib import Path
 from typing import Any
@@ -104,3 +105,23 @@ def test_a_model_recalls_and_proposes_through_a_server_that_the_user_configured(
     headless(machine, ASKED, *options)
     headless(machine, TOLD, *options)
     check_what_came_back(machine, model)
+
+
+def test_what_a_model_saves_in_its_shell_waits_for_the_user(machine: Machine, model: StandInModel) -> None:
+    machine.configure("[memory]\nautostart = false\n")
+    machine.init()
+    program = Path(sys.executable).parent / "memory"
+    command = shlex.join([str(program), "save", "workflow", "cutting-releases", "--body", PROPOSAL])
+
+    def rule(request: ModelRequest) -> Answer | None:
+        if TOLD in request.newest_text and "Bash" in request.tool_names and not request.ends_with_tool_result:
+            return UseTool("Bash", {"command": command, "description": "Save"})
+        return None
+
+    model.answer(rule)
+    headless(machine, TOLD, "--allowedTools", "Bash")
+    (said,) = results(model)
+    assert "run by Claude Code, so it is a proposal" in said
+    (path,) = machine.entries_holding(PROPOSAL)
+    assert path == "personal-private/_review/cutting-releases.md"
+    assert "source: agent" in machine.entries()[path]
