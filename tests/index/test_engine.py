@@ -274,6 +274,20 @@ def test_the_fresher_of_two_alike_comes_first(bed: Bed) -> None:
     assert slugs(bed.recall("identical insight")) == ["b-fresh", "a-stale"]
 
 
+def test_a_note_of_today_about_what_was_said_long_ago_is_not_fresh_until_it_is_touched(bed: Bed) -> None:
+    """Mined from old sessions, all notes are of one day."""
+    day = {"created": "2026-01-01", "updated": "2026-01-01"}
+    bed.write("a-said-long-ago.md", "# Same\n\nidentical insight", surfaced_at="2020-03-01T10:00:00Z", **day)
+    bed.write("b-said-that-day.md", "# Same\n\nidentical insight", surfaced_at="2026-01-01T10:00:00Z", **day)
+    bed.index()
+    bed.embed()
+    assert slugs(bed.recall("identical insight")) == ["b-said-that-day", "a-said-long-ago"]
+    touched = {**day, "updated": "2026-01-02"}
+    bed.write("a-said-long-ago.md", "# Same\n\nidentical insight", surfaced_at="2020-03-01T10:00:00Z", **touched)
+    bed.index()
+    assert slugs(bed.recall("identical insight")) == ["a-said-long-ago", "b-said-that-day"]
+
+
 def test_a_rare_word_outranks_a_common_one_and_a_deep_passage_is_found(bed: Bed) -> None:
     bed.write("common.md", "# Same\n\nwidget widget widget")
     bed.write("rare.md", "# Same\n\nwidget quokka")
