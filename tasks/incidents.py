@@ -10,13 +10,9 @@ from ..pipelines.routing import PUT_AWAY_STATUSES, REJECTED_STATUSES
 from ..pipelines.scrub import Policy, scrub
 from ..vault.entry import Entry
 from ..vault.errors import UsageError
-<<<<<<< HEAD
 from ..vault.evidence import without_evidence
 from ..vault.layout import DEFAULT_GROUP, PROJECTS, REVIEW
-=======
-from ..vault.layout import DEFAULT_GROUP, PROJECTS
 from ..vault.private import without_private
->>>>>>> scrubs
 from ..vault.registry import find_by_fingerprint
 from ..vault.scrubbed import Scrubbed
 from ..vault.slug import mining_slug
