@@ -46,7 +46,7 @@ _DEICTIC = _cue(
 _MOMENT = _cue(
     r"""\b(?:for\ now|right\ now|for\ the\ moment|at\ the\ moment|at\ this\ point|this\ time|just\ this\ once|today|tonight|
         for\ this\ (?:one|pr|change|task|commit|session|branch|issue|ticket|step|review|test|time)|in\ this\ (?:pr|change|task|commit|
-        session|branch|issue|step)|yet|until|while\ (?:i|we|you)|before\ (?:i|we)\b|temporarily|first\b(?!\s+(?:person|class)))\b"""
+        session|branch|issue|step)|yet|until|while\ (?:i|we|you)|before\ (?:i|we)\b|temporarily|(?<!asking\ )(?<!asking\ me\ )(?<!me\ )first\b(?!\s+(?:person|class)))\b"""
 )
 
 _THIRD_PERSON_VERB = re.compile(
@@ -90,7 +90,10 @@ _BASE_VERB_IN_S = frozenset(
 )
 
 _ALWAYS_NEVER = _cue(
-    r"^(?:(?:you|we|claude|agents?)\s+(?:should|must|need\ to|have\ to|shall)\s+)?(?:always|never(?:,?\s+ever)?|ever)\s+(?P<verb>[a-z][\w'-]*)\b"
+    r"""^(?:(?:you|we|claude|agents?)\s+(?:should|must|need\ to|have\ to|shall)\s+)?
+        (?:always|never(?:,?\s+ever)?(?:,?\s+under\s+any\s+circumstances,?)?|ever
+          |under\s+no\s+circumstances(?:,|\s+(?:should|must|may|can|shall)\s+(?:you|we))?)
+        \s+`?(?P<verb>[a-z][\w'-]*)\b"""
 )
 _MODAL_ALWAYS = _cue(
     r"""\b(?:you|we|claude|agents?|it|this|that|they|tests?|commits?|code|prs?|everything|names?|comments?|messages?|docs?|errors?|
@@ -110,7 +113,8 @@ _FROM_NOW_ON = _cue(
     | ^(?:always\ |please\ )?(?:ask|tell|show|run|update|add|write|check|use|commit|keep|follow|create|format|lint|test|rebase|pull|verify|build)\b[^.?!]{0,80}
         \b(?:whenever|every\ time|each\ time|when(?:ever)?)\ you\b
     | (?:^|\b(?:run|check|ask|test|lint|format|build|rebase|pull|commit|push|verify|review|do|execute|update|me|tests?)\b[^.?!]{0,60}\ )
-        (?:before|after|on|for|with|in)\ (?:every|each|any|all)\ (?:commit|push|pr|pull\ request|change|edit|merge|release|deploy|task|refactor|feature)s?\b"""
+        (?:before|after|on|for|with|in)\ (?:every|each|any|all)\ (?:commit|push|pr|pull\ request|change|edit|merge|release|deploy|task|refactor|feature)s?\b
+    | ^(?:before|after|for|with|in)\ (?:every|each|any|all)\ [^,.?!]{2,40},\s*(?:please\s+)?(?:always|never)\s+[a-z]"""
 )
 _EVERY = _cue(
     r"""^(?:(?:we|you)\s+(?:should|must|need\ to|have\ to)\s+(?!fix|check|look|see|find|go)[^.?!]{2,60}\bany\s+(?!of\b|other\b|one\b|more\b|longer\b|case\b)\w+
@@ -236,7 +240,7 @@ def _rule_by_form(sentence: str) -> Rule | None:
             verb not in _BASE_VERB_IN_S and _THIRD_PERSON_VERB.match(verb) and verb != "be"
         ):
             return None
-        if not re.match(r"(?:always|never|ever)\b", core, re.IGNORECASE) and _COMPLAINT.search(core):
+        if not re.match(r"(?:always|never|ever|under)\b", core, re.IGNORECASE) and _COMPLAINT.search(core):
             return None
         return Rule("always or never")
     if _FROM_NOW_ON.search(core) and not _COMPLAINT.search(core):
