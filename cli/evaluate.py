@@ -12,6 +12,7 @@ from ..index.evaluation import load_documents, load_questions, opened, ranking_j
 from ..vault.errors import ModelUnavailable, UsageError
 from .context import Context
 from .output import add_json, note, print_json
+from .plain import redraw
 
 EPILOG = """example:
   memory eval rank --docs notes.jsonl --queries questions.jsonl -k 10 --json
@@ -66,4 +67,4 @@ def _embedder(context: Context) -> Embedder | None:
 
 
 def _progress(done: int, total: int) -> None:
-    print(f"\rindexing {done}/{total}", end="\n" if done >= total else "", file=sys.stderr, flush=True)
+    redraw(f"indexing {done}/{total}", end="\n" if done >= total else "")

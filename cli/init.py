@@ -37,6 +37,7 @@ from ..vault.settings import Settings, compile_snapshot, load_settings
 from .context import Context
 from .hook_trial import HookTime, try_hooks
 from .output import add_json, note, print_json
+from .plain import redraw
 from .processes import ensure_worker
 from .settings_file import write_setting
 
@@ -230,7 +231,7 @@ def _follow(settings: Settings, run_name: str, sessions: int, *, quiet: bool) ->
             share = progress.mined / max(sessions, 1)
             bar = "#" * int(share * BAR)
             done = f"{progress.mined}/{sessions} sessions"
-            print(f"\rmining [{bar:<{BAR}}] {share:4.0%} {done}", end="", file=sys.stderr, flush=True)
+            redraw(f"mining [{bar:<{BAR}}] {share:4.0%} {done}")
 
     try:
         wait_for_history(settings, run_name, sessions, HISTORY_SECONDS, tell)

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..vault.entry import Entry, parse_entry
+from ..vault.paths import is_note_name, read_regular
 from .query import QueryAnalysis
 from .scope import Scope
 from .store import row_of
@@ -41,8 +42,7 @@ def scan_files(
             complete = False
             break
         try:
-            with open(vault / relative, "rb") as stream:
-                data = stream.read(MAX_FILE_BYTES)
+            data, _ = read_regular(vault / relative, MAX_FILE_BYTES)
         except OSError:
             continue
         lowered = data.lower()
@@ -66,10 +66,10 @@ def _score(entry: Entry, words: list[str]) -> float:
 
 
 def _markdown(vault: Path) -> Iterator[str]:
-    """Vault-relative paths of .md files in a fixed order; hidden folders and links are not followed."""
+    """Vault-relative paths of .md files in a fixed order; the same that are indexed: no link, no conflict copy."""
     for folder, folders, files in os.walk(vault):
         folders[:] = sorted(name for name in folders if not name.startswith("."))
         for name in sorted(files):
             path = os.path.join(folder, name)
-            if name.endswith(".md") and not name.startswith(".") and not os.path.islink(path):
+            if is_note_name(name) and not os.path.islink(path):
                 yield os.path.relpath(path, vault).replace(os.sep, "/")

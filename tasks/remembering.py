@@ -390,7 +390,7 @@ class _Writer:
                 "occurrences": 1,
                 "source": [self._source(candidate)],
                 "surfaced_in_session": candidate.session if idea else None,
-                "surfaced_at": self._journal.stamp() if idea else None,
+                "surfaced_at": self._surfaced_at(candidate),
                 "supersedes": decision.supersedes,
             },
             _scrubbed((replace(candidate, statement=own_words(statement) or statement) if idea else candidate).title),
@@ -454,6 +454,11 @@ class _Writer:
         for change in changes:
             if not is_outside(change.path):
                 self.known.learned(change.path, change.after)
+
+    def _surfaced_at(self, candidate: Candidate) -> str:
+        """When it was said, for all that is mined from old sessions is not new; the note itself is (`created`)."""
+        now = self._journal.stamp()
+        return min(candidate.said_at or now, now)  # a clock that was ahead says nothing of today
 
     def _source(self, candidate: Candidate) -> Source:
         return Source(self._host, candidate.session, candidate.records)

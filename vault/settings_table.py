@@ -128,6 +128,16 @@ class MemorySection:
         default=True,
         metadata=_switch("The notes that Claude Code keeps itself are copied into the vault, and followed."),
     )
+    agent_commands: str = field(
+        default="propose",
+        metadata=_choice(
+            "What an agent writes by a command in its shell (`memory save`, `evolve`, `idea`, `incident add`): it "
+            "waits for your review (propose), or counts as yours (trust).",
+            "propose",
+            "trust",
+            variable=None,
+        ),
+    )
     autostart: bool = field(default=True, metadata=_switch("Hooks may start the worker and the recall service."))
     log_level: str = field(default="info", metadata=_choice("How much is logged.", "debug", "info", "warning", "error"))
 

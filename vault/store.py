@@ -141,17 +141,18 @@ class VaultStore:
         """True when there is a file. Raises PathRefused."""
         return resolve_inside(self.vault, relative).is_file()
 
-    def walk(self) -> Iterator[str]:
-        """Paths of all indexable notes, sorted within each folder.
+    def walk(self, *, put_away: bool = False) -> Iterator[str]:
+        """Paths of all indexable notes, sorted within each folder; with `put_away` also what lies in the
+        trash, and sync-conflict copies.
 
         Left out: dot-folders and dot-files, the trash, symbolic links (what they lead to inside the vault is
         walked in its own place), sync-conflict copies, files that are not downloaded, special files. Folders that
         vanish or cannot be read meanwhile are passed over. Raises VaultUnavailable.
         """
         self.require_vault()
-        return self._walk("")
+        return self._walk("", put_away)
 
-    def _walk(self, folder: str) -> Iterator[str]:
+    def _walk(self, folder: str, put_away: bool) -> Iterator[str]:
         folders = []
         notes = []
         with suppress(OSError), os.scandir(self.vault / folder if folder else self.vault) as children:
@@ -159,9 +160,11 @@ class VaultStore:
                 if child.name.startswith("."):
                     continue
                 if child.is_dir(follow_symlinks=False):
-                    if child.name != TRASH:
+                    if put_away or child.name != TRASH:
                         folders.append(child.name)
-                elif is_note_name(child.name) and child.is_file(follow_symlinks=False):
+                elif not (is_note_name(child.name) or (put_away and child.name.endswith(".md"))):
+                    continue
+                elif child.is_file(follow_symlinks=False):
                     with suppress(OSError):
                         if is_downloaded(child.stat(follow_symlinks=False)):
                             notes.append(child.name)
@@ -169,7 +172,7 @@ class VaultStore:
         for name in sorted(notes):
             yield prefix + name
         for name in sorted(folders):
-            yield from self._walk(prefix + name)
+            yield from self._walk(prefix + name, put_away)
 
     def heads(self, limit: int) -> Iterator[tuple[str, bytes]]:
         """(path, first `limit` bytes) of every note of `walk`; one that cannot be read is passed over."""

@@ -8,7 +8,7 @@ from pathlib import PurePosixPath
 from typing import Literal
 
 from ...vault.turn import Origin, Role, Turn
-from ..candidate import Candidate, Category, Scope
+from ..candidate import Candidate, Category, Scope, moment
 from . import fixes, procedures
 from .features import Message, message
 from .gated import fold
@@ -108,6 +108,7 @@ def candidate_of_user(
         typed=part.typed and not looks_pasted(turn.text),
         score=round(score, 3),
         replaces=replaced(sentence) if category in ("preference", "correction") else None,
+        said_at=moment(turn.timestamp),
     )
 
 
@@ -285,6 +286,7 @@ class Miner:
             scope="project" if turn.cwd else "personal",
             typed=False,
             score=round(score, 3),
+            said_at=moment(turn.timestamp),
         )
 
     # ------------------------------------------------------------------------------------------ what the tools show
@@ -346,6 +348,7 @@ class Miner:
             scope="project" if turn.cwd else "personal",
             typed=False,
             score=score,
+            said_at=moment(turn.timestamp),
         )
 
 

