@@ -222,8 +222,8 @@ def uncut(messages: Sequence[Labelled], sessions: Sequence[Path], found: Found) 
             f"| {part.right} / {part.found} / {part.expected} | {surely.precision:.2f}, {surely.recall:.2f} |"
         )
     return (
-        f"Whole sessions: {len(here)} of the {len(said_by_users)} user messages in {len(sessions)} sessions are labelled"
-        f" (the development labels and ours together); of {len(here) - len(sure)} we were not sure.\n\n"
+        f"Whole sessions: {len(here)} of the {len(said_by_users)} user messages in {len(sessions)} sessions are"
+        f" labelled (the development labels and ours together); of {len(here) - len(sure)} we were not sure.\n\n"
         + "\n".join(lines)
     )
 
