@@ -188,7 +188,7 @@ _DOWNLOAD_AND_RUN = _cue(r"\b(?:curl|wget|iwr)\b[^\n]*\|\s*(?:sudo\s+)?(?:ba|z|d
 
 def downloads_and_runs(text: str) -> bool:
     """Does it hold a command that runs what it fetches?"""
-    return _DOWNLOAD_AND_RUN.search(text) is not None
+    return "|" in text and _DOWNLOAD_AND_RUN.search(text) is not None
 
 
 @dataclass(frozen=True)
