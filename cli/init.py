@@ -37,7 +37,7 @@ from ..vault.errors import IndexUnavailable, QueueUnavailable, UsageError, Vault
 from ..vault.settings import Settings, compile_snapshot, load_settings
 from .context import Context
 from .hook_trial import HookTime, try_hooks
-from .output import add_json, note, print_json
+from .output import add_json, counted, note, print_json
 from .plain import redraw
 from .processes import ensure_worker
 from .settings_file import write_setting
@@ -56,8 +56,9 @@ CONSENT_QUESTION = (
     "nothing leaves this machine. Allow it? [y/N] "
 )
 SOURCES_QUESTION = (
-    f"memory: once a week {len(DEFAULT_SOURCES)} public lists can be read for new skills "
-    f"({', '.join(DEFAULT_SOURCES)}). {SOURCES_NOTE} in the vault says which. Allow it? [y/N] "
+    f"memory: once a week {len(DEFAULT_SOURCES)} public lists on GitHub can be read for new skills "
+    f"({', '.join('/'.join(url.split('/')[3:5]) for url in DEFAULT_SOURCES)}). {SOURCES_NOTE} in the vault has their "
+    "addresses. Allow it? [y/N] "
 )
 VAULT_NAME = "MemoryVault"
 OBSIDIAN_FOLDER = ".obsidian"
@@ -178,8 +179,8 @@ def _announce(settings: Settings, vault: Path, hosts: Sequence[str], *, with_plu
     note(f"memory: settings go into {settings.config_file}; index, queue and logs into {settings.state.root}")
     if days and (plan := plan_history(settings, days)).to_mine:
         note(
-            f"memory: {len(plan.to_mine)} sessions of the last {days} days ({plan.bytes / 1e6:.1f} MB) are read for "
-            "what you said in them, on this machine"
+            f"memory: {counted(len(plan.to_mine), 'session', 'sessions')} of the last {days} days "
+            f"({plan.bytes / 1e6:.1f} MB), to be read on this machine for what you said"
         )
     if settings.memory.autostart:
         note("memory: a worker is started; the first hook of a session starts it again when it does not run")
@@ -298,7 +299,9 @@ def _report(
         _tell_history(plan, progress, model=_model_is_here(settings))
     counts = count_entries(vault_store(settings).walk())
     kept = sum(counts.groups.values())
-    print(f"the vault has {kept} entries; {counts.review} wait in `memory review`, {counts.ideas} ideas are noted")
+    waiting = counted(counts.review, "waits", "wait")
+    ideas = counted(counts.ideas, "idea is noted", "ideas are noted")
+    print(f"the vault has {counted(kept, 'entry', 'entries')}; {waiting} in `memory review`, {ideas}")
     if recalled is not None:
         _tell_recall(recalled)
     if times:
@@ -317,11 +320,12 @@ def _model_is_here(settings: Settings) -> bool:
 
 def _tell_history(plan: Plan, progress: Progress | None, *, model: bool) -> None:
     if progress is None:
-        print(f"{len(plan.to_mine)} sessions from before wait for a worker: memory up")
+        print(f"{counted(len(plan.to_mine), 'session waits', 'sessions wait')} for a worker: memory up")
     elif progress.settled:
         failed = f", {progress.failed} could not be read" if progress.failed else ""
         embeds = "; the worker embeds what was found" if model else ""
-        print(f"{progress.sessions} sessions from before are mined{failed}{embeds}")
+        mined = counted(progress.sessions, "session from before is mined", "sessions from before are mined")
+        print(f"{mined}{failed}{embeds}")
     else:
         print(
             f"{progress.mined} of {progress.sessions} sessions from before are mined; "

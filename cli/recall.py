@@ -80,7 +80,8 @@ def run(args: argparse.Namespace, context: Context) -> int:
         print("nothing in the vault answers that")
         if not (args.all_projects or args.filter or args.group):
             # Entries of another project stay out, which is no answer to who looks for them.
-            note(f"memory: looked at entries of {request['project']} and of no project; --all-projects asks all")
+            whose = f"of {request['project']} and of no project" if request["project"] else "of no project"
+            note(f"memory: looked at entries {whose}; --all-projects asks all")
     for hit in answer.hits:
         place = f"{hit['kind'] or '-'}, {hit['project'] or 'any project'}, {hit['updated'] or hit['created'] or '-'}"
         print(f"{hit['score']:.2f}  {hit['title']}  ({place})\n      {hit['path']}")
