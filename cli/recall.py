@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import argparse
 import os
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from ..index.asking import ask
@@ -19,6 +23,7 @@ EPILOG = """example:
 """
 
 SERVICE_PATIENCE_SECONDS = 20.0
+SLOW_SECONDS = 2.0
 IN_WORDS = {
     "no-model": "by keywords only: no embedding model",
     "model-loading": "by keywords only: the model is still loading",
@@ -61,14 +66,15 @@ def run(args: argparse.Namespace, context: Context) -> int:
         "all_projects": args.all_projects,
         "include": sorted((INBOX, REVIEW, INCUBATOR)) if args.include_inbox else [],
     }
-    answer = ask(
-        context.settings,
-        context.state_of_vault_or_index,
-        args.query,
-        request,
-        caller="command",
-        patience_seconds=SERVICE_PATIENCE_SECONDS,
-    )
+    with _said_when_slow():
+        answer = ask(
+            context.settings,
+            context.state_of_vault_or_index,
+            args.query,
+            request,
+            caller="command",
+            patience_seconds=SERVICE_PATIENCE_SECONDS,
+        )
     if answer.without_service:
         note(f"memory: {answer.without_service}")
     for code in answer.degraded:
@@ -86,3 +92,16 @@ def run(args: argparse.Namespace, context: Context) -> int:
         place = f"{hit['kind'] or '-'}, {hit['project'] or 'any project'}, {hit['updated'] or hit['created'] or '-'}"
         print(f"{hit['score']:.2f}  {hit['title']}  ({place})\n      {hit['path']}")
     return 0
+
+
+@contextmanager
+def _said_when_slow() -> Iterator[None]:
+    """At a terminal, say what is waited for: the first question after a pause waits for the model."""
+    words = f"memory: the model is being loaded; after {SERVICE_PATIENCE_SECONDS:.0f} s keywords answer alone"
+    timer = threading.Timer(SLOW_SECONDS, note, [words])
+    if sys.stderr.isatty():
+        timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
