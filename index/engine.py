@@ -391,7 +391,7 @@ class RecallEngine:
         rest = [chunk for chunk in chunks if chunk not in found]
         return found | match_texts(run.analysis, reader.texts(rest)) if rest else found
 
-    def _shown(self, run: _Run, scored: list[Scored]) -> list[Scored]:
+    def _shown(self, run: _Run, scored: Sequence[Scored]) -> list[Scored]:
         """What answers the question; to who asks for one word, also whatever has that word."""
         shown = above_floor(scored, self._weights)
         if shown or run.query.prompt or len(run.analysis.terms) != 1:
@@ -401,9 +401,13 @@ class RecallEngine:
     def _checked(
         self, reader: IndexReader, run: _Run, scored: Sequence[Scored], rows: Mapping[int, EntryRow]
     ) -> list[Hit]:
-        """The first k hits whose files are still there; what changed since is read again."""
+        """The first k hits whose files are still there; what changed since is read again.
+
+        The rest must reach the floor without what is gone.
+        """
         chunks = reader.chunks([row.chunk_rowid for row in scored[: 4 * run.query.k]])
         hits: list[Hit] = []
+        gone: set[int] = set()
         seen: dict[int, Seen] = {}
         for number, found in enumerate(scored):
             if len(hits) >= run.query.k:
@@ -416,10 +420,15 @@ class RecallEngine:
             hit = self._hit_now(run, row, seen[row.rowid], chunk, found)
             if hit is None:
                 run.refuse(found, row, FILE_GONE)
+                gone.add(found.entry_rowid)
             elif run.query.prompt and _says_nothing_new(hit, hits):
                 run.refuse(found, row, SAYS_THE_SAME)
             else:
                 hits.append(hit)
+        if gone and run.query.floor:
+            left = self._shown(run, [found for found in scored if found.entry_rowid not in gone])
+            paths = {rows[found.entry_rowid].path for found in left}
+            hits = [hit for hit in hits if hit.path in paths]
         return hits
 
     def _only_filtered(self, reader: IndexReader, run: _Run) -> list[Hit]:

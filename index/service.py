@@ -480,7 +480,7 @@ class RecallService:
         k = number_field(message, "k", 5)
         query = RecallQuery(
             text=text[:MAX_TEXT_CHARACTERS],
-            k=max(0, min(MAX_K, int(k or 0))),
+            k=int(max(0, min(MAX_K, k or 0))),
             project=project,
             all_projects=bool(message.get("all_projects")),
             filter=text_field(message, "filter"),

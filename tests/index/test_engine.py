@@ -311,6 +311,16 @@ def test_a_hit_whose_file_is_gone_is_not_shown(notes: Bed) -> None:
     assert "evolve-pattern" not in slugs(notes.recall("memory evolve preferences audit trail"))
 
 
+def test_what_came_along_with_a_hit_that_is_gone_is_not_shown_for_its_sake(bed: Bed) -> None:
+    """Beside an answer a weaker hit is shown; when the answer's file is gone, the weaker one is noise."""
+    answer = bed.write("answer.md", "The release pair coordinates on the calendar.", status="active")
+    bed.write("beside.md", "A pair of shoes stands in the hall.", status="active")
+    bed.index()
+    assert slugs(bed.recall("release pair calendar", dense=False, prompt=True)) == ["answer", "beside"]
+    answer.unlink()
+    assert slugs(bed.recall("release pair calendar", dense=False, prompt=True)) == []
+
+
 def test_a_hit_whose_file_changed_is_read_again(notes: Bed) -> None:
     notes.write("personal-private/workflow/release-pair.md", "Release coordination: three pairs now.", status="active")
     (hit,) = notes.recall("release pair coordination", k=1).hits
