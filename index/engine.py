@@ -38,6 +38,7 @@ from .ranking import (
     Weights,
     WordEvidence,
     above_floor,
+    answers_by_words,
     fuse,
     is_near_duplicate,
 )
@@ -495,8 +496,13 @@ class RecallEngine:
         )
         if not complete:
             run.say(SCAN_INCOMPLETE)
+        answers = [round(answers_by_words(run.analysis, each.covered), 3) for each in found]
+        scored = [Scored(n, n, each.score, None, each.score, answers[n]) for n, each in enumerate(found)]
+        # Who asks wants to see whatever there is; into a prompt goes only what answers it.
+        shown = self._shown(run, scored) if run.query.floor and run.query.prompt else scored
         hits = []
-        for scanned in found[: run.query.k]:
+        for row in shown[: run.query.k]:
+            scanned = found[row.entry_rowid]
             entry = scanned.entry
             chunk = max(chunks_of(entry), key=lambda c: (_overlap(c.body, run.analysis), -c.ordinal))
             hits.append(
@@ -515,6 +521,7 @@ class RecallEngine:
                     session=entry.sources[0].session if entry.sources else None,
                     created=entry.created,
                     updated=entry.updated,
+                    answers=row.answers,
                 )
             )
         return hits

@@ -213,14 +213,22 @@ def _around(similarities: Sequence[float]) -> float:
     return sum(nearest) / len(nearest)
 
 
+def answers_by_words(query: QueryAnalysis, covered: float) -> float:
+    """Log-odds that an entry with this share of the question's words, by weight, answers it."""
+    return 10 * (covered - KEYWORD_FLOOR) + _one_word(query)
+
+
 def _answers(query: QueryAnalysis, cosine: float | None, around: float, words: WordEvidence) -> float:
-    one_word = 0.0
-    if len(query.terms) == 1 and not query.identifiers:
-        one_word = FLOOR_ONE_WORD if query.is_one_word else FLOOR_ONE_TERM
     if cosine is None:
-        return 10 * (words.covered - KEYWORD_FLOOR) + one_word
+        return answers_by_words(query, words.covered)
     whole = FLOOR_DENSE * cosine + FLOOR_MARGIN * (cosine - around)
-    return whole + FLOOR_WORDS * words_score(words) + one_word + FLOOR_BIAS
+    return whole + FLOOR_WORDS * words_score(words) + _one_word(query) + FLOOR_BIAS
+
+
+def _one_word(query: QueryAnalysis) -> float:
+    if len(query.terms) != 1 or query.identifiers:
+        return 0.0
+    return FLOOR_ONE_WORD if query.is_one_word else FLOOR_ONE_TERM
 
 
 def _guessed(bm25: float, most: float) -> WordEvidence:

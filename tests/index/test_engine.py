@@ -352,6 +352,17 @@ def test_without_an_index_the_files_are_scanned(notes: Bed) -> None:
     assert slugs(notes.recall("archived content release")) == ["release-pair"]
 
 
+def test_without_an_index_a_prompt_that_shares_a_word_by_chance_gets_nothing(bed: Bed) -> None:
+    bed.write("tree.md", "The tree widget draws a branch cleanly with rounded corners.")
+    for number in range(9):
+        bed.write(f"{number}.md", f"The widget number {number} is drawn in blue.")
+    assert slugs(bed.recall("implement a red-black tree in Haskell", prompt=True)) == []
+    assert slugs(bed.recall("implement a red-black tree in Haskell")) == ["tree"]
+    # A word inside of another is none; another form of it is one.
+    assert slugs(bed.recall("ound")) == []
+    assert slugs(bed.recall("trees with rounded corner", prompt=True)) == ["tree"]
+
+
 def test_with_a_damaged_index_the_files_are_scanned(notes: Bed) -> None:
     notes.close_store()
     for suffix in ("-wal", "-shm"):
