@@ -54,6 +54,7 @@ NO_MODEL = "no-model"
 MODEL_LOADING = "model-loading"
 NO_EXTENSION = "no-extension"  # sqlite-vec cannot be loaded
 NO_VECTORS = "no-vectors"  # nothing embedded by this model yet
+VECTORS_DAMAGED = "vectors-damaged"
 DENSE_LATE = "dense-late"
 KEYWORD_LATE = "keyword-late"
 BUSY = "busy"  # too many asked at once: the rarest words decided alone
@@ -373,6 +374,10 @@ class RecallEngine:
                     return model[0], hits
             except apsw.InterruptError:
                 run.say(DENSE_LATE)
+                return None, []
+            except apsw.SQLError:
+                # sqlite-vec's word for a part that is missing: what the keyword arm found is still sound.
+                run.say(VECTORS_DAMAGED)
                 return None, []
 
     def _evidence(
