@@ -123,6 +123,7 @@ class Miner:
         self._project_of = project_of
         self._classifier = classifier or packaged()
         self._scene = Scene()
+        self._projects: dict[str, str | None] = {}
 
     @property
     def resume_offset(self) -> int:
@@ -234,7 +235,12 @@ class Miner:
         )
 
     def _project(self, turn: Turn) -> str | None:
-        return (self._project_of(turn.cwd) or None) if turn.cwd else None
+        if not turn.cwd:
+            return None
+        if turn.cwd not in self._projects:
+            # Looked up once: it may mean a look at the disk.
+            self._projects[turn.cwd] = self._project_of(turn.cwd) or None
+        return self._projects[turn.cwd]
 
     # ------------------------------------------------------------------------------------------ the agent's words
 
@@ -300,7 +306,7 @@ class Miner:
     def _from_tools(self, turn: Turn) -> list[Candidate]:
         steps = self._scene.steps
         step = self._scene.calls.get(turn.tool.use_id or "") if turn.tool is not None else None
-        if step is None or step.failed is not False:
+        if step is None or step.failed is not False or not step.command:
             return []
         found = []
         if procedures.delivers(step):

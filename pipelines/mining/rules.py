@@ -541,7 +541,7 @@ class Searched:
         return self._shown & bit != 0
 
     def _search(self, gated: GatedPattern) -> bool:
-        if not gated.may_match(self._folded):
+        if not gated.of_words and not gated.may_match(self._folded):
             return False
         if gated.pattern.search(self._text):
             return True
