@@ -12,6 +12,8 @@ from datetime import date
 from pathlib import Path
 from typing import Any, Protocol
 
+import apsw
+
 from . import database, schema
 from .ranking import DenseHit, EntryFacts, KeywordHit
 from .scope import Scope
@@ -117,11 +119,14 @@ class IndexReader:
 
     @contextmanager
     def snapshot(self) -> Iterator[None]:
-        """All queries inside see one state of the index."""
+        """All queries inside see one state of the index. Raises IndexDamaged also where a part of it is missing."""
         with database.explained(self.path):
             self._connection.execute("BEGIN")
             try:
                 yield
+            except apsw.SQLError as error:
+                # A table that is gone or has lost a part of it: SQLite itself finds nothing wrong with such a file.
+                raise database.IndexDamaged(f"{self.path} is damaged ({error}): run `memory reindex`") from error
             finally:
                 if self._connection.in_transaction:
                     self._connection.execute("ROLLBACK")

@@ -18,6 +18,7 @@ from .rules import (
     Rule,
     cues,
     describes,
+    downloads_and_runs,
     explicit,
     may_set_aside,
     names_what_to_do,
@@ -180,7 +181,8 @@ class Miner:
                     taken.add(index)
                     break
         for index, part in enumerate(said.sentences):
-            for form in explicit(part.text) if part.spoken and not document and index not in taken else ():
+            may_say = part.spoken and not document and index not in taken and not downloads_and_runs(part.text)
+            for form in explicit(part.text) if may_say else ():
                 if not any(_alike(form.category, known.category) for known in found):
                     found.append(self._of_user(said, index, form.category, form.reason, EXPLICIT_SCORE))
                     taken.add(index)
@@ -210,7 +212,11 @@ class Miner:
         scored = [
             (said.speaks_for(head, index) + 0.02 * min(len(part.text.split()), 12), -index)
             for index, part in enumerate(said.sentences)
-            if part.typed and index not in taken and len(part.text) > 3 and not describes(part.text)
+            if part.typed
+            and index not in taken
+            and len(part.text) > 3
+            and not describes(part.text)
+            and not downloads_and_runs(part.text)
         ]
         return -max(scored)[1] if scored else None
 
