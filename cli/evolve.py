@@ -9,6 +9,7 @@ from ..pipelines.scrub import Policy, scrub
 from ..tasks.enqueue import request_indexing
 from ..tasks.evolving import evolve, resolve_entry
 from ..tasks.journal import Journal
+from ..vault.entry import INCIDENT
 from ..vault.errors import UsageError
 from .context import Context
 from .output import add_json, note, print_json
@@ -50,11 +51,11 @@ def run(args: argparse.Namespace, context: Context) -> int:
     body = read_body(args)
     if not body.strip():
         raise UsageError("the new entry has no text; give --body TEXT, --body-file FILE, or text on standard input")
-    policy = Policy.FULL if store.read(old).kind == "failure-incident" else Policy.SECRETS
+    policy = Policy.FULL if store.read(old).kind == INCIDENT else Policy.SECRETS
     text = scrub(body, policy)
     if policy is Policy.SECRETS and text.rstrip("\n") != body.rstrip("\n"):
         note("memory: secrets in the text were replaced before saving")
-    evolved = evolve(store, journal, old, text, scrub(reason, Policy.SECRETS), new_slug=args.new_slug)
+    evolved = evolve(store, journal, old, text, scrub(reason, policy), new_slug=args.new_slug)
     request_indexing(context.settings)
     new, archive = str(context.vault / evolved.path), str(context.vault / evolved.archive)
     if args.json:

@@ -11,7 +11,8 @@ from pathlib import Path
 from ..index.client import RecallClient, ServiceRefused, ServiceUnavailable
 from ..index.engine import RecallEngine, RecallQuery
 from ..tasks.enqueue import request_indexing
-from ..tasks.incidents import KIND, add, find
+from ..tasks.incidents import add, find
+from ..vault.entry import INCIDENT
 from ..vault.errors import IndexUnavailable
 from ..vault.project import project_of
 from .context import Context
@@ -71,7 +72,7 @@ def _find(args: argparse.Namespace, context: Context) -> int:
 
 
 def _recalled(question: str, context: Context) -> Sequence[str]:
-    wanted = f"kind={KIND} AND (status=active OR status=resolved)"
+    wanted = f"kind={INCIDENT} AND (status=active OR status=resolved)"
     try:
         with RecallClient(context.state.recall_socket) as client:
             answer = client.recall(question, k=MOST, filter=wanted, all_projects=True, caller="command")

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from ..pipelines.scrub import Policy, scrub
 from ..tasks.enqueue import request_indexing
+from ..vault.entry import INCIDENT
 from ..vault.errors import UsageError
 from ..vault.layout import DEFAULT_GROUP
 from .context import Context
@@ -45,7 +46,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
         raise UsageError("the entry has no text; give --body TEXT, --body-file FILE, or text on standard input")
     # What a user writes down on purpose may name people and places; a secret is never wanted in a note.
     # A failure report is copied from logs, so it gets the full scrub.
-    policy = Policy.FULL if args.kind == "failure-incident" else Policy.SECRETS
+    policy = Policy.FULL if args.kind == INCIDENT else Policy.SECRETS
     text = scrub(body, policy)
     if policy is Policy.SECRETS and text.rstrip("\n") != body.rstrip("\n"):
         note("memory: secrets in the text were replaced before saving")
