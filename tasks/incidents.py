@@ -10,12 +10,14 @@ from ..pipelines.routing import PUT_AWAY_STATUSES, REJECTED_STATUSES
 from ..pipelines.scrub import Policy, scrub
 from ..vault.entry import INCIDENT, Entry
 from ..vault.errors import UsageError
-from ..vault.layout import DEFAULT_GROUP, PROJECTS
+from ..vault.evidence import without_evidence
+from ..vault.layout import DEFAULT_GROUP, PROJECTS, REVIEW
 from ..vault.private import without_private
 from ..vault.registry import find_by_fingerprint
 from ..vault.scrubbed import Scrubbed
 from ..vault.slug import mining_slug
 from ..vault.store import VaultStore
+from .agent_proposals import AgentProposals, Proposed
 from .remembering import free_path
 
 MAX_REPORT_CHARACTERS = 20_000
@@ -62,8 +64,7 @@ def add(store: VaultStore, report: str, *, resolution: str = "", project: str = 
         group = f"{PROJECTS}/{project}" if project else DEFAULT_GROUP
         title = scrub(failure.message[:TITLE_CHARACTERS] or "A failure", Policy.FULL)
         path = free_path(f"{group}/{INCIDENT}/{mining_slug(title)}.md", store)
-        fence = "```" if "```" not in text else "~~~~"
-        body = Scrubbed.trusted(f"{fence}text\n{text.strip()}\n{fence}\n", reason="scrubbed above, in a fence")
+        body = _fenced(text)
         created = store.create(
             path,
             {
@@ -78,6 +79,31 @@ def add(store: VaultStore, report: str, *, resolution: str = "", project: str = 
             _with_resolution(str(body), helped) if helped else body,
         )
         return Noted(created.path, failure.fingerprint, 1, True)
+
+
+def propose(
+    store: VaultStore, proposals: AgentProposals, report: str, *, resolution: str = "", project: str = ""
+) -> Proposed:
+    """What an agent noted: a known failure is counted, a new one waits for the user. Raises as `add`, and as there."""
+    text, failure = _read(report)
+    helped = scrub(resolution.strip()[:MAX_REPORT_CHARACTERS], Policy.FULL)
+    with store.lock():
+        for entry in _exact(store, failure):
+            # Another occurrence is a fact; what helped is the agent's word, which goes only into its own notes.
+            body = None
+            if helped and entry.written_by_agent and entry.special == REVIEW and helped not in entry.body:
+                body = _with_resolution(entry.body, helped)
+            fields = {"occurrences": entry.occurrences + 1}
+            store.update(entry.path, entry.content_hash, fields=fields, body=body)
+            return Proposed("known already", entry.path)
+        body = _fenced(text)
+        return proposals.propose_scrubbed(
+            INCIDENT,
+            scrub(failure.message[:TITLE_CHARACTERS] or "A failure", Policy.FULL),
+            _with_resolution(str(body), helped) if helped else body,
+            key=failure.fingerprint,
+            project=project or None,
+        )
 
 
 def find(store: VaultStore, report: str, ask: Callable[[str], Sequence[str]], most: int = 5) -> list[Found]:
@@ -124,12 +150,19 @@ def _exact(store: VaultStore, failure: Failure) -> list[Entry]:
     return [entry for entry in entries if entry.kind == INCIDENT and entry.effective_status not in away]
 
 
+def _fenced(text: Scrubbed) -> Scrubbed:
+    fence = "```" if "```" not in text else "~~~~"
+    return Scrubbed.trusted(f"{fence}text\n{text.strip()}\n{fence}\n", reason="scrubbed by the caller, in a fence")
+
+
 def _with_resolution(body: str, helped: Scrubbed) -> Scrubbed:
-    heading = f"## {RESOLUTION_HEADING}"
-    joined = f"{body.rstrip()}\n\n{helped}\n" if heading in body else f"{body.rstrip()}\n\n{heading}\n\n{helped}\n"
+    """`body` with what helped, before its evidence if it has such."""
+    text = without_evidence(body)
+    heading = "" if f"## {RESOLUTION_HEADING}" in text else f"## {RESOLUTION_HEADING}\n\n"
+    joined = f"{text.rstrip()}\n\n{heading}{helped}\n{body[len(text) :]}"
     return Scrubbed.trusted(joined, reason="the note's own text, and what was scrubbed")
 
 
 def _found(entry: Entry, *, exact: bool) -> Found:
-    _, _, helped = entry.body.partition(f"## {RESOLUTION_HEADING}")
+    _, _, helped = without_evidence(entry.body).partition(f"## {RESOLUTION_HEADING}")
     return Found(entry.path, entry.title, exact, entry.occurrences, helped.strip())

@@ -14,7 +14,7 @@ import re
 import secrets
 import shutil
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
 from datetime import date
 from pathlib import Path
@@ -180,6 +180,13 @@ class VaultStore:
         for relative in self.walk():
             with suppress(MemoryVaultError):  # the walk follows no links, so the path needs no resolving
                 yield relative, self._read_file(root / relative, relative, limit)
+
+    def readable(self, paths: Iterable[str] | None = None) -> Iterator[Entry]:
+        """The entries at these paths, by default at all of `walk`; one that is gone, too large or cannot be read is
+        passed over: a single file must not keep what looks at all of them from working. Raises VaultUnavailable."""
+        for relative in self.walk() if paths is None else paths:
+            with suppress(MemoryVaultError):
+                yield self.read(relative)
 
     def entry_path(self, group: str, kind: str, slug: str, always_load: bool = False) -> str:
         """Where an entry belongs. Raises EntryInvalid."""
