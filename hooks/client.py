@@ -33,6 +33,10 @@ RECORDING_END_SECONDS = 0.5
 end: what is cut off is found by the sweep alone, an hour later. The two that answer end at their budget."""
 MARGIN_SECONDS = 0.025
 """What starting and ending a process cost the host besides what we can measure."""
+STARVED_SHARE = 0.35
+"""Where the interpreter had to wait for a core the watchdog will have to as well: it is set earlier by this share."""
+STARVED_MARGIN_SECONDS = 0.05
+"""At most so much earlier."""
 LAST_WORDS_SECONDS = 0.01
 LAST_WORDS_OF_AN_ENQUEUE_SECONDS = 0.15
 """An event whose reflection would only be found by the sweep, hours later, may run over its budget."""
@@ -40,6 +44,7 @@ SLOW_START_SECONDS = 0.1
 """An interpreter that took longer to start had to wait for a core, which the log then says."""
 LONGEST_START_SECONDS = 60.0
 """A process that seems older was not measured rightly: in a container the clock may count from elsewhere."""
+CLOCK_LOOKS = 3
 COMPILE_SECONDS = 0.4
 """Added once when settings must be compiled and nobody waits for the answer."""
 START_BY_SECONDS = 0.19
@@ -60,6 +65,7 @@ class Hook:
         "delay",
         "fields",
         "finished",
+        "margin",
         "more_to_come",
         "paths",
         "said",
@@ -74,6 +80,9 @@ class Hook:
         waited = time.monotonic() - self.started
         if waited > SLOW_START_SECONDS:
             self.fields["start_ms"] = round(waited * 1000, 1)
+        starved = max(waited - time.process_time(), 0.0)
+        self.margin = min(starved * STARVED_SHARE, STARVED_MARGIN_SECONDS)
+        """Seconds by which everything ends earlier, since this machine gives no core at once."""
         self.argv = argv
         self.adapter: ModuleType = claude
         self.said = ""
@@ -118,10 +127,23 @@ def _process_started() -> float:
     try:
         with open("/proc/self/stat", "rb", buffering=0) as file:
             ticks = int(file.read().rpartition(b")")[2].split()[19])  # `starttime`, see proc(5)
-        age = time.clock_gettime(time.CLOCK_BOOTTIME) - (ticks + 0.5) / os.sysconf("SC_CLK_TCK")
+        began = (ticks + 0.5) / os.sysconf("SC_CLK_TCK") - _time_asleep()
     except (OSError, ValueError, IndexError, AttributeError):
         return started
-    return min(started, now - age) if 0 <= age < LONGEST_START_SECONDS else started
+    return min(started, began) if 0 <= now - began < LONGEST_START_SECONDS else started
+
+
+def _time_asleep() -> float:
+    """Seconds by which the clock since boot is ahead of the monotonic one.
+
+    Between two looks at clocks a busy machine may take the core away, for longer than what is measured: the least
+    difference is the right one.
+    """
+    least = float("inf")
+    for _ in range(CLOCK_LOOKS):
+        monotonic = time.monotonic()
+        least = min(least, time.clock_gettime(time.CLOCK_BOOTTIME) - monotonic)
+    return least
 
 
 def main(argv: list[str]) -> NoReturn:
@@ -152,6 +174,9 @@ def run(hook: Hook) -> str:
     event = adapter.EVENTS.get(named, named)
     hook.budget = BUDGET_SECONDS.get(event, BUDGET_OTHERS_SECONDS)
     hook.deadline = hook.started + BUDGET_SECONDS.get(event, RECORDING_END_SECONDS)
+    if event in BUDGET_SECONDS:
+        hook.budget -= hook.margin
+        hook.deadline -= hook.margin
     if "--budget-ms" in options:  # Shortens what the hook gives itself; the hard end stays where it is.
         hook.budget = min(hook.budget, int(options["--budget-ms"]) / 1000)
     start_new_thread(_watch, (hook,))

@@ -12,6 +12,7 @@ from ..vault.entry import Entry
 from ..vault.errors import UsageError
 from ..vault.evidence import without_evidence
 from ..vault.layout import DEFAULT_GROUP, PROJECTS, REVIEW
+from ..vault.private import without_private
 from ..vault.registry import find_by_fingerprint
 from ..vault.scrubbed import Scrubbed
 from ..vault.slug import mining_slug
@@ -21,6 +22,8 @@ from .remembering import free_path
 
 KIND = "failure-incident"
 MAX_REPORT_CHARACTERS = 20_000
+MAX_SCRUBBED_CHARACTERS = 400_000
+"""Of a longer report only the ends are looked at: a fifth of a second."""
 TITLE_CHARACTERS = 120
 RESOLUTION_HEADING = "What helped"
 
@@ -126,12 +129,20 @@ def _read(report: str) -> tuple[Scrubbed, Failure]:
         raise UsageError(
             "the report is empty: give the message and the stack, by --body, --body-file or standard input"
         )
-    if len(report) > MAX_REPORT_CHARACTERS:  # the end tells most: the error comes last
-        half = MAX_REPORT_CHARACTERS // 2
-        report = report[:half] + "\n…\n" + report[-half:]
-    # Scrubbed first: the fingerprint must be the same whoever's name was in the report.
+    if len(report) > MAX_SCRUBBED_CHARACTERS:
+        report = _ends_of(report, MAX_SCRUBBED_CHARACTERS)
+    # Scrubbed first: the fingerprint must be the same whoever's name was in the report, and a cut may not fall into a
+    # key or a private passage.
     text = scrub(report, Policy.FULL)
+    if len(text) > MAX_REPORT_CHARACTERS:
+        text = Scrubbed.trusted(_ends_of(text, MAX_REPORT_CHARACTERS), reason="scrubbed above, and cut")
     return text, read_failure(str(text))
+
+
+def _ends_of(text: str, most: int) -> str:
+    """Beginning and end: the error comes last."""
+    # What ends a private passage in the second half may have lost its beginning.
+    return text[: most // 2] + "\n…\n" + without_private(text[-(most // 2) :])
 
 
 def _exact(store: VaultStore, failure: Failure) -> list[Entry]:

@@ -38,6 +38,24 @@ def test_always_load_entries_are_printed_and_counted(sandbox: Sandbox) -> None:
     assert "Loaded 2 MemoryVault always-load entries\n" in stderr
 
 
+def test_no_copy_link_or_pipe_among_them_is_loaded(sandbox: Sandbox) -> None:
+    sandbox.entry("personal-private/_always-load/pref.md", "The rule as it is.")
+    for copy in (
+        "pref (Conflicted copy desk 202601011010)",
+        "pref_conflict-20260101-101010",
+        "pref (SFConflict a 2026)",
+    ):
+        sandbox.entry(f"personal-private/_always-load/{copy}.md", "The rule of a copy.")
+    (sandbox.root / "outside.md").write_text("The rule from outside.")
+    (sandbox.vault / "personal-private/_always-load/link.md").symlink_to(sandbox.root / "outside.md")
+    os.mkfifo(sandbox.vault / "personal-private/_always-load/pipe.md")
+    stdout, stderr = start(sandbox)
+    assert "The rule as it is." in stdout
+    assert "of a copy" not in stdout + stderr
+    assert "from outside" not in stdout
+    assert "Loaded 1 " in stderr
+
+
 def test_only_this_projects_own_entries_are_added(sandbox: Sandbox) -> None:
     for project in ("my-shop", "other"):
         sandbox.entry(f"personal-projects/{project}/_always-load/rule.md", f"Rule of {project}.")
