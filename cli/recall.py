@@ -20,6 +20,7 @@ from .output import add_json, note, print_json
 EPILOG = """example:
   memory recall 'how do we release?'
   memory recall 'login tokens' --filter 'tag=security AND project=shop' -k 3 --json
+  memory recall --filter kind=session-cost     without a question: the newest that the filter names
 """
 
 SERVICE_PATIENCE_SECONDS = 20.0
@@ -29,7 +30,10 @@ IN_WORDS = {
     "model-loading": "by keywords only: the model is still loading",
     "no-vectors": "by keywords only: nothing is embedded yet",
     "no-extension": "by keywords only: sqlite-vec cannot be loaded",
-    "no-index": "by reading the files: there is no index yet",
+    "vectors-damaged": "by keywords only: the vectors are damaged (`memory reindex`, or the worker, makes them anew)",
+    "no-index": "by reading the files: there is no index yet, or it cannot be used",
+    "scan-incomplete": "from a part of the files: there are too many to read them all",
+    "busy": "by the rarest words alone: too much was asked at once",
     "dense-late": "by keywords only: the model was late",
     "keyword-late": "by meaning only: the keyword search was late",
     "files-late": "from the index only: the vault's disk did not answer in time",
@@ -40,7 +44,9 @@ IN_WORDS = {
 def configure(parser: argparse.ArgumentParser) -> None:
     """Arguments of `memory recall`."""
     parser.epilog = EPILOG
-    parser.add_argument("query", help="a question, or the words you remember")
+    parser.add_argument(
+        "query", nargs="?", default="", help="a question, or the words you remember; may be left out with --filter"
+    )
     parser.add_argument("-k", type=int, default=5, help="how many at most (default 5)")
     parser.add_argument(
         "--filter", metavar="EXPR", help="kind= status= tag= project= group= created> updated> AND OR NOT"
@@ -56,8 +62,8 @@ def run(args: argparse.Namespace, context: Context) -> int:
     """Print the hits, best first; none is an answer too."""
     if args.k < 1:
         raise UsageError("-k must be 1 or more")
-    if not args.query.strip():
-        raise UsageError("what should be recalled? the query is empty")
+    if not args.query.strip() and not (args.filter or "").strip():
+        raise UsageError("what should be recalled? give a question, or --filter")
     request: dict[str, Any] = {
         "k": args.k,
         "filter": args.filter,

@@ -17,7 +17,7 @@ from enum import Enum
 from pathlib import Path
 
 from ..vault.errors import PathRefused
-from ..vault.paths import read_regular, resolve_inside
+from ..vault.paths import is_regular, resolve_inside
 from .filescan import MAX_FILE_BYTES
 from .reader import EntryRow
 
@@ -101,10 +101,13 @@ class FileLooks:
         file = self._vault / row.path
         try:
             state = os.stat(file)
+            if not is_regular(state):  # opening a pipe would catch this thread for good
+                return Seen(Look.UNREADABLE)
             if state.st_mtime_ns == row.mtime_ns and state.st_size == row.size:
                 return Seen(Look.SAME)
             resolve_inside(self._vault, row.path)
-            return Seen(Look.CHANGED, read_regular(file, MAX_FILE_BYTES * 8)[0])
+            with open(file, "rb") as stream:
+                return Seen(Look.CHANGED, stream.read(MAX_FILE_BYTES * 8))
         except PathRefused:
             return Seen(Look.GONE)  # It has become a link that leaves the vault.
         except (FileNotFoundError, NotADirectoryError):

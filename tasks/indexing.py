@@ -11,6 +11,7 @@ from datetime import date
 from pathlib import Path
 
 from ..index.client import RecallClient, ServiceRefused, ServiceUnavailable, ensure_service
+from ..index.database import doubt
 from ..index.drain import DrainReport, drain
 from ..index.embedder import model_name
 from ..index.models import is_installed
@@ -179,6 +180,7 @@ class WantedIndex:
 
     def __init__(self, settings: Settings) -> None:
         self._sign = Path(settings.state.run) / INDEX_WANTED
+        self._index_db = Path(settings.state.index_db)
         self._ended = threading.Event()
         self._thread: threading.Thread | None = None
 
@@ -202,6 +204,7 @@ class WantedIndex:
     def _look(self, ledger: Ledger) -> None:
         if not self._sign.exists():
             return
+        doubt(self._index_db)
         try:
             ledger.enqueue("index.reconcile", unique_key=RECONCILE_KEY)
             self._sign.unlink(missing_ok=True)

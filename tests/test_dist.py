@@ -21,7 +21,7 @@ ROOT = Path(__file__).resolve().parents[1]
 SHIPPED_SESSION = ROOT / "demo" / "session.jsonl"
 TRAINING = "pipelines/mining/training/"
 """What the weights were fitted on; only `bench.train_miner` reads it, in a checkout."""
-PLUGIN = (".claude-plugin", ".mcp.json")
+PLUGIN = (".claude-plugin", ".mcp.json")  # The second lies in the first.
 """The hidden files that are shipped: with them the package's folder is the plugin."""
 NOT_SOURCE = (".*", "build", "dist", "*.egg-info", "__pycache__", "tests", "node_modules")
 INSTALL_SECONDS = 120

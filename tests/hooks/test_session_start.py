@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 import memoryvault
+from memoryvault.hooks.held import injected
 from memoryvault.vault.marker import Marker, create_marker, mark_reflected, marker_path
 
 from .support import SESSION, Sandbox
@@ -135,6 +136,7 @@ client.main(sys.argv[1:])
 @pytest.mark.slow
 @pytest.mark.parametrize("host", ["claude", "codex"])
 def test_the_rules_are_printed_when_the_notes_can_not_be_read_in_time(sandbox: Sandbox, host: str) -> None:
+    sandbox.state.ensure()
     sandbox.entry("personal/_always-load/rule.md", "The rule.")
     place = str(Path(memoryvault.__file__ or "").resolve().parents[1])
     done = sandbox.run(
@@ -147,6 +149,8 @@ def test_the_rules_are_printed_when_the_notes_can_not_be_read_in_time(sandbox: S
     assert done.returncode == 0
     assert done.stdout.count("The rule.") == 1
     assert "time budget exceeded" in done.stderr
+    # What was said then is what the session holds, and is not said with its first prompt again.
+    assert injected(sandbox.state.harness, SESSION) == {"personal/_always-load/rule.md"}
 
 
 def test_the_projects_memory_index_is_shown_up_to_its_limit(sandbox: Sandbox) -> None:

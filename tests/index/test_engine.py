@@ -274,6 +274,20 @@ def test_the_fresher_of_two_alike_comes_first(bed: Bed) -> None:
     assert slugs(bed.recall("identical insight")) == ["b-fresh", "a-stale"]
 
 
+def test_a_note_of_today_about_what_was_said_long_ago_is_not_fresh_until_it_is_touched(bed: Bed) -> None:
+    """Mined from old sessions, all notes are of one day."""
+    day = {"created": "2026-01-01", "updated": "2026-01-01"}
+    bed.write("a-said-long-ago.md", "# Same\n\nidentical insight", surfaced_at="2020-03-01T10:00:00Z", **day)
+    bed.write("b-said-that-day.md", "# Same\n\nidentical insight", surfaced_at="2026-01-01T10:00:00Z", **day)
+    bed.index()
+    bed.embed()
+    assert slugs(bed.recall("identical insight")) == ["b-said-that-day", "a-said-long-ago"]
+    touched = {**day, "updated": "2026-01-02"}
+    bed.write("a-said-long-ago.md", "# Same\n\nidentical insight", surfaced_at="2020-03-01T10:00:00Z", **touched)
+    bed.index()
+    assert slugs(bed.recall("identical insight")) == ["a-said-long-ago", "b-said-that-day"]
+
+
 def test_a_rare_word_outranks_a_common_one_and_a_deep_passage_is_found(bed: Bed) -> None:
     bed.write("common.md", "# Same\n\nwidget widget widget")
     bed.write("rare.md", "# Same\n\nwidget quokka")
@@ -309,6 +323,16 @@ def test_one_word_is_a_question_to_who_asks_and_none_in_a_prompt(notes: Bed) -> 
 def test_a_hit_whose_file_is_gone_is_not_shown(notes: Bed) -> None:
     (notes.vault / "personal-private/workflow/evolve-pattern.md").unlink()
     assert "evolve-pattern" not in slugs(notes.recall("memory evolve preferences audit trail"))
+
+
+def test_what_came_along_with_a_hit_that_is_gone_is_not_shown_for_its_sake(bed: Bed) -> None:
+    """Beside an answer a weaker hit is shown; when the answer's file is gone, the weaker one is noise."""
+    answer = bed.write("answer.md", "The release pair coordinates on the calendar.", status="active")
+    bed.write("beside.md", "A pair of shoes stands in the hall.", status="active")
+    bed.index()
+    assert slugs(bed.recall("release pair calendar", dense=False, prompt=True)) == ["answer", "beside"]
+    answer.unlink()
+    assert slugs(bed.recall("release pair calendar", dense=False, prompt=True)) == []
 
 
 def test_a_hit_whose_file_changed_is_read_again(notes: Bed) -> None:
@@ -378,6 +402,17 @@ def test_a_note_that_became_a_link_out_of_the_vault_or_a_pipe_is_not_shown(notes
     begun = time.monotonic()
     assert "release-pair" not in slugs(engine.recall(RecallQuery("release pair coordination")))
     assert time.monotonic() - begun < 5
+
+
+def test_without_an_index_a_prompt_that_shares_a_word_by_chance_gets_nothing(bed: Bed) -> None:
+    bed.write("tree.md", "The tree widget draws a branch cleanly with rounded corners.")
+    for number in range(9):
+        bed.write(f"{number}.md", f"The widget number {number} is drawn in blue.")
+    assert slugs(bed.recall("implement a red-black tree in Haskell", prompt=True)) == []
+    assert slugs(bed.recall("implement a red-black tree in Haskell")) == ["tree"]
+    # A word inside of another is none; another form of it is one.
+    assert slugs(bed.recall("ound")) == []
+    assert slugs(bed.recall("trees with rounded corner", prompt=True)) == ["tree"]
 
 
 def test_with_a_damaged_index_the_files_are_scanned(notes: Bed) -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from memoryvault.pipelines.candidate import Candidate
+from memoryvault.pipelines.candidate import Candidate, moment
 from memoryvault.pipelines.mining import Miner, mine
 from memoryvault.pipelines.mining.features import BUCKETS, message
 from memoryvault.pipelines.mining.model import WEIGHTS_FILE, load, packaged
@@ -458,6 +458,23 @@ def test_on_the_development_messages_the_rules_are_rarely_wrong() -> None:
             right += row["label"] in ("preference", "correction")
     assert found >= 3, "strict, but not so strict that nothing is ever saved unasked"
     assert right / found >= 0.85
+
+
+@pytest.mark.parametrize(
+    ("timestamp", "at"),
+    [
+        ("2025-10-01T23:59:59.123Z", "2025-10-01T23:59:59Z"),
+        ("2025-10-01T23:30:00+02:00", "2025-10-01T21:30:00Z"),
+        ("2025-10-01T23:30:00", "2025-10-01T23:30:00Z"),
+        ("yesterday", None),
+        ("0001-01-01T00:00:00+14:00", None),
+        ("9999-12-31T23:59:59-12:00", None),
+        ("", None),
+        (None, None),
+    ],
+)
+def test_a_candidate_knows_when_it_was_said(timestamp: str | None, at: str | None) -> None:
+    assert moment(timestamp) == at
 
 
 @pytest.mark.slow
