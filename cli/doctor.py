@@ -11,7 +11,7 @@ from pathlib import Path
 from ..hooks.wiring import WIRINGS, trusted_by_codex, wired_events
 from ..index.client import RecallClient, ServiceUnavailable, ensure_service, start_service
 from ..index.database import load_vectors, open_writer
-from ..index.embedder import locate_model, model_name, verify_model
+from ..index.embedder import locate_model, missing_library, model_name, verify_model
 from ..index.models import model_in_force
 from ..tasks.completion import completer_of
 from ..tasks.enqueue import open_ledger
@@ -155,6 +155,9 @@ def _model(context: Context) -> Finding:
         chosen = "embedding.model" in context.settings.origins
         return Finding("model", "fault" if chosen else "note", str(error), "docs/how-to/models.md")
     verify_model(place)
+    if (library := missing_library(place)) is not None:
+        lacks = f"{name} is here, but not {library}: recall works on keywords only"
+        return Finding("model", "note", lacks, "pip install 'memoryvault[semantic]'")
     wanted = model_name(context.settings.embedding.model)
     if name != wanted:
         return Finding("model", "note", f"{name} answers, the settings name {wanted}", "`memory model` shows how far")
