@@ -13,6 +13,7 @@ from ..index.client import RecallClient, ServiceUnavailable, ensure_service, sta
 from ..index.database import load_vectors, open_writer
 from ..index.embedder import locate_model, missing_library, model_name, verify_model
 from ..index.models import model_in_force
+from ..index.receipts import TRIAL_CALLER
 from ..tasks.completion import completer_of
 from ..tasks.enqueue import open_ledger
 from ..tasks.indexing import drain_now, open_index, reconcile_now
@@ -186,7 +187,9 @@ def _round_trip(context: Context) -> Finding:
             semantic = drained.reason is None
             question = PROBE_QUESTION if semantic else PROBE_WORDS
             with RecallClient(context.state.recall_socket) as client:
-                answer = client.recall(question, k=3, filter=f"kind={PROBE_KIND}", all_projects=True)
+                answer = client.recall(
+                    question, k=3, filter=f"kind={PROBE_KIND}", all_projects=True, caller=TRIAL_CALLER
+                )
         found = any(hit["path"] == path for hit in answer["hits"])
     finally:
         with suppress(MemoryVaultError):
