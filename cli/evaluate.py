@@ -13,6 +13,7 @@ from ..index.service import weights_from_settings
 from ..vault.errors import ModelUnavailable, UsageError
 from .context import Context
 from .output import add_json, note, print_json
+from .plain import redraw
 
 EPILOG = """example:
   memory eval rank --docs notes.jsonl --queries questions.jsonl -k 10 --json
@@ -72,4 +73,4 @@ def _embedder(context: Context) -> Embedder | None:
 
 
 def _progress(done: int, total: int) -> None:
-    print(f"\rindexing {done}/{total}", end="\n" if done >= total else "", file=sys.stderr, flush=True)
+    redraw(f"indexing {done}/{total}", end="\n" if done >= total else "")

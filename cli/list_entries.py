@@ -48,7 +48,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
         )
 
     store = context.store
-    entries = [entry for path in store.walk() if wanted(entry := store.read(path))]
+    entries = [entry for entry in store.readable() if wanted(entry)]
     if args.json:
         print_json(
             [
@@ -75,7 +75,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
         )
     else:
         print("no entries match")
-        waiting = sum(store.read(path).effective_status in WAITING for path in store.walk())
+        waiting = sum(entry.effective_status in WAITING for entry in store.readable())
         if waiting and args.status == "active" and not args.include_inbox:
             held = counted(waiting, "entry waits", "entries wait")
             note(f"memory: {held} in review, inbox or incubator: --include-inbox shows them, `memory review` decides")

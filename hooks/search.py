@@ -159,8 +159,12 @@ def _scan(query: Search, words: list[str]) -> list[EntryFile]:
         if project_by_folder(path) not in ("", query.project) or kind_by_path(path):
             continue
         try:
-            with open(f"{query.vault}/{path}", "rb", buffering=0) as file:
-                text = file.read(SCAN_READ_BYTES).decode("utf-8", "replace").lower()
+            # O_NONBLOCK: a named pipe called x.md must not hang the reader.
+            file = os.open(f"{query.vault}/{path}", os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOFOLLOW)
+            try:
+                text = os.read(file, SCAN_READ_BYTES).decode("utf-8", "replace").lower()
+            finally:
+                os.close(file)
         except OSError:
             continue
         total += 1

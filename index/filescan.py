@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..vault.entry import Entry, parse_entry
-from ..vault.paths import is_regular
+from ..vault.paths import is_note_name, read_regular
 from .query import QueryAnalysis, Term, inverse_frequency
 from .scope import Scope
 from .stemming import stems
@@ -47,10 +47,7 @@ def scan_files(
             complete = False
             break
         try:
-            if not is_regular(os.stat(vault / relative)):  # a pipe called x.md must not hang the reader
-                continue
-            with open(vault / relative, "rb") as stream:
-                data = stream.read(MAX_FILE_BYTES)
+            data, _ = read_regular(vault / relative, MAX_FILE_BYTES)
         except OSError:
             continue
         total += 1
@@ -91,10 +88,10 @@ def _held(entry: Entry, terms: Sequence[Term]) -> tuple[list[bool], float]:
 
 
 def _markdown(vault: Path) -> Iterator[str]:
-    """Vault-relative paths of .md files in a fixed order; hidden folders and links are not followed."""
+    """Vault-relative paths of .md files in a fixed order; the same that are indexed: no link, no conflict copy."""
     for folder, folders, files in os.walk(vault):
         folders[:] = sorted(name for name in folders if not name.startswith("."))
         for name in sorted(files):
             path = os.path.join(folder, name)
-            if name.endswith(".md") and not name.startswith(".") and not os.path.islink(path):
+            if is_note_name(name) and not os.path.islink(path):
                 yield os.path.relpath(path, vault).replace(os.sep, "/")

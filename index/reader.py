@@ -57,6 +57,7 @@ class EntryRow:
     mtime_ns: int
     size: int
     session: str | None
+    surfaced_at: str | None
 
     def facts(self) -> EntryFacts:
         return EntryFacts(
@@ -64,9 +65,15 @@ class EntryRow:
             title=self.title,
             project=self.project,
             kind=self.kind or "",
-            updated=_date(self.updated or self.created),
+            updated=_date(self._last_meant()),
             occurrences=self.occurrences,
         )
+
+    def _last_meant(self) -> str | None:
+        """The day of its last change; as long as nobody has touched it since it was written, of when it was said."""
+        if self.surfaced_at and self.updated == self.created:
+            return self.surfaced_at
+        return self.updated or self.created
 
 
 _ENTRY_COLUMNS = ", ".join(f"m.{name}" for name in EntryRow.__dataclass_fields__)

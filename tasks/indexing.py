@@ -89,7 +89,8 @@ def drain_now(
         model = index.in_force() or wanted_model(settings)
         pending = index.has_vectors and index.pending_count(model)
         if pending and settings.memory.autostart:
-            ensure_service(settings, MODEL_PATIENCE_SECONDS, wait_for_model=True)
+            with suppress(ServiceUnavailable):  # The report says what is missing.
+                ensure_service(settings, MODEL_PATIENCE_SECONDS, wait_for_model=True)
         with RecallClient(settings.state.recall_socket) as client:
             if pending:
                 with suppress(ServiceUnavailable, ServiceRefused):  # It may be one that does not know the word.

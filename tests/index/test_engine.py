@@ -277,6 +277,20 @@ def test_the_fresher_of_two_alike_comes_first(bed: Bed) -> None:
     assert slugs(bed.recall("identical insight")) == ["b-fresh", "a-stale"]
 
 
+def test_a_note_of_today_about_what_was_said_long_ago_is_not_fresh_until_it_is_touched(bed: Bed) -> None:
+    """Mined from old sessions, all notes are of one day."""
+    day = {"created": "2026-01-01", "updated": "2026-01-01"}
+    bed.write("a-said-long-ago.md", "# Same\n\nidentical insight", surfaced_at="2020-03-01T10:00:00Z", **day)
+    bed.write("b-said-that-day.md", "# Same\n\nidentical insight", surfaced_at="2026-01-01T10:00:00Z", **day)
+    bed.index()
+    bed.embed()
+    assert slugs(bed.recall("identical insight")) == ["b-said-that-day", "a-said-long-ago"]
+    touched = {**day, "updated": "2026-01-02"}
+    bed.write("a-said-long-ago.md", "# Same\n\nidentical insight", surfaced_at="2020-03-01T10:00:00Z", **touched)
+    bed.index()
+    assert slugs(bed.recall("identical insight")) == ["a-said-long-ago", "b-said-that-day"]
+
+
 def test_a_rare_word_outranks_a_common_one_and_a_deep_passage_is_found(bed: Bed) -> None:
     bed.write("common.md", "# Same\n\nwidget widget widget")
     bed.write("rare.md", "# Same\n\nwidget quokka")
@@ -353,6 +367,44 @@ def test_without_an_index_the_files_are_scanned(notes: Bed) -> None:
     assert slugs(result) == ["release-pair"]
     assert result.degraded == ("no-index",)
     assert slugs(notes.recall("archived content release")) == ["release-pair"]
+
+
+def test_a_scan_of_the_files_looks_at_notes_alone(bed: Bed) -> None:
+    """What is never indexed is not found where there is no index either; and a pipe hangs nobody."""
+    outside = bed.root / "outside.md"
+    outside.write_text("The quokka of another folder.")
+    bed.write("a/real.md", "The quokka of a note.")
+    bed.write("a/real (conflicted copy 2026-01-01).md", "The quokka of a copy.")
+    bed.write("a/real.sync-conflict-20260101-101010-ABCDEFG.md", "The quokka of a copy.")
+    (bed.vault / "a/link.md").symlink_to(outside)
+    os.mkfifo(bed.vault / "a/pipe.md")
+    begun = time.monotonic()
+    assert slugs(bed.recall("quokka")) == ["real"]
+    assert time.monotonic() - begun < 5
+
+
+def test_a_note_that_became_a_link_out_of_the_vault_or_a_pipe_is_not_shown(notes: Bed) -> None:
+    """Between two walks the index still knows it, and a hit whose file has changed is read again."""
+    outside = notes.root / "outside.md"
+    outside.write_text("The release pair of another folder: hunter22.")
+    note = notes.vault / "personal-private/workflow/release-pair.md"
+    note.unlink()
+    note.symlink_to(outside)
+    engine = notes.engine()
+    assert not any("hunter22" in hit.excerpt for hit in engine.recall(RecallQuery("release pair coordination")).hits)
+    assert "release-pair" not in slugs(engine.recall(RecallQuery("release pair coordination")))
+    folder = notes.vault / "personal-private/workflow"
+    note.unlink()
+    folder.rename(notes.root / "moved")
+    (notes.root / "moved/release-pair.md").write_text("The release pair of another folder: hunter22.")
+    folder.symlink_to(notes.root / "moved")
+    assert "release-pair" not in slugs(engine.recall(RecallQuery("release pair coordination")))
+    folder.unlink()
+    folder.mkdir()
+    os.mkfifo(note)
+    begun = time.monotonic()
+    assert "release-pair" not in slugs(engine.recall(RecallQuery("release pair coordination")))
+    assert time.monotonic() - begun < 5
 
 
 def test_without_an_index_a_prompt_that_shares_a_word_by_chance_gets_nothing(bed: Bed) -> None:
