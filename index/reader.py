@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import re
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -338,6 +339,22 @@ class IndexReader:
         )
         return [EntryRow(*row) for row in self._connection.execute(sql, (*parameters, limit))]
 
+    def in_folder(self, special: str) -> dict[str, str]:
+        """Paths of the notes whose special folder this is (`_review`), with the day they were made, '' for none."""
+        sql = "SELECT path, COALESCE(created, '') FROM entry_meta WHERE special = ?"
+        return dict(self._connection.execute(sql, (special,)))
+
+    def in_folder_with(self, special: str, words: Sequence[str]) -> set[str]:
+        """Paths of those whose title or text has each of these pieces of text, whatever their case."""
+        piece = (
+            "(m.title LIKE ? ESCAPE '\\' OR EXISTS (SELECT 1 FROM chunk c WHERE c.entry_rowid = m.rowid"
+            " AND c.text LIKE ? ESCAPE '\\'))"
+        )
+        sql = f"SELECT m.path FROM entry_meta m WHERE {' AND '.join(['m.special = ?', *[piece] * len(words)])}"
+        patterns = [f"%{_WILD.sub(_ESCAPED, word)}%" for word in words]
+        parameters = [special, *(pattern for pattern in patterns for _ in range(2))]
+        return {row[0] for row in self._connection.execute(sql, parameters)}
+
     def chunks(self, rowids: Sequence[int]) -> dict[int, tuple[int, str]]:
         """(ordinal, text) of these chunks."""
         sql = f"SELECT rowid, ordinal, text FROM chunk WHERE rowid IN {_LIST}"
@@ -351,6 +368,9 @@ class IndexReader:
         return {row[0]: (row[1], row[2]) for row in rows}
 
 
+_WILD = re.compile(r"[%_\\]")
+_ESCAPED = r"\\\g<0>"
+"""What LIKE takes as more than itself, and how it takes it as itself."""
 _LISTED = "json_each(?)"
 _LIST = f"(SELECT value FROM {_LISTED})"
 _SCOPED = "FROM entry_meta m CROSS JOIN chunk c ON c.entry_rowid = m.rowid"

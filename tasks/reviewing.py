@@ -182,11 +182,22 @@ class Reviewer:
         undone = {undone for act in acts for undone in act.undoes}
         return next((act for act in reversed(acts) if act.actor == "review" and act.id not in undone), None)
 
-    def undo_last(self) -> Act | None:
-        """Take the last decision back; None when there is none. Raises EditConflict when a note was edited since."""
+    def what_became_of(self, path: str) -> Act | None:
+        """The newest act by which a note that waited went from its place; None when nothing tells."""
+        acts = reversed(self.journal.acts())
+        return next((act for act in acts if _removed(act, path)), None)
+
+    def undo_last(self, expected: str | None = None) -> Act | None:
+        """Take the last decision back; None when there is none. Raises EditConflict when a note was edited since.
+
+        `expected` is the id of the act that the user saw as the last one: raises EditConflict when it is not, so that
+        two windows do not take back two.
+        """
         with self.store.lock():
             self.journal.recover()
             act = self.last_decision()
+            if expected is not None and (act is None or act.id != expected):
+                raise EditConflict("that decision is not the last one any more; nothing was taken back")
             if act is None:
                 return None
             changes = [self._restored(act, change) for change in reversed(act.changes)]
@@ -428,6 +439,10 @@ class Reviewer:
             return []
         finally:
             engine.close()
+
+
+def _removed(act: Act, path: str) -> bool:
+    return any(change.path == path and change.after_hash is None for change in act.changes)
 
 
 def merged_sources(one: tuple[Source, ...], other: tuple[Source, ...]) -> list[Source]:

@@ -1,0 +1,8 @@
+"""The pages, in the order of the navigation. A new one is a module here with a PAGE, named below."""
+
+from __future__ import annotations
+
+from ..page import Page
+from . import review
+
+PAGES: tuple[Page, ...] = (review.PAGE,)
