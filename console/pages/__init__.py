@@ -3,6 +3,12 @@
 from __future__ import annotations
 
 from ..page import Page
-from . import review
+from . import entry, ideas, inbox, review, watchlist
 
-PAGES: tuple[Page, ...] = (review.PAGE,)
+PAGES: tuple[Page, ...] = (
+    review.PAGE,
+    inbox.PAGE,
+    ideas.PAGE,
+    watchlist.PAGE,
+    entry.PAGE,
+)
