@@ -339,6 +339,23 @@ class IndexReader:
         )
         return [EntryRow(*row) for row in self._connection.execute(sql, (*parameters, limit))]
 
+    def paths(self) -> frozenset[str]:
+        """Of every note that the index knows."""
+        return frozenset(row[0] for row in self._connection.execute("SELECT path FROM entry_meta"))
+
+    def with_words(self, words: Sequence[str], limit: int) -> list[str]:
+        """Paths of living entries whose beginning has any of the words, those with the most and rarest first."""
+        if not words:
+            return []
+        match = " OR ".join('"' + word.replace('"', '""') + '"' for word in dict.fromkeys(words))
+        sql = (
+            "SELECT m.path FROM chunk_fts f CROSS JOIN chunk c ON c.rowid = f.rowid "
+            "CROSS JOIN entry_meta m ON m.rowid = c.entry_rowid "
+            "WHERE chunk_fts MATCH ? AND c.ordinal = 0 AND COALESCE(NULLIF(m.status, ''), 'active') = 'active' "
+            "AND m.special IN ('', '_always-load') ORDER BY bm25(chunk_fts) LIMIT ?"
+        )
+        return [row[0] for row in self._connection.execute(sql, (match, limit))]
+
     def in_folder(self, special: str) -> dict[str, str]:
         """Paths of the notes whose special folder this is (`_review`), with the day they were made, '' for none."""
         sql = "SELECT path, COALESCE(created, '') FROM entry_meta WHERE special = ?"
