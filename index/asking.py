@@ -13,6 +13,7 @@ from ..vault.settings import Settings
 from .client import RecallClient, ServiceRefused, ServiceUnavailable, ensure_service
 from .engine import RecallEngine, RecallQuery
 from .receipts import append_receipt, receipt
+from .service import weights_from_settings
 
 
 @dataclass(frozen=True)
@@ -49,7 +50,7 @@ def ask(
         raise UsageError(str(error)) from error
     except ServiceUnavailable as error:
         without = str(error)
-    engine = RecallEngine(Path(state.index_db), settings.required_vault_path, None)
+    engine = RecallEngine(Path(state.index_db), settings.required_vault_path, None, weights_from_settings(settings))
     try:
         include = frozenset(request["include"])
         result = engine.recall(RecallQuery(query, **{**request, "include": include}))

@@ -13,6 +13,8 @@ from datetime import date
 from pathlib import Path
 from typing import Any, Protocol
 
+import apsw
+
 from . import database, schema
 from .ranking import DenseHit, EntryFacts, KeywordHit
 from .scope import Scope
@@ -56,6 +58,7 @@ class EntryRow:
     mtime_ns: int
     size: int
     session: str | None
+    surfaced_at: str | None
 
     def facts(self) -> EntryFacts:
         return EntryFacts(
@@ -63,9 +66,15 @@ class EntryRow:
             title=self.title,
             project=self.project,
             kind=self.kind or "",
-            updated=_date(self.updated or self.created),
+            updated=_date(self._last_meant()),
             occurrences=self.occurrences,
         )
+
+    def _last_meant(self) -> str | None:
+        """The day of its last change; as long as nobody has touched it since it was written, of when it was said."""
+        if self.surfaced_at and self.updated == self.created:
+            return self.surfaced_at
+        return self.updated or self.created
 
 
 _ENTRY_COLUMNS = ", ".join(f"m.{name}" for name in EntryRow.__dataclass_fields__)
@@ -111,11 +120,14 @@ class IndexReader:
 
     @contextmanager
     def snapshot(self) -> Iterator[None]:
-        """All queries inside see one state of the index."""
+        """All queries inside see one state of the index. Raises IndexDamaged also where a part of it is missing."""
         with database.explained(self.path):
             self._connection.execute("BEGIN")
             try:
                 yield
+            except apsw.SQLError as error:
+                # A table that is gone or has lost a part of it: SQLite itself finds nothing wrong with such a file.
+                raise database.IndexDamaged(f"{self.path} is damaged ({error}): run `memory reindex`") from error
             finally:
                 if self._connection.in_transaction:
                     self._connection.execute("ROLLBACK")
