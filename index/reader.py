@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import re
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -350,6 +351,39 @@ class IndexReader:
         )
         return [EntryRow(*row) for row in self._connection.execute(sql, (*parameters, limit))]
 
+    def paths(self) -> frozenset[str]:
+        """Of every note that the index knows."""
+        return frozenset(row[0] for row in self._connection.execute("SELECT path FROM entry_meta"))
+
+    def with_words(self, words: Sequence[str], limit: int) -> list[str]:
+        """Paths of living entries whose beginning has any of the words, those with the most and rarest first."""
+        if not words:
+            return []
+        match = " OR ".join('"' + word.replace('"', '""') + '"' for word in dict.fromkeys(words))
+        sql = (
+            "SELECT m.path FROM chunk_fts f CROSS JOIN chunk c ON c.rowid = f.rowid "
+            "CROSS JOIN entry_meta m ON m.rowid = c.entry_rowid "
+            "WHERE chunk_fts MATCH ? AND c.ordinal = 0 AND COALESCE(NULLIF(m.status, ''), 'active') = 'active' "
+            "AND m.special IN ('', '_always-load') ORDER BY bm25(chunk_fts) LIMIT ?"
+        )
+        return [row[0] for row in self._connection.execute(sql, (match, limit))]
+
+    def in_folder(self, special: str) -> dict[str, str]:
+        """Paths of the notes whose special folder this is (`_review`), with the day they were made, '' for none."""
+        sql = "SELECT path, COALESCE(created, '') FROM entry_meta WHERE special = ?"
+        return dict(self._connection.execute(sql, (special,)))
+
+    def in_folder_with(self, special: str, words: Sequence[str]) -> set[str]:
+        """Paths of those whose title or text has each of these pieces of text, whatever their case."""
+        piece = (
+            "(m.title LIKE ? ESCAPE '\\' OR EXISTS (SELECT 1 FROM chunk c WHERE c.entry_rowid = m.rowid"
+            " AND c.text LIKE ? ESCAPE '\\'))"
+        )
+        sql = f"SELECT m.path FROM entry_meta m WHERE {' AND '.join(['m.special = ?', *[piece] * len(words)])}"
+        patterns = [f"%{_WILD.sub(_ESCAPED, word)}%" for word in words]
+        parameters = [special, *(pattern for pattern in patterns for _ in range(2))]
+        return {row[0] for row in self._connection.execute(sql, parameters)}
+
     def chunks(self, rowids: Sequence[int]) -> dict[int, tuple[int, str]]:
         """(ordinal, text) of these chunks."""
         sql = f"SELECT rowid, ordinal, text FROM chunk WHERE rowid IN {_LIST}"
@@ -363,6 +397,9 @@ class IndexReader:
         return {row[0]: (row[1], row[2]) for row in rows}
 
 
+_WILD = re.compile(r"[%_\\]")
+_ESCAPED = r"\\\g<0>"
+"""What LIKE takes as more than itself, and how it takes it as itself."""
 _LISTED = "json_each(?)"
 _LIST = f"(SELECT value FROM {_LISTED})"
 _SCOPED = "FROM entry_meta m CROSS JOIN chunk c ON c.entry_rowid = m.rowid"

@@ -14,7 +14,7 @@ import re
 import secrets
 import shutil
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
 from datetime import date
 from pathlib import Path
@@ -151,6 +151,24 @@ class VaultStore:
         """
         self.require_vault()
         return self._walk("", put_away)
+
+    def walk_special(self, names: Collection[str]) -> Iterator[str]:
+        """Those of `walk` whose special folder (`special_folder`) is one of `names`; no other file is looked at."""
+        self.require_vault()
+        return self._walk_special("", names)
+
+    def _walk_special(self, folder: str, names: Collection[str]) -> Iterator[str]:
+        folders = []
+        with suppress(OSError), os.scandir(self.vault / folder if folder else self.vault) as children:
+            for child in children:
+                if not child.name.startswith(".") and child.name != TRASH and child.is_dir(follow_symlinks=False):
+                    folders.append(child.name)
+        prefix = folder + "/" if folder else ""
+        for name in sorted(folders):
+            if name in names:
+                yield from self._walk(prefix + name, put_away=False)
+            elif not name.startswith("_"):
+                yield from self._walk_special(prefix + name, names)
 
     def _walk(self, folder: str, put_away: bool) -> Iterator[str]:
         folders = []

@@ -23,6 +23,7 @@ NOT_PRODUCT = {"tests", "bench", "demo", "docs", "build", "dist"}
 DOOR = "tasks/boundary.py"
 STATE = "the state folder"
 WRITERS = {
+    "cli/console.py": STATE,
     "cli/doctor.py": "its own folder in the vault, once that is empty",
     "cli/hook_trial.py": STATE,
     "cli/main.py": "/dev/null",

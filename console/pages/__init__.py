@@ -1,0 +1,14 @@
+"""The pages, in the order of the navigation. A new one is a module here with a PAGE, named below."""
+
+from __future__ import annotations
+
+from ..page import Page
+from . import entry, ideas, inbox, review, watchlist
+
+PAGES: tuple[Page, ...] = (
+    review.PAGE,
+    inbox.PAGE,
+    ideas.PAGE,
+    watchlist.PAGE,
+    entry.PAGE,
+)
