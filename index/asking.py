@@ -14,6 +14,19 @@ from .client import RecallClient, ServiceRefused, ServiceUnavailable, ensure_ser
 from .engine import RecallEngine, RecallQuery
 from .receipts import append_receipt, receipt
 
+IN_WORDS: Mapping[str, str] = {
+    "no-model": "by keywords only: no embedding model",
+    "model-loading": "by keywords only: the model is still loading",
+    "no-vectors": "by keywords only: nothing is embedded yet",
+    "no-extension": "by keywords only: sqlite-vec cannot be loaded",
+    "no-index": "by reading the files: there is no index yet",
+    "dense-late": "by keywords only: the model was late",
+    "keyword-late": "by meaning only: the keyword search was late",
+    "files-late": "from the index only: the vault's disk did not answer in time",
+    "vault-missing": "from the index only: the vault is not there",
+}
+"""How a recall was answered that missed something, by the code in `degraded`."""
+
 
 @dataclass(frozen=True)
 class Answer:
