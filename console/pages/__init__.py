@@ -3,6 +3,13 @@
 from __future__ import annotations
 
 from ..page import Page
-from . import review
+from . import health, jobs, recall, review, search, sessions
 
-PAGES: tuple[Page, ...] = (review.PAGE,)
+PAGES: tuple[Page, ...] = (
+    review.PAGE,
+    search.PAGE,
+    recall.PAGE,
+    sessions.PAGE,
+    jobs.PAGE,
+    health.PAGE,
+)

@@ -29,10 +29,10 @@
       try { localStorage.setItem("memory-console-keys", box.checked ? "off" : "on"); } catch { /* this window only */ }
     });
   });
-  document.addEventListener("htmx:beforeRequest", (event) => { if (!event.detail.elt.closest("[data-live]")) busy += 1; });
-  document.addEventListener("htmx:afterRequest", (event) => { if (!event.detail.elt.closest("[data-live]")) busy = Math.max(0, busy - 1); });
+  document.addEventListener("htmx:beforeRequest", (event) => { if (!event.detail.elt.matches("[data-live]")) busy += 1; });
+  document.addEventListener("htmx:afterRequest", (event) => { if (!event.detail.elt.matches("[data-live]")) busy = Math.max(0, busy - 1); });
   document.addEventListener("htmx:afterSettle", (event) => {
-    const live = event.detail.requestConfig && event.detail.requestConfig.elt.closest("[data-live]");
+    const live = event.detail.requestConfig && event.detail.requestConfig.elt.matches("[data-live]");
     if (event.detail.target && event.detail.target.id === "main" && !live) settled();
   });
   document.addEventListener("htmx:sendError", () => {
