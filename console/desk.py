@@ -19,6 +19,7 @@ from starlette.responses import HTMLResponse, Response
 from .. import __version__
 from ..tasks.enqueue import request_indexing
 from ..tasks.indexing import vault_store
+from ..tasks.journal import Act
 from ..tasks.reviewing import Reviewer
 from ..tasks.waiting import waiting_paths
 from ..vault.entry import Entry
@@ -163,6 +164,29 @@ def attempt(what: Callable[[], Said]) -> Said:
         return what()
     except MemoryVaultError as error:
         return Said(str(error), is_problem=True)
+
+
+def decided_elsewhere(reviewer: Reviewer, path: str, error: MemoryVaultError) -> MemoryVaultError:
+    """Why a decision came too late, in place of `error`; `error` itself where the note still waits."""
+    if reviewer.store.exists(path):
+        return error
+    act = reviewer.what_became_of(path)
+    if act is None:
+        return error
+    return EntryNotFound(f"that was decided elsewhere already ({act.what}); nothing was done twice")
+
+
+def undone(desk: Desk, act_id: str) -> tuple[Said, Act | None]:
+    """Take the last decision back, if it is still the one that was shown; the act that did it."""
+    reviewer = desk.reviewer()
+    try:
+        act = reviewer.undo_last(act_id or None)
+    except MemoryVaultError as error:
+        return Said(str(error), is_problem=True), None
+    if act is None:
+        return Said("there is no decision to take back", is_problem=True), None
+    desk.changed()
+    return Said(act.what), act
 
 
 def status_of(error: MemoryVaultError) -> int:

@@ -42,7 +42,7 @@ from ..vault.settings import Settings
 from ..vault.slug import free_slug, idea_slug, validate_slug
 from ..vault.store import StoreValue, VaultStore
 from .boundary import clean_outside, consent_of, is_outside
-from .journal import Act, Actor, Change, FolderMove, Journal, text_of
+from .journal import Act, Actor, Change, FolderMove, Journal, hash_of, text_of
 
 log = logging.getLogger(__name__)
 
@@ -405,8 +405,11 @@ def put_away(
     actor: Actor,
     also: Sequence[Change] = (),
     ideas_file: Path | None = None,
+    expected_hash: str | None = None,
 ) -> PutAway:
     """Keep, archive or delete an idea, on the user's word; `also` changes with it, as one act.
+
+    `expected_hash` is its note as the user saw it: raises EditConflict when it is another now.
 
     Its link in `ideas_file` follows it: Obsidian would make an empty idea of a link that leads nowhere. Raises
     EntryNotFound, EditConflict, VaultUnavailable.
@@ -416,6 +419,8 @@ def put_away(
         journal.recover()
         entry = find_idea(store, slug)
         before, today = text_of(store, entry.path) or "", store.today()
+        if expected_hash is not None and hash_of(before) != expected_hash:
+            raise EditConflict(f"{entry.path} was changed since you saw it: look at it again")
         moves: list[FolderMove] = []
         changes: list[Change] = []
         path = entry.path

@@ -8,7 +8,7 @@ from __future__ import annotations
 import logging
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -470,13 +470,17 @@ class _Writer:
             self.known.learned(change.path, change.after)
 
 
-def free_path(destination: str, store: VaultStore) -> str:
-    """The destination, or the next free name beside it."""
+def free_path(destination: str, store: VaultStore, promised: Collection[str] = ()) -> str:
+    """The destination, or the next free name beside it; `promised` names are taken too."""
     if f"/{INCUBATOR}/" in f"/{destination}":
         folder, slug, name = destination.rsplit("/", 2)
         return f"{folder}/{free_slug(slug, lambda taken: store.is_taken(f'{folder}/{taken}'))}/{name}"
     folder, name = destination.rsplit("/", 1)
-    slug = free_slug(name.removesuffix(".md"), lambda taken: store.exists(f"{folder}/{taken}.md"))
+
+    def is_taken(slug: str) -> bool:
+        return f"{folder}/{slug}.md" in promised or store.exists(f"{folder}/{slug}.md")
+
+    slug = free_slug(name.removesuffix(".md"), is_taken)
     return f"{folder}/{slug}.md"
 
 

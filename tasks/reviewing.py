@@ -442,7 +442,8 @@ class Reviewer:
 
 
 def _removed(act: Act, path: str) -> bool:
-    return any(change.path == path and change.after_hash is None for change in act.changes)
+    moved = any(path.startswith(f"{move.path}/") for move in act.moves)
+    return moved or any(change.path == path and change.after_hash is None for change in act.changes)
 
 
 def merged_sources(one: tuple[Source, ...], other: tuple[Source, ...]) -> list[Source]:

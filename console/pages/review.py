@@ -21,7 +21,7 @@ from ...tasks.waiting import waiting_order, waiting_page, waiting_paths
 from ...vault.entry import Entry
 from ...vault.errors import EditConflict, EntryInvalid, EntryNotFound, MemoryVaultError, PathRefused, UsageError
 from ...vault.layout import REVIEW, special_folder
-from ..desk import Desk, Said, attempt, name_of, page_number
+from ..desk import Desk, Said, attempt, decided_elsewhere, name_of, page_number, undone
 from ..page import Page
 
 ON_A_PAGE = 20
@@ -58,8 +58,8 @@ def _routes(desk: Desk) -> Sequence[Route]:
 
     def undo(request: Request) -> Response:
         form: Mapping[str, str] = request.state.form
-        back: list[str] = []
-        said = attempt(lambda: _undone(desk, form.get("act", ""), back))
+        said, act = undone(desk, form.get("act", ""))
+        back = [change.path for change in act.changes if special_folder(change.path) == REVIEW] if act else []
         return _shown(desk, request, back[0] if back else form.get("item", ""), said=said)
 
     return (
@@ -89,9 +89,7 @@ def _decided(desk: Desk, form: Mapping[str, str]) -> Said:
             path, decision, run=reviewer.journal.new_run("review"), body=body, expected_hash=form.get("hash", "")
         )
     except (EntryNotFound, EditConflict) as error:
-        if not reviewer.store.exists(path) and (act := reviewer.what_became_of(path)) is not None:
-            raise EntryNotFound(f"that was decided elsewhere already ({act.what}); nothing was done twice") from error
-        raise
+        raise decided_elsewhere(reviewer, path, error) from error
     desk.changed()
     old = f"; {decided.archived} has the old one" if decided.archived else ""
     return Said(f"{decided.verdict}: {decided.path}{old}{remark}")
@@ -109,16 +107,6 @@ def _decision(form: Mapping[str, str]) -> Decision:
                 raise UsageError("which entry does it replace? choose one, or give its path or slug")
             return Supersede(target)
     raise UsageError("a decision is approve, reject or supersede")
-
-
-def _undone(desk: Desk, act_id: str, back: list[str]) -> Said:
-    reviewer = desk.reviewer()
-    act = reviewer.undo_last(act_id or None)
-    if act is None:
-        return Said("there is no decision to take back", is_problem=True)
-    desk.changed()
-    back += [change.path for change in act.changes if special_folder(change.path) == REVIEW]
-    return Said(act.what)
 
 
 def _shown(desk: Desk, request: Request, wanted: str, *, panel: str = "", said: Said | None = None) -> Response:
@@ -211,7 +199,7 @@ PAGE = Page(
         ("r", "reject"),
         ("p", "supersede: compare with the nearest entries"),
         ("s", "skip: the next one; also j"),
-        ("k", "the one before"),
+        ("b", "the one before"),
         ("u", "undo the last decision"),
     ),
 )
