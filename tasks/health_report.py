@@ -74,7 +74,8 @@ def health_report(settings: Settings, now: float) -> dict[str, Any]:
     marks = marks_of(read_marks(Path(state.log) / "marks.jsonl"))
     warnings = warnings_of(counts, last, oldest_waiting(state.harness), hooks, now)
     if queue is not None and queue["dead"]:
-        warnings.append(f"{queue['dead']} jobs are dead: `memory jobs list --state dead` says why")
+        dead_jobs = "1 job is" if queue["dead"] == 1 else f"{queue['dead']} jobs are"
+        warnings.append(f"{dead_jobs} dead: `memory jobs list --state dead` says why")
     return {
         "warnings": [*faults, *warnings, *unheard],
         "entries": asdict(counts) if counts is not None else None,

@@ -53,8 +53,8 @@ WAITING: tuple[tuple[str, str, str, str], ...] = (
     ("no-friday-releases", "preferences", "shop", "No releases on a Friday afternoon."),
 )  # fmt: skip
 GUESSED: tuple[tuple[str, str], ...] = (
-    ("prefers-tables", "The release report reads well as a table."),
-    ("prefers-lists", "The release report reads well as a list."),
+    ("release-report-as-a-list", "The release report reads well as a bullet list."),
+    ("release-report-reads-well", "The release report reads well as a bullet list!"),
     ("dark-terminal", "Seems to work in a dark terminal."),
     ("short-answers", "Short answers are liked late in the evening."),
 )
