@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -65,13 +64,13 @@ def _all(desk: Desk, request: Request) -> Response:
         page="recall",
         listed=_page(rows, page_number(request), SESSIONS_ON_A_PAGE),
         search=search,
-        none=NO_SESSION,
+        no_session=NO_SESSION,
     )
 
 
 def _one(desk: Desk, request: Request, session: str, said: Said | None = None) -> Response:
     wanted = None if session == NO_SESSION else session
-    rows = [one for one in receipts_of(desk.settings.state) if (one.get("session") or None) == wanted]
+    rows = [one for one in receipts_of(desk.settings.state) if (one["session"] or None) == wanted]
     listed = _page(rows, page_number(request), RECALLS_ON_A_PAGE)
     marks = marks_of(read_marks(_marks_file(desk)))
     return desk.page(
@@ -83,7 +82,7 @@ def _one(desk: Desk, request: Request, session: str, said: Said | None = None) -
         address=desk.url("recall", session=session, page=listed.number),
         listed=listed,
         session=session,
-        none=NO_SESSION,
+        no_session=NO_SESSION,
         marks=marks,
         reasons=REASONS,
         in_words=IN_WORDS,
@@ -96,9 +95,8 @@ def _marked(desk: Desk, form: Mapping[str, str]) -> Said:
     at, path, useful = form.get("at", ""), form.get("path", ""), form.get("useful", "")
     if useful not in ("yes", "no"):
         raise UsageError("a hit is marked as useful or as noise")
-    sought = (one for one in receipts_of(desk.settings.state) if one["at"] == at)
-    for one in islice(sought, 100):
-        if any(hit.get("path") == path for hit in one.get("hits") or ()):
+    for one in receipts_of(desk.settings.state):
+        if one["at"] == at and any(hit["path"] == path for hit in one["hits"]):
             append_receipt(_marks_file(desk), new_mark(one, path, useful=useful == "yes"))
             return Said(f"{path} is marked as {'useful' if useful == 'yes' else 'noise'}")
     raise UsageError("no recall on record has that hit")
