@@ -2,8 +2,8 @@
 
 A vault of 20,000 entries (of them 500 proposals, 2,000 in the inbox, 200 ideas and 300 of the watchlist), 10,000 jobs,
 2,000 sessions, 5,000 receipts and a week of hooks; `memory console` as its own process, asked over HTTP. A time is that
-of a whole request, from the first byte sent to the last received. The recall service runs, with made-up vectors for most
-passages (corpus.py), as at its user's.
+of a whole request, from the first byte sent to the last received. The recall service runs, with made-up vectors for
+most passages (corpus.py), as at its user's.
 """
 
 from __future__ import annotations
