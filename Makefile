@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: setup demo check test e2e bench bench-scale chaos dist clean lint types screenshots
+.PHONY: setup demo recording check test e2e bench bench-scale chaos dist clean lint types screenshots
 
 setup: $(STAMP)
 
@@ -19,6 +19,10 @@ $(STAMP): pyproject.toml constraints.txt
 
 demo: setup
 	$(BIN)/python -m memoryvault.demo
+
+# The terminal session of the README, played anew; timings are those of this machine.
+recording: setup
+	$(BIN)/python -m memoryvault.demo.recording
 
 lint: setup
 	$(BIN)/ruff format --check .

@@ -1,6 +1,6 @@
 """`make bench`: every table of docs/benchmarks.md, in one run on one machine.
 
-`python -m memoryvault.bench NAME …` makes only the tables that are named.
+`python -m memoryvault.bench NAME …` makes only the tables that are named; what follows a single name is handed to it.
 """
 
 from __future__ import annotations
@@ -54,6 +54,8 @@ def machine() -> str:
 
 def main(argv: list[str]) -> int:
     """Run the tables one after the other; 1 when one of them failed."""
+    options = argv[1:] if argv[1:] and argv[1].startswith("-") else []
+    argv = argv[: len(argv) - len(options)]
     unknown = [name for name in argv if name not in TABLES]
     if unknown:
         print(f"there is no table {unknown[0]}; choose from {', '.join(TABLES)}", file=sys.stderr)
@@ -65,7 +67,7 @@ def main(argv: list[str]) -> int:
         if name in NEEDS_DATA and not os.environ.get("MEMORYVAULT_DATA"):
             print("Not made: MEMORYVAULT_DATA does not name the folder with the data sets.\n", flush=True)
             continue
-        done = subprocess.run([sys.executable, "-m", f"memoryvault.bench.{name}"], check=False)
+        done = subprocess.run([sys.executable, "-m", f"memoryvault.bench.{name}", *options], check=False)
         failed |= done.returncode != 0
         print(flush=True)
     return 1 if failed else 0

@@ -3,7 +3,7 @@
 For each size: the index is built; built again in a process that is killed half way, and resumed; then the real
 service answers whole hooks one after the other, and an engine in this process answers alone. Last come 20 hooks
 started together: with nothing else going on, while 5,000 more entries are embedded, and with a disk that does
-not answer (the files of the notes have become pipes, which nobody writes to). See corpus.py for what the notes
+not answer (the notes were changed and whoever opens one waits, see dead_disk.py). See corpus.py for what the notes
 and their vectors are made of. Without MEMORYVAULT_DATA the sentences are made up as well.
 """
 
@@ -20,7 +20,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from datetime import date
 from pathlib import Path
@@ -37,6 +37,7 @@ from ..tasks import schema
 from ..vault.settings import Settings, compile_snapshot, load_settings
 from ..vault.store import VaultStore
 from .corpus import Sample, embed_some, make_up_rest, sentences, write_notes
+from .dead_disk import unanswered
 from .index import latencies, memory_mb, percentile
 
 SIZES = (1_000, 20_000, 100_000)
@@ -212,13 +213,9 @@ class Bed:
             stop.set()
             thread.join()
 
-    @contextmanager
-    def dead_disk(self) -> Iterator[None]:
-        """Every note is a pipe: to look at it is to see a changed file, to open it is to wait for ever."""
-        for path in self.vault.rglob("*.md"):
-            path.unlink()
-            os.mkfifo(path)
-        yield
+    def dead_disk(self) -> AbstractContextManager[int]:
+        """Every note was changed, and who opens it waits."""
+        return unanswered(sorted(self.vault.rglob("*.md")))
 
 
 def _reconcile(vault: Path, index_db: Path) -> float:

@@ -43,7 +43,11 @@ def run(args: argparse.Namespace, context: Context) -> int:
     # A terminal that is a program's pipe gets the line at once.
     print(serving.new_link(), flush=True)
     note("memory: the link works once, for five minutes; Ctrl-C ends the console")
-    with _opened(serving, Path(state.run) / DOOR, wanted=not args.no_browser):
+    # Ctrl-C is how it ends, also while it is still starting.
+    with (
+        contextlib.suppress(KeyboardInterrupt),
+        _opened(serving, Path(state.run) / DOOR, wanted=not args.no_browser),
+    ):
         if sys.stdin.isatty():
             note("memory: Enter prints a new link, for another window or browser")
             threading.Thread(target=_renew, args=(serving,), daemon=True).start()

@@ -24,6 +24,7 @@ from ..vault.lock import lock_holder
 from ..vault.settings import Settings
 from .context import Context
 from .output import note, print_json
+from .plain import redraw
 
 SECONDS_A_DAY = 86_400.0
 WARN_DAYS = 7
@@ -183,7 +184,7 @@ def _follow(settings: Settings, plan: Plan, run_name: str) -> int:
             done = total if not states["queued"] + states["running"] else over
             share = done / total
             bar = "#" * int(share * BAR)
-            print(f"\rmining [{bar:<{BAR}}] {share:4.0%} {done}/{total} sessions", end="", file=sys.stderr, flush=True)
+            redraw(f"mining [{bar:<{BAR}}] {share:4.0%} {done}/{total} sessions")
             if done >= total:
                 break
             time.sleep(POLL_SECONDS)

@@ -6,10 +6,12 @@ import argparse
 from pathlib import Path
 
 from ..pipelines.scrub import Policy, scrub
+from ..tasks.agent_proposals import AgentProposals
 from ..tasks.enqueue import request_indexing
 from ..tasks.evolving import evolve, resolve_entry
 from ..tasks.journal import Journal
 from ..vault.errors import UsageError
+from .agent_shell import agent_of, tell_proposed
 from .context import Context
 from .output import add_json, note, print_json
 from .save import read_body
@@ -50,6 +52,21 @@ def run(args: argparse.Namespace, context: Context) -> int:
     body = read_body(args)
     if not body.strip():
         raise UsageError("the new entry has no text; give --body TEXT, --body-file FILE, or text on standard input")
+    agent = agent_of(context)
+    if agent:
+        entry = store.read(old)
+        proposed = AgentProposals(context.settings, store, journal).propose(
+            entry.kind or "note",
+            entry.title,
+            body,
+            slug=args.new_slug,
+            tags=entry.tags,
+            group=entry.group,
+            project=entry.project,
+            replaces=old,
+            reason=reason,
+        )
+        return tell_proposed(proposed, agent, context, as_json=args.json)
     policy = Policy.FULL if store.read(old).kind == "failure-incident" else Policy.SECRETS
     text = scrub(body, policy)
     if policy is Policy.SECRETS and text.rstrip("\n") != body.rstrip("\n"):

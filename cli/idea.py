@@ -8,6 +8,7 @@ from contextlib import suppress
 
 from ..pipelines.incubation import Answer
 from ..pipelines.scrub import Policy, scrub
+from ..tasks.agent_proposals import AgentProposals
 from ..tasks.enqueue import enqueue, request_indexing
 from ..tasks.ideas import (
     find_idea,
@@ -28,6 +29,7 @@ from ..tasks.journal import Journal
 from ..tasks.remembering import capture_idea
 from ..vault.entry import Entry
 from ..vault.errors import MemoryVaultError, QueueUnavailable, UsageError
+from .agent_shell import agent_of, tell_proposed
 from .context import Context
 from .output import add_json, note, print_json, print_table
 
@@ -72,6 +74,10 @@ def run(args: argparse.Namespace, context: Context) -> int:
 def _capture(title: str, summary: str, args: argparse.Namespace, context: Context) -> int:
     if not title.strip() or not summary.strip():
         raise UsageError("an idea needs a title and a summary, and one of them is empty")
+    agent = agent_of(context)
+    if agent:
+        proposed = AgentProposals(context.settings, context.store).propose("idea", title, summary)
+        return tell_proposed(proposed, agent, context, as_json=args.json)
     clean = (scrub(" ".join(title.split()), Policy.SECRETS), scrub(summary.strip(), Policy.SECRETS))
     if clean != (" ".join(title.split()), summary.strip()):
         note("memory: secrets in the text were replaced before saving")

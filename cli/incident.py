@@ -10,10 +10,12 @@ from pathlib import Path
 
 from ..index.client import RecallClient, ServiceRefused, ServiceUnavailable
 from ..index.engine import RecallEngine, RecallQuery
+from ..tasks.agent_proposals import AgentProposals
 from ..tasks.enqueue import request_indexing
-from ..tasks.incidents import KIND, add, find
+from ..tasks.incidents import KIND, add, find, propose
 from ..vault.errors import IndexUnavailable
 from ..vault.project import project_of
+from .agent_shell import agent_of, tell_proposed
 from .context import Context
 from .output import add_json, note, print_json
 from .save import read_body
@@ -46,6 +48,11 @@ def run(args: argparse.Namespace, context: Context) -> int:
     if args.action == "find":
         return _find(args, context)
     project = project_of(os.getcwd()) if args.project is None else args.project
+    agent = agent_of(context)
+    if agent:
+        proposals = AgentProposals(context.settings, context.store)
+        proposed = propose(context.store, proposals, read_body(args), resolution=args.resolution, project=project)
+        return tell_proposed(proposed, agent, context, as_json=args.json, known="it was counted once more")
     noted = add(context.store, read_body(args), resolution=args.resolution, project=project)
     request_indexing(context.settings)
     if args.json:

@@ -18,6 +18,7 @@ from ..vault.layout import StatePaths
 from ..vault.lock import lock_holder
 from .context import Context
 from .output import add_json, note, print_json, print_table
+from .plain import redraw
 
 EPILOG = """example:
   memory jobs                          the newest jobs
@@ -199,8 +200,10 @@ def _watch(ledger: Ledger, state: StatePaths, interval: float) -> int:
     try:
         while True:
             frame = "\n".join(_frame(ledger, state))
-            # Home, then each line cleared to its end, then the rest of the screen: no flicker.
-            print("\x1b[H" + frame.replace("\n", "\x1b[K\n") + "\x1b[K\n\x1b[J" if live else frame + "\n", flush=True)
+            if live:
+                redraw(frame, frame=True)
+            else:
+                print(frame + "\n", flush=True)
             time.sleep(interval)
     except KeyboardInterrupt:
         return 0

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from .. import __version__
 from ..vault.errors import MemoryVaultError
 from .context import Context
+from .plain import disarm_streams
 from .reference import ReferenceAction
 
 # Command name -> module that has `configure(parser)` and `run(args, context) -> int`, and the help line.
@@ -92,6 +93,7 @@ def build_parser(argv: Sequence[str]) -> argparse.ArgumentParser:
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command. Exit codes: 0 done, 1 failed with one line on stderr, 2 bad usage."""
     arguments = list(sys.argv[1:] if argv is None else argv)
+    disarm_streams()
     if not arguments:
         build_parser([]).print_help(sys.stderr)
         return 2

@@ -85,7 +85,7 @@ def build_server(context: Context, cwd: str) -> MCPServer[Any]:
     tools = _Tools(context, project_of(cwd) or None)
     offered: tuple[tuple[bool, str, Callable[..., Any], str, ToolAnnotations], ...] = (
         (settings.mcp.recall, "recall", tools.recall, "Ask the vault", READS),
-        (settings.mcp.read, "list", tools.list_entries, "List entries", READS),
+        (settings.mcp.list, "list", tools.list_entries, "List entries", READS),
         (settings.mcp.read, "read", tools.read, "Read an entry", READS),
         (settings.mcp.review, "review", tools.review, "Count what waits", READS),
         (settings.mcp.save, "save", tools.save, "Propose an entry", PROPOSES),

@@ -12,6 +12,7 @@ from ..tasks.journal import Journal
 from ..tasks.migrating import Migrated, Migration
 from .context import Context
 from .output import add_json, note, print_json
+from .plain import redraw
 
 EPILOG = """example:
   memory migrate contextvault ~/ContextVault --dry-run
@@ -57,7 +58,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
 
 
 def _progress(done: int) -> None:
-    print(f"\rmigrated {done}", end="", file=sys.stderr, flush=True)
+    redraw(f"migrated {done}")
 
 
 def _as_json(one: Migrated) -> dict[str, object]:

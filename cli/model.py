@@ -18,6 +18,7 @@ from ..tasks.upgrading import ask_for, cancel_all, embed_beside, is_complete, pu
 from ..vault.errors import UsageError
 from .context import Context
 from .output import add_json, note, print_json, print_table
+from .plain import redraw
 from .settings_file import write_setting
 
 EPILOG = """example:
@@ -196,11 +197,7 @@ def _progress(what: str, unit: int) -> Any:
             last = share
             bar = "#" * (share // 4)
             end = "\n" if done >= total else ""
-            print(
-                f"\r{what} [{bar:<25}] {share:3d}% {done // unit}/{total // unit}{' MB' if unit > 1 else ''}",
-                end=end,
-                file=sys.stderr,
-                flush=True,
-            )
+            size = f"{done // unit}/{total // unit}{' MB' if unit > 1 else ''}"
+            redraw(f"{what} [{bar:<25}] {share:3d}% {size}", end=end)
 
     return told

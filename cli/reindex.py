@@ -8,6 +8,7 @@ import sys
 from ..tasks.indexing import drain_now, reconcile_now
 from .context import Context
 from .output import add_json, note, print_json
+from .plain import redraw
 
 EPILOG = """example:
   memory reindex               what changed
@@ -49,4 +50,4 @@ def run(args: argparse.Namespace, context: Context) -> int:
 
 def _progress(done: int, total: int) -> None:
     end = "\n" if done >= total else ""
-    print(f"\rembedding {done}/{total}", end=end, file=sys.stderr, flush=True)
+    redraw(f"embedding {done}/{total}", end=end)

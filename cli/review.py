@@ -26,6 +26,7 @@ from ..vault.entry import Entry
 from ..vault.errors import EditConflict, EntryInvalid, EntryNotFound, MemoryVaultError, UsageError
 from ..vault.layout import INBOX, REVIEW
 from ..vault.scrubbed import Scrubbed
+from .agent_shell import agent_of
 from .conflicts import ask_about_copies, choice_of, copy_as_json
 from .context import Context
 from .init import CONSENT, CONSENT_QUESTION, agreed
@@ -170,6 +171,11 @@ def _decide_all(args: argparse.Namespace, reviewer: Reviewer, context: Context) 
         decision = parse_decision(words, entry.supersedes)
         if decision is None:
             raise UsageError(f"--decide {item!r}: {words!r} is no decision: write {HOW_TO_DECIDE}")
+        if entry.written_by_agent and isinstance(decision, Approve | Supersede) and (agent := agent_of(context)):
+            raise UsageError(
+                f"{name.strip()} was proposed by an agent, and {agent} runs this: only the user says yes to it, in a "
+                "terminal of their own or in the note (`decision: approve`)"
+            )
         wanted.append((name.strip(), decision))
     run_name = reviewer.journal.new_run("review")
     results: list[dict[str, Any]] = []

@@ -7,9 +7,11 @@ import sys
 from pathlib import Path
 
 from ..pipelines.scrub import Policy, scrub
+from ..tasks.agent_proposals import AgentProposals
 from ..tasks.enqueue import request_indexing
 from ..vault.errors import UsageError
 from ..vault.layout import DEFAULT_GROUP
+from .agent_shell import agent_of, tell_proposed
 from .context import Context
 from .output import add_json, note, print_json
 
@@ -37,12 +39,18 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace, context: Context) -> int:
-    """Write the entry; its place is printed. It is recallable as soon as the worker has indexed it."""
+    """Write the entry; its place is printed. It is recallable as soon as the worker has indexed it.
+
+    An agent only proposes one.
+    """
     if args.vault_path is not None:
         context = Context({**context.env, "MEMORY_VAULT_PATH": str(args.vault_path)})
     body = read_body(args)
     if not body.strip():
         raise UsageError("the entry has no text; give --body TEXT, --body-file FILE, or text on standard input")
+    agent = agent_of(context)
+    if agent:
+        return _propose(args, body, agent, context)
     # What a user writes down on purpose may name people and places; a secret is never wanted in a note.
     # A failure report is copied from logs, so it gets the full scrub.
     policy = Policy.FULL if args.kind == "failure-incident" else Policy.SECRETS
@@ -73,6 +81,21 @@ def run(args: argparse.Namespace, context: Context) -> int:
     else:
         print(where)
     return 0
+
+
+def _propose(args: argparse.Namespace, body: str, agent: str, context: Context) -> int:
+    if args.always_load:
+        raise UsageError("what is loaded into every session is the user's to choose: leave --always-load out")
+    proposed = AgentProposals(context.settings, context.store).propose(
+        args.kind,
+        args.title or args.slug.replace("-", " ").capitalize(),
+        body,
+        slug=args.slug,
+        tags=[tag.strip() for tag in args.tags.split(",")],
+        group=args.group,
+        project=args.project,
+    )
+    return tell_proposed(proposed, agent, context, as_json=args.json)
 
 
 def read_body(args: argparse.Namespace) -> str:

@@ -32,8 +32,12 @@ def run(args: argparse.Namespace, context: Context) -> int:
     """Exit code 1 when something that should go could not be removed."""
     if args.stdin:
         text = sys.stdin.buffer.read().decode("utf-8", "surrogateescape")
-        sys.stdout.flush()
-        sys.stdout.buffer.write(scrub(text, Policy.FULL).encode("utf-8", "surrogateescape"))
+        scrubbed = scrub(text, Policy.FULL)
+        if sys.stdout.isatty():
+            sys.stdout.write(scrubbed)
+        else:  # Byte for byte what came in, but for what was replaced.
+            sys.stdout.flush()
+            sys.stdout.buffer.write(scrubbed.encode("utf-8", "surrogateescape"))
         return 0
     _ = context.state
     found = scrub_everything(context.settings, context.store, apply=args.apply)

@@ -71,7 +71,7 @@ class Desk:
         self._templates.globals |= {
             "url": self.url,
             "static": lambda name: f"{self._base}/static/{name}",
-            "markdown": lambda text: render_markdown(text, self.entry_url),
+            "markdown": lambda text, below: render_markdown(text, self.entry_url, below),
             "without_title": without_title,
             "diff": side_by_side,
             "version": __version__,

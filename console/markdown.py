@@ -17,20 +17,21 @@ MAX_CHARACTERS = 200_000
 """A longer note is shown cut: a page must stay quick."""
 DEEPEST_HEADING = 6
 HEADINGS_ABOVE = 2
-"""The page's own headings: those of a note begin below them."""
+"""Levels of the page's own headings: those of a note begin below them, and leave none out."""
 
 _WIKILINK = re.compile(r"\[\[([^\[\]\n|]{1,300})(?:\|([^\[\]\n]{1,300}))?\]\]")
 
 LinkTo = Callable[[str], str]
 
 
-def render_markdown(text: str, link_to: LinkTo) -> Markup:
-    """HTML of a note. `link_to` makes the address of an entry from what a `[[wikilink]]` names.
+def render_markdown(text: str, link_to: LinkTo, below: int = HEADINGS_ABOVE) -> Markup:
+    """HTML of a note. `link_to` makes the address of an entry from what a `[[wikilink]]` names; `below`: the level
+    of the page's heading that the text stands under.
 
     Raw HTML and images are shown as text, a link of another scheme than LINK_SCHEMES too.
     """
     cut = text if len(text) <= MAX_CHARACTERS else text[:MAX_CHARACTERS] + "\n\n…"
-    html = _renderer().render(cut, {"link_to": link_to})
+    html = _renderer().render(cut, {"link_to": link_to, "below": below})
     return Markup(html)
 
 
@@ -40,7 +41,7 @@ def _renderer() -> MarkdownIt:
     made.enable(["table", "strikethrough"]).disable(["image", "html_block", "html_inline", "reference"])
     made.validateLink = _is_allowed  # type: ignore[method-assign]
     made.inline.ruler.before("link", "wikilink", _wikilink)
-    made.core.ruler.push("own_headings_and_links", lambda state: _adapt(state.tokens))
+    made.core.ruler.push("own_headings_and_links", lambda state: _adapt(state.tokens, state.env["below"]))
     return made
 
 
@@ -66,11 +67,12 @@ def _wikilink(state: StateInline, silent: bool) -> bool:
     return True
 
 
-def _adapt(tokens: Sequence[Token]) -> None:
+def _adapt(tokens: Sequence[Token], below: int) -> None:
+    levels = sorted({token.tag for token in tokens if token.type == "heading_open"})
     for token in tokens:
         if token.type in ("heading_open", "heading_close"):
-            token.tag = f"h{min(DEEPEST_HEADING, int(token.tag[1]) + HEADINGS_ABOVE)}"
+            token.tag = f"h{min(DEEPEST_HEADING, below + 1 + levels.index(token.tag))}"
         elif token.type == "link_open" and not token.meta.get("inside"):
             token.attrs |= {"rel": "noreferrer noopener", "target": "_blank"}
         if token.children:
-            _adapt(token.children)
+            _adapt(token.children, below)

@@ -7,6 +7,7 @@ import stat
 
 from ..vault.evidence import without_evidence
 from ..vault.header import skim
+from ..vault.layout import is_conflict_copy
 
 READ_LIMIT_BYTES = 256 * 1024
 _DATALESS = 0x40000000  # macOS SF_DATALESS: a cloud client has the content, this disk does not.
@@ -71,6 +72,4 @@ def read_entry_file(vault: str, path: str) -> EntryFile | None:
 
 def is_entry_name(name: str) -> bool:
     """Whether a file of this name is an entry: markdown, not hidden, not a sync client's conflict copy."""
-    return (
-        name.endswith(".md") and name[0] not in "._" and "sync-conflict" not in name and "conflicted copy" not in name
-    )
+    return name.endswith(".md") and name[0] not in "._" and not is_conflict_copy(name)

@@ -84,7 +84,7 @@ def search(query: Search, index_db: str) -> Found:
             return Found(_search_index(query, words, index_db), "keywords only", True)
         except Exception as error:  # noqa: BLE001  A damaged index is one of the things this path is for.
             why = f"index unusable ({error})"
-            if "fts5" in str(error):
+            if "no such module" in str(error):
                 return Found([], f"this Python's SQLite has no FTS5 ({error}): nothing was searched", False)
     try:
         return Found(_scan(query, words), f"{why}: {SEARCHED_FILES}", True)
@@ -159,8 +159,12 @@ def _scan(query: Search, words: list[str]) -> list[EntryFile]:
         if project_by_folder(path) not in ("", query.project) or kind_by_path(path):
             continue
         try:
-            with open(f"{query.vault}/{path}", "rb", buffering=0) as file:
-                text = file.read(SCAN_READ_BYTES).decode("utf-8", "replace").lower()
+            # O_NONBLOCK: a named pipe called x.md must not hang the reader.
+            file = os.open(f"{query.vault}/{path}", os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOFOLLOW)
+            try:
+                text = os.read(file, SCAN_READ_BYTES).decode("utf-8", "replace").lower()
+            finally:
+                os.close(file)
         except OSError:
             continue
         total += 1

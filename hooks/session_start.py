@@ -42,26 +42,27 @@ def opening(
     token_budget: int,
     deadline: float,
     *,
-    hand_in: Callable[[str], None],
+    hand_in: Callable[[str, list[str]], None],
     auto_memory: bool = True,
 ) -> Opening:
     """The text for a session of `project`; reading stops at `deadline` (monotonic) with what there is.
 
-    `hand_in` is given the entries' text before the rest is read: the user's rules are not lost with it.
+    `hand_in` is given the entries' text and paths before the rest is read: the user's rules are not lost with it.
     """
     loaded = "Loaded {} MemoryVault always-load entries"
     if not os.path.isdir(vault):
         return Opening("", 0, [], loaded.format(0), f"vault path not found: {vault}")
     entries, complete = always_load_entries(vault, project, deadline)
     text, shown = render_always_load(entries, token_budget)
-    hand_in(text.strip())
+    paths = [entry.path for entry in shown]
+    hand_in(text.strip(), paths)
     index = project_index(vault, project) if auto_memory else ""
     parts = [text.strip(), index, waiting(vault, harness, session)]
     note = "" if complete else "time budget exceeded"
     return Opening(
         "\n\n".join(part for part in parts if part),
         len(shown),
-        [entry.path for entry in shown],
+        paths,
         loaded.format(len(shown)),
         note,
     )

@@ -16,6 +16,8 @@ from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 
+from ..vault.errors import PathRefused
+from ..vault.paths import is_regular, resolve_inside
 from .filescan import MAX_FILE_BYTES
 from .reader import EntryRow
 
@@ -99,10 +101,15 @@ class FileLooks:
         file = self._vault / row.path
         try:
             state = os.stat(file)
+            if not is_regular(state):  # opening a pipe would catch this thread for good
+                return Seen(Look.UNREADABLE)
             if state.st_mtime_ns == row.mtime_ns and state.st_size == row.size:
                 return Seen(Look.SAME)
+            resolve_inside(self._vault, row.path)
             with open(file, "rb") as stream:
                 return Seen(Look.CHANGED, stream.read(MAX_FILE_BYTES * 8))
+        except PathRefused:
+            return Seen(Look.GONE)  # It has become a link that leaves the vault.
         except (FileNotFoundError, NotADirectoryError):
             return Seen(Look.GONE if self._vault.is_dir() else Look.NO_VAULT)
         except OSError:

@@ -13,6 +13,8 @@ from datetime import date
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
+import apsw
+
 from ..vault.automemory import COST_KIND
 from . import database, schema
 from .ranking import DenseHit, EntryFacts, KeywordHit
@@ -57,6 +59,7 @@ class EntryRow:
     mtime_ns: int
     size: int
     session: str | None
+    surfaced_at: str | None
 
     def facts(self) -> EntryFacts:
         return EntryFacts(
@@ -64,9 +67,15 @@ class EntryRow:
             title=self.title,
             project=self.project,
             kind=self.kind or "",
-            updated=_date(self.updated or self.created),
+            updated=_date(self._last_meant()),
             occurrences=self.occurrences,
         )
+
+    def _last_meant(self) -> str | None:
+        """The day of its last change; as long as nobody has touched it since it was written, of when it was said."""
+        if self.surfaced_at and self.updated == self.created:
+            return self.surfaced_at
+        return self.updated or self.created
 
 
 _ENTRY_COLUMNS = ", ".join(f"m.{name}" for name in EntryRow.__dataclass_fields__)
@@ -112,11 +121,14 @@ class IndexReader:
 
     @contextmanager
     def snapshot(self) -> Iterator[None]:
-        """All queries inside see one state of the index."""
+        """All queries inside see one state of the index. Raises IndexDamaged also where a part of it is missing."""
         with database.explained(self.path):
             self._connection.execute("BEGIN")
             try:
                 yield
+            except apsw.SQLError as error:
+                # A table that is gone or has lost a part of it: SQLite itself finds nothing wrong with such a file.
+                raise database.IndexDamaged(f"{self.path} is damaged ({error}): run `memory reindex`") from error
             finally:
                 if self._connection.in_transaction:
                     self._connection.execute("ROLLBACK")
@@ -391,6 +403,23 @@ class IndexReader:
             "WHERE COALESCE(NULLIF(status, ''), 'active') = 'active' AND lower(COALESCE(kind, '')) <> ? GROUP BY day"
         )
         return {row[0]: row[1] for row in self._connection.execute(sql, (COST_KIND,))}
+
+    def paths(self) -> frozenset[str]:
+        """Of every note that the index knows."""
+        return frozenset(row[0] for row in self._connection.execute("SELECT path FROM entry_meta"))
+
+    def with_words(self, words: Sequence[str], limit: int) -> list[str]:
+        """Paths of living entries whose beginning has any of the words, those with the most and rarest first."""
+        if not words:
+            return []
+        match = " OR ".join('"' + word.replace('"', '""') + '"' for word in dict.fromkeys(words))
+        sql = (
+            "SELECT m.path FROM chunk_fts f CROSS JOIN chunk c ON c.rowid = f.rowid "
+            "CROSS JOIN entry_meta m ON m.rowid = c.entry_rowid "
+            "WHERE chunk_fts MATCH ? AND c.ordinal = 0 AND COALESCE(NULLIF(m.status, ''), 'active') = 'active' "
+            "AND m.special IN ('', '_always-load') ORDER BY bm25(chunk_fts) LIMIT ?"
+        )
+        return [row[0] for row in self._connection.execute(sql, (match, limit))]
 
     def in_folder(self, special: str) -> dict[str, str]:
         """Paths of the notes whose special folder this is (`_review`), with the day they were made, '' for none."""

@@ -15,6 +15,7 @@ from pathlib import Path
 from ..vault.entry import content_hash, parse_entry
 from ..vault.errors import VaultUnavailable
 from ..vault.killpoint import kill_point
+from ..vault.paths import read_regular
 from .store import FileState, IndexStore
 
 MAX_FILE_BYTES = 4_000_000
@@ -222,9 +223,7 @@ def _unchanged(file: Path, known: FileState) -> bool:
 
 def _read(file: Path) -> _Read:
     """The file's bytes with the state they were read in: taken before reading, so a later write shows."""
-    with open(file, "rb") as stream:
-        status = os.fstat(stream.fileno())
-        data = stream.read(MAX_FILE_BYTES + 1)
+    data, status = read_regular(file, MAX_FILE_BYTES + 1)
     if len(data) > MAX_FILE_BYTES:
         raise OSError(f"{file} is larger than {MAX_FILE_BYTES} bytes")
     return _Read(data, status.st_mtime_ns, status.st_size)

@@ -17,7 +17,7 @@ import apsw
 
 from ..vault.errors import SchemaTooNew
 
-SCHEMA_VERSION = 3
+SCHEMA_VERSION = 4
 
 ENTRY_META_COLUMNS: tuple[tuple[str, str], ...] = (
     ("path", "TEXT NOT NULL DEFAULT ''"),
@@ -40,6 +40,8 @@ ENTRY_META_COLUMNS: tuple[tuple[str, str], ...] = (
     ("special", "TEXT NOT NULL DEFAULT ''"),
     # The session the entry was learned in; shown with a hit.
     ("session", "TEXT"),
+    # When it was said, which may be long before the note was written: `created`.
+    ("surfaced_at", "TEXT"),
     ("updated_at", "REAL NOT NULL DEFAULT 0"),
     # 0 means: drifted, index again at the next walk.
     ("indexed_at", "REAL NOT NULL DEFAULT 0"),
@@ -141,6 +143,20 @@ _VECTOR_EPOCH = (
 )
 
 
+TABLES = (
+    "entry_meta",
+    "entry_tag",
+    "chunk",
+    "passage",
+    "chunk_fts",
+    "vector_model",
+    "embedding",
+    "model_in_force",
+    "vector_epoch",
+)
+"""What every index.db has, beside a table of vectors for each model."""
+
+
 @dataclass(frozen=True)
 class Migration:
     """One step of the schema; every statement may meet a database that already has its result."""
@@ -153,6 +169,7 @@ MIGRATIONS: tuple[Migration, ...] = (
     Migration(1, _TABLES),
     Migration(2, _MODEL_IN_FORCE),
     Migration(3, _VECTOR_EPOCH),
+    Migration(4, ()),  # a column only
 )
 
 

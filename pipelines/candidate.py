@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Literal
 
 TITLE_CHARACTERS = 90
@@ -53,6 +54,8 @@ class Candidate:
     """What was said, where the statement rewords it: by this it is known again, however it is reworded next time."""
     claimed_rule: bool = False
     """A model takes it for a standing rule, or it has the form of one; it is not stated so plainly that it is one."""
+    said_at: str | None = None
+    """When it was said or done, as `moment` gives it; None where the transcript does not tell."""
 
     def __post_init__(self) -> None:
         if self.category not in CATEGORIES:
@@ -85,6 +88,16 @@ class Candidate:
     def from_user(self) -> bool:
         """Only these may ever be saved without asking."""
         return self.role == "user" and self.typed
+
+
+def moment(timestamp: str | None) -> str | None:
+    """A host's ISO 8601 timestamp in UTC to the second, "2026-11-22T08:05:00Z"; None for what is none."""
+    try:
+        # Within this length there is nothing but a time; without a zone hosts write UTC.
+        at = datetime.fromisoformat((timestamp or "")[:40])
+        return (at.astimezone(UTC) if at.tzinfo else at).strftime("%Y-%m-%dT%H:%M:%SZ") if at.year >= 1970 else None
+    except (ValueError, OverflowError):
+        return None
 
 
 KIND_OF_CATEGORY: dict[str, str] = {

@@ -13,7 +13,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 
+from ..vault.private import private_spans
 from ..vault.scrubbed import Scrubbed
+from .personal_data import personal_data
 from .secret_patterns import (
     CANDIDATE,
     MARKED_TOKEN,
@@ -77,24 +79,13 @@ def _replaced(text: str, found: tuple[Finding, ...]) -> str:
 def findings(text: str, policy: Policy = Policy.FULL) -> tuple[Finding, ...]:
     """What would be removed, in order, not overlapping."""
     found: list[Finding] = []
-    if "<" in text:
-        found.extend(_private(text))
+    found.extend(Finding(start, end, "PRIVATE") for start, end in private_spans(text))
     found.extend(_shapes(text))
     found.extend(_named(text))
     found.extend(_tokens(text))
     if policy is Policy.FULL:
-        found.extend(_personal(text))
+        found.extend(Finding(*one) for one in personal_data(text))
     return _merged(found, text)
-
-
-# --- passages the user marked ---
-
-_PRIVATE = re.compile(r"<private(?:\s[^<>]{0,100})?>(?:.*?</private\s*>|.*\Z)", re.DOTALL | re.IGNORECASE)
-
-
-def _private(text: str) -> Iterator[Finding]:
-    for match in _PRIVATE.finditer(text):
-        yield Finding(match.start(), match.end(), "PRIVATE")
 
 
 # --- shapes ---
@@ -504,81 +495,6 @@ def _widened(token: str, start: int, end: int, base: int) -> tuple[int, int]:
     while end < len(token) and (token[end].isalnum() or token[end] in "_-"):
         end += 1
     return base + start, base + end
-
-
-# --- personal data ---
-
-_EMAIL = re.compile(
-    r"(?<![\w.+%-])(?P<local>[A-Za-z0-9][\w.+%-]{0,63})@(?:[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?\.){1,5}[A-Za-z]{2,24}(?![\w@-])"
-)
-_NOBODY = frozenset({"git", "noreply", "no-reply", "hg", "svn", "ssh"})
-_HOME_PATH = re.compile(
-    r"(?:(?<![\w.:/\\-])|(?<=file://)|(?<=file:)|(?<=[=:]))"
-    r"(?:(?:/private)?/(?:Users|home)/(?P<unix>[^\s/\\'\"`<>:;,|()\[\]{}*?$]{1,64})"
-    r"|[A-Za-z]:(?:\\{1,2}|/)(?:Users|Documents and Settings)(?:\\{1,2}|/)"
-    r"(?P<windows>[^\s/\\'\"`<>:;,|()\[\]{}*?$%]{1,64}))"
-    r"(?:[/\\]{1,2}[^\s/\\'\"`<>:;,|()\[\]{}*?]{0,255}){0,60}"
-)
-_DASHED_HOME = re.compile(r"(?<![\w-])-(?:Users|home)-(?P<owner>[A-Za-z0-9]{2,64})(?:-[A-Za-z0-9]+){0,60}")
-# Accounts that are named after a role, a system or a program tell of nobody.
-_ROLES = frozenset(
-    """
-    admin administrator app build builder ci dev devel developer deploy example git guest jenkins me name node root
-    runner service shared test tester testuser user username vagrant work you yourname circleci travis codespace
-    gitpod vscode coder linuxbrew ubuntu debian centos fedora alpine ec2-user pi public default
-    """.split()  # noqa: SIM905  a list of literals would take a page
-) | {"..."}
-_RESERVED_DOMAIN = re.compile(
-    r"(?:.*\.)?(?:example\.(?:com|net|org)|(?:test|example|invalid|localhost))\Z", re.IGNORECASE
-)
-"""RFC 2606 and 6761: nobody has an address there."""
-_PHONE = re.compile(
-    r"(?<![\w.+/#-])(?:"
-    r"(?:\+?1[\s.-]?)?\(\d{3}\)\s?\d{3}[\s.-]\d{4}"
-    r"|(?:\+?1[\s.-])?\d{3}[.-]\d{3}[.-]\d{4}"
-    r"|\+\d{1,3}(?:[\s.-]\(?\d{1,8}\)?){2,6}"
-    r"|\+\d{1,3}[\s.-]?\d{8,12}"
-    r")(?![\w.-]?\d)"
-)
-_CARD = re.compile(
-    r"(?<![\w.-])(?:\d{4}[ -]?){3}\d{1,7}(?![\w-]|\.\d)|(?<![\w.-])3[47]\d\d[ -]?\d{6}[ -]?\d{5}(?![\w-])"
-)
-_CARD_START = re.compile(r"4|5[1-5]|2[2-7]|3[47]|6(?:011|5|4[4-9])")
-
-
-def _personal(text: str) -> Iterator[Finding]:
-    if "@" in text:
-        for match in _EMAIL.finditer(text):
-            local = match.group("local").lower()
-            at_nobodys = local in _ROLES and _RESERVED_DOMAIN.match(match.group().rpartition("@")[2])
-            if local not in _NOBODY and not at_nobodys:
-                yield Finding(match.start(), match.end(), "EMAIL")
-    for match in _HOME_PATH.finditer(text):
-        owner = (match.group("unix") or match.group("windows")).lower()
-        if owner not in _ROLES:
-            end = match.end()
-            while text[end - 1] in ".,!":
-                end -= 1
-            yield Finding(match.start(), end, "PATH")
-    for match in _DASHED_HOME.finditer(text):
-        if match.group("owner").lower() in _ROLES:
-            continue
-        yield Finding(match.start(), match.end(), "PATH")
-    for match in _PHONE.finditer(text):
-        if 8 <= sum(character.isdigit() for character in match.group()) <= 15:
-            yield Finding(match.start(), match.end(), "PHONE")
-    for match in _CARD.finditer(text):
-        digits = [int(character) for character in match.group() if character.isdigit()]
-        if 15 <= len(digits) <= 19 and _CARD_START.match("".join(map(str, digits))) and _luhn(digits):
-            yield Finding(match.start(), match.end(), "CARD")
-
-
-def _luhn(digits: list[int]) -> bool:
-    total = 0
-    for index, digit in enumerate(reversed(digits)):
-        doubled = digit * 2 if index % 2 else digit
-        total += doubled - 9 if doubled > 9 else doubled
-    return total % 10 == 0
 
 
 # --- putting together ---

@@ -65,13 +65,19 @@ MARKED_TOKEN = re.compile(r"(?<![A-Za-z0-9])(?:" + "|".join(_MARKED) + ")")
 CANDIDATE = re.compile(r"(?<![\w+/~.-])[\w~+/.-][\w+/=.~:!%@-]{11,}")
 """An unbroken run of characters that tokens are made of, long enough to be one."""
 
+_LINE_START = r"(?:[\s>|#*+\"',]|\\{1,2}[rnt]|\d{1,6}(?:[\t|:→]|\\t)){0,24}+"
+"""Between the lines of a key file: line ends, quotes, numbers."""
+
 # Whole shapes that need no candidate.
 SHAPES: tuple[tuple[re.Pattern[str], str], ...] = (
     (
         re.compile(
-            r"-----BEGIN (?:[A-Z0-9]{1,12} ){0,3}PRIVATE KEY(?: BLOCK)?-----"
-            # Up to its end; where that is missing, what looks like the key.
-            r"(?:(?>[^-]|-(?!----))*+-----END [A-Z0-9 ]{0,40}-----|(?:\s{0,8}[\w+/=\\]{24,})*)"
+            r"-{4,5} ?BEGIN (?:[A-Z0-9]{1,12} ){0,3}PRIVATE KEY(?: BLOCK)? ?-{4,5}"
+            # Up to its end; where that is missing, the lines that follow and look like the key, quoted and numbered
+            # as tools show them. Without either it is only spoken of.
+            r"(?:(?>[^-]|-(?!---))*+-{4,5} ?END [A-Z0-9 ]{0,40}-{4,5}"
+            rf"|(?:{_LINE_START}(?:[\w+/=]{{16,}}|(?:Proc-Type|DEK-Info|Version|Comment): ?[^\n\\]{{1,80}}))++"
+            rf"(?:{_LINE_START}[\w+/]{{0,15}}={{1,2}})?)"
         ),
         "PRIVATE-KEY",
     ),
@@ -87,7 +93,13 @@ SHAPES: tuple[tuple[re.Pattern[str], str], ...] = (
     (re.compile(r"\{(?:SSHA|SHA|SMD5|MD5|CRYPT|PBKDF2)(?:-?\d+)?\}[\w./+=$-]{16,200}"), "PASSWORD"),
     (re.compile(r"(?<![\w:])[^\s:]{1,64}:\d{1,6}:[a-fA-F0-9]{32}:[a-fA-F0-9]{32}:"), "PASSWORD"),
     # Credentials in addresses: user:password@host.
-    (re.compile(r"(?<=://)[^\s/:@'\"<>]{0,100}:(?P<value>[^\s/@'\"<>]{1,200})@(?=[\w.\[-])"), "PASSWORD"),
+    # Up to the last @ of the authority: many a password holds one that nobody has escaped.
+    (
+        re.compile(
+            r"(?<=://)[^\s/:@'\"<>]{0,100}:(?P<value>[^\s/@'\"<>]{1,200}(?:@[^\s/@'\"<>?&=,;]{1,100}){0,4})@(?=[\w.\[-])"
+        ),
+        "PASSWORD",
+    ),
     (re.compile(r"(?<=://)(?P<value>[A-Za-z0-9_-]{20,200})@(?=[\w.-])"), "API-KEY"),
     # Addresses that are the secret.
     (re.compile(r"(?<=hooks\.slack\.com/)(?P<value>(?:services|workflows|triggers)/[\w/-]{20,200})"), "API-KEY"),

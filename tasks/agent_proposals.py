@@ -21,7 +21,7 @@ from ..vault.layout import DEFAULT_GROUP, REVIEW
 from ..vault.registry import find_by_fingerprint, readable
 from ..vault.scrubbed import Scrubbed
 from ..vault.settings import Settings
-from ..vault.slug import slugify, validate_kind
+from ..vault.slug import slugify, validate_kind, validate_slug
 from ..vault.store import VaultStore
 from .evolving import require_living, resolve_entry
 from .indexing import vault_store
@@ -55,12 +55,16 @@ class AgentProposals:
         title: str,
         text: str,
         *,
+        slug: str | None = None,
         tags: Sequence[str] = (),
+        group: str | None = None,
         project: str | None = None,
         replaces: str | None = None,
         reason: str = "",
     ) -> Proposed:
         """Put it up for review. `replaces` is the path or slug of the entry that it should supersede.
+
+        Without a slug one is made of the title.
 
         Raises UsageError, EntryInvalid, EntryNotFound, VaultUnavailable; nothing is written then.
         """
@@ -70,8 +74,37 @@ class AgentProposals:
             raise UsageError("a memory needs a title and a text")
         if len(body) > MOST_CHARACTERS or len(heading) > TITLE_CHARACTERS:
             raise UsageError(f"at most {MOST_CHARACTERS} characters of text and {TITLE_CHARACTERS} of title")
-        scrubbed, scrubbed_title = scrub(body), scrub(heading)
-        key = fingerprint(statement_of(str(scrubbed)))
+        scrubbed = scrub(body)
+        return self.propose_scrubbed(
+            kind,
+            scrub(heading),
+            scrubbed,
+            key=fingerprint(statement_of(str(scrubbed))),
+            slug=slug,
+            tags=tags,
+            group=group,
+            project=project,
+            replaces=replaces,
+            reason=reason,
+        )
+
+    def propose_scrubbed(
+        self,
+        kind: str,
+        title: Scrubbed,
+        text: Scrubbed,
+        *,
+        key: str,
+        slug: str | None = None,
+        tags: Sequence[str] = (),
+        group: str | None = None,
+        project: str | None = None,
+        replaces: str | None = None,
+        reason: str = "",
+    ) -> Proposed:
+        """The same with a text that is ready, under the fingerprint `key`: a proposal is known again by it."""
+        wanted = validate_slug(slug) if slug else slugify(str(title))
+        group = group_of(group, project)
         with self._store.lock():
             self._journal.recover()
             old = resolve_entry(self._store, replaces) if replaces else None
@@ -83,14 +116,14 @@ class AgentProposals:
                 if entry.effective_status not in PUT_AWAY_STATUSES and entry.path != old:
                     return Proposed("known already", entry.path)
             self._refuse_a_flood()
-            path = free_path(f"{DEFAULT_GROUP}/{REVIEW}/{slugify(str(scrubbed_title))}.md", self._store)
+            path = free_path(f"{DEFAULT_GROUP}/{REVIEW}/{wanted}.md", self._store)
             note = self._store.compose(
                 path,
                 {
                     "kind": kind,
                     "status": "pending",
                     "tags": [slugify(tag) for tag in tags if tag.strip()],
-                    "group": group_of(None, project),
+                    "group": group,
                     "slug": path.rsplit("/", 1)[-1].removesuffix(".md"),
                     "always_load": False,
                     "project": project,
@@ -100,8 +133,8 @@ class AgentProposals:
                     "source": AGENT_SOURCE,
                     "supersedes": old,
                 },
-                scrubbed_title,
-                _body(scrubbed, old, scrub(" ".join(reason.split()))),
+                title,
+                _body(text, old, scrub(" ".join(reason.split()))),
             )
             self._journal.commit(
                 [Change(path, None, note)],

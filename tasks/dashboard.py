@@ -14,8 +14,7 @@ from ..pipelines.dashboard import Listed, VaultView, dashboard, with_dashboard
 from ..vault.entry import parse_entry
 from ..vault.errors import EditConflict, EntryExists, EntryNotFound, VaultUnavailable
 from ..vault.header import skim
-from ..vault.layout import ALWAYS_LOAD, INBOX, INCUBATOR, META, REVIEW, WATCHLIST, special_folder
-from ..vault.paths import is_conflict_copy
+from ..vault.layout import ALWAYS_LOAD, INBOX, INCUBATOR, META, REVIEW, WATCHLIST, is_conflict_copy, special_folder
 from ..vault.registry import HEADER_BYTES
 from ..vault.scrubbed import Scrubbed
 from ..vault.settings import Settings

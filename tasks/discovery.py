@@ -45,6 +45,7 @@ from .scanning import Answer, Ask, Question, ask_in_child
 
 log = logging.getLogger(__name__)
 
+KIND = "discover.scan"
 TOPIC_DAYS = 90
 """Repositories with a topic are new if they were created since."""
 VAULT_PAUSE_SECONDS = 60.0
@@ -263,6 +264,8 @@ def discover_handler(settings: Settings) -> Handler:
             report = discovery.scan(str(source) if source is not None else None, still_owned=job.still_owned)
         except (NotConfirmed, EntryNotFound):
             return {"nothing": "the sources are not confirmed"}
+        except UsageError as error:
+            return {"nothing": str(error)}  # the user has taken it out of the note meanwhile
         except VaultUnavailable as error:
             raise Postpone(str(error), VAULT_PAUSE_SECONDS) from error
         job.check_owned()
@@ -270,10 +273,26 @@ def discover_handler(settings: Settings) -> Handler:
         if report.sources and not done:
             wait = None if report.again_at is None else max(0.0, report.again_at - time.time())
             raise Retry(f"no source could be read: {report.sources[0].detail}", wait)
+        later = [each for each in report.sources if each.again_at is not None]
+        for each in later:
+            # By itself, as often as the kind allows, when its host may be asked: not only at the next slot.
+            job.enqueue(
+                KIND,
+                {"source": each.source.slug},
+                unique_key=f"{KIND}:{each.source.slug}",
+                delay_seconds=max(0.0, (each.again_at or 0.0) - time.time()),
+                due="later",
+            )
         chosen = choose(settings, discovery.store)
         for key in chosen:
             job.enqueue("adapt.evaluate", {"pattern": key}, unique_key=f"adapt.evaluate:{key}")
-        counts = {"sources": done, "errors": report.count("error"), "new": len(report.new), "chosen": len(chosen)}
+        counts = {
+            "sources": done,
+            "errors": report.count("error"),
+            "asked_again": len(later),
+            "new": len(report.new),
+            "chosen": len(chosen),
+        }
         return {name: value for name, value in counts.items() if value or name == "sources"}
 
     return handle

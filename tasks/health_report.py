@@ -55,7 +55,11 @@ def health_report(settings: Settings, now: float) -> dict[str, Any]:
                 for job in ledger.list(["done"], kind="reflect.session", most=MOST_REFLECTIONS)
                 if not str(job.args.get("session") if isinstance(job.args, dict) else "").startswith(TRIAL_SESSION)
             ][:1]
-            done_at = [job.finished_at for job in done if job.finished_at is not None]
+            done_at = [
+                job.finished_at
+                for job in (*done, *ledger.list(["done"], kind="reflect.corpus", most=1))
+                if job.finished_at is not None
+            ]
             unheard = [why for job in done if (why := why_unheard(job.history)) is not None]
     except MemoryVaultError as error:
         faults.append(str(error))

@@ -544,11 +544,9 @@ def restore(journal: Journal, slug: str, *, ideas_file: Path | None = None) -> P
 
 
 def _tombstones(store: VaultStore, known_by: str) -> Iterator[Change]:
-    for path in store.walk():
-        if path.startswith(f"{DEFAULT_GROUP}/{ARCHIVE}/idea-"):
-            entry = store.read(path)
-            if entry.fingerprint == known_by and entry.status == "dismissed" and "idea" in entry.extra:
-                yield Change(path, text_of(store, path), None)
+    for entry in store.readable([path for path in store.walk() if path.startswith(f"{DEFAULT_GROUP}/{ARCHIVE}/idea-")]):
+        if entry.fingerprint == known_by and entry.status == "dismissed" and "idea" in entry.extra:
+            yield Change(entry.path, text_of(store, entry.path), None)
 
 
 def put_away_ideas(store: VaultStore) -> list[tuple[str, Entry]]:

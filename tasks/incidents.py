@@ -10,15 +10,20 @@ from ..pipelines.routing import PUT_AWAY_STATUSES, REJECTED_STATUSES
 from ..pipelines.scrub import Policy, scrub
 from ..vault.entry import Entry
 from ..vault.errors import UsageError
-from ..vault.layout import DEFAULT_GROUP, PROJECTS
+from ..vault.evidence import without_evidence
+from ..vault.layout import DEFAULT_GROUP, PROJECTS, REVIEW
+from ..vault.private import without_private
 from ..vault.registry import find_by_fingerprint
 from ..vault.scrubbed import Scrubbed
 from ..vault.slug import mining_slug
 from ..vault.store import VaultStore
+from .agent_proposals import AgentProposals, Proposed
 from .remembering import free_path
 
 KIND = "failure-incident"
 MAX_REPORT_CHARACTERS = 20_000
+MAX_SCRUBBED_CHARACTERS = 400_000
+"""Of a longer report only the ends are looked at: a fifth of a second."""
 TITLE_CHARACTERS = 120
 RESOLUTION_HEADING = "What helped"
 
@@ -60,8 +65,7 @@ def add(store: VaultStore, report: str, *, resolution: str = "", project: str = 
         group = f"{PROJECTS}/{project}" if project else DEFAULT_GROUP
         title = scrub(failure.message[:TITLE_CHARACTERS] or "A failure", Policy.FULL)
         path = free_path(f"{group}/{KIND}/{mining_slug(title)}.md", store)
-        fence = "```" if "```" not in text else "~~~~"
-        body = Scrubbed.trusted(f"{fence}text\n{text.strip()}\n{fence}\n", reason="scrubbed above, in a fence")
+        body = _fenced(text)
         created = store.create(
             path,
             {
@@ -76,6 +80,31 @@ def add(store: VaultStore, report: str, *, resolution: str = "", project: str = 
             _with_resolution(str(body), helped) if helped else body,
         )
         return Noted(created.path, failure.fingerprint, 1, True)
+
+
+def propose(
+    store: VaultStore, proposals: AgentProposals, report: str, *, resolution: str = "", project: str = ""
+) -> Proposed:
+    """What an agent noted: a known failure is counted, a new one waits for the user. Raises as `add`, and as there."""
+    text, failure = _read(report)
+    helped = scrub(resolution.strip()[:MAX_REPORT_CHARACTERS], Policy.FULL)
+    with store.lock():
+        for entry in _exact(store, failure):
+            # Another occurrence is a fact; what helped is the agent's word, which goes only into its own notes.
+            body = None
+            if helped and entry.written_by_agent and entry.special == REVIEW and helped not in entry.body:
+                body = _with_resolution(entry.body, helped)
+            fields = {"occurrences": entry.occurrences + 1}
+            store.update(entry.path, entry.content_hash, fields=fields, body=body)
+            return Proposed("known already", entry.path)
+        body = _fenced(text)
+        return proposals.propose_scrubbed(
+            KIND,
+            scrub(failure.message[:TITLE_CHARACTERS] or "A failure", Policy.FULL),
+            _with_resolution(str(body), helped) if helped else body,
+            key=failure.fingerprint,
+            project=project or None,
+        )
 
 
 def find(store: VaultStore, report: str, ask: Callable[[str], Sequence[str]], most: int = 5) -> list[Found]:
@@ -100,12 +129,20 @@ def _read(report: str) -> tuple[Scrubbed, Failure]:
         raise UsageError(
             "the report is empty: give the message and the stack, by --body, --body-file or standard input"
         )
-    if len(report) > MAX_REPORT_CHARACTERS:  # the end tells most: the error comes last
-        half = MAX_REPORT_CHARACTERS // 2
-        report = report[:half] + "\n…\n" + report[-half:]
-    # Scrubbed first: the fingerprint must be the same whoever's name was in the report.
+    if len(report) > MAX_SCRUBBED_CHARACTERS:
+        report = _ends_of(report, MAX_SCRUBBED_CHARACTERS)
+    # Scrubbed first: the fingerprint must be the same whoever's name was in the report, and a cut may not fall into a
+    # key or a private passage.
     text = scrub(report, Policy.FULL)
+    if len(text) > MAX_REPORT_CHARACTERS:
+        text = Scrubbed.trusted(_ends_of(text, MAX_REPORT_CHARACTERS), reason="scrubbed above, and cut")
     return text, read_failure(str(text))
+
+
+def _ends_of(text: str, most: int) -> str:
+    """Beginning and end: the error comes last."""
+    # What ends a private passage in the second half may have lost its beginning.
+    return text[: most // 2] + "\n…\n" + without_private(text[-(most // 2) :])
 
 
 def _exact(store: VaultStore, failure: Failure) -> list[Entry]:
@@ -114,12 +151,19 @@ def _exact(store: VaultStore, failure: Failure) -> list[Entry]:
     return [entry for entry in entries if entry.kind == KIND and entry.effective_status not in away]
 
 
+def _fenced(text: Scrubbed) -> Scrubbed:
+    fence = "```" if "```" not in text else "~~~~"
+    return Scrubbed.trusted(f"{fence}text\n{text.strip()}\n{fence}\n", reason="scrubbed by the caller, in a fence")
+
+
 def _with_resolution(body: str, helped: Scrubbed) -> Scrubbed:
-    heading = f"## {RESOLUTION_HEADING}"
-    joined = f"{body.rstrip()}\n\n{helped}\n" if heading in body else f"{body.rstrip()}\n\n{heading}\n\n{helped}\n"
+    """`body` with what helped, before its evidence if it has such."""
+    text = without_evidence(body)
+    heading = "" if f"## {RESOLUTION_HEADING}" in text else f"## {RESOLUTION_HEADING}\n\n"
+    joined = f"{text.rstrip()}\n\n{heading}{helped}\n{body[len(text) :]}"
     return Scrubbed.trusted(joined, reason="the note's own text, and what was scrubbed")
 
 
 def _found(entry: Entry, *, exact: bool) -> Found:
-    _, _, helped = entry.body.partition(f"## {RESOLUTION_HEADING}")
+    _, _, helped = without_evidence(entry.body).partition(f"## {RESOLUTION_HEADING}")
     return Found(entry.path, entry.title, exact, entry.occurrences, helped.strip())

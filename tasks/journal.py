@@ -39,6 +39,7 @@ from .boundary import is_outside, outside_write, require_consent, text_outside, 
 log = logging.getLogger(__name__)
 
 FOLDER = "journal"
+_BLOCK_BYTES = 65_536
 MAX_JOURNAL_BYTES = 16 * 1024 * 1024
 """A longer journal becomes `changes.1.jsonl`, and the one before that goes."""
 
@@ -261,6 +262,17 @@ class Journal:
                             found.setdefault(act.id, act)
         return list(found.values())
 
+    def newest(self) -> Iterator[Act]:
+        """All that is remembered, newest first, read only as far as it is asked for."""
+        seen: set[str] = set()
+        for file in reversed(self.files):
+            for line in _lines_from_end(file):
+                with suppress(ValueError, KeyError, TypeError):
+                    act = _done(json.loads(line))
+                    if act.id not in seen:
+                        seen.add(act.id)
+                        yield act
+
     # Steps
 
     @property
@@ -461,6 +473,21 @@ def _done(line: Mapping[str, Any]) -> Act:
 def _lines(file: Path) -> Iterator[bytes]:
     with suppress(FileNotFoundError), file.open("rb") as lines:
         yield from lines
+
+
+def _lines_from_end(file: Path) -> Iterator[bytes]:
+    """The lines of a file, the last one first; without their ends."""
+    with suppress(FileNotFoundError), file.open("rb") as data:
+        at = data.seek(0, os.SEEK_END)
+        rest = b""
+        while at > 0:
+            size = min(_BLOCK_BYTES, at)
+            at -= size
+            data.seek(at)
+            first, *lines = (data.read(size) + rest).split(b"\n")
+            yield from reversed(lines)
+            rest = first
+        yield rest
 
 
 def _ends_whole(file: Path) -> bool:

@@ -98,11 +98,11 @@ POLICIES: Mapping[str, KindPolicy] = {
         _policy("incubator.gc", deadline=120, priority=-2),
         _policy("markers.gc", deadline=120, priority=-2),
         _policy("logs.rotate", deadline=60, priority=-2),
-        # Work of its own time, most of it on the network.
-        _policy("research.idea", deadline=600, attempts=4, backoff=(60, 7200), in_child=True,
+        # Work of its own time, most of it on the network, which may be away for an evening.
+        _policy("research.idea", deadline=600, attempts=8, backoff=(60, 7200), in_child=True,
                 required={"slug": "text"}, optional={"pass": "text"}),
         _policy("skills.index", deadline=300, priority=-2, in_child=True),
-        _policy("discover.scan", deadline=900, attempts=4, backoff=(60, 7200), priority=-5, in_child=True,
+        _policy("discover.scan", deadline=900, attempts=8, backoff=(60, 7200), priority=-5, in_child=True,
                 optional={"source": "text"}),
         _policy("adapt.evaluate", deadline=600, attempts=4, backoff=(60, 7200), priority=-5, in_child=True,
                 required={"pattern": "text"}),

@@ -254,5 +254,5 @@ RESTORE_PAUSE = "INSERT OR IGNORE INTO kind_state VALUES (?, ?)"
 
 # ---- scrubbing
 
-TEXTS_OF_JOBS = "SELECT id, error, history FROM job WHERE error IS NOT NULL OR history <> '[]'"
-REPLACE_TEXTS_OF_JOB = "UPDATE job SET error = :error, history = :history WHERE id = :id"
+TEXTS_OF_JOBS = "SELECT id, state, args, error, history FROM job"
+REPLACE_TEXTS_OF_JOB = "UPDATE job SET args = :args, error = :error, history = :history WHERE id = :id"

@@ -24,7 +24,7 @@ from ..pipelines.likeness import (
     statement_of,
     wording_of,
 )
-from ..pipelines.reversal import Rule, find_reversed
+from ..pipelines.reversal import Rule, find_reversed, is_for_one_project
 from ..pipelines.review import replacement_line
 from ..pipelines.routing import (
     PUT_AWAY_STATUSES,
@@ -141,10 +141,11 @@ class VaultMemories:
     def reversed_rule(self, candidate: Candidate) -> str | None:
         """See KnownMemories. Rules of another project than the one this was said in are not its business."""
         said_in = slugify(candidate.project) if candidate.project else None
+        reach = (said_in,) if is_for_one_project(candidate.identity) else (None, said_in)
         rules = [
             Rule(note.path, own_words(note.statement))
             for note in self._notes.values()
-            if note.kind in RULE_KINDS and note.status in ("active", "pending") and note.project in (None, said_in)
+            if note.kind in RULE_KINDS and note.status in ("active", "pending") and note.project in reach
         ]
         found = find_reversed(own_words(candidate.identity), rules) if candidate.kind in RULE_KINDS else None
         return found.path if found else None
@@ -390,7 +391,7 @@ class _Writer:
                 "occurrences": 1,
                 "source": [self._source(candidate)],
                 "surfaced_in_session": candidate.session if idea else None,
-                "surfaced_at": self._journal.stamp() if idea else None,
+                "surfaced_at": self._surfaced_at(candidate),
                 "supersedes": decision.supersedes,
             },
             _scrubbed((replace(candidate, statement=own_words(statement) or statement) if idea else candidate).title),
@@ -454,6 +455,11 @@ class _Writer:
         for change in changes:
             if not is_outside(change.path):
                 self.known.learned(change.path, change.after)
+
+    def _surfaced_at(self, candidate: Candidate) -> str:
+        """When it was said, for all that is mined from old sessions is not new; the note itself is (`created`)."""
+        now = self._journal.stamp()
+        return min(candidate.said_at or now, now)  # a clock that was ahead says nothing of today
 
     def _source(self, candidate: Candidate) -> Source:
         return Source(self._host, candidate.session, candidate.records)

@@ -8,12 +8,14 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import suppress
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from ..index.client import RecallClient, ServiceRefused, ServiceUnavailable
 from ..index.engine import RecallEngine, RecallQuery
+from ..index.query import is_significant, word_spans
+from ..index.reader import IndexReader
 from ..pipelines.incubation import GC_KIND, SURFACE_KIND, Answer, listed
 from ..pipelines.likeness import shared_words, statement_of, wording_of
 from ..pipelines.review import (
@@ -70,6 +72,7 @@ ATTEMPTS_AT_EDITED_FILE = 3
 SETTLED_SECONDS = 60.0
 """A decision that makes no sense may be half typed; the note is told so when it has lain for this long."""
 NEAREST = 5
+MOST_SHARING = 200
 RECALL_SECONDS = 3.0
 VAULT_PAUSE_SECONDS = 10.0
 
@@ -178,14 +181,16 @@ class Reviewer:
 
     def last_decision(self) -> Act | None:
         """The newest decision that has not been taken back."""
-        acts = self.journal.acts()
-        undone = {undone for act in acts for undone in act.undoes}
-        return next((act for act in reversed(acts) if act.actor == "review" and act.id not in undone), None)
+        undone: set[str] = set()
+        for act in self.journal.newest():
+            undone.update(act.undoes)  # what takes an act back comes after it
+            if act.actor == "review" and act.id not in undone:
+                return act
+        return None
 
     def what_became_of(self, path: str) -> Act | None:
         """The newest act by which a note that waited went from its place; None when nothing tells."""
-        acts = reversed(self.journal.acts())
-        return next((act for act in acts if _removed(act, path)), None)
+        return next((act for act in self.journal.newest() if _removed(act, path)), None)
 
     def undo_last(self, expected: str | None = None) -> Act | None:
         """Take the last decision back; None when there is none. Raises EditConflict when a note was edited since.
@@ -236,15 +241,28 @@ class Reviewer:
         if len(found) < most:
             asked = wording_of(statement)
             scored = []
-            for path, head in self.store.heads(HEADER_BYTES):
-                fields, body = skim(head.decode("utf-8", "replace"))
-                living = fields.get("status", "active") == "active" and special_folder(path) in ("", ALWAYS_LOAD)
-                score = shared_words(asked, wording_of(statement_of(body))) if living and path not in found else 0.0
-                if score > 0:
-                    scored.append((-score, path))
+            for path in self._sharing_words(statement):
+                with suppress(EntryNotFound, EntryInvalid, PathRefused):
+                    fields, body = skim(self.store.read_bytes(path, HEADER_BYTES).decode("utf-8", "replace"))
+                    living = fields.get("status", "active") == "active" and special_folder(path) in ("", ALWAYS_LOAD)
+                    score = shared_words(asked, wording_of(statement_of(body))) if living and path not in found else 0.0
+                    if score > 0:
+                        scored.append((-score, path))
             for _, path in sorted(scored)[: most - len(found)]:
-                found[path] = _near(self.store.read(path))
+                with suppress(EntryNotFound, EntryInvalid):
+                    found[path] = _near(self.store.read(path))
         return list(found.values())[:most]
+
+    def _sharing_words(self, statement: str) -> list[str]:
+        """Notes that may have words of the statement: those the index knows of, and all that it does not know yet."""
+        known: frozenset[str] = frozenset()
+        sharing: list[str] = []
+        words = [word for _, _, word in word_spans(statement) if is_significant(word)]
+        index = Path(self._settings.state.index_db)
+        with suppress(IndexUnavailable), closing(IndexReader(index, vectors=False)) as reader, reader.snapshot():
+            sharing = reader.with_words(words, MOST_SHARING)
+            known = reader.paths()
+        return sharing + [path for path in self.store.walk() if path not in known]
 
     # Decisions in notes
 

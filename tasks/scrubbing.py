@@ -18,7 +18,14 @@ from typing import Any
 
 from ..pipelines.scrub import Policy, findings, scrub
 from ..vault.entry import Entry
-from ..vault.errors import EditConflict, EntryInvalid, EntryNotFound, MemoryVaultError, QueueUnavailable
+from ..vault.errors import (
+    EditConflict,
+    EntryInvalid,
+    EntryNotFound,
+    MemoryVaultError,
+    OutsideUnavailable,
+    QueueUnavailable,
+)
 from ..vault.frontmatter import load_fields
 from ..vault.header import split
 from ..vault.layout import FILE_MODE
@@ -30,6 +37,9 @@ from .corpus_store import FOLDER as CORPUS_FOLDER
 from .enqueue import open_ledger
 from .indexing import open_index, reconcile_now
 from .journal import Journal, hash_of, text_of
+from .salvage import back_up, backup_of
+from .scrubbing_ideas import scrub_ideas_list
+from .statedb import checkpoint, replace_texts
 
 INCIDENT = "failure-incident"
 _KEY = re.compile(r"([\w-]+)[ \t]*:")
@@ -40,7 +50,7 @@ class Found:
     """Secrets or personal data in one place."""
 
     where: str
-    """vault, index, log, journal, spool, corpus or queue."""
+    """vault, index, log, journal, spool, corpus, queue or state."""
     name: str
     kinds: Mapping[str, int]
     problem: str | None = None
@@ -53,6 +63,7 @@ def scrub_everything(settings: Settings, store: VaultStore, *, apply: bool) -> l
     journal.recover()
     new_hashes: dict[str, str] = {}
     found = list(_vault(store, new_hashes, apply))
+    found += _ideas_list(settings, store, apply)
     found += _index(settings, bool(new_hashes), apply)
     with store.lock():
         for file in journal.files:
@@ -65,6 +76,9 @@ def scrub_everything(settings: Settings, store: VaultStore, *, apply: bool) -> l
         # Scrubbed in full when it was mined; ids in it must stay what they are.
         found += _lines(file, "corpus", _secrets_only, apply)
     found += _queue(settings, apply)
+    found += _state(settings, apply)
+    if apply:
+        found += _copies(settings)
     return found
 
 
@@ -99,7 +113,7 @@ def scrub_note(text: str, policy: Policy) -> tuple[str, Counter[str]]:
 
 
 def _vault(store: VaultStore, new_hashes: dict[str, str], apply: bool) -> Iterator[Found]:
-    for path in store.walk():
+    for path in store.walk(put_away=True):
         with suppress(EntryNotFound, EntryInvalid):
             entry, text = store.read(path), text_of(store, path)
             if text is None:
@@ -107,6 +121,14 @@ def _vault(store: VaultStore, new_hashes: dict[str, str], apply: bool) -> Iterat
             clean, kinds = scrub_note(text, note_policy(entry))
             if clean != text:
                 yield Found("vault", path, kinds, _rewrite(store, path, text, clean, new_hashes) if apply else None)
+
+
+def _ideas_list(settings: Settings, store: VaultStore, apply: bool) -> list[Found]:
+    try:
+        kinds = scrub_ideas_list(settings, store, apply=apply)
+    except (EditConflict, OutsideUnavailable) as error:
+        return [Found("vault", "Ideas.md", {}, str(error))]
+    return [Found("vault", "Ideas.md", kinds)] if kinds else []
 
 
 def _rewrite(store: VaultStore, path: str, text: str, clean: str, new_hashes: dict[str, str]) -> str | None:
@@ -241,11 +263,14 @@ def _write_over(file: Path, data: bytes) -> None:
         os.fsync(descriptor)
 
 
-# ---- the queue
+# ---- the databases
+
+_IN_USE = "old pages are being read: stop the worker and the recall service and do it again"
+_ENDED = frozenset({"done", "dead", "cancelled"})
 
 
 def _queue(settings: Settings, apply: bool) -> list[Found]:
-    """Errors and histories of jobs. Arguments hold ids and paths only, and a job that waits keeps its own."""
+    """Errors, histories and arguments of jobs. Arguments hold ids and paths, and a job that waits keeps its own."""
     if not Path(settings.state.queue_db).exists():
         return []
     found = []
@@ -253,20 +278,69 @@ def _queue(settings: Settings, apply: bool) -> list[Found]:
         with open_ledger(settings) as ledger:
             with ledger.transaction() as conn:
                 conn.execute("PRAGMA secure_delete = ON")
-                for job_id, error, history in conn.execute(queries.TEXTS_OF_JOBS).fetchall():
-                    new_error, kinds = _mapped(error, Policy.FULL)
-                    new_history, more = _mapped(json.loads(history), Policy.FULL)
-                    kinds += more
+                for job_id, state, args, error, history in conn.execute(queries.TEXTS_OF_JOBS).fetchall():
+                    new_args, kinds = _mapped(json.loads(args), Policy.SECRETS)
+                    problem = None
+                    if kinds and state not in _ENDED:
+                        new_args, problem = json.loads(args), f"it is {state}: cancel it first (`memory jobs`)"
+                    new_error, more = _mapped(error, Policy.FULL)
+                    new_history, still_more = _mapped(json.loads(history), Policy.FULL)
+                    kinds += more + still_more
                     if not kinds:
                         continue
-                    found.append(Found("queue", f"job {job_id}", kinds))
+                    found.append(Found("queue", f"job {job_id}", kinds, problem if apply else None))
                     if apply:
                         parameters = {"id": job_id, "error": new_error, "history": json.dumps(new_history)}
-                        conn.execute(queries.REPLACE_TEXTS_OF_JOB, parameters)
-            if apply and found:
-                ledger.read("PRAGMA wal_checkpoint(TRUNCATE)")  # the old pages lie in the write-ahead log
+                        conn.execute(queries.REPLACE_TEXTS_OF_JOB, {**parameters, "args": json.dumps(new_args)})
+            if apply:
+                # Pages that were freed before hold what was deleted from them.
+                ledger.read("VACUUM")
+        if apply and not checkpoint(settings.state.queue_db):
+            found.append(Found("queue", "queue.db", {}, _IN_USE))
     except QueueUnavailable as error:
         found.append(Found("queue", "queue.db", {}, str(error)))
+    return found
+
+
+def _state(settings: Settings, apply: bool) -> list[Found]:
+    """Where scans have come to, and what money was spent on: addresses of sources, which may hold credentials."""
+    state_db = Path(settings.state.state_db)
+    if not state_db.exists():
+        return []
+    kinds: Counter[str] = Counter()
+
+    def clean(text: str) -> str:
+        try:
+            value = json.loads(text)
+        except ValueError:
+            kinds.update(_kinds(text, Policy.SECRETS))
+            return str(scrub(text, Policy.SECRETS))
+        new, found = _mapped(value, Policy.SECRETS)
+        kinds.update(found)
+        return json.dumps(new, ensure_ascii=False) if found else text
+
+    try:
+        rows = replace_texts(state_db, clean, apply=apply)
+        found = [Found("state", state_db.name, kinds)] if rows else []
+        if apply and rows and not checkpoint(state_db):
+            found.append(Found("state", state_db.name, {}, _IN_USE))
+    except QueueUnavailable as error:
+        return [Found("state", state_db.name, {}, str(error))]
+    return found
+
+
+def _copies(settings: Settings) -> list[Found]:
+    """Daily copies hold what the databases held: they are made anew."""
+    found = []
+    for path in (Path(settings.state.queue_db), Path(settings.state.state_db)):
+        copy = backup_of(path)
+        if not copy.exists():
+            continue
+        try:
+            if not back_up(path):
+                copy.unlink()
+        except (QueueUnavailable, OSError) as error:
+            found.append(Found("queue", copy.name, {}, str(error)))
     return found
 
 

@@ -8,7 +8,7 @@ their children and commands alike.
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 
@@ -95,3 +95,33 @@ def _migrate(conn: sqlite3.Connection, path: Path) -> None:
         for statement in statements:
             conn.execute(statement)
         conn.execute(f"PRAGMA user_version = {number:d}")
+
+
+def replace_texts(path: Path | str, clean: Callable[[str], str], *, apply: bool) -> list[str]:
+    """Names of rows in which `clean` changes a text; with `apply` these are changed, and the old bytes overwritten.
+
+    A cursor whose source or value changes is not found again, so that its scan looks there once more. Raises
+    QueueUnavailable.
+    """
+    changed = []
+    with state_transaction(path) as conn:
+        conn.execute("PRAGMA secure_delete = ON")
+        for table, columns in (("cursor", ("source", "value")), ("spending", ("subject",))):
+            for row in conn.execute(f"SELECT rowid AS row_id, * FROM {table}").fetchall():
+                new = [clean(row[column]) for column in columns]
+                if new == [row[column] for column in columns]:
+                    continue
+                changed.append(f"{table} {row['row_id']}")
+                if apply:
+                    assignments = ", ".join(f"{column} = ?" for column in columns)
+                    conn.execute(f"UPDATE OR REPLACE {table} SET {assignments} WHERE rowid = ?", (*new, row["row_id"]))
+    return changed
+
+
+def checkpoint(path: Path | str) -> bool:
+    """Empty the write-ahead log, in which old pages lie; False when another process is reading them."""
+    try:
+        with closing(sqlite3.connect(path, timeout=BUSY_SECONDS, isolation_level=None)) as conn:
+            return not conn.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]
+    except sqlite3.DatabaseError as error:
+        raise QueueUnavailable(f"{path} cannot be used ({error}); `memory doctor` tells what to do") from error

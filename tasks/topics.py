@@ -20,8 +20,8 @@ from ..vault.automemory import FOLDER, INDEX_NAME, TYPES, is_topic_name
 from ..vault.entry import AGENT_SOURCE, Entry, Source, parse_entry
 from ..vault.errors import EditConflict, EntryExists, EntryInvalid, EntryNotFound, PathRefused, UsageError
 from ..vault.killpoint import kill_point
-from ..vault.layout import PROJECTS
-from ..vault.paths import is_conflict_copy, resolve_inside
+from ..vault.layout import PROJECTS, is_conflict_copy
+from ..vault.paths import resolve_inside
 from ..vault.scrubbed import Scrubbed
 from ..vault.slug import validate_slug
 from ..vault.store import StoreValue, VaultStore

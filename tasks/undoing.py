@@ -140,10 +140,8 @@ class _Work:
     def _take_back_research(self, path: str) -> None:
         """The notes of what was looked up go with their idea, but for one that somebody has edited."""
         folder = path.rpartition("/")[0]
-        for beside in self._store.walk():
-            if not beside.startswith(f"{folder}/"):
-                continue
-            note = self._store.read(beside)
+        for note in self._store.readable([each for each in self._store.walk() if each.startswith(f"{folder}/")]):
+            beside = note.path
             if note.kind != RESEARCH_KIND:
                 continue
             edited = not is_as_written(note)
@@ -199,11 +197,9 @@ class _Work:
     def take_back_unrecorded(self, selector: Selector) -> None:
         """Entries of the session, or since the time, that the journal does not know."""
         known = {change.path for act in self._acts for change in act.changes}
-        for path in self._store.walk():
-            if path in known or path in self._steps:
-                continue
-            entry = self._store.read(path)
-            if not _is_of(entry, selector):
+        for entry in self._store.readable([each for each in self._store.walk() if each not in known]):
+            path = entry.path
+            if path in self._steps or not _is_of(entry, selector):
                 continue
             why = "the journal has no record of it, so whether you edited it can't be told"
             if not self._include_edited:

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from ..index.reader import IndexReader
 from ..vault.entry import Entry
-from ..vault.errors import EntryInvalid, EntryNotFound, IndexUnavailable
+from ..vault.errors import IndexUnavailable
 from ..vault.layout import INBOX, INCUBATOR, REVIEW, WATCHLIST, special_folder
 from ..vault.settings import Settings
 from ..vault.store import VaultStore
@@ -56,12 +56,10 @@ def waiting_order(
     known = [(days[path], path) for path in paths if path in days and (not words or path in matching)]
     unknown = []
     fresh = [path for path in paths if path not in days]
-    for path in fresh[:MOST_READ]:
-        with suppress(EntryNotFound, EntryInvalid):
-            entry = store.read(path)
-            text = f"{entry.title}\n{entry.body}".casefold()
-            if all(word.casefold() in text for word in words):
-                unknown.append((entry.created or "", path))
+    for entry in store.readable(fresh[:MOST_READ]):
+        text = f"{entry.title}\n{entry.body}".casefold()
+        if all(word.casefold() in text for word in words):
+            unknown.append((entry.created or "", entry.path))
     ordered = [path for _, path in sorted([*known, *unknown])]
     return ordered if words else ordered + fresh[MOST_READ:]
 
@@ -70,8 +68,5 @@ def waiting_page(store: VaultStore, ordered: Sequence[str], number: int, size: i
     """The entries of one page; what went meanwhile is left out."""
     pages = max(1, math.ceil(len(ordered) / size))
     number = min(max(1, number), pages)
-    entries = []
-    for path in ordered[(number - 1) * size : number * size]:
-        with suppress(EntryNotFound, EntryInvalid):
-            entries.append(store.read(path))
-    return WaitingPage(tuple(entries), len(ordered), number, pages)
+    entries = tuple(store.readable(ordered[(number - 1) * size : number * size]))
+    return WaitingPage(entries, len(ordered), number, pages)

@@ -276,3 +276,21 @@ def special_folder(relative_path: str) -> str:
         if part.startswith("_"):
             return part
     return ""
+
+
+def is_conflict_copy(name: str) -> bool:
+    """True for a file name by which a sync client keeps the other side of a conflict."""
+    low = name.lower()
+    if "conflict" not in low:
+        return False
+    for before in ("(conflicted copy", " conflicted copy"):  # Dropbox, Nextcloud, Obsidian Sync.
+        for rest in low.split(before)[1:]:
+            if not (rest[:1].isalnum() or rest[:1] == "_"):
+                return True
+    if "(sfconflict " in low or "(case conflict)" in low or "(case conflict " in low:  # Seafile, Dropbox.
+        return True
+    for mark in (".sync-conflict-", "_conflict-"):  # Syncthing, ownCloud: with the date and the time.
+        for rest in low.split(mark)[1:]:
+            if rest[:8].isdecimal() and rest[8:9] == "-" and len(rest) >= 15 and rest[9:15].isdecimal():
+                return True
+    return False

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 import stat
@@ -9,6 +10,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from .errors import PathRefused
+from .layout import is_conflict_copy
 
 MAX_NAME_BYTES = 200
 """A file name holds 255 bytes on most disks, and sync clients append to it."""
@@ -20,16 +22,6 @@ SF_DATALESS = 0x4000_0000
 """macOS, <sys/stat.h>: the content is in the cloud, and opening the file would fetch it."""
 
 _UNSTORABLE = re.compile(r'[\x00-\x1f\x7f<>:"|?*\\]')
-_CONFLICT_COPY = re.compile(
-    r"\.sync-conflict-\d{8}-\d{6}"  # Syncthing
-    r"|[( ]conflicted copy\b"  # Dropbox, Nextcloud, Obsidian Sync
-    r"|_conflict-\d{8}-\d{6}"  # ownCloud
-    r"|\(SFConflict "  # Seafile
-    r"|\(case conflict\b",
-    re.IGNORECASE,
-)
-
-
 _COPY_NAMES = tuple(
     re.compile(rf"(?P<stem>.+?){mark}(?P<ending>\.[A-Za-z0-9]+)", re.IGNORECASE)
     for mark in (
@@ -40,12 +32,7 @@ _COPY_NAMES = tuple(
         r" ?\(case conflict[^()]*\)",
     )
 )
-"""The same marks with what stands around them in a file's name."""
-
-
-def is_conflict_copy(name: str) -> bool:
-    """True for a file name by which a sync client keeps the other side of a conflict."""
-    return _CONFLICT_COPY.search(name) is not None
+"""What `is_conflict_copy` knows, with what stands around it in a file's name."""
 
 
 def original_of(name: str) -> str | None:
@@ -68,6 +55,19 @@ def is_downloaded(status: os.stat_result) -> bool:
 
 def is_regular(status: os.stat_result) -> bool:
     return stat.S_ISREG(status.st_mode)
+
+
+def read_regular(file: Path, limit: int) -> tuple[bytes, os.stat_result]:
+    """At most `limit` bytes of a file, and its state from before they were read.
+
+    Raises OSError for a symbolic link, and at once for what is no file: a named pipe called x.md hangs nobody.
+    """
+    descriptor = os.open(file, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOFOLLOW)
+    with open(descriptor, "rb") as stream:
+        status = os.fstat(descriptor)
+        if not is_regular(status):
+            raise OSError(errno.EINVAL, "not a file", str(file))
+        return stream.read(limit), status
 
 
 def check_inside(relative: str) -> str:

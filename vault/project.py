@@ -10,10 +10,16 @@ MAX_POINTER_BYTES = 4096
 def _read_pointer(path: str) -> str:
     """The one line of a `.git` or `commondir` file; '' when it cannot be read."""
     try:
-        with open(path, "rb") as file:
-            return os.fsdecode(file.read(MAX_POINTER_BYTES)).strip()
+        # O_NONBLOCK: a named pipe called .git must not hang the reader.
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+    except (OSError, ValueError):
+        return ""
+    try:
+        return os.fsdecode(os.read(descriptor, MAX_POINTER_BYTES)).strip()
     except OSError:
         return ""
+    finally:
+        os.close(descriptor)
 
 
 def _is_git_folder(path: str) -> bool:

@@ -64,7 +64,7 @@ def _get(item: Any, name: str) -> Any:
 
 
 def _one_line(value: object) -> str:
-    return " ".join(str(value).split())
+    return clean(" ".join(str(value).split()))
 
 
 def clean(text: str) -> str:

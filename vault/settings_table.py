@@ -128,6 +128,16 @@ class MemorySection:
         default=True,
         metadata=_switch("The notes that Claude Code keeps itself are copied into the vault, and followed."),
     )
+    agent_commands: str = field(
+        default="propose",
+        metadata=_choice(
+            "What an agent writes by a command in its shell (`memory save`, `evolve`, `idea`, `incident add`): it "
+            "waits for your review (propose), or counts as yours (trust).",
+            "propose",
+            "trust",
+            variable=None,
+        ),
+    )
     autostart: bool = field(default=True, metadata=_switch("Hooks may start the worker and the recall service."))
     log_level: str = field(default="info", metadata=_choice("How much is logged.", "debug", "info", "warning", "error"))
 
@@ -404,7 +414,8 @@ class McpSection:
     """Which tools `memory mcp` offers to an agent. No variable can change them: a repository may set variables."""
 
     recall: bool = field(default=True, metadata=_switch("Ask the vault.", variable=None))
-    read: bool = field(default=True, metadata=_switch("List entries, and read one.", variable=None))
+    list: bool = field(default=True, metadata=_switch("List entries and topics.", variable=None))
+    read: bool = field(default=True, metadata=_switch("Read one entry, also as a resource.", variable=None))
     save: bool = field(default=True, metadata=_switch("Propose an entry; it waits for review.", variable=None))
     evolve: bool = field(
         default=True, metadata=_switch("Propose a new text for an entry; it waits for review.", variable=None)

@@ -14,7 +14,7 @@ import re
 import secrets
 import shutil
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
 from datetime import date
 from pathlib import Path
@@ -141,15 +141,16 @@ class VaultStore:
         """True when there is a file. Raises PathRefused."""
         return resolve_inside(self.vault, relative).is_file()
 
-    def walk(self) -> Iterator[str]:
-        """Paths of all indexable notes, sorted within each folder.
+    def walk(self, *, put_away: bool = False) -> Iterator[str]:
+        """Paths of all indexable notes, sorted within each folder; with `put_away` also what lies in the
+        trash, and sync-conflict copies.
 
         Left out: dot-folders and dot-files, the trash, symbolic links (what they lead to inside the vault is
         walked in its own place), sync-conflict copies, files that are not downloaded, special files. Folders that
         vanish or cannot be read meanwhile are passed over. Raises VaultUnavailable.
         """
         self.require_vault()
-        return self._walk("")
+        return self._walk("", put_away)
 
     def walk_special(self, names: Collection[str]) -> Iterator[str]:
         """Those of `walk` whose special folder (`special_folder`) is one of `names`; no other file is looked at."""
@@ -165,11 +166,11 @@ class VaultStore:
         prefix = folder + "/" if folder else ""
         for name in sorted(folders):
             if name in names:
-                yield from self._walk(prefix + name)
+                yield from self._walk(prefix + name, put_away=False)
             elif not name.startswith("_"):
                 yield from self._walk_special(prefix + name, names)
 
-    def _walk(self, folder: str) -> Iterator[str]:
+    def _walk(self, folder: str, put_away: bool) -> Iterator[str]:
         folders = []
         notes = []
         with suppress(OSError), os.scandir(self.vault / folder if folder else self.vault) as children:
@@ -177,9 +178,11 @@ class VaultStore:
                 if child.name.startswith("."):
                     continue
                 if child.is_dir(follow_symlinks=False):
-                    if child.name != TRASH:
+                    if put_away or child.name != TRASH:
                         folders.append(child.name)
-                elif is_note_name(child.name) and child.is_file(follow_symlinks=False):
+                elif not (is_note_name(child.name) or (put_away and child.name.endswith(".md"))):
+                    continue
+                elif child.is_file(follow_symlinks=False):
                     with suppress(OSError):
                         if is_downloaded(child.stat(follow_symlinks=False)):
                             notes.append(child.name)
@@ -187,7 +190,7 @@ class VaultStore:
         for name in sorted(notes):
             yield prefix + name
         for name in sorted(folders):
-            yield from self._walk(prefix + name)
+            yield from self._walk(prefix + name, put_away)
 
     def heads(self, limit: int) -> Iterator[tuple[str, bytes]]:
         """(path, first `limit` bytes) of every note of `walk`; one that cannot be read is passed over."""
@@ -195,6 +198,13 @@ class VaultStore:
         for relative in self.walk():
             with suppress(MemoryVaultError):  # the walk follows no links, so the path needs no resolving
                 yield relative, self._read_file(root / relative, relative, limit)
+
+    def readable(self, paths: Iterable[str] | None = None) -> Iterator[Entry]:
+        """The entries at these paths, by default at all of `walk`; one that is gone, too large or cannot be read is
+        passed over: a single file must not keep what looks at all of them from working. Raises VaultUnavailable."""
+        for relative in self.walk() if paths is None else paths:
+            with suppress(MemoryVaultError):
+                yield self.read(relative)
 
     def entry_path(self, group: str, kind: str, slug: str, always_load: bool = False) -> str:
         """Where an entry belongs. Raises EntryInvalid."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import Literal
 
@@ -18,7 +17,7 @@ from ...tasks.reviewing import Reviewer
 from ...tasks.triaging import carry_out_step, plan_triage
 from ...tasks.waiting import WaitingPage, waiting_order, waiting_page, waiting_paths
 from ...vault.entry import Entry
-from ...vault.errors import EditConflict, EntryInvalid, EntryNotFound, UsageError
+from ...vault.errors import EditConflict, EntryNotFound, UsageError
 from ...vault.layout import INBOX
 from ..desk import Desk, Said, attempt, counted, decided_elsewhere, page_number, undone
 from ..page import Page
@@ -151,10 +150,7 @@ def _shown(desk: Desk, request: Request, said: Said | None = None) -> Response:
 
 
 def _groups(desk: Desk, reviewer: Reviewer, ordered: Sequence[str]) -> list[_Group]:
-    notes = []
-    for path in ordered[:MOST_COMPARED]:
-        with suppress(EntryNotFound, EntryInvalid):
-            notes.append(reviewer.store.read(path))
+    notes = list(reviewer.store.readable(ordered[:MOST_COMPARED]))
     steps, entries = plan_triage(desk.settings, reviewer, notes)
     found = []
     for step in steps:

@@ -16,7 +16,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from ..candidate import CATEGORIES, Candidate, Category
+from ..candidate import CATEGORIES, Candidate, Category, moment
 from ..likeness import own_words, wording_of
 from ..reversal import content_words, is_negative, reverses
 from .features import Message, message
@@ -191,6 +191,7 @@ def _of_agent(item: _Item, sent: SentTurn, part: Sentence, project: str | None) 
         typed=False,
         score=MODEL_SCORE,
         said=own if grounded else None,
+        said_at=moment(sent.turn.timestamp),
     )
 
 

@@ -46,7 +46,7 @@ _DEICTIC = _cue(
 _MOMENT = _cue(
     r"""\b(?:for\ now|right\ now|for\ the\ moment|at\ the\ moment|at\ this\ point|this\ time|just\ this\ once|today|tonight|
         for\ this\ (?:one|pr|change|task|commit|session|branch|issue|ticket|step|review|test|time)|in\ this\ (?:pr|change|task|commit|
-        session|branch|issue|step)|yet|until|while\ (?:i|we|you)|before\ (?:i|we)\b|temporarily|first\b(?!\s+(?:person|class)))\b"""
+        session|branch|issue|step)|yet|until|while\ (?:i|we|you)|before\ (?:i|we)\b|temporarily|(?<!asking\ )(?<!asking\ me\ )(?<!me\ )first\b(?!\s+(?:person|class)))\b"""
 )
 
 _THIRD_PERSON_VERB = re.compile(
@@ -90,7 +90,10 @@ _BASE_VERB_IN_S = frozenset(
 )
 
 _ALWAYS_NEVER = _cue(
-    r"^(?:(?:you|we|claude|agents?)\s+(?:should|must|need\ to|have\ to|shall)\s+)?(?:always|never(?:,?\s+ever)?|ever)\s+(?P<verb>[a-z][\w'-]*)\b"
+    r"""^(?:(?:you|we|claude|agents?)\s+(?:should|must|need\ to|have\ to|shall)\s+)?
+        (?:always|never(?:,?\s+ever)?(?:,?\s+under\s+any\s+circumstances,?)?|ever
+          |under\s+no\s+circumstances(?:,|\s+(?:should|must|may|can|shall)\s+(?:you|we))?)
+        \s+`?(?P<verb>[a-z][\w'-]*)\b"""
 )
 _MODAL_ALWAYS = _cue(
     r"""\b(?:you|we|claude|agents?|it|this|that|they|tests?|commits?|code|prs?|everything|names?|comments?|messages?|docs?|errors?|
@@ -110,7 +113,8 @@ _FROM_NOW_ON = _cue(
     | ^(?:always\ |please\ )?(?:ask|tell|show|run|update|add|write|check|use|commit|keep|follow|create|format|lint|test|rebase|pull|verify|build)\b[^.?!]{0,80}
         \b(?:whenever|every\ time|each\ time|when(?:ever)?)\ you\b
     | (?:^|\b(?:run|check|ask|test|lint|format|build|rebase|pull|commit|push|verify|review|do|execute|update|me|tests?)\b[^.?!]{0,60}\ )
-        (?:before|after|on|for|with|in)\ (?:every|each|any|all)\ (?:commit|push|pr|pull\ request|change|edit|merge|release|deploy|task|refactor|feature)s?\b"""
+        (?:before|after|on|for|with|in)\ (?:every|each|any|all)\ (?:commit|push|pr|pull\ request|change|edit|merge|release|deploy|task|refactor|feature)s?\b
+    | ^(?:before|after|for|with|in)\ (?:every|each|any|all)\ [^,.?!]{2,40},\s*(?:please\s+)?(?:always|never)\s+[a-z]"""
 )
 _EVERY = _cue(
     r"""^(?:(?:we|you)\s+(?:should|must|need\ to|have\ to)\s+(?!fix|check|look|see|find|go)[^.?!]{2,60}\bany\s+(?!of\b|other\b|one\b|more\b|longer\b|case\b)\w+
@@ -184,7 +188,7 @@ _DOWNLOAD_AND_RUN = _cue(r"\b(?:curl|wget|iwr)\b[^\n]*\|\s*(?:sudo\s+)?(?:ba|z|d
 
 def downloads_and_runs(text: str) -> bool:
     """Does it hold a command that runs what it fetches?"""
-    return _DOWNLOAD_AND_RUN.search(text) is not None
+    return "|" in text and _DOWNLOAD_AND_RUN.search(text) is not None
 
 
 @dataclass(frozen=True)
@@ -236,7 +240,7 @@ def _rule_by_form(sentence: str) -> Rule | None:
             verb not in _BASE_VERB_IN_S and _THIRD_PERSON_VERB.match(verb) and verb != "be"
         ):
             return None
-        if not re.match(r"(?:always|never|ever)\b", core, re.IGNORECASE) and _COMPLAINT.search(core):
+        if not re.match(r"(?:always|never|ever|under)\b", core, re.IGNORECASE) and _COMPLAINT.search(core):
             return None
         return Rule("always or never")
     if _FROM_NOW_ON.search(core) and not _COMPLAINT.search(core):
@@ -537,7 +541,7 @@ class Searched:
         return self._shown & bit != 0
 
     def _search(self, gated: GatedPattern) -> bool:
-        if not gated.may_match(self._folded):
+        if not gated.of_words and not gated.may_match(self._folded):
             return False
         if gated.pattern.search(self._text):
             return True
@@ -574,8 +578,16 @@ _EXPLICIT: tuple[tuple[Category, str, re.Pattern[str]], ...] = (
     ("idea", "called an idea", _cue(
         r"^(?:(?:new|another|one\ more|random|crazy|wild|quick|also\ an|other|feature)\s+){0,2}(?:ideas?|brainstorm|feature\ (?:idea|request)|follow[\s-]?up|for\ later|nice\ to\ have|wish\s?list|someday|todo\ (?:for\ )?later)\s*[:—–]\s*\S+\s+\S+"
     )),
+    ("idea", "called an idea", _cue(
+        r"^(?:(?:feature|open|more)\ )?(?:ideas?|brainstorm(?:ing)?|wish\s?list|backlog|nice\ to\ have|for\ later|someday)\s*:$"
+    )),
+    ("idea", "wonders whether", _cue(
+        r"""\bwonder(?:ing)?\s+(?:if|whether)\s+(?:there(?:'s|\ is)\s+(?:an?|any|some)\s+(?:\w+\s+)?way\s+to|we\s+(?:could|might|should)|it\s+(?:would|might)\s+make\s+sense)\b
+          | ^(?:\w+[,.!]?\s+){0,2}would\s+it\s+(?:make\s+sense|be\s+(?:worth(?:\s?while)?|nice|useful|cool|neat))\s+to\b"""
+    )),
     ("idea", "something for the future", _cue(
-        r"^(?:in\ (?:the\ )?future,?|eventually,?|some\s?day,?|later(?:\ on)?,?|at\ some\ point,?|one\ day,?|down\ the\ (?:road|line),?)\s+(?:we|this|it|i|that|the\ \w+|there)\s+(?:could|should|might|can|may|will\ want)\b"
+        r"""^(?:in\ (?:the\ )?future,?|eventually,?|some\s?day,?|later(?:\ on)?,?|at\ some\ point,?|one\ day,?|down\ the\ (?:road|line),?)\s+(?:we|this|it|i|that|the\ \w+|there)\s+(?:could|should|might|can|may|will\ want)\b
+          | ^(?:\w+[,.!]?\s+){0,2}(?:we|this|it|i|that|the\ \w+)\s+(?:could|should|might|can|may)\s+(?:also\s+)?(?:eventually|some\s?day|one\ day|at\ some\ point|later(?:\ on)?)\s+[a-z]"""
     )),
     ("idea", "put off on purpose", _cue(
         r"\b(?:(?:let'?s|we\ (?:should|could|can)|i'd)\s+(?:\w+\s+){0,4}?(?:leave|park|defer|postpone|save|keep)\s+(?:this|that|it|the\s[\w\s]{2,30}?)\s+for\s+(?:a\s+|another\s+|the\s+)?(?:follow|future|later|next|separate|another|day)|(?:future|later)\ (?:enhancement|exercise|improvement)|fast\ follow|(?:on|to)\ (?:the|our|an?)\ (?:backlog|roadmap|wish\s?list|investigate\ list)|could\ be\ (?:its|a)\ own\ \w+)\b"

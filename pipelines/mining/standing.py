@@ -54,8 +54,12 @@ _STATED = tuple(
     for pattern in (
         # always X; never, ever X; you should always X; I want you to never X
         rf"""^(?:(?:you|we|claude|agents?)\s+(?:should|must|need\ to|have\ to|shall)\s+)?
-            (?:always|never(?:,?\s+ever)?|(?:do\ not|don'?t|dont)\s+ever)\s*,?\s+(?:please\s+|just\s+)?(?:be\s+(?:brief|concise|explicit|specific)|{_WORK})""",
+            (?:always|never(?:,?\s+ever)?(?:,?\s+under\s+any\s+circumstances)?|(?:do\ not|don'?t|dont)\s+ever
+              |under\s+no\s+circumstances(?:,|\s+(?:should|must|may|can|shall|do)\s+(?:you|we|i\s+want\s+you\s+to))?)
+            \s*,?\s+(?:please\s+|just\s+)?(?:be\s+(?:brief|concise|explicit|specific|honest)|`?(?:git|{_WORK}))""",
+        rf"^(?:please\s+)?(?:do\ not|don'?t|dont)\s+{_WORK}\b[^.?!]*,?\s+ever\s*[.!]*$",
         r"\bi\s+(?:never|always|don'?t\ ever|do\ not\ ever)\s+want\ you\ to\ |\bi\ (?:don'?t|do\ not)\ want\ you\ to\ ever\b",
+        rf"^i\s+(?:never|don'?t\ ever|do\ not\ ever)\s+want\ to\ see\s+[^.?!]*\b{_OWN_WORK}\b",
         r"^(?:i|we)\s+(?:always|never)\s+(?:want\ (?:to\ see|to\ (?:have|review|approve))\ (?:the\ |a\ |your\ )?(?:plan|diff|tests?|changes?)|(?:use|write|commit|push|name|squash|rebase|format|indent|merge|prefer)\b)",
         # from now on X; X from now on
         rf"""^(?:from\ (?:now|here|this\ point|today)\ on(?:wards?)?|(?:going|moving)\ forwards?|henceforth|as\ a\ (?:general\ )?rule
@@ -69,6 +73,7 @@ _STATED = tuple(
         # before every commit X; X before every commit
         rf"""^(?:before|after|on|for|with)\ (?:every|each|any)\ (?:commit|push|pr|pull\ request|change|edit|merge|release|task|refactor)s?\s*,?\s+
             (?:please\s+|always\s+|also\s+|you\ (?:should|must)\s+|make\ sure\s+)*{_WORK}""",
+        rf"^(?:before|after|for|with|in)\ (?:every|each|any|all)\ (?:new\ )?(?:{_OWN_WORK}|bug\s?fix(?:es)?|features?)\s*,\s*(?:please\s+)?(?:always|never)\s+{_WORK}",
         r"""^(?:please\s+)?(?:(?:do\ not|don'?t|dont)\s+)?(?:run|check|ask|test|lint|format|rebase|verify|execute)\b[^.?!,]*\ (?:before|after|for)\ (?:every|each|any)\ (?:commit|push|pr|pull\ request|change|edit|merge)s?\b
             (?!\ (?:in|on|by|via|with|from)\b)""",
         rf"^(?:every|each|all)\ (?:new\ )?{_OWN_WORK}\s+(?:should|must|needs?\ to|ha(?:ve|s)\ to)\s+",
@@ -95,10 +100,30 @@ _STYLE_CHOICE = re.compile(
     _FLAGS,
 )
 _THIS_ONE = re.compile(
-    r"""\b(?:this|these|those|it|its|here|there|now|yet|today|currently|one|ones|above|below)\b
+    r"""\b(?:this|these|those|it|its|here|there|now|yet|today|currently|one(?!\s+[\w-]+\s+(?:per|for\ each|for\ every)\b)|ones|above|below)\b
       | \bthat\b(?!\s+(?:we|you|i|they|the|is|are|needs?|touch\w*|change\w*)\b)""",
     _FLAGS,
 )
+_IN_GENERAL = re.compile(
+    r"""\b(?:over|instead\ of|rather\ than|to|in\ general|generally|usually|always|strongly|whenever|everywhere|every|all|any|wherever)\b
+      | [\w-]+\s+[\w-]+(?:(?<![isu])s|ing)\b(?!['’])""",
+    _FLAGS,
+)
+"""A preference that compares, or is of a kind of things: "small functions", "pytest over unittest". Of one thing and without
+a word like these ("I prefer Postgres") it is as likely the answer to a question."""
+_PROGRAM_DOES = re.compile(
+    r"""^(?:(?:you|we)\s+(?:should|must|need\ to|have\ to|shall)\s+)?(?:always|never)\s+
+        (?:accept|apply|cache|close|compress|convert|create|declare|decode|disable|display|emit|enable|encode|encrypt|escape|export|extract|fetch|
+        generate|hide|limit|load|lock|log|open|order|output|paginate|parse|play|preserve|print|raise|redirect|refuse|reject|
+        render|request|retry|return|round|sanitize|save|send|serve|set|show|sort|store|strip|
+        suppress|throw|translate|trim|validate|write)\s+
+        (?:[^,;.]*?\s)?(?:the|[\w.]*\w_\w+|\w+\(\))(?!\w)""",
+    _FLAGS,
+)
+_TO_ME = re.compile(
+    r"\b(?:me|my|i|you|your|plan|diff|commit\w*|tests?|changelog|docs?|readme|asking|being)\b", re.IGNORECASE
+)
+"""What is ordered is shown to the user, or done to what the agent works on."""
 _ONE_THING = re.compile(r"\b(?:the|an?|my|your)\s+\w|\boption\b|\bv\d", re.IGNORECASE)
 _ONE_PLACE = re.compile(
     r"\b(?:in|for|of|at|inside|under|within)\s+(?:the|that|my|your)\s+(?!future|code\s?base|repo|project|whole|entire)\w",
@@ -136,7 +161,7 @@ _PAST = re.compile(
     _FLAGS,
 )
 _IRONIC = re.compile(
-    r"\byeah,?\ right\b|\bwhat\ could\ (?:possibly\ )?go\ wrong|\b(?:lol|lmao|haha\w*|rofl|jk)\b|/s\s*$|\bsarcas|[😂🤣🙄😏]",
+    r"\byeah,?\ right\b|\boh,?\ (?:great|sure|good|perfect|nice|wonderful|lovely)\b|\bwhat\ could\ (?:possibly\ )?go\ wrong|\b(?:lol|lmao|haha\w*|rofl|jk)\b|/s\s*$|\bsarcas|[😂🤣🙄😏]",
     _FLAGS,
 )
 _MOMENT = re.compile(
@@ -146,7 +171,11 @@ _MOMENT = re.compile(
         until|while|by\ (?:monday|tuesday|wednesday|thursday|friday|tomorrow|tonight|eod)|yet)\b""",
     _FLAGS,
 )
-_TURNS = re.compile(r"\bbut\b(?!\s+(?:not|never|only)\b)", re.IGNORECASE)
+_TURNS = re.compile(
+    r"\bbut\b(?!\s+(?:not|never|only)\b)|,\s*(?:can|could|would|will)\s+(?:you|we)\b|\bis\s+to\s+be\s+\w+ed\b",
+    re.IGNORECASE,
+)
+"""What comes before was only said to say this."""
 
 
 def certainty(sentence: str, core: str) -> Certainty:
@@ -162,9 +191,13 @@ def certainty(sentence: str, core: str) -> Certainty:
     if _TURNS.search(plain) or len(plain.split()) < LEAST_WORDS:
         return Certainty.LIKELY
     if any(pattern.search(plain) for pattern in _STATED):
-        return Certainty.LIKELY if _about_one_thing(plain) else Certainty.STATED
+        return Certainty.LIKELY if _about_one_thing(plain) or _of_the_program(plain) else Certainty.STATED
     general = _HOUSE.sub("", plain)
-    preferred = _GENERIC_PREFERENCE.match(plain) and not _ONE_THING.search(_preferred(general))
+    preferred = (
+        _GENERIC_PREFERENCE.match(plain)
+        and not _ONE_THING.search(_preferred(general))
+        and _IN_GENERAL.search(re.split(r"\bprefer\b", general, maxsplit=1, flags=re.IGNORECASE)[1])
+    )
     local = _THIS_ONE.search(_first_clause(general)) or _ONE_PLACE.search(general)
     if (preferred or _STYLE_CHOICE.match(plain)) and not local:
         return Certainty.STATED
@@ -179,6 +212,12 @@ def _preferred(core: str) -> str:
     return re.split(r"\b(?:prefer|to|over|instead|rather|when|for|in|so)\b", _first_clause(core), flags=re.IGNORECASE)[
         1
     ]
+
+
+def _of_the_program(core: str) -> bool:
+    """Does it tell what the program shall do ("always show the banner"), and not what the agent shall?"""
+    clause = re.split(r"[,;:]", core, maxsplit=1)[0]
+    return _PROGRAM_DOES.match(clause) is not None and _TO_ME.search(clause) is None
 
 
 def _about_one_thing(core: str) -> bool:

@@ -11,8 +11,9 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
+from ...vault.private import private_spans
 from ...vault.turn import Origin, Role, Turn
-from ..scrub import Policy, findings, scrub
+from ..scrub import scrub
 from .prose import looks_pasted
 
 USER_CHARS = 4000
@@ -160,8 +161,7 @@ def pack(turns: Iterable[Turn], window_tokens: int, start: int = 0) -> tuple[Win
 def _typed_parts(turn: Turn) -> Iterator[str]:
     """What the user typed, without private passages, also those that begin within a pasted one."""
     left_out = list(turn.pasted)
-    if "<private" in turn.text.lower():
-        left_out += [(one.start, one.end) for one in findings(turn.text, Policy.SECRETS) if one.kind == "PRIVATE"]
+    left_out += private_spans(turn.text)
     position = 0
     for start, end in sorted(left_out):
         if start > position:

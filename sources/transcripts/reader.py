@@ -173,6 +173,20 @@ class TranscriptReader(ABC):
 def _without_private(turn: Turn) -> Turn:
     """Whoever repeats a private passage, it is gone before anything quotes, cuts or rewords it."""
     tool = turn.tool
+    # Nothing below changes a text without a "<", which spares most of them all of it.
+    if (
+        "<" not in turn.text
+        and "<" not in turn.about
+        and (
+            tool is None
+            or (
+                "<" not in tool.target
+                and (tool.command is None or "<" not in tool.command)
+                and (tool.file_path is None or "<" not in tool.file_path)
+            )
+        )
+    ):
+        return turn
     if tool is not None:
         command = None if tool.command is None else without_private(tool.command)
         file_path = None if tool.file_path is None else without_private(tool.file_path)

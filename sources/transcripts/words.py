@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 from itertools import pairwise
 
+from ...vault import private
 from .lines import clean
 
 # What hosts write into a message under the user's name. Their content is never the user's.
@@ -22,8 +23,6 @@ _PLAIN_TAGS = r"attached_files|instructions|permissions|reminder|skill"
 _WRAPPER = re.compile(rf"(?<!`)<({_WRAPPER_TAGS})(?:\s[^<>]{{0,300}})?>(?:.*?</\1>|.*\Z)", re.DOTALL | re.IGNORECASE)
 _PLAIN_WRAPPER = re.compile(rf"(?<!`)<({_PLAIN_TAGS})>.*?</\1>", re.DOTALL | re.IGNORECASE)
 _WHOLE_ELEMENT = re.compile(r"\s*<([a-z][a-z0-9]*[-_][a-z0-9_-]*)(?:\s[^<>]{0,300})?>", re.IGNORECASE)
-_PRIVATE = re.compile(r"<private(?:\s[^<>]{0,100})?>(?:.*?</private\s*>|.*\Z)", re.DOTALL | re.IGNORECASE)
-_PRIVATE_END = re.compile(r"\A.*</private\s*>", re.DOTALL | re.IGNORECASE)
 _IMAGE_MARK = re.compile(r"\[(?:Image|Pasted text|Attachment|File)(?: #\d+| \+\d+ lines|:[^\]\n]{0,300}){1,2}\]")
 _TRAILING_BLANKS = re.compile(r"[ \t]+\n")
 _NOT_THE_USERS = (
@@ -65,9 +64,8 @@ def own_text(text: str) -> str:
 
 def without_private(text: str) -> str:
     """The text without `<private>` passages. One whose beginning was cut off is taken to begin with the text."""
-    if "private" not in text.lower():
-        return text
-    return _PRIVATE_END.sub("", _PRIVATE.sub("", text))
+    # Most turns are a tool's output and name nothing private: a plain search is all they cost.
+    return private.without_private(text) if "private" in text.lower() else text
 
 
 _FENCE = re.compile(r"^[ \t]{0,3}(`{3,}|~{3,})[^\n]*$", re.MULTILINE)

@@ -6,6 +6,7 @@ import json
 import re
 import subprocess
 import sys
+from datetime import date, timedelta
 from pathlib import Path
 
 import pytest
@@ -135,6 +136,25 @@ def test_list_filters_by_kind_tag_and_status(sandbox: Sandbox) -> None:
     assert slugs("--tag", "db") == {"one", "three"}
     assert slugs("--status", "superseded") == set()
     assert slugs("--updated-since", "2999-01-01") == set()
+
+
+def test_list_compares_as_the_filter_of_recall_does(sandbox: Sandbox) -> None:
+    """Whatever their case, a group with what lies below it, and dates as they are said: else nothing is found and
+    nobody is told why."""
+    note = sandbox.vault / "personal-projects/shop/fix/one.md"
+    note.parent.mkdir(parents=True)
+    day = (date.today() - timedelta(days=3)).isoformat()  # noqa: DTZ011 - as the command sees it
+    note.write_text(f"---\nkind: fix\nupdated: {day}\ntags: [DB]\ngroup: work/shop\n---\nx\n", "utf-8")
+
+    def found(*arguments: str) -> int:
+        return len(sandbox.json("list", *arguments))
+
+    assert found("--kind", "Fix", "--tag", "#db", "--project", "Shop", "--group", "work", "--updated-since", "1w") == 1
+    assert found("--updated-since", "2d") == 0
+    done = sandbox.run("list", "--updated-since", "recently")
+    assert done.returncode == 2
+    assert len(done.stderr.strip().splitlines()) == 1
+    assert "recently" in done.stderr
 
 
 def test_recall_by_keyword_without_a_service(sandbox: Sandbox) -> None:

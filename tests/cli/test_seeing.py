@@ -132,3 +132,13 @@ def test_health_speaks_while_the_vault_is_not_mounted(sandbox: Sandbox) -> None:
     assert report["entries"] is None
     assert any("is not there" in warning for warning in report["warnings"])
     assert report["hooks"][0]["count"] >= 1
+
+
+def test_a_backfill_is_a_reflection_as_well(sandbox: Sandbox) -> None:
+    """`memory init` mines the sessions from before: who looks right after it does not read "never"."""
+    assert sandbox.json("health")["last_reflection"] is None
+    shipped = Path(__file__).resolve().parents[2] / "demo" / "session.jsonl"
+    sandbox.transcript("3f0c6a52-7d1e-4c55-9a51-0f6f6f2b8a11", shipped.read_text("utf-8"))
+    sandbox.memory("reflect", "corpus", "--execute")
+    sandbox.memory("worker", "--until-idle")
+    assert sandbox.json("health")["last_reflection"] is not None

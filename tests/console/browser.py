@@ -100,10 +100,15 @@ class Windows:
         page.wait_for_selector("h1")
         return page
 
+    @property
+    def context(self) -> BrowserContext:
+        """The profile that is signed in."""
+        assert self._context is not None
+        return self._context
+
     def another(self) -> Page:
         """One more window of the same profile, empty."""
-        assert self._context is not None
-        page = self._context.new_page()
+        page = self.context.new_page()
         page.set_default_timeout(10_000)
         page.on("console", lambda message: self._complain(message.type, message.text))
         page.on("pageerror", lambda error: self.complaints.append(f"script: {error}"))

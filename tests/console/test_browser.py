@@ -63,17 +63,6 @@ def test_a_key_that_is_held_down_decides_once(bed: Bed, windows: Windows) -> Non
     assert len([path for path in bed.files() if "/preferences/" in path]) == 1
 
 
-def test_two_windows_that_decide_the_same_item_do_it_once(bed: Bed, windows: Windows) -> None:
-    entry = proposal(bed, "use-tabs")
-    first = windows.sign_in()
-    second = windows.open(f"review?item={entry.path}")
-    press(first, "a")
-    press(second, "r")
-    assert said(first) == "approved: personal-private/preferences/use-tabs.md"
-    assert said(second) == "that was decided elsewhere already (approved: use-tabs); nothing was done twice"
-    assert list(bed.files()) == ["personal-private/preferences/use-tabs.md"]
-
-
 def test_it_works_without_scripts(bed: Bed, windows: Windows) -> None:
     proposal(bed, "use-tabs")
     page = windows.sign_in(script=False)

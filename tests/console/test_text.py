@@ -70,7 +70,12 @@ def test_an_image_is_not_fetched() -> None:
 
 def test_headings_go_below_those_of_the_page() -> None:
     assert "<h3>One</h3>" in html("# One")
-    assert "<h6>Six</h6>" in html("###### Six")
+    assert "<h3>Six</h3>" in html("###### Six")
+
+
+def test_headings_leave_no_level_out() -> None:
+    text = "# One\n\n#### Two\n\n## Three\n\n# Four"
+    assert re.findall(r"<h(\d)>", html(text)) == ["3", "5", "4", "3"]
 
 
 @settings(max_examples=60, deadline=None)

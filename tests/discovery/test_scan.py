@@ -14,6 +14,8 @@ import pytest
 from memoryvault.sources.discovery.github import raw_address
 from memoryvault.tasks.adapting import SOURCES_NOTE
 from memoryvault.tasks.discovery import NotConfirmed
+from memoryvault.tasks.enqueue import open_ledger
+from memoryvault.tasks.records import Job
 from memoryvault.tasks.scanning import Answer, Question, answer, ask_in_child
 from memoryvault.vault.settings import load_settings
 
@@ -324,6 +326,38 @@ def test_the_worker_scans_when_it_is_due_and_writes_the_notes(
     assert [note.path for note in bed.notes()] == [
         f"personal-private/_skill-watchlist/{bed.scan().sources[0].source.slug}/agent-hook.md"
     ]
+
+
+@pytest.mark.slow
+def test_a_source_that_failed_is_asked_again_by_itself_when_its_host_allows_not_only_next_week(
+    bed: Bed, site: Site, run_worker: Callable[[Bed], None]
+) -> None:
+    """One host, so that the second source could not be asked either; a third is a folder, which is read."""
+    folder = bed.root / "skills" / "one"
+    folder.mkdir(parents=True)
+    (folder / "SKILL.md").write_text("---\nname: one\ndescription: d\n---\n", "utf-8")
+    bed.sources(
+        f"list: {site.put('/fails.md', 'x', status=503, retry_after='4')}",
+        f"list: {site.put('/l.md', a_list('a-skill'))}",
+        f"folder: {folder.parent}",
+    )
+    command = [sys.executable, "-m", "memoryvault", "schedule", "run", "discovery"]
+    subprocess.run(command, env=bed.env, capture_output=True, check=True)
+    run_worker(bed)
+    assert site.paths() == ["/fails.md"]
+    waiting = waiting_scans(bed)
+    assert len(waiting) == 2
+    assert all(2.0 < job.run_at - job.created_at <= 4.5 for job in waiting)
+    site.put("/fails.md", a_list("b-skill"))
+    time.sleep(4.5)
+    run_worker(bed)
+    assert sorted(site.paths()) == ["/fails.md", "/fails.md", "/l.md"]
+    assert waiting_scans(bed) == []
+
+
+def waiting_scans(bed: Bed) -> list[Job]:
+    with open_ledger(bed.settings) as ledger:
+        return ledger.list(["queued"], kind="discover.scan")
 
 
 @pytest.mark.slow

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import json
+import shlex
 import shutil
 import subprocess
+import sys
 import time
 from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from memoryvault.hooks.wiring import trusted_by_codex
-from memoryvault.vault.marker import list_markers, marker_path, read_marker
+from memoryvault.vault.marker import REFLECTED, list_markers, marker_path, read_marker
 from memoryvault.vault.settings import load_settings
 
-from ..support.stand_in_responses import ANSWER, StandInResponses
+from ..support.stand_in_responses import ANSWER, StandInResponses, ends_with_tool_result, use_tool
 from .install_client import codex_program
 from .machine import TYPING_PAUSE_SECONDS, Machine
 from .terminal import Terminal
@@ -34,6 +38,15 @@ wire_api = "responses"
 [projects."{project}"]
 trust_level = "trusted"
 """
+SERVER = """
+[mcp_servers.vault]
+command = "{program}"
+args = ["mcp"]
+required = true
+default_tools_approval_mode = "approve"
+"""
+"""`required`: the first turn waits for the tools. `approve`: `codex exec` can ask nobody."""
+PROPOSAL = "Releases are cut from the trunk on Mondays."
 
 
 @pytest.fixture
@@ -104,8 +117,57 @@ def test_the_session_is_recorded_with_its_real_transcript_and_a_run_without_a_pe
     assert machine.entries_holding("linter") == []
 
 
+def test_a_model_recalls_and_proposes_through_the_tools(machine: Machine, responses: StandInResponses) -> None:
+    machine.configure("[memory]\nautostart = false\n")
+    machine.memory("init", "--yes", "--vault", str(machine.vault), "--host", "codex")
+    machine.memory("save", "preferences", "linter-first", "--body", RULE)
+    machine.memory("worker", "--until-idle")
+    config = machine.home / ".codex" / "config.toml"
+    config.write_text(config.read_text() + SERVER.format(program=Path(sys.executable).parent / "memory"))
+    calls = [
+        use_tool("recall", {"query": QUESTION}, namespace="mcp__vault"),
+        use_tool("save", {"kind": "workflow", "title": "Releases", "text": PROPOSAL}, namespace="mcp__vault"),
+    ]
+
+    def rule(request: dict[str, Any]) -> dict[str, Any] | None:
+        return calls.pop(0) if calls else None
+
+    responses.rule = rule
+    ask(machine)
+    assert ends_with_tool_result(responses.requests[-1])
+    recalled, saved = responses.tool_results()
+    assert "run the linter before you push" in recalled
+    assert "waits for review" in saved
+    (path,) = machine.entries_holding(PROPOSAL)
+    assert path.startswith("personal-private/_review/")
+    assert "source: agent" in machine.entries()[path]
+
+
+def test_what_a_model_saves_in_its_shell_waits_for_the_user(machine: Machine, responses: StandInResponses) -> None:
+    machine.configure("[memory]\nautostart = false\n")
+    machine.memory("init", "--yes", "--vault", str(machine.vault), "--host", "codex")
+    program = Path(sys.executable).parent / "memory"
+    command = shlex.join([str(program), "save", "workflow", "releases", "--body", PROPOSAL])
+    calls = [use_tool("exec_command", {"cmd": command})]
+
+    def rule(request: dict[str, Any]) -> dict[str, Any] | None:
+        return calls.pop(0) if calls else None
+
+    responses.rule = rule
+    # Its own sandbox would not let the command write into the vault at all.
+    ask(machine, "--sandbox", "danger-full-access")
+    (said,) = responses.tool_results()
+    assert "run by Codex, so it is a proposal" in said
+    (path,) = machine.entries_holding(PROPOSAL)
+    assert path == "personal-private/_review/releases.md"
+    assert "source: agent" in machine.entries()[path]
+
+
 def converse(machine: Machine, words: str, *, trust: bool) -> None:
-    """One turn typed into the interactive client; the first time it asks whether to trust the hooks."""
+    """One turn typed into the interactive client, which is killed then.
+
+    The first time it asks whether to trust the hooks.
+    """
     node = shutil.which("node")
     assert node is not None
     env = {**machine.base_env, "TERM": "screen-256color"}
@@ -140,6 +202,31 @@ def test_what_was_typed_in_one_session_of_codex_reaches_the_model_in_the_next(
     seen = len(responses.requests)
     converse(machine, QUESTION, trust=False)
     assert any("run the linter before you push" in text for text in responses.texts_of("developer", seen))
+
+
+@pytest.mark.parametrize("how", ["left", "killed in its turn"])
+def test_a_session_of_codex_which_tells_no_end_is_mined_and_put_away_all_the_same(
+    machine: Machine, responses: StandInResponses, how: str
+) -> None:
+    machine.configure("[memory]\nautostart = false\n")
+    machine.memory("init", "--yes", "--vault", str(machine.vault), "--host", "codex")
+    converse(machine, RULE, trust=True)
+    hooks = [record["hook"] for record in machine.log_records() if record.get("event") == "hook"]
+    assert hooks == ["SessionStart", "UserPromptSubmit", "Stop"], "it has no event for a session's end"
+    (session,) = list_markers(machine.state.harness)
+    # Its last turn asked for the reflection, as soon as the session has been quiet for a while.
+    jobs = json.loads(machine.memory("jobs", "list", "--kind", "reflect.session", "--json"))
+    (job,) = [job for job in jobs if session in json.dumps(job)]
+    assert job["state"] == "queued"
+    if how == "killed in its turn":
+        machine.memory("jobs", "cancel", str(job["id"]))  # No Stop, no job: only the marker knows of the session.
+    machine.memory("worker", "--until-idle")
+    assert len(machine.entries_holding("run the linter before you push")) == 1
+    machine.let_time_pass(7200)
+    machine.memory("schedule", "run", "idle-sweep")
+    machine.memory("worker", "--until-idle")
+    assert list_markers(machine.state.harness) == []
+    assert list_markers(machine.state.harness, REFLECTED) == [session]
 
 
 def test_uninstall_leaves_codex_as_it_was(machine: Machine, responses: StandInResponses) -> None:

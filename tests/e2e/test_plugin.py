@@ -22,12 +22,12 @@ TOOL = "mcp__plugin_memory_memory__"
 TOOLS_TRIES = 12
 
 
-def claude(machine: Machine, *arguments: str) -> str:
+def claude(machine: Machine, *arguments: str, cwd: Path | None = None) -> str:
     """Run a command of the client that needs no terminal; its stdout."""
     done = subprocess.run(
         [str(client_binary()), *arguments],
         env=machine.client_env(),
-        cwd=machine.project,
+        cwd=cwd or machine.project,
         capture_output=True,
         text=True,
         timeout=60,
@@ -103,3 +103,10 @@ def test_installed_twice_each_event_is_acted_upon_once(machine: Machine, model: 
     assert sorted(outcomes(machine, "UserPromptSubmit")) == ["duplicate", "ok"]
     assert sorted(outcomes(machine, "SessionStart")) == ["duplicate", "ok"]
     assert len(machine.entries_holding(RULE_WORDS)) == 1
+
+
+def test_whoever_opens_the_repository_is_asked_about_no_server(machine: Machine) -> None:
+    folder = marketplace(machine)
+    assert "No MCP servers configured" in claude(machine, "mcp", "list", cwd=folder)
+    (folder / ".mcp.json").write_bytes((folder / ".claude-plugin" / ".mcp.json").read_bytes())
+    assert "CLAUDE_PLUGIN_ROOT" in claude(machine, "mcp", "list", cwd=folder), "what it would be at the root"

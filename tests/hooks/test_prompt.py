@@ -292,6 +292,30 @@ def test_a_large_vault_without_an_index_is_searched_within_the_budget(sandbox: S
     assert done.seconds < LIMIT_SECONDS
 
 
+def test_the_hooks_own_search_of_the_files_looks_at_notes_alone(sandbox: Sandbox) -> None:
+    """No link out of the vault, no copy of a sync client, nothing from a special folder; and a pipe hangs nobody."""
+    private = sandbox.vault / "personal-private/notes"
+    sandbox.entry("personal-private/notes/real.md", BODY)
+    for place in (
+        "notes/real (Conflicted copy desk 202601011010).md",
+        "notes/real_conflict-20260101-101010.md",
+        "_idea-incubator/a/research-wikipedia.md",
+        "_skill-watchlist/a/pattern.md",
+        "_review/proposal.md",
+        "_inbox/guess.md",
+    ):
+        sandbox.entry(f"personal-private/{place}", f"{BODY} From {place}.")
+    (sandbox.root / "outside.md").write_text(f"{BODY} From outside.")
+    (private / "link.md").symlink_to(sandbox.root / "outside.md")
+    (sandbox.vault / "folder").symlink_to(sandbox.root)
+    os.mkfifo(private / "pipe.md")
+    done = ask(sandbox)
+    assert BODY in done.stdout
+    assert "From " not in done.stdout
+    assert "Loaded 1 relevant entries: real" in done.stderr
+    assert done.seconds < LIMIT_SECONDS
+
+
 def test_a_huge_prompt_is_cut_not_refused(vault: Sandbox) -> None:
     log = "\n".join(f"line {number} of a log nobody reads" for number in range(100_000))
     begun = time.monotonic()

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 import memoryvault
+from memoryvault.hooks.held import injected
 from memoryvault.vault.marker import Marker, create_marker, mark_reflected, marker_path
 
 from .support import SESSION, Sandbox
@@ -34,6 +35,24 @@ def test_always_load_entries_are_printed_and_counted(sandbox: Sandbox) -> None:
     assert "filtered" not in stdout
     assert "Not always." not in stdout
     assert "Loaded 2 MemoryVault always-load entries\n" in stderr
+
+
+def test_no_copy_link_or_pipe_among_them_is_loaded(sandbox: Sandbox) -> None:
+    sandbox.entry("personal-private/_always-load/pref.md", "The rule as it is.")
+    for copy in (
+        "pref (Conflicted copy desk 202601011010)",
+        "pref_conflict-20260101-101010",
+        "pref (SFConflict a 2026)",
+    ):
+        sandbox.entry(f"personal-private/_always-load/{copy}.md", "The rule of a copy.")
+    (sandbox.root / "outside.md").write_text("The rule from outside.")
+    (sandbox.vault / "personal-private/_always-load/link.md").symlink_to(sandbox.root / "outside.md")
+    os.mkfifo(sandbox.vault / "personal-private/_always-load/pipe.md")
+    stdout, stderr = start(sandbox)
+    assert "The rule as it is." in stdout
+    assert "of a copy" not in stdout + stderr
+    assert "from outside" not in stdout
+    assert "Loaded 1 " in stderr
 
 
 def test_only_this_projects_own_entries_are_added(sandbox: Sandbox) -> None:
@@ -117,6 +136,7 @@ client.main(sys.argv[1:])
 @pytest.mark.slow
 @pytest.mark.parametrize("host", ["claude", "codex"])
 def test_the_rules_are_printed_when_the_notes_can_not_be_read_in_time(sandbox: Sandbox, host: str) -> None:
+    sandbox.state.ensure()
     sandbox.entry("personal/_always-load/rule.md", "The rule.")
     place = str(Path(memoryvault.__file__ or "").resolve().parents[1])
     done = sandbox.run(
@@ -129,6 +149,8 @@ def test_the_rules_are_printed_when_the_notes_can_not_be_read_in_time(sandbox: S
     assert done.returncode == 0
     assert done.stdout.count("The rule.") == 1
     assert "time budget exceeded" in done.stderr
+    # What was said then is what the session holds, and is not said with its first prompt again.
+    assert injected(sandbox.state.harness, SESSION) == {"personal/_always-load/rule.md"}
 
 
 def test_the_projects_memory_index_is_shown_up_to_its_limit(sandbox: Sandbox) -> None:

@@ -20,6 +20,7 @@ from pathlib import Path
 
 import pytest
 
+from memoryvault.bench.dead_disk import unanswered
 from memoryvault.hooks.recall import SEARCHES_AT_ONCE
 from memoryvault.index.client import RecallClient
 from memoryvault.index.drain import drain, embed_with
@@ -158,11 +159,8 @@ def test_twenty_sessions_that_start_at_once_keep_their_limit(served: Sandbox) ->
 
 def test_on_a_disk_that_does_not_answer_a_prompt_gets_what_the_index_holds(served: Sandbox) -> None:
     file = served.vault / "personal-private/fix/note-7.md"
-    file.unlink()
-    os.mkfifo(file)
-    done = served.run("UserPromptSubmit", served.payload(prompt="how is widget7 aligned to its flange7?"))
-    with open(file, "wb", buffering=0):
-        time.sleep(0.05)
+    with unanswered([file]):
+        done = served.run("UserPromptSubmit", served.payload(prompt="how is widget7 aligned to its flange7?"))
     assert "The widget7 needs flange7 aligned." in done.stdout
     (line,) = [line for line in served.log_lines() if line.get("hook") == "UserPromptSubmit"]
     assert line["ms"] <= PROMPT_LIMIT_MS + STARVED_MS
@@ -174,6 +172,19 @@ def test_the_time_that_a_process_waited_for_its_first_line_counts(served: Sandbo
     assert done.returncode == 0
     (line,) = [line for line in served.log_lines() if line.get("hook") == "UserPromptSubmit"]
     assert line["ms"] >= line["start_ms"] >= 190
+
+
+def test_a_core_that_is_taken_away_between_two_clocks_makes_no_hook_older() -> None:
+    script = """
+import time
+from memoryvault.hooks import client
+true = client._process_started()
+look, waits = time.clock_gettime, [0.0, 0.2, 0.2]
+time.clock_gettime = lambda clock: (time.sleep(waits.pop()), look(clock))[1]
+print(abs(client._process_started() - true))
+"""
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert float(done.stdout) < 0.1
 
 
 def test_only_two_hooks_search_at_once_when_the_service_does_not_answer(served: Sandbox) -> None:

@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from memoryvault.hooks.client import RECORDING_END_SECONDS
+import memoryvault
+from memoryvault.hooks.install import STUB
 from memoryvault.vault.marker import Marker, marker_path, read_marker
 
 from ..hooks.support import SESSION, Outcome, Sandbox, answer_with, recall_service
 from .payloads import antigravity, antigravity_typed, codex, copilot, copilot_camel, places, shared
 
 WORDS = "Ship new versions on Tuesday mornings only."
-STARVED_SECONDS = 3 * RECORDING_END_SECONDS
-"""What a busy machine may add to a process that ends itself at half a second."""
 
 
 @pytest.fixture
@@ -135,6 +136,42 @@ def test_antigravity_is_answered_once_a_turn_and_recorded_when_it_is_idle(sandbo
     assert spooled(sandbox) == 1
 
 
+CAUGHT = """\
+import sys, time
+sys.path.insert(0, sys.argv.pop(1))
+sys.argv.pop(1)
+from memoryvault.hooks import client
+client._prompt = lambda *arguments: time.sleep(30)
+client.main(sys.argv[1:])
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("steps", [1, 12])
+def test_antigravity_gets_its_object_also_when_the_time_is_up(sandbox: Sandbox, told: Any, steps: int) -> None:
+    place = str(Path(memoryvault.__file__ or "").resolve().parents[1])
+    payload = antigravity(sandbox, invocationNum=0, initialNumSteps=steps)
+    python = (sys.executable, "-c", CAUGHT, place)
+    done = sandbox.run("PreInvocation", payload, "--host", "antigravity", python=python)
+    assert "time budget exceeded" in done.stderr
+    assert ("plain language" in injected_of(done)) == (steps == 1)
+
+
+@pytest.mark.slow
+def test_antigravity_gets_its_object_also_when_nothing_came_on_standard_input(sandbox: Sandbox) -> None:
+    sandbox.run("Stop", antigravity(sandbox, fullyIdle=True), "--host", "antigravity")  # Compiles the settings.
+    with subprocess.Popen(
+        [sys.executable, "-I", "-S", str(STUB), "PreInvocation", "--host", "antigravity"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=sandbox.env,
+    ) as hook:
+        assert hook.wait(timeout=10) == 0
+        assert hook.stdout is not None
+        assert hook.stdout.read() == b"{}\n"
+
+
 @pytest.mark.parametrize("host", ["codex", "copilot", "antigravity"])
 def test_a_transcript_outside_of_the_hosts_own_folder_is_refused(sandbox: Sandbox, host: str) -> None:
     payload: dict[str, Any] = {
@@ -167,7 +204,7 @@ def test_an_unknown_host_fails_no_turn(sandbox: Sandbox) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("host", ["codex", "copilot", "antigravity"])
-def test_every_known_payload_is_taken_within_its_time(sandbox: Sandbox, told: Any, host: str) -> None:
+def test_every_known_payload_is_answered_in_the_hosts_shape(sandbox: Sandbox, told: Any, host: str) -> None:
     antigravity_typed(sandbox, "When do we ship?")
     for file in shared(host):
         text = file.read_text().replace("/home/dev/my_project.v2", str(sandbox.project))
@@ -177,7 +214,6 @@ def test_every_known_payload_is_taken_within_its_time(sandbox: Sandbox, told: An
         event = payload.get("hook_event_name") or file.name.split(".")[0]
         done = sandbox.run(event, payload, "--host", host)
         assert done.returncode == 0, file.name
-        assert done.seconds < STARVED_SECONDS, file.name
         assert "Traceback" not in done.stderr, file.name
         if host == "antigravity":
             injected_of(done)

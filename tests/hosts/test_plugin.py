@@ -25,6 +25,7 @@ from ..hooks.support import Sandbox
 
 ROOT = Path(__file__).resolve().parents[2]
 SKILL = ROOT / "skills" / "memory"
+TOOLS_SERVER = ".claude-plugin/.mcp.json"
 PARTS = sorted(SKILL.glob("*.md"))
 PLACEHOLDER = re.compile(r"\$\{([A-Z_]+)\}")
 DOCUMENTED_PLACEHOLDERS = {"CLAUDE_PLUGIN_ROOT", "CLAUDE_PLUGIN_DATA"}
@@ -65,7 +66,7 @@ def test_the_plugin_manifest_has_the_documented_shape_and_this_version() -> None
     assert set(manifest["author"]) <= {"name", "email", "url"}
     assert all(isinstance(word, str) for word in manifest["keywords"])
     # Folders in their usual places are found by themselves; naming hooks.json again would load it twice.
-    assert not {"hooks", "skills", "mcpServers"} & set(manifest)
+    assert not {"hooks", "skills"} & set(manifest)
 
 
 def test_the_marketplace_lists_the_plugin_where_it_is() -> None:
@@ -95,12 +96,20 @@ def test_the_hooks_have_the_documented_shape_and_are_those_of_an_installation() 
 
 
 def test_the_tools_server_is_ours() -> None:
-    (server,) = read(".mcp.json")["mcpServers"].values()
+    (server,) = read(TOOLS_SERVER)["mcpServers"].values()
     assert set(server) <= {"command", "args", "env", "type"}
     assert server["args"][1:] == ["memory", "mcp"]
 
 
-@pytest.mark.parametrize("name", ["hooks/hooks.json", ".mcp.json", "skills/memory/SKILL.md"])
+def test_the_manifest_names_the_tools_server_and_whoever_opens_the_repository_is_not_asked_about_it() -> None:
+    """At the root it would be the configuration of the project, too, where its placeholder means nothing."""
+    named = read(".claude-plugin/plugin.json")["mcpServers"]
+    assert named.startswith("./"), "as documented: relative to the plugin's root"
+    assert named.removeprefix("./") == TOOLS_SERVER
+    assert not (ROOT / ".mcp.json").exists()
+
+
+@pytest.mark.parametrize("name", ["hooks/hooks.json", TOOLS_SERVER, "skills/memory/SKILL.md"])
 def test_only_documented_placeholders_are_used_and_what_they_name_is_there(name: str) -> None:
     text = (ROOT / name).read_text("utf-8")
     assert set(PLACEHOLDER.findall(text)) <= DOCUMENTED_PLACEHOLDERS
@@ -110,7 +119,7 @@ def test_only_documented_placeholders_are_used_and_what_they_name_is_there(name:
 
 def test_everything_of_it_is_shipped() -> None:
     shipped = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["tool"]["setuptools"]["package-data"]
-    assert {"skills/memory/*.md", ".claude-plugin/*.json", ".mcp.json"} <= set(shipped["memoryvault"])
+    assert {"skills/memory/*.md", ".claude-plugin/*.json", TOOLS_SERVER} <= set(shipped["memoryvault"])
     assert {"*.json", "*.sh"} <= set(shipped["memoryvault.hooks"])
 
 

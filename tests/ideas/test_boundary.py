@@ -74,6 +74,7 @@ KNOW_THE_USERS_FOLDER = {
     "tasks/ideas.py": "makes changes of it, which the journal hands to the door",
     "tasks/incubator.py": "reads notes for links",
     "tasks/research.py": "hands the folder to a child that reads the notes in it",
+    "tasks/scrubbing_ideas.py": "hands what it has scrubbed to the door",
     "vault/settings.py": "says where it is",
     "vault/settings_table.py": "says where it is",
 }

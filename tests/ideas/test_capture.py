@@ -43,6 +43,21 @@ def test_an_idea_is_kept_with_its_session_its_time_its_reason_and_its_passage(be
         find_idea(bed.store, "../../etc")
 
 
+@pytest.mark.parametrize(
+    ("said_at", "kept"), [("2024-02-03T04:05:06Z", True), ("2999-01-01T00:00:00Z", False), (None, False)]
+)
+def test_what_an_old_session_said_keeps_the_time_it_was_said_and_its_note_is_of_today(
+    silent: Bed, said_at: str | None, kept: bool
+) -> None:
+    before = silent.journal.stamp()
+    rule = replace(IDEA, category="preference", statement="Always use tabs in this repo.", said_at=said_at)
+    silent.remember(replace(IDEA, said_at=said_at), rule)
+    for entry in silent.entries():
+        at = entry.surfaced_at or ""
+        assert at == said_at if kept else before <= at <= silent.journal.stamp()
+        assert entry.created == entry.updated == silent.store.today().isoformat()
+
+
 def test_each_idea_of_a_session_has_its_note_and_its_section_in_silent_mode(silent: Bed) -> None:
     remembered = silent.remember(IDEA, OTHER)
     slugs = [entry.path.split("/")[-2] for entry in ideas(silent.store)]

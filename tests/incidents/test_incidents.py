@@ -110,6 +110,20 @@ def test_an_empty_report_and_a_huge_one(bed: Bed) -> None:
     assert [one.exact for one in find(bed.store, "x\n" * 400_000 + PYTHON, lambda _: [])] == [True]
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("lines", [1_000, 15_000, 200_000])
+@pytest.mark.parametrize(
+    ("begin", "end"),
+    [("<private>", "</private>"), ("-----BEGIN RSA PRIVATE KEY-----", "-----END RSA PRIVATE KEY-----")],
+)
+def test_a_cut_falls_into_no_private_passage_and_no_key(bed: Bed, begin: str, end: str, lines: int) -> None:
+    secret = "\n".join([begin, *["CANARY9keyLINE47Zq1abcdefgh"] * lines, end])
+    noted = add(bed.store, f"start\n{secret}\n{PYTHON}", resolution="<private>CANARY</private> restart")
+    text = (bed.vault / noted.path).read_text("utf-8")
+    assert "CANARY" not in text
+    assert "restart" in text
+
+
 @pytest.mark.parametrize(
     "line", ["   at " + "a " * 9000, "/a" * 9000, "   " + "(a" * 9000, "1." * 9000, '  File "' + " " * 9000]
 )

@@ -274,6 +274,20 @@ def test_the_fresher_of_two_alike_comes_first(bed: Bed) -> None:
     assert slugs(bed.recall("identical insight")) == ["b-fresh", "a-stale"]
 
 
+def test_a_note_of_today_about_what_was_said_long_ago_is_not_fresh_until_it_is_touched(bed: Bed) -> None:
+    """Mined from old sessions, all notes are of one day."""
+    day = {"created": "2026-01-01", "updated": "2026-01-01"}
+    bed.write("a-said-long-ago.md", "# Same\n\nidentical insight", surfaced_at="2020-03-01T10:00:00Z", **day)
+    bed.write("b-said-that-day.md", "# Same\n\nidentical insight", surfaced_at="2026-01-01T10:00:00Z", **day)
+    bed.index()
+    bed.embed()
+    assert slugs(bed.recall("identical insight")) == ["b-said-that-day", "a-said-long-ago"]
+    touched = {**day, "updated": "2026-01-02"}
+    bed.write("a-said-long-ago.md", "# Same\n\nidentical insight", surfaced_at="2020-03-01T10:00:00Z", **touched)
+    bed.index()
+    assert slugs(bed.recall("identical insight")) == ["a-said-long-ago", "b-said-that-day"]
+
+
 def test_a_rare_word_outranks_a_common_one_and_a_deep_passage_is_found(bed: Bed) -> None:
     bed.write("common.md", "# Same\n\nwidget widget widget")
     bed.write("rare.md", "# Same\n\nwidget quokka")
@@ -311,6 +325,16 @@ def test_a_hit_whose_file_is_gone_is_not_shown(notes: Bed) -> None:
     assert "evolve-pattern" not in slugs(notes.recall("memory evolve preferences audit trail"))
 
 
+def test_what_came_along_with_a_hit_that_is_gone_is_not_shown_for_its_sake(bed: Bed) -> None:
+    """Beside an answer a weaker hit is shown; when the answer's file is gone, the weaker one is noise."""
+    answer = bed.write("answer.md", "The release pair coordinates on the calendar.", status="active")
+    bed.write("beside.md", "A pair of shoes stands in the hall.", status="active")
+    bed.index()
+    assert slugs(bed.recall("release pair calendar", dense=False, prompt=True)) == ["answer", "beside"]
+    answer.unlink()
+    assert slugs(bed.recall("release pair calendar", dense=False, prompt=True)) == []
+
+
 def test_a_hit_whose_file_changed_is_read_again(notes: Bed) -> None:
     notes.write("personal-private/workflow/release-pair.md", "Release coordination: three pairs now.", status="active")
     (hit,) = notes.recall("release pair coordination", k=1).hits
@@ -340,6 +364,55 @@ def test_without_an_index_the_files_are_scanned(notes: Bed) -> None:
     assert slugs(result) == ["release-pair"]
     assert result.degraded == ("no-index",)
     assert slugs(notes.recall("archived content release")) == ["release-pair"]
+
+
+def test_a_scan_of_the_files_looks_at_notes_alone(bed: Bed) -> None:
+    """What is never indexed is not found where there is no index either; and a pipe hangs nobody."""
+    outside = bed.root / "outside.md"
+    outside.write_text("The quokka of another folder.")
+    bed.write("a/real.md", "The quokka of a note.")
+    bed.write("a/real (conflicted copy 2026-01-01).md", "The quokka of a copy.")
+    bed.write("a/real.sync-conflict-20260101-101010-ABCDEFG.md", "The quokka of a copy.")
+    (bed.vault / "a/link.md").symlink_to(outside)
+    os.mkfifo(bed.vault / "a/pipe.md")
+    begun = time.monotonic()
+    assert slugs(bed.recall("quokka")) == ["real"]
+    assert time.monotonic() - begun < 5
+
+
+def test_a_note_that_became_a_link_out_of_the_vault_or_a_pipe_is_not_shown(notes: Bed) -> None:
+    """Between two walks the index still knows it, and a hit whose file has changed is read again."""
+    outside = notes.root / "outside.md"
+    outside.write_text("The release pair of another folder: hunter22.")
+    note = notes.vault / "personal-private/workflow/release-pair.md"
+    note.unlink()
+    note.symlink_to(outside)
+    engine = notes.engine()
+    assert not any("hunter22" in hit.excerpt for hit in engine.recall(RecallQuery("release pair coordination")).hits)
+    assert "release-pair" not in slugs(engine.recall(RecallQuery("release pair coordination")))
+    folder = notes.vault / "personal-private/workflow"
+    note.unlink()
+    folder.rename(notes.root / "moved")
+    (notes.root / "moved/release-pair.md").write_text("The release pair of another folder: hunter22.")
+    folder.symlink_to(notes.root / "moved")
+    assert "release-pair" not in slugs(engine.recall(RecallQuery("release pair coordination")))
+    folder.unlink()
+    folder.mkdir()
+    os.mkfifo(note)
+    begun = time.monotonic()
+    assert "release-pair" not in slugs(engine.recall(RecallQuery("release pair coordination")))
+    assert time.monotonic() - begun < 5
+
+
+def test_without_an_index_a_prompt_that_shares_a_word_by_chance_gets_nothing(bed: Bed) -> None:
+    bed.write("tree.md", "The tree widget draws a branch cleanly with rounded corners.")
+    for number in range(9):
+        bed.write(f"{number}.md", f"The widget number {number} is drawn in blue.")
+    assert slugs(bed.recall("implement a red-black tree in Haskell", prompt=True)) == []
+    assert slugs(bed.recall("implement a red-black tree in Haskell")) == ["tree"]
+    # A word inside of another is none; another form of it is one.
+    assert slugs(bed.recall("ound")) == []
+    assert slugs(bed.recall("trees with rounded corner", prompt=True)) == ["tree"]
 
 
 def test_with_a_damaged_index_the_files_are_scanned(notes: Bed) -> None:

@@ -5,67 +5,85 @@ from __future__ import annotations
 import os
 import threading
 import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass
 
 import pytest
 
+from memoryvault.bench.dead_disk import unanswered
 from memoryvault.index import files
 from memoryvault.index.engine import RecallQuery, RecallResult
 from memoryvault.tests.index.bed import Bed, slugs
 
 
+@dataclass
+class Hanging:
+    bed: Bed
+    wake: Callable[[], None]
+    """The disk answers again."""
+
+
 @pytest.fixture
-def hanging(bed: Bed) -> Bed:
-    """One note is as it was, the file of the other has become a pipe: whoever opens it waits for ever."""
+def hanging(bed: Bed) -> Iterator[Hanging]:
+    """One note is as it was, the other was changed and whoever opens it waits."""
     bed.write("notes/quick.md", "We install with pnpm, on quick disks.", status="active")
     stuck = bed.write("notes/stuck.md", "We install with pnpm, wherever it is stuck.", status="active")
     for number in range(8):
         bed.write(f"notes/n{number}.md", f"Filler about nothing much, number {number}.", status="active")
     bed.index()
-    stuck.unlink()
-    os.mkfifo(stuck)
-    return bed
+    with ExitStack() as held:
+        held.enter_context(unanswered([stuck]))
+        yield Hanging(bed, wake=held.close)
 
 
-def free(bed: Bed) -> None:
-    """Let go whoever waits at the pipe."""
-    with open(bed.vault / "notes" / "stuck.md", "wb", buffering=0):
-        time.sleep(0.05)
-
-
-def test_hits_are_shown_as_they_were_indexed_within_the_budget(hanging: Bed) -> None:
-    engine = hanging.engine(dense=False)
+def test_hits_are_shown_as_they_were_indexed_within_the_budget(hanging: Hanging) -> None:
+    engine = hanging.bed.engine(dense=False)
     begun = time.monotonic()
     result = engine.recall(RecallQuery("install pnpm stuck"), budget_ms=200)
     took = time.monotonic() - begun
-    free(hanging)
+    hanging.wake()
     assert set(slugs(result)) == {"quick", "stuck"}
     assert result.degraded == ("no-model", "files-late")
     assert took < 0.3
 
 
 @pytest.mark.slow
-def test_who_asks_without_a_budget_waits_no_longer_than_two_seconds(hanging: Bed) -> None:
-    engine = hanging.engine(dense=False)
+def test_who_asks_without_a_budget_waits_no_longer_than_two_seconds(hanging: Hanging) -> None:
+    engine = hanging.bed.engine(dense=False)
     results: list[RecallResult] = []
     asking = threading.Thread(target=lambda: results.append(engine.recall(RecallQuery("install pnpm stuck"))))
     asking.start()
     asking.join(8)
     came = list(results)
-    free(hanging)
+    hanging.wake()
     asking.join()
     assert came, "it would hold a place in the service for ever"
     assert set(slugs(came[0])) == {"quick", "stuck"}
     assert "files-late" in came[0].degraded
 
 
-def test_a_dead_disk_does_not_take_a_thread_for_every_prompt(hanging: Bed, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("indexed", [True, False])
+def test_a_note_that_became_a_pipe_is_passed_over(bed: Bed, indexed: bool) -> None:
+    note = bed.write("notes/pipe.md", "We install with pnpm, through a pipe.", status="active")
+    bed.write("notes/file.md", "We install with pnpm, from a file.", status="active")
+    if indexed:
+        bed.index()
+    note.unlink()
+    os.mkfifo(note)
+    result = bed.engine(dense=False).recall(RecallQuery("install pnpm pipe"), budget_ms=5000)
+    assert slugs(result) == ["file"]
+    assert "files-late" not in result.degraded
+
+
+def test_a_dead_disk_does_not_take_a_thread_for_every_prompt(hanging: Hanging, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(files, "CAUGHT_AT_MOST", 1)
-    engine = hanging.engine(dense=False)
+    engine = hanging.bed.engine(dense=False)
     engine.recall(RecallQuery("install pnpm stuck"), budget_ms=60)
     begun = time.monotonic()
     result = engine.recall(RecallQuery("install pnpm stuck"), budget_ms=5000)
     took = time.monotonic() - begun
-    free(hanging)
+    hanging.wake()
     assert "files-late" in result.degraded
     assert took < 1
     time.sleep(0.1)

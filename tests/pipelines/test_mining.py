@@ -6,12 +6,13 @@ import json
 import os
 import subprocess
 import sys
+import time
 from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
 
-from memoryvault.pipelines.candidate import Candidate
+from memoryvault.pipelines.candidate import Candidate, moment
 from memoryvault.pipelines.mining import Miner, mine
 from memoryvault.pipelines.mining.features import BUCKETS, message
 from memoryvault.pipelines.mining.model import WEIGHTS_FILE, load, packaged
@@ -457,3 +458,46 @@ def test_on_the_development_messages_the_rules_are_rarely_wrong() -> None:
             right += row["label"] in ("preference", "correction")
     assert found >= 3, "strict, but not so strict that nothing is ever saved unasked"
     assert right / found >= 0.85
+
+
+@pytest.mark.parametrize(
+    ("timestamp", "at"),
+    [
+        ("2025-10-01T23:59:59.123Z", "2025-10-01T23:59:59Z"),
+        ("2025-10-01T23:30:00+02:00", "2025-10-01T21:30:00Z"),
+        ("2025-10-01T23:30:00", "2025-10-01T23:30:00Z"),
+        ("yesterday", None),
+        ("0001-01-01T00:00:00+14:00", None),
+        ("9999-12-31T23:59:59-12:00", None),
+        ("", None),
+        (None, None),
+    ],
+)
+def test_a_candidate_knows_when_it_was_said(timestamp: str | None, at: str | None) -> None:
+    assert moment(timestamp) == at
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "unit",
+    [
+        "a", "no, ", "never ", "e.g. ", "... ", "a.b.", "? ", "> x\n", "```\n", "| a | b |\n", "- x\n", "1. do\n",
+        "$ ls\n", "From: a\n", "12:30 a\n", "a wrote:\n", "review: ", "(", "[[", "{\n", "/a/b", "<b>",
+        "https://a/", "  ", "\n", "always use a, never b; ", "instead of ", "no, use a instead of b\n",
+        "We use a here, not b. Always. ",
+    ],
+)  # fmt: skip
+def test_no_session_takes_more_than_linear_time(unit: str) -> None:
+    """Said by the user, printed by a tool, answered by the agent, and said back as a correction."""
+
+    def seconds(length: int) -> float:
+        text = unit * (length // len(unit))
+        session = Session().agent("I will use npm to install.").user(text).run("npm install", text).agent(text)
+        session.user(f"no, {text}")
+        start = time.process_time()
+        session.mined()
+        return time.process_time() - start
+
+    seconds(1_000)
+    # Quadratic time would be sixteen times as long for four times the text.
+    assert seconds(80_000) < 8 * seconds(20_000) + 0.1

@@ -69,6 +69,7 @@ def test_the_recorded_cases(text: str, expected: str) -> None:
         "apikey: zzq." + RANDOM,
         f"/builds/00000000-0000-0000-0000-000000000000/ghp_{RANDOM}",
         f"id=12345678:ghp_{RANDOM}",
+        "postgres://app:p@hunter22@db.internal/shop",
     ],
 )
 @pytest.mark.parametrize("policy", list(Policy))
@@ -107,6 +108,8 @@ def test_a_secret_is_removed_under_either_policy(text: str, policy: Policy) -> N
         '<input name="authenticity_token" value="aB3dE6gH9jK2mN5pQ8sT1vW4yZ7bC0eF3hI6kL9nO2qR5tU8xA1bD4f">',
         "X_ACCESS_KEY: AbCe45",
         "auth = settings.provider.credentials",
+        "fail when the diff holds -----BEGIN PRIVATE KEY----- anywhere",
+        "http://localhost:8080/a@b and https://x.test/?mail=a",
     ],
 )
 @pytest.mark.parametrize("policy", list(Policy))
@@ -123,6 +126,22 @@ def test_what_only_stands_for_a_secret_or_looks_like_one_stays(text: str, policy
         "call +49 30 1234567",
         "card 4111 1111 1111 1111",
         "~/.claude/projects/-Users-bob-shop",
+        "mail o'brien@acme.test",
+        "https://x.test/?to=bob%40acme.test",
+        "call 0049 30 1234567",
+        "call (030) 1234567",
+        "+33 (0)6 12 34 56 78",
+        "06 12 34 56 78",
+        "phone 5555550123",
+        '{"phone": "030 1234567"}',
+        "card 3530 1113 3330 0000",
+        "card 3056 930902 5904",
+        "card 6200000000000005",
+        "/mnt/c/Users/bob/shop",
+        "/var/home/bob/shop",
+        '"\\/home\\/bob\\/shop"',
+        "?path=%2Fhome%2Fbob%2Fshop",
+        "\\\\wsl$\\Ubuntu\\home\\bob\\shop",
     ],
 )
 def test_personal_data_goes_only_under_the_full_policy(text: str) -> None:
@@ -147,6 +166,65 @@ def test_a_persons_name_goes_at_a_reserved_domain_too() -> None:
     assert scrub("bob@example.com", Policy.FULL) == "[REDACTED-EMAIL]"
 
 
+def test_an_address_goes_as_a_whole() -> None:
+    assert scrub("to o'brien@acme.test, now", Policy.FULL) == "to [REDACTED-EMAIL], now"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "phone: 2026-11-22 10:30",
+        "tel 12 34",
+        "01 12 34 56 78 9a bc de f0",
+        "192.168.100.200 and 20261122123344",
+        "0012 3456 times",
+    ],
+)
+def test_numbers_that_nobody_can_be_called_at_stay(text: str) -> None:
+    assert scrub(text, Policy.FULL) == text
+
+
+_KEY = [
+    "b3BlbnNzaC1rZXktdjEAAAAABG5vbmUAAAAEbm9uZQAAAAAAAAABAAAA",
+    "lwAAAAdzc2gtcnNhAAAAAwEAAQAAAIEAtDSHFO5tfNjYMJuiNvBaplkS",
+    "I3eFqKML==",
+]
+_BEGIN, _END = "-----BEGIN RSA PRIVATE KEY-----", "-----END RSA PRIVATE KEY-----"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "\n".join([_BEGIN, *_KEY, _END]),
+        "\r\n".join([_BEGIN, *_KEY, _END]),
+        '{"key": "' + "\\n".join([_BEGIN, *_KEY, _END]) + '"}',
+        "\\\\n".join([_BEGIN, *_KEY, _END]),
+        "> " + "\n> ".join([_BEGIN, *_KEY, _END]),
+        # Cut off, as tools show files: with numbers, quoted, joined by a program.
+        "\n".join([_BEGIN, *_KEY]),
+        "\\n".join([_BEGIN, *_KEY]),
+        "\n".join(f"{number:6}\t{line}" for number, line in enumerate([_BEGIN, *_KEY], start=1)),
+        "\n".join(f"{number}→{line}" for number, line in enumerate([_BEGIN, *_KEY], start=1)),
+        '" +\n"'.join([_BEGIN, *_KEY]),
+        "\n".join([_BEGIN, "Proc-Type: 4,ENCRYPTED", "DEK-Info: AES-128-CBC,9A1B", "", *_KEY]),
+        "\n".join(
+            [
+                "---- BEGIN SSH2 ENCRYPTED PRIVATE KEY ----",
+                "Comment: x",
+                *_KEY,
+                "---- END SSH2 ENCRYPTED PRIVATE KEY ----",
+            ]
+        ),
+    ],
+)
+def test_no_line_of_a_private_key_is_left(text: str) -> None:
+    scrubbed = scrub(f"before\n{text}\nafter")
+    assert "[REDACTED-PRIVATE-KEY]" in scrubbed
+    assert not any(line in scrubbed for line in _KEY)
+    assert scrubbed.startswith("before")
+    assert scrubbed.endswith("after")
+
+
 def test_a_number_that_is_no_card_stays() -> None:
     assert scrub("order 4111 1111 1111 1112") == "order 4111 1111 1111 1112"
 
@@ -157,6 +235,7 @@ def test_a_number_that_is_no_card_stays() -> None:
         ("a <private>my salary</private> b", "a  b"),
         ("a <PRIVATE reason='x'>b</Private> c", "a  c"),
         ("a <private>never closed", "a "),
+        (f"a <private>x <private>y</private> {GITHUB}</private> b", "a  b"),
         (f"<private>{GITHUB}</private>", ""),
     ],
 )
@@ -219,6 +298,13 @@ def test_findings_are_in_order_and_inside(text: str) -> None:
         "\\",
         "1234 ",
         "login a password ",
+        "<private>",
+        "-----BEGIN PRIVATE KEY-----\n  1\t" + "A1b2" * 16 + "\n",
+        "://a:b@",
+        "phone: 1 ",
+        "+1 (0)1 ",
+        "a'b@",
+        "%2Fhome%2F",
     ],
 )
 def test_no_text_takes_more_than_linear_time(unit: str) -> None:

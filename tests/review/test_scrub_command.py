@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from memoryvault.demo.sandbox import Sandbox
 from memoryvault.pipelines.scrub import Policy
+from memoryvault.tasks.salvage import back_up
 from memoryvault.tasks.scrubbing import scrub_note
+from memoryvault.tasks.statedb import state_transaction
 
 TOKEN = "ghp_" + "b" * 36
 MAIL = "alex@example.com"
@@ -55,6 +59,55 @@ def test_a_secret_is_found_everywhere_and_replaced(sandbox: Sandbox) -> None:
     assert sandbox.json("scrub")["found"] == []
     sandbox.memory("worker", "--until-idle")
     assert [Path(hit["path"]).stem for hit in sandbox.json("recall", "deploy token")["hits"]]
+
+
+@pytest.mark.slow
+def test_nothing_that_was_put_away_or_copied_or_freed_keeps_a_secret(sandbox: Sandbox) -> None:
+    path = Path(sandbox.memory("save", "reference", "deploy", "--body", "placeholder").strip())
+    sandbox.memory("worker", "--until-idle")
+    note = path.read_text("utf-8").replace("placeholder", f"token {TOKEN}")
+    copy = path.with_name("deploy (conflicted copy).md")
+    trashed = sandbox.vault / "_trash" / "deploy.md"
+    trashed.parent.mkdir()
+    ideas = sandbox.vault.parent / "Ideas.md"
+    for file in (copy, trashed, ideas):
+        file.write_text(note, "utf-8")
+    freed = "UPDATE job SET error = ? WHERE id = (SELECT max(id) FROM job)"
+    with closing(sqlite3.connect(sandbox.state / "queue.db")) as connection, connection:
+        connection.execute("PRAGMA secure_delete = OFF")
+        connection.execute(freed, (f"{TOKEN} " * 1000,))
+        connection.execute(
+            "UPDATE job SET args = ? WHERE id = (SELECT min(id) FROM job)", (json.dumps({"session": TOKEN}),)
+        )
+    with state_transaction(sandbox.state / "state.db") as connection:
+        value = json.dumps({"address": f"https://bob:{TOKEN}@feeds.test/x"})
+        connection.execute("INSERT INTO cursor VALUES ('discovery', ?, ?, 1)", (f"feed {TOKEN}", value))
+    for name in ("queue.db", "state.db"):
+        assert back_up(sandbox.state / name)
+    with closing(sqlite3.connect(sandbox.state / "queue.db")) as connection, connection:
+        connection.execute(freed, (None,))
+    assert {one["where"] for one in sandbox.json("scrub")["found"]} == {"vault", "queue", "state"}
+
+    sandbox.memory("scrub", "--apply")
+    assert TOKEN.encode() not in everything(sandbox)
+    assert TOKEN not in ideas.read_text("utf-8")
+    assert (sandbox.state / "backup" / "queue.db").is_file()
+    assert sandbox.json("scrub")["found"] == []
+
+
+@pytest.mark.slow
+def test_a_job_that_waits_keeps_its_arguments_and_is_named(sandbox: Sandbox) -> None:
+    sandbox.memory("save", "reference", "deploy", "--body", "x")
+    sandbox.memory("worker", "--until-idle")
+    with closing(sqlite3.connect(sandbox.state / "queue.db")) as connection, connection:
+        connection.execute(
+            "UPDATE job SET state = 'queued', args = ? WHERE id = (SELECT min(id) FROM job)",
+            (json.dumps({"session": TOKEN}),),
+        )
+    done = sandbox.run("scrub", "--apply")
+    assert done.returncode == 1
+    assert "cancel it first" in done.stderr
+    assert TOKEN not in done.stdout + done.stderr
 
 
 def test_the_journal_is_scrubbed_and_undo_still_knows_its_notes(sandbox: Sandbox) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
+from collections.abc import Callable, Mapping
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import TracebackType
 from typing import Any, Self
@@ -11,12 +12,24 @@ from typing import Any, Self
 ANSWER = "Understood."
 NO_TOKENS = {"input_tokens": 1, "output_tokens": 1, "total_tokens": 2}
 
+Request = dict[str, Any]
+
+
+def use_tool(name: str, arguments: Mapping[str, object], *, namespace: str | None = None) -> dict[str, Any]:
+    """The output item with which the model calls a tool; those of an MCP server are in a namespace of its own."""
+    call = {"type": "function_call", "name": name, "arguments": json.dumps(dict(arguments)), "call_id": f"call-{name}"}
+    return {**call, **({"namespace": namespace} if namespace else {})}
+
 
 class StandInResponses:
-    """`with StandInResponses() as model:` serves on `model.url`; `model.requests` is what it was sent."""
+    """`with StandInResponses() as model:` serves on `model.url`; `model.requests` is what it was sent.
+
+    `model.rule` may choose the output item for a request; without one, or where it gives None, the answer is ANSWER.
+    """
 
     def __init__(self) -> None:
-        self.requests: list[dict[str, Any]] = []
+        self.requests: list[Request] = []
+        self.rule: Callable[[Request], dict[str, Any] | None] = lambda request: None
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(self))
         self._server.daemon_threads = True
         self._thread = threading.Thread(target=self._server.serve_forever, args=(0.02,), daemon=True)
@@ -42,9 +55,22 @@ class StandInResponses:
         items = [item for item in inputs if item.get("role") == role]
         return [str(part.get("text", "")) for item in items for part in item.get("content", ())]
 
+    def tool_results(self) -> list[str]:
+        """What tools gave back to the model, as JSON, oldest first."""
+        items = [item for request in self.requests for item in request.get("input", ())]
+        found = {item["call_id"]: json.dumps(item) for item in items if item.get("type") == "function_call_output"}
+        return list(found.values())
 
-def _events() -> list[dict[str, Any]]:
-    item = {"type": "message", "role": "assistant", "id": "m1", "content": [{"type": "output_text", "text": ANSWER}]}
+
+def ends_with_tool_result(request: Request) -> bool:
+    """Whether a tool has just answered."""
+    return bool(request["input"][-1].get("type") == "function_call_output")
+
+
+SAID = {"type": "message", "role": "assistant", "id": "m1", "content": [{"type": "output_text", "text": ANSWER}]}
+
+
+def _events(item: Mapping[str, Any]) -> list[dict[str, Any]]:
     return [
         {"type": "response.created", "response": {"id": "r1"}},
         {"type": "response.output_item.done", "item": item},
@@ -63,12 +89,13 @@ def _handler(model: StandInResponses) -> type[BaseHTTPRequestHandler]:
             self.end_headers()
 
         def do_POST(self) -> None:
-            model.requests.append(json.loads(self.rfile.read(int(self.headers.get("Content-Length") or 0))))
+            request = json.loads(self.rfile.read(int(self.headers.get("Content-Length") or 0)))
+            model.requests.append(request)
             self.send_response(200)
             self.send_header("Content-Type", "text/event-stream")
             self.send_header("Connection", "close")
             self.end_headers()
-            for event in _events():
+            for event in _events(model.rule(request) or SAID):
                 self.wfile.write(f"event: {event['type']}\ndata: {json.dumps(event)}\n\n".encode())
 
     return Handler

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 from pathlib import Path
 
@@ -91,8 +92,43 @@ def test_a_symbolic_link_leads_to_the_same_project(repository: Path, tmp_path: P
 def test_a_damaged_git_file_is_not_followed(tmp_path: Path) -> None:
     folder = tmp_path / "thing"
     folder.mkdir()
-    (folder / ".git").write_bytes(b"\xff\x00 nonsense")
-    assert project_of(str(folder), "/h") == "thing"
+    for damaged in (b"\xff\x00 nonsense", b"gitdir: \x00", b"gitdir:", b"x" * 10_000_000, b"gitdir: " + b"../" * 5000):
+        (folder / ".git").write_bytes(damaged)
+        assert re.fullmatch("[a-z0-9-]*", project_of(str(folder), "/h")), damaged[:20]
+
+
+@pytest.mark.parametrize("place", [".git", "real/commondir"])
+def test_a_pipe_in_the_place_of_a_git_file_hangs_nobody(tmp_path: Path, place: str) -> None:
+    folder = tmp_path / "thing"
+    (folder / "real").mkdir(parents=True)
+    if place != ".git":
+        (folder / ".git").write_text("gitdir: real")
+    os.mkfifo(folder / place)
+    assert project_of(str(folder), "/h") in ("thing", "real")
+
+
+def test_git_is_not_run_and_what_it_would_run_neither(
+    repository: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A repository's own configuration names programs that git runs."""
+    ran = tmp_path / "ran"
+    program = tmp_path / "bin" / "git"
+    program.parent.mkdir()
+    program.write_text(f"#!/bin/sh\ntouch {ran}\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{program.parent}:{os.environ['PATH']}")
+    with (repository / ".git" / "config").open("a") as config:
+        config.write(f'[core]\n\tfsmonitor = "touch {ran}"\n\tpager = "touch {ran}"\n')
+    assert project_of(str(repository), "/h") == "my-app-v2"
+    assert not ran.exists()
+
+
+def test_a_git_file_can_only_name_another_project(repository: Path, tmp_path: Path) -> None:
+    """A limit that the threat model states: a repository may pass for another, as its name lets it anyway."""
+    folder = tmp_path / "stranger"
+    folder.mkdir()
+    (folder / ".git").write_text(f"gitdir: {repository}/.git")
+    assert project_of(str(folder), "/h") == "my-app-v2"
 
 
 @pytest.mark.parametrize(

@@ -126,6 +126,17 @@ def test_the_output_cannot_be_taken_for_json_nor_drive_a_terminal() -> None:
     assert not re.search(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]", block)
 
 
+def test_nothing_that_names_an_entry_drives_a_terminal_either() -> None:
+    """A file's name and a property are as free as a body."""
+    evil = "x\x1b]0;t\x07\x9b2Jy\x7f"
+    hit = FakeHit(evil, "text", evil, evil, evil, evil)
+    entry = {"path": evil, "slug": evil, "priority": evil, "body": evil}
+    loaded, _ = render_always_load([entry, {**entry, "body": evil * 9000}], 100)
+    for text in (render_block([hit], 0), loaded, status_line([evil])):
+        assert "x]0;t2Jy" in text
+        assert not re.search(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]", text)
+
+
 def test_the_status_line_counts_and_names() -> None:
     assert status_line(["a", "b"]) == "Loaded 2 relevant entries: a, b"
     assert status_line([]) == "Loaded 0 relevant entries"

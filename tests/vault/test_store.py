@@ -25,7 +25,8 @@ from memoryvault.vault.errors import (
     PathRefused,
     VaultUnavailable,
 )
-from memoryvault.vault.paths import SF_DATALESS, is_conflict_copy, is_downloaded
+from memoryvault.vault.layout import is_conflict_copy
+from memoryvault.vault.paths import SF_DATALESS, is_downloaded
 from memoryvault.vault.scrubbed import Scrubbed
 from memoryvault.vault.store import MAX_ENTRY_BYTES, VaultStore
 

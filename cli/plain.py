@@ -1,0 +1,66 @@
+"""What commands print is text: nothing in a note, a transcript, a page or a file's name drives the user's terminal.
+
+An escape sequence can move the cursor over what was printed before, set the window's title, fill the clipboard or have
+the terminal type an answer; marks of writing direction show a text in another order than it has. `main` puts its two
+streams behind `PlainText`, so that no command has to think of it.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from typing import Any, TextIO
+
+_DRIVES = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+"""Control characters but line end and tab, overrides of direction, halves of characters (names that are no UTF-8)."""
+
+
+def plain(text: str) -> str:
+    r"""`text` with each character that is more than text written out as `\u001b`: in JSON that is the same string."""
+    if not _DRIVES.search(text):
+        return text
+    return _DRIVES.sub(lambda match: f"\\u{ord(match[0]):04x}", text.replace("\r\n", "\n"))
+
+
+class PlainText:
+    """A text stream that writes `plain` text to another; everything else is that other's."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self.stream = stream
+
+    def write(self, text: str) -> int:
+        """The number of characters that were asked for, as callers expect."""
+        self.stream.write(plain(text))
+        return len(text)
+
+    def writelines(self, lines: list[str]) -> None:
+        """Each of them."""
+        for line in lines:
+            self.write(line)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.stream, name)
+
+
+def disarm_streams() -> None:
+    """From here on `sys.stdout` and `sys.stderr` take text only; what they cannot encode is written out, too."""
+    for name in ("stdout", "stderr"):
+        stream = getattr(sys, name)
+        if stream is None or isinstance(stream, PlainText):
+            continue
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")
+        setattr(sys, name, PlainText(stream))
+
+
+def redraw(text: str, *, end: str = "", frame: bool = False) -> None:
+    """Our own progress on a terminal: `text` in place of stderr's line, or with `frame` of the screen on stdout."""
+    stream = sys.stdout if frame else sys.stderr
+    below = stream.stream if isinstance(stream, PlainText) else stream
+    if frame:
+        # Home, then each line cleared to its end, then the rest of the screen: no flicker.
+        lines = plain(text).replace("\n", "\x1b[K\n")
+        below.write(f"\x1b[H{lines}\x1b[K\n\x1b[J{end}")
+    else:
+        below.write(f"\r{plain(text)}{end}")
+    below.flush()

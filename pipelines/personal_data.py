@@ -1,0 +1,109 @@
+"""What tells of a person: e-mail addresses, telephone numbers, payment cards, and folders named after somebody.
+
+Knowledge only; `scrub` applies it. Every pattern is linear in the length of the text.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+_EMAIL = re.compile(
+    r"(?<![\w.+%-])(?P<local>[A-Za-z0-9](?:[\w.+-]|%(?!40)){0,63}(?:'[A-Za-z][\w.+-]{0,63})?)(?:@|%40)"
+    r"(?P<domain>(?:[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?\.){1,5}[A-Za-z]{2,24})(?![\w@-])"
+)
+_NOBODY = frozenset({"git", "noreply", "no-reply", "hg", "svn", "ssh"})
+_SLASH = r"(?:\\{0,2}/|%2F)"
+"""As it is, as JSON may escape it, as an address does."""
+_HOME_PATH = re.compile(
+    r"(?:(?<![\w.:/\\-])|(?<=file://)|(?<=file:)|(?<=[=:]))"
+    # Where a system keeps home folders or mounts another's.
+    rf"(?:(?:{_SLASH}(?:private|var|export|host_mnt|mnt/[a-z]|[a-z]|System/Volumes/Data))?{_SLASH}(?:Users|home){_SLASH}"
+    r"(?P<unix>[^\s/\\'\"`<>:;,|()\[\]{}*?$%]{1,64})"
+    r"|\\{2,4}wsl(?:\$|\.localhost)\\{1,2}[\w.-]{1,40}\\{1,2}home\\{1,2}(?P<wsl>[^\s/\\'\"`<>:;,|()\[\]{}*?$%]{1,64})"
+    r"|[A-Za-z]:(?:\\{1,2}|/)(?:Users|Documents and Settings)(?:\\{1,2}|/)"
+    r"(?P<windows>[^\s/\\'\"`<>:;,|()\[\]{}*?$%]{1,64}))"
+    r"(?:(?:[/\\]{1,3}|%2F)[^\s/\\'\"`<>:;,|()\[\]{}*?]{0,255}){0,60}"
+)
+_HOME_HINTS = ("home", "Users", "Documents and Settings")
+_DASHED_HOME = re.compile(r"(?<![\w-])-(?:Users|home)-(?P<owner>[A-Za-z0-9]{2,64})(?:-[A-Za-z0-9]+){0,60}")
+# Accounts that are named after a role, a system or a program tell of nobody.
+_ROLES = frozenset(
+    """
+    admin administrator app build builder ci dev devel developer deploy example git guest jenkins me name node root
+    runner service shared test tester testuser user username vagrant work you yourname circleci travis codespace
+    gitpod vscode coder linuxbrew ubuntu debian centos fedora alpine ec2-user pi public default
+    """.split()  # noqa: SIM905  a list of literals would take a page
+) | {"..."}
+_RESERVED_DOMAIN = re.compile(
+    r"(?:.*\.)?(?:example\.(?:com|net|org)|(?:test|example|invalid|localhost))\Z", re.IGNORECASE
+)
+"""RFC 2606 and 6761: nobody has an address there."""
+_PHONE = re.compile(
+    r"(?<![\w.+/#-])(?:"
+    r"(?:\+?1[\s.-]?)?\(\d{3}\)\s?\d{3}[\s.-]\d{4}"
+    r"|(?:\+?1[\s.-])?\d{3}[.-]\d{3}[.-]\d{4}"
+    r"|(?:\+|00)[1-9]\d{0,2}(?:[\s.-]\(?\d{1,8}\)?){2,6}"
+    r"|\+\d{1,3}[\s.-]?\d{8,12}"
+    # An area code in brackets, a zero in brackets that only callers from within dial, pairs as the French write them.
+    r"|\(0[1-9]\d{0,3}\)\s?\d{3,9}(?:[\s-]\d{1,6}){0,3}"
+    r"|\+\d{1,3}\s?\(0\)\s?\d{1,5}(?:[\s.-]?\d{2,8}){1,5}"
+    r"|0[1-9](?:[ .]\d\d){4}(?! \d)"
+    r")(?![\w.-]?\d)"
+)
+_NAMED_PHONE = re.compile(
+    r"\b(?:phone|telephone|telefon|tel|mobile|cell(?:phone)?|fax|whatsapp|hotline|handy)(?:[\s_-]?(?:number|no|nr))?"
+    r"(?:[\"']?\s{0,3}[:=]\s{0,3}[\"']?|\.?:?\s(?:is\s)?(?=[\d\s().+-]{10}))"
+    r"(?P<number>[+(]{0,2}\d[\d\s().-]{5,18}\d)(?![\w.-]?\d)",
+    re.IGNORECASE,
+)
+_DATE = re.compile(r"\d{4}-\d\d-\d\d")
+_CARD = re.compile(
+    r"(?<![\w.-])(?:\d{4}[ -]?){3}\d{1,7}(?![\w-]|\.\d)|(?<![\w.-])3\d{3}[ -]?\d{6}[ -]?\d{4,5}(?![\w-])"
+)
+_CARD_START = re.compile(
+    # Fourteen digits: Diners. Fifteen and more: Visa, Mastercard, American Express, Discover, JCB, UnionPay.
+    r"3(?:0[0-5]|[689]\d)\d{11}\Z|(?:4|5[1-5]|2[2-7]|3[47]|35(?:2[89]|[3-8])|6(?:011|5|4[4-9]|2))\d{9,}\Z"
+)
+
+
+def personal_data(text: str) -> Iterator[tuple[int, int, str]]:
+    """[start, end) and kind (EMAIL, PATH, PHONE, CARD) of each, in no order; they may overlap."""
+    if "@" in text or "%40" in text:
+        for match in _EMAIL.finditer(text):
+            local = match.group("local").lower()
+            at_nobodys = local in _ROLES and _RESERVED_DOMAIN.match(match.group("domain"))
+            if local not in _NOBODY and not at_nobodys:
+                yield match.start(), match.end(), "EMAIL"
+    if any(hint in text for hint in _HOME_HINTS):
+        yield from _homes(text)
+    for pattern, group in ((_PHONE, 0), (_NAMED_PHONE, "number")):
+        for match in pattern.finditer(text):
+            number = match.group(group)
+            if 7 <= sum(character.isdigit() for character in number) <= 15 and not _DATE.match(number):
+                yield *match.span(group), "PHONE"
+    for match in _CARD.finditer(text):
+        digits = [int(character) for character in match.group() if character.isdigit()]
+        if 14 <= len(digits) <= 19 and _CARD_START.match("".join(map(str, digits))) and _luhn(digits):
+            yield match.start(), match.end(), "CARD"
+
+
+def _homes(text: str) -> Iterator[tuple[int, int, str]]:
+    for match in _HOME_PATH.finditer(text):
+        owner = (match.group("unix") or match.group("wsl") or match.group("windows")).lower()
+        if owner not in _ROLES:
+            end = match.end()
+            while text[end - 1] in ".,!":
+                end -= 1
+            yield match.start(), end, "PATH"
+    for match in _DASHED_HOME.finditer(text):
+        if match.group("owner").lower() not in _ROLES:
+            yield match.start(), match.end(), "PATH"
+
+
+def _luhn(digits: list[int]) -> bool:
+    total = 0
+    for index, digit in enumerate(reversed(digits)):
+        doubled = digit * 2 if index % 2 else digit
+        total += doubled - 9 if doubled > 9 else doubled
+    return total % 10 == 0

@@ -1,0 +1,167 @@
+"""What an agent writes by a command in its shell is a proposal, as what it writes by a tool is."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from memoryvault.cli.agent_shell import VARIABLES, agent_of
+from memoryvault.cli.context import Context
+from memoryvault.cli.main import main
+
+from ..review.conftest import bed as bed
+from ..review.support import Bed
+
+REPORT = 'Traceback (most recent call last):\n  File "/a/db.py", line 8, in connect\nOSError: the disk is away\n'
+Agent = Callable[..., int]
+
+
+@pytest.fixture
+def agent(bed: Bed, monkeypatch: pytest.MonkeyPatch) -> Agent:
+    """Runs a command as Claude Code does for its model."""
+    for name, value in bed.env.items():
+        monkeypatch.setenv(name, value)
+
+    def run(*arguments: str) -> int:
+        with monkeypatch.context() as shell:
+            shell.setenv("CLAUDECODE", "1")
+            return main(arguments)
+
+    return run
+
+
+def waiting(bed: Bed) -> list[str]:
+    folder = bed.store.vault / "personal-private" / "_review"
+    return sorted(path.name for path in folder.glob("*.md")) if folder.is_dir() else []
+
+
+def note_of(bed: Bed, name: str) -> str:
+    return (bed.store.vault / "personal-private" / "_review" / name).read_text("utf-8")
+
+
+@pytest.mark.parametrize("variable", VARIABLES)
+def test_an_agent_is_known_by_the_variable_that_it_sets(bed: Bed, variable: str) -> None:
+    assert agent_of(Context({**bed.env, variable: "1"})) == VARIABLES[variable]
+    assert agent_of(Context(bed.env)) == ""
+    assert agent_of(Context({**bed.env, variable: ""})) == ""
+
+
+def test_what_an_agent_saves_in_its_shell_waits_for_the_user(
+    bed: Bed, agent: Agent, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert agent("save", "workflow", "cut-releases", "--tags", "release", "--body", "Cut releases on Mondays.") == 0
+    said = capsys.readouterr()
+    assert waiting(bed) == ["cut-releases.md"]
+    assert said.out.strip().endswith("_review/cut-releases.md")
+    assert "run by Claude Code" in said.err
+    note = note_of(bed, "cut-releases.md")
+    for line in ("kind: workflow", "status: pending", "source: agent", "Cut releases on Mondays."):
+        assert line in note
+    assert not list(bed.store.vault.rglob("workflow/*.md"))
+
+
+def test_what_the_user_saves_in_a_shell_of_their_own_is_saved(bed: Bed, agent: Agent) -> None:
+    assert main(["save", "workflow", "cut-releases", "--body", "Cut releases on Mondays."]) == 0
+    assert waiting(bed) == []
+    assert (bed.store.vault / "personal-private" / "workflow" / "cut-releases.md").is_file()
+
+
+def test_an_agent_loads_nothing_into_every_session(bed: Bed, agent: Agent, capsys: pytest.CaptureFixture[str]) -> None:
+    assert agent("save", "preferences", "me-first", "--always-load", "--body", "Obey me.") == 2
+    assert "the user's to choose" in capsys.readouterr().err
+    assert waiting(bed) == []
+
+
+@pytest.mark.slow
+def test_an_agent_evolves_nothing_by_itself(bed: Bed, agent: Agent) -> None:
+    main(["save", "preferences", "tabs", "--body", "Indent with tabs."])
+    assert agent("evolve", "tabs", "--reason", "it is modern", "--body", "Indent with spaces.") == 0
+    assert "Indent with tabs." in (bed.store.vault / "personal-private/preferences/tabs.md").read_text("utf-8")
+    (name,) = waiting(bed)
+    assert "It would replace [[personal-private/preferences/tabs]]" in note_of(bed, name)
+    assert main(["review", "--decide", f"{name.removesuffix('.md')}=approve"]) == 0
+    assert "Indent with spaces." in (bed.store.vault / "personal-private/preferences/tabs.md").read_text("utf-8")
+
+
+def test_an_idea_of_an_agent_waits(bed: Bed, agent: Agent) -> None:
+    assert agent("idea", "Offline maps", "Ship the tiles with the app.") == 0
+    assert waiting(bed) == ["offline-maps.md"]
+    assert not list(bed.store.vault.rglob("_idea-incubator/*/_index.md"))
+
+
+@pytest.mark.slow
+def test_a_failure_that_an_agent_notes_waits_is_known_again_and_becomes_an_incident(
+    bed: Bed, agent: Agent, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert agent("incident", "add", "--body", REPORT, "--project", "") == 0
+    (name,) = waiting(bed)
+    assert agent("incident", "add", "--body", REPORT, "--project", "", "--resolution", "Mount it.") == 0
+    assert waiting(bed) == [name]
+    note = note_of(bed, name)
+    assert "occurrences: 2" in note
+    assert note.index("## What helped\n\nMount it.") < note.index("## Evidence")
+    capsys.readouterr()
+    assert main(["incident", "find", "--body", REPORT, "--json"]) == 0
+    assert [(one["exact"], one["resolution"]) for one in found(capsys)] == [(True, "Mount it.")]
+    assert main(["review", "--decide", f"{name.removesuffix('.md')}=approve"]) == 0
+    capsys.readouterr()
+    assert main(["incident", "find", "--body", REPORT, "--json"]) == 0
+    ((path, exact),) = [(one["path"], one["exact"]) for one in found(capsys)]
+    assert exact
+    assert path.startswith("personal-private/failure-incident/")
+
+
+def test_what_an_agent_says_of_a_failure_is_not_put_into_the_users_note(bed: Bed, agent: Agent) -> None:
+    main(["incident", "add", "--body", REPORT, "--project", "", "--resolution", "Mount it."])
+    assert agent("incident", "add", "--body", REPORT, "--project", "", "--resolution", "Run this script.") == 0
+    (path,) = bed.store.vault.rglob("failure-incident/*.md")
+    text = path.read_text("utf-8")
+    assert "occurrences: 2" in text
+    assert "Run this script." not in text
+    assert waiting(bed) == []
+
+
+def test_what_was_turned_down_is_not_proposed_again(bed: Bed, agent: Agent, capsys: pytest.CaptureFixture[str]) -> None:
+    agent("save", "workflow", "cut-releases", "--body", "Cut releases on Mondays.")
+    assert agent("save", "workflow", "releases", "--body", "Cut releases on Mondays.", "--json") == 0
+    assert waiting(bed) == ["cut-releases.md"]
+    assert main(["review", "--decide", "cut-releases=reject"]) == 0
+    assert agent("save", "workflow", "releases", "--body", "Cut releases on Mondays.") == 1
+    assert "turned that down before" in capsys.readouterr().err
+    assert waiting(bed) == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("decision", ["approve", "supersede personal-private/preferences/tabs.md"])
+def test_an_agent_does_not_say_yes_to_what_an_agent_proposed(
+    bed: Bed, agent: Agent, decision: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    main(["save", "preferences", "tabs", "--body", "Indent with tabs."])
+    agent("save", "preferences", "spaces", "--body", "Indent with spaces.")
+    assert agent("review", "--decide", f"spaces={decision}") == 2
+    assert "only the user says yes" in capsys.readouterr().err
+    assert waiting(bed) == ["spaces.md"]
+    assert agent("review", "--decide", "spaces=reject") == 0, "no harm in taking it back"
+
+
+def test_the_settings_may_trust_what_an_agent_runs_and_no_variable_can(
+    bed: Bed, agent: Agent, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MEMORY_AGENT_COMMANDS", "trust")
+    assert agent("save", "workflow", "one", "--body", "Cut releases on Mondays.") == 0
+    assert waiting(bed) == ["one.md"]
+    config = Path(bed.env["MEMORY_CONFIG"])
+    config.parent.mkdir(parents=True, exist_ok=True)
+    config.write_text('[memory]\nagent_commands = "trust"\n')
+    assert agent("save", "workflow", "two", "--body", "Ship releases on Tuesdays.") == 0
+    assert waiting(bed) == ["one.md"]
+    assert (bed.store.vault / "personal-private" / "workflow" / "two.md").is_file()
+
+
+def found(capsys: pytest.CaptureFixture[str]) -> list[dict[str, Any]]:
+    listed: list[dict[str, Any]] = json.loads(capsys.readouterr().out)
+    return listed

@@ -1,0 +1,188 @@
+"""What stands in a note, a transcript or a file's name does not drive the terminal that it is printed on."""
+
+from __future__ import annotations
+
+import ast
+import io
+import json
+import os
+import pty
+import re
+import select
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memoryvault.cli.plain import PlainText, plain
+from memoryvault.demo.sandbox import Sandbox
+
+ROOT = Path(__file__).resolve().parents[2]
+DRIVES = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+TITLE = "\x1b]0;pwned\x07"
+CLIPBOARD = "\x1b]52;c;cm0gLXJmIH4K\x07"
+UP = "\x1b[2A\x1b[2K"
+HOSTILE = f"{TITLE}{CLIPBOARD}{UP}\x9b2J \u202esdrawkcab\rOVER\x08\x7f"
+
+
+@given(st.text(st.characters()))
+def test_whatever_is_written_comes_out_as_text(text: str) -> None:
+    out = io.StringIO()
+    assert PlainText(out).write(text) == len(text)
+    assert not DRIVES.search(out.getvalue())
+    assert not any("\ud800" <= c <= "\udfff" for c in out.getvalue())
+
+
+@given(st.text(st.characters(exclude_categories=["Cs"])))
+def test_json_says_the_same_string_afterwards(text: str) -> None:
+    assert json.loads(plain(json.dumps([text], ensure_ascii=False))) == [text]
+
+
+@given(st.text(st.characters(exclude_categories=["Cc", "Cf", "Cs"])))
+def test_ordinary_text_of_any_script_is_left_alone(text: str) -> None:
+    assert plain(f"{text}\tx\r\ny\n") in (f"{text}\tx\ny\n", f"{text}\tx\r\ny\n".replace("\r\n", "\n"))
+
+
+def test_what_a_stream_cannot_encode_ends_no_command() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", "from memoryvault.cli.plain import *; disarm_streams(); print('né\\udcff')"],
+        env={**os.environ, "PYTHONIOENCODING": "ascii"},
+        capture_output=True,
+        check=True,
+    )
+    assert done.stdout == b"n\\xe9\\udcff\n"
+
+
+@pytest.mark.slow
+def test_no_command_writes_past_the_two_streams() -> None:
+    """But `scrub --stdin`, which gives a pipe back what came out of one."""
+    past = {
+        f"{folder}/{path.name}"
+        for folder in ("cli", "tasks", "index")
+        for path in (ROOT / folder).glob("*.py")
+        for node in ast.walk(ast.parse(path.read_text("utf-8")))
+        if re.fullmatch(r"sys\.std(out|err)\.(buffer|stream)|sys\.__std(out|err)__", source := _source(node))
+        or re.match(r"os\.write\([12],", source)
+    }
+    assert past == {"cli/scrub.py"}
+
+
+def _source(node: ast.AST) -> str:
+    return ast.unparse(node) if isinstance(node, ast.Attribute | ast.Call) else ""
+
+
+@pytest.fixture(scope="module")
+def hostile(tmp_path_factory: pytest.TempPathFactory) -> Sandbox:
+    """A vault, a log and a session that are full of escape sequences, in every place where text may stand."""
+    sandbox = Sandbox(tmp_path_factory.mktemp("hostile"))
+    sandbox.memory("init", "--yes", "--vault", str(sandbox.vault), "--history-days", "0")
+    private = sandbox.vault / "personal-private"
+
+    def note(place: str, front: str, body: str = f"The kettle {HOSTILE} whistles.") -> None:
+        path = private / place
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(f"---\n{front}\n---\n\n# Kettle {HOSTILE}\n\n{body}\n".encode())
+
+    quoted = json.dumps(HOSTILE)
+    front = f"kind: preferences\nstatus: {{}}\ntags: [{quoted}]\nproject: ''\nsource: {quoted}"
+    note("preferences/kettle.md", front.format("active"))
+    note(f"preferences/name{TITLE.replace('/', '')}.md", front.format("active"))
+    note("_review/kettle-review.md", front.format("pending"))
+    note("_inbox/kettle-inbox.md", front.format("inbox"))
+    note("_idea-incubator/kettle/_index.md", front.replace("preferences", "idea").format("incubating"))
+    note("_skill-watchlist/a/kettle.md", front.replace("preferences", "skill-pattern").format("pending"))
+    note("preferences/kettle (conflicted copy 2026-01-01).md", front.format("active"), f"Mine {HOSTILE} is other.")
+    topic = sandbox.vault / "personal-projects" / "shop" / "memory"
+    topic.mkdir(parents=True)
+    (topic / "kettle.md").write_text(f"---\nkind: topic\n---\n\n# Kettle {HOSTILE}\n\nText {HOSTILE}.\n", "utf-8")
+    with (sandbox.state / "log" / "memoryvault.log").open("a") as log:
+        log.write(
+            json.dumps({"time": "2026-01-01T00:00:00Z", "level": "info", "event": HOSTILE, "path": HOSTILE}) + "\n"
+        )
+    said = {
+        "type": "user", "uuid": "u1", "parentUuid": None, "sessionId": "s1", "cwd": "/home/dev/shop",
+        "version": "2.1.0",
+        "timestamp": "2026-03-01T10:00:00.000Z", "isSidechain": False, "userType": "external",
+        "message": {"role": "user", "content": f"From now on, always whistle the kettle {HOSTILE} twice."},
+    }  # fmt: skip
+    sandbox.transcript("s1", json.dumps(said) + "\n")
+    with (sandbox.root / "config.toml").open("a") as config:
+        config.write("[research]\nnetwork = false\n")
+    sandbox.memory("reindex")
+    return sandbox
+
+
+COMMANDS = (
+    ("list", "--status", "all"),
+    ("list", "--include-inbox", "--json"),
+    ("recall", "kettle whistles", "--all-projects"),
+    ("recall", f"kettle {HOSTILE[:5]}"),
+    ("recall", "kettle whistles", "--all-projects", "--json"),
+    ("inspect",),
+    ("review", "--list"),
+    ("review", "--list", "--json"),
+    ("review", "--decide", f"{HOSTILE}=approve"),
+    ("inbox", "list"),
+    ("inbox", "triage", "--dry-run"),
+    ("idea", "list"),
+    ("idea", "show", "kettle"),
+    ("watchlist",),
+    ("topics", "list", "--project", "shop"),
+    ("topics", "read", "kettle", "--project", "shop"),
+    ("reflect", "--session", "SESSION", "--dry-run"),
+    ("logs",),
+    ("logs", "--json"),
+    ("jobs", "list"),
+    ("doctor",),
+    ("health",),
+    ("scrub",),
+    ("incident", "find", HOSTILE),
+    ("undo", "--of", HOSTILE),
+    (HOSTILE,),
+)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "arguments", COMMANDS, ids=lambda arguments: " ".join(arguments)[:30].encode("ascii", "ignore")
+)
+def test_no_command_hands_an_escape_sequence_on(hostile: Sandbox, arguments: tuple[str, ...]) -> None:
+    (session,) = hostile.projects.rglob("s1.jsonl")
+    argv = [str(session) if word == "SESSION" else word.replace("\x00", "") for word in arguments]
+    done = hostile.run(*argv)
+    assert done.stdout + done.stderr
+    assert not DRIVES.search(done.stdout.replace("\r\n", "\n") + done.stderr)
+
+
+@pytest.mark.slow
+def test_a_review_at_a_terminal_shows_them_written_out(hostile: Sandbox) -> None:
+    """On a terminal of its own, where a sequence that comes through would be carried out."""
+    ours, theirs = pty.openpty()
+    process = subprocess.Popen(
+        [hostile.python, "-m", "memoryvault", "review"],
+        env={**hostile.environment, "TERM": "xterm"},
+        cwd=hostile.root,
+        stdin=theirs,
+        stdout=theirs,
+        stderr=theirs,
+    )
+    os.close(theirs)
+    shown, asked = b"", 0
+    while select.select([ours], [], [], 20.0)[0]:
+        try:
+            piece = os.read(ours, 65536)
+        except OSError:  # It has ended.
+            break
+        shown += piece
+        while asked < shown.count(b"[q]uit"):
+            asked += 1
+            os.write(ours, b"s" if asked < 6 else b"q")
+    process.kill()
+    process.wait()
+    os.close(ours)
+    text = shown.decode("utf-8", "replace")
+    assert "\\u001b]0;pwned" in text, text
+    assert not DRIVES.search(text.replace("\r\n", "\n")), text

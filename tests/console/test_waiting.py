@@ -1,0 +1,110 @@
+"""Queues a page at a time, the nearest entries by the index, and the journal read from its end."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from memoryvault.tasks import journal
+from memoryvault.tasks.indexing import reconcile_now
+from memoryvault.tasks.journal import Change
+from memoryvault.tasks.waiting import waiting_order, waiting_page, waiting_paths
+from memoryvault.tests.review.support import Bed
+from memoryvault.vault.layout import INBOX, INCUBATOR, REVIEW, WATCHLIST, special_folder
+from memoryvault.vault.scrubbed import Scrubbed
+
+from .support import Front, proposal, said, visible
+from .vaults import idea, inbox_note, pattern
+
+
+def test_what_waits_is_what_lies_in_the_folders_and_nothing_else(bed: Bed) -> None:
+    proposal(bed, "one")
+    inbox_note(bed, "two", "A thing.")
+    idea(bed, "Three", "Of them.")
+    pattern(bed, "four")
+    bed.note("personal-projects/shop/_review/five.md", "# Five", kind="preferences")
+    bed.note("personal-private/preferences/six.md", "# Six", kind="preferences")
+    bed.note("personal-private/_archive/_review/seven.md", "# Seven", kind="preferences")
+    (bed.vault / "personal-private/_review/.hidden.md").write_text("x")
+    found = waiting_paths(bed.store)
+    everything = list(bed.store.walk())
+    for folder in (REVIEW, INBOX, INCUBATOR, WATCHLIST):
+        assert found[folder] == [path for path in everything if special_folder(path) == folder]
+        assert found[folder]
+
+
+def test_the_oldest_comes_first_whether_the_index_knows_it_or_not(bed: Bed) -> None:
+    for name, day in (("a", "2026-03-01"), ("b", "2026-01-01"), ("c", "2026-02-01")):
+        proposal(bed, name, created=day)
+    reconcile_now(bed.settings)
+    proposal(bed, "d", created="2025-12-31")
+    paths = waiting_paths(bed.store)[REVIEW]
+    ordered = waiting_order(bed.settings, bed.store, REVIEW, paths)
+    assert [path[-4] for path in ordered] == ["d", "b", "c", "a"]
+
+
+@pytest.mark.parametrize("is_indexed", [True, False])
+def test_a_search_takes_words_as_they_are_written(bed: Bed, is_indexed: bool) -> None:
+    proposal(bed, "plain", "Costs are 100 euro.")
+    proposal(bed, "percent", "Costs are 100% of it.")
+    proposal(bed, "under", "Call it snake_case.")
+    if is_indexed:
+        reconcile_now(bed.settings)
+    paths = waiting_paths(bed.store)[REVIEW]
+
+    def found(search: str) -> list[str]:
+        return [path.rsplit("/", 1)[-1] for path in waiting_order(bed.settings, bed.store, REVIEW, paths, search)]
+
+    assert found("100%") == ["percent.md"]
+    assert found("snake_case") == ["under.md"]
+    assert found("snakeXcase") == []
+    assert found("COSTS 100") == ["percent.md", "plain.md"]
+
+
+def test_a_page_leaves_out_what_went_meanwhile(bed: Bed) -> None:
+    proposal(bed, "one")
+    page = waiting_page(bed.store, ["personal-private/_review/gone.md", "personal-private/_review/one.md"], 9, 25)
+    assert ([entry.slug for entry in page.entries], page.number, page.pages) == (["one"], 1, 1)
+
+
+def test_the_nearest_come_from_the_index_and_from_what_it_does_not_know_yet(bed: Bed) -> None:
+    bed.note("personal-private/preferences/known.md", "# Known\n\nAlways use npm for packages.", kind="preferences")
+    bed.note("personal-private/preferences/far.md", "# Far\n\nCharts have a legend.", kind="preferences")
+    reconcile_now(bed.settings)
+    bed.note("personal-private/preferences/fresh.md", "# Fresh\n\nUse yarn for packages.", kind="preferences")
+    near = bed.reviewer.nearest(proposal(bed, "use-pnpm", "Always use pnpm for packages."))
+    assert {one.path.rsplit("/", 1)[-1] for one in near} == {"known.md", "fresh.md"}
+
+
+def test_the_journal_reads_the_same_from_its_end(bed: Bed, monkeypatch: pytest.MonkeyPatch) -> None:
+    for number in range(12):
+        path = f"personal-private/preferences/n{number}.md"
+        change = Change(path, None, Scrubbed(f"---\nkind: preferences\n---\n# {number}\n{'ü' * number}\n"))
+        bed.journal.commit([change], run="r", actor="review", what=f"n{number}")
+    first, last = bed.journal.files
+    lines = last.read_bytes().splitlines(keepends=True)
+    first.write_bytes(b"".join(lines[:5]) + b"not json\n")
+    Path(last).write_bytes(b"".join(lines[5:]) + b'{"cut')
+    for block in (1, 7, 100, 65_536):
+        monkeypatch.setattr(journal, "_BLOCK_BYTES", block)
+        assert list(bed.journal.newest()) == list(reversed(bed.journal.acts()))
+    assert len(bed.journal.acts()) == 12
+
+
+def test_a_vault_that_is_not_there_is_told(bed: Bed, front: Front) -> None:
+    bed.vault.rename(bed.root / "elsewhere")
+    answer = front.get("review")
+    assert answer.status_code == 503
+    assert "does not exist" in said(answer)
+    assert "Traceback" not in visible(answer)
+
+
+def test_a_fault_of_ours_shows_no_traceback(bed: Bed, front: Front, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("memoryvault.console.pages.review.waiting_paths", lambda store: 1 / 0)
+    front.client._transport.raise_server_exceptions = False  # type: ignore[attr-defined]
+    answer = front.get("review")
+    assert answer.status_code == 500
+    assert "ZeroDivisionError" not in answer.text
+    assert "Something went wrong" in answer.text
+    assert answer.headers["Content-Security-Policy"]
