@@ -205,10 +205,11 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--jobs", type=int, default=JOBS)
     parser.add_argument("--rounds", type=int, default=30)
     parser.add_argument("--only", default="", help="pages with this in their name")
+    parser.add_argument("--keywords", action="store_true", help="without the model, which takes minutes to prepare")
     args = parser.parse_args(argv)
     embedder: Embedder | None = None
     try:
-        embedder = load_embedder(DEFAULT_MODEL, models_folder=Path("/nonexistent"))
+        embedder = None if args.keywords else load_embedder(DEFAULT_MODEL, models_folder=Path("/nonexistent"))
     except ModelUnavailable as error:
         print(f"By keywords only: {error}\n", file=sys.stderr)
     with tempfile.TemporaryDirectory(prefix="memoryvault-console-") as folder:

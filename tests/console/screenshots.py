@@ -24,7 +24,7 @@ from .demo import demo_vault
 
 ROOT = Path(__file__).parents[2]
 SHOWN = frozenset({"review-desktop-light", "supersede-desktop-dark", "search-desktop-light", "health-desktop-dark",
-                   "recall-phone-light", "jobs-phone-dark", "review-phone-dark", "health-phone-light"})  # fmt: skip
+                   "receipts-phone-light", "jobs-phone-dark", "review-phone-dark", "health-phone-light"})  # fmt: skip
 MODEL_SECONDS = 60.0
 
 
