@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: setup demo recording check test e2e bench bench-scale chaos dist clean lint types
+.PHONY: setup demo recording check test e2e bench bench-scale chaos dist clean lint types screenshots
 
 setup: $(STAMP)
 
@@ -62,6 +62,10 @@ bench-scale: setup
 # Real workers killed 300 times, at random and at every named point; some minutes.
 chaos: setup
 	$(BIN)/python -m memoryvault.bench.chaos
+
+# The console's pages as docs/how-to/console.md shows them, of a made-up vault (needs Chromium).
+screenshots: setup
+	$(BIN)/python -m memoryvault.tests.console.screenshots
 
 # Wheel and sdist, tried in an empty environment: doctor offline, and an upgrade under a live worker.
 dist: setup

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from ..index.asking import ask
+from ..index.asking import IN_WORDS, ask
 from ..vault.errors import UsageError
 from ..vault.layout import INBOX, INCUBATOR, REVIEW
 from ..vault.project import project_of
@@ -25,20 +25,6 @@ EPILOG = """example:
 
 SERVICE_PATIENCE_SECONDS = 20.0
 SLOW_SECONDS = 2.0
-IN_WORDS = {
-    "no-model": "by keywords only: no embedding model",
-    "model-loading": "by keywords only: the model is still loading",
-    "no-vectors": "by keywords only: nothing is embedded yet",
-    "no-extension": "by keywords only: sqlite-vec cannot be loaded",
-    "vectors-damaged": "by keywords only: the vectors are damaged (`memory reindex`, or the worker, makes them anew)",
-    "no-index": "by reading the files: there is no index yet, or it cannot be used",
-    "scan-incomplete": "from a part of the files: there are too many to read them all",
-    "busy": "by the rarest words alone: too much was asked at once",
-    "dense-late": "by keywords only: the model was late",
-    "keyword-late": "by meaning only: the keyword search was late",
-    "files-late": "from the index only: the vault's disk did not answer in time",
-    "vault-missing": "from the index only: the vault is not there",
-}
 
 
 def configure(parser: argparse.ArgumentParser) -> None:

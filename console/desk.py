@@ -36,6 +36,7 @@ from ..vault.settings import Settings
 from ..vault.store import VaultStore
 from .diff import side_by_side
 from .markdown import render_markdown
+from .times import ago, lasting, size, when, when_iso
 
 if TYPE_CHECKING:
     from .page import Page
@@ -76,6 +77,7 @@ class Desk:
             "version": __version__,
         }
         self._templates.filters |= {"name_of": name_of, "day": lambda text: (text or "")[:10], "count": counted}
+        self._templates.filters |= {"when": when, "when_iso": when_iso, "ago": ago, "lasting": lasting, "size": size}
 
     # Addresses
 

@@ -15,6 +15,22 @@ from .engine import RecallEngine, RecallQuery
 from .receipts import append_receipt, receipt
 from .service import weights_from_settings
 
+IN_WORDS: Mapping[str, str] = {
+    "no-model": "by keywords only: no embedding model",
+    "model-loading": "by keywords only: the model is still loading",
+    "no-vectors": "by keywords only: nothing is embedded yet",
+    "no-extension": "by keywords only: sqlite-vec cannot be loaded",
+    "vectors-damaged": "by keywords only: the vectors are damaged (`memory reindex`, or the worker, makes them anew)",
+    "no-index": "by reading the files: there is no index yet, or it cannot be used",
+    "scan-incomplete": "from a part of the files: there are too many to read them all",
+    "busy": "by the rarest words alone: too much was asked at once",
+    "dense-late": "by keywords only: the model was late",
+    "keyword-late": "by meaning only: the keyword search was late",
+    "files-late": "from the index only: the vault's disk did not answer in time",
+    "vault-missing": "from the index only: the vault is not there",
+}
+"""How a recall was answered that missed something, by the code in `degraded`."""
+
 
 @dataclass(frozen=True)
 class Answer:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import date, timedelta
@@ -122,11 +122,24 @@ def _write(store: VaultStore, marker: Marker, usage: SessionUsage) -> bool:
 
 def costs_by_week(store: VaultStore) -> list[CostRow]:
     """Sums of all entries of the kind, the newest week first, within it the dearest project first."""
+    heads = ((path, head) for path, head in store.heads(HEADER_BYTES) if COST_KIND.encode() in head)
+    return _by_week(parse_entry(path, head) for path, head in heads)
+
+
+def costs_of(store: VaultStore, paths: Iterable[str]) -> list[CostRow]:
+    """The same of the entries at these paths, as far as they are there."""
+
+    def entries() -> Iterator[Entry]:
+        for path in paths:
+            with suppress(EntryNotFound, EntryInvalid, PathRefused):
+                yield store.read(path)
+
+    return _by_week(entries())
+
+
+def _by_week(entries: Iterable[Entry]) -> list[CostRow]:
     sums: dict[tuple[str, str], list[int]] = {}
-    for path, head in store.heads(HEADER_BYTES):
-        if COST_KIND.encode() not in head:
-            continue
-        entry = parse_entry(path, head)
+    for entry in entries:
         if entry.kind != COST_KIND or entry.effective_status != "active" or (week := _week(entry)) is None:
             continue
         row = sums.setdefault((week, entry.project or ""), [0] * 6)

@@ -248,6 +248,20 @@ class Journal:
                     found.setdefault(act.id, act)
         return list(found.values())
 
+    def acts_of(self, session: str) -> list[Act]:
+        """Those that were made of one session, oldest first."""
+        # Most lines are passed over unread: they hold whole notes.
+        mark = json.dumps({"session": session})[1:-1].encode("ascii")
+        found: dict[str, Act] = {}
+        for file in self.files:
+            for line in _lines(file):
+                if mark in line:
+                    with suppress(ValueError, KeyError, TypeError):
+                        act = _done(json.loads(line))
+                        if act.session == session:
+                            found.setdefault(act.id, act)
+        return list(found.values())
+
     def newest(self) -> Iterator[Act]:
         """All that is remembered, newest first, read only as far as it is asked for."""
         seen: set[str] = set()

@@ -507,6 +507,22 @@ class Ledger(QueueDatabase):
         parameters = {"states": json.dumps(_List(states)), "kind": kind, "most": most}
         return [job_from_row(row) for row in self.read(queries.LIST_JOBS, parameters)]
 
+    def page(
+        self, states: Iterable[State] = STATES, *, kind: str | None = None, text: str = "", behind: int = 0, most: int
+    ) -> tuple[_List[Job], int]:
+        """Jobs of these states, newest first, `most` of them behind the first `behind`; and how many there are in all.
+
+        `text` is looked for in arguments, kind and error, whatever its case.
+        """
+        sought = {"states": json.dumps(_List(states)), "kind": kind, "text": text.lower()}
+        rows = self.read(queries.JOBS_PAGE, {**sought, "behind": behind, "most": most})
+        return [job_from_row(row) for row in rows], int(self.read(queries.COUNT_SOUGHT, sought)[0][0])
+
+    def of_session(self, session: str, *, most: int = 20) -> _List[Job]:
+        """The jobs that mined this session, newest first."""
+        rows = self.read(queries.JOBS_OF_SESSION, {"session": session, "most": most})
+        return [job_from_row(row) for row in rows]
+
     def counts(self) -> dict[str, dict[State, int]]:
         """How many jobs there are, by kind and state.  Reads the whole table."""
         found: dict[str, dict[State, int]] = {}

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from ..page import Page
-from . import entry, ideas, inbox, review, watchlist
+from . import entry, health, ideas, inbox, jobs, recall, review, search, sessions, watchlist
 
 PAGES: tuple[Page, ...] = (
     review.PAGE,
     inbox.PAGE,
     ideas.PAGE,
     watchlist.PAGE,
+    search.PAGE,
+    recall.PAGE,
+    sessions.PAGE,
+    jobs.PAGE,
+    health.PAGE,
     entry.PAGE,
 )

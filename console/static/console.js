@@ -12,8 +12,16 @@
     try { return localStorage.getItem("memory-console-keys") === "off"; } catch { return false; }
   };
 
+  // On a phone the pages stand in one line that is wider than the screen: the one that is shown is in sight.
+  function showWhere() {
+    const here = document.querySelector("#nav [aria-current]");
+    const nav = document.getElementById("nav");
+    if (here) nav.scrollLeft += here.getBoundingClientRect().left - nav.getBoundingClientRect().left - (nav.clientWidth - here.clientWidth) / 2;
+  }
+
   function settled() {
     changedAt = performance.now();
+    showWhere();
     const first = main().querySelector("[data-focus-first]") || main().querySelector("[data-focus]") || main().querySelector("h1");
     if (first) {
       if (!first.hasAttribute("tabindex") && first.tagName !== "TEXTAREA" && first.tagName !== "INPUT") first.tabIndex = -1;
@@ -23,16 +31,17 @@
   }
 
   document.addEventListener("DOMContentLoaded", () => {
+    showWhere();
     const box = document.getElementById("keys-off");
     box.checked = keysOff();
     box.addEventListener("change", () => {
       try { localStorage.setItem("memory-console-keys", box.checked ? "off" : "on"); } catch { /* this window only */ }
     });
   });
-  document.addEventListener("htmx:beforeRequest", (event) => { if (!event.detail.elt.closest("[data-live]")) busy += 1; });
-  document.addEventListener("htmx:afterRequest", (event) => { if (!event.detail.elt.closest("[data-live]")) busy = Math.max(0, busy - 1); });
+  document.addEventListener("htmx:beforeRequest", (event) => { if (!event.detail.elt.matches("[data-live]")) busy += 1; });
+  document.addEventListener("htmx:afterRequest", (event) => { if (!event.detail.elt.matches("[data-live]")) busy = Math.max(0, busy - 1); });
   document.addEventListener("htmx:afterSettle", (event) => {
-    const live = event.detail.requestConfig && event.detail.requestConfig.elt.closest("[data-live]");
+    const live = event.detail.requestConfig && event.detail.requestConfig.elt.matches("[data-live]");
     if (event.detail.target && event.detail.target.id === "main" && !live) settled();
   });
   document.addEventListener("htmx:sendError", () => {
