@@ -33,9 +33,9 @@ RECORDING_END_SECONDS = 0.5
 end: what is cut off is found by the sweep alone, an hour later. The two that answer end at their budget."""
 MARGIN_SECONDS = 0.025
 """What starting and ending a process cost the host besides what we can measure."""
-STARVED_SHARE = 0.35
+STARVED_SHARE = 0.5
 """Where the interpreter had to wait for a core the watchdog will have to as well: it is set earlier by this share."""
-STARVED_MARGIN_SECONDS = 0.05
+STARVED_MARGIN_SECONDS = 0.08
 """At most so much earlier."""
 LAST_WORDS_SECONDS = 0.01
 LAST_WORDS_OF_AN_ENQUEUE_SECONDS = 0.15
