@@ -109,7 +109,7 @@ class Windows:
     def another(self) -> Page:
         """One more window of the same profile, empty."""
         page = self.context.new_page()
-        page.set_default_timeout(10_000)
+        page.set_default_timeout(20_000)
         page.on("console", lambda message: self._complain(message.type, message.text))
         page.on("pageerror", lambda error: self.complaints.append(f"script: {error}"))
         page.on("dialog", self._dismiss)
