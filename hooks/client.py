@@ -294,6 +294,9 @@ def _session_start(hook: Hook, call: HookCall, settings: Mapping[str, str], raw:
         reading_until,
         hand_in=hook.take,
         auto_memory=settings.get("auto_memory") != "0",
+        held=lambda folder: (
+            hook.adapter is claude and claude.loads_itself(folder, call.transcript, settings["claude_config_dir"])
+        ),
     )
     hook.take(told.text + "\n" if told.text else "", told.paths)
     _print(hook, "")

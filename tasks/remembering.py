@@ -456,10 +456,15 @@ class _Writer:
             if not is_outside(change.path):
                 self.known.learned(change.path, change.after)
 
-    def _surfaced_at(self, candidate: Candidate) -> str:
-        """When it was said, for all that is mined from old sessions is not new; the note itself is (`created`)."""
+    def _surfaced_at(self, candidate: Candidate) -> str | None:
+        """When it was said, for what is mined from old sessions is not new; the note itself is (`created`).
+
+        Where the transcript does not tell, or its clock was ahead, an idea came up now and for others it is not known.
+        """
         now = self._journal.stamp()
-        return min(candidate.said_at or now, now)  # a clock that was ahead says nothing of today
+        if candidate.said_at is not None and candidate.said_at <= now:
+            return candidate.said_at
+        return now if candidate.category == "idea" else None
 
     def _source(self, candidate: Candidate) -> Source:
         return Source(self._host, candidate.session, candidate.records)

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from ..pipelines.scrub import Policy, findings, scrub
-from ..vault.entry import Entry
+from ..vault.entry import INCIDENT, Entry
 from ..vault.errors import (
     EditConflict,
     EntryInvalid,
@@ -41,7 +41,6 @@ from .salvage import back_up, backup_of
 from .scrubbing_ideas import scrub_ideas_list
 from .statedb import checkpoint, replace_texts
 
-INCIDENT = "failure-incident"
 _KEY = re.compile(r"([\w-]+)[ \t]*:")
 
 

@@ -170,22 +170,18 @@ class TranscriptReader(ABC):
         return iter(())
 
 
+def _may_mark(text: str) -> bool:
+    """Could the text hold a tag, plain or escaped (`&lt;`)? Most do not, which spares them all else."""
+    return "<" in text or "&" in text
+
+
 def _without_private(turn: Turn) -> Turn:
     """Whoever repeats a private passage, it is gone before anything quotes, cuts or rewords it."""
     tool = turn.tool
-    # Nothing below changes a text without a "<", which spares most of them all of it.
-    if (
-        "<" not in turn.text
-        and "<" not in turn.about
-        and (
-            tool is None
-            or (
-                "<" not in tool.target
-                and (tool.command is None or "<" not in tool.command)
-                and (tool.file_path is None or "<" not in tool.file_path)
-            )
-        )
-    ):
+    texts = [turn.text, turn.about]
+    if tool is not None:
+        texts += [tool.target, tool.command or "", tool.file_path or ""]
+    if not any(map(_may_mark, texts)):
         return turn
     if tool is not None:
         command = None if tool.command is None else without_private(tool.command)

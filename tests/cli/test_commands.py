@@ -239,3 +239,12 @@ def test_uninstall_says_what_stays(sandbox: Sandbox) -> None:
     assert str(sandbox.vault) in said
     assert str(sandbox.state) in said
     assert str(sandbox.root / "config.toml") in said
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["a b c", "..", "BAAI/../../etc"])
+def test_a_model_that_can_have_no_such_name_is_refused_in_one_line(sandbox: Sandbox, name: str) -> None:
+    done = sandbox.run("model", "use", name, "--yes")
+    assert done.returncode in (1, 2)
+    assert "downloads it" not in done.stderr
+    assert len([line for line in done.stderr.splitlines() if "measuring" not in line]) == 1

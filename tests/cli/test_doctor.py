@@ -17,6 +17,7 @@ import pytest
 
 from memoryvault.cli import surroundings
 from memoryvault.cli.context import Context
+from memoryvault.cli.doctor import CHECKS
 from memoryvault.cli.finding import Finding
 from memoryvault.demo.sandbox import Sandbox
 from memoryvault.hooks.install import STUB, install, settings_file_of
@@ -156,6 +157,14 @@ def test_copies_of_a_sync_client_are_named(context: Context, name: str) -> None:
     found = surroundings.sync_clients(context)
     assert found.grade == "note"
     assert name in found.detail
+
+
+def test_a_model_that_no_library_can_load_is_told(context: Context, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its files alone answer nothing."""
+    monkeypatch.setitem(sys.modules, "torch", None)
+    found = dict(CHECKS)["model"](context)
+    assert found.grade == "note"
+    assert "torch" in found.detail
 
 
 def no_folder(sandbox: Sandbox) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import json
 import subprocess
 import sys
 import time
@@ -220,6 +221,15 @@ def test_a_result_is_bounded(agent: Agent) -> None:
     agent.sandbox.memory("reindex")
     answer = agent.call("recall", query="pump", k=20)
     assert sum(len(hit["text"]) for hit in answer["hits"]) <= 24_000
+    for number in range(40):
+        (folder / f"titled-{number}.md").write_text(
+            f"---\nkind: fix\nstatus: active\ntags: [{'t' * 3000}]\n---\n\n# {'Long ' * (number + 1) * 400}\n\nText.\n"
+        )
+    listed = agent.call("list", limit=100)
+    assert len(json.dumps(listed)) <= 60_000
+    assert listed["left_out"] == 100 - len(listed["entries"])
+    titles = {entry["title"] for entry in listed["entries"]}
+    assert "Long 6" in titles, "those with titles of such a size do not hide the others"
     read = agent.call("read", path="personal-private/fix/long-1.md")
     assert read["cut"]
     assert len(read["text"]) <= 24_010

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from memoryvault.demo.sandbox import Sandbox
-from memoryvault.index.receipts import query_hash, read_receipts
+from memoryvault.index.receipts import TRIAL_CALLER, append_receipt, query_hash, read_receipts
 from memoryvault.tests.acceptance.test_the_loop import COMMON
 
 pytestmark = [pytest.mark.slow, pytest.mark.alone]
@@ -90,6 +90,14 @@ def test_a_hit_can_be_marked_and_the_marks_are_counted(sandbox: Sandbox) -> None
     assert sandbox.json("health")["marked"] == {"useful": 0, "noise": 1}
     done = sandbox.run("inspect", "--useful", "another")
     assert (done.returncode, "another" in done.stderr) == (2, True)
+
+
+def test_what_doctor_asks_is_nobodys_last_recall(sandbox: Sandbox) -> None:
+    session = _prompt(sandbox, QUESTION)
+    file = sandbox.state / "log" / "receipts.jsonl"
+    append_receipt(file, {**read_receipts(file)[-1], "caller": TRIAL_CALLER, "session": None})
+    assert sandbox.json("inspect")[0]["session"] == session
+    sandbox.memory("inspect", "--useful", "locked-db")
 
 
 def test_health_tells_counts_hooks_and_processes(sandbox: Sandbox) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 import time
@@ -175,6 +176,38 @@ def own_notes(sandbox: Sandbox) -> None:
     (sandbox.vault / "personal-projects" / "my-shop" / "memory" / "MEMORY.md").write_text(
         "- [D](deploy.md) — widgets\n"
     )
+
+
+def kept_there_by_the_host(sandbox: Sandbox, how: str) -> None:
+    """Has Claude Code keep its own notes on the project where ours are."""
+    ours = sandbox.vault / "personal-projects" / "my-shop" / "memory"
+    if how == "link":
+        (sandbox.transcript.parent / "memory").symlink_to(ours)
+    else:
+        (sandbox.home / ".claude" / "settings.json").write_text(json.dumps({"autoMemoryDirectory": str(ours)}))
+
+
+@pytest.mark.parametrize("how", ["link", "setting"])
+def test_an_index_that_the_host_itself_loads_is_not_said_twice(sandbox: Sandbox, how: str) -> None:
+    own_notes(sandbox)
+    assert "widgets" in start(sandbox, session_id="s1")[0]
+    kept_there_by_the_host(sandbox, how)
+    assert start(sandbox, session_id="s2")[0] == ""
+    codex = sandbox.run("SessionStart", {**sandbox.payload(source="startup"), "session_id": "s3"}, "--host", "codex")
+    assert "widgets" in codex.stdout, "another host does not load it"
+
+
+@pytest.mark.parametrize("how", ["link", "setting"])
+def test_where_the_hosts_feature_is_off_the_index_is_ours_to_say(sandbox: Sandbox, how: str) -> None:
+    own_notes(sandbox)
+    kept_there_by_the_host(sandbox, how)
+    sandbox.extra_env["CLAUDE_CODE_DISABLE_AUTO_MEMORY"] = "1"
+    assert "widgets" in start(sandbox, session_id="s1")[0]
+    del sandbox.extra_env["CLAUDE_CODE_DISABLE_AUTO_MEMORY"]
+    file = sandbox.home / ".claude" / "settings.json"
+    document = json.loads(file.read_text()) if file.exists() else {}
+    file.write_text(json.dumps({**document, "autoMemoryEnabled": False}))
+    assert "widgets" in start(sandbox, session_id="s2")[0]
 
 
 @pytest.mark.parametrize("how", ["variable", "setting"])
