@@ -148,6 +148,7 @@ def test_search_by_keyboard_alone(bed: Bed, windows: Windows) -> None:
     page = windows.sign_in()
     page.goto(windows.console.base + "search")
     page.wait_for_timeout(400)
+    page.keyboard.press("/")
     page.keyboard.type("tokens")
     page.keyboard.press("Enter")
     page.wait_for_selector("text=Nothing answers that")
