@@ -123,6 +123,7 @@ def test_a_failure_report_is_scrubbed_of_people_as_well(sandbox: Sandbox) -> Non
     assert "alex" not in text.split("---", 2)[2]
 
 
+@pytest.mark.slow
 def test_list_filters_by_kind_tag_and_status(sandbox: Sandbox) -> None:
     sandbox.memory("save", "fix", "one", "--tags", "db", "--body", "1")
     sandbox.memory("save", "fix", "two", "--body", "2")
@@ -172,6 +173,7 @@ def test_a_bad_filter_says_what_is_wrong(sandbox: Sandbox) -> None:
     assert "nonsense" in done.stderr
 
 
+@pytest.mark.slow
 def test_jobs_show_what_the_worker_did(sandbox: Sandbox) -> None:
     sandbox.memory("save", "fix", "one", "--body", "1")
     sandbox.memory("worker", "--until-idle")
@@ -214,6 +216,7 @@ def test_the_command_alone_shows_its_help(sandbox: Sandbox) -> None:
     assert "usage: memory" in done.stderr
 
 
+@pytest.mark.slow
 def test_an_empty_list_says_what_waits(sandbox: Sandbox) -> None:
     sandbox.memory("idea", "Cache the pages", "Cache the pages so that a release needs no network")
     done = sandbox.run("list")
@@ -222,6 +225,7 @@ def test_an_empty_list_says_what_waits(sandbox: Sandbox) -> None:
     assert "waits" not in sandbox.run("list", "--status", "superseded").stderr
 
 
+@pytest.mark.slow
 def test_a_question_that_finds_nothing_says_whose_entries_it_looked_at(sandbox: Sandbox) -> None:
     sandbox.memory("save", "fix", "locked-db", "--project", "shop", "--body", "Give each worker its own SQLite file.")
     sandbox.memory("worker", "--until-idle")

