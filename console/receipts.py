@@ -32,10 +32,14 @@ class Recalls:
     degraded: int = 0
 
 
-def receipts_of(state: StatePaths) -> Iterator[dict[str, Any]]:
-    """All that are kept, the newest first, each with every field (`_shaped`); a torn or foreign line is left out."""
+def receipts_of(state: StatePaths, holding: str = "") -> Iterator[dict[str, Any]]:
+    """All that are kept and have the text `holding` as a value, the newest first, each with every field (`_shaped`).
+
+    A torn or foreign line is left out.
+    """
     current = Path(state.receipts)
     left = MOST_BYTES
+    mark = orjson.dumps(holding) if holding else b""
     for file in (current, *sorted(current.parent.glob(current.name + ".*"), reverse=True)):
         try:
             data = file.read_bytes()[-left:]
@@ -43,6 +47,8 @@ def receipts_of(state: StatePaths) -> Iterator[dict[str, Any]]:
             continue
         left -= len(data)
         for line in reversed(data.splitlines()):
+            if mark not in line:
+                continue
             try:
                 row = orjson.loads(line)
             except orjson.JSONDecodeError:

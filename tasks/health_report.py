@@ -48,7 +48,7 @@ def health_report(settings: Settings, now: float) -> dict[str, Any]:
     try:
         with open_ledger(settings) as ledger:
             backlog = ledger.backlog()
-            dead = sum(states.get("dead", 0) for states in ledger.counts().values())
+            dead = sum(count for _, state_of, count in ledger.live_counts() if state_of == "dead")
             queue = {"running": backlog.running, "due": backlog.due, "delayed": backlog.delayed, "dead": dead}
             done = [
                 job

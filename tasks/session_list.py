@@ -172,7 +172,7 @@ def _with_marker(settings: Settings, row: SessionRow) -> SessionRow:
 
 def _told(row: SessionRow) -> str:
     marker = row.marker
-    return " ".join((row.id, *((marker.host, marker.cwd, row.project) if marker is not None else ()))).lower()
+    return " ".join((row.id, *((marker.host, marker.cwd) if marker is not None else ()))).lower()
 
 
 def _unmined(marker: Marker | None) -> int | None:

@@ -70,7 +70,7 @@ def _all(desk: Desk, request: Request) -> Response:
 
 def _one(desk: Desk, request: Request, session: str, said: Said | None = None) -> Response:
     wanted = None if session == NO_SESSION else session
-    rows = [one for one in receipts_of(desk.settings.state) if (one["session"] or None) == wanted]
+    rows = [one for one in receipts_of(desk.settings.state, wanted or "") if (one["session"] or None) == wanted]
     listed = _page(rows, page_number(request), RECALLS_ON_A_PAGE)
     marks = marks_of(read_marks(_marks_file(desk)))
     return desk.page(
@@ -95,7 +95,7 @@ def _marked(desk: Desk, form: Mapping[str, str]) -> Said:
     at, path, useful = form.get("at", ""), form.get("path", ""), form.get("useful", "")
     if useful not in ("yes", "no"):
         raise UsageError("a hit is marked as useful or as noise")
-    for one in receipts_of(desk.settings.state):
+    for one in receipts_of(desk.settings.state, at):
         if one["at"] == at and any(hit["path"] == path for hit in one["hits"]):
             append_receipt(_marks_file(desk), new_mark(one, path, useful=useful == "yes"))
             return Said(f"{path} is marked as {'useful' if useful == 'yes' else 'noise'}")

@@ -113,7 +113,7 @@ def test_a_job_that_ends_is_seen_without_a_click_and_focus_stays(bed: Bed, windo
         page.focus(f"#cancel-{waits}")
         assert "Running now" in page.inner_text("main")
         ledger.complete(claim, {"embedded": 3})
-    page.wait_for_function("!document.getElementById('main').innerText.includes('Running now')")
+    page.wait_for_selector("#running", state="detached")
     assert page.evaluate("document.activeElement.id") == f"cancel-{waits}"
     page.keyboard.press("Enter")
     page.wait_for_selector("#said p")
@@ -148,6 +148,7 @@ def test_search_by_keyboard_alone(bed: Bed, windows: Windows) -> None:
     page = windows.sign_in()
     page.goto(windows.console.base + "search")
     page.wait_for_timeout(400)
+    page.keyboard.press("/")
     page.keyboard.type("tokens")
     page.keyboard.press("Enter")
     page.wait_for_selector("text=Nothing answers that")
