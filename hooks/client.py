@@ -337,8 +337,8 @@ def _prompt(hook: Hook, call: HookCall, settings: Mapping[str, str], raw: bytes)
 
     # A smaller budget on the command line shortens every wait by moving the start back.
     told = recall(question, call, settings, hook.started - max(BUDGET_SECONDS[call.event] - hook.budget, 0.0))
-    hook.paths += told.paths
     _print(hook, f"{told.block.rstrip()}\n\n{told.status}\n" if told.paths else "")
+    hook.paths += told.paths  # After it was said: what the watchdog cuts off is not taken for held.
     if told.note:
         say(f"memoryvault: {told.note}")
     say(told.status)

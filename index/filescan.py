@@ -35,9 +35,14 @@ class ScannedEntry:
 def scan_files(
     vault: Path, query: QueryAnalysis, scope: Scope, *, seconds: float = SCAN_SECONDS
 ) -> tuple[list[ScannedEntry], bool]:
-    """Entries that hold a word of the query, best first, and whether every file was looked at."""
+    """Entries that hold a word of the query, best first, and whether every file was looked at.
+
+    Without a word those that the filter admits, by their paths.
+    """
     deadline = time.monotonic() + seconds
     needles = [_needle(term) for term in query.terms]
+    if not needles and scope.filter is None:
+        return [], True
     holding = [0] * len(needles)
     total = 0
     candidates: list[tuple[Entry, list[bool], float]] = []
@@ -53,17 +58,17 @@ def scan_files(
         total += 1
         lowered = data.lower()
         present = [needle in lowered for needle in needles]
-        if not any(present):
+        if needles and not any(present):
             continue
         holding = [count + there for count, there in zip(holding, present, strict=True)]
         entry = parse_entry(relative, data)
         if scope.admits(row_of(entry)):
             held, score = _held(entry, query.terms)
-            if score > 0:
+            if score > 0 or not needles:  # by the filter alone
                 candidates.append((entry, held, score))
     rarity = [inverse_frequency(count, total) for count in holding]
     found = [
-        ScannedEntry(entry, score, sum(itertools.compress(rarity, held)) / sum(rarity))
+        ScannedEntry(entry, score, sum(itertools.compress(rarity, held)) / (sum(rarity) or 1.0))
         for entry, held, score in candidates
     ]
     found.sort(key=lambda scanned: (-scanned.score, scanned.entry.path))
@@ -84,7 +89,7 @@ def _held(entry: Entry, terms: Sequence[Term]) -> tuple[list[bool], float]:
         (set(stems(entry.body)), _BODY_WEIGHT),
     ]
     weights = [max((weight for held, weight in places if term.stem in held), default=0.0) for term in terms]
-    return [weight > 0 for weight in weights], math.sqrt(sum(weights) / (_TITLE_WEIGHT * len(terms)))
+    return [weight > 0 for weight in weights], math.sqrt(sum(weights) / (_TITLE_WEIGHT * max(1, len(terms))))
 
 
 def _markdown(vault: Path) -> Iterator[str]:

@@ -283,15 +283,15 @@ def _assignments(text: str, start: int, end: int) -> Iterator[Finding]:
         if password:
             secret = _is_password(text, name, value, value_start, quoted)
         else:
-            secret = _is_key(name, value, quoted) and not _is_cut(text, value_start + len(value))
+            secret = _is_key(name, value, quoted) and not _is_cut(text, value_start, value_start + len(value))
         if secret:
             yield Finding(value_start, value_start + len(value), "PASSWORD" if password else "API-KEY")
             position = value_start + len(value)
 
 
-def _is_cut(text: str, end: int) -> bool:
-    """Has what ends there been cut short, as in documentation ("ghp_abc...")?"""
-    return text.startswith(("…", "..."), end)
+def _is_cut(text: str, start: int, end: int) -> bool:
+    """Is it only a key's beginning, as in documentation ("ghp_abc...")? A whole key may stand before dots as well."""
+    return end - start < MIN_TOKEN_CHARS and text.startswith(("…", "..."), end)
 
 
 def _value_after(text: str, name: re.Match[str], end: int) -> tuple[str, int, bool]:
@@ -456,8 +456,7 @@ def _tokens(text: str) -> Iterator[Finding]:
                 not is_described(match.group())
                 # Of the token alone: a count in the address or the name before it says nothing of the token.
                 and not is_filled(match.group())
-                and not _is_cut(text, base + match.end())
-                and not match.group().endswith("...")
+                and not _is_cut(text, base + match.start(), base + len(token[: match.end()].rstrip(".")))
             ):
                 marked = True
                 yield Finding(base + match.start(), base + match.end(), "API-KEY")
@@ -467,7 +466,6 @@ def _tokens(text: str) -> Iterator[Finding]:
             marked
             or is_filled(token)
             or not MIN_TOKEN_CHARS <= len(token) <= MAX_TOKEN_CHARS
-            or _is_cut(text, base + len(token.rstrip(".")))
             or _DIGEST.match(token)
             or _NAMED_ID.match(token)
         ):

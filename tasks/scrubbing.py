@@ -278,10 +278,10 @@ def _queue(settings: Settings, apply: bool) -> list[Found]:
             with ledger.transaction() as conn:
                 conn.execute("PRAGMA secure_delete = ON")
                 for job_id, state, args, error, history in conn.execute(queries.TEXTS_OF_JOBS).fetchall():
-                    new_args, kinds = _mapped(json.loads(args), Policy.SECRETS)
+                    new_args, kinds = _mapped(_args_of(args), Policy.SECRETS)
                     problem = None
                     if kinds and state not in _ENDED:
-                        new_args, problem = json.loads(args), f"it is {state}: cancel it first (`memory jobs`)"
+                        new_args, problem = _args_of(args), f"it is {state}: cancel it first (`memory jobs`)"
                     new_error, more = _mapped(error, Policy.FULL)
                     new_history, still_more = _mapped(json.loads(history), Policy.FULL)
                     kinds += more + still_more
@@ -299,6 +299,14 @@ def _queue(settings: Settings, apply: bool) -> list[Found]:
     except QueueUnavailable as error:
         found.append(Found("queue", "queue.db", {}, str(error)))
     return found
+
+
+def _args_of(text: str) -> Any:
+    """The arguments of a job; its text where that is no JSON."""
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text
 
 
 def _state(settings: Settings, apply: bool) -> list[Found]:
@@ -337,7 +345,10 @@ def _copies(settings: Settings) -> list[Found]:
             continue
         try:
             if not back_up(path):
-                copy.unlink()
+                problem = (
+                    f"{path.name} is gone or damaged, so its copy stays as it was: `memory doctor`, then do it again"
+                )
+                found.append(Found("queue", copy.name, {}, problem))
         except (QueueUnavailable, OSError) as error:
             found.append(Found("queue", copy.name, {}, str(error)))
     return found
