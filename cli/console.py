@@ -25,7 +25,7 @@ EPILOG = """example:
   memory console --port 8765       at this port of 127.0.0.1, in place of a free one
 """
 FIRST_PORT, LAST_PORT = 1024, 65535
-DOOR = "console.html"
+DOOR = "console-{pid}.html"
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -49,7 +49,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
     # Ctrl-C is how it ends, also while it is still starting.
     with (
         contextlib.suppress(KeyboardInterrupt),
-        _opened(serving, Path(state.run) / DOOR, wanted=not args.no_browser),
+        _opened(serving, Path(state.run) / DOOR.format(pid=os.getpid()), wanted=not args.no_browser),
     ):
         if sys.stdin.isatty():
             note("memory: Enter prints a new link, for another window or browser")

@@ -43,6 +43,8 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
+MOST_ACTS = 2_000
+"""Of the journal, in which a page looks for the last decision: a full one takes a second to read."""
 TEMPLATES = Path(__file__).parent / "templates"
 
 
@@ -84,7 +86,7 @@ class Desk:
     def url(self, name: str, **query: object) -> str:
         """The address of a page, with those of `query` that are neither None nor ''."""
         asked = {key: value for key, value in query.items() if value not in (None, "")}
-        return f"{self._base}/{name}" + (f"?{urlencode(asked)}" if asked else "")
+        return f"{self._base}/{name}" + (f"?{urlencode(asked, errors='replace')}" if asked else "")
 
     def entry_url(self, target: str) -> str:
         """The address of the page of an entry, by its path or slug."""
@@ -133,11 +135,11 @@ class Desk:
             **values,
         )
         headers = {"HX-Push-Url": address} if address and "hx-request" in request.headers else {}
-        return HTMLResponse(text, status, headers=headers)
+        return HTMLResponse(text.encode("utf-8", "replace"), status, headers=headers)
 
     def part(self, template: str, **values: Any) -> Response:
         """A piece of a page, for what asks again and again."""
-        return HTMLResponse(self._templates.get_template(template).render(**values))
+        return HTMLResponse(self._templates.get_template(template).render(**values).encode("utf-8", "replace"))
 
     def refused(self, status: int, line: str) -> Response:
         """For somebody without a session: one line, and nothing of the vault."""
@@ -146,7 +148,12 @@ class Desk:
     def problem(self, request: Request, error: MemoryVaultError) -> Response:
         """An error that the user can do something about, as a page."""
         return self.page(
-            request, "problem.html", page="", title="Not done", status=status_of(error), said=Said(str(error), True)
+            request,
+            "problem.html",
+            page="",
+            title="That did not work",
+            status=status_of(error),
+            said=Said(str(error), True),
         )
 
     def waiting_by_page(self) -> dict[str, int]:

@@ -10,7 +10,7 @@ from itertools import zip_longest
 from typing import Literal
 
 MAX_LINES = 400
-"""Longer texts are compared to here: a person reads no more of a diff, and its time grows with the square."""
+"""Longer texts are aligned to here, since its time grows with the square; the lines behind stand beside each other."""
 MAX_WORDS = 400
 _WORDS = re.compile(r"\s+|[^\s\w]|\w+")
 
@@ -34,14 +34,28 @@ class Row:
 
 def side_by_side(old: str, new: str) -> list[Row]:
     """The rows of a table: the old text to the left, the new one to the right."""
-    left, right = old.splitlines()[:MAX_LINES], new.splitlines()[:MAX_LINES]
+    left, right = old.splitlines(), new.splitlines()
+    rest = zip_longest(left[MAX_LINES:], right[MAX_LINES:])
+    left, right = left[:MAX_LINES], right[:MAX_LINES]
     rows: list[Row] = []
     for tag, i1, i2, j1, j2 in SequenceMatcher(None, left, right, autojunk=False).get_opcodes():
         if tag == "equal":
             rows += [Row("same", (Part(line, False),), (Part(line, False),)) for line in left[i1:i2]]
         else:
             rows += [_row(one, other) for one, other in zip_longest(left[i1:i2], right[j1:j2])]
-    return rows
+    return rows + [_beside(one, other) for one, other in rest]
+
+
+def _beside(old: str | None, new: str | None) -> Row:
+    """Two lines that nobody aligned."""
+    kind: Literal["same", "changed", "removed", "added"] = (
+        "same" if old == new else "removed" if new is None else "added" if old is None else "changed"
+    )
+    return Row(
+        kind,
+        None if old is None else (Part(old, old != new),),
+        None if new is None else (Part(new, old != new),),
+    )
 
 
 def _row(old: str | None, new: str | None) -> Row:

@@ -74,5 +74,8 @@ def _adapt(tokens: Sequence[Token], below: int) -> None:
             token.tag = f"h{min(DEEPEST_HEADING, below + 1 + levels.index(token.tag))}"
         elif token.type == "link_open" and not token.meta.get("inside"):
             token.attrs |= {"rel": "noreferrer noopener", "target": "_blank"}
+        elif token.type in ("th_open", "td_open") and "style" in token.attrs:
+            # The policy lets no inline style in.
+            token.attrs["align"] = str(token.attrs.pop("style")).removeprefix("text-align:")
         if token.children:
             _adapt(token.children, below)

@@ -23,7 +23,6 @@ class Recalls:
 
     session: str
     last: str = ""
-    first: str = ""
     count: int = 0
     injected: int = 0
     callers: dict[str, int] = field(default_factory=dict)
@@ -68,7 +67,6 @@ def by_session(receipts: Iterator[dict[str, Any]], search: str = "") -> list[Rec
             continue
         session = one["session"] or NO_SESSION
         row = found.setdefault(session, Recalls(session, last=one["at"]))
-        row.first = one["at"]
         row.count += 1
         row.injected += len(one["injected"])
         caller = one["caller"] or "–"

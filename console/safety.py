@@ -10,7 +10,6 @@ one site to SameSite: so the cookie is for a path of its own that no other serve
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
-from http.cookies import CookieError, SimpleCookie
 from urllib.parse import parse_qsl
 
 from starlette.datastructures import Headers, MutableHeaders
@@ -22,7 +21,7 @@ from .keys import Keys, Session
 COOKIE = "memory-console"
 CSRF_FIELD = "csrf"
 MAX_FORM_BYTES = 4_000_000
-MAX_FORM_FIELDS = 500
+MAX_FORM_FIELDS = 2_000
 FORM_TYPE = "application/x-www-form-urlencoded"
 
 POLICY = "; ".join(
@@ -164,15 +163,12 @@ class Guard:
         return body, None
 
     def _cookie(self, headers: Headers) -> str:
-        try:
-            # Another server of this machine can set a cookie of our name for all paths; the more exact one comes first.
-            for header in headers.getlist("cookie"):
-                for part in header.split(";"):
-                    name, _, value = part.strip().partition("=")
-                    if name == COOKIE:
-                        return SimpleCookie({COOKIE: value})[COOKIE].value
-        except CookieError:
-            pass
+        # Another server of this machine can set a cookie of our name for all paths; the more exact one comes first.
+        for header in headers.getlist("cookie"):
+            for part in header.split(";"):
+                name, _, value = part.strip().partition("=")
+                if name == COOKIE:
+                    return value
         return ""
 
     def _with_headers(self, send: Send) -> Send:

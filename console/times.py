@@ -23,7 +23,10 @@ def when_iso(text: str | None) -> str:
         return text or "–"
     if len(text or "") <= 10:
         return f"{moment.day} {moment:%b %Y}"
-    return when(moment.timestamp())
+    try:
+        return when(moment.timestamp())
+    except (ValueError, OverflowError, OSError):  # no year of a calendar
+        return text or "–"
 
 
 def ago(seconds: float | None, now: float) -> str:

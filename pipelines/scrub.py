@@ -294,13 +294,19 @@ def _is_cut(text: str, start: int, end: int) -> bool:
     return end - start < MIN_TOKEN_CHARS and text.startswith(("…", "..."), end)
 
 
+_DOTS = re.compile(r"\.\.\.|…")
+
+
 def _value_after(text: str, name: re.Match[str], end: int) -> tuple[str, int, bool]:
     at = name.end()
     if _EMPTY.match(text, at, end):
         return "", at, True
     if (quoted := _QUOTED.match(text, at, end)) is not None:
         group = "value" if quoted.group("value") is not None else "escaped"
-        return quoted.group(group).rstrip(), quoted.start(group), True
+        value = quoted.group(group).rstrip()
+        if (dots := _DOTS.search(value)) is not None and dots.start() >= MIN_TOKEN_CHARS:
+            value = value[: dots.start()]
+        return value, quoted.start(group), True
     bare = _VALUE.match(text, at, end)
     if bare is None:
         return "", at, False

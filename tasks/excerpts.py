@@ -33,6 +33,8 @@ MOST_CHARACTERS = 1_200
 MOST_SCRUBBED = 20_000
 """Of a longer piece only the beginning is scrubbed: far enough behind what is shown that no secret is cut in two."""
 MOST_PIECES = 40
+MOST_RECORDS = 20
+"""Each may cost a look through the whole transcript."""
 _LINE = "line:"
 
 
@@ -83,10 +85,14 @@ def find_transcript(settings: Settings, session: str) -> Path | None:
             path = Path(marker.transcript)
             if path.is_file():
                 return path
+    name = glob.escape(session)
+    # The file's whole name, or its end (Codex), or its folder's (Copilot, Antigravity): never another session's.
+    names = (f"{name}.jsonl", f"*-{name}.jsonl", f"{name}/events.jsonl", f"{name}/.system_generated/logs/*.jsonl")
     for root in roots:
-        for path in root.rglob(f"*{glob.escape(session)}*.jsonl"):
-            if path.is_file() and is_under(str(path), [str(root)]):
-                return path
+        for pattern in names:
+            for path in root.rglob(pattern):
+                if path.is_file() and is_under(str(path), [str(root)]):
+                    return path
     return None
 
 
@@ -126,7 +132,7 @@ def _offsets(path: Path, records: Sequence[str]) -> Iterator[int]:
     if os.stat(path).st_size == 0:
         return
     with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
-        for record in records:
+        for record in records[:MOST_RECORDS]:
             if record.startswith(_LINE):
                 with suppress(ValueError):
                     yield min(int(record.removeprefix(_LINE)), len(data))

@@ -5,6 +5,7 @@ One way in, `Reviewer.decide`; every change is in the journal, so that the last 
 
 from __future__ import annotations
 
+import itertools
 import logging
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -179,10 +180,10 @@ class Reviewer:
             for done in answer_listed(self._settings, self.journal, path, answers, run=run)
         ]
 
-    def last_decision(self) -> Act | None:
-        """The newest decision that has not been taken back."""
+    def last_decision(self, among: int | None = None) -> Act | None:
+        """The newest decision that has not been taken back; with `among`, of so many newest acts."""
         undone: set[str] = set()
-        for act in self.journal.newest():
+        for act in itertools.islice(self.journal.newest(), among):
             undone.update(act.undoes)  # what takes an act back comes after it
             if act.actor == "review" and act.id not in undone:
                 return act

@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
 from ...pipelines.incubation import TRASH_DAYS, Answer, listed
-from ...tasks.ideas import find_idea, is_idea_path, is_surfaced, pitch_of, put_away_ideas, slug_of
+from ...tasks.ideas import is_idea_path, is_surfaced, pitch_of, put_away_ideas, slug_of
 from ...tasks.incubator import LIST_PATH, decide_on_idea
 from ...tasks.waiting import waiting_order, waiting_page, waiting_paths
 from ...vault.entry import Entry
 from ...vault.errors import EditConflict, EntryInvalid, EntryNotFound, MemoryVaultError, UsageError
 from ...vault.layout import INCUBATOR
 from ...vault.store import VaultStore
-from ..desk import Desk, Said, attempt, decided_elsewhere, page_number, undone
+from ..desk import MOST_ACTS, Desk, Said, attempt, decided_elsewhere, page_number, undone
 from ..page import Page
 
 ON_A_PAGE = 20
@@ -83,8 +82,6 @@ def _shown(desk: Desk, request: Request, wanted: str, said: Said | None = None) 
     if place is not None:
         number = place // ON_A_PAGE + 1
     elif wanted and said is None:
-        with suppress(MemoryVaultError):
-            find_idea(store, wanted)
         said = Said(f"{wanted[:80]} is no idea of the incubator any more", is_problem=True)
     queue = waiting_page(store, ordered, number, ON_A_PAGE)
     chosen = next((idea for idea in queue.entries if slug_of(idea.path) == wanted), None) or next(
@@ -110,7 +107,7 @@ def _shown(desk: Desk, request: Request, wanted: str, said: Said | None = None) 
         files=_beside(store, chosen),
         away=len(put_away_ideas(store)),
         search=search,
-        last=reviewer.last_decision(),
+        last=reviewer.last_decision(among=MOST_ACTS),
     )
 
 

@@ -19,7 +19,7 @@ from ...tasks.waiting import WaitingPage, waiting_order, waiting_page, waiting_p
 from ...vault.entry import Entry
 from ...vault.errors import EditConflict, EntryNotFound, UsageError
 from ...vault.layout import INBOX
-from ..desk import Desk, Said, attempt, counted, decided_elsewhere, page_number, undone
+from ..desk import MOST_ACTS, Desk, Said, attempt, counted, decided_elsewhere, page_number, undone
 from ..page import Page
 
 ON_A_PAGE = 25
@@ -78,7 +78,9 @@ def _sorted(desk: Desk, form: Mapping[str, str]) -> Said:
         )
     except (EntryNotFound, EditConflict) as error:
         gone = next((path for path in seen if not reviewer.store.exists(path)), "")
-        raise decided_elsewhere(reviewer, gone, error) if gone else error from error
+        if not gone:
+            raise
+        raise decided_elsewhere(reviewer, gone, error) from error
     desk.changed()
     what = done.result if done.path is None or done.result.startswith("left") else f"{done.result}: {done.path}"
     return Said(what + (f" ({counted(len(seen), 'note')})" if len(seen) > 1 else ""))
@@ -145,7 +147,7 @@ def _shown(desk: Desk, request: Request, said: Said | None = None) -> Response:
         total=len(paths),
         compared=min(len(ordered), MOST_COMPARED),
         mode=desk.settings.memory.review_mode,
-        last=reviewer.last_decision(),
+        last=reviewer.last_decision(among=MOST_ACTS),
     )
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import os
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -16,7 +15,7 @@ from starlette.routing import Route
 from ...schedules.table import SCHEDULES
 from ...tasks.enqueue import open_ledger
 from ...tasks.kinds import POLICIES
-from ...tasks.ledger import STATES, Job, Ledger, WorkerBeat
+from ...tasks.ledger import STATES, Job, Ledger
 from ...tasks.scheduler import Scheduler, local_timezone
 from ...tasks.wiring import handlers
 from ...vault.errors import UsageError
@@ -33,10 +32,8 @@ MOST_RUNNING = 20
 class Overview:
     """The first line of the page."""
 
-    now: float
     worker: int | None
     """Its process."""
-    beat: WorkerBeat | None
     is_stopped: bool
     running: int
     due: int
@@ -179,9 +176,7 @@ def _overview(desk: Desk, ledger: Ledger) -> Overview:
     state = desk.settings.state
     backlog = ledger.backlog()
     return Overview(
-        now=time.time(),
         worker=lock_holder(state.worker_lock),
-        beat=ledger.worker(),
         is_stopped=os.path.exists(state.stop_file),
         running=backlog.running,
         due=backlog.due,

@@ -21,7 +21,7 @@ from ...tasks.waiting import waiting_order, waiting_page, waiting_paths
 from ...vault.entry import Entry
 from ...vault.errors import EditConflict, EntryInvalid, EntryNotFound, MemoryVaultError, PathRefused, UsageError
 from ...vault.layout import REVIEW, special_folder
-from ..desk import Desk, Said, attempt, decided_elsewhere, name_of, page_number, undone
+from ..desk import MOST_ACTS, Desk, Said, attempt, decided_elsewhere, name_of, page_number, undone
 from ..page import Page
 
 ON_A_PAGE = 20
@@ -33,7 +33,6 @@ class _Item:
     """The proposal that is looked at, with what is beside it."""
 
     entry: Entry
-    statement: str
     text: str
     """The body as it will be kept."""
     place: int
@@ -53,8 +52,11 @@ def _routes(desk: Desk) -> Sequence[Route]:
         form: Mapping[str, str] = request.state.form
         said = attempt(lambda: _decided(desk, form))
         # What could not be done is looked at again; else the next one.
-        again = said.is_problem and desk.store().exists(form.get("item", ""))
-        return _shown(desk, request, form["item"] if again else form.get("next", ""), said=said)
+        again = said.is_problem and _exists(desk, form.get("item", ""))
+        if again:
+            typed = form.get("body", "")
+            return _shown(desk, request, form["item"], panel="edit" if typed else "", said=said, typed=typed)
+        return _shown(desk, request, form.get("next", ""), said=said)
 
     def undo(request: Request) -> Response:
         form: Mapping[str, str] = request.state.form
@@ -70,6 +72,13 @@ def _routes(desk: Desk) -> Sequence[Route]:
         Route("/review/decide", look, methods=["GET"]),
         Route("/review/undo", look, methods=["GET"]),
     )
+
+
+def _exists(desk: Desk, path: str) -> bool:
+    try:
+        return desk.store().exists(path)
+    except (MemoryVaultError, OSError):
+        return False
 
 
 def _decided(desk: Desk, form: Mapping[str, str]) -> Said:
@@ -109,8 +118,10 @@ def _decision(form: Mapping[str, str]) -> Decision:
     raise UsageError("a decision is approve, reject or supersede")
 
 
-def _shown(desk: Desk, request: Request, wanted: str, *, panel: str = "", said: Said | None = None) -> Response:
-    """The queue with one item open: `wanted`, or the first of the page."""
+def _shown(
+    desk: Desk, request: Request, wanted: str, *, panel: str = "", said: Said | None = None, typed: str = ""
+) -> Response:
+    """The queue with one item open: `wanted`, or the first of the page. `typed`: an edit that was not kept yet."""
     reviewer = desk.reviewer()
     search = request.query_params.get("q", "")[:200]
     ordered = waiting_order(desk.settings, reviewer.store, REVIEW, waiting_paths(reviewer.store)[REVIEW], search)
@@ -141,9 +152,10 @@ def _shown(desk: Desk, request: Request, wanted: str, *, panel: str = "", said: 
         search=search,
         item=item,
         panel=panel if panel in PANELS else "",
+        typed=typed,
         near=near,
         old=old,
-        last=reviewer.last_decision(),
+        last=reviewer.last_decision(among=MOST_ACTS),
         surface_kind=SURFACE_KIND,
         list_kind=GC_KIND,
     )
@@ -157,7 +169,6 @@ def _item(reviewer: Reviewer, entry: Entry, ordered: Sequence[str]) -> _Item:
             replaces = reviewer.store.read(resolve_entry(reviewer.store, entry.supersedes))
     return _Item(
         entry,
-        statement_of(entry.body),
         kept_text(entry.body),
         at + 1,
         ordered[at - 1] if at else None,

@@ -58,13 +58,22 @@
     if (button.dataset.open) dialog.showModal(); else dialog.close();
   });
 
+  // The second click of a double click must not decide on what has just taken the first one's place.
+  document.addEventListener("click", (event) => {
+    const isPress = event.isTrusted && event.detail > 0 && changedAt > 0 && performance.now() - changedAt < PAUSE_AFTER_CHANGE;
+    if (isPress && event.target.closest("main button[type=submit]")) { event.preventDefault(); event.stopImmediatePropagation(); }
+  }, true);
+
+  // No key leaves a text that was changed and not sent.
+  const isUnsent = () => [...document.querySelectorAll("main textarea")].some((one) => one.value !== one.defaultValue);
+
   const typing = (element) => element.matches("input:not([type=checkbox]):not([type=radio]):not([type=hidden]), textarea, select, [contenteditable]");
 
   document.addEventListener("keydown", (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing) return;
     const field = event.target instanceof Element && typing(event.target);
     if (event.key === "Escape" && field) { event.target.blur(); event.preventDefault(); return; }
-    if (field || keysOff() || document.querySelector("dialog[open]")) return;
+    if (field || keysOff() || isUnsent() || document.querySelector("dialog[open]")) return;
     // A key that is held down, or pressed before the last answer was seen, must not decide on the next one.
     if (event.repeat || busy > 0 || performance.now() - changedAt < PAUSE_AFTER_CHANGE) {
       if (event.key.length === 1 && find(event.key)) event.preventDefault();

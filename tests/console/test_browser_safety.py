@@ -120,7 +120,12 @@ def test_no_field_of_a_note_a_session_or_an_address_is_obeyed(bed: Bed, windows:
         "ideas": ("q", "idea", "page"),
         "watchlist": ("q", "item", "view", "page"),
         "entry": ("path",),
+        "search": ("q", "kind", "project", "status", "tag", "since", "filter", "page"),
+        "recall": ("q", "session", "page"),
+        "sessions": ("q", "id", "page"),
+        "jobs": ("q", "id", "state", "kind", "view", "page"),
     }
+    assert set(asked) == {one.name for one in PAGES} - {"health"}
     for address, names in asked.items():
         for name in names:
             page.goto(f"{windows.console.base}{address}?{urlencode({'panel': 'supersede', name: ATTACK})}")

@@ -168,5 +168,5 @@ def test_every_page_answers_without_a_vault(bed: Bed, front: Front) -> None:
     bed.vault.rmdir()
     for page in PAGES:
         answer = front.get(page.name)
-        assert answer.status_code < 600
+        assert answer.status_code in (200, 303, 404, 503), page.name
         assert answer.status_code != 500, page.name

@@ -36,6 +36,12 @@ def test_html_in_a_note_is_shown_and_not_obeyed(text: str) -> None:
     assert re.findall(r"<[^>]*\son\w+=", made) == []
 
 
+def test_an_aligned_table_needs_no_style_of_its_own() -> None:
+    made = html("| a |\n|:-:|\n| b |")
+    assert 'align="center"' in made
+    assert "style=" not in made
+
+
 @pytest.mark.parametrize(
     "link",
     [
@@ -127,3 +133,9 @@ def test_both_texts_are_whole_in_the_comparison(one: list[str], other: list[str]
     rows = side_by_side(old, new)
     assert ["".join(part.text for part in row.old) for row in rows if row.old is not None] == old.splitlines()
     assert ["".join(part.text for part in row.new) for row in rows if row.new is not None] == new.splitlines()
+
+
+def test_what_is_too_long_to_be_aligned_is_shown_all_the_same() -> None:
+    new = "\n".join(f"line {number}" for number in range(600))
+    rows = side_by_side("line 0", new)
+    assert [part.text for row in rows if row.new is not None for part in row.new] == new.splitlines()
