@@ -106,12 +106,11 @@ def resolve_entry(store: VaultStore, name: str) -> str:
         raise EntryNotFound(f"there is no entry {name}: `memory list` shows what there is")
     slug = relative.removesuffix(".md")
     named = [path for path in store.walk() if path.endswith((f"/{slug}.md", f"/{slug}/_index.md"))]
-    entries = list(store.readable(named))
-    found = [entry.path for entry in entries if entry.effective_status in EVOLVABLE and entry.special != ARCHIVE]
-    if found and len(entries) < len(named):
-        raise UsageError(
-            f"{slug} is the name of several notes, and not all can be read; give the path: {', '.join(named)}"
-        )
+    found = [
+        entry.path
+        for entry in store.readable(named)
+        if entry.effective_status in EVOLVABLE and entry.special != ARCHIVE
+    ]
     if len(found) > 1:
         raise UsageError(f"{slug} is the name of several entries; give the path: {', '.join(found)}")
     if not found and len(named) == 1:
