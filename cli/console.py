@@ -43,18 +43,16 @@ def run(args: argparse.Namespace, context: Context) -> int:
         raise UsageError(f"--port {args.port}: give one from {FIRST_PORT} to {LAST_PORT}, or none for a free one")
     state = context.state
     serving = prepare(context.settings, port=args.port)
-    # A terminal that is a program's pipe gets the line at once.
-    print(serving.new_link(), flush=True)
-    note("memory: the link works once, for five minutes; Ctrl-C ends the console")
     # Ctrl-C is how it ends, also while it is still starting.
-    with (
-        contextlib.suppress(KeyboardInterrupt),
-        _opened(serving, Path(state.run) / DOOR.format(pid=os.getpid()), wanted=not args.no_browser),
-    ):
-        if sys.stdin.isatty():
-            note("memory: Enter prints a new link, for another window or browser")
-            threading.Thread(target=_renew, args=(serving,), daemon=True).start()
-        serving.run()
+    with contextlib.suppress(KeyboardInterrupt):
+        # A terminal that is a program's pipe gets the line at once.
+        print(serving.new_link(), flush=True)
+        note("memory: the link works once, for five minutes; Ctrl-C ends the console")
+        with _opened(serving, Path(state.run) / DOOR.format(pid=os.getpid()), wanted=not args.no_browser):
+            if sys.stdin.isatty():
+                note("memory: Enter prints a new link, for another window or browser")
+                threading.Thread(target=_renew, args=(serving,), daemon=True).start()
+            serving.run()
     return 0
 
 
