@@ -84,7 +84,7 @@ def _look_over(windows: Windows, addresses: Mapping[str, str], size: Literal["de
     for name, address in addresses.items():
         page.goto(windows.console.base + address)
         page.evaluate("for (const one of document.querySelectorAll('details')) one.open = true")
-        schemes = {"light": None}
+        schemes: dict[str, dict[str, list[str]] | None] = {"light": None}
         if size == "desktop":  # colours are the same on a phone
             schemes["dark"] = {"runOnly": ["color-contrast", "link-in-text-block"]}
         for scheme, options in schemes.items():
