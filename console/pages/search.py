@@ -34,6 +34,14 @@ LONGEST = 500
 EXCERPT = 320
 
 
+def _date_or_nothing(text: str) -> str:
+    """What the field for a date takes: the address is anybody's to write."""
+    try:
+        return date.fromisoformat(text).isoformat()
+    except ValueError:
+        return ""
+
+
 @dataclass(frozen=True)
 class Asked:
     """The fields of the form."""
@@ -59,7 +67,7 @@ class Asked:
             project=field("project"),
             status=field("status"),
             tag=field("tag"),
-            since=field("since"),
+            since=_date_or_nothing(field("since")),
             filter=field("filter"),
             is_weak=bool(values.get("weak")),
         )
