@@ -138,7 +138,7 @@ def test_health_speaks_while_the_vault_is_not_mounted(sandbox: Sandbox) -> None:
     finally:
         away.rename(sandbox.vault)
     assert report["entries"] is None
-    assert any("is not there" in warning for warning in report["warnings"])
+    assert any("mount it" in warning for warning in report["warnings"])
     assert report["hooks"][0]["count"] >= 1
 
 
