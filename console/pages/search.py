@@ -136,6 +136,7 @@ def _routes(desk: Desk) -> Sequence[Route]:
             said=said,
             asked=asked,
             results=results,
+            start=(results.number - 1) * ON_A_PAGE + 1,
             kinds=kinds,
             projects=projects,
             statuses=STATUSES,

@@ -17,11 +17,10 @@ import pytest
 from playwright.sync_api import Browser, Page
 
 from memoryvault.console.pages import PAGES
-from memoryvault.console.server import Serving, prepare
 from memoryvault.tests.review.support import Bed
 
 from .browser import ConsoleProcess, Windows, press, said
-from .support import proposal
+from .support import proposal, serving
 from .vaults import SESSION, idea, inbox_note, pattern, transcript
 
 pytestmark = pytest.mark.slow
@@ -213,21 +212,6 @@ def test_a_page_of_another_server_on_this_machine_can_neither_decide_nor_read(be
         assert framed == "closed"
         page.close()
     assert bed.store.exists(entry.path)
-
-
-@contextmanager
-def serving(bed: Bed, **options: float) -> Iterator[Serving]:
-    """The console in this process, for what its command does not offer."""
-    made = prepare(bed.settings, **options)  # type: ignore[arg-type]
-    made.server.install_signal_handlers = lambda: None  # type: ignore[attr-defined]
-    thread = threading.Thread(target=made.run)
-    thread.start()
-    try:
-        yield made
-    finally:
-        made.server.should_exit = True
-        thread.join(10)
-    assert not thread.is_alive()
 
 
 def test_wrong_used_and_expired_links_are_told_apart_and_open_nothing(bed: Bed, browser: Browser) -> None:
