@@ -79,6 +79,14 @@ class Asked:
         }
 
     @property
+    def since_day(self) -> str:
+        """`since` as a date field takes it; '' when it is an age or no day at all, which the expression then tells."""
+        try:
+            return date.fromisoformat(self.since).isoformat()
+        except ValueError:
+            return ""
+
+    @property
     def has_filter(self) -> bool:
         return any((self.kind, self.project, self.status, self.tag, self.since, self.filter))
 
