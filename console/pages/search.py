@@ -80,7 +80,7 @@ class Asked:
 
     @property
     def since_day(self) -> str:
-        """`since` as a date field takes it; '' when it is an age or no day at all, which the expression then tells."""
+        """`since` as a date field takes it; '' when it is an age (`30d`) or no day at all."""
         try:
             return date.fromisoformat(self.since).isoformat()
         except ValueError:
