@@ -79,8 +79,11 @@ class Keys:
             self._sessions[_digest(session.cookie)] = (session, self._now())
             return session
 
-    def session(self, cookie: str) -> Session | None:
-        """The session of a cookie, seen now; None when there is none or it was idle for too long."""
+    def session(self, cookie: str, *, is_seen: bool = True) -> Session | None:
+        """The session of a cookie; None when there is none or it was idle for too long.
+
+        `is_seen`: somebody did something, from which its idle time counts anew; a page that asks by itself did not.
+        """
         digest = _digest(cookie)
         with self._lock:
             found = self._sessions.get(digest)
@@ -90,7 +93,8 @@ class Keys:
             if self._now() - seen > self._session_seconds:
                 del self._sessions[digest]
                 return None
-            self._sessions[digest] = (session, self._now())
+            if is_seen:
+                self._sessions[digest] = (session, self._now())
             return session
 
 

@@ -22,6 +22,8 @@ COOKIE = "memory-console"
 CSRF_FIELD = "csrf"
 MAX_FORM_BYTES = 4_000_000
 MAX_FORM_FIELDS = 2_000
+LIVE = "/live"
+"""How the address of a part ends that a page asks for again and again, with nobody there."""
 FORM_TYPE = "application/x-www-form-urlencoded"
 
 POLICY = "; ".join(
@@ -81,7 +83,7 @@ class Guard:
         if path.startswith(self._base + "static/") and scope["method"] != "POST":
             await self._app(scope, receive, answer)
             return
-        session = self._keys.session(self._cookie(headers))
+        session = self._keys.session(self._cookie(headers), is_seen=not path.endswith(LIVE))
         if session is None:
             line = "This window is not signed in. Open the link that `memory console` prints."
             await self._refuse(403, line)(scope, receive, answer)

@@ -69,6 +69,7 @@ LONGEST_LEASE_SECONDS = 3600.0
 CLOCK_TOLERANCE_SECONDS = 5.0
 MAX_ERROR_CHARACTERS = 2000
 STALE_DOORBELLS_PER_TRANSACTION = 100
+MAX_DEAD = 10_000
 
 
 class JobNotFound(MemoryVaultError):
@@ -397,6 +398,16 @@ class Ledger(QueueDatabase):
             conn.execute(queries.REPLAY, {"id": job_id, "now": now})
             self._ring(conn, job_id, job.priority, now, now)
             return self.get(job_id)
+
+    def retry_dead(self, kind: str | None = None) -> tuple[_List[Job], _List[str]]:
+        """`retry` for every dead job, of `kind` alone if it is given: those queued again, and why others are not."""
+        again, refused = [], []
+        for job in self.list(["dead"], kind=kind, most=MAX_DEAD):
+            try:
+                again.append(self.retry(job.id))
+            except JobStateRefused as error:
+                refused.append(str(error))
+        return again, refused
 
     def pause(self, kind: str) -> None:
         """Let no job of this kind start; running ones go on.  Raises ArgsInvalid for an unknown kind."""

@@ -147,11 +147,13 @@ class Reviewer:
         run: str,
         body: Scrubbed | None = None,
         expected_hash: str | None = None,
+        expected_old: str | None = None,
     ) -> Decided:
         """Carry out a decision; `body` is the text as the user changed it.
 
-        `expected_hash` is the note as the user saw it. Raises EditConflict when it is another now,
-        EntryNotFound, EntryInvalid, UsageError, VaultUnavailable; nothing is changed then.
+        `expected_hash` is the note as the user saw it, `expected_old` the entry that it replaces, likewise. Raises
+        EditConflict when one is another now, EntryNotFound, EntryInvalid, UsageError, VaultUnavailable; nothing is
+        changed then.
         """
         for attempt in range(ATTEMPTS_AT_EDITED_FILE):
             try:
@@ -164,9 +166,9 @@ class Reviewer:
                         raise EntryInvalid(f"{path} does not wait for a decision: it is in no _review or _inbox folder")
                     if expected_hash is not None and hash_of(before) != expected_hash:
                         raise EditConflict(f"{path} was changed since you saw it: look at it again")
-                    return self._carry_out(path, before, decision, run, body)
+                    return self._carry_out(path, before, decision, run, body, expected_old)
             except EditConflict:
-                if expected_hash is not None or attempt == ATTEMPTS_AT_EDITED_FILE - 1:
+                if expected_hash is not None or expected_old is not None or attempt == ATTEMPTS_AT_EDITED_FILE - 1:
                     raise
         raise AssertionError("unreachable")
 
@@ -321,7 +323,9 @@ class Reviewer:
 
     # Carrying out
 
-    def _carry_out(self, path: str, before: str, decision: Decision, run: str, body: Scrubbed | None) -> Decided:
+    def _carry_out(
+        self, path: str, before: str, decision: Decision, run: str, body: Scrubbed | None, expected_old: str | None
+    ) -> Decided:
         entry = parse_entry(path, before.encode("utf-8", "surrogateescape"))
         if entry.kind == SURFACE_KIND:
             return self._surface(entry, decision, run)
@@ -335,7 +339,7 @@ class Reviewer:
             case Accepted() as accepted:
                 old = self._replaced(entry, accepted, decision)
                 if old is not None:
-                    return self._replace(entry, before, accepted, old, run, body)
+                    return self._replace(entry, before, accepted, old, run, body, expected_old)
                 return self._accept(entry, before, accepted, run, body)
 
     def _surface(self, entry: Entry, decision: Decision, run: str) -> Decided:
@@ -419,9 +423,18 @@ class Reviewer:
         return old
 
     def _replace(
-        self, entry: Entry, before: str, accepted: Accepted, old: str, run: str, body: Scrubbed | None
+        self,
+        entry: Entry,
+        before: str,
+        accepted: Accepted,
+        old: str,
+        run: str,
+        body: Scrubbed | None,
+        expected_old: str | None,
     ) -> Decided:
         old_before, old_entry = require_living(self.store, old)
+        if expected_old is not None and hash_of(old_before) != expected_old:
+            raise EditConflict(f"{old}, which it would replace, is not what you saw: compare them again")
         wanted = old if old_entry.always_load else accepted.path
         target = wanted if wanted == old else free_path(wanted, self.store)
         archive = free_archive_path(self.store, old)

@@ -95,6 +95,7 @@ def _shown(desk: Desk, request: Request, wanted: str, said: Said | None = None) 
         said=said,
         address=desk.url("ideas", idea=slug_of(chosen.path) if chosen else "", q=search),
         queue=queue,
+        start=(queue.number - 1) * ON_A_PAGE + 1,
         rows=[(slug_of(idea.path), idea, pitch_of(idea)) for idea in queue.entries],
         idea=chosen,
         slug=slug_of(chosen.path) if chosen else "",

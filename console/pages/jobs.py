@@ -20,7 +20,7 @@ from ...tasks.scheduler import Scheduler, local_timezone
 from ...tasks.wiring import handlers
 from ...vault.errors import UsageError
 from ...vault.lock import lock_holder
-from ..desk import Desk, Said, attempt, page_number
+from ..desk import Desk, Said, attempt, counted, page_number
 from ..page import Page
 
 ON_A_PAGE = 25
@@ -208,6 +208,10 @@ def _acted(desk: Desk, form: Mapping[str, str]) -> Said:
             case "retry":
                 job = ledger.retry(_number(name))
                 return Said(f"job {job.id} ({job.kind}) is queued again")
+            case "retry-all":
+                again, refused = ledger.retry_dead()
+                waiting = f"; {counted(len(refused), 'other')} wait already" if refused else ""
+                return Said(f"{counted(len(again), 'dead job is', 'dead jobs are')} queued again{waiting}")
             case "cancel":
                 return _cancelled(ledger, _number(name), form.get("state", ""))
             case "pause":

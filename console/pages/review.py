@@ -55,7 +55,10 @@ def _routes(desk: Desk) -> Sequence[Route]:
         again = said.is_problem and _exists(desk, form.get("item", ""))
         if again:
             typed = form.get("body", "")
-            return _shown(desk, request, form["item"], panel="edit" if typed else "", said=said, typed=typed)
+            panel = "edit" if typed else "supersede" if form.get("decision") == "supersede" else ""
+            return _shown(
+                desk, request, form["item"], panel=panel, said=said, typed=typed, compared=form.get("old", "")
+            )
         return _shown(desk, request, form.get("next", ""), said=said)
 
     def undo(request: Request) -> Response:
@@ -95,7 +98,13 @@ def _decided(desk: Desk, form: Mapping[str, str]) -> Said:
         remark = "; secrets in the text were replaced" if body != text else ""
     try:
         decided = reviewer.decide(
-            path, decision, run=reviewer.journal.new_run("review"), body=body, expected_hash=form.get("hash", "")
+            path,
+            decision,
+            run=reviewer.journal.new_run("review"),
+            body=body,
+            expected_hash=form.get("hash", ""),
+            # Without it no other text was shown beside the proposal.
+            expected_old=form.get("old_hash") or None,
         )
     except (EntryNotFound, EditConflict) as error:
         raise decided_elsewhere(reviewer, path, error) from error
@@ -119,9 +128,17 @@ def _decision(form: Mapping[str, str]) -> Decision:
 
 
 def _shown(
-    desk: Desk, request: Request, wanted: str, *, panel: str = "", said: Said | None = None, typed: str = ""
+    desk: Desk,
+    request: Request,
+    wanted: str,
+    *,
+    panel: str = "",
+    said: Said | None = None,
+    typed: str = "",
+    compared: str = "",
 ) -> Response:
-    """The queue with one item open: `wanted`, or the first of the page. `typed`: an edit that was not kept yet."""
+    """The queue with one item open: `wanted`, or the first of the page. `typed`: an edit that was not kept yet;
+    `compared`: the entry beside it."""
     reviewer = desk.reviewer()
     search = request.query_params.get("q", "")[:200]
     ordered = waiting_order(desk.settings, reviewer.store, REVIEW, waiting_paths(reviewer.store)[REVIEW], search)
@@ -139,8 +156,9 @@ def _shown(
         item = _item(reviewer, chosen, ordered)
         if panel == "supersede" and item.entry.kind != SURFACE_KIND:
             near = reviewer.nearest(item.entry)
-            old, problem = _old(reviewer, request.query_params, near)
-            said = problem or said
+            asked = {"old": compared} if compared else request.query_params
+            old, problem = _old(reviewer, asked, near)
+            said = said or problem
     return desk.page(
         request,
         "review.html",
@@ -148,6 +166,7 @@ def _shown(
         said=said,
         address=desk.url("review", item=item.entry.path if item else "", q=search),
         queue=queue,
+        start=(queue.number - 1) * ON_A_PAGE + 1,
         rows=[(entry, statement_of(entry.body)) for entry in queue.entries],
         search=search,
         item=item,

@@ -34,14 +34,6 @@ LONGEST = 500
 EXCERPT = 320
 
 
-def _date_or_nothing(text: str) -> str:
-    """What the field for a date takes: the address is anybody's to write."""
-    try:
-        return date.fromisoformat(text).isoformat()
-    except ValueError:
-        return ""
-
-
 @dataclass(frozen=True)
 class Asked:
     """The fields of the form."""
@@ -67,7 +59,7 @@ class Asked:
             project=field("project"),
             status=field("status"),
             tag=field("tag"),
-            since=_date_or_nothing(field("since")),
+            since=field("since"),
             filter=field("filter"),
             is_weak=bool(values.get("weak")),
         )
@@ -85,6 +77,14 @@ class Asked:
             "filter": self.filter,
             "weak": "1" if self.is_weak else "",
         }
+
+    @property
+    def since_day(self) -> str:
+        """`since` as a date field takes it; '' when it is an age (`30d`) or no day at all."""
+        try:
+            return date.fromisoformat(self.since).isoformat()
+        except ValueError:
+            return ""
 
     @property
     def has_filter(self) -> bool:
@@ -144,6 +144,7 @@ def _routes(desk: Desk) -> Sequence[Route]:
             said=said,
             asked=asked,
             results=results,
+            start=(results.number - 1) * ON_A_PAGE + 1,
             kinds=kinds,
             projects=projects,
             statuses=STATUSES,

@@ -111,6 +111,7 @@ def _shown(desk: Desk, request: Request, wanted: str, said: Said | None = None) 
         said=said,
         address=desk.url("watchlist", item=chosen.path if chosen else "", view=view, q=search),
         queue=WaitingPage((), len(shown), number, pages),
+        start=(number - 1) * ON_A_PAGE + 1,
         rows=[(note, _name(note), _status(note, today)) for note in rows],
         item=chosen,
         name=_name(chosen) if chosen else "",

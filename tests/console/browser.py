@@ -128,7 +128,7 @@ class Windows:
 
     def check(self) -> None:
         """No script failed, nothing offended the policy, and nothing was asked of anybody else."""
-        assert self.complaints == [], self.complaints
+        assert not self.complaints, "\n".join(self.complaints)
 
     def _complain(self, kind: str, text: str) -> None:
         # A refused change is answered with its status, which the browser writes down by itself.

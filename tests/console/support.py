@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from html import unescape
 from types import TracebackType
 from typing import Any
@@ -12,6 +14,7 @@ from starlette.testclient import TestClient
 
 from memoryvault.console.app import make_app
 from memoryvault.console.keys import Keys
+from memoryvault.console.server import Serving, prepare
 from memoryvault.tests.review.support import Bed
 from memoryvault.vault.entry import Entry
 from memoryvault.vault.settings import Settings
@@ -66,6 +69,21 @@ class Front:
         """One of the review's buttons, for the note as it was seen."""
         seen = {"item": entry.path, "hash": entry.content_hash}
         return self.post("review/decide", None, **seen, decision=decision, **fields)
+
+
+@contextmanager
+def serving(bed: Bed, **options: float) -> Iterator[Serving]:
+    """The console in this process, for what its command does not offer."""
+    made = prepare(bed.settings, **options)  # type: ignore[arg-type]
+    made.server.install_signal_handlers = lambda: None  # type: ignore[attr-defined]
+    thread = threading.Thread(target=made.run)
+    thread.start()
+    try:
+        yield made
+    finally:
+        made.server.should_exit = True
+        thread.join(10)
+    assert not thread.is_alive()
 
 
 def said(answer: Any) -> str:

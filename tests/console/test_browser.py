@@ -33,7 +33,7 @@ def test_every_decision_of_the_review_has_its_key(bed: Bed, windows: Windows) ->
     page.wait_for_selector("textarea:focus")
     page.keyboard.press("Control+End")
     page.keyboard.type(" Since yesterday.")
-    page.wait_for_timeout(400)  # Decisions rest for a moment: the second click of a double click is for nothing.
+    page.wait_for_timeout(400)  # console.js takes a click on what has only just appeared for a double one
     page.click("text=Approve this text")
     expect(page.locator("#said")).to_contain_text("edit-me")
     assert "Since yesterday." in bed.store.read("personal-private/preferences/edit-me.md").body

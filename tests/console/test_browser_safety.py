@@ -9,19 +9,25 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
 from urllib.parse import urlencode
 
 import pytest
 from playwright.sync_api import Browser, Page
 
 from memoryvault.console.pages import PAGES
-from memoryvault.console.server import Serving, prepare
+from memoryvault.index.reconcile import reconcile
+from memoryvault.index.store import IndexStore
+from memoryvault.tasks.enqueue import open_ledger
+from memoryvault.tasks.spending import SpendingBook
 from memoryvault.tests.review.support import Bed
+from memoryvault.vault.marker import Marker, create_marker
 
 from .browser import ConsoleProcess, Windows, press, said
-from .support import proposal
+from .support import proposal, serving
 from .vaults import SESSION, idea, inbox_note, pattern, transcript
 
 pytestmark = pytest.mark.slow
@@ -152,6 +158,114 @@ def test_what_is_decided_about_such_a_note_is_told_and_not_obeyed(bed: Bed, wind
     nothing_ran(page)
 
 
+def evil(field: str) -> str:
+    """Says in which field it stands, so that a page which does not show it is found out."""
+    return f"{field}~ {ATTACK}"
+
+
+def hostile_state(bed: Bed) -> None:
+    """Receipts, markers, jobs, log lines, costs and folders, as a hostile repository or program leaves them."""
+    state = bed.settings.state
+    name = '~"><img src=x onerror=pwned()>'
+    hit = {"path": f"personal-private/decisions/slug{name}.md", "score": 0.7}
+    line = {
+        "at": "2026-05-04T09:00:00+00:00",
+        "session": SESSION,
+        "caller": evil("caller"),
+        "project": evil("project"),
+        "query": evil("query"),
+        "hits": [hit],
+        "refused": [{**hit, "path": f"personal-private/near{name}.md", "why": evil("why")}],
+        "injected": [hit["path"]],
+        "ms": {evil("stage"): 3.0, "total": 4.0},
+        "degraded": [evil("degraded")],
+    }
+    others = [{**line, "at": evil("at")}, {**line, "session": evil("session")}]
+    Path(state.receipts).write_text("".join(json.dumps(one) + "\n" for one in (line, *others)), "utf-8")
+
+    host, transcript = evil("host"), evil("transcript")
+    create_marker(
+        state.harness, Marker(SESSION, evil("started"), evil("source"), transcript, f"/home/me/cwd{name}", host)
+    )
+
+    times = {"started": 1.0, "ended": 2.0}
+    history = [
+        {**times, "attempt": evil("attempt"), "outcome": evil("outcome"), "error": evil("why-not"), "result": None},
+        {**times, "attempt": 2, "outcome": "done", "error": None, "result": {evil("result"): evil("figure")}},
+    ]
+    arguments = json.dumps({"session": SESSION, evil("argument"): evil("value")})
+    insert = (
+        "INSERT INTO job (kind, args, state, attempt, run_at, created_at, finished_at, error, history)"
+        " VALUES (?, ?, 'dead', 1, 1, 1, 2, ?, ?)"
+    )
+    with open_ledger(bed.settings) as ledger, ledger.transaction() as conn:
+        for kind in ("reflect.session", evil("kind")):
+            conn.execute(insert, (kind, arguments, evil("error"), json.dumps(history)))
+
+    now = datetime.now(UTC).isoformat()
+    hook = {"time": now, "event": "hook", "hook": evil("hook"), "ms": 5.0, "degraded": evil("log"), "level": ATTACK}
+    slot = {"time": now, "event": ATTACK, "schedule": ATTACK, "slot": ATTACK, "hook": evil("hook"), "error": ATTACK}
+    Path(state.log_file).write_text(json.dumps(hook) + "\n" + json.dumps(slot) + "\n", "utf-8")
+    book = SpendingBook(state.state_db, evil("purpose"))
+    book.settle(book.reserve(evil("subject"), {"tokens": 9}), {"tokens": 7})
+
+    source = [{"host": "claude", "session": SESSION}]
+    hostile(
+        bed,
+        "personal-private/session-cost/s.md",
+        kind="session-cost",
+        source=source,
+        models=[evil("model")],
+        created=now[:10],
+    )
+    hostile(bed, f"personal-projects/group{name}/decisions/x.md", status="active", title=ATTACK)
+    hostile(bed, f"personal-private/_skill-watchlist/list{name}/evil.md", kind="skill-pattern", status="pending")
+    with IndexStore(Path(state.index_db)) as store:
+        reconcile(store, bed.vault, bed.store.walk)
+
+
+SHOWN: Mapping[str, tuple[str, ...]] = {
+    "recall": ("caller", "project", "session"),
+    f"recall?session={SESSION}": ("caller", "project", "query", "slug", "near", "why", "stage", "degraded", "at"),
+    f"recall?{urlencode({'session': evil('session')})}": ("caller", "degraded"),
+    "sessions": ("host",),
+    f"sessions?id={SESSION}": ("started", "host", "cwd", "transcript", "model", "error"),
+    "jobs": ("kind", "error"),
+    "jobs?id=1": ("argument", "value", "error", "attempt", "outcome", "why-not", "result", "figure"),
+    "jobs?id=2": ("kind", "error"),
+    "jobs/live": ("kind", "error"),
+    "jobs?view=kinds": (),
+    "health": ("hook", "purpose"),
+    "watchlist": ("list",),
+    "search?status=any": ("group",),
+    "search?q=pwned&weak=1&status=any": ("group",),
+}
+"""Addresses, and the fields of `hostile_state` that stand there."""
+
+
+def test_no_field_of_receipts_markers_jobs_logs_and_costs_is_obeyed(bed: Bed, windows: Windows) -> None:
+    hostile_state(bed)
+    page = windows.sign_in()
+    for address, fields in SHOWN.items():
+        answer = page.goto(windows.console.base + address)
+        assert answer is not None
+        assert (address, answer.status) == (address, 200)
+        nothing_ran(page)
+        text = page.text_content("body") or ""
+        assert [field for field in fields if f"{field}~" not in text] == [], address
+    # What comes by itself every two seconds, and what an action tells, goes through htmx.
+    page.goto(windows.console.base + "jobs")
+    with page.expect_response(lambda response: "jobs/live" in response.url):
+        pass
+    page.wait_for_timeout(400)
+    nothing_ran(page)
+    page.goto(f"{windows.console.base}recall?session={SESSION}")
+    page.click("button[name=useful] >> nth=0")
+    page.wait_for_selector("#said p")
+    assert "slug~" in said(page)
+    nothing_ran(page)
+
+
 @contextmanager
 def site(html: str) -> Iterator[str]:
     """Another program's pages on this machine; the address of one."""
@@ -202,32 +316,16 @@ def test_a_page_of_another_server_on_this_machine_can_neither_decide_nor_read(be
         )
         assert failed == "failed"
         page.goto(address)
-        framed = page.evaluate(
+        page.evaluate(
             """(url) => new Promise((done) => { const frame = document.createElement("iframe"); frame.src = url;
-               const looked = () => { try { return frame.contentDocument ? "read" : "closed" }
-                 catch { return "closed" } };
-               frame.onload = () => done(looked());
-               document.body.append(frame); })""",
+               frame.onload = () => done(); document.body.append(frame); })""",
             target,
         )
-        assert framed == "closed"
+        (frame,) = [one for one in page.frames if one.parent_frame is not None]
+        assert frame.url == "chrome-error://chromewebdata/", "the browser shows its own page in the frame"
+        assert "Review" not in frame.content()
         page.close()
     assert bed.store.exists(entry.path)
-
-
-@contextmanager
-def serving(bed: Bed, **options: float) -> Iterator[Serving]:
-    """The console in this process, for what its command does not offer."""
-    made = prepare(bed.settings, **options)  # type: ignore[arg-type]
-    made.server.install_signal_handlers = lambda: None  # type: ignore[attr-defined]
-    thread = threading.Thread(target=made.run)
-    thread.start()
-    try:
-        yield made
-    finally:
-        made.server.should_exit = True
-        thread.join(10)
-    assert not thread.is_alive()
 
 
 def test_wrong_used_and_expired_links_are_told_apart_and_open_nothing(bed: Bed, browser: Browser) -> None:

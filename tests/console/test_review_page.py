@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from memoryvault.pipelines.review import Approve
@@ -59,6 +61,24 @@ def test_superseding_archives_the_chosen_entry(bed: Bed, front: Front) -> None:
     )
     assert bed.only("superseded").superseded_by == "personal-private/preferences/use-pnpm.md"
     assert not bed.store.exists(OLD)
+
+
+@pytest.mark.parametrize("decision", ["supersede", "approve"])
+def test_an_entry_that_was_edited_since_it_was_compared_is_not_replaced(bed: Bed, front: Front, decision: str) -> None:
+    """Whether it was chosen for the comparison, or the proposal names it itself."""
+    old_rule(bed)
+    entry = proposal(bed, "use-pnpm", "Always use pnpm.", supersedes=OLD if decision == "approve" else None)
+    page = front.get("review", item=entry.path, panel="supersede" if decision == "supersede" else "").text
+    seen = re.findall(r'name="old_hash" value="([0-9a-f]{64})"', page)
+    assert seen == [bed.store.read(OLD).content_hash]
+    bed.edit(OLD, "Always use npm", "Use npm for the shop only")
+    files = bed.files()
+    answer = front.decide(entry, decision, old=OLD, old_hash=seen[0])
+    assert said(answer) == f"{OLD}, which it would replace, is not what you saw: compare them again"
+    assert bed.files() == files
+    now = bed.store.read(OLD).content_hash
+    assert f'name="old_hash" value="{now}"' in answer.text, "the comparison is shown anew"
+    assert said(front.decide(entry, decision, old=OLD, old_hash=now)).startswith("superseded: ")
 
 
 def test_the_nearest_entry_is_shown_side_by_side(bed: Bed, front: Front) -> None:
@@ -168,7 +188,9 @@ def test_a_long_queue_comes_in_pages_and_is_searched(bed: Bed, front: Front) -> 
     assert "22 proposals wait" in visible(first)
     assert "1 of 2" in visible(first)
     assert first.text.count("/review?item=") < 70
-    assert "data-focus>Rule 20<" in front.get("review", page="2").text
+    second = front.get("review", page="2").text
+    assert "data-focus>Rule 20<" in second
+    assert '<ol class="list" start="21">' in second
     found = visible(front.get("review", q="ELEPHANTS about"))
     assert "1 proposal waits" in found
     assert "Rule 21" in found

@@ -15,7 +15,7 @@ from memoryvault.console.pages import PAGES
 from memoryvault.console.safety import HEADERS, MAX_FORM_BYTES
 from memoryvault.tests.review.support import Bed
 
-from .support import BASE, ORIGIN, Front, proposal, said
+from .support import BASE, ORIGIN, Front, proposal, said, serving
 
 
 @pytest.fixture
@@ -85,6 +85,18 @@ def test_a_session_that_was_idle_for_long_is_over(front: Front) -> None:
     assert front.get("review").status_code == 200
     front.now += SESSION_SECONDS + 1
     assert front.get("review").status_code == 403
+
+
+def test_a_page_that_asks_by_itself_keeps_no_session_alive(front: Front) -> None:
+    for _ in range(3):
+        front.now += SESSION_SECONDS / 2 - 1
+        answered = front.get("jobs/live").status_code
+    assert answered == 403
+    front.enter()
+    for _ in range(3):
+        front.now += SESSION_SECONDS / 2 - 1
+        answered = front.get("jobs").status_code
+    assert answered == 200
 
 
 @pytest.mark.parametrize("host", ["localhost:8123", "evil.example", "127.0.0.1", "127.0.0.1:8124", "[::1]:8123"])
@@ -174,16 +186,29 @@ def test_other_methods_are_refused(front: Front, method: str) -> None:
     assert front.client.request(method, f"{BASE}/review").status_code == 405
 
 
-@pytest.mark.parametrize("path", ["/", "/review", f"/{'x' * 4}/review", "/here", f"{BASE}/../review"])
+@pytest.mark.parametrize("path", ["/", "/review", f"/{'x' * 4}/review", "/here"])
 def test_only_its_own_place_answers(front: Front, path: str) -> None:
     assert front.client.get(path).status_code in (403, 404)
 
 
-@pytest.mark.parametrize(
-    "path", [f"{BASE}/static/../app.py", f"{BASE}/static/%2e%2e/app.py", f"{BASE}/static//etc/passwd"]
-)
-def test_static_files_are_those_of_the_folder(front: Front, path: str) -> None:
-    assert front.client.get(path).status_code == 404
+def test_no_address_leads_out_of_the_static_files_or_out_of_its_own_place(bed: Bed) -> None:
+    """By a socket: clients take the dots out of an address before they send it."""
+    with serving(bed) as made:
+        authority, place = made.base.removeprefix("http://").strip("/").split("/")
+        host, port = authority.split(":")
+
+        def ask(target: str) -> str:
+            with socket.create_connection((host, int(port)), timeout=10) as asked:
+                asked.sendall(f"GET {target} HTTP/1.1\r\nHost: {authority}\r\nConnection: close\r\n\r\n".encode())
+                return b"".join(iter(lambda: asked.recv(65_536), b"")).decode()
+
+        assert ask(f"/{place}/static/console.js").startswith("HTTP/1.1 200 "), "what is there is given in this way"
+        for path in ("../app.py", "./../app.py", "%2e%2e/app.py", "..%2fapp.py", "//etc/passwd", "%2fetc/passwd"):
+            answer = ask(f"/{place}/static/{path}")
+            assert (path, answer.startswith("HTTP/1.1 404 ")) == (path, True)
+            assert "make_app" not in answer
+        for target in (f"/{place}/static/../review", f"/{place}/%2e%2e/{place}/review", f"/x/../{place}/review"):
+            assert (target, ask(target)[:12] in ("HTTP/1.1 403", "HTTP/1.1 404")) == (target, True)
 
 
 @pytest.mark.parametrize(
