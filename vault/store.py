@@ -41,6 +41,7 @@ from .paths import (
     TEMPORARY_SUFFIX,
     check_new_name,
     is_downloaded,
+    is_downloaded_child,
     is_note_name,
     is_regular,
     resolve_inside,
@@ -184,7 +185,7 @@ class VaultStore:
                     continue
                 elif child.is_file(follow_symlinks=False):
                     with suppress(OSError):
-                        if is_downloaded(child.stat(follow_symlinks=False)):
+                        if is_downloaded_child(child):
                             notes.append(child.name)
         prefix = folder + "/" if folder else ""
         for name in sorted(notes):

@@ -78,7 +78,7 @@ def _history(journal: Journal, store: VaultStore, entry: Entry) -> list[_Step]:
     steps: list[_Step] = []
     paths = {entry.path}
     later: str | None = store.read_bytes(entry.path).decode("utf-8", "replace")
-    for act in reversed(journal.acts()):
+    for act in journal.newest_of(paths):
         touched = [change for change in act.changes if change.path in paths]
         if not touched:
             continue
@@ -90,7 +90,8 @@ def _history(journal: Journal, store: VaultStore, entry: Entry) -> list[_Step]:
             origin = next(
                 (one for one in gone if one.path.rsplit("/", 1)[-1] == entry.path.rsplit("/", 1)[-1]), gone[-1]
             )
-            before, paths = origin.before, {*paths, origin.path}
+            before = origin.before
+            paths.add(origin.path)
         steps.append(_Step(act, before, later))
         later = before
     return steps

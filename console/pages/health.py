@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import closing, suppress
 from datetime import date
 from pathlib import Path
+from typing import Any
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -32,12 +33,14 @@ MOST_COSTS = 2_000
 def _routes(desk: Desk) -> Sequence[Route]:
     def look(request: Request) -> Response:
         now = time.time()
+        # Read once, for the charts and, its last week, for the figures.
+        lines = list(log_lines(Path(desk.settings.state.log_file), now - DAYS * SECONDS_A_DAY))
         return desk.page(
             request,
             "health.html",
             page="health",
-            report=health_report(desk.settings, now),
-            charts=_charts(desk, now),
+            report=health_report(desk.settings, now, lines),
+            charts=_charts(desk, lines, now),
             days=HOOK_DAYS,
             now=now,
         )
@@ -45,15 +48,14 @@ def _routes(desk: Desk) -> Sequence[Route]:
     return (Route("/health", look, methods=["GET"]),)
 
 
-def _charts(desk: Desk, now: float) -> list[Chart]:
+def _charts(desk: Desk, lines: Sequence[Mapping[str, Any]], now: float) -> list[Chart]:
     today = date.fromtimestamp(now)  # noqa: DTZ012 - a day of this machine
     made, costs = _indexed(desk)
-    return [_latency(desk, now, today), _growth(made, today), _spending(desk, today), _sessions(desk, costs, today)]
+    return [_latency(lines, today), _growth(made, today), _spending(desk, today), _sessions(desk, costs, today)]
 
 
-def _latency(desk: Desk, now: float, today: date) -> Chart:
-    since = now - DAYS * SECONDS_A_DAY
-    days = hooks_by_day(log_lines(Path(desk.settings.state.log_file), since), PROMPT, today)
+def _latency(lines: Sequence[Mapping[str, Any]], today: date) -> Chart:
+    days = hooks_by_day(lines, PROMPT, today)
     ran = [day for day in days if day.p95_ms is not None]
     worst = max((day.p95_ms or 0.0 for day in ran), default=0.0)
     budget = budget_ms(PROMPT)
