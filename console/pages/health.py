@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import closing, suppress
-from datetime import date
+from datetime import date, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +27,7 @@ from ..page import Page
 
 PROMPT = "UserPromptSubmit"
 MOST_COSTS = 2_000
-"""Sessions whose cost is read for the chart, the newest first: some months of them."""
+"""Sessions whose cost is read for the chart, the newest first: some two dozen a day."""
 
 
 def _routes(desk: Desk) -> Sequence[Route]:
@@ -50,7 +50,7 @@ def _routes(desk: Desk) -> Sequence[Route]:
 
 def _charts(desk: Desk, lines: Sequence[Mapping[str, Any]], now: float) -> list[Chart]:
     today = date.fromtimestamp(now)  # noqa: DTZ012 - a day of this machine
-    made, costs = _indexed(desk)
+    made, costs = _indexed(desk, today - timedelta(weeks=WEEKS))
     return [_latency(lines, today), _growth(made, today), _spending(desk, today), _sessions(desk, costs, today)]
 
 
@@ -124,11 +124,11 @@ def _sessions(desk: Desk, paths: Sequence[str], today: date) -> Chart:
     )
 
 
-def _indexed(desk: Desk) -> tuple[Mapping[str, int], Sequence[str]]:
-    """Entries made by day, and paths of the notes of what sessions cost."""
+def _indexed(desk: Desk, since: date) -> tuple[Mapping[str, int], Sequence[str]]:
+    """Entries made by day, and paths of the notes of what sessions since then cost."""
     index = Path(desk.settings.state.index_db)
     with suppress(IndexUnavailable), closing(IndexReader(index, vectors=False)) as reader, reader.snapshot():
-        return reader.made_by_day(), reader.paths_of_kind(COST_KIND)[:MOST_COSTS]
+        return reader.made_by_day(), reader.paths_of_kind(COST_KIND, since)[:MOST_COSTS]
     return {}, ()
 
 
