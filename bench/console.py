@@ -1,15 +1,19 @@
 """The console on a large vault: `python -m memoryvault.bench console [--entries N] [--jobs N] [--rounds N]`.
 
 A vault of 20,000 entries (of them 500 proposals, 2,000 in the inbox, 200 ideas and 300 of the watchlist), 10,000 jobs,
-2,000 sessions, 5,000 receipts and a week of hooks; `memory console` as its own process, asked over HTTP. A time is that
-of a whole request, from the first byte sent to the last received. The recall service runs, with made-up vectors for
-most passages (corpus.py), as at its user's.
+2,000 sessions, 5,000 receipts and a week of hooks; a full journal (two files of 16 MB), whose only decision of the user
+is its oldest act; 1,000 notes of what sessions cost, 1,000 transcripts, and an entry with a history and a dozen
+sessions as evidence, half of them gone. `memory console` as its own process, asked over HTTP. A time is that of a whole
+request, from the first byte sent to the last received. The recall service runs, with made-up vectors for most passages
+(corpus.py), as at its user's.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import math
+import os
 import random
 import re
 import subprocess
@@ -25,6 +29,8 @@ import httpx
 from ..index.client import RecallClient, ensure_service
 from ..index.embedder import DEFAULT_MODEL, Embedder, load_embedder
 from ..index.store import IndexStore
+from ..tasks.indexing import vault_store
+from ..tasks.journal import MAX_JOURNAL_BYTES, Journal
 from ..tasks.ledger import Ledger
 from ..vault.errors import ModelUnavailable
 from ..vault.marker import REFLECTED, Marker, create_marker, mark_reflected, marker_path
@@ -35,6 +41,10 @@ from .scale import Bed, table
 ENTRIES, JOBS, SESSIONS, RECEIPTS, HOOKS = 20_000, 10_000, 2_000, 5_000, 6_000
 WAITING = (("_review", "pending", 500), ("_inbox", "inbox", 2_000))
 IDEAS, PATTERNS = 200, 300
+TRANSCRIPTS, LONG_BYTES, COSTS, OLD_BYTES = 1_000, 1_000_000, 1_000, 4_000
+"""LONG_BYTES: of a transcript that is looked into; OLD_BYTES: of the text of a note before it was changed."""
+TOLD, TOLD_BEFORE = "personal-private/preferences/told.md", "personal-private/_review/told.md"
+SOURCES = 12
 GOAL_MS = 300.0
 STOP_SECONDS = 15
 
@@ -61,11 +71,82 @@ def wait_notes(vault: Path, said: Sequence[str], scale: float) -> None:
         write(path, "kind: skill-pattern\nstatus: pending\nconfidence: MEDIUM\ncreated: 2026-05-01")
 
 
+def session_id(number: int) -> str:
+    """Of one of SESSIONS."""
+    return f"{number:08x}-0000-4000-8000-000000000000"
+
+
+def sessions_said(bed: Bed) -> None:
+    """Transcripts, what their sessions cost, and one entry that a dozen sessions said, half of which are gone."""
+    projects = bed.transcripts.parent
+    for number in range(TRANSCRIPTS):
+        folder = projects / f"-home-me-project-{number % 20}"
+        folder.mkdir(parents=True, exist_ok=True)
+        turns: list[str] = []
+        size = 0
+        while size < (LONG_BYTES if number < SOURCES // 2 else 1):
+            said = {"role": "user", "content": f"{len(turns)}: {bed.said[len(turns) % len(bed.said)]}"}
+            at = f"2026-05-04T{9 + len(turns) // 3600 % 12:02d}:{len(turns) // 60 % 60:02d}:{len(turns) % 60:02d}Z"
+            line = {"type": "user", "uuid": f"r{number}-{len(turns)}", "sessionId": session_id(number), "timestamp": at,
+                    "cwd": f"/home/me/project-{number % 20}", "userType": "external", "message": said}  # fmt: skip
+            turns.append(json.dumps(line) + "\n")
+            size += len(turns[-1])
+        (folder / f"{session_id(number)}.jsonl").write_text("".join(turns), "utf-8", "replace")
+    today = datetime.now(UTC).date()
+    for number in range(COSTS):
+        path = bed.vault / f"personal-projects/project-{number % 20}/session-cost/{session_id(number)}.md"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        day = today - timedelta(days=number % 80)
+        figures = "".join(f"{name}: {number * 7}\n" for name in ("input_tokens", "output_tokens", "active_seconds"))
+        path.write_text(
+            f"---\nkind: session-cost\nstatus: active\ncreated: {day}\n{figures}---\n\n# Session\n", "utf-8"
+        )
+    sources = [f"- {{host: claude, session: {session_id(number)}, records: [r{number}-700, r{number}-702]}}\n"
+               for number in (*range(SOURCES // 2), *range(SESSIONS - SOURCES // 2, SESSIONS))]  # fmt: skip
+    (bed.vault / TOLD).write_text(
+        f"---\nkind: preferences\nstatus: active\ncreated: 2026-05-04\nsource:\n{''.join(sources)}---\n\n# Told\n",
+        "utf-8",
+    )
+
+
+def full_journal(bed: Bed) -> int:
+    """Both files as long as they get; how many acts. The user's only decision is the oldest, which made TOLD."""
+    choose = random.Random(11)
+    files = Journal(bed.settings.state, vault_store(bed.settings)).files
+    files[0].parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    acts = 0
+    for file in files:
+        size = 0
+        with file.open("w", encoding="ascii") as lines:
+            while size < MAX_JOURNAL_BYTES:
+                text = "\n".join(choose.choices(bed.said, k=80))[:OLD_BYTES]
+                path = f"personal-private/fixes/000/note-{choose.randrange(20_000):06d}.md"
+                changes: list[dict[str, str | None]] = [{"path": path, "before": text, "after_hash": "0" * 64}]
+                if acts in (0, 1):  # it was approved, then changed
+                    changes = [{"path": TOLD, "before": text if acts else None, "after_hash": "0" * 64}]
+                if acts == 0:
+                    changes.append({"path": TOLD_BEFORE, "before": text, "after_hash": None})
+                act = {
+                    "v": 1,
+                    "id": f"{acts:016x}",
+                    "run": f"run-{acts // 3}",
+                    "actor": "reflection" if acts else "review",
+                    "what": "seen again" if acts else "approved: told",
+                    "session": session_id(acts % SESSIONS),
+                    "at": "2026-05-04T09:00:00Z",
+                    "undoes": [],
+                    "changes": changes,
+                }
+                size += lines.write(json.dumps(act) + "\n")
+                acts += 1
+    return acts
+
+
 def traces(bed: Bed, jobs: int) -> str:
     """Jobs, sessions, receipts and hooks of some weeks; the id of one of the sessions."""
     state, now = bed.settings.state, datetime.now(UTC)
     choose = random.Random(5)
-    sessions = [f"{number:08x}-0000-4000-8000-000000000000" for number in range(SESSIONS)]
+    sessions = [session_id(number) for number in range(SESSIONS)]
     for number, session in enumerate(sessions):
         cwd = f"/home/me/project-{number % 20}"
         create_marker(state.harness, Marker(session, now.isoformat(), "startup", "/nowhere", cwd, "claude", 1000))
@@ -126,6 +207,14 @@ class Console:
         self.process.terminate()
         self.process.wait(STOP_SECONDS)
 
+    def processor_ms(self) -> float:
+        """What its process has used so far: on a machine that is busy with other work it tells more than the clock."""
+        try:
+            fields = Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2].split()
+        except FileNotFoundError:  # only Linux has it
+            return math.nan
+        return sum(int(fields[place]) for place in (11, 12)) * 1000 / os.sysconf("SC_CLK_TCK")
+
     def timed(self, address: str) -> tuple[float, str]:
         """Milliseconds of one whole request, and the page."""
         begun = time.perf_counter()
@@ -147,7 +236,9 @@ def addresses(bed: Bed, session: str, entries: int, jobs: int) -> dict[str, Sequ
         "inbox, every note": [f"inbox?view=all&page={choose.randrange(1, 50)}" for _ in range(10)],
         "ideas": ["ideas"],
         "watchlist": ["watchlist"],
+        "review, one that is gone": ["review?item=personal-private/_review/gone.md"],
         "entry": ["entry?path=personal-private/_review/n00003.md"],
+        "entry, with history and evidence": [f"entry?path={TOLD}"],
         "search, no words: all entries by page": [
             f"search?page={choose.randrange(1, entries // 20)}" for _ in range(20)
         ],
@@ -183,18 +274,19 @@ def measure(bed: Bed, session: str, jobs: int, rounds: int, only: str) -> bool:
             console.timed(asked[0])
             times = []
             size = 0
+            used = console.processor_ms()
             for number in range(rounds):
                 took, page = console.timed(asked[number % len(asked)])
                 times.append(took)
                 size = max(size, len(page))
+            used = (console.processor_ms() - used) / rounds
             p95 = percentile(times, 0.95)
             kept = kept and p95 <= GOAL_MS
-            rows.append(
-                [name, f"{percentile(times, 0.5):.0f}", f"{p95:.0f}", f"{max(times):.0f}", f"{size / 1000:.0f}"]
-            )
+            figures = [percentile(times, 0.5), p95, max(times), used, size / 1000]
+            rows.append([name, *(f"{figure:.0f}" for figure in figures)])
     finally:
         console.stop()
-    print(table(["page", "p50 ms", "p95", "max", "kB"], rows))
+    print(table(["page", "p50 ms", "p95", "max", "processor", "kB"], rows))
     return kept
 
 
@@ -216,8 +308,10 @@ def main(argv: list[str] | None = None) -> int:
         said = sentences(None)
         scale = args.entries / ENTRIES
         waiting = int(sum(count for _, _, count in WAITING) * scale) + int(IDEAS * scale) + int(PATTERNS * scale)
-        bed = Bed(Path(folder), said, args.entries - waiting)
+        bed = Bed(Path(folder), said, args.entries - waiting - COSTS - 1)
         wait_notes(bed.vault, said, scale)
+        sessions_said(bed)
+        acts = full_journal(bed)
         bed.reconcile()
         session = traces(bed, args.jobs)
         if embedder is not None:
@@ -226,6 +320,7 @@ def main(argv: list[str] | None = None) -> int:
                 store.put_in_force(DEFAULT_MODEL)
             bed.env["MEMORY_AUTOSTART"] = "true"
             ensure_service(bed.settings, 120, wait_for_model=True)
+        print(f"{args.entries} entries, {args.jobs} jobs, {acts} acts in the journal\n")
         try:
             kept = measure(bed, session, args.jobs, args.rounds, args.only)
         finally:

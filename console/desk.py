@@ -43,8 +43,6 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-MOST_ACTS = 2_000
-"""Of the journal, in which a page looks for the last decision: a full one takes a second to read."""
 TEMPLATES = Path(__file__).parent / "templates"
 
 

@@ -388,13 +388,13 @@ class IndexReader:
         sql = f"SELECT {_ENTRY_COLUMNS} FROM entry_meta m WHERE m.path IN {_LIST} {_NEWEST_FIRST}"
         return [EntryRow(*row) for row in self._connection.execute(sql, (json.dumps(sorted(paths)),))]
 
-    def paths_of_kind(self, kind: str) -> list[str]:
-        """Paths of the active entries of this kind, the newest first."""
+    def paths_of_kind(self, kind: str, since: date) -> list[str]:
+        """Paths of the active entries of this kind that were made since that day, the newest first."""
         sql = (
             "SELECT m.path FROM entry_meta m WHERE m.kind = ? AND COALESCE(NULLIF(m.status, ''), 'active') = 'active' "
-            "ORDER BY m.created DESC, m.path"
+            "AND m.created >= ? ORDER BY m.created DESC, m.path"
         )
-        return [row[0] for row in self._connection.execute(sql, (kind,))]
+        return [row[0] for row in self._connection.execute(sql, (kind, since.isoformat()))]
 
     def made_by_day(self) -> dict[str, int]:
         """How many active entries were made on each day (YYYY-MM-DD), '' for those that do not say."""

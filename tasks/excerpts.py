@@ -6,11 +6,10 @@ returned is scrubbed as what is mined is; private passages are gone already.
 
 from __future__ import annotations
 
-import glob
 import mmap
 import os
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,9 +25,9 @@ from .sessions import is_under
 
 BEFORE, AFTER = 3, 2
 """Pieces of the session that are shown around a piece of evidence."""
-BACK_BYTES = 200_000
+BACK_LINES, BACK_BYTES = 60, 200_000
 READ_BYTES = 4_000_000
-"""So much is read before the first record and behind it."""
+"""So much is read before the first record, whichever is less, and behind the last."""
 MOST_CHARACTERS = 1_200
 MOST_SCRUBBED = 20_000
 """Of a longer piece only the beginning is scrubbed: far enough behind what is shown that no secret is cut in two."""
@@ -60,13 +59,17 @@ class Excerpt:
     missing: str = ""
 
 
-def excerpt_of(settings: Settings, source: Source) -> Excerpt:
-    """The pieces of the session around the records that `source` names."""
-    found = find_transcript(settings, source.session)
-    if found is None:
+def excerpts_of(settings: Settings, sources: Sequence[Source]) -> list[Excerpt]:
+    """For each source the pieces of its session around the records that it names."""
+    transcripts = find_transcripts(settings, {source.session for source in sources})
+    return [_excerpt(source, transcripts.get(source.session)) for source in sources]
+
+
+def _excerpt(source: Source, transcript: Path | None) -> Excerpt:
+    if transcript is None:
         return Excerpt(source.host, source.session, missing="Its transcript is not on this machine any more.")
     try:
-        pieces = tuple(_pieces(found, source.records))
+        pieces = tuple(_pieces(transcript, source.records))
     except (OSError, KeyError):
         return Excerpt(source.host, source.session, missing="Its transcript cannot be read.")
     if not pieces:
@@ -74,26 +77,52 @@ def excerpt_of(settings: Settings, source: Source) -> Excerpt:
     return Excerpt(source.host, source.session, pieces)
 
 
-def find_transcript(settings: Settings, session: str) -> Path | None:
-    """Where the session was written: where its marker says, else by its name in the hosts' folders."""
-    if not is_session_id(session):
-        return None
+def find_transcripts(settings: Settings, sessions: Collection[str]) -> dict[str, Path]:
+    """Where the sessions were written: where their markers say, else by their names in the hosts' folders.
+
+    Those folders are walked once for all: most sessions of an old entry are gone, and that is known only at the end.
+    """
     roots = [root for root in settings.transcript_roots if root.is_dir()]
-    for state in (START, REFLECTED):
-        marker = read_marker(marker_path(settings.state.harness, session, state))
-        if marker is not None and is_under(marker.transcript, [str(root) for root in roots]):
-            path = Path(marker.transcript)
-            if path.is_file():
-                return path
-    name = glob.escape(session)
-    # The file's whole name, or its end (Codex), or its folder's (Copilot, Antigravity): never another session's.
-    names = (f"{name}.jsonl", f"*-{name}.jsonl", f"{name}/events.jsonl", f"{name}/.system_generated/logs/*.jsonl")
+    inside = [str(root) for root in roots]
+    found: dict[str, Path] = {}
+    for session in filter(is_session_id, sessions):
+        for state in (START, REFLECTED):
+            marker = read_marker(marker_path(settings.state.harness, session, state))
+            if marker is not None and is_under(marker.transcript, inside) and os.path.isfile(marker.transcript):
+                found.setdefault(session, Path(marker.transcript))
     for root in roots:
-        for pattern in names:
-            for path in root.rglob(pattern):
+        sought = [session for session in sessions if is_session_id(session) and session not in found]
+        if sought:
+            found |= _by_name(root, sought)
+    return found
+
+
+def _by_name(root: Path, sessions: Sequence[str]) -> dict[str, Path]:
+    best: dict[str, tuple[int, Path]] = {}
+    for folder, _, names in os.walk(root):
+        for name in names:
+            if not name.endswith(".jsonl"):
+                continue
+            for session in sessions:
+                likeness = _likeness(folder, name, session)
+                if likeness is None or (session in best and best[session][0] <= likeness):
+                    continue
+                path = Path(folder, name)
                 if path.is_file() and is_under(str(path), [str(root)]):
-                    return path
-    return None
+                    best[session] = (likeness, path)
+    return {session: path for session, (_, path) in best.items()}
+
+
+def _likeness(folder: str, name: str, session: str) -> int | None:
+    """How a file is named after a session, 0 for the clearest: the file's whole name, or its end (Codex), or its
+    folder's (Copilot, Antigravity). None: it is another session's."""
+    if name == f"{session}.jsonl":
+        return 0
+    if name.endswith(f"-{session}.jsonl"):
+        return 1
+    if name == "events.jsonl" and folder.endswith(f"/{session}"):
+        return 2
+    return 3 if folder.endswith(f"/{session}/.system_generated/logs") else None
 
 
 def _pieces(path: Path, records: Sequence[str]) -> Iterator[Piece]:
@@ -102,7 +131,7 @@ def _pieces(path: Path, records: Sequence[str]) -> Iterator[Piece]:
     offsets = list(_offsets(path, records))
     if not offsets:
         return
-    start = _line_start(path, max(0, min(offsets) - BACK_BYTES))
+    start = _lines_before(path, min(offsets))
     reader = open_transcript(path, start, look_back=False)
     before: deque[Turn] = deque(maxlen=BEFORE)
     left, count, seen = 0, 0, set(wanted)
@@ -140,13 +169,17 @@ def _offsets(path: Path, records: Sequence[str]) -> Iterator[int]:
                 yield data.rfind(b"\n", 0, at) + 1
 
 
-def _line_start(path: Path, offset: int) -> int:
-    """The first line that begins at `offset` or behind it."""
-    if offset == 0:
-        return 0
+def _lines_before(path: Path, offset: int) -> int:
+    """Where the BACK_LINES lines before the one at `offset` begin, or as many of them as lie in BACK_BYTES."""
+    begin = max(0, offset - BACK_BYTES)
     with path.open("rb") as file:
-        file.seek(offset - 1)
-        return offset - 1 + len(file.readline(READ_BYTES))
+        file.seek(begin)
+        data = file.read(offset - begin)
+    at = len(data)
+    for _ in range(BACK_LINES + 1):
+        if (at := data.rfind(b"\n", 0, at)) < 0:
+            return begin + data.find(b"\n") + 1 if begin else 0
+    return begin + at + 1
 
 
 def _piece(turn: Turn, *, is_evidence: bool) -> Piece:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
@@ -32,8 +33,11 @@ MOST_REFLECTIONS = 20
 """Among so many is the last one that was no trial of the hooks."""
 
 
-def health_report(settings: Settings, now: float) -> dict[str, Any]:
-    """Everything as one JSON object; what cannot be reached is said in `warnings`. Raises SettingsError."""
+def health_report(settings: Settings, now: float, lines: Iterable[Mapping[str, Any]] | None = None) -> dict[str, Any]:
+    """Everything as one JSON object; what cannot be reached is said in `warnings`. Raises SettingsError.
+
+    `lines` are the log's (`log_lines`), of a week at least, from a caller that has read them.
+    """
     state = settings.state
     faults: list[str] = []
     unheard: list[str] = []
@@ -73,7 +77,8 @@ def health_report(settings: Settings, now: float) -> dict[str, Any]:
         spending = spending_report(state.state_db, now)
     except MemoryVaultError as error:
         faults.append(str(error))
-    hooks = hook_times(log_lines(Path(state.log_file), week_before(now)), week_before(now))
+    week = week_before(now)
+    hooks = hook_times(log_lines(Path(state.log_file), week) if lines is None else lines, week)
     last = last_reflection(state.harness, done_at)
     marks = marks_of(read_marks(Path(state.log) / "marks.jsonl"))
     warnings = warnings_of(counts, last, oldest_waiting(state.harness), hooks, now)

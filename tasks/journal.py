@@ -14,7 +14,7 @@ import json
 import logging
 import os
 import secrets
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -34,12 +34,12 @@ from ..vault.killpoint import kill_point
 from ..vault.layout import FILE_MODE, StatePaths, make_private_folder
 from ..vault.scrubbed import Scrubbed
 from ..vault.store import VaultStore
+from .backwards import lines_from_end
 from .boundary import is_outside, outside_write, require_consent, text_outside, without_change
 
 log = logging.getLogger(__name__)
 
 FOLDER = "journal"
-_BLOCK_BYTES = 65_536
 MAX_JOURNAL_BYTES = 16 * 1024 * 1024
 """A longer journal becomes `changes.1.jsonl`, and the one before that goes."""
 
@@ -251,7 +251,7 @@ class Journal:
     def acts_of(self, session: str) -> list[Act]:
         """Those that were made of one session, oldest first."""
         # Most lines are passed over unread: they hold whole notes.
-        mark = json.dumps({"session": session})[1:-1].encode("ascii")
+        mark = _member("session", session)
         found: dict[str, Act] = {}
         for file in self.files:
             for line in _lines(file):
@@ -262,16 +262,36 @@ class Journal:
                             found.setdefault(act.id, act)
         return list(found.values())
 
-    def newest(self) -> Iterator[Act]:
-        """All that is remembered, newest first, read only as far as it is asked for."""
+    def newest(self, is_wanted: Callable[[bytes], bool] = lambda line: True) -> Iterator[Act]:
+        """All that is remembered, newest first, read only as far as it is asked for.
+
+        `is_wanted` looks at a line before it is parsed, which costs fifty times as much: lines hold whole notes. It
+        may let through too many.
+        """
         seen: set[str] = set()
         for file in reversed(self.files):
-            for line in _lines_from_end(file):
-                with suppress(ValueError, KeyError, TypeError):
-                    act = _done(json.loads(line))
-                    if act.id not in seen:
-                        seen.add(act.id)
-                        yield act
+            for line in lines_from_end(file):
+                if is_wanted(line):
+                    with suppress(ValueError, KeyError, TypeError):
+                        act = _done(json.loads(line))
+                        if act.id not in seen:
+                            seen.add(act.id)
+                            yield act
+
+    def newest_of(self, paths: Collection[str]) -> Iterator[Act]:
+        """Those that may have changed or moved one of `paths`, newest first; `paths` may grow meanwhile."""
+        marks: dict[str, bytes] = {}
+
+        def is_wanted(line: bytes) -> bool:
+            marks.update({path: _member("path", path) for path in paths if path not in marks})
+            return _MOVES in line or any(mark in line for mark in marks.values())
+
+        return self.newest(is_wanted)
+
+    def newest_decisions(self) -> Iterator[Act]:
+        """Those of reviews, and those that take any back; newest first."""
+        mark = _member("actor", "review")
+        return self.newest(lambda line: mark in line or _UNDOES_NONE not in line)
 
     # Steps
 
@@ -443,6 +463,15 @@ class Journal:
             raise VaultUnavailable(f"the journal {file} cannot be written: {error.strerror}") from error
 
 
+def _member(name: str, value: object) -> bytes:
+    """As it stands in a line. Never in the text of a note there, whose quotes are escaped."""
+    return json.dumps({name: value})[1:-1].encode("ascii")
+
+
+_UNDOES_NONE = _member("undoes", [])
+_MOVES = b'"moves": ['
+
+
 def _history(act: Mapping[str, Any]) -> dict[str, Any]:
     """The line of an act that is done: of the new texts only the hashes, they are in the vault."""
     changes = [
@@ -473,21 +502,6 @@ def _done(line: Mapping[str, Any]) -> Act:
 def _lines(file: Path) -> Iterator[bytes]:
     with suppress(FileNotFoundError), file.open("rb") as lines:
         yield from lines
-
-
-def _lines_from_end(file: Path) -> Iterator[bytes]:
-    """The lines of a file, the last one first; without their ends."""
-    with suppress(FileNotFoundError), file.open("rb") as data:
-        at = data.seek(0, os.SEEK_END)
-        rest = b""
-        while at > 0:
-            size = min(_BLOCK_BYTES, at)
-            at -= size
-            data.seek(at)
-            first, *lines = (data.read(size) + rest).split(b"\n")
-            yield from reversed(lines)
-            rest = first
-        yield rest
 
 
 def _ends_whole(file: Path) -> bool:

@@ -5,7 +5,6 @@ One way in, `Reviewer.decide`; every change is in the journal, so that the last 
 
 from __future__ import annotations
 
-import itertools
 import logging
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -182,10 +181,10 @@ class Reviewer:
             for done in answer_listed(self._settings, self.journal, path, answers, run=run)
         ]
 
-    def last_decision(self, among: int | None = None) -> Act | None:
-        """The newest decision that has not been taken back; with `among`, of so many newest acts."""
+    def last_decision(self) -> Act | None:
+        """The newest decision that has not been taken back."""
         undone: set[str] = set()
-        for act in itertools.islice(self.journal.newest(), among):
+        for act in self.journal.newest_decisions():
             undone.update(act.undoes)  # what takes an act back comes after it
             if act.actor == "review" and act.id not in undone:
                 return act
@@ -193,7 +192,7 @@ class Reviewer:
 
     def what_became_of(self, path: str) -> Act | None:
         """The newest act by which a note that waited went from its place; None when nothing tells."""
-        return next((act for act in self.journal.newest() if _removed(act, path)), None)
+        return next((act for act in self.journal.newest_of([path]) if _removed(act, path)), None)
 
     def undo_last(self, expected: str | None = None) -> Act | None:
         """Take the last decision back; None when there is none. Raises EditConflict when a note was edited since.

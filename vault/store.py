@@ -41,6 +41,7 @@ from .paths import (
     TEMPORARY_SUFFIX,
     check_new_name,
     is_downloaded,
+    is_downloaded_child,
     is_note_name,
     is_regular,
     resolve_inside,
@@ -184,7 +185,7 @@ class VaultStore:
                     continue
                 elif child.is_file(follow_symlinks=False):
                     with suppress(OSError):
-                        if is_downloaded(child.stat(follow_symlinks=False)):
+                        if is_downloaded_child(child):
                             notes.append(child.name)
         prefix = folder + "/" if folder else ""
         for name in sorted(notes):
@@ -192,12 +193,28 @@ class VaultStore:
         for name in sorted(folders):
             yield from self._walk(prefix + name, put_away)
 
-    def heads(self, limit: int) -> Iterator[tuple[str, bytes]]:
-        """(path, first `limit` bytes) of every note of `walk`; one that cannot be read is passed over."""
+    def heads(self, limit: int, paths: Iterable[str] | None = None) -> Iterator[tuple[str, bytes]]:
+        """(path, first `limit` bytes) of each note of `walk`, or at `paths`; one that cannot be read is passed over."""
+        if paths is not None:
+            yield from self._heads_of(limit, paths)
+            return
         root = Path(os.path.realpath(self.vault))
         for relative in self.walk():
             with suppress(MemoryVaultError):  # the walk follows no links, so the path needs no resolving
                 yield relative, self._read_file(root / relative, relative, limit)
+
+    def _heads_of(self, limit: int, paths: Iterable[str]) -> Iterator[tuple[str, bytes]]:
+        folders: dict[str, Path] = {}  # each is resolved once: that takes longer than to read a note of it
+        for relative in paths:
+            folder, _, name = relative.rpartition("/")
+            with suppress(MemoryVaultError):
+                if os.path.islink(self.vault / relative):
+                    path = resolve_inside(self.vault, relative)
+                else:
+                    if folder not in folders:
+                        folders[folder] = resolve_inside(self.vault, relative).parent
+                    path = folders[folder] / name
+                yield relative, self._read_file(path, relative, limit)
 
     def readable(self, paths: Iterable[str] | None = None) -> Iterator[Entry]:
         """The entries at these paths, by default at all of `walk`; one that is gone, too large or cannot be read is

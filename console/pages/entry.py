@@ -10,7 +10,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from ...tasks.evolving import resolve_entry
-from ...tasks.excerpts import Excerpt, excerpt_of
+from ...tasks.excerpts import Excerpt, excerpts_of
 from ...tasks.journal import Act, Journal
 from ...vault.entry import AGENT_SOURCE, Entry, Source
 from ...vault.errors import EntryNotFound, PathRefused
@@ -49,7 +49,7 @@ def _routes(desk: Desk) -> Sequence[Route]:
             entry=entry,
             steps=steps[:MOST_ACTS],
             more_steps=max(0, len(steps) - MOST_ACTS),
-            evidence=[(source, _excerpt(desk, source)) for source in entry.sources[:MOST_SOURCES]],
+            evidence=_evidence(desk, entry.sources[:MOST_SOURCES]),
             more_evidence=max(0, len(entry.sources) - MOST_SOURCES),
             fields=_fields(entry),
             agent=AGENT_SOURCE,
@@ -78,7 +78,7 @@ def _history(journal: Journal, store: VaultStore, entry: Entry) -> list[_Step]:
     steps: list[_Step] = []
     paths = {entry.path}
     later: str | None = store.read_bytes(entry.path).decode("utf-8", "replace")
-    for act in reversed(journal.acts()):
+    for act in journal.newest_of(paths):
         touched = [change for change in act.changes if change.path in paths]
         if not touched:
             continue
@@ -90,14 +90,17 @@ def _history(journal: Journal, store: VaultStore, entry: Entry) -> list[_Step]:
             origin = next(
                 (one for one in gone if one.path.rsplit("/", 1)[-1] == entry.path.rsplit("/", 1)[-1]), gone[-1]
             )
-            before, paths = origin.before, {*paths, origin.path}
+            before = origin.before
+            paths.add(origin.path)
         steps.append(_Step(act, before, later))
         later = before
     return steps
 
 
-def _excerpt(desk: Desk, source: Source) -> Excerpt | None:
-    return excerpt_of(desk.settings, source) if source.session else None
+def _evidence(desk: Desk, sources: Sequence[Source]) -> list[tuple[Source, Excerpt | None]]:
+    """Each with the piece of its session, None for what no session said."""
+    excerpts = iter(excerpts_of(desk.settings, [source for source in sources if source.session]))
+    return [(source, next(excerpts) if source.session else None) for source in sources]
 
 
 def _fields(entry: Entry) -> Mapping[str, str]:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import closing, suppress
-from datetime import date
+from datetime import date, timedelta
 from pathlib import Path
+from typing import Any
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -26,18 +27,20 @@ from ..page import Page
 
 PROMPT = "UserPromptSubmit"
 MOST_COSTS = 2_000
-"""Sessions whose cost is read for the chart, the newest first: some months of them."""
+"""Sessions whose cost is read for the chart, the newest first: some two dozen a day."""
 
 
 def _routes(desk: Desk) -> Sequence[Route]:
     def look(request: Request) -> Response:
         now = time.time()
+        # Read once, for the charts and, its last week, for the figures.
+        lines = list(log_lines(Path(desk.settings.state.log_file), now - DAYS * SECONDS_A_DAY))
         return desk.page(
             request,
             "health.html",
             page="health",
-            report=health_report(desk.settings, now),
-            charts=_charts(desk, now),
+            report=health_report(desk.settings, now, lines),
+            charts=_charts(desk, lines, now),
             days=HOOK_DAYS,
             now=now,
         )
@@ -45,15 +48,14 @@ def _routes(desk: Desk) -> Sequence[Route]:
     return (Route("/health", look, methods=["GET"]),)
 
 
-def _charts(desk: Desk, now: float) -> list[Chart]:
+def _charts(desk: Desk, lines: Sequence[Mapping[str, Any]], now: float) -> list[Chart]:
     today = date.fromtimestamp(now)  # noqa: DTZ012 - a day of this machine
-    made, costs = _indexed(desk)
-    return [_latency(desk, now, today), _growth(made, today), _spending(desk, today), _sessions(desk, costs, today)]
+    made, costs = _indexed(desk, today - timedelta(weeks=WEEKS))
+    return [_latency(lines, today), _growth(made, today), _spending(desk, today), _sessions(desk, costs, today)]
 
 
-def _latency(desk: Desk, now: float, today: date) -> Chart:
-    since = now - DAYS * SECONDS_A_DAY
-    days = hooks_by_day(log_lines(Path(desk.settings.state.log_file), since), PROMPT, today)
+def _latency(lines: Sequence[Mapping[str, Any]], today: date) -> Chart:
+    days = hooks_by_day(lines, PROMPT, today)
     ran = [day for day in days if day.p95_ms is not None]
     worst = max((day.p95_ms or 0.0 for day in ran), default=0.0)
     budget = budget_ms(PROMPT)
@@ -122,11 +124,11 @@ def _sessions(desk: Desk, paths: Sequence[str], today: date) -> Chart:
     )
 
 
-def _indexed(desk: Desk) -> tuple[Mapping[str, int], Sequence[str]]:
-    """Entries made by day, and paths of the notes of what sessions cost."""
+def _indexed(desk: Desk, since: date) -> tuple[Mapping[str, int], Sequence[str]]:
+    """Entries made by day, and paths of the notes of what sessions since then cost."""
     index = Path(desk.settings.state.index_db)
     with suppress(IndexUnavailable), closing(IndexReader(index, vectors=False)) as reader, reader.snapshot():
-        return reader.made_by_day(), reader.paths_of_kind(COST_KIND)[:MOST_COSTS]
+        return reader.made_by_day(), reader.paths_of_kind(COST_KIND, since)[:MOST_COSTS]
     return {}, ()
 
 

@@ -16,7 +16,7 @@ from ...vault.entry import Entry
 from ...vault.errors import EditConflict, EntryInvalid, EntryNotFound, MemoryVaultError, UsageError
 from ...vault.layout import INCUBATOR
 from ...vault.store import VaultStore
-from ..desk import MOST_ACTS, Desk, Said, attempt, decided_elsewhere, page_number, undone
+from ..desk import Desk, Said, attempt, decided_elsewhere, page_number, undone
 from ..page import Page
 
 ON_A_PAGE = 20
@@ -108,7 +108,7 @@ def _shown(desk: Desk, request: Request, wanted: str, said: Said | None = None) 
         files=_beside(store, chosen),
         away=len(put_away_ideas(store)),
         search=search,
-        last=reviewer.last_decision(among=MOST_ACTS),
+        last=reviewer.last_decision(),
     )
 
 

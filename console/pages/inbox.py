@@ -19,7 +19,7 @@ from ...tasks.waiting import WaitingPage, waiting_order, waiting_page, waiting_p
 from ...vault.entry import Entry
 from ...vault.errors import EditConflict, EntryNotFound, UsageError
 from ...vault.layout import INBOX
-from ..desk import MOST_ACTS, Desk, Said, attempt, counted, decided_elsewhere, page_number, undone
+from ..desk import Desk, Said, attempt, counted, decided_elsewhere, page_number, undone
 from ..page import Page
 
 ON_A_PAGE = 25
@@ -147,7 +147,7 @@ def _shown(desk: Desk, request: Request, said: Said | None = None) -> Response:
         total=len(paths),
         compared=min(len(ordered), MOST_COMPARED),
         mode=desk.settings.memory.review_mode,
-        last=reviewer.last_decision(among=MOST_ACTS),
+        last=reviewer.last_decision(),
     )
 
 

@@ -21,7 +21,7 @@ from ...tasks.waiting import waiting_order, waiting_page, waiting_paths
 from ...vault.entry import Entry
 from ...vault.errors import EditConflict, EntryInvalid, EntryNotFound, MemoryVaultError, PathRefused, UsageError
 from ...vault.layout import REVIEW, special_folder
-from ..desk import MOST_ACTS, Desk, Said, attempt, decided_elsewhere, name_of, page_number, undone
+from ..desk import Desk, Said, attempt, decided_elsewhere, name_of, page_number, undone
 from ..page import Page
 
 ON_A_PAGE = 20
@@ -174,7 +174,7 @@ def _shown(
         typed=typed,
         near=near,
         old=old,
-        last=reviewer.last_decision(among=MOST_ACTS),
+        last=reviewer.last_decision(),
         surface_kind=SURFACE_KIND,
         list_kind=GC_KIND,
     )

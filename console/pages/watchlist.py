@@ -17,7 +17,7 @@ from ...vault.entry import Entry
 from ...vault.errors import EditConflict, EntryNotFound, PathRefused, UsageError
 from ...vault.layout import WATCHLIST
 from ...vault.scrubbed import Scrubbed
-from ..desk import MOST_ACTS, Desk, Said, attempt, decided_elsewhere, page_number, undone
+from ..desk import Desk, Said, attempt, decided_elsewhere, page_number, undone
 from ..page import Page
 
 ON_A_PAGE = 20
@@ -124,7 +124,7 @@ def _shown(desk: Desk, request: Request, wanted: str, said: Said | None = None) 
         until=(today + timedelta(days=DEFER_DAYS)).isoformat(),
         view=view,
         search=search,
-        last=desk.reviewer().last_decision(among=MOST_ACTS),
+        last=desk.reviewer().last_decision(),
     )
 
 

@@ -12,7 +12,7 @@ import pytest
 
 from memoryvault.console.charts import Series, bar_chart, line_chart
 from memoryvault.console.times import ago, lasting, short, size, when_iso
-from memoryvault.tasks.costs import CostRow
+from memoryvault.tasks.costs import CostRow, costs_by_week, costs_of
 from memoryvault.tasks.spending import SpendingBook
 from memoryvault.tasks.trends import costs_of_weeks, growth_by_week, hooks_by_day
 from memoryvault.tests.review.support import Bed
@@ -78,6 +78,38 @@ def test_growth_counts_what_there_was_at_the_end_of_each_week() -> None:
 def test_costs_of_a_week_are_those_of_all_its_projects() -> None:
     rows = [CostRow("2026-11-16", project, 1, 0, 7, 0, 0, 0) for project in ("shop", "")]
     assert costs_of_weeks(rows, TODAY, weeks=2) == [(date(2026, 11, 9), 0, 0), (date(2026, 11, 16), 2, 14)]
+
+
+def test_the_chart_adds_up_what_the_command_does_from_headers_alone(bed: Bed) -> None:
+    paths = []
+    for number, (status, day) in enumerate(
+        [("active", TODAY)] * 3 + [("active", date(2026, 10, 1)), ("archived", TODAY)]
+    ):
+        path = f"personal-projects/shop{number % 2}/session-cost/s{number}.md"
+        figures = {
+            "output_tokens": 100 + number,
+            "input_tokens": 7,
+            "active_seconds": 60,
+            "project": f"shop{number % 2}",
+        }
+        paths.append(bed.note(path, "# Cost", kind="session-cost", status=status, created=day, **figures))
+    linked = bed.vault / "personal-projects/shop0/session-cost/linked.md"
+    elsewhere = bed.root / "elsewhere.md"
+    elsewhere.write_text((bed.vault / paths[0]).read_text())
+    linked.symlink_to(elsewhere)
+    asked = [
+        *paths,
+        "personal-projects/shop0/session-cost/gone.md",
+        linked.relative_to(bed.vault).as_posix(),
+        "../x.md",
+    ]
+    rows = costs_of(bed.store, asked)
+    assert rows == costs_by_week(bed.store)
+    assert [(row.week, row.project, row.sessions, row.output_tokens) for row in rows] == [
+        ("2026-11-16", "shop0", 2, 202),
+        ("2026-11-16", "shop1", 1, 101),
+        ("2026-09-28", "shop1", 1, 103),
+    ]
 
 
 def test_a_line_ends_at_a_gap_and_nothing_leaves_the_drawing() -> None:

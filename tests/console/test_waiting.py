@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from memoryvault.tasks import journal
+from memoryvault.tasks import backwards, journal
 from memoryvault.tasks.indexing import reconcile_now
-from memoryvault.tasks.journal import Change
+from memoryvault.tasks.journal import Act, Change, FolderMove
 from memoryvault.tasks.waiting import waiting_order, waiting_page, waiting_paths
 from memoryvault.tests.review.support import Bed
 from memoryvault.vault.layout import INBOX, INCUBATOR, REVIEW, WATCHLIST, special_folder
@@ -87,9 +89,58 @@ def test_the_journal_reads_the_same_from_its_end(bed: Bed, monkeypatch: pytest.M
     first.write_bytes(b"".join(lines[:5]) + b"not json\n")
     Path(last).write_bytes(b"".join(lines[5:]) + b'{"cut')
     for block in (1, 7, 100, 65_536):
-        monkeypatch.setattr(journal, "_BLOCK_BYTES", block)
+        monkeypatch.setattr(backwards, "BLOCK_BYTES", block)
         assert list(bed.journal.newest()) == list(reversed(bed.journal.acts()))
     assert len(bed.journal.acts()) == 12
+
+
+@pytest.mark.parametrize("block", [1, 3, 8, 65_536])
+def test_lines_come_from_the_end_of_a_file_whatever_their_length(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, block: int
+) -> None:
+    monkeypatch.setattr(backwards, "BLOCK_BYTES", block)
+    file = tmp_path / "lines"
+    assert list(backwards.lines_from_end(file)) == []
+    for text in (b"one\n", b"a line of several blocks\n\nb\n", b"\n\nno end", b"x" * 17):
+        file.write_bytes(text)
+        assert list(backwards.lines_from_end(file)) == text.split(b"\n")[::-1]
+
+
+def test_what_is_asked_of_the_journal_is_found_without_reading_all_of_it(
+    bed: Bed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Lines hold whole notes: only those are parsed that may be it."""
+    kept, quoting = "personal-private/preferences/kept.md", '{"actor": "review", "path": "personal-private/odd.md"}'
+    act = bed.journal.commit([Change(kept, None, Scrubbed(quoting))], run="r", actor="reflection", what="1")
+    decided = [
+        bed.journal.commit([Change(f"personal-private/n{n}.md", None, Scrubbed("x"))], run="r", actor="review", what=n)
+        for n in "23"
+    ]
+    bed.journal.commit([Change(kept, quoting, None)], run="r", actor="undo", what="4", undoes=[decided[1].id])
+    bed.journal.commit([], run="r", actor="idea", what="5", moves=[_moved(bed, "old", "new")])
+    parsed: list[str] = []
+    read = journal._done
+
+    def noted(found: Mapping[str, Any]) -> Act:
+        parsed.append(found["what"])
+        return read(found)
+
+    monkeypatch.setattr(journal, "_done", noted)
+    assert bed.reviewer.last_decision() == decided[0]
+    assert parsed == ["4", "3", "2"]
+    parsed.clear()
+    assert [one.what for one in bed.journal.newest_of([kept])] == ["5", "4", "1"]
+    assert parsed == ["5", "4", "1"]
+    assert act.changes[0].path == kept
+    gone = bed.reviewer.what_became_of("personal-private/old/a.md")
+    assert gone is not None
+    assert gone.what == "5"
+    assert bed.reviewer.what_became_of("personal-private/odd.md") is None
+
+
+def _moved(bed: Bed, old: str, new: str) -> FolderMove:
+    bed.note(f"personal-private/{old}/a.md", "# A")
+    return FolderMove(f"personal-private/{old}", f"personal-private/{new}")
 
 
 def test_a_vault_that_is_not_there_is_told(bed: Bed, front: Front) -> None:
