@@ -39,7 +39,7 @@ def render_markdown(text: str, link_to: LinkTo, below: int = HEADINGS_ABOVE) -> 
 def _renderer() -> MarkdownIt:
     made = MarkdownIt("commonmark", {"html": False, "linkify": False, "typographer": False})
     made.enable(["table", "strikethrough"]).disable(["image", "html_block", "html_inline", "reference"])
-    made.validateLink = _is_allowed  # type: ignore[method-assign]
+    made.validateLink = _is_allowed  # type: ignore[method-assign]  # how the library has it replaced
     made.inline.ruler.before("link", "wikilink", _wikilink)
     made.core.ruler.push("own_headings_and_links", lambda state: _adapt(state.tokens, state.env["below"]))
     return made

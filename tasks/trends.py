@@ -31,7 +31,8 @@ def hooks_by_day(lines: Iterable[Mapping[str, Any]], event: str, today: date, da
         milliseconds = line.get("ms")
         is_number = isinstance(milliseconds, int | float) and not isinstance(milliseconds, bool)
         if line.get("event") == "hook" and line.get("hook") == event and is_number:
-            taken.setdefault(datetime.fromtimestamp(time_of(line)).date(), []).append(float(str(milliseconds)))  # noqa: DTZ006
+            day = datetime.fromtimestamp(time_of(line)).date()  # noqa: DTZ006 - a day of this machine
+            taken.setdefault(day, []).append(float(str(milliseconds)))
     found = []
     for day in last_days(today, days):
         values = taken.get(day, [])

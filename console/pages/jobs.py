@@ -149,10 +149,10 @@ def _values(desk: Desk, asked: Asked) -> dict[str, Any]:
             return {**values, "schedules": _scheduler(ledger).status(), "able": able, "zone": local_timezone()}
         if asked.view == "kinds":
             return {**values, "rows": _kinds(ledger)}
-        states = [asked.state] if asked.state else STATES
+        states = [state for state in STATES if asked.state in ("", state)]
         most, kind = ON_A_PAGE, asked.kind or None
         jobs, total = ledger.page(
-            states,  # type: ignore[arg-type]
+            states,
             kind=kind,
             text=asked.text,
             behind=(asked.number - 1) * most,
@@ -161,7 +161,7 @@ def _values(desk: Desk, asked: Asked) -> dict[str, Any]:
         pages = max(1, math.ceil(total / most))
         if asked.number > pages:
             jobs, total = ledger.page(
-                states,  # type: ignore[arg-type]
+                states,
                 kind=kind,
                 text=asked.text,
                 behind=(pages - 1) * most,

@@ -88,7 +88,7 @@ class Windows:
     ) -> Page:
         """The first window, by the link."""
         self._context = self._browser.new_context(
-            viewport=SIZES[size],  # type: ignore[arg-type]
+            viewport=SIZES[size],  # type: ignore[arg-type]  # a typed dict, of which ours is one
             color_scheme="dark" if dark else "light",
             reduced_motion="reduce",
             java_script_enabled=script,

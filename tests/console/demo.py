@@ -279,7 +279,7 @@ def _spending(bed: Bed, chance: random.Random, now: datetime) -> None:
         at = (now - timedelta(days=back)).timestamp()
         for purpose, most in (("mining", 9_000), ("research", 4_000)):
             if chance.random() < 0.75:
-                book = SpendingBook(bed.settings.state.state_db, purpose, clock=lambda at=at: at)  # type: ignore[misc]
+                book = SpendingBook(bed.settings.state.state_db, purpose, clock=lambda at=at: at)  # type: ignore[misc]  # bound now
                 taken = book.reserve(f"s{back}", {"tokens": most})
                 book.settle(taken, {"tokens": chance.randrange(most // 4, most)})
 

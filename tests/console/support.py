@@ -74,8 +74,8 @@ class Front:
 @contextmanager
 def serving(bed: Bed, **options: float) -> Iterator[Serving]:
     """The console in this process, for what its command does not offer."""
-    made = prepare(bed.settings, **options)  # type: ignore[arg-type]
-    made.server.install_signal_handlers = lambda: None  # type: ignore[attr-defined]
+    made = prepare(bed.settings, **options)  # type: ignore[arg-type]  # open on purpose
+    made.server.install_signal_handlers = lambda: None  # type: ignore[attr-defined]  # threads may not
     thread = threading.Thread(target=made.run)
     thread.start()
     try:

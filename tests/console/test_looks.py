@@ -93,7 +93,7 @@ def _look_over(windows: Windows, addresses: Mapping[str, str], size: Literal["de
         if size == "desktop":
             schemes = {"light": None, "dark": {"runOnly": OF_THE_COLOURS}}
         for scheme, options in schemes.items():
-            page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
+            page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]  # one of its words
             for one in axe.run(page, options=options).response["violations"]:
                 if one["impact"] in SERIOUS:
                     found += [f"{name}, {scheme}: {one['id']}: {node['html'][:200]}" for node in one["nodes"]]

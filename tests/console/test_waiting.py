@@ -153,7 +153,7 @@ def test_a_vault_that_is_not_there_is_told(bed: Bed, front: Front) -> None:
 
 def test_a_fault_of_ours_shows_no_traceback(bed: Bed, front: Front, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("memoryvault.console.pages.review.waiting_paths", lambda store: 1 / 0)
-    front.client._transport.raise_server_exceptions = False  # type: ignore[attr-defined]
+    front.client._transport.raise_server_exceptions = False  # type: ignore[attr-defined]  # as a browser sees it
     answer = front.get("review")
     assert answer.status_code == 500
     assert "ZeroDivisionError" not in answer.text

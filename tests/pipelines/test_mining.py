@@ -445,7 +445,7 @@ def test_half_a_million_characters_take_no_time() -> None:
 def data() -> Path:
     root = os.environ.get("MEMORYVAULT_DATA")
     if not root:
-        pytest.skip("MEMORYVAULT_DATA is not set")
+        pytest.skip("MEMORYVAULT_DATA is not set: no messages to measure on")
     return Path(root)
 
 

@@ -336,7 +336,7 @@ def test_a_megabyte_is_scrubbed_in_seconds() -> None:
 def test_the_development_strings_are_told_apart() -> None:
     data = os.environ.get("MEMORYVAULT_DATA")
     if not data:
-        pytest.skip("MEMORYVAULT_DATA is not set")
+        pytest.skip("MEMORYVAULT_DATA is not set: no strings to measure on")
     samples = load(Path(data) / "secrets" / "dev.jsonl.gz")
     assert score(samples).recall >= 0.90
     # By their makers' own lists of false alarms; the other source's negatives are other makers' secrets.
@@ -346,7 +346,7 @@ def test_the_development_strings_are_told_apart() -> None:
 def test_secrets_of_makers_that_nobody_has_listed_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
     data = os.environ.get("MEMORYVAULT_DATA")
     if not data:
-        pytest.skip("MEMORYVAULT_DATA is not set")
+        pytest.skip("MEMORYVAULT_DATA is not set: no strings to measure on")
     monkeypatch.setattr("memoryvault.pipelines.scrub.MARKED_TOKEN", NOTHING)
     assert score(load(Path(data) / "secrets" / "dev.jsonl.gz")).recall >= 0.87
 
