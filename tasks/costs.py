@@ -14,6 +14,7 @@ from ..sources.transcripts.usage import SessionUsage, session_bytes, session_usa
 from ..vault.automemory import COST_KIND
 from ..vault.entry import Entry, Source, parse_entry
 from ..vault.errors import EditConflict, EntryExists, EntryInvalid, EntryNotFound, PathRefused, VaultUnavailable
+from ..vault.fields import StoreValue
 from ..vault.header import skim
 from ..vault.killpoint import kill_point
 from ..vault.layout import DEFAULT_GROUP, PROJECTS
@@ -23,7 +24,7 @@ from ..vault.registry import HEADER_BYTES
 from ..vault.scrubbed import Scrubbed
 from ..vault.settings import Settings
 from ..vault.slug import slugify
-from ..vault.store import StoreValue, VaultStore
+from ..vault.store import VaultStore
 from .cursors import Cursors
 from .indexing import vault_store
 from .job import Handler, Postpone, RunningJob

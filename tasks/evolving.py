@@ -9,10 +9,11 @@ from ..pipelines.likeness import statement_of
 from ..pipelines.review import archive_name
 from ..vault.entry import Entry, fingerprint, parse_entry
 from ..vault.errors import EntryExists, EntryInvalid, EntryNotFound, UsageError
+from ..vault.fields import StoreValue
 from ..vault.layout import ARCHIVE
 from ..vault.scrubbed import Scrubbed
 from ..vault.slug import validate_slug
-from ..vault.store import StoreValue, VaultStore
+from ..vault.store import VaultStore
 from .journal import Change, Journal, text_of
 
 EVOLVABLE = frozenset({"active", "pending", "inbox", "incubating", "resolved"})

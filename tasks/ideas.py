@@ -36,11 +36,12 @@ from ..vault.errors import (
     OutsideUnavailable,
     VaultUnavailable,
 )
+from ..vault.fields import StoreValue
 from ..vault.layout import ARCHIVE, DEFAULT_GROUP, INCUBATOR, PROJECTS, REVIEW, TRASH
 from ..vault.scrubbed import Scrubbed
 from ..vault.settings import Settings
 from ..vault.slug import free_slug, idea_slug, validate_slug
-from ..vault.store import StoreValue, VaultStore
+from ..vault.store import VaultStore
 from .boundary import clean_outside, consent_of, is_outside
 from .journal import Act, Actor, Change, FolderMove, Journal, hash_of, text_of
 

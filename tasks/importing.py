@@ -20,12 +20,13 @@ from ..sources.instructions import InstructionFile, Unread, memory_files
 from ..vault.automemory import INDEX_NAME, TOPIC_KIND
 from ..vault.entry import Entry, Source, parse_entry
 from ..vault.errors import EntryInvalid, PathRefused, VaultUnavailable
+from ..vault.fields import StoreValue
 from ..vault.killpoint import kill_point
 from ..vault.layout import PROJECTS
 from ..vault.scrubbed import Scrubbed
 from ..vault.settings import Settings
 from ..vault.slug import free_slug, slugify
-from ..vault.store import StoreValue, VaultStore
+from ..vault.store import VaultStore
 from .cursors import Cursors
 from .indexing import vault_store
 from .job import Handler, Postpone, RunningJob

@@ -42,13 +42,14 @@ from ..pipelines.routing import (
 from ..vault.entry import Entry, Source, fingerprint, parse_entry
 from ..vault.errors import EditConflict, EntryInvalid, EntryNotFound
 from ..vault.evidence import EVIDENCE_HEADING, NOT_TYPED
+from ..vault.fields import StoreValue
 from ..vault.header import skim, split
 from ..vault.layout import DEFAULT_GROUP, INCUBATOR, PROJECTS
 from ..vault.registry import HEADER_BYTES
 from ..vault.scrubbed import Scrubbed
 from ..vault.settings import Settings
 from ..vault.slug import free_slug, slugify
-from ..vault.store import StoreValue, VaultStore
+from ..vault.store import VaultStore
 from .boundary import is_outside
 from .ideas import commit_idea, is_idea_path, new_idea_path, slug_of
 from .journal import Change, Journal, text_of

@@ -46,12 +46,13 @@ from ..vault.errors import (
     UsageError,
     VaultUnavailable,
 )
+from ..vault.fields import StoreValue
 from ..vault.header import skim
 from ..vault.layout import ALWAYS_LOAD, REVIEW, special_folder
 from ..vault.registry import HEADER_BYTES
 from ..vault.scrubbed import Scrubbed
 from ..vault.settings import Settings
-from ..vault.store import StoreValue, VaultStore
+from ..vault.store import VaultStore
 from .boundary import consent_of, is_outside
 from .device import acting_device, acts_here
 from .evolving import archived_text, free_archive_path, require_living, resolve_entry

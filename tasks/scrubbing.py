@@ -26,12 +26,13 @@ from ..vault.errors import (
     OutsideUnavailable,
     QueueUnavailable,
 )
+from ..vault.fields import MACHINE_KEYS
 from ..vault.frontmatter import load_fields
 from ..vault.header import split
 from ..vault.layout import FILE_MODE
 from ..vault.scrubbed import Scrubbed
 from ..vault.settings import Settings
-from ..vault.store import MACHINE_KEYS, VaultStore
+from ..vault.store import VaultStore
 from . import queries
 from .corpus_store import FOLDER as CORPUS_FOLDER
 from .enqueue import open_ledger

@@ -14,11 +14,11 @@ from ..pipelines.routing import is_widened
 from ..pipelines.triage import Expire, InboxItem, Merge, Promote, TriageLimits, TriageStep, triage
 from ..vault.entry import Entry
 from ..vault.errors import EditConflict, EntryInvalid, EntryNotFound, VaultUnavailable
+from ..vault.fields import StoreValue
 from ..vault.layout import ARCHIVE, DEFAULT_GROUP, INBOX, REVIEW, special_folder
 from ..vault.scrubbed import Scrubbed
 from ..vault.settings import Settings
 from ..vault.slug import validate_kind, validate_slug
-from ..vault.store import StoreValue
 from .evolving import archived_text, free_archive_path
 from .job import Handler, Postpone, RunningJob
 from .journal import Change, text_of

@@ -15,8 +15,9 @@ from ..pipelines.research import is_as_written, without_receipt
 from ..vault.boundary import Consent
 from ..vault.entry import RESEARCH_KIND, Entry, parse_entry
 from ..vault.errors import EntryInvalid
+from ..vault.fields import StoreValue
 from ..vault.scrubbed import Scrubbed
-from ..vault.store import StoreValue, VaultStore
+from ..vault.store import VaultStore
 from .boundary import is_outside
 from .ideas import is_idea_path, taken_back
 from .journal import AUTOMATIC, Act, Change, Journal, Recorded, hash_of, text_of

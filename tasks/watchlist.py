@@ -36,10 +36,11 @@ from ..vault.errors import (
     PathRefused,
     VaultUnavailable,
 )
+from ..vault.fields import StoreValue
 from ..vault.scrubbed import Scrubbed
 from ..vault.settings import Settings
 from ..vault.slug import free_slug
-from ..vault.store import StoreValue, VaultStore
+from ..vault.store import VaultStore
 from .indexing import vault_store
 from .journal import Change, Journal, hash_of, text_of
 from .remembering import free_path
