@@ -24,7 +24,7 @@ from ..page import Page
 
 ON_A_PAGE = 25
 GROUPS_ON_A_PAGE = 8
-MOST_COMPARED = 400
+MOST_COMPARED = 250
 """Each is compared with each. Of a fuller inbox the oldest; the rest is when these are decided on."""
 
 Name = Literal["promote", "merge", "expire"]
