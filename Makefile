@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: setup demo check test e2e bench bench-scale chaos dist clean lint types
+.PHONY: setup demo recording check test e2e bench bench-scale chaos dist clean lint types screenshots
 
 setup: $(STAMP)
 
@@ -19,6 +19,10 @@ $(STAMP): pyproject.toml constraints.txt
 
 demo: setup
 	$(BIN)/python -m memoryvault.demo
+
+# The terminal session of the README, played anew; timings are those of this machine.
+recording: setup
+	$(BIN)/python -m memoryvault.demo.recording
 
 lint: setup
 	$(BIN)/ruff format --check .
@@ -58,6 +62,10 @@ bench-scale: setup
 # Real workers killed 300 times, at random and at every named point; some minutes.
 chaos: setup
 	$(BIN)/python -m memoryvault.bench.chaos
+
+# The console's pages as docs/how-to/console.md shows them, of a made-up vault (needs Chromium).
+screenshots: setup
+	$(BIN)/python -m memoryvault.tests.console.screenshots
 
 # Wheel and sdist, tried in an empty environment: doctor offline, and an upgrade under a live worker.
 dist: setup

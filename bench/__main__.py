@@ -19,6 +19,7 @@ TABLES = {
     "queue": "The queue",
     "index": "Indexing and recall",
     "scale": "1,000 to 100,000 entries, and under load",
+    "console": "The console on a large vault",
     "models": "Number formats of the embedding model",
     "recall": "Quality of recall",
     "reflection": "Quality of reflection",

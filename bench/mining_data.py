@@ -35,6 +35,8 @@ class Labelled:
     source: Source
     near: bool = False
     """One of our examples that resembles a development message: not used where that message is judged."""
+    doubtful: bool = False
+    """We could not decide at first: judged on in whole sessions, never trained on."""
 
     @property
     def by_agent(self) -> bool:
@@ -59,9 +61,7 @@ def said(path: Path) -> Iterator[Turn]:
 
 def labelled(data: Path, sessions: list[Path]) -> list[Labelled]:
     """All labelled messages, in a fixed order. Messages of sessions that are not at hand come from their text alone."""
-    wanted: dict[tuple[str, str], str] = {}
-    for row in _rows(TRAINING / "labels.jsonl"):
-        wanted[row["session"], row["record"]] = row["label"]
+    wanted = {(row["session"], row["record"]): row for row in _rows(TRAINING / "labels.jsonl")}
     development = _rows(data / "labelled" / "dev.jsonl")
     at_hand: dict[tuple[str, str], Turn] = {}
     ours: list[Labelled] = []
@@ -72,7 +72,8 @@ def labelled(data: Path, sessions: list[Path]) -> list[Labelled]:
             if key in keys:
                 at_hand.setdefault(key, turn)
             elif key in wanted:
-                ours.append(Labelled(turn, wanted.pop(key), "labels"))
+                label = wanted.pop(key)
+                ours.append(Labelled(turn, label["label"], "labels", doubtful=bool(label.get("doubtful"))))
     found: list[Labelled] = []
     for row in development:
         known = at_hand.get((row["session"], row.get("record", "")))

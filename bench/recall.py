@@ -5,7 +5,8 @@ over the same index, with 95% confidence intervals (bootstrap over the questions
 often a prompt about nothing in the vault is answered, and the recall that costs.
 
 MEMORYVAULT_DATA names the folder with the data sets; without it only the project's own vaults are measured.
-LoCoMo, devbench and the notes with misleading neighbours are development data: their figures are in-sample.
+LoCoMo, devbench and the notes with misleading neighbours are development data: their figures are in-sample, and so
+are those of the notes that echo the question, except for the questions held out.
 """
 
 from __future__ import annotations
@@ -76,6 +77,7 @@ def tasks(data: Path | None) -> Iterator[Task]:
         yield Task("LoCoMo, two conversations, by turn", partial(_open, documents), questions, foreign)
         yield _devbench(folder / "devbench.json", silent)
     yield _misleading()
+    yield _echoing()
     yield _regression(regression, silent)
 
 
@@ -115,6 +117,17 @@ def _misleading() -> Task:
     vaults = sorted({note["vault"] for note in notes})
     silent = [Question(f"{vault}/{text}", text, vault) for vault in vaults for text in content["unanswerable"]]
     return Task("notes with misleading neighbours", partial(_open, documents), questions, silent)
+
+
+def _echoing() -> Task:
+    """A vault in which several notes have nearly all the words of a sideways question, in another sense."""
+    content = json.loads((REGRESSION / "echoing.json").read_text(encoding="utf-8"))
+    documents = [Document(note["id"], f"# {note['title']}\n\n{note['text']}") for note in content["notes"]]
+    questions = [
+        Question(row["id"], row["text"], None, frozenset([row["expect"]]), row["kind"]) for row in content["questions"]
+    ]
+    silent = [Question(text, text) for text in content["unanswerable"]]
+    return Task("notes that echo the question", partial(_open, documents), questions, silent)
 
 
 def _regression(rows: Sequence[dict[str, object]], silent: Sequence[str]) -> Task:

@@ -10,6 +10,7 @@ import argparse
 import gzip
 import hashlib
 import json
+import math
 import os
 import re
 import sys
@@ -24,6 +25,8 @@ from unittest.mock import patch
 from ..pipelines import scrub
 from ..pipelines.scrub import Policy, findings
 from ..sources.transcripts.claude import ClaudeReader, transcript_files
+
+NOTHING = re.compile(r"(?!)")
 
 
 @dataclass(frozen=True)
@@ -83,11 +86,40 @@ def score(samples: Iterable[Sample], policy: Policy = Policy.SECRETS) -> Score:
     return Score(found, secrets, changed, others)
 
 
+def in_dispute(samples: Sequence[Sample]) -> set[str]:
+    """Texts labelled free of secrets in which what is found is, word for word, a secret by another label."""
+    secrets = [sample.text for sample in samples if sample.secret]
+    disputed = set()
+    for sample in samples:
+        values = [sample.text[one.start : one.end] for one in findings(sample.text, Policy.SECRETS)]
+        if not sample.secret and values and all(any(value in text for text in secrets) for value in values):
+            disputed.add(sample.text)
+    return disputed
+
+
+def by_chance(score_of: Sequence[Sample]) -> tuple[str, str]:
+    """Rows without the model, all makers known and none."""
+    with patch.object(scrub, "is_drawn_by_lot", lambda *_: False):
+        known = row("all, without the model", score(score_of))
+        with patch.object(scrub, "MARKED_TOKEN", NOTHING):
+            return known, row("all, without the model, as if no maker's mark were known", score(score_of))
+
+
+def interval(hits: int, of: int) -> str:
+    """Wilson's, 95 %."""
+    if not of:
+        return "-"
+    z, share = 1.96, hits / of
+    middle, half = share + z * z / (2 * of), z * math.sqrt(share * (1 - share) / of + z * z / (4 * of * of))
+    return f"{(middle - half) / (1 + z * z / of):.2f}-{(middle + half) / (1 + z * z / of):.2f}"
+
+
 def row(name: str, result: Score) -> str:
     """Of the table."""
+    found, changed = interval(result.found, result.secrets), interval(result.changed, result.others)
     return (
-        f"| {name} | {result.recall:.3f} ({result.found}/{result.secrets})"
-        f" | {result.false_positive_rate:.3f} ({result.changed}/{result.others}) |"
+        f"| {name} | {result.recall:.3f} ({result.found}/{result.secrets}, {found})"
+        f" | {result.false_positive_rate:.3f} ({result.changed}/{result.others}, {changed}) |"
     )
 
 
@@ -119,11 +151,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
         (f"from {source}", [s for s in samples if s.source == source]) for source in sorted({s.source for s in samples})
     ]
     groups.append(("without strings labelled both ways", [s for s in samples if s.secret or s.text not in contested]))
+    disputed = in_dispute(samples)
+    groups.append(("without values labelled both ways", [s for s in samples if s.secret or s.text not in disputed]))
     for name, group in groups:
         print(row(name, score(group)))
     # What is left of a secret of an unknown maker is its name and its randomness.
-    with patch.object(scrub, "MARKED_TOKEN", re.compile(r"(?!)")):
+    with patch.object(scrub, "MARKED_TOKEN", NOTHING):
         print(row("all, as if no maker's mark were known", score(samples)))
+    print(*by_chance(samples), sep="\n")
     archive = Path(data) / "sessions.tar.gz"
     if archive.is_file():
         messages = list(user_messages(archive))

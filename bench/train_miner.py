@@ -158,7 +158,7 @@ def main() -> int:
         return 2
     data = Path(root)
     with unpacked_sessions(data) as sessions:
-        messages = labelled(data, sessions)
+        messages = [item for item in labelled(data, sessions) if not item.doubtful]
     classifier = Training(messages, Examples(rows_of(messages))).classifier(range(len(messages)))
     WEIGHTS_FILE.write_text(classifier.dump(), encoding="utf-8")
     for name, head in classifier.heads.items():

@@ -11,8 +11,9 @@ from pathlib import Path
 from ..hooks.wiring import WIRINGS, trusted_by_codex, wired_events
 from ..index.client import RecallClient, ServiceUnavailable, ensure_service, start_service
 from ..index.database import load_vectors, open_writer
-from ..index.embedder import locate_model, model_name, verify_model
+from ..index.embedder import locate_model, missing_library, model_name, verify_model
 from ..index.models import model_in_force
+from ..index.receipts import TRIAL_CALLER
 from ..tasks.completion import completer_of
 from ..tasks.enqueue import open_ledger
 from ..tasks.indexing import drain_now, open_index, reconcile_now
@@ -155,6 +156,9 @@ def _model(context: Context) -> Finding:
         chosen = "embedding.model" in context.settings.origins
         return Finding("model", "fault" if chosen else "note", str(error), "docs/how-to/models.md")
     verify_model(place)
+    if (library := missing_library(place)) is not None:
+        lacks = f"{name} is here, but not {library}: recall works on keywords only"
+        return Finding("model", "note", lacks, "pip install 'memoryvault[semantic]'")
     wanted = model_name(context.settings.embedding.model)
     if name != wanted:
         return Finding("model", "note", f"{name} answers, the settings name {wanted}", "`memory model` shows how far")
@@ -183,7 +187,9 @@ def _round_trip(context: Context) -> Finding:
             semantic = drained.reason is None
             question = PROBE_QUESTION if semantic else PROBE_WORDS
             with RecallClient(context.state.recall_socket) as client:
-                answer = client.recall(question, k=3, filter=f"kind={PROBE_KIND}", all_projects=True)
+                answer = client.recall(
+                    question, k=3, filter=f"kind={PROBE_KIND}", all_projects=True, caller=TRIAL_CALLER
+                )
         found = any(hit["path"] == path for hit in answer["hits"])
     finally:
         with suppress(MemoryVaultError):

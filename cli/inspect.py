@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from ..index.receipts import append_receipt, marks_of, new_mark, read_marks, read_receipts
+from ..index.receipts import TRIAL_CALLER, append_receipt, marks_of, new_mark, read_marks, read_receipts
 from ..vault.errors import UsageError
 from .context import Context
 from .output import add_json, note, print_json
@@ -40,7 +40,8 @@ def run(args: argparse.Namespace, context: Context) -> int:
     state = context.settings.state
     receipts = read_receipts(Path(state.receipts))
     if args.session == "last":
-        chosen: Sequence[Mapping[str, Any]] = receipts[-1:]
+        own = [one for one in receipts if one.get("caller") != TRIAL_CALLER]
+        chosen: Sequence[Mapping[str, Any]] = own[-1:]
     else:
         chosen = [one for one in receipts if str(one.get("session") or "").startswith(args.session)]
         if not chosen:

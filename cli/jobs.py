@@ -12,7 +12,7 @@ from typing import Any
 
 from ..tasks.enqueue import open_ledger
 from ..tasks.kinds import POLICIES, KindPolicy
-from ..tasks.ledger import STATES, Job, JobStateRefused, Ledger
+from ..tasks.ledger import STATES, Job, Ledger
 from ..vault.errors import UsageError
 from ..vault.layout import StatePaths
 from ..vault.lock import lock_holder
@@ -32,7 +32,6 @@ EPILOG = """example:
 """
 
 ACTIONS = ("list", "show", "retry", "cancel", "kinds", "pause", "resume")
-MAX_DEAD = 10_000
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -115,17 +114,13 @@ def _step(step: Any) -> tuple[object, ...]:
 
 
 def _retry_all(args: argparse.Namespace, ledger: Ledger) -> None:
-    again, refused = [], 0
-    for job in ledger.list(["dead"], kind=args.kind, most=MAX_DEAD):
-        try:
-            again.append(ledger.retry(job.id))
-        except JobStateRefused as error:
-            refused += 1
-            note(f"memory: {error}")
+    again, refused = ledger.retry_dead(args.kind)
+    for line in refused:
+        note(f"memory: {line}")
     if args.json:
         print_json([_as_json(job) for job in again])
     else:
-        print(f"{len(again)} jobs are queued again" + (f", {refused} are waiting already" if refused else ""))
+        print(f"{len(again)} jobs are queued again" + (f", {len(refused)} are waiting already" if refused else ""))
 
 
 def _kinds(args: argparse.Namespace, ledger: Ledger) -> None:

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import argparse
+from datetime import date
 
+from ..index.filters import And, Equals, Filter, matches, since
+from ..index.store import row_of
 from ..vault.entry import Entry
+from ..vault.errors import UsageError
 from ..vault.layout import ALWAYS_LOAD
 from .context import Context
 from .output import add_json, counted, note, print_json, print_table
 
 EPILOG = """example:
   memory list --kind preferences --tag release
+  memory list --updated-since 30d
   memory list --status superseded --json
 """
 
@@ -23,30 +28,27 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--kind", help="only this kind")
     parser.add_argument("--tag", help="only with this tag")
     parser.add_argument("--project", help="only of this project")
-    parser.add_argument("--group", help="only of this group")
+    parser.add_argument("--group", help="only of this group and those below it")
     parser.add_argument("--status", default="active", help="active (default), pending, inbox, …, or all")
-    parser.add_argument("--updated-since", metavar="DATE", help="updated on or after YYYY-MM-DD")
+    parser.add_argument("--updated-since", metavar="DATE", help="updated since 2026-01-31, 2026-01, or an age: 30d, 2w")
     parser.add_argument("--include-inbox", action="store_true", help="inbox and review items too")
     add_json(parser)
 
 
 def run(args: argparse.Namespace, context: Context) -> int:
     """Print the entries that match, by path."""
-    statuses = {args.status} | (WAITING if args.include_inbox else set())
+    statuses = {args.status.lower()} | (WAITING if args.include_inbox else set())
+    wished = _filter(args, context.store.today())
 
     def wanted(entry: Entry) -> bool:
         return (
             (args.status == "all" or entry.effective_status in statuses)
             and (args.status != "active" or args.include_inbox or entry.special in ("", ALWAYS_LOAD))
-            and args.kind in (None, entry.kind)
-            and args.project in (None, entry.project)
-            and args.group in (None, entry.group)
-            and (args.tag is None or args.tag in entry.tags)
-            and (args.updated_since is None or (entry.updated or entry.created or "") >= args.updated_since)
+            and matches(wished, row_of(entry))
         )
 
     store = context.store
-    entries = [entry for path in store.walk() if wanted(entry := store.read(path))]
+    entries = [entry for entry in store.readable() if wanted(entry)]
     if args.json:
         print_json(
             [
@@ -73,8 +75,28 @@ def run(args: argparse.Namespace, context: Context) -> int:
         )
     else:
         print("no entries match")
-        waiting = sum(store.read(path).effective_status in WAITING for path in store.walk())
+        waiting = sum(entry.effective_status in WAITING for entry in store.readable())
         if waiting and args.status == "active" and not args.include_inbox:
             held = counted(waiting, "entry waits", "entries wait")
             note(f"memory: {held} in review, inbox or incubator: --include-inbox shows them, `memory review` decides")
     return 0
+
+
+def _filter(args: argparse.Namespace, today: date) -> Filter:
+    """What the flags ask for, compared as `memory recall --filter` compares it."""
+    clauses: list[Filter] = []
+    for key in ("kind", "tag", "project", "group"):
+        value = getattr(args, key)
+        if value is None:
+            continue
+        if not value.strip():
+            raise UsageError(f"--{key} needs a value")
+        clauses.append(Equals(key, value.removeprefix("#") if key == "tag" else value.strip("/")))
+    if args.updated_since is not None:
+        try:
+            clauses.append(since("updated", args.updated_since, today))
+        except UsageError:
+            raise UsageError(
+                f"--updated-since: {args.updated_since!r} is no date: write 2026-01-31, 2026-01 or an age such as 30d"
+            ) from None
+    return And(tuple(clauses))

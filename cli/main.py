@@ -27,6 +27,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "list": ("list_entries", "list entries"),
     "inspect": ("inspect", "show what was recalled into prompts, and why"),
     "reflect": ("reflect", "mine a session transcript, or all old ones"),
+    "console": ("console", "look and decide in the browser: review, inbox, ideas, search, receipts, jobs, health"),
     "review": ("review", "decide on what waits: approve, edit, reject, skip, supersede"),
     "inbox": ("inbox", "list what was inferred once, or put it in order"),
     "idea": ("idea", "write an idea down; list, show, archive, delete, restore ideas"),

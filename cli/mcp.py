@@ -85,7 +85,7 @@ def build_server(context: Context, cwd: str) -> MCPServer[Any]:
     tools = _Tools(context, project_of(cwd) or None)
     offered: tuple[tuple[bool, str, Callable[..., Any], str, ToolAnnotations], ...] = (
         (settings.mcp.recall, "recall", tools.recall, "Ask the vault", READS),
-        (settings.mcp.read, "list", tools.list_entries, "List entries", READS),
+        (settings.mcp.list, "list", tools.list_entries, "List entries", READS),
         (settings.mcp.read, "read", tools.read, "Read an entry", READS),
         (settings.mcp.review, "review", tools.review, "Count what waits", READS),
         (settings.mcp.save, "save", tools.save, "Propose an entry", PROPOSES),
@@ -380,13 +380,14 @@ def _topic_head(topic: Topic) -> Result:
 
 def _bounded(name: str, rows: Sequence[Mapping[str, Any]]) -> Result:
     """As many rows as fit into one result."""
-    size = kept = 0
+    size = 0
+    kept: list[Mapping[str, Any]] = []
     for row in rows:
-        size += sum(len(str(value)) for value in row.values())
-        if size > RESULT_CHARACTERS:
-            break
-        kept += 1
-    return {name: rows[:kept], "left_out": len(rows) - kept}
+        needs = sum(len(str(value)) for value in row.values())
+        if size + needs <= RESULT_CHARACTERS:  # One that is too large does not hide those after it.
+            size += needs
+            kept.append(row)
+    return {name: kept, "left_out": len(rows) - len(kept)}
 
 
 def _cut(text: str, characters: int) -> str:

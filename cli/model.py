@@ -102,8 +102,15 @@ def _use(args: argparse.Namespace, context: Context) -> int:
     variable = settings.origins.get("embedding.model", "")
     if variable.isupper() and model_name(settings.embedding.model) != name:
         raise UsageError(f"{variable} is set to {settings.embedding.model} and wins: unset it, or set it to {name}")
-    if not is_installed(name, models) and is_hub_name(name) and not _fetched(args, context, name):
-        return 1
+    with open_index(settings) as index:
+        if not index.has_vectors:
+            # Said before a gigabyte is fetched in vain, and before the settings name what cannot answer.
+            raise UsageError("sqlite-vec cannot be loaded here: recall works on keywords only, with whatever model")
+    if not is_installed(name, models):
+        if not (is_hub_name(name) or os.path.isabs(name)):
+            raise UsageError(f"{name!r} is neither a model's name (as in BAAI/bge-large-en-v1.5) nor a folder")
+        if is_hub_name(name) and not _fetched(args, context, name):
+            return 1
     note(f"memory: measuring {name} on this machine")
     embedder = load_embedder(
         name, models_folder=models, threads=settings.embedding.threads, precision=settings.embedding.precision
@@ -139,10 +146,7 @@ def _change(args: argparse.Namespace, context: Context, name: str) -> dict[str, 
     """Change over now if no vector is missing (an undo, an empty vault), else have the worker prepare it."""
     settings = context.settings
     with open_index(settings) as index:
-        before, has_vectors = index.in_force(), index.has_vectors
-        to_do = index.pending_count(name)
-    if not has_vectors:
-        raise UsageError("sqlite-vec cannot be loaded here: recall works on keywords only, with whatever model")
+        before, to_do = index.in_force(), index.pending_count(name)
     if before is None:
         # Nothing answers by meaning yet, so there is nothing to keep: the next drain embeds with this one.
         put_in_force(settings, name)

@@ -33,6 +33,25 @@ def ensure_worker(settings: Settings, wait_seconds: float = START_SECONDS) -> bo
     return True
 
 
+def _is_there(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:  # Another user's by now.
+        return False
+    return not _is_ended(pid)
+
+
+def _is_ended(pid: int) -> bool:
+    """Whether it only waits to be noticed by its parent (Linux; elsewhere False)."""
+    try:
+        with open(f"/proc/{pid}/stat", "rb") as file:
+            return file.read().rpartition(b")")[2].split()[0] == b"Z"
+    except OSError:
+        return False
+
+
 def stop_background(state: StatePaths, *which: Background) -> list[str]:
     """SIGTERM to those that run, and wait until they have drained; the names of those that were stopped.
 
@@ -48,6 +67,7 @@ def stop_background(state: StatePaths, *which: Background) -> list[str]:
             os.kill(pid, signal.SIGTERM)
             stopped.append(name)
             until = time.monotonic() + STOP_SECONDS
-            while time.monotonic() < until and lock_holder(locks[name]) == pid:
+            # Until the process itself is gone: its lock is free some moments before.
+            while time.monotonic() < until and (lock_holder(locks[name]) == pid or _is_there(pid)):
                 time.sleep(0.05)
     return stopped

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import argparse
 import os
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
-from ..index.asking import ask
+from ..index.asking import IN_WORDS, ask
 from ..vault.errors import UsageError
 from ..vault.layout import INBOX, INCUBATOR, REVIEW
 from ..vault.project import project_of
@@ -16,26 +20,19 @@ from .output import add_json, note, print_json
 EPILOG = """example:
   memory recall 'how do we release?'
   memory recall 'login tokens' --filter 'tag=security AND project=shop' -k 3 --json
+  memory recall --filter kind=session-cost     without a question: the newest that the filter names
 """
 
 SERVICE_PATIENCE_SECONDS = 20.0
-IN_WORDS = {
-    "no-model": "by keywords only: no embedding model",
-    "model-loading": "by keywords only: the model is still loading",
-    "no-vectors": "by keywords only: nothing is embedded yet",
-    "no-extension": "by keywords only: sqlite-vec cannot be loaded",
-    "no-index": "by reading the files: there is no index yet",
-    "dense-late": "by keywords only: the model was late",
-    "keyword-late": "by meaning only: the keyword search was late",
-    "files-late": "from the index only: the vault's disk did not answer in time",
-    "vault-missing": "from the index only: the vault is not there",
-}
+SLOW_SECONDS = 2.0
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Arguments of `memory recall`."""
     parser.epilog = EPILOG
-    parser.add_argument("query", help="a question, or the words you remember")
+    parser.add_argument(
+        "query", nargs="?", default="", help="a question, or the words you remember; may be left out with --filter"
+    )
     parser.add_argument("-k", type=int, default=5, help="how many at most (default 5)")
     parser.add_argument(
         "--filter", metavar="EXPR", help="kind= status= tag= project= group= created> updated> AND OR NOT"
@@ -51,8 +48,8 @@ def run(args: argparse.Namespace, context: Context) -> int:
     """Print the hits, best first; none is an answer too."""
     if args.k < 1:
         raise UsageError("-k must be 1 or more")
-    if not args.query.strip():
-        raise UsageError("what should be recalled? the query is empty")
+    if not args.query.strip() and not (args.filter or "").strip():
+        raise UsageError("what should be recalled? give a question, or --filter")
     request: dict[str, Any] = {
         "k": args.k,
         "filter": args.filter,
@@ -61,14 +58,15 @@ def run(args: argparse.Namespace, context: Context) -> int:
         "all_projects": args.all_projects,
         "include": sorted((INBOX, REVIEW, INCUBATOR)) if args.include_inbox else [],
     }
-    answer = ask(
-        context.settings,
-        context.state_of_vault_or_index,
-        args.query,
-        request,
-        caller="command",
-        patience_seconds=SERVICE_PATIENCE_SECONDS,
-    )
+    with _said_when_slow():
+        answer = ask(
+            context.settings,
+            context.state_of_vault_or_index,
+            args.query,
+            request,
+            caller="command",
+            patience_seconds=SERVICE_PATIENCE_SECONDS,
+        )
     if answer.without_service:
         note(f"memory: {answer.without_service}")
     for code in answer.degraded:
@@ -80,8 +78,22 @@ def run(args: argparse.Namespace, context: Context) -> int:
         print("nothing in the vault answers that")
         if not (args.all_projects or args.filter or args.group):
             # Entries of another project stay out, which is no answer to who looks for them.
-            note(f"memory: looked at entries of {request['project']} and of no project; --all-projects asks all")
+            whose = f"of {request['project']} and of no project" if request["project"] else "of no project"
+            note(f"memory: looked at entries {whose}; --all-projects asks all")
     for hit in answer.hits:
         place = f"{hit['kind'] or '-'}, {hit['project'] or 'any project'}, {hit['updated'] or hit['created'] or '-'}"
         print(f"{hit['score']:.2f}  {hit['title']}  ({place})\n      {hit['path']}")
     return 0
+
+
+@contextmanager
+def _said_when_slow() -> Iterator[None]:
+    """At a terminal, say what is waited for: the first question after a pause waits for the model."""
+    words = f"memory: the model is being loaded; after {SERVICE_PATIENCE_SECONDS:.0f} s keywords answer alone"
+    timer = threading.Timer(SLOW_SECONDS, note, [words])
+    if sys.stderr.isatty():
+        timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()

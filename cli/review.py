@@ -22,7 +22,7 @@ from ..tasks.enqueue import request_indexing
 from ..tasks.ideas import IDEA_NOTE, INCUBATOR_FOLDER
 from ..tasks.incubator import parse_listed
 from ..tasks.reviewing import Decided, Reviewer
-from ..vault.entry import Entry
+from ..vault.entry import INCIDENT, Entry
 from ..vault.errors import EditConflict, EntryInvalid, EntryNotFound, MemoryVaultError, UsageError
 from ..vault.layout import INBOX, REVIEW
 from ..vault.scrubbed import Scrubbed
@@ -340,7 +340,7 @@ class _Dialogue:
         if text is None or not text.strip() or text.strip() == shown.strip():
             print("nothing was changed")
             return
-        clean = scrub(text.strip(), Policy.SECRETS)
+        clean = scrub(text.strip(), Policy.FULL if entry.kind == INCIDENT else Policy.SECRETS)
         if clean != text.strip():
             print("secrets in the text were replaced")
         self._decide(entry, Approve(), clean)

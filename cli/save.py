@@ -9,6 +9,7 @@ from pathlib import Path
 from ..pipelines.scrub import Policy, scrub
 from ..tasks.agent_proposals import AgentProposals
 from ..tasks.enqueue import request_indexing
+from ..vault.entry import INCIDENT
 from ..vault.errors import UsageError
 from ..vault.layout import DEFAULT_GROUP
 from .agent_shell import agent_of, tell_proposed
@@ -53,7 +54,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
         return _propose(args, body, agent, context)
     # What a user writes down on purpose may name people and places; a secret is never wanted in a note.
     # A failure report is copied from logs, so it gets the full scrub.
-    policy = Policy.FULL if args.kind == "failure-incident" else Policy.SECRETS
+    policy = Policy.FULL if args.kind == INCIDENT else Policy.SECRETS
     text = scrub(body, policy)
     if policy is Policy.SECRETS and text.rstrip("\n") != body.rstrip("\n"):
         note("memory: secrets in the text were replaced before saving")

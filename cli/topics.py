@@ -155,7 +155,8 @@ def _import(args: argparse.Namespace, context: Context) -> int:
         return 0
     for one in results:
         if one.result != "unchanged":
-            print(f"{one.result}: {one.source}" + (f" -> {one.path}" if one.path else ""))
+            where = f" -> {one.path}" if one.path else ""
+            print(f"{one.result}: {one.source}{where}" + (f" ({one.why})" if one.why else ""))
     if all(one.result == "unchanged" for one in results):
         print(f"nothing new in {len(results)} notes of Claude Code")
     return 0

@@ -59,7 +59,9 @@ def run(args: argparse.Namespace, context: Context) -> int:
         if not changed:
             print(f"there were no hooks of ours in {done.settings_file}")
         for each in changed:
-            how = "has the bytes it had before" if each.restored else "has no hooks of ours any more"
+            how = "has no hooks of ours any more"
+            if each.restored:
+                how = "has the bytes it had before" if each.settings_file.exists() else "is gone: there was none before"
             print(f"{each.settings_file} {how}")
         if stopped:
             print("stopped: " + ", ".join(stopped))

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 
 from ..vault.marker import is_session_id
-from .payload import HookCall, text_of
+from .payload import HookCall, parse_object, text_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -21,6 +21,7 @@ SILENCE = ""
 """What a hook prints when it has nothing to say."""
 EVENTS: dict[str, str] = {}
 """Events that the host calls otherwise than Claude Code does."""
+MOST_SETTINGS_BYTES = 1_000_000
 # A prompt that begins like this was written by the host under the user's name, not by the user.
 HOST_WRITTEN = ("<task-notification>", "<local-command-", "<command-", "<bash-", "<system-reminder>", "<ide_")
 
@@ -77,6 +78,33 @@ def inside(path: str, roots: list[str]) -> str | None:
     except (OSError, ValueError):
         pass
     return None
+
+
+def loads_itself(folder: str, transcript: str, config_dir: str) -> bool:
+    """Whether the host itself puts the index in `folder` before the model: its own notes may be kept there.
+
+    They lie beside its transcripts, maybe behind a link, or where its setting `autoMemoryDirectory` says.
+    """
+    if os.environ.get("CLAUDE_CODE_DISABLE_AUTO_MEMORY") not in (None, "", "0", "false"):
+        return False
+    settings: dict[str, Any] = {}
+    try:
+        with open(f"{config_dir}/settings.json", "rb") as file:
+            raw = file.read(MOST_SETTINGS_BYTES)
+        if b'"autoMemory' in raw:
+            settings = parse_object(raw) or {}
+    except OSError:
+        pass
+    if settings.get("autoMemoryEnabled") is False:
+        return False
+    places = [f"{os.path.dirname(transcript)}/memory"] if transcript.startswith("/") else []
+    named = text_of(settings, "autoMemoryDirectory")
+    if named:
+        places.append(os.path.expanduser(named))
+    try:
+        return any(os.path.samefile(place, folder) for place in places if os.path.isdir(place))
+    except (OSError, ValueError):
+        return False
 
 
 def present(event: str, text: str) -> str:

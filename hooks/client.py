@@ -33,9 +33,9 @@ RECORDING_END_SECONDS = 0.5
 end: what is cut off is found by the sweep alone, an hour later. The two that answer end at their budget."""
 MARGIN_SECONDS = 0.025
 """What starting and ending a process cost the host besides what we can measure."""
-STARVED_SHARE = 0.35
+STARVED_SHARE = 0.5
 """Where the interpreter had to wait for a core the watchdog will have to as well: it is set earlier by this share."""
-STARVED_MARGIN_SECONDS = 0.05
+STARVED_MARGIN_SECONDS = 0.08
 """At most so much earlier."""
 LAST_WORDS_SECONDS = 0.01
 LAST_WORDS_OF_AN_ENQUEUE_SECONDS = 0.15
@@ -67,6 +67,7 @@ class Hook:
         "finished",
         "margin",
         "more_to_come",
+        "paths",
         "said",
         "settings",
         "started",
@@ -86,6 +87,8 @@ class Hook:
         self.adapter: ModuleType = claude
         self.said = ""
         """What is meant for the model and has not been printed yet."""
+        self.paths: list[str] = []
+        """The entries in it, until they are noted as what the session holds."""
         self.more_to_come = False
         self.answering = allocate_lock()
         """Held from then on by the thread that answers the host: there is one answer."""
@@ -96,6 +99,10 @@ class Hook:
         self.delay: float | None = None
         """Quiet seconds of the reflection that is being enqueued."""
         self.finished = False
+
+    def take(self, text: str, paths: list[str]) -> None:
+        """Have `text`, and the entries at `paths` in it, ready to be said."""
+        self.said, self.paths = text, [*paths]
 
     def log(self, level: str, result: str) -> None:
         """Write this invocation's line, if the log's place is known."""
@@ -151,8 +158,7 @@ def main(argv: list[str]) -> NoReturn:
         say(f"memoryvault: {type(error).__name__}: {error}")
         hook.fields["error"] = f"{type(error).__name__}: {error}"
         hook.log("error", "error")
-    if hook.adapter.SILENCE and hook.answering.acquire(blocking=False):
-        _write(hook, hook.adapter.SILENCE)
+    _silence(hook)
     hook.finished = True
     os._exit(0)
 
@@ -258,7 +264,7 @@ def _settings(hook: Hook, env: Mapping[str, str]) -> Mapping[str, str]:
 
 def _session_start(hook: Hook, call: HookCall, settings: Mapping[str, str], raw: bytes, token_budget: int) -> str:
     from ..vault.project import project_of
-    from .held import add_injected, forget_injected, is_first, sweep
+    from .held import forget_injected, is_first, sweep
     from .session_start import opening
 
     harness, run_folder = settings["harness"], f"{settings['state']}/run"
@@ -286,18 +292,20 @@ def _session_start(hook: Hook, call: HookCall, settings: Mapping[str, str], raw:
         project_of(call.cwd),
         token_budget,
         reading_until,
-        hand_in=lambda text: setattr(hook, "said", text),
+        hand_in=hook.take,
         auto_memory=settings.get("auto_memory") != "0",
+        held=lambda folder: (
+            hook.adapter is claude and claude.loads_itself(folder, call.transcript, settings["claude_config_dir"])
+        ),
     )
-    hook.said = told.text + "\n" if told.text else ""
+    hook.take(told.text + "\n" if told.text else "", told.paths)
     _print(hook, "")
     if told.note:
         say(f"memoryvault: {told.note}")
     say(told.status)
     hook.fields["injected"] = told.entries
     try:
-        if call.session and told.paths:
-            add_injected(harness, call.session, told.paths)
+        _note_injected(hook, call)
     except OSError as error:
         refused = _unwritable(hook, error)
     _start_processes(hook, call, settings, worker=True, service=True)
@@ -306,7 +314,7 @@ def _session_start(hook: Hook, call: HookCall, settings: Mapping[str, str], raw:
 
 
 def _prompt(hook: Hook, call: HookCall, settings: Mapping[str, str], raw: bytes) -> str:
-    from .held import add_injected, is_first
+    from .held import is_first
 
     if call.host == "antigravity":
         transcript = hook.adapter.transcript_of(call, settings["transcript_roots"].split(os.pathsep))
@@ -330,6 +338,7 @@ def _prompt(hook: Hook, call: HookCall, settings: Mapping[str, str], raw: bytes)
     # A smaller budget on the command line shortens every wait by moving the start back.
     told = recall(question, call, settings, hook.started - max(BUDGET_SECONDS[call.event] - hook.budget, 0.0))
     _print(hook, f"{told.block.rstrip()}\n\n{told.status}\n" if told.paths else "")
+    hook.paths += told.paths  # After it was said: what the watchdog cuts off is not taken for held.
     if told.note:
         say(f"memoryvault: {told.note}")
     say(told.status)
@@ -342,8 +351,7 @@ def _prompt(hook: Hook, call: HookCall, settings: Mapping[str, str], raw: bytes)
 
         leave_receipt(settings["log_file"], question, call.session, told, (time.monotonic() - hook.started) * 1000)
     try:
-        if call.session and told.paths:
-            add_injected(settings["harness"], call.session, told.paths)
+        _note_injected(hook, call)
     except OSError as error:
         refused = _unwritable(hook, error)
     if time.monotonic() < hook.started + START_BY_SECONDS:
@@ -461,6 +469,21 @@ def _answer(hook: Hook, call: HookCall) -> None:
         _write(hook, answer)
 
 
+def _silence(hook: Hook) -> None:
+    """What the host wants of a hook that has said nothing, if it wants something."""
+    if hook.adapter.SILENCE and hook.answering.acquire(blocking=False):
+        _write(hook, hook.adapter.SILENCE)
+
+
+def _note_injected(hook: Hook, call: HookCall) -> None:
+    """Note what was said as what the session holds, so that it is not said again. Raises OSError."""
+    from .held import add_injected
+
+    paths, hook.paths = hook.paths, []
+    if call.session and paths:
+        add_injected(hook.settings["harness"], call.session, paths)
+
+
 def _write(hook: Hook, text: str) -> None:
     """To standard output. A reader that went away or does not read is no error."""
     data = text.encode("utf-8", "replace")
@@ -515,7 +538,7 @@ def _watch(hook: Hook) -> None:
 
 
 def _last_words(hook: Hook, written: LockType) -> None:
-    """Spool what was about to be enqueued, say what is there already, then say and log that time is up."""
+    """Spool what was about to be enqueued, say what is there already and note it, then say and log that time is up."""
     call = hook.call
     if hook.delay is not None and call is not None:
         from .enqueue import spool_reflection
@@ -523,6 +546,12 @@ def _last_words(hook: Hook, written: LockType) -> None:
         spool_reflection(hook.settings["spool"], call.session, None if hook.delay < 0 else hook.delay)
     if call is not None:
         _answer(hook, call)
+    _silence(hook)
+    if call is not None:
+        try:
+            _note_injected(hook, call)
+        except OSError as error:
+            hook.fields["error"] = str(error)
     say("memoryvault: time budget exceeded")
     hook.log("warning", "time budget exceeded")
     written.release()

@@ -84,7 +84,7 @@ def search(query: Search, index_db: str) -> Found:
             return Found(_search_index(query, words, index_db), "keywords only", True)
         except Exception as error:  # noqa: BLE001  A damaged index is one of the things this path is for.
             why = f"index unusable ({error})"
-            if "fts5" in str(error):
+            if "no such module" in str(error):
                 return Found([], f"this Python's SQLite has no FTS5 ({error}): nothing was searched", False)
     try:
         return Found(_scan(query, words), f"{why}: {SEARCHED_FILES}", True)

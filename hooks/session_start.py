@@ -42,26 +42,29 @@ def opening(
     token_budget: int,
     deadline: float,
     *,
-    hand_in: Callable[[str], None],
+    hand_in: Callable[[str, list[str]], None],
     auto_memory: bool = True,
+    held: Callable[[str], bool] = lambda folder: False,
 ) -> Opening:
     """The text for a session of `project`; reading stops at `deadline` (monotonic) with what there is.
 
-    `hand_in` is given the entries' text before the rest is read: the user's rules are not lost with it.
+    `held` tells whether the host itself shows the session the notes in a folder: then they are not said twice.
+    `hand_in` is given the entries' text and paths before the rest is read: the user's rules are not lost with it.
     """
     loaded = "Loaded {} MemoryVault always-load entries"
     if not os.path.isdir(vault):
         return Opening("", 0, [], loaded.format(0), f"vault path not found: {vault}")
     entries, complete = always_load_entries(vault, project, deadline)
     text, shown = render_always_load(entries, token_budget)
-    hand_in(text.strip())
-    index = project_index(vault, project) if auto_memory else ""
+    paths = [entry.path for entry in shown]
+    hand_in(text.strip(), paths)
+    index = project_index(vault, project) if auto_memory and not held(notes_folder(vault, project)) else ""
     parts = [text.strip(), index, waiting(vault, harness, session)]
     note = "" if complete else "time budget exceeded"
     return Opening(
         "\n\n".join(part for part in parts if part),
         len(shown),
-        [entry.path for entry in shown],
+        paths,
         loaded.format(len(shown)),
         note,
     )
@@ -85,15 +88,21 @@ def always_load_entries(vault: str, project: str, deadline: float) -> tuple[list
     return entries, True
 
 
+def notes_folder(vault: str, project: str) -> str:
+    """Where the agent's own notes on the project are; the folder need not be there."""
+    return f"{vault}/{PROJECTS}/{project}/{FOLDER}"
+
+
 def project_index(vault: str, project: str) -> str:
     """The index of the agent's own notes on the project, as a block; '' when there are none."""
-    folder = f"{PROJECTS}/{project}/{FOLDER}"
-    names = _names(f"{vault}/{folder}") if project else []
+    names = _names(notes_folder(vault, project)) if project else []
     if not names:
         return ""
     topics = sum(is_topic_name(name) and is_entry_name(name) for name in names)
-    entry = read_entry_file(vault, f"{folder}/{INDEX_NAME}")
-    return splice(clean(entry.body) if entry is not None else "", f"{vault}/{folder}/{INDEX_NAME}", topics)
+    entry = read_entry_file(vault, f"{PROJECTS}/{project}/{FOLDER}/{INDEX_NAME}")
+    return splice(
+        clean(entry.body) if entry is not None else "", f"{notes_folder(vault, project)}/{INDEX_NAME}", topics
+    )
 
 
 def waiting(vault: str, harness: str, session: str) -> str:

@@ -13,6 +13,23 @@ from ..vault.settings import Settings
 from .client import RecallClient, ServiceRefused, ServiceUnavailable, ensure_service
 from .engine import RecallEngine, RecallQuery
 from .receipts import append_receipt, receipt
+from .service import weights_from_settings
+
+IN_WORDS: Mapping[str, str] = {
+    "no-model": "by keywords only: no embedding model",
+    "model-loading": "by keywords only: the model is still loading",
+    "no-vectors": "by keywords only: nothing is embedded yet",
+    "no-extension": "by keywords only: sqlite-vec cannot be loaded",
+    "vectors-damaged": "by keywords only: the vectors are damaged (`memory reindex`, or the worker, makes them anew)",
+    "no-index": "by reading the files: there is no index yet, or it cannot be used",
+    "scan-incomplete": "from a part of the files: there are too many to read them all",
+    "busy": "by the rarest words alone: too much was asked at once",
+    "dense-late": "by keywords only: the model was late",
+    "keyword-late": "by meaning only: the keyword search was late",
+    "files-late": "from the index only: the vault's disk did not answer in time",
+    "vault-missing": "from the index only: the vault is not there",
+}
+"""How a recall was answered that missed something, by the code in `degraded`."""
 
 
 @dataclass(frozen=True)
@@ -49,7 +66,7 @@ def ask(
         raise UsageError(str(error)) from error
     except ServiceUnavailable as error:
         without = str(error)
-    engine = RecallEngine(Path(state.index_db), settings.required_vault_path, None)
+    engine = RecallEngine(Path(state.index_db), settings.required_vault_path, None, weights_from_settings(settings))
     try:
         include = frozenset(request["include"])
         result = engine.recall(RecallQuery(query, **{**request, "include": include}))

@@ -169,10 +169,7 @@ def ensure_service(
             except ServiceUnavailable:
                 if not started:
                     started = True
-                    try:
-                        start_service(settings, command)
-                    except (OSError, subprocess.CalledProcessError) as error:
-                        raise ServiceUnavailable(f"the recall service cannot be started: {error}") from error
+                    start_service(settings, command)
             if time.monotonic() >= deadline:
                 return False
             time.sleep(_LOOK_AGAIN_SECONDS)
@@ -194,20 +191,24 @@ def start_service(settings: Settings, command: Sequence[str] | None = None) -> N
     """Start `memory serve` detached: own session, working directory `/`, allow-listed environment.
 
     A second one that is started meanwhile finds the lock taken and ends. `command` (its first word an
-    absolute path) stands in for it in tests.
+    absolute path) stands in for it in tests. Raises ServiceUnavailable when it cannot be started.
     """
     from ..vault.settings import child_environment
 
     state = settings.state
-    state.ensure()
     command = command or [sys.executable, "-I", "-m", "memoryvault", "serve"]
-    with open(Path(state.log) / "serve.stderr", "ab", opener=_private) as errors:
-        subprocess.run(
-            [sys.executable, "-I", "-S", "-c", _DETACH, *command],
-            env=child_environment(settings),
-            cwd="/",
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=errors,
-            check=True,
-        )
+    try:
+        state.ensure()
+        with open(Path(state.log) / "serve.stderr", "ab", opener=_private) as errors:
+            subprocess.run(
+                [sys.executable, "-I", "-S", "-c", _DETACH, *command],
+                env=child_environment(settings),
+                cwd="/",
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=errors,
+                check=True,
+            )
+    except (OSError, subprocess.CalledProcessError) as error:
+        what = "the worker" if command[-1] == "worker" else "the recall service"
+        raise ServiceUnavailable(f"{what} cannot be started: {error}") from error

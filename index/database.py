@@ -129,6 +129,11 @@ def remember_sound(path: Path) -> None:
         _sound.add(identity)
 
 
+def doubt(path: Path) -> None:
+    """Somebody could not use it: its pages are checked again at the next `store.open_or_rebuild`."""
+    _sound.discard(file_identity(path) or (0, 0))
+
+
 def file_identity(path: Path) -> tuple[int, int] | None:
     """Device and inode: another pair means that index.db was set aside or deleted."""
     try:
@@ -156,7 +161,7 @@ def explained(path: Path) -> Iterator[None]:
     try:
         yield
     except _DAMAGED as error:
-        _sound.discard(file_identity(path) or (0, 0))
+        doubt(path)
         raise IndexDamaged(f"{path} is damaged: run `memory reindex` (it is rebuilt from the vault)") from error
     except (apsw.BusyError, apsw.LockedError) as error:
         raise IndexUnavailable(f"{path} is locked by another process: try again in a moment") from error

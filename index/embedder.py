@@ -146,6 +146,21 @@ def locate_model(name: str, models_folder: Path) -> ModelLocation:
     return _in_folder(name, folder)
 
 
+def missing_library(location: ModelLocation) -> str | None:
+    """The first library that loading the model would miss here; None when all are installed. Imports nothing."""
+    needed: tuple[str, ...] = ("torch", "safetensors", "tokenizers", "numpy")
+    if location.sha256 != PACKAGED_SHA256:
+        needed += ("sentence_transformers",)
+    return next((name for name in needed if not _is_importable(name)), None)
+
+
+def _is_importable(name: str) -> bool:
+    try:
+        return importlib.util.find_spec(name) is not None
+    except ValueError:  # it was taken out of sys.modules
+        return False
+
+
 def _in_folder(name: str, folder: Path) -> ModelLocation:
     if not folder.is_dir():
         raise ModelUnavailable(f"embedding.model: there is no folder {folder}")

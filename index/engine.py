@@ -38,6 +38,7 @@ from .ranking import (
     Weights,
     WordEvidence,
     above_floor,
+    answers_by_words,
     fuse,
     is_near_duplicate,
 )
@@ -53,6 +54,7 @@ NO_MODEL = "no-model"
 MODEL_LOADING = "model-loading"
 NO_EXTENSION = "no-extension"  # sqlite-vec cannot be loaded
 NO_VECTORS = "no-vectors"  # nothing embedded by this model yet
+VECTORS_DAMAGED = "vectors-damaged"
 DENSE_LATE = "dense-late"
 KEYWORD_LATE = "keyword-late"
 BUSY = "busy"  # too many asked at once: the rarest words decided alone
@@ -373,6 +375,10 @@ class RecallEngine:
             except apsw.InterruptError:
                 run.say(DENSE_LATE)
                 return None, []
+            except apsw.SQLError:
+                # sqlite-vec's word for a part that is missing: what the keyword arm found is still sound.
+                run.say(VECTORS_DAMAGED)
+                return None, []
 
     def _evidence(
         self,
@@ -391,7 +397,7 @@ class RecallEngine:
         rest = [chunk for chunk in chunks if chunk not in found]
         return found | match_texts(run.analysis, reader.texts(rest)) if rest else found
 
-    def _shown(self, run: _Run, scored: list[Scored]) -> list[Scored]:
+    def _shown(self, run: _Run, scored: Sequence[Scored]) -> list[Scored]:
         """What answers the question; to who asks for one word, also whatever has that word."""
         shown = above_floor(scored, self._weights)
         if shown or run.query.prompt or len(run.analysis.terms) != 1:
@@ -401,9 +407,13 @@ class RecallEngine:
     def _checked(
         self, reader: IndexReader, run: _Run, scored: Sequence[Scored], rows: Mapping[int, EntryRow]
     ) -> list[Hit]:
-        """The first k hits whose files are still there; what changed since is read again."""
+        """The first k hits whose files are still there; what changed since is read again.
+
+        The rest must reach the floor without what is gone.
+        """
         chunks = reader.chunks([row.chunk_rowid for row in scored[: 4 * run.query.k]])
         hits: list[Hit] = []
+        gone: set[int] = set()
         seen: dict[int, Seen] = {}
         for number, found in enumerate(scored):
             if len(hits) >= run.query.k:
@@ -416,10 +426,15 @@ class RecallEngine:
             hit = self._hit_now(run, row, seen[row.rowid], chunk, found)
             if hit is None:
                 run.refuse(found, row, FILE_GONE)
+                gone.add(found.entry_rowid)
             elif run.query.prompt and _says_nothing_new(hit, hits):
                 run.refuse(found, row, SAYS_THE_SAME)
             else:
                 hits.append(hit)
+        if gone and run.query.floor:
+            left = self._shown(run, [found for found in scored if found.entry_rowid not in gone])
+            paths = {rows[found.entry_rowid].path for found in left}
+            hits = [hit for hit in hits if hit.path in paths]
         return hits
 
     def _only_filtered(self, reader: IndexReader, run: _Run) -> list[Hit]:
@@ -486,8 +501,13 @@ class RecallEngine:
         )
         if not complete:
             run.say(SCAN_INCOMPLETE)
+        answers = [round(answers_by_words(run.analysis, each.covered), 3) for each in found]
+        scored = [Scored(n, n, each.score, None, each.score, answers[n]) for n, each in enumerate(found)]
+        # Who asks wants to see whatever there is; into a prompt goes only what answers it.
+        shown = self._shown(run, scored) if run.query.floor and run.query.prompt else scored
         hits = []
-        for scanned in found[: run.query.k]:
+        for row in shown[: run.query.k]:
+            scanned = found[row.entry_rowid]
             entry = scanned.entry
             chunk = max(chunks_of(entry), key=lambda c: (_overlap(c.body, run.analysis), -c.ordinal))
             hits.append(
@@ -506,6 +526,7 @@ class RecallEngine:
                     session=entry.sources[0].session if entry.sources else None,
                     created=entry.created,
                     updated=entry.updated,
+                    answers=row.answers,
                 )
             )
         return hits

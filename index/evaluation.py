@@ -162,7 +162,8 @@ def opened(
     for number, (group, members) in enumerate(groups.items()):
         place = folder / f"{number:05d}"
         place.mkdir(parents=True)
-        vaults[group] = _index_documents(members, place, embedder)
+        # In one order, whatever order they came in: ties are broken by path, which is made of the place in it.
+        vaults[group] = _index_documents(sorted(members, key=lambda each: each.id), place, embedder)
         done += len(members)
         if on_progress is not None:
             on_progress(done, len(documents))
@@ -202,11 +203,13 @@ def _index_documents(documents: Sequence[Document], folder: Path, embedder: Embe
 def _entry(path: str, document: Document) -> Entry:
     data = document.text.encode("utf-8", "replace")
     entry = parse_entry(path, data)
-    # The file's name is ours, not the document's: it must not lend it words.
+    # The file's name is ours, not the document's: it must not lend it words. And nothing that the document says of
+    # itself hides it: it was given to be found.
     titled = any(line.startswith("# ") for line in entry.body.splitlines()[:3])
     return replace(
         entry,
         status="active",
+        kind="",
         title=entry.title if titled else "",
         always_load=False,
         tags=document.tags or entry.tags,
@@ -214,24 +217,21 @@ def _entry(path: str, document: Document) -> Entry:
 
 
 def load_documents(path: Path) -> list[Document]:
-    """Lines of JSON: id, text, group?, tags?. Raises UsageError naming the line."""
-    return [
-        Document(_text(row, "id", where), _text(row, "text", where), _optional(row, "group", where), _tags(row))
-        for where, row in _rows(path)
-    ]
+    """Lines of JSON: id, text, group?, tags?. Raises UsageError naming the line, also for an id that its group has."""
+    return [Document(id_, _text(row, "text", where), group, _tags(row)) for where, id_, group, row in _identified(path)]
 
 
 def load_questions(path: Path) -> list[Question]:
-    """Lines of JSON: id, text, group?, gold? (ids), kind?. Raises UsageError naming the line."""
+    """Lines of JSON: id, text, group?, gold? (ids), kind?. Raises UsageError as `load_documents` does."""
     return [
         Question(
-            _text(row, "id", where),
+            id_,
             _text(row, "text", where),
-            _optional(row, "group", where),
+            group,
             frozenset(str(each) for each in row.get("gold") or ()),
             str(row.get("kind") or ""),
         )
-        for where, row in _rows(path)
+        for where, id_, group, row in _identified(path)
     ]
 
 
@@ -257,11 +257,24 @@ def recall_at(ranked: Sequence[str], gold: frozenset[str], k: int) -> float:
     return len(gold.intersection(ranked[:k])) / len(gold) if gold else 0.0
 
 
+def _identified(path: Path) -> Iterator[tuple[str, str, str | None, dict[str, Any]]]:
+    """(place, id, group, row) of every line. An id twice in a group would be two answers that look like one."""
+    first: dict[tuple[str | None, str], str] = {}
+    for where, row in _rows(path):
+        id_, group = _text(row, "id", where), _optional(row, "group", where)
+        if (before := first.setdefault((group, id_), where)) is not where:
+            raise UsageError(f"{where}: the id {id_!r} is there already ({before})")
+        yield where, id_, group, row
+
+
 def _rows(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
     try:
-        lines = path.read_text(encoding="utf-8").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"{path} cannot be read: {error}") from error
+        # Not `splitlines`: a JSON string may hold U+2028 and its like, which end no line of JSON.
+        lines = path.read_text(encoding="utf-8-sig").split("\n")
+    except OSError as error:
+        raise UsageError(f"{path} cannot be read: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise UsageError(f"{path} is not UTF-8: {error.reason} at byte {error.start}") from error
     for number, line in enumerate(lines, 1):
         if not line.strip():
             continue

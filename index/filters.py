@@ -102,6 +102,11 @@ def parse_filter(text: str | None, today: date) -> Filter | None:
     return tree
 
 
+def since(key: str, value: str, today: date) -> DateRange:
+    """`key since value`, for a date that was given by itself. Raises UsageError as `parse_filter` does."""
+    return DateRange(key, _span(value, today)[0], "9999-12-31")
+
+
 def named_values(tree: Filter | None, key: str) -> frozenset[str]:
     """Every value the expression names for `key`: naming a status or a project asks for it."""
     if tree is None:

@@ -8,6 +8,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
+import apsw
+
 from ..vault.errors import IndexUnavailable, ModelUnavailable
 from . import database
 from .embedder import DEFAULT_MODEL, Embedder, locate_model, model_name
@@ -41,8 +43,8 @@ def model_in_force(index_db: Path, setting: str) -> str:
     try:
         with database.explained(index_db):
             row = connection.execute("SELECT name FROM model_in_force").fetchone()
-    except IndexUnavailable:
-        row = None
+    except (IndexUnavailable, apsw.SQLError):
+        row = None  # damaged: whoever opens it to write finds out
     finally:
         connection.close()
     return str(row[0]) if row else model_name(setting)

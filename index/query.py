@@ -21,9 +21,9 @@ _STOP = (
 )
 STOP_WORDS = frozenset(_STOP.split())
 _CHATTER = (
-    "absolutely afternoon alright amazing anyway awesome bye cheers continue cool correct evening exactly "
-    "excellent fine good goodbye great haha hello help hey hi hmm ideal indeed looks lol maybe morning nice "
-    "night nope ok okay oh oops perfect perhaps proceed ready really right see sorry sounds stop sure thank "
+    "absolutely ack afternoon alright amazing anyway awesome bye cheers continue cool correct evening exactly "
+    "excellent fine good goodbye great haha hello help hey hi hmm ideal indeed lgtm looks lol maybe morning nice "
+    "night nope nvm ok okay oh oops perfect perhaps proceed ready really right see sorry sounds stop sure thank "
     "thanks thx wait welcome well wonderful wow yeah yep yes yup"
 )
 CHATTER = frozenset(_CHATTER.split())
@@ -114,6 +114,8 @@ def is_significant(word: str) -> bool:
 
 def analyse(text: str) -> QueryAnalysis:
     """Take a prompt apart; every word weighs the same until `refine`. Never raises on any text."""
+    # Half of a surrogate pair, as of an emoji that was cut through: no tokenizer takes it.
+    text = text.encode("utf-8", "replace").decode("utf-8")
     words = dict.fromkeys(word for _, _, word in word_spans(text) if is_significant(word))
     identifiers = tuple(dict.fromkeys(_IDENTIFIER.findall(text)))
     if all(word in CHATTER for word in words):

@@ -7,6 +7,9 @@ What each arm says of a chunk is weighed by how much it says about this question
   is met too; words shared by chance come without it.
 - Words that the chunk has not count by their nearest relative in it.
 - The likeness of question and chunk as a whole is added.
+- Words can mislead all the same: when several notes echo a question, they are all ahead of the one that answers it in
+  other words. So the five that a prompt gets are not all chosen by one measure: the last two places are for what
+  answers best by meaning among the entries that hardly share a word with the question.
 
 The constants were chosen on two conversations of LoCoMo, devbench and two vaults of notes with misleading
 neighbours; figures on these (docs/benchmarks.md) are in-sample. The rules for identifiers, for misspelt words
@@ -31,6 +34,10 @@ SUPPORT_NONE, SUPPORT_FULL = 0.10, 0.30
 """Likeness of the unmet words to their nearest word: of two texts that have nothing to do with each
 other, and of a text that answers the question."""
 WORDS_SHARE, DENSE_SHARE = 0.75, 0.25
+FIRST_BY_SCORE, THEN_BY_MEANING = 3, 2
+"""Places: a prompt gets five entries."""
+HARDLY_SHARED = 0.25
+"""Of the question, by weight: an entry with more of its words in any passage had its chance by them."""
 
 # The floor: a logistic model of "this prompt is answered here".
 FLOOR_DENSE, FLOOR_MARGIN, FLOOR_WORDS, FLOOR_ONE_WORD, FLOOR_BIAS = 11.0, 10.5, 9.0, -9.0, -7.5
@@ -127,7 +134,8 @@ def fuse(
 ) -> list[Scored]:
     """Entries, best first; one row per entry, that of its best chunk. Nothing is cut: see `above_floor`.
 
-    `evidence` is by chunk; a chunk without any is judged by its BM25 among the others.
+    Best is by score, but for the places that are kept for what answers by meaning alone. `evidence` is by chunk; a
+    chunk without any is judged by its BM25 among the others.
     """
     similarity = {hit.chunk_rowid: hit.similarity for hit in dense}
     bm25 = {hit.chunk_rowid: hit.bm25 for hit in keyword}
@@ -138,6 +146,8 @@ def fuse(
     around = _around([hit.similarity for hit in dense])
     newest = max((facts.updated for facts in entries.values() if facts.updated), default=None)
     best: dict[int, Scored] = {}
+    shared: dict[int, float] = {}
+    meaning: dict[int, float] = {}
     for chunk, entry in owners.items():
         if entry not in entries:
             continue
@@ -150,7 +160,22 @@ def fuse(
         row = Scored(entry, chunk, score, cosine, bm25.get(chunk), _answers(query, cosine, around, words))
         if entry not in best or best[entry].score < score:
             best[entry] = row
-    return sorted(best.values(), key=lambda row: (-row.score, entries[row.entry_rowid].path))
+        shared[entry] = max(words.covered, shared.get(entry, 0.0))
+        if cosine is not None:
+            meaning[entry] = max(words.related + cosine, meaning.get(entry, -1.0))
+    ranked = sorted(best.values(), key=lambda row: (-row.score, entries[row.entry_rowid].path))
+    if weights.dense <= 0:
+        return ranked
+    sideways = [row for row in ranked if row.entry_rowid in meaning and shared[row.entry_rowid] <= HARDLY_SHARED]
+    sideways.sort(key=lambda row: -meaning[row.entry_rowid])
+    return _with_places_for(sideways[:THEN_BY_MEANING], ranked)
+
+
+def _with_places_for(sideways: Sequence[Scored], ranked: Sequence[Scored]) -> list[Scored]:
+    """`ranked` with `sideways` behind its first FIRST_BY_SCORE, unless they are among those."""
+    first = list(ranked[:FIRST_BY_SCORE])
+    first += [row for row in sideways if row not in first]
+    return first + [row for row in ranked if row not in first]
 
 
 def words_score(words: WordEvidence) -> float:
@@ -188,14 +213,22 @@ def _around(similarities: Sequence[float]) -> float:
     return sum(nearest) / len(nearest)
 
 
+def answers_by_words(query: QueryAnalysis, covered: float) -> float:
+    """Log-odds that an entry with this share of the question's words, by weight, answers it."""
+    return 10 * (covered - KEYWORD_FLOOR) + _one_word(query)
+
+
 def _answers(query: QueryAnalysis, cosine: float | None, around: float, words: WordEvidence) -> float:
-    one_word = 0.0
-    if len(query.terms) == 1 and not query.identifiers:
-        one_word = FLOOR_ONE_WORD if query.is_one_word else FLOOR_ONE_TERM
     if cosine is None:
-        return 10 * (words.covered - KEYWORD_FLOOR) + one_word
+        return answers_by_words(query, words.covered)
     whole = FLOOR_DENSE * cosine + FLOOR_MARGIN * (cosine - around)
-    return whole + FLOOR_WORDS * words_score(words) + one_word + FLOOR_BIAS
+    return whole + FLOOR_WORDS * words_score(words) + _one_word(query) + FLOOR_BIAS
+
+
+def _one_word(query: QueryAnalysis) -> float:
+    if len(query.terms) != 1 or query.identifiers:
+        return 0.0
+    return FLOOR_ONE_WORD if query.is_one_word else FLOOR_ONE_TERM
 
 
 def _guessed(bm25: float, most: float) -> WordEvidence:

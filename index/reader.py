@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import itertools
 import json
+import re
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import date
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
+import apsw
+
+from ..vault.automemory import COST_KIND
 from . import database, schema
 from .ranking import DenseHit, EntryFacts, KeywordHit
 from .scope import Scope
@@ -117,11 +121,14 @@ class IndexReader:
 
     @contextmanager
     def snapshot(self) -> Iterator[None]:
-        """All queries inside see one state of the index."""
+        """All queries inside see one state of the index. Raises IndexDamaged also where a part of it is missing."""
         with database.explained(self.path):
             self._connection.execute("BEGIN")
             try:
                 yield
+            except apsw.SQLError as error:
+                # A table that is gone or has lost a part of it: SQLite itself finds nothing wrong with such a file.
+                raise database.IndexDamaged(f"{self.path} is damaged ({error}): run `memory reindex`") from error
             finally:
                 if self._connection.in_transaction:
                     self._connection.execute("ROLLBACK")
@@ -339,11 +346,96 @@ class IndexReader:
     def newest(self, scope: Scope, limit: int) -> list[EntryRow]:
         """Entries of the scope, last updated first."""
         condition, parameters = scope.sql()
-        sql = (
-            f"SELECT {_ENTRY_COLUMNS} FROM entry_meta m WHERE {condition} "
-            "ORDER BY COALESCE(NULLIF(m.updated, ''), m.created, '') DESC, m.path LIMIT ?"
-        )
+        sql = f"SELECT {_ENTRY_COLUMNS} FROM entry_meta m WHERE {condition} {_NEWEST_FIRST} LIMIT ?"
         return [EntryRow(*row) for row in self._connection.execute(sql, (*parameters, limit))]
+
+    def listed(self, scope: Scope, offset: int, limit: int) -> list[EntryRow]:
+        """`limit` entries of the scope behind the first `offset`, last updated first."""
+        condition, parameters = scope.sql()
+        sql = f"SELECT {_ENTRY_COLUMNS} FROM entry_meta m WHERE {condition} {_NEWEST_FIRST} LIMIT ? OFFSET ?"
+        return [EntryRow(*row) for row in self._connection.execute(sql, (*parameters, limit, offset))]
+
+    def count(self, scope: Scope) -> int:
+        """How many entries are within the scope."""
+        condition, parameters = scope.sql()
+        return int(self._connection.execute(f"SELECT count(*) FROM entry_meta m WHERE {condition}", parameters).get)
+
+    def values(self, column: Literal["kind", "project", "group_name"]) -> list[str]:
+        """What occurs in this column, in its order."""
+        # Each is the next one in the column's index, where there is one: no walk over all entries.
+        sql = (
+            f"WITH RECURSIVE each(value) AS (SELECT min({column}) FROM entry_meta WHERE {column} > '' UNION ALL "
+            f"SELECT (SELECT min({column}) FROM entry_meta WHERE {column} > each.value) FROM each "
+            "WHERE each.value IS NOT NULL) SELECT value FROM each WHERE value IS NOT NULL"
+        )
+        return [row[0] for row in self._connection.execute(sql)]
+
+    def sessions(self) -> dict[str, tuple[int, str]]:
+        """How many entries were first learned in each session, and the last day on which one of them was made."""
+        sql = (
+            "SELECT session, count(*), max(COALESCE(created, '')) FROM entry_meta "
+            "WHERE session > '' AND lower(COALESCE(kind, '')) <> ? GROUP BY session"
+        )
+        return {row[0]: (row[1], row[2]) for row in self._connection.execute(sql, (COST_KIND,))}
+
+    def of_session(self, session: str) -> list[EntryRow]:
+        """Entries that were first learned in this session, wherever they lie now."""
+        sql = f"SELECT {_ENTRY_COLUMNS} FROM entry_meta m WHERE m.session = ? {_NEWEST_FIRST}"
+        return [EntryRow(*row) for row in self._connection.execute(sql, (session,))]
+
+    def at_paths(self, paths: Iterable[str]) -> list[EntryRow]:
+        """The entries at these paths, as far as they are indexed."""
+        sql = f"SELECT {_ENTRY_COLUMNS} FROM entry_meta m WHERE m.path IN {_LIST} {_NEWEST_FIRST}"
+        return [EntryRow(*row) for row in self._connection.execute(sql, (json.dumps(sorted(paths)),))]
+
+    def paths_of_kind(self, kind: str, since: date) -> list[str]:
+        """Paths of the active entries of this kind that were made since that day, the newest first."""
+        sql = (
+            "SELECT m.path FROM entry_meta m WHERE m.kind = ? AND COALESCE(NULLIF(m.status, ''), 'active') = 'active' "
+            "AND m.created >= ? ORDER BY m.created DESC, m.path"
+        )
+        return [row[0] for row in self._connection.execute(sql, (kind, since.isoformat()))]
+
+    def made_by_day(self) -> dict[str, int]:
+        """How many active entries were made on each day (YYYY-MM-DD), '' for those that do not say."""
+        sql = (
+            "SELECT substr(COALESCE(created, ''), 1, 10) AS day, count(*) FROM entry_meta "
+            "WHERE COALESCE(NULLIF(status, ''), 'active') = 'active' AND lower(COALESCE(kind, '')) <> ? GROUP BY day"
+        )
+        return {row[0]: row[1] for row in self._connection.execute(sql, (COST_KIND,))}
+
+    def paths(self) -> frozenset[str]:
+        """Of every note that the index knows."""
+        return frozenset(row[0] for row in self._connection.execute("SELECT path FROM entry_meta"))
+
+    def with_words(self, words: Sequence[str], limit: int) -> list[str]:
+        """Paths of living entries whose beginning has any of the words, those with the most and rarest first."""
+        if not words:
+            return []
+        match = " OR ".join('"' + word.replace('"', '""') + '"' for word in dict.fromkeys(words))
+        sql = (
+            "SELECT m.path FROM chunk_fts f CROSS JOIN chunk c ON c.rowid = f.rowid "
+            "CROSS JOIN entry_meta m ON m.rowid = c.entry_rowid "
+            "WHERE chunk_fts MATCH ? AND c.ordinal = 0 AND COALESCE(NULLIF(m.status, ''), 'active') = 'active' "
+            "AND m.special IN ('', '_always-load') ORDER BY bm25(chunk_fts) LIMIT ?"
+        )
+        return [row[0] for row in self._connection.execute(sql, (match, limit))]
+
+    def in_folder(self, special: str) -> dict[str, str]:
+        """Paths of the notes whose special folder this is (`_review`), with the day they were made, '' for none."""
+        sql = "SELECT path, COALESCE(created, '') FROM entry_meta WHERE special = ?"
+        return dict(self._connection.execute(sql, (special,)))
+
+    def in_folder_with(self, special: str, words: Sequence[str]) -> set[str]:
+        """Paths of those whose title or text has each of these pieces of text, whatever their case."""
+        piece = (
+            "(m.title LIKE ? ESCAPE '\\' OR EXISTS (SELECT 1 FROM chunk c WHERE c.entry_rowid = m.rowid"
+            " AND c.text LIKE ? ESCAPE '\\'))"
+        )
+        sql = f"SELECT m.path FROM entry_meta m WHERE {' AND '.join(['m.special = ?', *[piece] * len(words)])}"
+        patterns = [f"%{_WILD.sub(_ESCAPED, word)}%" for word in words]
+        parameters = [special, *(pattern for pattern in patterns for _ in range(2))]
+        return {row[0] for row in self._connection.execute(sql, parameters)}
 
     def chunks(self, rowids: Sequence[int]) -> dict[int, tuple[int, str]]:
         """(ordinal, text) of these chunks."""
@@ -358,6 +450,10 @@ class IndexReader:
         return {row[0]: (row[1], row[2]) for row in rows}
 
 
+_WILD = re.compile(r"[%_\\]")
+_ESCAPED = r"\\\g<0>"
+"""What LIKE takes as more than itself, and how it takes it as itself."""
+_NEWEST_FIRST = "ORDER BY COALESCE(NULLIF(m.updated, ''), m.created, '') DESC, m.path"
 _LISTED = "json_each(?)"
 _LIST = f"(SELECT value FROM {_LISTED})"
 _SCOPED = "FROM entry_meta m CROSS JOIN chunk c ON c.entry_rowid = m.rowid"

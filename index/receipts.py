@@ -15,6 +15,9 @@ from typing import Any
 
 from .engine import Hit, RecallResult, Refused
 
+TRIAL_CALLER = "doctor"
+"""Who asks only to see whether it works: its recall is nobody's last one."""
+
 
 def query_hash(text: str) -> str:
     """16 hexadecimal digits: enough to tell two prompts apart, nothing to read."""

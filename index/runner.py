@@ -93,10 +93,10 @@ class ModelRunner:
 
     def encode_words(self, texts: Sequence[str], *, query: bool = True) -> EncodedTexts:
         """Questions only: passages come packed, from `batch`. Raises ModelUnavailable."""
-        import numpy
-
         futures = [self.question(text) for text in texts]
         answers = [future.result() for future in futures]
+        import numpy  # Not before: it comes with the extra that brings a model.
+
         vectors = numpy.concatenate([answer.vectors for answer in answers])
         return EncodedTexts(vectors, tuple(word for answer in answers for word in answer.words))
 

@@ -143,6 +143,20 @@ _VECTOR_EPOCH = (
 )
 
 
+TABLES = (
+    "entry_meta",
+    "entry_tag",
+    "chunk",
+    "passage",
+    "chunk_fts",
+    "vector_model",
+    "embedding",
+    "model_in_force",
+    "vector_epoch",
+)
+"""What every index.db has, beside a table of vectors for each model."""
+
+
 @dataclass(frozen=True)
 class Migration:
     """One step of the schema; every statement may meet a database that already has its result."""

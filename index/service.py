@@ -30,7 +30,7 @@ from ..vault.project import project_of
 from ..vault.render import render_block, select_hits, status_line
 from .admission import Admission, Effort
 from .embedder import Embedder, load_embedder
-from .engine import NO_INDEX, Hit, RecallEngine, RecallQuery, RecallResult
+from .engine import NO_INDEX, VECTORS_DAMAGED, Hit, RecallEngine, RecallQuery, RecallResult
 from .models import model_in_force
 from .protocol import (
     MAX_BUDGET_MS,
@@ -426,7 +426,7 @@ class RecallService:
             left_ms = None if deadline is None else (deadline - time.monotonic()) * 1000
             result = self._engine.recall(query, budget_ms=left_ms, hurried=effort is Effort.HURRIED)
         shown = list(result.hits)
-        if NO_INDEX in result.degraded:
+        if not {NO_INDEX, VECTORS_DAMAGED}.isdisjoint(result.degraded):
             with contextlib.suppress(OSError):
                 Path(self._config.state.run, INDEX_WANTED).touch(mode=0o600)
         answer: dict[str, Any] = {}
@@ -480,7 +480,7 @@ class RecallService:
         k = number_field(message, "k", 5)
         query = RecallQuery(
             text=text[:MAX_TEXT_CHARACTERS],
-            k=max(0, min(MAX_K, int(k or 0))),
+            k=int(max(0, min(MAX_K, k or 0))),
             project=project,
             all_projects=bool(message.get("all_projects")),
             filter=text_field(message, "filter"),

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import struct
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -334,12 +335,25 @@ class IndexStore:
         pages, page_size = self._query("PRAGMA page_count")[0][0], self._query("PRAGMA page_size")[0][0]
         return IndexStats(entries, chunks, embedded, pending, tuple(models), pages * page_size, last)
 
+    def _read_all_parts(self) -> None:
+        """Raises apsw.Error where a table or a part of the vectors is missing, which SQLite's own check passes."""
+        for table in schema.TABLES:
+            self._connection.execute(f"SELECT * FROM {table} LIMIT 1").fetchall()
+        if not self.has_vectors:
+            return
+        for model_id, dimension in self._query("SELECT id, dimension FROM vector_model"):
+            # A search reads every vector.
+            any_vector = struct.pack(f"<{dimension}f", *[1.0] * dimension)
+            search = f"SELECT rowid FROM {schema.vector_table(model_id)} WHERE embedding MATCH ? AND k = 1"
+            self._connection.execute(search, (any_vector,)).fetchall()
+
     def integrity_problems(self, *, quick: bool = False) -> list[str]:
         """What SQLite, FTS5 and our own counts find wrong; empty when sound."""
         problems: list[str] = []
         try:
             check = "PRAGMA quick_check(5)" if quick else "PRAGMA integrity_check(20)"
             problems += [str(row[0]) for row in self._connection.execute(check) if row[0] != "ok"]
+            self._read_all_parts()
             if not quick:
                 # The rank column asks FTS5 to compare its index with its own content too.
                 self._connection.execute("INSERT INTO chunk_fts (chunk_fts, rank) VALUES ('integrity-check', 1)")
@@ -348,6 +362,9 @@ class IndexStore:
                 for name, sql in (("chunks without words", lost), ("chunks without an entry", stray)):
                     if count := self._connection.execute(sql).get:
                         problems.append(f"{count} {name}")
+        except (apsw.BusyError, apsw.LockedError) as error:
+            # Not to be told from damage otherwise, and a sound index would be set aside.
+            raise IndexUnavailable(f"{self.path} is locked by another process: try again in a moment") from error
         except apsw.Error as error:
             problems.append(f"{type(error).__name__}: {error}")
         return problems

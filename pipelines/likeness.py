@@ -88,9 +88,10 @@ def shared_words(one: Wording, other: Wording) -> float:
 
 def may_be_same(one: Wording, other: Wording) -> bool:
     """False for what can't be the same however close the vectors are."""
-    if one.telling != other.telling or one.negative != other.negative or _is_substitution(one, other):
+    # The cheapest first: in a full inbox each is compared with each, and nearly all share nothing.
+    if one.telling != other.telling or one.negative != other.negative or shared_words(one, other) < LEAST_SHARED:
         return False
-    return shared_words(one, other) >= LEAST_SHARED and not reverses(one.text, other.text)
+    return not _is_substitution(one, other) and not reverses(one.text, other.text)
 
 
 def _is_substitution(one: Wording, other: Wording) -> bool:

@@ -43,12 +43,14 @@ _PHONE = re.compile(
     r"(?<![\w.+/#-])(?:"
     r"(?:\+?1[\s.-]?)?\(\d{3}\)\s?\d{3}[\s.-]\d{4}"
     r"|(?:\+?1[\s.-])?\d{3}[.-]\d{3}[.-]\d{4}"
-    r"|(?:\+|00)[1-9]\d{0,2}(?:[\s.-]\(?\d{1,8}\)?){2,6}"
+    r"|\+[1-9]\d{0,2}(?:[\s.-]\(?\d{1,8}\)?){2,6}"
+    # 001 and 01 begin counts as well: of migrations, frames, bytes.
+    r"|00(?:1[ .-]\(?\d{3}\)?[ .-]\d{3}[ .-]\d{4}|(?:7|[2-9]\d{1,2})(?:[ .-]\(?(?!00)\d{1,8}\)?){2,6})"
     r"|\+\d{1,3}[\s.-]?\d{8,12}"
     # An area code in brackets, a zero in brackets that only callers from within dial, pairs as the French write them.
     r"|\(0[1-9]\d{0,3}\)\s?\d{3,9}(?:[\s-]\d{1,6}){0,3}"
     r"|\+\d{1,3}\s?\(0\)\s?\d{1,5}(?:[\s.-]?\d{2,8}){1,5}"
-    r"|0[1-9](?:[ .]\d\d){4}(?! \d)"
+    r"|0[1-9](?:[ .]\d\d){4}(?! [\da-fA-F])"
     r")(?![\w.-]?\d)"
 )
 _NAMED_PHONE = re.compile(

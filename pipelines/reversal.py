@@ -23,6 +23,10 @@ _CHOICE = re.compile(
     r"\s*(?:,\s*)?\b(?:not|instead of|rather than|over|and not|never|no more)\s+(?P<refused>[^,.;]{1,60})",
     re.IGNORECASE,
 )
+_ONLY_HERE = re.compile(
+    r"\b(?:in|for|inside|within)\s+(?:this|our|the\s+[\w-]+)\s+(?:repo(?:sitory)?|project|code\s?base|package|workspace)\b",
+    re.IGNORECASE,
+)
 # Words that say how, not what.
 _EMPTY_WORDS = frozenset(
     """
@@ -75,6 +79,11 @@ def reverses(statement: str, known: str) -> bool:
     if is_negative(statement) != is_negative(known):
         return _overlap(new_words, old_words) >= 0.6
     return False
+
+
+def is_for_one_project(statement: str) -> bool:
+    """Does it say that it holds for this project only? Then it is an exception to a rule for everything."""
+    return _ONLY_HERE.search(statement) is not None
 
 
 def is_change_of_mind(statement: str) -> bool:

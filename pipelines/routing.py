@@ -7,7 +7,7 @@ strengthened, never written again; what was rejected stays rejected.
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Literal, Protocol
 
@@ -129,6 +129,10 @@ def route(
     reversed_rule = known.reversed_rule(candidate)
     if reversed_rule is not None and candidate.category != "idea":
         # Two rules that contradict each other must not stand side by side, and only the user knows which holds.
+        if not reversed_rule.startswith(f"{PROJECTS}/"):
+            # What takes the place of a rule for everything holds for everything: else it would hold in one project,
+            # and the old one nowhere.
+            candidate = replace(candidate, scope="personal")
         destination = destination_of(candidate, Tier.MEDIUM, "auto" if mode == "auto" else "interactive")
         return RoutedCandidate(
             candidate, Tier.MEDIUM, Action.WRITE, destination, f"reverses {reversed_rule}", reversed_rule

@@ -16,6 +16,7 @@ from enum import StrEnum
 from ..vault.private import private_spans
 from ..vault.scrubbed import Scrubbed
 from .personal_data import personal_data
+from .secret_model import MAX_TOKEN_CHARS, MIN_TOKEN_CHARS, REACH_CHARS, can_be_judged, is_drawn_by_lot
 from .secret_patterns import (
     CANDIDATE,
     MARKED_TOKEN,
@@ -282,10 +283,18 @@ def _assignments(text: str, start: int, end: int) -> Iterator[Finding]:
         if password:
             secret = _is_password(text, name, value, value_start, quoted)
         else:
-            secret = _is_key(name, value, quoted)
+            secret = _is_key(name, value, quoted) and not _is_cut(text, value_start, value_start + len(value))
         if secret:
             yield Finding(value_start, value_start + len(value), "PASSWORD" if password else "API-KEY")
             position = value_start + len(value)
+
+
+def _is_cut(text: str, start: int, end: int) -> bool:
+    """Is it only a key's beginning, as in documentation ("ghp_abc...")? A whole key may stand before dots as well."""
+    return end - start < MIN_TOKEN_CHARS and text.startswith(("…", "..."), end)
+
+
+_DOTS = re.compile(r"\.\.\.|…")
 
 
 def _value_after(text: str, name: re.Match[str], end: int) -> tuple[str, int, bool]:
@@ -294,7 +303,10 @@ def _value_after(text: str, name: re.Match[str], end: int) -> tuple[str, int, bo
         return "", at, True
     if (quoted := _QUOTED.match(text, at, end)) is not None:
         group = "value" if quoted.group("value") is not None else "escaped"
-        return quoted.group(group).rstrip(), quoted.start(group), True
+        value = quoted.group(group).rstrip()
+        if (dots := _DOTS.search(value)) is not None and dots.start() >= MIN_TOKEN_CHARS:
+            value = value[: dots.start()]
+        return value, quoted.start(group), True
     bare = _VALUE.match(text, at, end)
     if bare is None:
         return "", at, False
@@ -409,8 +421,8 @@ def _is_identifier(value: str) -> bool:
 
 # --- tokens and chance ---
 
-MAX_TOKEN_CHARS = 120
-"""What is longer and has no name or mark is data, not a key."""
+MAX_PLAIN_CHARS = 120
+"""What is longer and has no name or mark is data for the rules; the model looks a little further."""
 _TOKEN_PART = re.compile(r"[A-Za-z0-9]{16,}")
 _BASE64_PART = re.compile(r"(?<![\w+/])[A-Za-z0-9+/]{40,}={0,2}(?![\w+/])")
 _DIGEST = re.compile(r"(?:sha\d{1,3}|md5|integrity|etag|h1)[-:=~]", re.IGNORECASE)
@@ -419,7 +431,7 @@ _NAMED_ID = re.compile(
     re.IGNORECASE,
 )
 # A value whose name was already judged: by its name it is no secret.
-_NAMED_BEFORE = re.compile(r"([A-Za-z][\w.-]{0,50})[\\\"']{0,2}\s{0,3}(?::=|=|:)\s{0,3}[\\\"']{0,3}\Z")
+_NAMED_BEFORE = re.compile(r"([A-Za-z][\w.-]{0,50})[\\\"']{0,2}\s{0,3}(?::=|=|:)[ \t]{0,3}[\\\"']{0,3}\Z")
 _NO_NAMES = frozenset(
     {"value", "key", "val", "default", "string", "data", "arg", "use", "it", "this", "is", "here", "content", "x"}
 )
@@ -446,14 +458,11 @@ def _tokens(text: str) -> Iterator[Finding]:
         base = candidate.start()
         marked = False
         for match in MARKED_TOKEN.finditer(token):
-            cut = text[base + match.end() : base + match.end() + 3]
-            # "ghp_abc..." in documentation has been cut short.
             if (
                 not is_described(match.group())
                 # Of the token alone: a count in the address or the name before it says nothing of the token.
                 and not is_filled(match.group())
-                and not cut.startswith(("…", "..."))
-                and not match.group().endswith("...")
+                and not _is_cut(text, base + match.start(), base + len(token[: match.end()].rstrip(".")))
             ):
                 marked = True
                 yield Finding(base + match.start(), base + match.end(), "API-KEY")
@@ -462,7 +471,7 @@ def _tokens(text: str) -> Iterator[Finding]:
         if (
             marked
             or is_filled(token)
-            or not 20 <= len(token) <= MAX_TOKEN_CHARS
+            or not MIN_TOKEN_CHARS <= len(token) <= MAX_TOKEN_CHARS
             or _DIGEST.match(token)
             or _NAMED_ID.match(token)
         ):
@@ -473,13 +482,28 @@ def _tokens(text: str) -> Iterator[Finding]:
             continue
         if (named := _NAMED_BEFORE.search(text, max(0, base - 60), base)) and named.group(1).lower() not in _NO_NAMES:
             continue
-        for part in _BASE64_PART.finditer(token):
-            if _is_base64_secret(part.group()):
-                yield Finding(base + part.start(), base + part.end(), "API-KEY")
-        for part in _TOKEN_PART.finditer(token):
-            if len(part.group()) >= 20 and looks_random(part.group()) and not is_filled(part.group()):
-                # With what belongs to it: a token may hold - and _ .
-                yield Finding(*_widened(token, part.start(), part.end(), base), "API-KEY")
+        yield from _by_chance(token, base, text)
+
+
+def _by_chance(token: str, base: int, text: str) -> Iterator[Finding]:
+    """Nothing is known of the token but its characters and what stands before it."""
+    bare = token.rstrip(".,:!")
+    if (
+        can_be_judged(bare)
+        and is_drawn_by_lot(bare, text[max(0, base - REACH_CHARS) : base])
+        and not is_placeholder(bare, quoted=False)
+    ):
+        yield Finding(base, base + len(bare), "API-KEY")
+        return
+    if len(token) > MAX_PLAIN_CHARS:
+        return
+    for part in _BASE64_PART.finditer(token):
+        if _is_base64_secret(part.group()):
+            yield Finding(base + part.start(), base + part.end(), "API-KEY")
+    for part in _TOKEN_PART.finditer(token):
+        if len(part.group()) >= 20 and looks_random(part.group()) and not is_filled(part.group()):
+            # With what belongs to it: a token may hold - and _ .
+            yield Finding(*_widened(token, part.start(), part.end(), base), "API-KEY")
 
 
 def _is_base64_secret(part: str) -> bool:

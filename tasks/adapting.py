@@ -24,13 +24,14 @@ from ..sources.completion import Completer, CompletionFailed
 from ..sources.discovery.github import repository_address, text_address
 from ..vault.entry import Entry, parse_entry
 from ..vault.errors import EntryExists, EntryInvalid, EntryNotFound, VaultUnavailable
+from ..vault.fields import StoreValue
 from ..vault.killpoint import kill_point, kill_point_environment
 from ..vault.layout import ALWAYS_LOAD, META, SKILLS
 from ..vault.registry import HEADER_BYTES
 from ..vault.scrubbed import Scrubbed
 from ..vault.settings import Settings
 from ..vault.slug import slugify
-from ..vault.store import StoreValue, VaultStore
+from ..vault.store import VaultStore
 from .completion import BudgetedCompleter, completer_of
 from .cursors import Cursors
 from .found import Found

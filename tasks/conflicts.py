@@ -7,14 +7,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-from ..pipelines.scrub import Policy, scrub
-from ..vault.entry import content_hash
+from ..pipelines.scrub import Policy
+from ..vault.entry import INCIDENT, content_hash, parse_entry
 from ..vault.errors import EditConflict, EntryInvalid, EntryNotFound, UsageError
 from ..vault.paths import original_of
 from ..vault.scrubbed import Scrubbed
 from ..vault.store import VaultStore
 from .dashboard import conflict_copies
 from .journal import Change, Journal, text_of
+from .scrubbing import scrub_note
 
 Choice = Literal["mine", "theirs", "merged"]
 CHOICES: tuple[Choice, ...] = ("mine", "theirs")
@@ -89,7 +90,10 @@ def settle_copy(journal: Journal, copy: ConflictCopy, choice: Choice, *, run: st
             raise EditConflict(f"{copy.note} or its copy was changed since you saw it: look at it again")
         changes = [Change(copy.path, copy.theirs, None)]
         if choice == "merged":
-            kept: Scrubbed | None = scrub((text or "").rstrip("\n") + "\n", Policy.SECRETS)
+            merged = (text or "").rstrip("\n") + "\n"
+            is_incident = parse_entry(copy.note, merged.encode("utf-8", "surrogateescape")).kind == INCIDENT
+            clean, _ = scrub_note(merged, Policy.FULL if is_incident else Policy.SECRETS)
+            kept: Scrubbed | None = Scrubbed.trusted(clean, reason="scrubbed here, but for names, dates and ids")
         elif choice == "theirs" or copy.mine is None:
             kept = Scrubbed.trusted(copy.theirs, reason="it was in the vault before, under another name")
         else:

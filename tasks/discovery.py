@@ -271,6 +271,9 @@ def discover_handler(settings: Settings) -> Handler:
         job.check_owned()
         done = report.count("fetched") + report.count("unchanged")
         if report.sources and not done:
+            if source is not None and job.attempt >= job.policy.attempts:
+                # It is asked again at the next slot; a dead job for each week of it would help nobody.
+                return {"sources": len(report.sources), "errors": report.count("error"), "given_up": 1}
             wait = None if report.again_at is None else max(0.0, report.again_at - time.time())
             raise Retry(f"no source could be read: {report.sources[0].detail}", wait)
         later = [each for each in report.sources if each.again_at is not None]

@@ -9,10 +9,11 @@ from ..pipelines.likeness import statement_of
 from ..pipelines.review import archive_name
 from ..vault.entry import Entry, fingerprint, parse_entry
 from ..vault.errors import EntryExists, EntryInvalid, EntryNotFound, UsageError
+from ..vault.fields import StoreValue
 from ..vault.layout import ARCHIVE
 from ..vault.scrubbed import Scrubbed
 from ..vault.slug import validate_slug
-from ..vault.store import StoreValue, VaultStore
+from ..vault.store import VaultStore
 from .journal import Change, Journal, text_of
 
 EVOLVABLE = frozenset({"active", "pending", "inbox", "incubating", "resolved"})
@@ -95,7 +96,8 @@ def archived_text(store: VaultStore, journal: Journal, before: str, new_path: st
 def resolve_entry(store: VaultStore, name: str) -> str:
     """Path of a living entry by its path (relative, absolute, without .md) or its slug.
 
-    Raises EntryNotFound, and UsageError when several have that slug.
+    Raises EntryNotFound, EntryInvalid (the only one of that slug cannot be read, or lives no more), and UsageError
+    when several have that slug.
     """
     relative = _relative(store, name)
     for path in (relative, f"{relative}.md"):
@@ -104,14 +106,16 @@ def resolve_entry(store: VaultStore, name: str) -> str:
     if "/" in relative:
         raise EntryNotFound(f"there is no entry {name}: `memory list` shows what there is")
     slug = relative.removesuffix(".md")
-    found = []
-    for path in store.walk():
-        if path.endswith((f"/{slug}.md", f"/{slug}/_index.md")):
-            entry = store.read(path)
-            if entry.effective_status in EVOLVABLE and entry.special != ARCHIVE:
-                found.append(path)
+    named = [path for path in store.walk() if path.endswith((f"/{slug}.md", f"/{slug}/_index.md"))]
+    found = [
+        entry.path
+        for entry in store.readable(named)
+        if entry.effective_status in EVOLVABLE and entry.special != ARCHIVE
+    ]
     if len(found) > 1:
         raise UsageError(f"{slug} is the name of several entries; give the path: {', '.join(found)}")
+    if not found and len(named) == 1:
+        require_living(store, named[0])  # says why it is none
     if not found:
         raise EntryNotFound(f"there is no entry {name}: `memory list` shows what there is")
     return found[0]

@@ -10,13 +10,17 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+import orjson
+
 from ..vault.layout import ARCHIVE, INBOX, INCUBATOR, META, REVIEW
 from ..vault.marker import REFLECTED, START, list_markers, marker_path
+from .backwards import lines_from_end
 
 INBOX_LIMIT = 50
 INCUBATOR_LIMIT = 20
@@ -26,6 +30,8 @@ SECONDS_A_DAY = 86_400.0
 HOOK_BUDGETS_MS: Mapping[str, float] = {"SessionStart": 500.0, "UserPromptSubmit": 300.0}
 OTHER_HOOKS_MS = 100.0
 """The design's budgets, by event; a test compares them with those that the hooks themselves keep."""
+OLDER_IN_A_ROW = 200
+"""Lines that are too old, after which the log is read no further back. One alone may be of a clock that was wrong."""
 TRIAL_SESSION = "memory-init-"
 """How the sessions begin by which `memory init` times the hooks: no user's, so neither doctor nor health count them."""
 
@@ -56,19 +62,25 @@ class VaultCounts:
 
 def count_entries(paths: Iterable[str]) -> VaultCounts:
     """Counts of vault-relative paths."""
+    by_folder: Counter[str] = Counter()
+    indexes: Counter[str] = Counter()
+    for path in paths:
+        folder, _, name = path.rpartition("/")
+        by_folder[folder] += 1
+        indexes[folder] += name == "_index.md"
     groups: Counter[str] = Counter()
     review = inbox = ideas = 0
-    for path in paths:
-        *folders, name = path.split("/")
+    for folder, count in by_folder.items():
+        folders = folder.split("/")
         if ARCHIVE in folders or META in folders:
             continue
         if INCUBATOR in folders:
-            ideas += name == "_index.md"
+            ideas += indexes[folder]
             continue
-        review += REVIEW in folders
-        inbox += INBOX in folders
+        review += count * (REVIEW in folders)
+        inbox += count * (INBOX in folders)
         if REVIEW not in folders and INBOX not in folders:
-            groups[folders[0] if folders else "."] += 1
+            groups[folders[0] or "."] += count
     return VaultCounts(dict(sorted(groups.items())), review, inbox, ideas)
 
 
@@ -132,24 +144,45 @@ def percentile(values: Sequence[float], share: float) -> float:
 
 
 def log_lines(log_file: Path, since: float) -> Iterator[Mapping[str, Any]]:
-    """Lines of the log and of what was rotated out of it since then; torn ones, and trials of hooks, are left out."""
+    """Lines of hooks since then, of the log and of what was rotated out of it, in the order they were written.
+
+    Torn ones, and trials of hooks, are left out. Of each file only the end is read that has such lines.
+    """
     rotated = sorted(log_file.parent.glob(log_file.name + ".*"))
     for path in (*rotated, log_file):
-        try:
-            if path.stat().st_mtime < since:
-                continue
-            with path.open("rb") as stream:
-                for raw in stream:
-                    if b'"hook"' not in raw:
-                        continue
-                    try:
-                        line = json.loads(raw)
-                    except ValueError:
-                        continue
-                    if isinstance(line, dict) and not str(line.get("session", "")).startswith(TRIAL_SESSION):
-                        yield line
-        except OSError:
+        found: list[Mapping[str, Any]] = []
+        with suppress(OSError):
+            if path.stat().st_mtime >= since:
+                found.extend(_hooks_from_end(path, since))
+        yield from reversed(found)
+
+
+def _hooks_from_end(path: Path, since: float) -> Iterator[Mapping[str, Any]]:
+    older = 0
+    for raw in lines_from_end(path):
+        if b'"hook"' not in raw:
             continue
+        line = _parsed(raw)
+        if not isinstance(line, dict):
+            continue
+        if time_of(line) < since:
+            older += 1
+            if older == OLDER_IN_A_ROW:
+                return
+            continue
+        older = 0
+        if not str(line.get("session", "")).startswith(TRIAL_SESSION):
+            yield line
+
+
+def _parsed(raw: bytes) -> object:
+    """A line's value, None for one that is torn."""
+    try:
+        return orjson.loads(raw)
+    except orjson.JSONDecodeError:
+        with suppress(ValueError):  # the standard library also takes half of a pair, which names of files may have
+            return json.loads(raw)
+    return None
 
 
 def time_of(line: Mapping[str, Any]) -> float:

@@ -36,13 +36,14 @@ from ..vault.errors import (
     OutsideUnavailable,
     VaultUnavailable,
 )
+from ..vault.fields import StoreValue
 from ..vault.layout import ARCHIVE, DEFAULT_GROUP, INCUBATOR, PROJECTS, REVIEW, TRASH
 from ..vault.scrubbed import Scrubbed
 from ..vault.settings import Settings
 from ..vault.slug import free_slug, idea_slug, validate_slug
-from ..vault.store import StoreValue, VaultStore
+from ..vault.store import VaultStore
 from .boundary import clean_outside, consent_of, is_outside
-from .journal import Act, Actor, Change, FolderMove, Journal, text_of
+from .journal import Act, Actor, Change, FolderMove, Journal, hash_of, text_of
 
 log = logging.getLogger(__name__)
 
@@ -405,8 +406,11 @@ def put_away(
     actor: Actor,
     also: Sequence[Change] = (),
     ideas_file: Path | None = None,
+    expected_hash: str | None = None,
 ) -> PutAway:
     """Keep, archive or delete an idea, on the user's word; `also` changes with it, as one act.
+
+    `expected_hash` is its note as the user saw it: raises EditConflict when it is another now.
 
     Its link in `ideas_file` follows it: Obsidian would make an empty idea of a link that leads nowhere. Raises
     EntryNotFound, EditConflict, VaultUnavailable.
@@ -416,6 +420,8 @@ def put_away(
         journal.recover()
         entry = find_idea(store, slug)
         before, today = text_of(store, entry.path) or "", store.today()
+        if expected_hash is not None and hash_of(before) != expected_hash:
+            raise EditConflict(f"{entry.path} was changed since you saw it: look at it again")
         moves: list[FolderMove] = []
         changes: list[Change] = []
         path = entry.path
@@ -539,11 +545,9 @@ def restore(journal: Journal, slug: str, *, ideas_file: Path | None = None) -> P
 
 
 def _tombstones(store: VaultStore, known_by: str) -> Iterator[Change]:
-    for path in store.walk():
-        if path.startswith(f"{DEFAULT_GROUP}/{ARCHIVE}/idea-"):
-            entry = store.read(path)
-            if entry.fingerprint == known_by and entry.status == "dismissed" and "idea" in entry.extra:
-                yield Change(path, text_of(store, path), None)
+    for entry in store.readable([path for path in store.walk() if path.startswith(f"{DEFAULT_GROUP}/{ARCHIVE}/idea-")]):
+        if entry.fingerprint == known_by and entry.status == "dismissed" and "idea" in entry.extra:
+            yield Change(entry.path, text_of(store, entry.path), None)
 
 
 def put_away_ideas(store: VaultStore) -> list[tuple[str, Entry]]:

@@ -19,13 +19,14 @@ from ..sources.host_memory import claude_folders
 from ..sources.instructions import InstructionFile, Unread, memory_files
 from ..vault.automemory import INDEX_NAME, TOPIC_KIND
 from ..vault.entry import Entry, Source, parse_entry
-from ..vault.errors import VaultUnavailable
+from ..vault.errors import EntryInvalid, PathRefused, VaultUnavailable
+from ..vault.fields import StoreValue
 from ..vault.killpoint import kill_point
 from ..vault.layout import PROJECTS
 from ..vault.scrubbed import Scrubbed
 from ..vault.settings import Settings
 from ..vault.slug import free_slug, slugify
-from ..vault.store import StoreValue, VaultStore
+from ..vault.store import VaultStore
 from .cursors import Cursors
 from .indexing import vault_store
 from .job import Handler, Postpone, RunningJob
@@ -37,17 +38,24 @@ SCAN = "host-memory"
 FOLDER = "claude-memory"
 PROVENANCE = "imported_from"
 VAULT_PAUSE_SECONDS = 30.0
+OUT_OF_REACH = (EntryInvalid, PathRefused)
+"""What one project's folder in the vault may raise: it is a link that leads elsewhere, a file is too large."""
 
-Result = Literal["imported", "updated", "unchanged", "removed", "yours", "no project"]
+Result = Literal["imported", "updated", "unchanged", "removed", "yours", "no project", "refused"]
 
 
 @dataclass(frozen=True)
 class Imported:
-    """What became of one of the host's files. "yours": the copy was edited or taken away in the vault, and stays so."""
+    """What became of one of the host's files.
+
+    "yours": the copy was edited or taken away in the vault, and stays so. "refused": where the copy is, or would be,
+    leads out of the vault, or can't be read: `why`.
+    """
 
     source: str
     result: Result
     path: str | None = None
+    why: str = ""
 
 
 class HostMemory:
@@ -74,11 +82,19 @@ class HostMemory:
             cursors = self._cursors.all()
             for file in self._files():
                 seen.add(str(file.path))
-                if isinstance(file, InstructionFile):
+                if not isinstance(file, InstructionFile):
+                    continue
+                try:
                     results.append(self._follow(file, cursors.get(str(file.path), {}), run, dry_run))
+                except OUT_OF_REACH as error:
+                    results.append(Imported(str(file.path), "refused", why=str(error)))
             for source, cursor in sorted(cursors.items()):
-                if source not in seen and not cursor.get("gone") and _is_removed(Path(source), seen):
+                if source in seen or cursor.get("gone") or not _is_removed(Path(source), seen):
+                    continue
+                try:
                     results.append(self._take_away(source, cursor, run, dry_run))
+                except OUT_OF_REACH as error:
+                    results.append(Imported(source, "refused", why=str(error)))
         return results
 
     def _files(self) -> Iterator[InstructionFile | Unread]:

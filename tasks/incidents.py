@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from ..pipelines.incident import Failure, read_failure
 from ..pipelines.routing import PUT_AWAY_STATUSES, REJECTED_STATUSES
 from ..pipelines.scrub import Policy, scrub
-from ..vault.entry import Entry
+from ..vault.entry import INCIDENT, Entry
 from ..vault.errors import UsageError
 from ..vault.evidence import without_evidence
 from ..vault.layout import DEFAULT_GROUP, PROJECTS, REVIEW
@@ -20,7 +20,6 @@ from ..vault.store import VaultStore
 from .agent_proposals import AgentProposals, Proposed
 from .remembering import free_path
 
-KIND = "failure-incident"
 MAX_REPORT_CHARACTERS = 20_000
 MAX_SCRUBBED_CHARACTERS = 400_000
 """Of a longer report only the ends are looked at: a fifth of a second."""
@@ -64,12 +63,12 @@ def add(store: VaultStore, report: str, *, resolution: str = "", project: str = 
             return Noted(changed.path, failure.fingerprint, changed.occurrences, False)
         group = f"{PROJECTS}/{project}" if project else DEFAULT_GROUP
         title = scrub(failure.message[:TITLE_CHARACTERS] or "A failure", Policy.FULL)
-        path = free_path(f"{group}/{KIND}/{mining_slug(title)}.md", store)
+        path = free_path(f"{group}/{INCIDENT}/{mining_slug(title)}.md", store)
         body = _fenced(text)
         created = store.create(
             path,
             {
-                "kind": KIND,
+                "kind": INCIDENT,
                 "status": "resolved" if helped else "active",
                 "group": group,
                 "project": project or None,
@@ -99,7 +98,7 @@ def propose(
             return Proposed("known already", entry.path)
         body = _fenced(text)
         return proposals.propose_scrubbed(
-            KIND,
+            INCIDENT,
             scrub(failure.message[:TITLE_CHARACTERS] or "A failure", Policy.FULL),
             _with_resolution(str(body), helped) if helped else body,
             key=failure.fingerprint,
@@ -119,7 +118,7 @@ def find(store: VaultStore, report: str, ask: Callable[[str], Sequence[str]], mo
     found = []
     for path in ask(failure.normalised.replace("\n", " ")[:1000]):
         entry = store.read(path)
-        if entry.kind == KIND:
+        if entry.kind == INCIDENT:
             found.append(_found(entry, exact=False))
     return found[:most]
 
@@ -148,7 +147,7 @@ def _ends_of(text: str, most: int) -> str:
 def _exact(store: VaultStore, failure: Failure) -> list[Entry]:
     entries = find_by_fingerprint(store, failure.fingerprint)
     away = (PUT_AWAY_STATUSES - {"resolved"}) | REJECTED_STATUSES
-    return [entry for entry in entries if entry.kind == KIND and entry.effective_status not in away]
+    return [entry for entry in entries if entry.kind == INCIDENT and entry.effective_status not in away]
 
 
 def _fenced(text: Scrubbed) -> Scrubbed:

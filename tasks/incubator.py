@@ -14,6 +14,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from datetime import UTC, date, datetime
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from ..index.receipts import read_receipts
@@ -246,6 +247,27 @@ def _notes(settings: Settings, store: VaultStore) -> Iterator[Path]:
 # Answers
 
 
+def decide_on_idea(
+    settings: Settings, journal: Journal, slug: str, answer: Answer, *, run: str, expected_hash: str | None = None
+) -> PutAway:
+    """The user's answer about one idea, whether the list of those that nobody came back to names it or not.
+
+    It can be taken back as a review's decision. Raises EntryNotFound, EditConflict, VaultUnavailable.
+    """
+    with journal.store.lock():
+        journal.recover()
+        idea = find_idea(journal.store, slug)
+        with suppress(EntryNotFound, EntryInvalid):
+            if slug in listed(journal.store.read(LIST_PATH).body):
+                expected = {slug: expected_hash or idea.content_hash}
+                (done,) = answer_listed(settings, journal, LIST_PATH, {slug: answer}, run=run, expected=expected)
+                return done
+        ideas_file = settings.ideas_path
+        return put_away(
+            journal, slug, answer, run=run, actor="review", ideas_file=ideas_file, expected_hash=expected_hash
+        )
+
+
 def parse_listed(entry: Entry, written: str = "") -> Mapping[str, Answer]:
     """The answers in the note: its ticked boxes and, when `written` is not empty, that line. Raises EntryInvalid."""
     boxes = listed(entry.body)
@@ -262,9 +284,17 @@ def parse_listed(entry: Entry, written: str = "") -> Mapping[str, Answer]:
 
 
 def answer_listed(
-    settings: Settings, journal: Journal, path: str, answers: Mapping[str, Answer], *, run: str
+    settings: Settings,
+    journal: Journal,
+    path: str,
+    answers: Mapping[str, Answer],
+    *,
+    run: str,
+    expected: Mapping[str, str] = MappingProxyType({}),
 ) -> list[PutAway]:
     """Carry the answers out, one idea after the other, each with its part of the note.
+
+    `expected`: of some ideas the hash of their notes as the user saw them.
 
     An idea that is gone meanwhile leaves the list. Raises EntryNotFound when the list is gone, EditConflict,
     VaultUnavailable.
@@ -283,7 +313,16 @@ def answer_listed(
                         break
                     list_of_ideas = settings.ideas_path
                     done.append(
-                        put_away(journal, slug, answer, run=run, actor="review", also=[rest], ideas_file=list_of_ideas)
+                        put_away(
+                            journal,
+                            slug,
+                            answer,
+                            run=run,
+                            actor="review",
+                            also=[rest],
+                            ideas_file=list_of_ideas,
+                            expected_hash=expected.get(slug),
+                        )
                     )
                     break
             except EditConflict:

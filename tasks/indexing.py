@@ -11,6 +11,7 @@ from datetime import date
 from pathlib import Path
 
 from ..index.client import RecallClient, ServiceRefused, ServiceUnavailable, ensure_service
+from ..index.database import doubt
 from ..index.drain import DrainReport, drain
 from ..index.embedder import model_name
 from ..index.models import is_installed
@@ -88,7 +89,8 @@ def drain_now(
         model = index.in_force() or wanted_model(settings)
         pending = index.has_vectors and index.pending_count(model)
         if pending and settings.memory.autostart:
-            ensure_service(settings, MODEL_PATIENCE_SECONDS, wait_for_model=True)
+            with suppress(ServiceUnavailable):  # The report says what is missing.
+                ensure_service(settings, MODEL_PATIENCE_SECONDS, wait_for_model=True)
         with RecallClient(settings.state.recall_socket) as client:
             if pending:
                 with suppress(ServiceUnavailable, ServiceRefused):  # It may be one that does not know the word.
@@ -178,6 +180,7 @@ class WantedIndex:
 
     def __init__(self, settings: Settings) -> None:
         self._sign = Path(settings.state.run) / INDEX_WANTED
+        self._index_db = Path(settings.state.index_db)
         self._ended = threading.Event()
         self._thread: threading.Thread | None = None
 
@@ -201,6 +204,7 @@ class WantedIndex:
     def _look(self, ledger: Ledger) -> None:
         if not self._sign.exists():
             return
+        doubt(self._index_db)
         try:
             ledger.enqueue("index.reconcile", unique_key=RECONCILE_KEY)
             self._sign.unlink(missing_ok=True)

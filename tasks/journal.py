@@ -14,7 +14,7 @@ import json
 import logging
 import os
 import secrets
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -34,6 +34,7 @@ from ..vault.killpoint import kill_point
 from ..vault.layout import FILE_MODE, StatePaths, make_private_folder
 from ..vault.scrubbed import Scrubbed
 from ..vault.store import VaultStore
+from .backwards import lines_from_end
 from .boundary import is_outside, outside_write, require_consent, text_outside, without_change
 
 log = logging.getLogger(__name__)
@@ -247,6 +248,51 @@ class Journal:
                     found.setdefault(act.id, act)
         return list(found.values())
 
+    def acts_of(self, session: str) -> list[Act]:
+        """Those that were made of one session, oldest first."""
+        # Most lines are passed over unread: they hold whole notes.
+        mark = _member("session", session)
+        found: dict[str, Act] = {}
+        for file in self.files:
+            for line in _lines(file):
+                if mark in line:
+                    with suppress(ValueError, KeyError, TypeError):
+                        act = _done(json.loads(line))
+                        if act.session == session:
+                            found.setdefault(act.id, act)
+        return list(found.values())
+
+    def newest(self, is_wanted: Callable[[bytes], bool] = lambda line: True) -> Iterator[Act]:
+        """All that is remembered, newest first, read only as far as it is asked for.
+
+        `is_wanted` looks at a line before it is parsed, which costs fifty times as much: lines hold whole notes. It
+        may let through too many.
+        """
+        seen: set[str] = set()
+        for file in reversed(self.files):
+            for line in lines_from_end(file):
+                if is_wanted(line):
+                    with suppress(ValueError, KeyError, TypeError):
+                        act = _done(json.loads(line))
+                        if act.id not in seen:
+                            seen.add(act.id)
+                            yield act
+
+    def newest_of(self, paths: Collection[str]) -> Iterator[Act]:
+        """Those that may have changed or moved one of `paths`, newest first; `paths` may grow meanwhile."""
+        marks: dict[str, bytes] = {}
+
+        def is_wanted(line: bytes) -> bool:
+            marks.update({path: _member("path", path) for path in paths if path not in marks})
+            return _MOVES in line or any(mark in line for mark in marks.values())
+
+        return self.newest(is_wanted)
+
+    def newest_decisions(self) -> Iterator[Act]:
+        """Those of reviews, and those that take any back; newest first."""
+        mark = _member("actor", "review")
+        return self.newest(lambda line: mark in line or _UNDOES_NONE not in line)
+
     # Steps
 
     @property
@@ -415,6 +461,15 @@ class Journal:
             _write_synced(file, start + json.dumps(act).encode("ascii") + b"\n", os.O_APPEND)
         except OSError as error:
             raise VaultUnavailable(f"the journal {file} cannot be written: {error.strerror}") from error
+
+
+def _member(name: str, value: object) -> bytes:
+    """As it stands in a line. Never in the text of a note there, whose quotes are escaped."""
+    return json.dumps({name: value})[1:-1].encode("ascii")
+
+
+_UNDOES_NONE = _member("undoes", [])
+_MOVES = b'"moves": ['
 
 
 def _history(act: Mapping[str, Any]) -> dict[str, Any]:

@@ -71,6 +71,7 @@ LONGEST_LEASE_SECONDS = 3600.0
 CLOCK_TOLERANCE_SECONDS = 5.0
 MAX_ERROR_CHARACTERS = 2000
 STALE_DOORBELLS_PER_TRANSACTION = 100
+MAX_DEAD = 10_000
 
 
 class JobNotFound(MemoryVaultError):
@@ -424,6 +425,16 @@ class LedgerRules(ABC):
             self._ring(conn, job_id, job.priority, now, now)
             return self.get(job_id)
 
+    def retry_dead(self, kind: str | None = None) -> tuple[_List[Job], _List[str]]:
+        """`retry` for every dead job, of `kind` alone if it is given: those queued again, and why others are not."""
+        again, refused = [], []
+        for job in self.list(["dead"], kind=kind, most=MAX_DEAD):
+            try:
+                again.append(self.retry(job.id))
+            except JobStateRefused as error:
+                refused.append(str(error))
+        return again, refused
+
     def pause(self, kind: str) -> None:
         """Let no job of this kind start; running ones go on.  Raises ArgsInvalid for an unknown kind."""
         self._known(kind)
@@ -532,6 +543,22 @@ class LedgerRules(ABC):
         """The newest jobs in these states, newest first."""
         parameters = {"states": json.dumps(_List(states)), "kind": kind, "most": most}
         return [job_from_row(row) for row in self.read(self._sql.LIST_JOBS, parameters)]
+
+    def page(
+        self, states: Iterable[State] = STATES, *, kind: str | None = None, text: str = "", behind: int = 0, most: int
+    ) -> tuple[_List[Job], int]:
+        """Jobs of these states, newest first, `most` of them behind the first `behind`; and how many there are in all.
+
+        `text` is looked for in arguments, kind and error, whatever its case.
+        """
+        sought = {"states": json.dumps(_List(states)), "kind": kind, "text": text.lower()}
+        rows = self.read(queries.JOBS_PAGE, {**sought, "behind": behind, "most": most})
+        return [job_from_row(row) for row in rows], int(self.read(queries.COUNT_SOUGHT, sought)[0][0])
+
+    def of_session(self, session: str, *, most: int = 20) -> _List[Job]:
+        """The jobs that mined this session, newest first."""
+        rows = self.read(queries.JOBS_OF_SESSION, {"session": session, "most": most})
+        return [job_from_row(row) for row in rows]
 
     def counts(self) -> dict[str, dict[State, int]]:
         """How many jobs there are, by kind and state.  Reads the whole table."""

@@ -17,11 +17,12 @@ from ..pipelines.scrub import Policy, findings, scrub
 from ..sources.contextvault import OldNote, contextvault_notes
 from ..vault.entry import STATUSES, parse_entry
 from ..vault.errors import EntryInvalid
+from ..vault.fields import StoreValue
 from ..vault.killpoint import kill_point
 from ..vault.registry import HEADER_BYTES
 from ..vault.scrubbed import Scrubbed
 from ..vault.slug import free_slug
-from ..vault.store import StoreValue, VaultStore
+from ..vault.store import VaultStore
 from .journal import Change, Journal
 
 PROVENANCE = "migrated_from"

@@ -11,6 +11,7 @@ import os
 import sys
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -126,14 +127,18 @@ def mine_transcript(request: MiningRequest, settings: Settings | None = None) ->
     return replace(mined, candidates=candidates, model=told, answers=modelled.answers)
 
 
+_scrub = lru_cache(maxsize=64)(scrub)
+"""Reasons come again and again, and a short message is both statement and excerpt."""
+
+
 def _scrubbed(candidate: Candidate) -> Candidate:
     return replace(
         candidate,
-        statement=scrub(candidate.statement) or "[removed]",
-        reason=scrub(candidate.reason),
-        excerpt=scrub(candidate.excerpt),
-        replaces=scrub(candidate.replaces) if candidate.replaces else None,
-        said=scrub(candidate.said) if candidate.said else None,
+        statement=_scrub(candidate.statement) or "[removed]",
+        reason=_scrub(candidate.reason),
+        excerpt=_scrub(candidate.excerpt),
+        replaces=_scrub(candidate.replaces) if candidate.replaces else None,
+        said=_scrub(candidate.said) if candidate.said else None,
     )
 
 

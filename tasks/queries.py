@@ -169,6 +169,19 @@ LIST_JOBS = f"""
     WHERE (:kind IS NULL OR kind = :kind) AND state IN (SELECT value FROM json_each(:states))
     ORDER BY id DESC LIMIT :most
 """
+# `text` is looked for in what tells jobs apart; LIKE would take % and _ for more than themselves.
+_SOUGHT = """
+    WHERE (:kind IS NULL OR kind = :kind) AND state IN (SELECT value FROM json_each(:states))
+          AND (:text = '' OR instr(lower(args || ' ' || kind || ' ' || coalesce(error, '')), :text) > 0)
+"""
+JOBS_PAGE = f"SELECT {JOB_COLUMNS} FROM job {_SOUGHT} ORDER BY id DESC LIMIT :most OFFSET :behind"
+COUNT_SOUGHT = f"SELECT count(*) FROM job {_SOUGHT}"
+JOBS_OF_SESSION = f"""
+    SELECT {JOB_COLUMNS} FROM job
+    WHERE kind IN ('reflect.session', 'reflect.corpus') AND json_valid(args)
+          AND json_extract(args, '$.session') = :session
+    ORDER BY id DESC LIMIT :most
+"""
 COUNT_JOBS = "SELECT kind, state, count(*) FROM job GROUP BY kind, state"
 COUNT_LIVE = """
     SELECT kind, 'queued', count(*) FROM job WHERE state = 'queued' GROUP BY kind

@@ -8,7 +8,7 @@ from __future__ import annotations
 import logging
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -24,7 +24,7 @@ from ..pipelines.likeness import (
     statement_of,
     wording_of,
 )
-from ..pipelines.reversal import Rule, find_reversed
+from ..pipelines.reversal import Rule, find_reversed, is_for_one_project
 from ..pipelines.review import replacement_line
 from ..pipelines.routing import (
     PUT_AWAY_STATUSES,
@@ -42,13 +42,14 @@ from ..pipelines.routing import (
 from ..vault.entry import Entry, Source, fingerprint, parse_entry
 from ..vault.errors import EditConflict, EntryInvalid, EntryNotFound
 from ..vault.evidence import EVIDENCE_HEADING, NOT_TYPED
+from ..vault.fields import StoreValue
 from ..vault.header import skim, split
 from ..vault.layout import DEFAULT_GROUP, INCUBATOR, PROJECTS
 from ..vault.registry import HEADER_BYTES
 from ..vault.scrubbed import Scrubbed
 from ..vault.settings import Settings
 from ..vault.slug import free_slug, slugify
-from ..vault.store import StoreValue, VaultStore
+from ..vault.store import VaultStore
 from .boundary import is_outside
 from .ideas import commit_idea, is_idea_path, new_idea_path, slug_of
 from .journal import Change, Journal, text_of
@@ -141,10 +142,11 @@ class VaultMemories:
     def reversed_rule(self, candidate: Candidate) -> str | None:
         """See KnownMemories. Rules of another project than the one this was said in are not its business."""
         said_in = slugify(candidate.project) if candidate.project else None
+        reach = (said_in,) if is_for_one_project(candidate.identity) else (None, said_in)
         rules = [
             Rule(note.path, own_words(note.statement))
             for note in self._notes.values()
-            if note.kind in RULE_KINDS and note.status in ("active", "pending") and note.project in (None, said_in)
+            if note.kind in RULE_KINDS and note.status in ("active", "pending") and note.project in reach
         ]
         found = find_reversed(own_words(candidate.identity), rules) if candidate.kind in RULE_KINDS else None
         return found.path if found else None
@@ -455,10 +457,15 @@ class _Writer:
             if not is_outside(change.path):
                 self.known.learned(change.path, change.after)
 
-    def _surfaced_at(self, candidate: Candidate) -> str:
-        """When it was said, for all that is mined from old sessions is not new; the note itself is (`created`)."""
+    def _surfaced_at(self, candidate: Candidate) -> str | None:
+        """When it was said, for what is mined from old sessions is not new; the note itself is (`created`).
+
+        Where the transcript does not tell, or its clock was ahead, an idea came up now and for others it is not known.
+        """
         now = self._journal.stamp()
-        return min(candidate.said_at or now, now)  # a clock that was ahead says nothing of today
+        if candidate.said_at is not None and candidate.said_at <= now:
+            return candidate.said_at
+        return now if candidate.category == "idea" else None
 
     def _source(self, candidate: Candidate) -> Source:
         return Source(self._host, candidate.session, candidate.records)
@@ -475,13 +482,17 @@ class _Writer:
             self.known.learned(change.path, change.after)
 
 
-def free_path(destination: str, store: VaultStore) -> str:
-    """The destination, or the next free name beside it."""
+def free_path(destination: str, store: VaultStore, promised: Collection[str] = ()) -> str:
+    """The destination, or the next free name beside it; `promised` names are taken too."""
     if f"/{INCUBATOR}/" in f"/{destination}":
         folder, slug, name = destination.rsplit("/", 2)
         return f"{folder}/{free_slug(slug, lambda taken: store.is_taken(f'{folder}/{taken}'))}/{name}"
     folder, name = destination.rsplit("/", 1)
-    slug = free_slug(name.removesuffix(".md"), lambda taken: store.exists(f"{folder}/{taken}.md"))
+
+    def is_taken(slug: str) -> bool:
+        return f"{folder}/{slug}.md" in promised or store.exists(f"{folder}/{slug}.md")
+
+    slug = free_slug(name.removesuffix(".md"), is_taken)
     return f"{folder}/{slug}.md"
 
 

@@ -41,7 +41,7 @@ from ..sources.web.robots import Robots
 from ..sources.web.search import AnswerUnreadable, Provider, providers
 from ..vault.errors import MemoryVaultError
 from ..vault.killpoint import kill_point
-from ..vault.layout import StatePaths
+from ..vault.layout import StatePaths, make_private_folder
 from ..vault.render import estimate_tokens
 from ..vault.settings import load_settings
 from . import supervisor
@@ -175,7 +175,8 @@ class Research:
     def __init__(self, request: ResearchRequest) -> None:
         self._request = request
         self._folder = Path(request.folder)
-        self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        make_private_folder(str(self._folder.parent))  # `parents=True` would leave its mode to the umask.
+        make_private_folder(str(self._folder))
         self._state = StatePaths(request.state)
         self._book = SpendingBook(self._state.state_db, PURPOSE)
         self._completer: Completer | None = None

@@ -8,12 +8,14 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import suppress
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from ..index.client import RecallClient, ServiceRefused, ServiceUnavailable
 from ..index.engine import RecallEngine, RecallQuery
+from ..index.query import is_significant, word_spans
+from ..index.reader import IndexReader
 from ..pipelines.incubation import GC_KIND, SURFACE_KIND, Answer, listed
 from ..pipelines.likeness import shared_words, statement_of, wording_of
 from ..pipelines.review import (
@@ -44,12 +46,13 @@ from ..vault.errors import (
     UsageError,
     VaultUnavailable,
 )
+from ..vault.fields import StoreValue
 from ..vault.header import skim
 from ..vault.layout import ALWAYS_LOAD, REVIEW, special_folder
 from ..vault.registry import HEADER_BYTES
 from ..vault.scrubbed import Scrubbed
 from ..vault.settings import Settings
-from ..vault.store import StoreValue, VaultStore
+from ..vault.store import VaultStore
 from .boundary import consent_of, is_outside
 from .device import acting_device, acts_here
 from .evolving import archived_text, free_archive_path, require_living, resolve_entry
@@ -70,6 +73,7 @@ ATTEMPTS_AT_EDITED_FILE = 3
 SETTLED_SECONDS = 60.0
 """A decision that makes no sense may be half typed; the note is told so when it has lain for this long."""
 NEAREST = 5
+MOST_SHARING = 200
 RECALL_SECONDS = 3.0
 VAULT_PAUSE_SECONDS = 10.0
 
@@ -143,11 +147,13 @@ class Reviewer:
         run: str,
         body: Scrubbed | None = None,
         expected_hash: str | None = None,
+        expected_old: str | None = None,
     ) -> Decided:
         """Carry out a decision; `body` is the text as the user changed it.
 
-        `expected_hash` is the note as the user saw it. Raises EditConflict when it is another now,
-        EntryNotFound, EntryInvalid, UsageError, VaultUnavailable; nothing is changed then.
+        `expected_hash` is the note as the user saw it, `expected_old` the entry that it replaces, likewise. Raises
+        EditConflict when one is another now, EntryNotFound, EntryInvalid, UsageError, VaultUnavailable; nothing is
+        changed then.
         """
         for attempt in range(ATTEMPTS_AT_EDITED_FILE):
             try:
@@ -160,9 +166,9 @@ class Reviewer:
                         raise EntryInvalid(f"{path} does not wait for a decision: it is in no _review or _inbox folder")
                     if expected_hash is not None and hash_of(before) != expected_hash:
                         raise EditConflict(f"{path} was changed since you saw it: look at it again")
-                    return self._carry_out(path, before, decision, run, body)
+                    return self._carry_out(path, before, decision, run, body, expected_old)
             except EditConflict:
-                if expected_hash is not None or attempt == ATTEMPTS_AT_EDITED_FILE - 1:
+                if expected_hash is not None or expected_old is not None or attempt == ATTEMPTS_AT_EDITED_FILE - 1:
                     raise
         raise AssertionError("unreachable")
 
@@ -178,15 +184,28 @@ class Reviewer:
 
     def last_decision(self) -> Act | None:
         """The newest decision that has not been taken back."""
-        acts = self.journal.acts()
-        undone = {undone for act in acts for undone in act.undoes}
-        return next((act for act in reversed(acts) if act.actor == "review" and act.id not in undone), None)
+        undone: set[str] = set()
+        for act in self.journal.newest_decisions():
+            undone.update(act.undoes)  # what takes an act back comes after it
+            if act.actor == "review" and act.id not in undone:
+                return act
+        return None
 
-    def undo_last(self) -> Act | None:
-        """Take the last decision back; None when there is none. Raises EditConflict when a note was edited since."""
+    def what_became_of(self, path: str) -> Act | None:
+        """The newest act by which a note that waited went from its place; None when nothing tells."""
+        return next((act for act in self.journal.newest_of([path]) if _removed(act, path)), None)
+
+    def undo_last(self, expected: str | None = None) -> Act | None:
+        """Take the last decision back; None when there is none. Raises EditConflict when a note was edited since.
+
+        `expected` is the id of the act that the user saw as the last one: raises EditConflict when it is not, so that
+        two windows do not take back two.
+        """
         with self.store.lock():
             self.journal.recover()
             act = self.last_decision()
+            if expected is not None and (act is None or act.id != expected):
+                raise EditConflict("that decision is not the last one any more; nothing was taken back")
             if act is None:
                 return None
             changes = [self._restored(act, change) for change in reversed(act.changes)]
@@ -225,15 +244,28 @@ class Reviewer:
         if len(found) < most:
             asked = wording_of(statement)
             scored = []
-            for path, head in self.store.heads(HEADER_BYTES):
-                fields, body = skim(head.decode("utf-8", "replace"))
-                living = fields.get("status", "active") == "active" and special_folder(path) in ("", ALWAYS_LOAD)
-                score = shared_words(asked, wording_of(statement_of(body))) if living and path not in found else 0.0
-                if score > 0:
-                    scored.append((-score, path))
+            for path in self._sharing_words(statement):
+                with suppress(EntryNotFound, EntryInvalid, PathRefused):
+                    fields, body = skim(self.store.read_bytes(path, HEADER_BYTES).decode("utf-8", "replace"))
+                    living = fields.get("status", "active") == "active" and special_folder(path) in ("", ALWAYS_LOAD)
+                    score = shared_words(asked, wording_of(statement_of(body))) if living and path not in found else 0.0
+                    if score > 0:
+                        scored.append((-score, path))
             for _, path in sorted(scored)[: most - len(found)]:
-                found[path] = _near(self.store.read(path))
+                with suppress(EntryNotFound, EntryInvalid):
+                    found[path] = _near(self.store.read(path))
         return list(found.values())[:most]
+
+    def _sharing_words(self, statement: str) -> list[str]:
+        """Notes that may have words of the statement: those the index knows of, and all that it does not know yet."""
+        known: frozenset[str] = frozenset()
+        sharing: list[str] = []
+        words = [word for _, _, word in word_spans(statement) if is_significant(word)]
+        index = Path(self._settings.state.index_db)
+        with suppress(IndexUnavailable), closing(IndexReader(index, vectors=False)) as reader, reader.snapshot():
+            sharing = reader.with_words(words, MOST_SHARING)
+            known = reader.paths()
+        return sharing + [path for path in self.store.walk() if path not in known]
 
     # Decisions in notes
 
@@ -291,7 +323,9 @@ class Reviewer:
 
     # Carrying out
 
-    def _carry_out(self, path: str, before: str, decision: Decision, run: str, body: Scrubbed | None) -> Decided:
+    def _carry_out(
+        self, path: str, before: str, decision: Decision, run: str, body: Scrubbed | None, expected_old: str | None
+    ) -> Decided:
         entry = parse_entry(path, before.encode("utf-8", "surrogateescape"))
         if entry.kind == SURFACE_KIND:
             return self._surface(entry, decision, run)
@@ -305,7 +339,7 @@ class Reviewer:
             case Accepted() as accepted:
                 old = self._replaced(entry, accepted, decision)
                 if old is not None:
-                    return self._replace(entry, before, accepted, old, run, body)
+                    return self._replace(entry, before, accepted, old, run, body, expected_old)
                 return self._accept(entry, before, accepted, run, body)
 
     def _surface(self, entry: Entry, decision: Decision, run: str) -> Decided:
@@ -389,9 +423,18 @@ class Reviewer:
         return old
 
     def _replace(
-        self, entry: Entry, before: str, accepted: Accepted, old: str, run: str, body: Scrubbed | None
+        self,
+        entry: Entry,
+        before: str,
+        accepted: Accepted,
+        old: str,
+        run: str,
+        body: Scrubbed | None,
+        expected_old: str | None,
     ) -> Decided:
         old_before, old_entry = require_living(self.store, old)
+        if expected_old is not None and hash_of(old_before) != expected_old:
+            raise EditConflict(f"{old}, which it would replace, is not what you saw: compare them again")
         wanted = old if old_entry.always_load else accepted.path
         target = wanted if wanted == old else free_path(wanted, self.store)
         archive = free_archive_path(self.store, old)
@@ -428,6 +471,11 @@ class Reviewer:
             return []
         finally:
             engine.close()
+
+
+def _removed(act: Act, path: str) -> bool:
+    moved = any(path.startswith(f"{move.path}/") for move in act.moves)
+    return moved or any(change.path == path and change.after_hash is None for change in act.changes)
 
 
 def merged_sources(one: tuple[Source, ...], other: tuple[Source, ...]) -> list[Source]:

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from ..pipelines.scrub import Policy, findings, scrub
-from ..vault.entry import Entry
+from ..vault.entry import INCIDENT, Entry
 from ..vault.errors import (
     EditConflict,
     EntryInvalid,
@@ -26,12 +26,13 @@ from ..vault.errors import (
     OutsideUnavailable,
     QueueUnavailable,
 )
+from ..vault.fields import MACHINE_KEYS
 from ..vault.frontmatter import load_fields
 from ..vault.header import split
 from ..vault.layout import FILE_MODE
 from ..vault.scrubbed import Scrubbed
 from ..vault.settings import Settings
-from ..vault.store import MACHINE_KEYS, VaultStore
+from ..vault.store import VaultStore
 from . import queries
 from .corpus_store import FOLDER as CORPUS_FOLDER
 from .enqueue import open_ledger
@@ -41,7 +42,6 @@ from .salvage import back_up, backup_of
 from .scrubbing_ideas import scrub_ideas_list
 from .statedb import checkpoint, replace_texts
 
-INCIDENT = "failure-incident"
 _KEY = re.compile(r"([\w-]+)[ \t]*:")
 
 
@@ -279,10 +279,10 @@ def _queue(settings: Settings, apply: bool) -> list[Found]:
             with ledger.transaction() as conn:
                 conn.execute("PRAGMA secure_delete = ON")
                 for job_id, state, args, error, history in conn.execute(queries.TEXTS_OF_JOBS).fetchall():
-                    new_args, kinds = _mapped(json.loads(args), Policy.SECRETS)
+                    new_args, kinds = _mapped(_args_of(args), Policy.SECRETS)
                     problem = None
                     if kinds and state not in _ENDED:
-                        new_args, problem = json.loads(args), f"it is {state}: cancel it first (`memory jobs`)"
+                        new_args, problem = _args_of(args), f"it is {state}: cancel it first (`memory jobs`)"
                     new_error, more = _mapped(error, Policy.FULL)
                     new_history, still_more = _mapped(json.loads(history), Policy.FULL)
                     kinds += more + still_more
@@ -300,6 +300,14 @@ def _queue(settings: Settings, apply: bool) -> list[Found]:
     except QueueUnavailable as error:
         found.append(Found("queue", "queue.db", {}, str(error)))
     return found
+
+
+def _args_of(text: str) -> Any:
+    """The arguments of a job; its text where that is no JSON."""
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text
 
 
 def _state(settings: Settings, apply: bool) -> list[Found]:
@@ -338,7 +346,10 @@ def _copies(settings: Settings) -> list[Found]:
             continue
         try:
             if not back_up(path):
-                copy.unlink()
+                problem = (
+                    f"{path.name} is gone or damaged, so its copy stays as it was: `memory doctor`, then do it again"
+                )
+                found.append(Found("queue", copy.name, {}, problem))
         except (QueueUnavailable, OSError) as error:
             found.append(Found("queue", copy.name, {}, str(error)))
     return found

@@ -38,6 +38,7 @@ from ..sources.skills.finding import SkillRoot, Walked, claude_roots, project_ro
 from ..sources.skills.reading import read_skill
 from ..vault.entry import Entry, Source
 from ..vault.errors import EditConflict, EntryExists, EntryInvalid, EntryNotFound, VaultUnavailable
+from ..vault.fields import StoreValue
 from ..vault.killpoint import kill_point, kill_point_environment
 from ..vault.layout import ARCHIVE, DEFAULT_GROUP, SKILLS, home_folder
 from ..vault.marker import REFLECTED, START, list_markers, marker_path, read_marker
@@ -45,7 +46,7 @@ from ..vault.project import project_of
 from ..vault.scrubbed import Scrubbed
 from ..vault.settings import Settings, child_environment
 from ..vault.slug import free_slug
-from ..vault.store import StoreValue, VaultStore
+from ..vault.store import VaultStore
 from . import supervisor
 from .cursors import Cursors
 from .indexing import vault_store

@@ -19,12 +19,13 @@ from ..pipelines.topic_index import index_lines, line_for, links_in, over_the_li
 from ..vault.automemory import FOLDER, INDEX_NAME, TYPES, is_topic_name
 from ..vault.entry import AGENT_SOURCE, Entry, Source, parse_entry
 from ..vault.errors import EditConflict, EntryExists, EntryInvalid, EntryNotFound, PathRefused, UsageError
+from ..vault.fields import StoreValue
 from ..vault.killpoint import kill_point
 from ..vault.layout import PROJECTS, is_conflict_copy
 from ..vault.paths import resolve_inside
 from ..vault.scrubbed import Scrubbed
 from ..vault.slug import validate_slug
-from ..vault.store import StoreValue, VaultStore
+from ..vault.store import VaultStore
 from .journal import Actor, Change, Journal, hash_of, text_of
 
 MAX_BODY_CHARACTERS = 100_000

@@ -14,11 +14,11 @@ from ..pipelines.routing import is_widened
 from ..pipelines.triage import Expire, InboxItem, Merge, Promote, TriageLimits, TriageStep, triage
 from ..vault.entry import Entry
 from ..vault.errors import EditConflict, EntryInvalid, EntryNotFound, VaultUnavailable
-from ..vault.layout import ARCHIVE, DEFAULT_GROUP, INBOX, REVIEW
+from ..vault.fields import StoreValue
+from ..vault.layout import ARCHIVE, DEFAULT_GROUP, INBOX, REVIEW, special_folder
 from ..vault.scrubbed import Scrubbed
 from ..vault.settings import Settings
 from ..vault.slug import validate_kind, validate_slug
-from ..vault.store import StoreValue
 from .evolving import archived_text, free_archive_path
 from .job import Handler, Postpone, RunningJob
 from .journal import Change, text_of
@@ -42,9 +42,15 @@ class Triaged:
     """Where the kept note is now."""
 
 
-def plan_triage(settings: Settings, reviewer: Reviewer) -> tuple[list[TriageStep], dict[str, Entry]]:
-    """What there is to do, and the inbox by path. Notes that hold a decision of the user are left out."""
-    entries = {entry.path: entry for entry in reviewer.waiting(INBOX) if "decision" not in entry.extra}
+def plan_triage(
+    settings: Settings, reviewer: Reviewer, notes: Sequence[Entry] | None = None
+) -> tuple[list[TriageStep], dict[str, Entry]]:
+    """What there is to do, and the inbox by path. Notes that hold a decision of the user are left out.
+
+    `notes`: only these of the inbox.
+    """
+    waiting = reviewer.waiting(INBOX) if notes is None else notes
+    entries = {entry.path: entry for entry in waiting if "decision" not in entry.extra}
     limits = LikenessLimits(settings.reflection.same_wording, settings.reflection.same_meaning)
     wordings = {path: wording_of(statement_of(entry.body)) for path, entry in entries.items()}
     with Meaning(settings) as meaning:
@@ -97,6 +103,30 @@ def run_triage(
     return results
 
 
+def carry_out_step(
+    settings: Settings, reviewer: Reviewer, step: TriageStep, seen: Mapping[str, str], answer: Literal["yes", "reject"]
+) -> Triaged:
+    """One step on the user's word. `seen`: the hash of each of its notes as the user saw them.
+
+    Raises EntryNotFound and EditConflict when one of them is gone or another now, EntryInvalid, VaultUnavailable.
+    """
+    with reviewer.store.lock():
+        reviewer.journal.recover()
+        entries = {}
+        for path in _paths(step):
+            if special_folder(path) != INBOX:
+                raise EntryInvalid(f"{path} is not in the inbox")
+            entries[path] = reviewer.store.read(path)
+            if entries[path].content_hash != seen.get(path):
+                raise EditConflict(f"{path} was changed since you saw it: look at it again")
+        doer = _Doer(settings, reviewer, entries, reviewer.journal.new_run("triage"), confirmed=True)
+        return doer.reject(step) if answer == "reject" else doer.do(step)
+
+
+def _paths(step: TriageStep) -> list[str]:
+    return [step.path] if isinstance(step, Expire) else list(step.paths)
+
+
 class _Doer:
     """One run over the inbox."""
 
@@ -122,8 +152,7 @@ class _Doer:
 
     def reject(self, step: TriageStep) -> Triaged:
         """All of it, for good."""
-        paths = [step.path] if isinstance(step, Expire) else list(step.paths)
-        return Triaged(step, "rejected", self._put_away(paths, "rejected", "rejected"))
+        return Triaged(step, "rejected", self._put_away(_paths(step), "rejected", "rejected"))
 
     def _promote(self, step: Promote, paths: Sequence[str]) -> Triaged:
         keeper = self._entries[paths[0]]
@@ -189,15 +218,19 @@ class _Doer:
         return changes
 
     def _put_away(self, paths: Sequence[str], status: str, what: str) -> str:
-        """Each to the archive; the new path of the first."""
-        targets = []
+        """All to the archive, as one act; the new path of the first."""
+        targets: list[str] = []
+        changes: list[Change] = []
         for path in paths:
             name = path.rsplit("/", 1)[-1]
-            target = free_path(f"{DEFAULT_GROUP}/{ARCHIVE}/{name}", self._store)
+            target = free_path(f"{DEFAULT_GROUP}/{ARCHIVE}/{name}", self._store, targets)
             before = self._text(path)
             text = self._store.edited(before, {"status": status})
-            self._commit([Change(target, None, text), Change(path, before, None)], f"{what}: {name[:-3]}")
+            changes += [Change(target, None, text), Change(path, before, None)]
             targets.append(target)
+        first = paths[0].rsplit("/", 1)[-1].removesuffix(".md")
+        more = f" and {len(paths) - 1} that say the same" if len(paths) > 1 else ""
+        self._commit(changes, f"{what}: {first}{more}")
         return targets[0]
 
     def _text(self, path: str) -> str:

@@ -15,8 +15,9 @@ from ..pipelines.research import is_as_written, without_receipt
 from ..vault.boundary import Consent
 from ..vault.entry import RESEARCH_KIND, Entry, parse_entry
 from ..vault.errors import EntryInvalid
+from ..vault.fields import StoreValue
 from ..vault.scrubbed import Scrubbed
-from ..vault.store import StoreValue, VaultStore
+from ..vault.store import VaultStore
 from .boundary import is_outside
 from .ideas import is_idea_path, taken_back
 from .journal import AUTOMATIC, Act, Change, Journal, Recorded, hash_of, text_of
@@ -140,10 +141,8 @@ class _Work:
     def _take_back_research(self, path: str) -> None:
         """The notes of what was looked up go with their idea, but for one that somebody has edited."""
         folder = path.rpartition("/")[0]
-        for beside in self._store.walk():
-            if not beside.startswith(f"{folder}/"):
-                continue
-            note = self._store.read(beside)
+        for note in self._store.readable([each for each in self._store.walk() if each.startswith(f"{folder}/")]):
+            beside = note.path
             if note.kind != RESEARCH_KIND:
                 continue
             edited = not is_as_written(note)
@@ -199,11 +198,9 @@ class _Work:
     def take_back_unrecorded(self, selector: Selector) -> None:
         """Entries of the session, or since the time, that the journal does not know."""
         known = {change.path for act in self._acts for change in act.changes}
-        for path in self._store.walk():
-            if path in known or path in self._steps:
-                continue
-            entry = self._store.read(path)
-            if not _is_of(entry, selector):
+        for entry in self._store.readable([each for each in self._store.walk() if each not in known]):
+            path = entry.path
+            if path in self._steps or not _is_of(entry, selector):
                 continue
             why = "the journal has no record of it, so whether you edited it can't be told"
             if not self._include_edited:

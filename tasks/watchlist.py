@@ -36,12 +36,13 @@ from ..vault.errors import (
     PathRefused,
     VaultUnavailable,
 )
+from ..vault.fields import StoreValue
 from ..vault.scrubbed import Scrubbed
 from ..vault.settings import Settings
 from ..vault.slug import free_slug
-from ..vault.store import StoreValue, VaultStore
+from ..vault.store import VaultStore
 from .indexing import vault_store
-from .journal import Change, Journal, text_of
+from .journal import Change, Journal, hash_of, text_of
 from .remembering import free_path
 
 log = logging.getLogger(__name__)
@@ -163,23 +164,38 @@ class Watchlist:
             )
         return path
 
-    def decide(self, path: str, decision: Decision, *, reason: Scrubbed | None = None, run: str) -> Decided:
-        """Carry out a decision. Raises EditConflict, EntryNotFound, PathRefused, VaultUnavailable: nothing changed."""
+    def decide(
+        self,
+        path: str,
+        decision: Decision,
+        *,
+        reason: Scrubbed | None = None,
+        run: str,
+        expected_hash: str | None = None,
+    ) -> Decided:
+        """Carry out a decision. Raises EditConflict, EntryNotFound, PathRefused, VaultUnavailable: nothing changed.
+
+        `expected_hash` is the note as the user saw it.
+        """
         parts_of(path)
         for attempt in range(ATTEMPTS_AT_EDITED_FILE):
             try:
                 with self.store.lock():
                     self.journal.recover()
-                    return self._carry_out(path, decision, reason, run)
+                    return self._carry_out(path, decision, reason, run, expected_hash)
             except EditConflict:
-                if attempt == ATTEMPTS_AT_EDITED_FILE - 1:
+                if expected_hash is not None or attempt == ATTEMPTS_AT_EDITED_FILE - 1:
                     raise
         raise AssertionError("unreachable")
 
-    def _carry_out(self, path: str, decision: Decision, reason: Scrubbed | None, run: str) -> Decided:
+    def _carry_out(
+        self, path: str, decision: Decision, reason: Scrubbed | None, run: str, expected_hash: str | None
+    ) -> Decided:
         before = text_of(self.store, path)
         if before is None:
             raise EntryNotFound(f"{path} is not there any more")
+        if expected_hash is not None and hash_of(before) != expected_hash:
+            raise EditConflict(f"{path} was changed since you saw it: look at it again")
         today = self.store.today()
         fields: dict[str, StoreValue] = {"decision": None, "decision_error": None, "deferred_until": None}
         if reason:

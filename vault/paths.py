@@ -20,6 +20,7 @@ TEMPORARY_SUFFIX = ".tmp"
 
 SF_DATALESS = 0x4000_0000
 """macOS, <sys/stat.h>: the content is in the cloud, and opening the file would fetch it."""
+_HAS_FLAGS = hasattr(os.stat_result, "st_flags")
 
 _UNSTORABLE = re.compile(r'[\x00-\x1f\x7f<>:"|?*\\]')
 _COPY_NAMES = tuple(
@@ -51,6 +52,11 @@ def is_note_name(name: str) -> bool:
 def is_downloaded(status: os.stat_result) -> bool:
     """False for a file whose content a cloud client has not fetched."""
     return not getattr(status, "st_flags", 0) & SF_DATALESS
+
+
+def is_downloaded_child(child: os.DirEntry[str]) -> bool:
+    """The same of what a folder's listing names, which is asked only where there are such flags. Raises OSError."""
+    return not _HAS_FLAGS or is_downloaded(child.stat(follow_symlinks=False))
 
 
 def is_regular(status: os.stat_result) -> bool:

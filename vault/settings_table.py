@@ -414,7 +414,8 @@ class McpSection:
     """Which tools `memory mcp` offers to an agent. No variable can change them: a repository may set variables."""
 
     recall: bool = field(default=True, metadata=_switch("Ask the vault.", variable=None))
-    read: bool = field(default=True, metadata=_switch("List entries, and read one.", variable=None))
+    list: bool = field(default=True, metadata=_switch("List entries and topics.", variable=None))
+    read: bool = field(default=True, metadata=_switch("Read one entry, also as a resource.", variable=None))
     save: bool = field(default=True, metadata=_switch("Propose an entry; it waits for review.", variable=None))
     evolve: bool = field(
         default=True, metadata=_switch("Propose a new text for an entry; it waits for review.", variable=None)

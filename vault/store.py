@@ -14,14 +14,13 @@ import re
 import secrets
 import shutil
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, suppress
 from datetime import date
 from pathlib import Path
-from typing import TypeAlias
 
 from .boundary import Approval, require_approval
-from .entry import STATUSES, Entry, Source, content_hash, parse_entry, to_link
+from .entry import Entry, content_hash, parse_entry
 from .errors import (
     EditConflict,
     EntryExists,
@@ -31,6 +30,7 @@ from .errors import (
     PathRefused,
     VaultUnavailable,
 )
+from .fields import StoreValue, checked_fields, encodable, require_scrubbed
 from .frontmatter import FieldValue, format_header, set_fields
 from .header import split
 from .killpoint import kill_point
@@ -41,54 +41,18 @@ from .paths import (
     TEMPORARY_SUFFIX,
     check_new_name,
     is_downloaded,
+    is_downloaded_child,
     is_note_name,
     is_regular,
     resolve_inside,
     sync_folder,
 )
 from .scrubbed import Scrubbed
-from .slug import validate_group, validate_kind, validate_slug, validate_tag
+from .slug import validate_group, validate_kind, validate_slug
 
 MAX_ENTRY_BYTES = 8_000_000
 """A larger file is somebody's export, not a note."""
 STALE_TEMPORARY_SECONDS = 3600.0
-
-StoreValue: TypeAlias = "FieldValue | Source | Sequence[Source]"
-
-MACHINE_KEYS = frozenset(
-    {
-        "kind",
-        "status",
-        "created",
-        "updated",
-        "tags",
-        "group",
-        "slug",
-        "project",
-        "fingerprint",
-        "confidence",
-        "source",
-        "surfaced_in_session",
-        "surfaced_at",
-        "supersedes",
-        "superseded_by",
-        "superseded_at",
-        "priority",
-        "promoted",
-        "dismissed",
-        "deferred_until",
-        "archived",
-        "deleted",
-        "kept",
-        "idea",
-        "ideas",
-        "surface",
-    }
-)
-"""Fields whose text is a name, a path or a date that this program made; all other text must be Scrubbed."""
-MAX_MACHINE_TEXT_CHARACTERS = 1000
-LINKED_KEYS = frozenset({"supersedes", "superseded_by"})
-"""Fields that name another entry: written as links, so that Obsidian shows them, and the backlinks."""
 
 _HALF_PAIRS = re.compile("[\ud800-\udc7f\udd00-\udfff]")
 """Surrogates other than the 128 by which `surrogateescape` keeps a byte."""
@@ -152,6 +116,24 @@ class VaultStore:
         self.require_vault()
         return self._walk("", put_away)
 
+    def walk_special(self, names: Collection[str]) -> Iterator[str]:
+        """Those of `walk` whose special folder (`special_folder`) is one of `names`; no other file is looked at."""
+        self.require_vault()
+        return self._walk_special("", names)
+
+    def _walk_special(self, folder: str, names: Collection[str]) -> Iterator[str]:
+        folders = []
+        with suppress(OSError), os.scandir(self.vault / folder if folder else self.vault) as children:
+            for child in children:
+                if not child.name.startswith(".") and child.name != TRASH and child.is_dir(follow_symlinks=False):
+                    folders.append(child.name)
+        prefix = folder + "/" if folder else ""
+        for name in sorted(folders):
+            if name in names:
+                yield from self._walk(prefix + name, put_away=False)
+            elif not name.startswith("_"):
+                yield from self._walk_special(prefix + name, names)
+
     def _walk(self, folder: str, put_away: bool) -> Iterator[str]:
         folders = []
         notes = []
@@ -166,7 +148,7 @@ class VaultStore:
                     continue
                 elif child.is_file(follow_symlinks=False):
                     with suppress(OSError):
-                        if is_downloaded(child.stat(follow_symlinks=False)):
+                        if is_downloaded_child(child):
                             notes.append(child.name)
         prefix = folder + "/" if folder else ""
         for name in sorted(notes):
@@ -174,12 +156,35 @@ class VaultStore:
         for name in sorted(folders):
             yield from self._walk(prefix + name, put_away)
 
-    def heads(self, limit: int) -> Iterator[tuple[str, bytes]]:
-        """(path, first `limit` bytes) of every note of `walk`; one that cannot be read is passed over."""
+    def heads(self, limit: int, paths: Iterable[str] | None = None) -> Iterator[tuple[str, bytes]]:
+        """(path, first `limit` bytes) of each note of `walk`, or at `paths`; one that cannot be read is passed over."""
+        if paths is not None:
+            yield from self._heads_of(limit, paths)
+            return
         root = Path(os.path.realpath(self.vault))
         for relative in self.walk():
             with suppress(MemoryVaultError):  # the walk follows no links, so the path needs no resolving
                 yield relative, self._read_file(root / relative, relative, limit)
+
+    def _heads_of(self, limit: int, paths: Iterable[str]) -> Iterator[tuple[str, bytes]]:
+        folders: dict[str, Path] = {}  # each is resolved once: that takes longer than to read a note of it
+        for relative in paths:
+            folder, _, name = relative.rpartition("/")
+            with suppress(MemoryVaultError):
+                if os.path.islink(self.vault / relative):
+                    path = resolve_inside(self.vault, relative)
+                else:
+                    if folder not in folders:
+                        folders[folder] = resolve_inside(self.vault, relative).parent
+                    path = folders[folder] / name
+                yield relative, self._read_file(path, relative, limit)
+
+    def readable(self, paths: Iterable[str] | None = None) -> Iterator[Entry]:
+        """The entries at these paths, by default at all of `walk`; one that is gone, too large or cannot be read is
+        passed over: a single file must not keep what looks at all of them from working. Raises VaultUnavailable."""
+        for relative in self.walk() if paths is None else paths:
+            with suppress(MemoryVaultError):
+                yield self.read(relative)
 
     def entry_path(self, group: str, kind: str, slug: str, always_load: bool = False) -> str:
         """Where an entry belongs. Raises EntryInvalid."""
@@ -193,8 +198,8 @@ class VaultStore:
     ) -> Scrubbed:
         """The text of the note that `create` would write. Raises as it does."""
         check_new_name(relative)
-        text = _note_text(_require_scrubbed("body", body))
-        heading = " ".join(_require_scrubbed("title", title).split()) if title is not None else ""
+        text = _note_text(require_scrubbed("body", body))
+        heading = " ".join(require_scrubbed("title", title).split()) if title is not None else ""
         if heading:
             text = f"# {heading}\n\n{text}".rstrip() + "\n"
         today = self._today()
@@ -205,14 +210,14 @@ class VaultStore:
             "slug": relative.rsplit("/", 1)[-1].removesuffix(".md"),
             "always_load": f"/{ALWAYS_LOAD}/" in f"/{relative}",
         }
-        header = format_header(_checked_fields({**defaults, **fields}, new=True))
+        header = format_header(checked_fields({**defaults, **fields}, new=True))
         document = f"---\n{header}---\n" + (f"\n{text}" if text else "")
         return Scrubbed.trusted(document, reason="made of scrubbed parts")
 
     def edited(self, text: str, fields: Mapping[str, StoreValue], body: Scrubbed | None = None) -> Scrubbed:
         """A note's text as `update` would leave it. Raises EntryInvalid; TypeError for unscrubbed text."""
-        new_body = None if body is None else _require_scrubbed("body", body)
-        data = self._edited(_encode(text), _checked_fields(fields, new=False), new_body)
+        new_body = None if body is None else require_scrubbed("body", body)
+        data = self._edited(_encode(text), checked_fields(fields, new=False), new_body)
         return Scrubbed.trusted(data.decode("utf-8", "surrogateescape"), reason="a note, with scrubbed parts put in")
 
     def create(self, relative: str, fields: Mapping[str, StoreValue], title: Scrubbed | None, body: Scrubbed) -> Entry:
@@ -241,8 +246,8 @@ class VaultStore:
         `expected_hash` is the `content_hash` of the entry as it was read. Raises EditConflict,
         EntryNotFound, EntryInvalid, PathRefused, VaultUnavailable; TypeError for unscrubbed text.
         """
-        checked = _checked_fields(fields or {}, new=False)
-        new_body = None if body is None else _require_scrubbed("body", body)
+        checked = checked_fields(fields or {}, new=False)
+        new_body = None if body is None else require_scrubbed("body", body)
         with self.lock():
             path = self._writable(relative)
             data = self._read_expected(path, relative, expected_hash)
@@ -264,7 +269,7 @@ class VaultStore:
         EditConflict, EntryNotFound, PathRefused, VaultUnavailable.
         """
         check_new_name(new_relative)
-        checked = _checked_fields(fields or {}, new=False)
+        checked = checked_fields(fields or {}, new=False)
         with self.lock():
             path = self._writable(relative)
             data = self._read_expected(path, relative, expected_hash)
@@ -297,7 +302,7 @@ class VaultStore:
         check_new_name(relative)
         if not isinstance(text, Scrubbed):
             raise TypeError("text: only text of type Scrubbed is written to the vault")
-        data = _encode(text if keep_line_ends else _unix_lines(_valid(text)))
+        data = _encode(text if keep_line_ends else _unix_lines(encodable(text)))
         with self.lock():
             if expected_hash is None:
                 self._write_new(relative, data)
@@ -571,11 +576,6 @@ def _note_text(text: str) -> str:
     return kept + "\n" if kept else ""
 
 
-def _valid(text: str) -> str:
-    """`text` with `?` for what UTF-8 has no bytes for (half a surrogate pair, cut by some JSON writer)."""
-    return text.encode("utf-8", "replace").decode("utf-8")
-
-
 def _encode(text: str) -> bytes:
     """UTF-8; bytes of an existing file that were none come back as they were, other half pairs as `?`."""
     return _HALF_PAIRS.sub("?", text).encode("utf-8", "surrogateescape")
@@ -590,67 +590,3 @@ def _with_body(text: str, body: str) -> str:
     before, header, after = parts
     closing = after.partition("\n")[0].rstrip("\r")
     return f"{before}{header}{closing}{newline}" + (f"{newline}{kept}" if kept else "")
-
-
-def _require_scrubbed(what: str, text: str) -> str:
-    if not isinstance(text, Scrubbed):
-        raise TypeError(f"{what}: only text of type Scrubbed is written to the vault")
-    return _valid(text)
-
-
-def _checked_fields(fields: Mapping[str, StoreValue], *, new: bool) -> dict[str, FieldValue]:
-    """The fields as YAML takes them. Raises EntryInvalid; TypeError for free text that was not scrubbed."""
-    checked = {key: _checked_value(key, value) for key, value in fields.items()}
-    if (status := checked.get("status")) is not None and status not in STATUSES:
-        raise EntryInvalid(f"status {status!r} is not allowed: use one of {', '.join(sorted(STATUSES))}")
-    if (kind := checked.get("kind")) is not None:
-        validate_kind(str(kind))
-    if (group := checked.get("group")) is not None:
-        validate_group(str(group))
-    if new:
-        tags = checked.get("tags")
-        for tag in tags if isinstance(tags, list) else []:
-            validate_tag(str(tag))
-    occurrences = checked.get("occurrences")
-    if occurrences is not None and (not isinstance(occurrences, int) or occurrences < 1):
-        raise EntryInvalid("occurrences must be a whole number of at least 1")
-    return checked
-
-
-def _checked_value(key: str, value: StoreValue) -> FieldValue:
-    if isinstance(value, Source):
-        return _checked_value(key, [value])
-    if value is None or isinstance(value, bool | int | float | date):
-        return value
-    if isinstance(value, str):
-        text = _checked_text(key, value)
-        return to_link(text) if key in LINKED_KEYS else text
-    if isinstance(value, Mapping):
-        return {name: _checked_value(key, item) for name, item in value.items()}
-    items = [_source_field(item) if isinstance(item, Source) else _checked_value(key, item) for item in value]
-    if key == "source" and len(items) == 1 and isinstance(items[0], str):
-        return items[0]  # `source: agent`
-    return items
-
-
-def _checked_text(key: str, text: str) -> str:
-    if not isinstance(text, Scrubbed):
-        if key not in MACHINE_KEYS:
-            raise TypeError(f"{key}: only text of type Scrubbed is written to the vault")
-        if len(text) > MAX_MACHINE_TEXT_CHARACTERS or any(ord(c) < 32 or c == "\x7f" for c in text):
-            raise EntryInvalid(f"{key} must be one line of at most {MAX_MACHINE_TEXT_CHARACTERS} characters")
-    return _valid(text)
-
-
-def _source_field(source: Source) -> dict[str, FieldValue] | str:
-    """`{host, session, records}` without what is empty; just the host's name when that is all."""
-    if not source.session and not source.records:
-        return _checked_text("source", source.host)
-    field: dict[str, FieldValue] = {}
-    if source.host:
-        field["host"] = _checked_text("source", source.host)
-    if source.session:
-        field["session"] = _checked_text("source", source.session)
-    if source.records:
-        field["records"] = [_checked_text("source", record) for record in source.records]
-    return field

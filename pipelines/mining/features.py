@@ -9,11 +9,11 @@ from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from ...vault.turn import Turn
 from .prose import Sentence, looks_pasted, sentences
-from .rules import CUE_BITS, Searched, cues_of, explicit, standing_rule
+from .rules import Searched, cues_of, explicit, standing_rule
 from .words import hashed_ngrams
 
 BUCKETS = 4096
@@ -36,6 +36,22 @@ SURE = 1e-6
 _BUCKET_NAMES = tuple(f"h:{bucket}" for bucket in range(BUCKETS))
 
 
+class Gain(NamedTuple):
+    """What a cue adds to a head's logit."""
+
+    cue: str
+    bit: int
+    """Of the cue in `Searched.may_show`."""
+    behind: float
+    """The most it may add if only a later sentence shows it; not below 0."""
+    anywhere: float
+    """The most it may add if any sentence does."""
+    shown: float
+    """What it adds when a later sentence shows it."""
+    first: float
+    """What it adds when the first does."""
+
+
 class Weighing(Protocol):
     """What `Message.is_beyond` needs of a head of the classifier; all in logits."""
 
@@ -45,9 +61,8 @@ class Weighing(Protocol):
         ...
 
     @property
-    def gains(self) -> Sequence[tuple[str, float, float]]:
-        """Cues that count for something, with the most they may add when they are shown behind the first sentence, and
-        when they are shown anywhere; what settles most comes first."""
+    def gains(self) -> Sequence[Gain]:
+        """Cues that count for something; what settles most comes first."""
         ...
 
     @property
@@ -102,21 +117,16 @@ class Message:
         for sentence in looked_at:
             possible |= sentence.may_show
         left = head.most_by_form
-        gains: list[tuple[str, int, float]] = []
-        for cue, behind, anywhere in head.gains:
-            bit = CUE_BITS[cue]
-            if possible & bit:
-                gain = anywhere if in_first & bit else behind
-                gains.append((cue, bit, gain))
-                left += gain
+        gains = [gain for gain in head.gains if possible & gain.bit]
+        for gain in gains:
+            left += gain.anywhere if in_first & gain.bit else gain.behind
         if left < missing:
             return True
-        for cue, bit, gain in gains:
-            left -= gain
+        for cue, bit, behind, anywhere, shown, of_first in gains:
+            left -= anywhere if in_first & bit else behind
             for sentence in looked_at:
                 if sentence.may_show & bit and sentence.shows(cue):
-                    first = sentence is looked_at[0]
-                    missing -= head.logit({cue: 1.0, f"first {cue}": 1.0} if first else {cue: 1.0})
+                    missing -= of_first if sentence is looked_at[0] else shown
                     break
             if left < missing:
                 return True

@@ -7,12 +7,10 @@ from collections.abc import Sequence
 from pathlib import PurePosixPath
 
 from .gated import GatedPattern, fold
-from .scene import Step
+from .scene import EDITS, Step
 
 COMMAND_CHARS = 100
 SYMPTOM_CHARS = 200
-
-_EDITS = frozenset({"Edit", "Write", "MultiEdit", "NotebookEdit", "apply_patch", "str_replace", "create"})
 
 _SPEAKS = re.compile(
     r"\b(?:fix(?:ed|es)?|solution|resolved?|cause[ds]?|because|instead|so that|needs? to|switch(?:ed)?|changed|added"
@@ -103,7 +101,7 @@ def cured(steps: Sequence[Step], passed: Step) -> tuple[Step, str, str] | None:
 
 
 def _change(steps: Sequence[Step]) -> str:
-    files = [PurePosixPath(step.file).name for step in steps if step.name in _EDITS and step.file]
+    files = [PurePosixPath(step.file).name for step in steps if step.name in EDITS and step.file]
     if files:
         return f"a change to {', '.join(dict.fromkeys(files[-2:]))}"
     commands = [step for step in steps if _CHANGES_THE_MACHINE.match(step.command)]

@@ -18,6 +18,7 @@ from .rules import (
     Rule,
     cues,
     describes,
+    downloads_and_runs,
     explicit,
     may_set_aside,
     names_what_to_do,
@@ -122,6 +123,7 @@ class Miner:
         self._project_of = project_of
         self._classifier = classifier or packaged()
         self._scene = Scene()
+        self._projects: dict[str, str | None] = {}
 
     @property
     def resume_offset(self) -> int:
@@ -179,7 +181,8 @@ class Miner:
                     taken.add(index)
                     break
         for index, part in enumerate(said.sentences):
-            for form in explicit(part.text) if part.spoken and not document and index not in taken else ():
+            may_say = part.spoken and not document and index not in taken and not downloads_and_runs(part.text)
+            for form in explicit(part.text) if may_say else ():
                 if not any(_alike(form.category, known.category) for known in found):
                     found.append(self._of_user(said, index, form.category, form.reason, EXPLICIT_SCORE))
                     taken.add(index)
@@ -209,7 +212,11 @@ class Miner:
         scored = [
             (said.speaks_for(head, index) + 0.02 * min(len(part.text.split()), 12), -index)
             for index, part in enumerate(said.sentences)
-            if part.typed and index not in taken and len(part.text) > 3 and not describes(part.text)
+            if part.typed
+            and index not in taken
+            and len(part.text) > 3
+            and not describes(part.text)
+            and not downloads_and_runs(part.text)
         ]
         return -max(scored)[1] if scored else None
 
@@ -228,7 +235,12 @@ class Miner:
         )
 
     def _project(self, turn: Turn) -> str | None:
-        return (self._project_of(turn.cwd) or None) if turn.cwd else None
+        if not turn.cwd:
+            return None
+        if turn.cwd not in self._projects:
+            # Looked up once: it may mean a look at the disk.
+            self._projects[turn.cwd] = self._project_of(turn.cwd) or None
+        return self._projects[turn.cwd]
 
     # ------------------------------------------------------------------------------------------ the agent's words
 
@@ -294,7 +306,7 @@ class Miner:
     def _from_tools(self, turn: Turn) -> list[Candidate]:
         steps = self._scene.steps
         step = self._scene.calls.get(turn.tool.use_id or "") if turn.tool is not None else None
-        if step is None or step.failed is not False:
+        if step is None or step.failed is not False or not step.command:
             return []
         found = []
         if procedures.delivers(step):

@@ -17,8 +17,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from .features import BUCKETS, NGRAM_VALUE, Features
-from .rules import CUE_NAMES
+from .features import BUCKETS, NGRAM_VALUE, Features, Gain
+from .rules import CUE_BITS, CUE_NAMES
 
 FORMAT = 1
 WEIGHTS_FILE = Path(__file__).with_name("weights.json")
@@ -49,16 +49,15 @@ class Head:
         return math.log(self.threshold / (1.0 - self.threshold)) if 0.0 < self.threshold < 1.0 else math.inf
 
     @functools.cached_property
-    def gains(self) -> Sequence[tuple[str, float, float]]:
-        """Cues with a weight, the most they may add to a message's logit when only a later sentence shows them, and
-        when any may; what counts most, for or against, first."""
+    def gains(self) -> Sequence[Gain]:
+        """Cues with a weight; what counts most, for or against, first."""
         gains = []
         for cue in CUE_NAMES:
             if cue in self.named or f"first {cue}" in self.named:
                 shown = self.named.get(cue, 0.0)
                 first = shown + self.named.get(f"first {cue}", 0.0)
-                gains.append((cue, max(0.0, shown), max(0.0, shown, first), max(abs(shown), abs(first))))
-        return [(cue, later, anywhere) for cue, later, anywhere, _ in sorted(gains, key=lambda item: -item[3])]
+                gains.append(Gain(cue, CUE_BITS[cue], max(0.0, shown), max(0.0, shown, first), shown, first))
+        return sorted(gains, key=lambda gain: -max(abs(gain.shown), abs(gain.first)))
 
     @functools.cached_property
     def most_by_form(self) -> float:
@@ -71,7 +70,8 @@ class Head:
 
     def of_ngrams(self, buckets: Iterable[int]) -> float:
         """What n-grams in these buckets add to a logit."""
-        return NGRAM_VALUE * sum(map(self.hashed.__getitem__, buckets))
+        hashed = self.hashed
+        return NGRAM_VALUE * sum([hashed[bucket] for bucket in buckets])  # a generator takes half as long again
 
     def logit(self, features: Features) -> float:
         return math.fsum(map(operator.mul, map(self.weights.__getitem__, features), features.values()))

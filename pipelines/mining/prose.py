@@ -25,6 +25,9 @@ _ABBREVIATION = re.compile(
     r"(?:\b(?:e\.g|i\.e|etc|vs|cf|approx|incl|resp|fig|no|mr|ms|dr|st)\.|\.\.\.?)$", re.IGNORECASE
 )
 
+_LONGEST_ABBREVIATION = 12
+"""Characters, with what shows that a word begins there."""
+
 _STRUCTURE = re.compile(
     r"""^\s*(?:
         \#{1,6}\s | \|.*\| | ```|~~~ | </?[a-zA-Z][\w-]*[^>]*>\s*$ | [-=*_]{3,}\s*$ | ={3}\s |
@@ -194,7 +197,8 @@ def _split(line: str) -> list[tuple[int, int]]:
     spans: list[tuple[int, int]] = []
     for boundary in _BOUNDARY.finditer(line, low):
         start, end = boundary.span("between")
-        if _ABBREVIATION.search(line[low:start]) and not line[end].isupper():
+        # Its end alone: a line of nothing but abbreviations would be read again at each of them.
+        if _ABBREVIATION.search(line[max(low, start - _LONGEST_ABBREVIATION) : start]) and not line[end].isupper():
             continue
         _add_trimmed(spans, line, low, end)
         low = end

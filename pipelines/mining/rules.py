@@ -188,7 +188,7 @@ _DOWNLOAD_AND_RUN = _cue(r"\b(?:curl|wget|iwr)\b[^\n]*\|\s*(?:sudo\s+)?(?:ba|z|d
 
 def downloads_and_runs(text: str) -> bool:
     """Does it hold a command that runs what it fetches?"""
-    return _DOWNLOAD_AND_RUN.search(text) is not None
+    return "|" in text and _DOWNLOAD_AND_RUN.search(text) is not None
 
 
 @dataclass(frozen=True)
@@ -541,7 +541,7 @@ class Searched:
         return self._shown & bit != 0
 
     def _search(self, gated: GatedPattern) -> bool:
-        if not gated.may_match(self._folded):
+        if not gated.of_words and not gated.may_match(self._folded):
             return False
         if gated.pattern.search(self._text):
             return True
@@ -578,8 +578,16 @@ _EXPLICIT: tuple[tuple[Category, str, re.Pattern[str]], ...] = (
     ("idea", "called an idea", _cue(
         r"^(?:(?:new|another|one\ more|random|crazy|wild|quick|also\ an|other|feature)\s+){0,2}(?:ideas?|brainstorm|feature\ (?:idea|request)|follow[\s-]?up|for\ later|nice\ to\ have|wish\s?list|someday|todo\ (?:for\ )?later)\s*[:—–]\s*\S+\s+\S+"
     )),
+    ("idea", "called an idea", _cue(
+        r"^(?:(?:feature|open|more)\ )?(?:ideas?|brainstorm(?:ing)?|wish\s?list|backlog|nice\ to\ have|for\ later|someday)\s*:$"
+    )),
+    ("idea", "wonders whether", _cue(
+        r"""\bwonder(?:ing)?\s+(?:if|whether)\s+(?:there(?:'s|\ is)\s+(?:an?|any|some)\s+(?:\w+\s+)?way\s+to|we\s+(?:could|might|should)|it\s+(?:would|might)\s+make\s+sense)\b
+          | ^(?:\w+[,.!]?\s+){0,2}would\s+it\s+(?:make\s+sense|be\s+(?:worth(?:\s?while)?|nice|useful|cool|neat))\s+to\b"""
+    )),
     ("idea", "something for the future", _cue(
-        r"^(?:in\ (?:the\ )?future,?|eventually,?|some\s?day,?|later(?:\ on)?,?|at\ some\ point,?|one\ day,?|down\ the\ (?:road|line),?)\s+(?:we|this|it|i|that|the\ \w+|there)\s+(?:could|should|might|can|may|will\ want)\b"
+        r"""^(?:in\ (?:the\ )?future,?|eventually,?|some\s?day,?|later(?:\ on)?,?|at\ some\ point,?|one\ day,?|down\ the\ (?:road|line),?)\s+(?:we|this|it|i|that|the\ \w+|there)\s+(?:could|should|might|can|may|will\ want)\b
+          | ^(?:\w+[,.!]?\s+){0,2}(?:we|this|it|i|that|the\ \w+)\s+(?:could|should|might|can|may)\s+(?:also\s+)?(?:eventually|some\s?day|one\ day|at\ some\ point|later(?:\ on)?)\s+[a-z]"""
     )),
     ("idea", "put off on purpose", _cue(
         r"\b(?:(?:let'?s|we\ (?:should|could|can)|i'd)\s+(?:\w+\s+){0,4}?(?:leave|park|defer|postpone|save|keep)\s+(?:this|that|it|the\s[\w\s]{2,30}?)\s+for\s+(?:a\s+|another\s+|the\s+)?(?:follow|future|later|next|separate|another|day)|(?:future|later)\ (?:enhancement|exercise|improvement)|fast\ follow|(?:on|to)\ (?:the|our|an?)\ (?:backlog|roadmap|wish\s?list|investigate\ list)|could\ be\ (?:its|a)\ own\ \w+)\b"

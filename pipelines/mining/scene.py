@@ -19,6 +19,9 @@ MAX_STEPS = 400
 
 ERROR_CHARS = 2000
 
+EDITS = frozenset({"Edit", "Write", "MultiEdit", "NotebookEdit", "apply_patch", "str_replace", "create"})
+"""Tools that change files."""
+
 _NEEDS_CONTEXT = re.compile(
     r"\b(?:this(?! (?:repo|project|code ?base|team|company|org|workspace|monorepo)\b)|that(?! (?:is|are)\b)|these|those"
     r"|it|its|it's|they|them|their|he|she|there|here|both|same|one|ones|above|below|former|latter"
@@ -88,7 +91,9 @@ class Scene:
         elif turn.role is Role.TOOL and turn.tool is not None:
             done = self.calls.get(turn.tool.use_id or "")
             if done is not None:
-                done.failed = turn.tool.is_error or _reports_failure(turn.text)
+                # What a failure says is asked of commands and edits only; files that were read are long.
+                asked = done.command or done.name in EDITS
+                done.failed = turn.tool.is_error or bool(asked and _reports_failure(turn.text))
                 done.result_record = turn.record
                 done.error = _tail(turn.text) if done.failed else ""
                 self.failed_before = self.failed_before or done.failed

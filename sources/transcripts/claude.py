@@ -37,6 +37,8 @@ _SILENT = re.compile(
     rb'"type":"(?:progress|file-history-snapshot|system|summary|pr-link|ai-title|custom-title|permission-mode)"'
 )
 _SIDECHAIN = b'"isSidechain":true'
+_THINKING = b'"content":[{"type":"thinking"'
+_NOT_THINKING_ALONE = re.compile(rb'"type":"(?:text|tool_use)"|"agentId"|"sdk')
 _FILE_KEYS = ("file_path", "path", "notebook_path")
 _TOOL_USE_RESULT = b',"toolUseResult":'
 
@@ -63,6 +65,8 @@ class ClaudeReader(TranscriptReader):
         self._yielded_queued: Counter[str] = Counter()
         self._yielded_order: deque[str] = deque()
         self._yielded_at: dict[str, int] = {}
+        self._passed_over: bytes | None = None
+        """The last line that `_only_thinks`: what it says of session, folder and time is asked for when need be."""
 
     def _read_header(self) -> None:
         for record in self._header_lines():
@@ -108,10 +112,37 @@ class ClaudeReader(TranscriptReader):
 
     def _is_irrelevant(self, data: bytes) -> bool:
         # What stands before the second brace is at the top level. (A brace in a string just costs the parsing.)
-        head = data[: data.find(b"{", 1)]
-        if _SIDECHAIN in head:
+        brace = data.find(b"{", 1)
+        if data.find(_SIDECHAIN, 0, brace) >= 0:
             return True
-        return b'"type":"user"' not in head and _SILENT.search(head) is not None
+        if data.find(b'"type":"user"', 0, brace) >= 0:
+            return False
+        if _SILENT.search(data, 0, brace) is not None:
+            return True
+        if not self._pending and self._only_thinks(data, brace):
+            self._passed_over = data
+            return True
+        return False
+
+    @staticmethod
+    def _only_thinks(data: bytes, brace: int) -> bool:
+        """Is it the agent's thinking and nothing else, and names its session and folder at the top level?"""
+        return (
+            data.find(_THINKING, brace) >= 0
+            and _NOT_THINKING_ALONE.search(data) is None
+            and data.find(b',"cwd":"', 0, brace) >= 0
+            and data.find(b',"sessionId":"', 0, brace) >= 0
+        )
+
+    def _learn_from_passed_over(self) -> None:
+        """Take from the last line that was passed over what a record without these words goes by."""
+        if self._passed_over is not None:
+            record = parse_object(self._passed_over) or {}
+            self._passed_over = None
+            if record.get("type") == "assistant":
+                self._cwd = as_text(record.get("cwd")) or self._cwd
+                self.session = as_text(record.get("sessionId")) or self.session
+                self._timestamp = as_text(record.get("timestamp")) or None
 
     def _parse(self, data: bytes) -> dict[str, Any] | None:
         # The result of a tool stands in a record twice, the second time raw and much longer. What comes before it
@@ -126,14 +157,21 @@ class ClaudeReader(TranscriptReader):
     def _turns_of(self, record: dict[str, Any]) -> Iterator[Turn]:
         kind = record.get("type")
         if kind == "queue-operation":
+            self._learn_from_passed_over()
             self._queue_operation(record)
             return
         if kind not in ("user", "assistant", "attachment") or record.get("isSidechain") or record.get("agentId"):
             return
         if _is_headless(record) or self._is_repeated(record.get("uuid")):
             return
-        self._cwd = as_text(record.get("cwd")) or self._cwd
-        self.session = as_text(record.get("sessionId")) or self.session
+        cwd, session = as_text(record.get("cwd")), as_text(record.get("sessionId"))
+        if self._passed_over is not None:
+            if cwd and session:
+                self._passed_over = None
+            else:
+                self._learn_from_passed_over()
+        self._cwd = cwd or self._cwd
+        self.session = session or self.session
         self._timestamp = as_text(record.get("timestamp")) or None
         if kind == "assistant":
             if self._pending:
@@ -145,6 +183,7 @@ class ClaudeReader(TranscriptReader):
             yield from self._attachment(record)
 
     def _at_end(self) -> Iterator[Turn]:
+        self._learn_from_passed_over()
         while self._pending:
             yield from self._yield_queued(self._pending.popleft().turn)
 

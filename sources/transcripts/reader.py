@@ -170,9 +170,19 @@ class TranscriptReader(ABC):
         return iter(())
 
 
+def _may_mark(text: str) -> bool:
+    """Could the text hold a tag, plain or escaped (`&lt;`)? Most do not, which spares them all else."""
+    return "<" in text or "&" in text
+
+
 def _without_private(turn: Turn) -> Turn:
     """Whoever repeats a private passage, it is gone before anything quotes, cuts or rewords it."""
     tool = turn.tool
+    texts = [turn.text, turn.about]
+    if tool is not None:
+        texts += [tool.target, tool.command or "", tool.file_path or ""]
+    if not any(map(_may_mark, texts)):
+        return turn
     if tool is not None:
         command = None if tool.command is None else without_private(tool.command)
         file_path = None if tool.file_path is None else without_private(tool.file_path)

@@ -112,6 +112,7 @@ def test_mining_in_two_halves_writes_the_same_files(tmp_path: Path) -> None:
     assert vault_files(halves) == vault_files(whole)
 
 
+@pytest.mark.slow
 def test_a_finished_session_leaves_a_reflected_marker_with_its_length(sandbox: Sandbox) -> None:
     transcript = record_session(sandbox)
     sandbox.memory("worker", "--until-idle")

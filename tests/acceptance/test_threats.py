@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import json
 import os
+import stat
+import subprocess
 import sys
+import time
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
 from memoryvault.demo.sandbox import Sandbox
+from memoryvault.hooks.install import EVENTS
 from memoryvault.tests.acceptance.test_the_loop import COMMON, SIDEWAYS, record_session
 
 
@@ -20,11 +26,10 @@ def sandbox(tmp_path: Path) -> Sandbox:
 def internet_sockets(pid: int) -> list[str]:
     """Lines of /proc/net about sockets that this process has open."""
     held = set()
-    for descriptor in os.listdir(f"/proc/{pid}/fd"):
-        try:
-            held.add(os.readlink(f"/proc/{pid}/fd/{descriptor}"))
-        except FileNotFoundError:
-            continue
+    with suppress(OSError):  # A child may have ended.
+        for descriptor in os.listdir(f"/proc/{pid}/fd"):
+            with suppress(FileNotFoundError):
+                held.add(os.readlink(f"/proc/{pid}/fd/{descriptor}"))
     lines = []
     for table in ("tcp", "tcp6", "udp", "udp6"):
         path = Path(f"/proc/{pid}/net/{table}")
@@ -32,6 +37,21 @@ def internet_sockets(pid: int) -> list[str]:
             if f"socket:[{line.split()[9]}]" in held:
                 lines.append(f"{table} {line}")
     return lines
+
+
+def hook_lines(sandbox: Sandbox) -> list[dict[str, str]]:
+    lines = (sandbox.state / "log" / "memoryvault.log").read_text("utf-8").splitlines()
+    return [line for line in map(json.loads, lines) if line["event"] == "hook"]
+
+
+def children_of(pid: int) -> set[int]:
+    """Processes below this one, at this moment."""
+    found: set[int] = set()
+    with suppress(OSError):
+        for task in os.listdir(f"/proc/{pid}/task"):
+            for child in map(int, Path(f"/proc/{pid}/task/{task}/children").read_text().split()):
+                found |= {child} | children_of(child)
+    return found
 
 
 @pytest.mark.slow
@@ -43,6 +63,102 @@ def test_worker_and_recall_service_have_no_internet_socket(sandbox: Sandbox) -> 
             assert worker.poll() is None
         assert internet_sockets(service.pid) == []
         assert internet_sockets(worker.pid) == []
+
+
+AUDITED = """
+import sys
+def seen(event, args):
+    if event == "socket.__new__" and args[1] != 1 or event in ("socket.getaddrinfo", "socket.gethostbyname"):
+        with open({log!r}, "a") as file:
+            file.write(f"{{sys.argv}} {{event}} {{args[1:]}}\\n")
+sys.addaudithook(seen)
+"""
+"""Python itself tells of every socket that is made; family 1 is AF_UNIX."""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+def test_no_process_of_ours_makes_an_internet_socket(sandbox: Sandbox) -> None:
+    """Hooks, commands, the agent's tools, worker and service by Python's own account; their children by /proc."""
+    log = sandbox.root / "sockets"
+    audited = AUDITED.format(log=str(log))
+    package = f"{audited}import runpy; runpy.run_module('memoryvault', run_name='__main__', alter_sys=True)"
+
+    def run(*arguments: str, stdin: bytes = b"") -> subprocess.Popen[bytes]:
+        process = subprocess.Popen(
+            [sandbox.python, "-c", package, *arguments], env=sandbox.environment, cwd=sandbox.root,
+            stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+        )  # fmt: skip
+        assert process.stdin is not None
+        process.stdin.write(stdin)
+        process.stdin.close()
+        return process
+
+    transcript = record_session(sandbox)
+    payload = {**COMMON, "session_id": transcript.stem, "transcript_path": str(transcript), "prompt": SIDEWAYS}
+    payload |= {"notification_type": "idle_prompt", "source": "startup", "reason": "other"}
+    for event in EVENTS:
+        argv = json.loads(sandbox.memory("hook-command", event, "--json"))
+        stub = f"{audited}import runpy; sys.argv = {argv[3:]!r}; runpy.run_path({argv[3]!r}, run_name='__main__')"
+        body = json.dumps({**payload, "hook_event_name": event, "prompt_id": event})
+        done = subprocess.run(
+            [*argv[:3], "-c", stub], input=body, env=sandbox.environment, text=True, capture_output=True, check=False
+        )
+        assert (done.returncode, "Traceback" in done.stderr) == (0, False), done.stderr
+    ran = {line["hook"] for line in hook_lines(sandbox) if line["result"] == "ok"}
+    assert ran == set(EVENTS), "each of them did its work in this form"
+    service, worker = run("serve"), run("worker")
+    children: set[int] = set()
+    try:
+        client = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}
+        hello = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": client}
+        tools = run("mcp", stdin=json.dumps(hello).encode() + b"\n")
+        until = time.monotonic() + 60
+        while not sandbox.json("jobs", "list", "--state", "done"):
+            assert worker.poll() is None
+            assert time.monotonic() < until
+            children |= children_of(worker.pid)
+            for pid in (service.pid, worker.pid, *children):
+                assert internet_sockets(pid) == []
+        for arguments in (("health",), ("recall", "ship"), ("list",), ("reindex",)):
+            assert run(*arguments).wait(60) == 0
+        tools.wait(30)
+    finally:
+        for process in (service, worker):
+            process.terminate()
+            process.wait(30)
+    assert not log.exists(), log.read_text()
+
+    # The same account tells of one that is made, or this would prove nothing.
+    subprocess.run([sandbox.python, "-c", f"{audited}import socket; socket.socket()"], check=True)
+    assert "socket.__new__" in log.read_text()
+
+
+@pytest.mark.slow
+def test_all_of_the_state_is_the_users_alone_even_under_an_open_umask(sandbox: Sandbox) -> None:
+    """Every file that a whole loop leaves: queue, index, log, receipts, sockets, snapshot."""
+    before = os.umask(0)
+    try:
+        transcript = record_session(sandbox)
+        sandbox.memory("init", "--yes", "--vault", str(sandbox.vault))
+        with sandbox.recall_service():
+            sandbox.memory("worker", "--until-idle")
+            payload = {**COMMON, "session_id": transcript.stem, "transcript_path": str(transcript)}
+            sandbox.hook("UserPromptSubmit", {**payload, "prompt_id": "p", "prompt": SIDEWAYS})
+            sandbox.memory("recall", "ship")
+            sandbox.memory("undo", "--since", "90m", "--yes")
+            modes = {
+                str(path.relative_to(sandbox.state)): stat.S_IMODE(path.lstat().st_mode)
+                for path in (sandbox.state, *sandbox.state.rglob("*"))
+            }
+            folders = {str(path.relative_to(sandbox.state)) for path in sandbox.state.rglob("*") if path.is_dir()} | {
+                "."
+            }
+    finally:
+        os.umask(before)
+    assert {"queue.db", "index.db", "log/memoryvault.log", "log/receipts.jsonl"} <= set(modes)
+    wrong = {name: oct(mode) for name, mode in modes.items() if mode != (0o700 if name in folders | {"."} else 0o600)}
+    assert wrong == {}
 
 
 @pytest.mark.slow
@@ -76,3 +192,12 @@ def test_a_note_written_straight_into_the_vault_is_recalled_like_any_other_and_n
     assert hit["path"].endswith("planted.md")
     sandbox.memory("undo", "--since", "1d", "--yes")
     assert planted.exists(), "what we did not write is never taken back"
+    always = sandbox.vault / "personal-private" / "_always-load" / "planted.md"
+    always.parent.mkdir(parents=True)
+    always.write_text("---\nkind: preferences\nstatus: active\n---\n\nThe teapot is to be warmed first.\n", "utf-8")
+    payload = {**COMMON, "session_id": "5c2e1a7e-5f6a-4c58-8f0e-0d7c4d0a4b11"}
+    transcript = sandbox.transcript(payload["session_id"], "")
+    started = sandbox.hook("SessionStart", {**payload, "transcript_path": str(transcript), "source": "startup"})
+    assert "warmed first" in started
+    for note in (planted, always):
+        assert "source:" not in note.read_text("utf-8")

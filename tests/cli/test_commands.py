@@ -6,6 +6,7 @@ import json
 import re
 import subprocess
 import sys
+from datetime import date, timedelta
 from pathlib import Path
 
 import pytest
@@ -122,6 +123,7 @@ def test_a_failure_report_is_scrubbed_of_people_as_well(sandbox: Sandbox) -> Non
     assert "alex" not in text.split("---", 2)[2]
 
 
+@pytest.mark.slow
 def test_list_filters_by_kind_tag_and_status(sandbox: Sandbox) -> None:
     sandbox.memory("save", "fix", "one", "--tags", "db", "--body", "1")
     sandbox.memory("save", "fix", "two", "--body", "2")
@@ -135,6 +137,25 @@ def test_list_filters_by_kind_tag_and_status(sandbox: Sandbox) -> None:
     assert slugs("--tag", "db") == {"one", "three"}
     assert slugs("--status", "superseded") == set()
     assert slugs("--updated-since", "2999-01-01") == set()
+
+
+def test_list_compares_as_the_filter_of_recall_does(sandbox: Sandbox) -> None:
+    """Whatever their case, a group with what lies below it, and dates as they are said: else nothing is found and
+    nobody is told why."""
+    note = sandbox.vault / "personal-projects/shop/fix/one.md"
+    note.parent.mkdir(parents=True)
+    day = (date.today() - timedelta(days=3)).isoformat()  # noqa: DTZ011 - as the command sees it
+    note.write_text(f"---\nkind: fix\nupdated: {day}\ntags: [DB]\ngroup: work/shop\n---\nx\n", "utf-8")
+
+    def found(*arguments: str) -> int:
+        return len(sandbox.json("list", *arguments))
+
+    assert found("--kind", "Fix", "--tag", "#db", "--project", "Shop", "--group", "work", "--updated-since", "1w") == 1
+    assert found("--updated-since", "2d") == 0
+    done = sandbox.run("list", "--updated-since", "recently")
+    assert done.returncode == 2
+    assert len(done.stderr.strip().splitlines()) == 1
+    assert "recently" in done.stderr
 
 
 def test_recall_by_keyword_without_a_service(sandbox: Sandbox) -> None:
@@ -152,6 +173,7 @@ def test_a_bad_filter_says_what_is_wrong(sandbox: Sandbox) -> None:
     assert "nonsense" in done.stderr
 
 
+@pytest.mark.slow
 def test_jobs_show_what_the_worker_did(sandbox: Sandbox) -> None:
     sandbox.memory("save", "fix", "one", "--body", "1")
     sandbox.memory("worker", "--until-idle")
@@ -194,6 +216,7 @@ def test_the_command_alone_shows_its_help(sandbox: Sandbox) -> None:
     assert "usage: memory" in done.stderr
 
 
+@pytest.mark.slow
 def test_an_empty_list_says_what_waits(sandbox: Sandbox) -> None:
     sandbox.memory("idea", "Cache the pages", "Cache the pages so that a release needs no network")
     done = sandbox.run("list")
@@ -202,6 +225,7 @@ def test_an_empty_list_says_what_waits(sandbox: Sandbox) -> None:
     assert "waits" not in sandbox.run("list", "--status", "superseded").stderr
 
 
+@pytest.mark.slow
 def test_a_question_that_finds_nothing_says_whose_entries_it_looked_at(sandbox: Sandbox) -> None:
     sandbox.memory("save", "fix", "locked-db", "--project", "shop", "--body", "Give each worker its own SQLite file.")
     sandbox.memory("worker", "--until-idle")
@@ -219,3 +243,12 @@ def test_uninstall_says_what_stays(sandbox: Sandbox) -> None:
     assert str(sandbox.vault) in said
     assert str(sandbox.state) in said
     assert str(sandbox.root / "config.toml") in said
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["a b c", "..", "BAAI/../../etc"])
+def test_a_model_that_can_have_no_such_name_is_refused_in_one_line(sandbox: Sandbox, name: str) -> None:
+    done = sandbox.run("model", "use", name, "--yes")
+    assert done.returncode in (1, 2)
+    assert "downloads it" not in done.stderr
+    assert len([line for line in done.stderr.splitlines() if "measuring" not in line]) == 1

@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 import os
 import socket
+import sqlite3
 import sys
 import time
 from collections.abc import Callable
+from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -15,6 +17,7 @@ import pytest
 
 from memoryvault.cli import surroundings
 from memoryvault.cli.context import Context
+from memoryvault.cli.doctor import CHECKS
 from memoryvault.cli.finding import Finding
 from memoryvault.demo.sandbox import Sandbox
 from memoryvault.hooks.install import STUB, install, settings_file_of
@@ -154,3 +157,103 @@ def test_copies_of_a_sync_client_are_named(context: Context, name: str) -> None:
     found = surroundings.sync_clients(context)
     assert found.grade == "note"
     assert name in found.detail
+
+
+def test_a_model_that_no_library_can_load_is_told(context: Context, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its files alone answer nothing."""
+    monkeypatch.setitem(sys.modules, "torch", None)
+    found = dict(CHECKS)["model"](context)
+    assert found.grade == "note"
+    assert "torch" in found.detail
+
+
+def no_folder(sandbox: Sandbox) -> None:
+    sandbox.vault.rename(sandbox.root / "elsewhere")
+
+
+def no_room(sandbox: Sandbox) -> None:
+    """Nothing can be put into it: a folder that is none."""
+    (sandbox.vault / "x").mkdir()
+    sandbox.vault.joinpath("x").rmdir()
+    sandbox.vault.rmdir()
+    sandbox.vault.write_text("")
+
+
+def open_state(sandbox: Sandbox) -> None:
+    (sandbox.state / "queue.db").chmod(0o644)
+
+
+def hooks_of_a_gone_python(sandbox: Sandbox) -> None:
+    path = settings_file_of(Context(sandbox.environment).settings)
+    path.write_text(path.read_text("utf-8").replace(sandbox.python, "/gone/python"), "utf-8")
+
+
+def a_hook_is_missing(sandbox: Sandbox) -> None:
+    path = settings_file_of(Context(sandbox.environment).settings)
+    document = json.loads(path.read_text("utf-8"))
+    del document["hooks"]["SessionEnd"]
+    path.write_text(json.dumps(document), "utf-8")
+
+
+def settings_of_the_agent_are_broken(sandbox: Sandbox) -> None:
+    settings_file_of(Context(sandbox.environment).settings).write_text('{"hooks": // mine\n}', "utf-8")
+
+
+def the_last_hook_failed(sandbox: Sandbox) -> None:
+    hooklog.append(str(sandbox.state / "log" / "memoryvault.log"), "error", "hook", hook="Stop", ms=3.0, result="error")
+
+
+def a_dead_service(sandbox: Sandbox) -> None:
+    path = service_manager(sandbox.environment).definition
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("[Unit]\n", "utf-8")
+
+
+def a_model_that_is_not_here(sandbox: Sandbox) -> None:
+    with (sandbox.root / "config.toml").open("a") as config:
+        config.write('[embedding]\nmodel = "nobody/nothing"\n')
+
+
+def no_service_can_be_started(sandbox: Sandbox) -> None:
+    (sandbox.state / "log" / "serve.stderr").unlink(missing_ok=True)
+    (sandbox.state / "log" / "serve.stderr").mkdir(mode=0o700)
+
+
+def a_newer_queue(sandbox: Sandbox) -> None:
+    with closing(sqlite3.connect(sandbox.state / "queue.db")) as connection:
+        connection.execute("PRAGMA user_version = 999")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("harm", "what"),
+    [
+        (no_folder, "vault"),
+        (no_room, "vault"),
+        (open_state, "permissions"),
+        (hooks_of_a_gone_python, "hooks"),
+        (a_hook_is_missing, "hooks"),
+        (settings_of_the_agent_are_broken, "hooks"),
+        (the_last_hook_failed, "last hook"),
+        (a_dead_service, "service"),
+        (a_newer_queue, "queue"),
+        (a_model_that_is_not_here, "model"),
+        (no_service_can_be_started, "round trip"),
+    ],
+)
+def test_each_fault_is_found_says_what_to_do_and_ends_with_1(
+    tmp_path: Path, harm: Callable[[Sandbox], None], what: str
+) -> None:
+    """The command itself, on a vault that was set up and harmed in one place."""
+    sandbox = Sandbox(tmp_path)
+    sandbox.memory("init", "--yes", "--vault", str(sandbox.vault), "--history-days", "0")
+    harm(sandbox)
+    done = sandbox.run("doctor", "--json")
+    assert done.returncode == 1, done.stdout
+    assert done.stderr == ""
+    findings = {finding["what"]: finding for finding in json.loads(done.stdout)}
+    found = findings[what]
+    assert found["grade"] == "fault", found
+    assert found["todo"] or "memory init" in found["detail"], found
+    faults = {finding["what"] for finding in findings.values() if finding["grade"] == "fault"}
+    assert faults == {what}, findings

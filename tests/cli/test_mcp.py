@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import json
 import subprocess
 import sys
 import time
@@ -11,7 +13,7 @@ from typing import Any
 
 import anyio
 import pytest
-from mcp import Client, StdioServerParameters
+from mcp import Client, MCPError, StdioServerParameters
 from mcp.client.stdio import stdio_client
 from mcp_types import TextContent, TextResourceContents
 
@@ -219,6 +221,15 @@ def test_a_result_is_bounded(agent: Agent) -> None:
     agent.sandbox.memory("reindex")
     answer = agent.call("recall", query="pump", k=20)
     assert sum(len(hit["text"]) for hit in answer["hits"]) <= 24_000
+    for number in range(40):
+        (folder / f"titled-{number}.md").write_text(
+            f"---\nkind: fix\nstatus: active\ntags: [{'t' * 3000}]\n---\n\n# {'Long ' * (number + 1) * 400}\n\nText.\n"
+        )
+    listed = agent.call("list", limit=100)
+    assert len(json.dumps(listed)) <= 60_000
+    assert listed["left_out"] == 100 - len(listed["entries"])
+    titles = {entry["title"] for entry in listed["entries"]}
+    assert "Long 6" in titles, "those with titles of such a size do not hide the others"
     read = agent.call("read", path="personal-private/fix/long-1.md")
     assert read["cut"]
     assert len(read["text"]) <= 24_010
@@ -285,10 +296,50 @@ def test_topics_can_be_switched_off_each_and_all(agent: Agent) -> None:
     assert not offered("[memory]\ndisable_auto_memory = true\n") & {"read_topic", "write_topic"}
 
 
-def test_tools_that_the_settings_switch_off_are_not_there(agent: Agent) -> None:
-    Path(agent.sandbox.environment["MEMORY_CONFIG"]).write_text("[mcp]\nsave = false\nevolve = false\nread = false\n")
-    names = {tool.name for tool in agent.talk(lambda client: client.list_tools()).tools}
-    assert names == {"recall", "review", "idea", "read_topic", "write_topic"}
+def test_each_tool_has_a_permission_of_its_own(agent: Agent) -> None:
+    async def offered_and_said(client: Client, name: str) -> tuple[set[str], str]:
+        tools = {tool.name for tool in (await client.list_tools()).tools}
+        return tools, text_of(await client.call_tool(name, {}))
+
+    everything = READ_ONLY | WRITES
+    for name in sorted(everything):
+        Path(agent.sandbox.environment["MEMORY_CONFIG"]).write_text(f"[mcp]\n{name} = false\n")
+        tools, said = agent.talk(functools.partial(offered_and_said, name=name))
+        assert tools == everything - {name}
+        assert f"Unknown tool: {name}" in said
+
+
+NO_RESOURCES = (
+    "no-such-entry",
+    "../../../../etc/passwd",
+    "%2e%2e/%2e%2e/etc/passwd",
+    "personal-projects/bank/fix/other-secret.md",
+    "personal-private/_review/x.md",
+)
+
+
+async def refused_resources(client: Client, *paths: str) -> list[str]:
+    """What is said of each; AssertionError where one is given."""
+    said = []
+    for path in paths:
+        try:
+            result = await client.read_resource(f"memory://entry/{path}")
+        except MCPError as error:
+            said.append(str(error))
+        else:
+            raise AssertionError(result)
+    return said
+
+
+def test_what_is_no_entry_of_the_agents_is_no_resource(reader: Agent) -> None:
+    said = reader.talk(lambda client: refused_resources(client, *NO_RESOURCES))
+    assert len(said) == len(NO_RESOURCES)
+    assert all("rounds down" not in line and "root:" not in line for line in said)
+
+
+def test_without_the_permission_to_read_an_entry_is_no_resource_either(agent: Agent) -> None:
+    Path(agent.sandbox.environment["MEMORY_CONFIG"]).write_text("[mcp]\nread = false\n")
+    assert agent.talk(lambda client: refused_resources(client, "personal-private/preferences/tabs.md"))
 
 
 def test_a_repository_can_not_switch_them_on(agent: Agent) -> None:
@@ -340,13 +391,22 @@ def test_without_a_vault_it_says_what_to_do(agent: Agent) -> None:
 
 
 @pytest.mark.alone
-def test_it_starts_in_at_most_twice_the_time_of_the_package_itself() -> None:
+def test_it_starts_in_at_most_twice_the_time_of_the_package_itself(reader: Agent) -> None:
+    """The whole process: settings, tools, and the end of its input at once."""
+
     def fastest(*argv: str) -> float:
         times = []
         for _ in range(5):
             started = time.perf_counter()
-            subprocess.run([sys.executable, *argv], check=True, stdin=subprocess.DEVNULL, capture_output=True)
+            subprocess.run(
+                [sys.executable, *argv],
+                check=True,
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                env=reader.sandbox.environment,
+                cwd=reader.cwd,
+            )
             times.append(time.perf_counter() - started)
         return min(times)
 
-    assert fastest("-c", "import memoryvault.cli.mcp") <= 2 * fastest("-c", "import mcp")
+    assert fastest("-m", "memoryvault", "mcp") <= 2 * fastest("-c", "import mcp")

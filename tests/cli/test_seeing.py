@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from memoryvault.demo.sandbox import Sandbox
-from memoryvault.index.receipts import query_hash, read_receipts
+from memoryvault.index.receipts import TRIAL_CALLER, append_receipt, query_hash, read_receipts
 from memoryvault.tests.acceptance.test_the_loop import COMMON
 
 pytestmark = [pytest.mark.slow, pytest.mark.alone]
@@ -92,6 +92,14 @@ def test_a_hit_can_be_marked_and_the_marks_are_counted(sandbox: Sandbox) -> None
     assert (done.returncode, "another" in done.stderr) == (2, True)
 
 
+def test_what_doctor_asks_is_nobodys_last_recall(sandbox: Sandbox) -> None:
+    session = _prompt(sandbox, QUESTION)
+    file = sandbox.state / "log" / "receipts.jsonl"
+    append_receipt(file, {**read_receipts(file)[-1], "caller": TRIAL_CALLER, "session": None})
+    assert sandbox.json("inspect")[0]["session"] == session
+    sandbox.memory("inspect", "--useful", "locked-db")
+
+
 def test_health_tells_counts_hooks_and_processes(sandbox: Sandbox) -> None:
     for _ in range(3):
         _prompt(sandbox, QUESTION)
@@ -130,5 +138,15 @@ def test_health_speaks_while_the_vault_is_not_mounted(sandbox: Sandbox) -> None:
     finally:
         away.rename(sandbox.vault)
     assert report["entries"] is None
-    assert any("is not there" in warning for warning in report["warnings"])
+    assert any("mount it" in warning for warning in report["warnings"])
     assert report["hooks"][0]["count"] >= 1
+
+
+def test_a_backfill_is_a_reflection_as_well(sandbox: Sandbox) -> None:
+    """`memory init` mines the sessions from before: who looks right after it does not read "never"."""
+    assert sandbox.json("health")["last_reflection"] is None
+    shipped = Path(__file__).resolve().parents[2] / "demo" / "session.jsonl"
+    sandbox.transcript("3f0c6a52-7d1e-4c55-9a51-0f6f6f2b8a11", shipped.read_text("utf-8"))
+    sandbox.memory("reflect", "corpus", "--execute")
+    sandbox.memory("worker", "--until-idle")
+    assert sandbox.json("health")["last_reflection"] is not None

@@ -21,8 +21,8 @@ from .sessions import old_session
 pytestmark = pytest.mark.slow
 
 SESSIONS = 4
-LESSON = "invoices go out in the narrow font"
-REWORDED = "Our invoices go out in the narrow font."
+LESSON = "customers get the narrow font on paper"
+REWORDED = "Our customers get the narrow font on paper."
 IDLE = ("worker", "--until-idle", "--timeout", "60")
 TOKENS = USAGE["total_tokens"]
 

@@ -149,6 +149,22 @@ def test_costs_are_queried_by_kind_and_answer_no_question_by_themselves(bed: Bed
         engine.close()
 
 
+def test_costs_are_listed_by_the_filter_alone_the_newest_first(
+    bed: Bed, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name, value in bed.env.items():
+        monkeypatch.setenv(name, value)
+    transcript(bed, answer("a", 0))
+    transcript(bed, answer("b", 0).replace("2026-07-01", "2026-07-09"), session="s2")
+    note_costs(bed.settings, bed.store)
+    reconcile_now(bed.settings)
+    assert main(["recall", "--filter", "kind=session-cost", "--project", "shop", "--json"]) == 0
+    hits = json.loads(capsys.readouterr().out)["hits"]
+    assert [hit["created"] for hit in hits] == ["2026-07-09", "2026-07-01"]
+    assert {hit["kind"] for hit in hits} == {"session-cost"}
+    assert main(["recall", "--filter", " "]) == 2
+
+
 def test_sums_by_week_and_project(
     bed: Bed, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

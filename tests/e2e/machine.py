@@ -144,7 +144,8 @@ class Machine:
     def let_time_pass(self, seconds: float) -> None:
         """Make every transcript and session marker look as if it was last touched so long ago."""
         now = time.time()
-        for path in (*self.claude_folder.glob("projects/**/*.jsonl"), *Path(self.state.harness).iterdir()):
+        transcripts = [*self.claude_folder.glob("projects/**/*.jsonl"), *self.home.glob(".codex/sessions/**/*.jsonl")]
+        for path in (*transcripts, *Path(self.state.harness).iterdir()):
             os.utime(path, (now - seconds, now - seconds))
 
     def log(self) -> str:

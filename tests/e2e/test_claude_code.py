@@ -221,6 +221,29 @@ def test_words_typed_while_the_agent_works_and_answers_to_its_questions_are_reme
     assert len(machine.entries_holding(answered.rstrip("."))) == 1
 
 
+def test_notes_that_the_client_loads_itself_are_not_put_before_the_model_twice(
+    machine: Machine, model: StandInModel
+) -> None:
+    machine.configure("[memory]\nautostart = false\n")
+    machine.init()
+    note = ("--type", "project", "--description", "How the orchard is watered", "--body", "With the long hose.")
+    machine.memory("topics", "write", "watering", *note)
+    folder = machine.vault / "personal-projects" / "orchard" / "memory"
+    words = "How the orchard is watered"
+
+    def told() -> int:
+        seen = len(model.requests)
+        with machine.open_client() as session:
+            session.ask("Good morning.")
+            session.exit()
+        return model.wait_for(turn_about("Good morning."), after=seen).conversation_text.count(words)
+
+    assert told() == 1, "by our block"
+    settings = json.loads(machine.settings_file.read_text())
+    machine.settings_file.write_text(json.dumps({**settings, "autoMemoryDirectory": str(folder)}))
+    assert told() == 1, "by the client itself"
+
+
 def test_uninstall_leaves_the_settings_as_they_were(machine: Machine) -> None:
     machine.init()
     wired = machine.settings_file.read_bytes()

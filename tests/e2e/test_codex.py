@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from memoryvault.hooks.wiring import trusted_by_codex
-from memoryvault.vault.marker import list_markers, marker_path, read_marker
+from memoryvault.vault.marker import REFLECTED, list_markers, marker_path, read_marker
 from memoryvault.vault.settings import load_settings
 
 from ..support.stand_in_responses import ANSWER, StandInResponses, ends_with_tool_result, use_tool
@@ -164,7 +164,10 @@ def test_what_a_model_saves_in_its_shell_waits_for_the_user(machine: Machine, re
 
 
 def converse(machine: Machine, words: str, *, trust: bool) -> None:
-    """One turn typed into the interactive client; the first time it asks whether to trust the hooks."""
+    """One turn typed into the interactive client, which is killed then.
+
+    The first time it asks whether to trust the hooks.
+    """
     node = shutil.which("node")
     assert node is not None
     env = {**machine.base_env, "TERM": "screen-256color"}
@@ -199,6 +202,31 @@ def test_what_was_typed_in_one_session_of_codex_reaches_the_model_in_the_next(
     seen = len(responses.requests)
     converse(machine, QUESTION, trust=False)
     assert any("run the linter before you push" in text for text in responses.texts_of("developer", seen))
+
+
+@pytest.mark.parametrize("how", ["left", "killed in its turn"])
+def test_a_session_of_codex_which_tells_no_end_is_mined_and_put_away_all_the_same(
+    machine: Machine, responses: StandInResponses, how: str
+) -> None:
+    machine.configure("[memory]\nautostart = false\n")
+    machine.memory("init", "--yes", "--vault", str(machine.vault), "--host", "codex")
+    converse(machine, RULE, trust=True)
+    hooks = [record["hook"] for record in machine.log_records() if record.get("event") == "hook"]
+    assert hooks == ["SessionStart", "UserPromptSubmit", "Stop"], "it has no event for a session's end"
+    (session,) = list_markers(machine.state.harness)
+    # Its last turn asked for the reflection, as soon as the session has been quiet for a while.
+    jobs = json.loads(machine.memory("jobs", "list", "--kind", "reflect.session", "--json"))
+    (job,) = [job for job in jobs if session in json.dumps(job)]
+    assert job["state"] == "queued"
+    if how == "killed in its turn":
+        machine.memory("jobs", "cancel", str(job["id"]))  # No Stop, no job: only the marker knows of the session.
+    machine.memory("worker", "--until-idle")
+    assert len(machine.entries_holding("run the linter before you push")) == 1
+    machine.let_time_pass(7200)
+    machine.memory("schedule", "run", "idle-sweep")
+    machine.memory("worker", "--until-idle")
+    assert list_markers(machine.state.harness) == []
+    assert list_markers(machine.state.harness, REFLECTED) == [session]
 
 
 def test_uninstall_leaves_codex_as_it_was(machine: Machine, responses: StandInResponses) -> None:

@@ -21,6 +21,7 @@ PROPOSAL = "Releases are cut from the trunk on Mondays."
 ASKED = "What belongs to a release?"
 TOLD = "Keep in mind how releases are cut."
 SERVER = "vault"
+TRIES = 6
 
 
 def script(prefix: str) -> Any:
@@ -53,6 +54,15 @@ def results(model: StandInModel) -> list[str]:
 def headless(machine: Machine, prompt: str, *options: str) -> str:
     """One turn of `claude -p`; an exit code other than 0 fails the test."""
     return claude(machine, "-p", prompt, "--output-format", "json", *options)
+
+
+def until_answered(machine: Machine, model: StandInModel, prompt: str, *options: str) -> None:
+    """Until a tool gave something back: the client connects to servers beside the turn, which may be over before."""
+    before = len(results(model))
+    for _ in range(TRIES):
+        headless(machine, prompt, *options)
+        if len(results(model)) > before:
+            return
 
 
 def configured(machine: Machine) -> list[str]:
@@ -88,8 +98,8 @@ def test_a_model_recalls_and_proposes_through_the_plugins_tools(machine: Machine
     install_plugin(machine)
     model.answer(script(TOOL))
     allowed = ["--allowedTools", f"{TOOL}recall,{TOOL}save"]
-    headless(machine, ASKED, *allowed)
-    headless(machine, TOLD, *allowed)
+    until_answered(machine, model, ASKED, *allowed)
+    until_answered(machine, model, TOLD, *allowed)
     check_what_came_back(machine, model)
 
 
@@ -102,8 +112,8 @@ def test_a_model_recalls_and_proposes_through_a_server_that_the_user_configured(
     machine.memory("uninstall")
     options = configured(machine)
     model.answer(script(f"mcp__{SERVER}__"))
-    headless(machine, ASKED, *options)
-    headless(machine, TOLD, *options)
+    until_answered(machine, model, ASKED, *options)
+    until_answered(machine, model, TOLD, *options)
     check_what_came_back(machine, model)
 
 

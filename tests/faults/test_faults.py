@@ -223,7 +223,7 @@ def test_with_the_vault_unmounted_the_index_answers_and_says_so(sandbox: Sandbox
         assert "vault-missing" in answer["degraded"]
         assert "the vault is not there" in done.stderr
     assert (listed.returncode, _one_line(listed.stderr)) == (1, True)
-    assert any("is not there" in warning for warning in health["warnings"])
+    assert any("mount it" in warning for warning in health["warnings"])
     sandbox.memory("worker", "--until-idle")
     assert len(sandbox.json("recall", "ship on tuesday mornings")["hits"]) == 1, "nothing was forgotten meanwhile"
 

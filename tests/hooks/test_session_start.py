@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 import time
@@ -10,6 +11,7 @@ from pathlib import Path
 import pytest
 
 import memoryvault
+from memoryvault.hooks.held import injected
 from memoryvault.vault.marker import Marker, create_marker, mark_reflected, marker_path
 
 from .support import SESSION, Sandbox
@@ -135,6 +137,7 @@ client.main(sys.argv[1:])
 @pytest.mark.slow
 @pytest.mark.parametrize("host", ["claude", "codex"])
 def test_the_rules_are_printed_when_the_notes_can_not_be_read_in_time(sandbox: Sandbox, host: str) -> None:
+    sandbox.state.ensure()
     sandbox.entry("personal/_always-load/rule.md", "The rule.")
     place = str(Path(memoryvault.__file__ or "").resolve().parents[1])
     done = sandbox.run(
@@ -147,6 +150,8 @@ def test_the_rules_are_printed_when_the_notes_can_not_be_read_in_time(sandbox: S
     assert done.returncode == 0
     assert done.stdout.count("The rule.") == 1
     assert "time budget exceeded" in done.stderr
+    # What was said then is what the session holds, and is not said with its first prompt again.
+    assert injected(sandbox.state.harness, SESSION) == {"personal/_always-load/rule.md"}
 
 
 def test_the_projects_memory_index_is_shown_up_to_its_limit(sandbox: Sandbox) -> None:
@@ -171,6 +176,38 @@ def own_notes(sandbox: Sandbox) -> None:
     (sandbox.vault / "personal-projects" / "my-shop" / "memory" / "MEMORY.md").write_text(
         "- [D](deploy.md) — widgets\n"
     )
+
+
+def kept_there_by_the_host(sandbox: Sandbox, how: str) -> None:
+    """Has Claude Code keep its own notes on the project where ours are."""
+    ours = sandbox.vault / "personal-projects" / "my-shop" / "memory"
+    if how == "link":
+        (sandbox.transcript.parent / "memory").symlink_to(ours)
+    else:
+        (sandbox.home / ".claude" / "settings.json").write_text(json.dumps({"autoMemoryDirectory": str(ours)}))
+
+
+@pytest.mark.parametrize("how", ["link", "setting"])
+def test_an_index_that_the_host_itself_loads_is_not_said_twice(sandbox: Sandbox, how: str) -> None:
+    own_notes(sandbox)
+    assert "widgets" in start(sandbox, session_id="s1")[0]
+    kept_there_by_the_host(sandbox, how)
+    assert start(sandbox, session_id="s2")[0] == ""
+    codex = sandbox.run("SessionStart", {**sandbox.payload(source="startup"), "session_id": "s3"}, "--host", "codex")
+    assert "widgets" in codex.stdout, "another host does not load it"
+
+
+@pytest.mark.parametrize("how", ["link", "setting"])
+def test_where_the_hosts_feature_is_off_the_index_is_ours_to_say(sandbox: Sandbox, how: str) -> None:
+    own_notes(sandbox)
+    kept_there_by_the_host(sandbox, how)
+    sandbox.extra_env["CLAUDE_CODE_DISABLE_AUTO_MEMORY"] = "1"
+    assert "widgets" in start(sandbox, session_id="s1")[0]
+    del sandbox.extra_env["CLAUDE_CODE_DISABLE_AUTO_MEMORY"]
+    file = sandbox.home / ".claude" / "settings.json"
+    document = json.loads(file.read_text()) if file.exists() else {}
+    file.write_text(json.dumps({**document, "autoMemoryEnabled": False}))
+    assert "widgets" in start(sandbox, session_id="s2")[0]
 
 
 @pytest.mark.parametrize("how", ["variable", "setting"])

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+import memoryvault
+from memoryvault.hooks.install import STUB
 from memoryvault.vault.marker import Marker, marker_path, read_marker
 
 from ..hooks.support import SESSION, Outcome, Sandbox, answer_with, recall_service
@@ -106,6 +110,8 @@ def test_the_other_spelling_of_copilot_is_read_as_well(sandbox: Sandbox) -> None
     assert spooled(sandbox) == 1
 
 
+@pytest.mark.slow
+@pytest.mark.alone
 def test_antigravity_gets_opening_and_answer_with_its_first_call_of_the_model(sandbox: Sandbox, told: Any) -> None:
     antigravity_typed(sandbox, "When do we ship?")
     first = antigravity(sandbox, invocationNum=0, initialNumSteps=1)
@@ -130,6 +136,42 @@ def test_antigravity_is_answered_once_a_turn_and_recorded_when_it_is_idle(sandbo
     idle = antigravity(sandbox, terminationReason="model_stop", fullyIdle=True)
     assert injected_of(sandbox.run("Stop", idle, "--host", "antigravity")) == ""
     assert spooled(sandbox) == 1
+
+
+CAUGHT = """\
+import sys, time
+sys.path.insert(0, sys.argv.pop(1))
+sys.argv.pop(1)
+from memoryvault.hooks import client
+client._prompt = lambda *arguments: time.sleep(30)
+client.main(sys.argv[1:])
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("steps", [1, 12])
+def test_antigravity_gets_its_object_also_when_the_time_is_up(sandbox: Sandbox, told: Any, steps: int) -> None:
+    place = str(Path(memoryvault.__file__ or "").resolve().parents[1])
+    payload = antigravity(sandbox, invocationNum=0, initialNumSteps=steps)
+    python = (sys.executable, "-c", CAUGHT, place)
+    done = sandbox.run("PreInvocation", payload, "--host", "antigravity", python=python)
+    assert "time budget exceeded" in done.stderr
+    assert ("plain language" in injected_of(done)) == (steps == 1)
+
+
+@pytest.mark.slow
+def test_antigravity_gets_its_object_also_when_nothing_came_on_standard_input(sandbox: Sandbox) -> None:
+    sandbox.run("Stop", antigravity(sandbox, fullyIdle=True), "--host", "antigravity")  # Compiles the settings.
+    with subprocess.Popen(
+        [sys.executable, "-I", "-S", str(STUB), "PreInvocation", "--host", "antigravity"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=sandbox.env,
+    ) as hook:
+        assert hook.wait(timeout=10) == 0
+        assert hook.stdout is not None
+        assert hook.stdout.read() == b"{}\n"
 
 
 @pytest.mark.parametrize("host", ["codex", "copilot", "antigravity"])

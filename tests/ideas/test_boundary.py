@@ -23,6 +23,7 @@ NOT_PRODUCT = {"tests", "bench", "demo", "docs", "build", "dist"}
 DOOR = "tasks/boundary.py"
 STATE = "the state folder"
 WRITERS = {
+    "cli/console.py": STATE,
     "cli/doctor.py": "its own folder in the vault, once that is empty",
     "cli/hook_trial.py": STATE,
     "cli/main.py": "/dev/null",
@@ -162,6 +163,7 @@ def names_the_users_folder(tree: ast.Module) -> bool:
     return of_vault or declares or "ideas_path" in names(tree)
 
 
+@pytest.mark.slow
 def test_only_one_module_writes_outside() -> None:
     users = {name for name, tree in modules() if names(tree) & {"write_outside", "Approval"}}
     assert users == {DOOR, "vault/boundary.py", "vault/store.py"}, (
@@ -172,6 +174,7 @@ def test_only_one_module_writes_outside() -> None:
     assert approvals == [DOOR]
 
 
+@pytest.mark.slow
 def test_no_other_module_both_knows_the_users_folder_and_writes_files() -> None:
     assert {name for name, tree in modules() if names_the_users_folder(tree)} == set(KNOW_THE_USERS_FOLDER)
     assert set(KNOW_THE_USERS_FOLDER) & set(WRITERS) == READ_HERE_WRITE_THERE

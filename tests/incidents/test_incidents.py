@@ -102,6 +102,7 @@ def test_what_was_rejected_is_not_found_again(bed: Bed) -> None:
     assert find(bed.store, PYTHON, lambda _: []) == []
 
 
+@pytest.mark.slow
 def test_an_empty_report_and_a_huge_one(bed: Bed) -> None:
     with pytest.raises(UsageError, match="empty"):
         add(bed.store, " \n")

@@ -239,6 +239,9 @@ def test_the_filtered_answer_is_the_unfiltered_one_over_the_filtered_subset(
         assert [(hit.path, hit.score) for hit in filtered.hits] == [(hit.path, hit.score) for hit in subset.hits]
     assert {hit.path for hit in filtered.hits} <= set(admitted)
     assert len(filtered.hits) >= min(len(subset.hits), 20)
+    if dense:
+        # Meaning ranks everything: asked of the nearest 60 of all, the scope would leave too few.
+        assert len(filtered.hits) == min(len(admitted), 20)
 
 
 def entry_of(bed: Bed, path: str) -> Any:
@@ -325,6 +328,16 @@ def test_a_hit_whose_file_is_gone_is_not_shown(notes: Bed) -> None:
     assert "evolve-pattern" not in slugs(notes.recall("memory evolve preferences audit trail"))
 
 
+def test_what_came_along_with_a_hit_that_is_gone_is_not_shown_for_its_sake(bed: Bed) -> None:
+    """Beside an answer a weaker hit is shown; when the answer's file is gone, the weaker one is noise."""
+    answer = bed.write("answer.md", "The release pair coordinates on the calendar.", status="active")
+    bed.write("beside.md", "A pair of shoes stands in the hall.", status="active")
+    bed.index()
+    assert slugs(bed.recall("release pair calendar", dense=False, prompt=True)) == ["answer", "beside"]
+    answer.unlink()
+    assert slugs(bed.recall("release pair calendar", dense=False, prompt=True)) == []
+
+
 def test_a_hit_whose_file_changed_is_read_again(notes: Bed) -> None:
     notes.write("personal-private/workflow/release-pair.md", "Release coordination: three pairs now.", status="active")
     (hit,) = notes.recall("release pair coordination", k=1).hits
@@ -392,6 +405,17 @@ def test_a_note_that_became_a_link_out_of_the_vault_or_a_pipe_is_not_shown(notes
     begun = time.monotonic()
     assert "release-pair" not in slugs(engine.recall(RecallQuery("release pair coordination")))
     assert time.monotonic() - begun < 5
+
+
+def test_without_an_index_a_prompt_that_shares_a_word_by_chance_gets_nothing(bed: Bed) -> None:
+    bed.write("tree.md", "The tree widget draws a branch cleanly with rounded corners.")
+    for number in range(9):
+        bed.write(f"{number}.md", f"The widget number {number} is drawn in blue.")
+    assert slugs(bed.recall("implement a red-black tree in Haskell", prompt=True)) == []
+    assert slugs(bed.recall("implement a red-black tree in Haskell")) == ["tree"]
+    # A word inside of another is none; another form of it is one.
+    assert slugs(bed.recall("ound")) == []
+    assert slugs(bed.recall("trees with rounded corner", prompt=True)) == ["tree"]
 
 
 def test_with_a_damaged_index_the_files_are_scanned(notes: Bed) -> None:

@@ -141,3 +141,10 @@ def test_words_that_are_nowhere_do_not_make_a_large_vault_silent() -> None:
     assert match == '"zzyzx" OR "server"'
     both = refine(analyse("zzyzx server build"), Terms({"server": 40_000, "build": 40_000}, 100_000)).fts_match
     assert both == '("zzyzx" OR "server") AND ("zzyzx" OR "server" OR "build")'
+
+
+def test_half_a_surrogate_pair_reaches_no_tokenizer() -> None:
+    """As of an emoji that a host cut through; `encode` would raise."""
+    query = analyse("releases \ud83d on Tuesday")
+    assert query.words == ("releases", "tuesday")
+    assert "releases" in query.dense_text.encode("utf-8").decode("utf-8")

@@ -2,11 +2,13 @@ from __future__ import annotations
 
 from datetime import date
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from memoryvault.index.query import QueryAnalysis, analyse
 from memoryvault.index.ranking import (
+    FIRST_BY_SCORE,
+    THEN_BY_MEANING,
     DenseHit,
     EntryFacts,
     KeywordHit,
@@ -149,11 +151,35 @@ def test_near_duplicates_are_told_from_notes_about_the_same_thing() -> None:
     assert not is_near_duplicate("", "")
 
 
+def _echoes_and_an_answer(weights: Weights) -> list[Scored]:
+    """Entries 1 to 6 have the words of the question, 7 means it; 8 has half of the words too."""
+    names = dict.fromkeys("abcdefgh")
+    dense = [*[DenseHit(n, n, 0.45) for n in range(1, 7)], DenseHit(7, 7, 0.35), DenseHit(8, 8, 0.35)]
+    evidence = {n: WordEvidence(same=0.4 - n / 100, related=0.1, covered=0.7) for n in range(1, 7)}
+    evidence[7] = WordEvidence(same=0.0, related=0.25, covered=0.0)
+    evidence[8] = WordEvidence(same=0.1, related=0.2, covered=0.5)
+    return fuse(QUERY, dense, [], facts(**names), weights, evidence)
+
+
+def test_what_answers_without_the_words_has_a_place_among_the_five_behind_notes_that_echo_them() -> None:
+    assert order(_echoes_and_an_answer(Weights())) == [1, 2, 3, 7, 4, 5, 6, 8]
+    # To who gives meaning no weight, nothing is shown for its sake.
+    assert order(_echoes_and_an_answer(Weights(dense=0.0)))[3] == 4
+
+
+def test_what_is_first_by_score_keeps_its_place_though_it_shares_no_word() -> None:
+    dense = [DenseHit(1, 1, 0.3), DenseHit(2, 2, 0.6)]
+    evidence = {1: WordEvidence(0.2, 0.0, 0.5), 2: WordEvidence(0.0, 0.4, 0.0)}
+
+    assert order(fuse(QUERY, dense, [], facts(a=None, b=None), Weights(), evidence)) == [2, 1]
+
+
+@settings(deadline=None)
 @given(
     st.lists(st.tuples(st.integers(1, 5), st.floats(-1, 1)), max_size=20),
     st.lists(st.tuples(st.integers(1, 5), st.floats(0, 50)), max_size=20),
 )
-def test_fusion_gives_each_entry_once_in_falling_order(
+def test_fusion_gives_each_entry_once_in_falling_order_but_for_the_places_of_meaning(
     dense: list[tuple[int, float]], keyword: list[tuple[int, float]]
 ) -> None:
     ranked = fuse(
@@ -166,4 +192,5 @@ def test_fusion_gives_each_entry_once_in_falling_order(
 
     assert len({row.entry_rowid for row in ranked}) == len(ranked)
     assert {row.entry_rowid for row in ranked} == {entry for entry, _ in [*dense, *keyword]}
-    assert [row.score for row in ranked] == sorted((row.score for row in ranked), reverse=True)
+    for part in (ranked[:FIRST_BY_SCORE], ranked[FIRST_BY_SCORE + THEN_BY_MEANING :]):
+        assert [row.score for row in part] == sorted((row.score for row in part), reverse=True)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 import pytest
 
 from memoryvault.index.runner import ModelRunner
@@ -27,3 +29,17 @@ def test_a_question_that_nobody_waits_for_does_not_keep_the_others_from_their_en
     runner.stop()
     with pytest.raises(ModelUnavailable, match="is ending"):
         futures[-1].result(5)
+
+
+def test_without_a_model_there_need_be_no_numpy_either(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Both come with the extra `semantic`: who does not have it is told so, in words, and keywords answer."""
+    monkeypatch.setitem(sys.modules, "numpy", None)
+
+    def not_here() -> FakeEmbedder:
+        raise ModelUnavailable("the model is not installed")
+
+    runner = ModelRunner("fake", not_here)
+    assert not runner.wait_ready(10)
+    with pytest.raises(ModelUnavailable, match="not installed"):
+        runner.encode_words(["a question"])
+    runner.stop()

@@ -66,7 +66,7 @@ def test_who_asks_without_a_budget_waits_no_longer_than_two_seconds(hanging: Han
 @pytest.mark.parametrize("indexed", [True, False])
 def test_a_note_that_became_a_pipe_is_passed_over(bed: Bed, indexed: bool) -> None:
     note = bed.write("notes/pipe.md", "We install with pnpm, through a pipe.", status="active")
-    bed.write("notes/file.md", "We install with pnpm, from a file.", status="active")
+    bed.write("notes/file.md", "We install with pnpm, from a file, not a pipe.", status="active")
     if indexed:
         bed.index()
     note.unlink()

@@ -169,6 +169,47 @@ def test_damage_inside_the_file_is_found_when_it_is_opened(bed: Bed) -> None:
     assert set_aside is not None
 
 
+@pytest.mark.parametrize(
+    ("damage", "said", "still_found"),
+    [
+        ("UPDATE chunk_vec_1_vector_chunks00 SET vectors = zeroblob(100)", "vectors-damaged", ["a"]),
+        ("DROP TABLE chunk_vec_1", "vectors-damaged", ["a"]),
+        ("DROP TABLE chunk_fts", "no-index", ["a"]),
+        ("DROP TABLE entry_meta", "no-index", ["a"]),
+    ],
+)
+def test_damage_that_sqlite_finds_sound_is_answered_around_and_found_too(
+    bed: Bed, damage: str, said: str, still_found: list[str]
+) -> None:
+    bed.write("a.md", "Remember the oat milk.")
+    bed.index()
+    bed.embed()
+    assert bed.store.integrity_problems(quick=True) == []
+    connection = database.open_writer(bed.index_db)
+    connection.execute(damage)
+    connection.close()
+    bed.close_store()
+
+    answer = bed.recall("remember the oat milk")
+    assert (slugs(answer), answer.degraded) == (still_found, (said,))
+
+    database.doubt(bed.index_db)
+    store, set_aside = open_or_rebuild(bed.index_db, now=lambda: NOW)
+    store.close()
+    assert set_aside is not None
+    assert bed.index().added == 1
+
+
+def test_a_lock_is_not_taken_for_damage(bed: Bed, monkeypatch: pytest.MonkeyPatch) -> None:
+    bed.write("a.md", "Words.")
+    bed.index()
+    monkeypatch.setattr(
+        bed.store, "_read_all_parts", lambda: (_ for _ in ()).throw(apsw.BusyError("database is locked"))
+    )
+    with pytest.raises(IndexUnavailable, match="locked"):
+        bed.store.integrity_problems(quick=True)
+
+
 def test_a_locked_index_is_reported_as_locked(bed: Bed, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(database, "BUSY_MILLISECONDS", 50)
     bed.write("a.md", "Words.")

@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -444,7 +445,7 @@ def test_half_a_million_characters_take_no_time() -> None:
 def data() -> Path:
     root = os.environ.get("MEMORYVAULT_DATA")
     if not root:
-        pytest.skip("MEMORYVAULT_DATA is not set")
+        pytest.skip("MEMORYVAULT_DATA is not set: no messages to measure on")
     return Path(root)
 
 
@@ -474,3 +475,29 @@ def test_on_the_development_messages_the_rules_are_rarely_wrong() -> None:
 )
 def test_a_candidate_knows_when_it_was_said(timestamp: str | None, at: str | None) -> None:
     assert moment(timestamp) == at
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "unit",
+    [
+        "a", "no, ", "never ", "e.g. ", "... ", "a.b.", "? ", "> x\n", "```\n", "| a | b |\n", "- x\n", "1. do\n",
+        "$ ls\n", "From: a\n", "12:30 a\n", "a wrote:\n", "review: ", "(", "[[", "{\n", "/a/b", "<b>",
+        "https://a/", "  ", "\n", "always use a, never b; ", "instead of ", "no, use a instead of b\n",
+        "We use a here, not b. Always. ",
+    ],
+)  # fmt: skip
+def test_no_session_takes_more_than_linear_time(unit: str) -> None:
+    """Said by the user, printed by a tool, answered by the agent, and said back as a correction."""
+
+    def seconds(length: int) -> float:
+        text = unit * (length // len(unit))
+        session = Session().agent("I will use npm to install.").user(text).run("npm install", text).agent(text)
+        session.user(f"no, {text}")
+        start = time.process_time()
+        session.mined()
+        return time.process_time() - start
+
+    seconds(1_000)
+    # Quadratic time would be sixteen times as long for four times the text.
+    assert min(seconds(80_000) for _ in range(3)) < 8 * seconds(20_000) + 0.1

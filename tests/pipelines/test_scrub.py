@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memoryvault.bench.scrub import Score, load, score
+from memoryvault.bench.scrub import NOTHING, Score, load, score
 from memoryvault.pipelines.scrub import Policy, findings, scrub
 from memoryvault.vault.scrubbed import Scrubbed
 
@@ -298,13 +298,18 @@ def test_findings_are_in_order_and_inside(text: str) -> None:
         "\\",
         "1234 ",
         "login a password ",
-        "<private>",
-        "-----BEGIN PRIVATE KEY-----\n  1\t" + "A1b2" * 16 + "\n",
-        "://a:b@",
-        "phone: 1 ",
-        "+1 (0)1 ",
-        "a'b@",
-        "%2Fhome%2F",
+        *(
+            pytest.param(unit, marks=pytest.mark.slow)
+            for unit in (
+                "<private>",
+                "-----BEGIN PRIVATE KEY-----\n  1\t" + "A1b2" * 16 + "\n",
+                "://a:b@",
+                "phone: 1 ",
+                "+1 (0)1 ",
+                "a'b@",
+                "%2Fhome%2F",
+            )
+        ),
     ],
 )
 def test_no_text_takes_more_than_linear_time(unit: str) -> None:
@@ -316,7 +321,7 @@ def test_no_text_takes_more_than_linear_time(unit: str) -> None:
 
     seconds(1_000)
     # Quadratic time would be sixteen times as long for four times the text.
-    assert seconds(80_000) < 8 * seconds(20_000) + 0.1
+    assert min(seconds(80_000) for _ in range(3)) < 8 * seconds(20_000) + 0.1
 
 
 def test_a_megabyte_is_scrubbed_in_seconds() -> None:
@@ -331,11 +336,19 @@ def test_a_megabyte_is_scrubbed_in_seconds() -> None:
 def test_the_development_strings_are_told_apart() -> None:
     data = os.environ.get("MEMORYVAULT_DATA")
     if not data:
-        pytest.skip("MEMORYVAULT_DATA is not set")
+        pytest.skip("MEMORYVAULT_DATA is not set: no strings to measure on")
     samples = load(Path(data) / "secrets" / "dev.jsonl.gz")
-    assert score(samples).recall >= 0.89
+    assert score(samples).recall >= 0.90
     # By their makers' own lists of false alarms; the other source's negatives are other makers' secrets.
-    assert score(sample for sample in samples if sample.source == "gitleaks").false_positive_rate <= 0.13
+    assert score(sample for sample in samples if sample.source == "gitleaks").false_positive_rate <= 0.10
+
+
+def test_secrets_of_makers_that_nobody_has_listed_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    data = os.environ.get("MEMORYVAULT_DATA")
+    if not data:
+        pytest.skip("MEMORYVAULT_DATA is not set: no strings to measure on")
+    monkeypatch.setattr("memoryvault.pipelines.scrub.MARKED_TOKEN", NOTHING)
+    assert score(load(Path(data) / "secrets" / "dev.jsonl.gz")).recall >= 0.87
 
 
 def test_a_score_without_samples_is_no_number() -> None:

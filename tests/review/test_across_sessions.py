@@ -164,6 +164,23 @@ def test_the_rule_of_another_project_is_not_reversed(bed: Bed) -> None:
     assert {entry.effective_status for entry in bed.entries()} == {"active"}
 
 
+def test_what_reverses_a_rule_for_everything_holds_for_everything(bed: Bed) -> None:
+    bed.remember(said(RULE, "a"))
+    bed.remember(said(RULE, "b", "Actually, always use npm, not pnpm.", scope="project", project="admin"))
+    proposal = bed.only("pending")
+    assert proposal.supersedes == bed.only("active").path
+    bed.decide_in_note(proposal.path, "approve")
+    bed.reviewer.apply_notes()
+    assert bed.only("active").path.startswith("personal-private/")
+
+
+def test_an_exception_for_one_project_stands_beside_the_rule_for_everything(bed: Bed) -> None:
+    bed.remember(said(RULE, "a"))
+    bed.remember(said(RULE, "b", "In this repo always use npm, not pnpm.", scope="project", project="admin"))
+    assert [entry.supersedes for entry in bed.entries()] == [None, None]
+    assert {entry.effective_status for entry in bed.entries()} == {"active"}
+
+
 def test_a_persons_edit_survives_another_occurrence(bed: Bed) -> None:
     bed.remember(said(RULE, "a"))
     path = bed.only("active").path
@@ -196,6 +213,7 @@ def test_the_mode_says_where_a_pattern_goes(tmp_path: Path, mode: str) -> None:
     assert entry.occurrences == 3
 
 
+@pytest.mark.slow
 @pytest.mark.model
 def test_likeness_in_meaning_is_asked_of_the_recall_service(tmp_path: Path) -> None:
     sandbox = Sandbox(tmp_path / "sandbox")

@@ -13,6 +13,7 @@ from memoryvault.tasks.evolving import evolve, resolve_entry
 from memoryvault.tasks.journal import Change, Journal
 from memoryvault.vault.errors import EditConflict, EntryExists, EntryInvalid, EntryNotFound, UsageError
 from memoryvault.vault.scrubbed import Scrubbed
+from memoryvault.vault.store import MAX_ENTRY_BYTES
 
 from .support import Bed
 
@@ -118,6 +119,17 @@ def test_an_entry_is_found_by_path_or_slug_but_never_guessed_from_a_wrong_path(b
         resolve_entry(bed.store, "deploy-day")
 
 
+def test_a_note_that_cannot_be_read_hides_no_other_of_its_name(bed: Bed) -> None:
+    old_note(bed)
+    too_large = bed.vault / "personal-projects/shop/notes/deploy-day.md"
+    too_large.parent.mkdir(parents=True)
+    too_large.write_bytes(b"x" * (MAX_ENTRY_BYTES + 1))
+    assert resolve_entry(bed.store, "deploy-day") == OLD
+    (bed.vault / OLD).unlink()
+    with pytest.raises(EntryInvalid, match="larger than"):
+        resolve_entry(bed.store, "deploy-day")
+
+
 @pytest.mark.parametrize("slug", [None, "deploy-mondays"])
 @pytest.mark.parametrize("point", KILL_POINTS)
 def test_killed_at_any_step_one_of_the_two_whole_states_is_there(bed: Bed, point: str, slug: str | None) -> None:
@@ -214,6 +226,7 @@ def sandbox(tmp_path: Path) -> Sandbox:
     return Sandbox(tmp_path)
 
 
+@pytest.mark.slow
 def test_the_command_prints_both_paths_and_both_are_indexed(sandbox: Sandbox) -> None:
     sandbox.memory("save", "preferences", "deploy-day", "--body", "We deploy on Tuesdays.")
     sandbox.memory("worker", "--until-idle")

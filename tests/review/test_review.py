@@ -241,6 +241,27 @@ def test_a_decision_as_a_list_property_is_understood(bed: Bed, proposal: str) ->
     assert bed.only("active")
 
 
+@pytest.mark.parametrize(
+    "place",
+    [
+        "personal-private/preferences/x.md",
+        "personal-private/_always-load/x.md",
+        "personal-private/_archive/x.md",
+        "personal-private/x.md",
+        "personal-projects/shop/fix/x.md",
+        "x.md",
+    ],
+)
+@pytest.mark.parametrize("written", ["approve", "reject", "supersede y"])
+def test_a_decision_that_stands_elsewhere_decides_nothing(bed: Bed, place: str, written: str) -> None:
+    bed.note("personal-private/preferences/y.md", "Y.", kind="preferences")
+    path = bed.note(place, "X.", kind="preferences", status="pending")
+    bed.decide_in_note(path, written)
+    before = bed.files()
+    assert bed.reviewer.apply_notes() == []
+    assert bed.files() == before
+
+
 def test_skip_in_the_note_leaves_it(bed: Bed, proposal: str) -> None:
     bed.decide_in_note(proposal, "skip")
     before = bed.files()

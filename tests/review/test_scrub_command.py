@@ -30,6 +30,7 @@ def everything(sandbox: Sandbox) -> bytes:
     return b"".join(path.read_bytes() for path in files if path.is_file())
 
 
+@pytest.mark.slow
 def test_a_secret_is_found_everywhere_and_replaced(sandbox: Sandbox) -> None:
     path = Path(sandbox.memory("save", "reference", "deploy", "--body", f"placeholder, ask {MAIL}").strip())
     path.write_text(path.read_text("utf-8").replace("placeholder", f"token {TOKEN}"), "utf-8")
@@ -110,6 +111,7 @@ def test_a_job_that_waits_keeps_its_arguments_and_is_named(sandbox: Sandbox) -> 
     assert TOKEN not in done.stdout + done.stderr
 
 
+@pytest.mark.slow
 def test_the_journal_is_scrubbed_and_undo_still_knows_its_notes(sandbox: Sandbox) -> None:
     shipped = (Path(__file__).resolve().parents[2] / "demo" / "session.jsonl").read_text("utf-8")
     sandbox.memory("reflect", "--session", str(sandbox.transcript("s1", shipped)))

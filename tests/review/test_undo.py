@@ -12,6 +12,7 @@ import pytest
 from memoryvault.demo.sandbox import Sandbox
 from memoryvault.pipelines.review import Approve
 from memoryvault.tasks.undoing import Selector, UndoPlan
+from memoryvault.vault.store import MAX_ENTRY_BYTES
 
 from .support import CHOICE, GUESS, RULE, Bed, said
 
@@ -115,6 +116,13 @@ def test_without_the_journal_the_entries_themselves_say_where_they_come_from(bed
     undo(bed, Selector(session="a"), include_edited=True)
     left = {entry.slug: [source.session for source in entry.sources] for entry in bed.entries()}
     assert left == {"always-use-pnpm-not-npm": ["b"], "mine": []}
+
+
+def test_a_note_that_cannot_be_read_does_not_keep_a_session_from_being_taken_back(bed: Bed) -> None:
+    bed.remember(said(RULE, "a"))
+    (bed.vault / "log.md").write_bytes(b"x" * (MAX_ENTRY_BYTES + 1))
+    undo(bed, Selector(session="a"))
+    assert list(bed.files()) == ["log.md"]
 
 
 def test_a_foreign_note_is_never_touched(bed: Bed) -> None:

@@ -78,3 +78,14 @@ def test_no_candidate_holds_a_word_of_it(tmp_path: Path) -> None:
     assert CANARY not in repr(turns)
     assert CANARY not in repr(found)
     assert [c.statement for c in found if c.standing_rule] == ["Always deploy with make ship."]
+
+
+@pytest.mark.parametrize("tag", [("<private>", "</private>"), ("&lt;private&gt;", "&LT;/PRIVATE&GT;")])
+def test_a_tag_is_known_plain_and_escaped_in_text_and_in_arguments(tmp_path: Path, tag: tuple[str, str]) -> None:
+    hidden = CANARY.join(tag)
+    records = (agent(text(f"Said {hidden}.")), run("t1", f"echo {hidden}"), result("t1", f"out {hidden}"))
+    path = tmp_path / "s.jsonl"
+    path.write_text("".join(json.dumps(record) + "\n" for record in records), "utf-8")
+    turns = list(ClaudeReader(path))
+    assert len(turns) == 3
+    assert CANARY not in repr(turns)

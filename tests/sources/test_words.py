@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import time
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -75,3 +77,23 @@ def test_ranges_are_in_order_and_inside(text: str) -> None:
     ends = [0, *(bound for pair in ranges for bound in pair), len(text)]
     assert ends == sorted(ends)
     assert "<private>" not in own_text(text).lower()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "unit",
+    [
+        "a", "e.g. ", "> x\n", "```\n", "```", "~~~\n", "| - |\n", "# a\n", "- x\n", "$ ls\n",
+        "➜ a git:(main) ✗ b\n", "error: a\n", "@@ \n", "+ a\n", "{\n", "<b>", "<private>", "<system-reminder>",
+        "Traceback (most recent call last):\n", '  File "a.py", line 1\n', "at a (b:1)\n",
+        "2026-01-02 10:00:00 ERROR a\n", "a wrote:\n", "[a](b) ", "`a` ", "\\", "\r\n",
+    ],
+)  # fmt: skip
+def test_what_is_pasted_is_found_in_linear_time(unit: str) -> None:
+    def seconds(length: int) -> float:
+        start = time.process_time()
+        typed(unit * (length // len(unit)))
+        return time.process_time() - start
+
+    seconds(1_000)
+    assert min(seconds(80_000) for _ in range(3)) < 8 * seconds(20_000) + 0.1

@@ -55,6 +55,24 @@ def test_the_rotated_log_counts_too_and_torn_lines_do_not(tmp_path: Path) -> Non
     assert [found["ms"] for found in log_lines(log, NOW - 7 * DAY)] == [5.0, 6.0]
 
 
+def test_the_log_is_read_from_its_end_and_a_clock_that_was_wrong_hides_nothing(tmp_path: Path) -> None:
+    def ages(*days: float) -> list[float]:
+        log = tmp_path / "memoryvault.log"
+        log.write_text("".join(json.dumps(line("Stop", age, age_days=age)) + "\n" for age in days))
+        os.utime(log, (NOW, NOW))
+        return [float(str(found["ms"])) for found in log_lines(log, NOW - 7 * DAY)]
+
+    assert ages(9, 6, 20_000, 5, 8, 4) == [6, 5, 4], "in the order they were written"
+    assert ages(3, *[9] * (health.OLDER_IN_A_ROW - 1), 2) == [3, 2]
+    assert ages(3, *[9] * health.OLDER_IN_A_ROW, 2) == [2], "a week that is over is not read again"
+
+
+def test_a_line_with_half_a_pair_in_it_counts(tmp_path: Path) -> None:
+    log = tmp_path / "memoryvault.log"
+    log.write_text(json.dumps(line("Stop", 5.0, project="caf\udce9")) + "\n", "ascii")
+    assert [found["ms"] for found in log_lines(log, 0.0)] == [5.0]
+
+
 def test_entries_are_counted_by_group_and_what_waits_by_its_folder() -> None:
     counts = count_entries(
         [

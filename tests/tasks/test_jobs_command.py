@@ -107,6 +107,7 @@ def test_the_live_table_ends_with_ctrl_c_and_exit_code_0(sandbox: Sandbox, ledge
     assert "index.reconcile" in "".join(lines) + rest
 
 
+@pytest.mark.slow
 def test_schedules_have_last_and_next_times_and_can_be_run_paused_and_resumed(sandbox: Sandbox, ledger: Ledger) -> None:
     assert {"discovery", "incubator-gc", "markers-gc", "orphan-recovery", "idle-sweep", "inbox-triage",
             "index-reconcile", "logs-rotate"} <= {row["name"] for row in sandbox.json("schedule")}  # fmt: skip
@@ -120,6 +121,7 @@ def test_schedules_have_last_and_next_times_and_can_be_run_paused_and_resumed(sa
     assert sandbox.run("schedule", "run", "nope").returncode == 2
 
 
+@pytest.mark.slow
 def test_who_waits_for_another_worker_is_told_who_did_the_work(tmp_path: Path) -> None:
     sandbox = Sandbox(tmp_path)
     sandbox.memory("jobs")

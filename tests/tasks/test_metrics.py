@@ -5,6 +5,7 @@ from __future__ import annotations
 import http.client
 import json
 import socket
+import sys
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -13,12 +14,13 @@ import pytest
 
 from memoryvault.tasks.job import Dead, RunningJob
 from memoryvault.tasks.ledger import Ledger
-from memoryvault.tasks.metrics import ADDRESS, HookTimes
+from memoryvault.tasks.metrics import ADDRESS, HookTimes, MetricsServer
 from memoryvault.tasks.worker import WorkerContext
 from memoryvault.tests.tasks.support import POLICIES, wait_until
 from memoryvault.tests.tasks.test_worker import serving
 from memoryvault.vault import hooklog
 from memoryvault.vault.layout import StatePaths
+from memoryvault.vault.settings import SETTINGS
 
 
 @pytest.fixture
@@ -52,10 +54,6 @@ def page(state: StatePaths, port: int) -> Iterator[str]:
         wait_until(lambda: (ledger.get(done).state, ledger.get(dead).state) == ("done", "dead"), "both have ended")
         hooklog.append(state.log_file, "info", "hook", hook="Stop", ms=21.5, result="ok")
         yield get(port)[1]
-        assert get(port, "/")[0] == 404
-        for host in ("evil.example", f"evil.example:{port}", "127.0.0.1:1"):
-            assert get(port, host=host)[0] == 403, host
-        assert get(port, host=f"localhost:{port}")[0] == 200
 
 
 def test_it_counts_what_the_queue_did(page: str) -> None:
@@ -68,6 +66,42 @@ def test_it_counts_what_the_queue_did(page: str) -> None:
     assert 'memoryvault_hook_duration_seconds_bucket{event="Stop",le="0.025"} 1' in lines
     assert any(line.startswith('memoryvault_job_oldest_due_seconds{kind="single"} ') for line in lines)
     assert "memoryvault_spool_files 0" in lines
+
+
+@pytest.fixture
+def server() -> Iterator[MetricsServer]:
+    server = MetricsServer(0, lambda: "a page\n")
+    server.start()
+    yield server
+    server.stop()
+
+
+def test_a_web_page_that_names_another_host_is_refused(server: MetricsServer) -> None:
+    """A name of the page's own that leads to 127.0.0.1 is how a browser would be made to ask."""
+    assert server.port is not None
+    for host in ("evil.example", f"evil.example:{server.port}", "127.0.0.1:1", "127.0.0.1", "", f"[::1]:{server.port}"):
+        assert get(server.port, host=host or " ")[0] == 403, host
+    for host in (f"127.0.0.1:{server.port}", f"localhost:{server.port}"):
+        assert get(server.port, host=host) == (200, "a page\n")
+    assert get(server.port, "/")[0] == 404
+    for method in ("POST", "PUT", "DELETE"):
+        with closing(http.client.HTTPConnection(ADDRESS, server.port, timeout=5)) as connection:
+            connection.request(method, "/metrics")
+            assert connection.getresponse().status == 501
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="all of 127.0.0.0/8 is this machine there")
+def test_it_listens_on_one_address_of_this_machine_alone(server: MetricsServer) -> None:
+    assert server.port is not None
+    for address in ("127.0.0.2", "::1"):
+        with pytest.raises(OSError):
+            socket.create_connection((address, server.port), timeout=2).close()
+    assert get(server.port)[0] == 200
+
+
+def test_it_is_off_unless_a_port_is_named() -> None:
+    (row,) = (row for row in SETTINGS if row.name == "queue.metrics_port")
+    assert row.default == 0
 
 
 def test_a_taken_port_does_not_keep_the_worker_from_working(state: StatePaths, port: int) -> None:

@@ -33,8 +33,8 @@ from memoryvault.vault.turn import Origin
 
 SESSION = "7e0f3b1a-7d1e-4c55-9a51-0f6f6f2b8a33"
 PAYLOAD = {"session_id": SESSION, "cwd": "/home/dev/shop"}
-LESSON = "invoices go out in the narrow font"
-REWORDED = "Our invoices go out in the narrow font."
+LESSON = "customers get the narrow font on paper"
+REWORDED = "Our customers get the narrow font on paper."
 SECRET = "ghp_" + "aB3dE5fG7hJ9kL1mN3pQ5rS7tU9vW1xY3zA5"
 TOKENS = USAGE["total_tokens"]
 

@@ -8,6 +8,8 @@ import time
 from datetime import UTC, datetime
 from pathlib import Path
 
+import pytest
+
 from memoryvault.demo.sandbox import Sandbox
 from memoryvault.tasks.ledger import Ledger
 from memoryvault.tasks.salvage import backup_of
@@ -56,6 +58,7 @@ def test_only_what_is_old_is_deleted(state: StatePaths) -> None:
     assert Path(state.spool, "1-2.json").exists()
 
 
+@pytest.mark.slow
 def test_the_job_prunes_and_copies(tmp_path: Path) -> None:
     sandbox = Sandbox(tmp_path)
     sandbox.memory("worker", "--until-idle")

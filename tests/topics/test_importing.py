@@ -105,6 +105,28 @@ def test_later_edits_are_followed_and_nothing_else_is_written(bed: Bed, notes: P
     assert results(bed) == {"a.md": "imported"}
 
 
+def test_a_project_that_links_out_of_the_vault_keeps_no_other_from_being_copied(
+    bed: Bed, notes: Path, tmp_path: Path
+) -> None:
+    (notes / "a.md").write_text(OLD)
+    assert results(bed) == {"a.md": "imported"}
+    elsewhere = tmp_path / "elsewhere"
+    (bed.vault / "personal-projects" / "my-shop").rename(elsewhere)
+    (bed.vault / "personal-projects" / "my-shop").symlink_to(elsewhere)
+    other = tmp_path / "claude" / "projects" / "-src-zoo" / "memory"
+    other.mkdir(parents=True)
+    (other.parent / "s.jsonl").write_text(json.dumps({"cwd": "/src/zoo"}) + "\n")
+    (other / "z.md").write_text(OLD)
+    (notes / "a.md").write_text(OLD + "More.\n")
+    before = {path: path.read_bytes() for path in elsewhere.rglob("*.md")}
+    told = {Path(one.source).name: one for one in bring_in(bed)}
+    assert (told["a.md"].result, told["z.md"].result) == ("refused", "imported")
+    assert "symbolic link" in told["a.md"].why
+    (notes / "a.md").unlink()
+    assert results(bed) == {"a.md": "refused", "z.md": "unchanged"}
+    assert {path: path.read_bytes() for path in elsewhere.rglob("*.md")} == before
+
+
 def test_a_copy_that_the_user_edited_or_deleted_stays_so(bed: Bed, notes: Path) -> None:
     for name in ("a.md", "b.md"):
         (notes / name).write_text(OLD)

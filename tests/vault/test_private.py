@@ -55,4 +55,4 @@ def test_it_takes_linear_time(unit: str) -> None:
         return time.process_time() - start
 
     seconds(100)
-    assert seconds(12_000) < 8 * seconds(3_000) + 0.1
+    assert min(seconds(12_000) for _ in range(3)) < 8 * seconds(3_000) + 0.1

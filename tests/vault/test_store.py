@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from memoryvault.vault import paths
 from memoryvault.vault.boundary import Approval, Consent
 from memoryvault.vault.entry import Source, content_hash
 from memoryvault.vault.errors import (
@@ -465,6 +466,23 @@ def test_a_file_that_is_only_in_the_cloud_is_known_by_its_flag(tmp_path: Path) -
 
     assert not is_downloaded(Status())  # type: ignore[arg-type]
     assert is_downloaded(tmp_path.stat())
+
+
+def test_a_walk_asks_for_that_flag_where_there_is_one(
+    store: VaultStore, vault: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (vault / "a.md").write_text("x")
+    asked: list[os.stat_result] = []
+
+    def is_elsewhere(status: os.stat_result) -> bool:
+        asked.append(status)
+        return False
+
+    monkeypatch.setattr(paths, "is_downloaded", is_elsewhere)
+    monkeypatch.setattr(paths, "_HAS_FLAGS", True)
+    assert (list(store.walk()), len(asked)) == ([], 1)
+    monkeypatch.setattr(paths, "_HAS_FLAGS", False)
+    assert (list(store.walk()), len(asked)) == (["a.md"], 1)
 
 
 def test_what_is_no_regular_file_is_refused_without_hanging(store: VaultStore, vault: Path) -> None:

@@ -1,0 +1,97 @@
+"""`memory console`: the local web page to look at what is known, and to decide."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import os
+import sys
+import threading
+import webbrowser
+from collections.abc import Iterator
+from html import escape
+from pathlib import Path
+
+from ..console.server import Serving, prepare
+from ..vault.errors import UsageError
+from ..vault.layout import FILE_MODE
+from .agent_shell import agent_of
+from .context import Context
+from .output import note
+
+EPILOG = """example:
+  memory console                   print a link that works once, and open it in the browser
+  memory console --no-browser      only print it: open it by hand within five minutes
+  memory console --port 8765       at this port of 127.0.0.1, in place of a free one
+"""
+FIRST_PORT, LAST_PORT = 1024, 65535
+DOOR = "console-{pid}.html"
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Arguments of `memory console`."""
+    parser.epilog = EPILOG
+    parser.add_argument("--port", type=int, default=0, help=f"{FIRST_PORT} to {LAST_PORT}; without it a free one")
+    parser.add_argument("--no-browser", action="store_true", help="open none; print the link")
+
+
+def run(args: argparse.Namespace, context: Context) -> int:
+    """Serve until Ctrl-C."""
+    if agent := agent_of(context):
+        raise UsageError(f"{agent} runs this, and in the console the user decides: start it in a terminal of your own")
+    if args.port and not FIRST_PORT <= args.port <= LAST_PORT:
+        raise UsageError(f"--port {args.port}: give one from {FIRST_PORT} to {LAST_PORT}, or none for a free one")
+    state = context.state
+    serving = prepare(context.settings, port=args.port)
+    # Ctrl-C is how it ends, also while it is still starting.
+    with contextlib.suppress(KeyboardInterrupt):
+        # A terminal that is a program's pipe gets the line at once.
+        print(serving.new_link(), flush=True)
+        note("memory: the link works once, for five minutes; Ctrl-C ends the console")
+        with _opened(serving, Path(state.run) / DOOR.format(pid=os.getpid()), wanted=not args.no_browser):
+            if sys.stdin.isatty():
+                note("memory: Enter prints a new link, for another window or browser")
+                threading.Thread(target=_renew, args=(serving,), daemon=True).start()
+            serving.run()
+    return 0
+
+
+def _renew(serving: Serving) -> None:
+    for _ in sys.stdin:
+        print(serving.new_link(), flush=True)
+
+
+@contextlib.contextmanager
+def _opened(serving: Serving, door: Path, *, wanted: bool) -> Iterator[None]:
+    """A browser, if there is one, at a link of its own.
+
+    The link goes by way of a file that only this account can read: the arguments of a program are seen by all.
+    """
+    if not wanted or not _has_browser():
+        yield
+        return
+    link = escape(serving.new_link(), quote=True)
+    with contextlib.suppress(FileNotFoundError):
+        door.unlink()
+    descriptor = os.open(door, os.O_WRONLY | os.O_CREAT | os.O_EXCL, FILE_MODE)
+    with open(descriptor, "w", encoding="utf-8") as file:
+        file.write(
+            f'<!doctype html><html lang="en"><meta charset="utf-8"><meta name="referrer" content="no-referrer">'
+            f'<title>MemoryVault</title><meta http-equiv="refresh" content="0; url={link}">'
+            f'<p><a href="{link}">Open the console</a></p></html>'
+        )
+    threading.Thread(target=webbrowser.open, args=(door.as_uri(),), daemon=True).start()
+    try:
+        yield
+    finally:
+        door.unlink(missing_ok=True)
+
+
+def _has_browser() -> bool:
+    if sys.platform.startswith("linux") and not (os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")):
+        return False
+    try:
+        webbrowser.get()
+    except webbrowser.Error:
+        return False
+    return True

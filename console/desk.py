@@ -1,0 +1,231 @@
+"""What every page works with: settings, the vault through the parts that decide, and how an answer is made.
+
+Nothing is kept between two requests: each reads the files, the index, the journal and the ledger as they are then.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlencode
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, Response
+
+from .. import __version__
+from ..tasks.enqueue import request_indexing
+from ..tasks.indexing import vault_store
+from ..tasks.journal import Act
+from ..tasks.reviewing import Reviewer
+from ..tasks.waiting import waiting_paths
+from ..vault.entry import Entry
+from ..vault.errors import (
+    EditConflict,
+    EntryExists,
+    EntryNotFound,
+    MemoryVaultError,
+    QueueUnavailable,
+    UsageError,
+    VaultUnavailable,
+)
+from ..vault.settings import Settings
+from ..vault.store import VaultStore
+from .diff import side_by_side
+from .markdown import render_markdown
+from .times import ago, lasting, size, when, when_iso
+
+if TYPE_CHECKING:
+    from .page import Page
+
+log = logging.getLogger(__name__)
+
+TEMPLATES = Path(__file__).parent / "templates"
+
+
+@dataclass(frozen=True)
+class Said:
+    """One line about what was just done, or why it was not."""
+
+    text: str
+    is_problem: bool = False
+
+
+class Desk:
+    """Shared by all requests of one console."""
+
+    def __init__(self, settings: Settings, *, place: str, pages: Sequence[Page] = ()) -> None:
+        self.settings = settings
+        self.pages = tuple(pages)
+        self._base = f"/{place}"
+        self._templates = Environment(
+            loader=FileSystemLoader(TEMPLATES),
+            autoescape=True,
+            undefined=StrictUndefined,
+            trim_blocks=True,
+            lstrip_blocks=True,
+        )
+        self._templates.globals |= {
+            "url": self.url,
+            "static": lambda name: f"{self._base}/static/{name}",
+            "markdown": lambda text, below: render_markdown(text, self.entry_url, below),
+            "without_title": without_title,
+            "diff": side_by_side,
+            "version": __version__,
+        }
+        self._templates.filters |= {"name_of": name_of, "day": lambda text: (text or "")[:10], "count": counted}
+        self._templates.filters |= {"when": when, "when_iso": when_iso, "ago": ago, "lasting": lasting, "size": size}
+
+    # Addresses
+
+    def url(self, name: str, **query: object) -> str:
+        """The address of a page, with those of `query` that are neither None nor ''."""
+        asked = {key: value for key, value in query.items() if value not in (None, "")}
+        return f"{self._base}/{name}" + (f"?{urlencode(asked, errors='replace')}" if asked else "")
+
+    def entry_url(self, target: str) -> str:
+        """The address of the page of an entry, by its path or slug."""
+        return self.url("entry", path=target)
+
+    # The vault
+
+    def store(self) -> VaultStore:
+        """The vault's files. Raises SettingsError."""
+        return vault_store(self.settings)
+
+    def reviewer(self) -> Reviewer:
+        """The one way to decide: the same as of the command and of the notes."""
+        return Reviewer(self.settings)
+
+    def changed(self) -> None:
+        """After a change: the index follows, when a worker runs."""
+        request_indexing(self.settings)
+
+    # Answers
+
+    def page(
+        self,
+        request: Request,
+        template: str,
+        *,
+        page: str,
+        title: str = "",
+        status: int = 200,
+        said: Said | None = None,
+        address: str = "",
+        **values: Any,
+    ) -> Response:
+        """A whole page; a script that asked for a part of it takes that part out.
+
+        `address`: where the page can be loaded again, when it is the answer to a change.
+        """
+        session = request.state.session
+        text = self._templates.get_template(template).render(
+            page=page,
+            pages=self.pages,
+            title=title or next((one.title for one in self.pages if one.name == page), "MemoryVault"),
+            waiting=self.waiting_by_page(),
+            said=said,
+            csrf=session.csrf,
+            **values,
+        )
+        headers = {"HX-Push-Url": address} if address and "hx-request" in request.headers else {}
+        return HTMLResponse(text.encode("utf-8", "replace"), status, headers=headers)
+
+    def part(self, template: str, **values: Any) -> Response:
+        """A piece of a page, for what asks again and again."""
+        return HTMLResponse(self._templates.get_template(template).render(**values).encode("utf-8", "replace"))
+
+    def refused(self, status: int, line: str) -> Response:
+        """For somebody without a session: one line, and nothing of the vault."""
+        return HTMLResponse(self._templates.get_template("refused.html").render(line=line), status)
+
+    def problem(self, request: Request, error: MemoryVaultError) -> Response:
+        """An error that the user can do something about, as a page."""
+        return self.page(
+            request,
+            "problem.html",
+            page="",
+            title="That did not work",
+            status=status_of(error),
+            said=Said(str(error), True),
+        )
+
+    def waiting_by_page(self) -> dict[str, int]:
+        """How many things wait on each page that tells it; empty when the vault is not there."""
+        try:
+            paths: Mapping[str, Sequence[str]] = waiting_paths(self.store())
+        except MemoryVaultError:
+            return {}
+        return {page.name: page.waiting(paths) for page in self.pages if page.waiting is not None}
+
+
+def attempt(what: Callable[[], Said]) -> Said:
+    """What was done, or why it was not, in one line."""
+    try:
+        return what()
+    except MemoryVaultError as error:
+        return Said(str(error), is_problem=True)
+
+
+def decided_elsewhere(reviewer: Reviewer, path: str, error: MemoryVaultError) -> MemoryVaultError:
+    """Why a decision came too late, in place of `error`; `error` itself where the note still waits."""
+    if reviewer.store.exists(path):
+        return error
+    act = reviewer.what_became_of(path)
+    if act is None:
+        return error
+    return EntryNotFound(f"that was decided elsewhere already ({act.what}); nothing was done twice")
+
+
+def undone(desk: Desk, act_id: str) -> tuple[Said, Act | None]:
+    """Take the last decision back, if it is still the one that was shown; the act that did it."""
+    reviewer = desk.reviewer()
+    try:
+        act = reviewer.undo_last(act_id or None)
+    except MemoryVaultError as error:
+        return Said(str(error), is_problem=True), None
+    if act is None:
+        return Said("there is no decision to take back", is_problem=True), None
+    desk.changed()
+    return Said(act.what), act
+
+
+def status_of(error: MemoryVaultError) -> int:
+    """The HTTP status that says what kind of error it is."""
+    match error:
+        case EntryNotFound():
+            return 404
+        case EditConflict() | EntryExists():
+            return 409
+        case VaultUnavailable() | QueueUnavailable():
+            return 503
+        case UsageError():
+            return 400
+    return 422
+
+
+def without_title(entry: Entry, text: str) -> str:
+    """The text of a note below a heading that says its title already."""
+    first, _, rest = text.lstrip().partition("\n")
+    return rest.lstrip("\n") if first.removeprefix("#").strip() == entry.title and first.startswith("# ") else text
+
+
+def name_of(path: str) -> str:
+    """The name of a note as the commands take it."""
+    stem = path.rsplit("/", 1)[-1].removesuffix(".md")
+    return path.rsplit("/", 2)[-2] if stem == "_index" and "/" in path else stem
+
+
+def counted(number: int, one: str, many: str = "") -> str:
+    """`1 note`, `2 notes`."""
+    return f"{number:,} {one if number == 1 else many or one + 's'}"
+
+
+def page_number(request: Request) -> int:
+    """`?page=`, 1 where it is none."""
+    asked = request.query_params.get("page", "")
+    return int(asked) if asked.isascii() and asked.isdigit() and len(asked) < 7 else 1

@@ -1,0 +1,81 @@
+"""Notes as HTML. The one place whose output the templates take as it is: it holds no HTML but its own."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from urllib.parse import urlsplit
+
+from markdown_it import MarkdownIt
+from markdown_it.rules_inline import StateInline
+from markdown_it.token import Token
+from markupsafe import Markup
+
+LINK_SCHEMES = frozenset({"http", "https", "mailto"})
+MAX_CHARACTERS = 200_000
+"""A longer note is shown cut: a page must stay quick."""
+DEEPEST_HEADING = 6
+HEADINGS_ABOVE = 2
+"""Levels of the page's own headings: those of a note begin below them, and leave none out."""
+
+_WIKILINK = re.compile(r"\[\[([^\[\]\n|]{1,300})(?:\|([^\[\]\n]{1,300}))?\]\]")
+
+LinkTo = Callable[[str], str]
+
+
+def render_markdown(text: str, link_to: LinkTo, below: int = HEADINGS_ABOVE) -> Markup:
+    """HTML of a note. `link_to` makes the address of an entry from what a `[[wikilink]]` names; `below`: the level
+    of the page's heading that the text stands under.
+
+    Raw HTML and images are shown as text, a link of another scheme than LINK_SCHEMES too.
+    """
+    cut = text if len(text) <= MAX_CHARACTERS else text[:MAX_CHARACTERS] + "\n\n…"
+    html = _renderer().render(cut, {"link_to": link_to, "below": below})
+    return Markup(html)
+
+
+@lru_cache(maxsize=1)
+def _renderer() -> MarkdownIt:
+    made = MarkdownIt("commonmark", {"html": False, "linkify": False, "typographer": False})
+    made.enable(["table", "strikethrough"]).disable(["image", "html_block", "html_inline", "reference"])
+    made.validateLink = _is_allowed  # type: ignore[method-assign]  # how the library has it replaced
+    made.inline.ruler.before("link", "wikilink", _wikilink)
+    made.core.ruler.push("own_headings_and_links", lambda state: _adapt(state.tokens, state.env["below"]))
+    return made
+
+
+def _is_allowed(url: str) -> bool:
+    try:
+        return urlsplit(url.strip()).scheme.lower() in LINK_SCHEMES
+    except ValueError:
+        return False
+
+
+def _wikilink(state: StateInline, silent: bool) -> bool:
+    match = _WIKILINK.match(state.src, state.pos, state.posMax)
+    if match is None:
+        return False
+    if not silent:
+        target, shown = match[1].strip(), (match[2] or match[1]).strip()
+        opening = state.push("link_open", "a", 1)
+        opening.attrs = {"href": state.env["link_to"](target)}
+        opening.meta = {"inside": True}
+        state.push("text", "", 0).content = shown
+        state.push("link_close", "a", -1)
+    state.pos = match.end()
+    return True
+
+
+def _adapt(tokens: Sequence[Token], below: int) -> None:
+    levels = sorted({token.tag for token in tokens if token.type == "heading_open"})
+    for token in tokens:
+        if token.type in ("heading_open", "heading_close"):
+            token.tag = f"h{min(DEEPEST_HEADING, below + 1 + levels.index(token.tag))}"
+        elif token.type == "link_open" and not token.meta.get("inside"):
+            token.attrs |= {"rel": "noreferrer noopener", "target": "_blank"}
+        elif token.type in ("th_open", "td_open") and "style" in token.attrs:
+            # The policy lets no inline style in.
+            token.attrs["align"] = str(token.attrs.pop("style")).removeprefix("text-align:")
+        if token.children:
+            _adapt(token.children, below)

@@ -1,0 +1,19 @@
+"""The pages, in the order of the navigation. A new one is a module here with a PAGE, named below."""
+
+from __future__ import annotations
+
+from ..page import Page
+from . import entry, health, ideas, inbox, jobs, recall, review, search, sessions, watchlist
+
+PAGES: tuple[Page, ...] = (
+    review.PAGE,
+    inbox.PAGE,
+    ideas.PAGE,
+    watchlist.PAGE,
+    search.PAGE,
+    recall.PAGE,
+    sessions.PAGE,
+    jobs.PAGE,
+    health.PAGE,
+    entry.PAGE,
+)

@@ -1,0 +1,123 @@
+"""One entry: what it says, what became of it, and where it was said."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from ...tasks.evolving import resolve_entry
+from ...tasks.excerpts import Excerpt, excerpts_of
+from ...tasks.journal import Act, Journal
+from ...vault.entry import AGENT_SOURCE, Entry, Source
+from ...vault.errors import EntryNotFound, PathRefused
+from ...vault.store import VaultStore
+from ..desk import Desk
+from ..page import Page
+
+MOST_ACTS = 50
+MOST_SOURCES = 12
+
+
+@dataclass(frozen=True)
+class _Step:
+    """An act that touched the note; `before` and `after`: its text then, None where there was none or nobody knows."""
+
+    act: Act
+    before: str | None
+    after: str | None
+
+    @property
+    def shows_both(self) -> bool:
+        """Whether the two can be compared."""
+        return self.before is not None and self.after is not None and self.before != self.after
+
+
+def _routes(desk: Desk) -> Sequence[Route]:
+    def look(request: Request) -> Response:
+        store = desk.store()
+        entry = _find(store, request.query_params.get("path", ""))
+        steps = _history(Journal(desk.settings.state, store), store, entry)
+        return desk.page(
+            request,
+            "entry.html",
+            page="entry",
+            title=entry.title,
+            entry=entry,
+            steps=steps[:MOST_ACTS],
+            more_steps=max(0, len(steps) - MOST_ACTS),
+            evidence=_evidence(desk, entry.sources[:MOST_SOURCES]),
+            more_evidence=max(0, len(entry.sources) - MOST_SOURCES),
+            fields=_fields(entry),
+            agent=AGENT_SOURCE,
+        )
+
+    return (Route("/entry", look, methods=["GET"]),)
+
+
+def _find(store: VaultStore, name: str) -> Entry:
+    """By its path, wherever it lies; else a living one by its slug. Raises EntryNotFound, UsageError, PathRefused."""
+    if not name:
+        raise EntryNotFound("which entry? a list, or the search, leads to one")
+    # Obsidian's links name notes from the folder above the vault, too.
+    inside = name.removeprefix(f"{store.vault.name}/")
+    for path in (name, f"{name}.md", inside, f"{inside}.md"):
+        try:
+            if path.endswith(".md") and "/" in path and store.exists(path):
+                return store.read(path)
+        except PathRefused:
+            break
+    return store.read(resolve_entry(store, inside))
+
+
+def _history(journal: Journal, store: VaultStore, entry: Entry) -> list[_Step]:
+    """The acts that touched the note or what it was before it came here, the newest first."""
+    steps: list[_Step] = []
+    paths = {entry.path}
+    later: str | None = store.read_bytes(entry.path).decode("utf-8", "replace")
+    for act in journal.newest_of(paths):
+        touched = [change for change in act.changes if change.path in paths]
+        if not touched:
+            continue
+        # A note that appears in the act in which another went came from there: a proposal that was approved.
+        came = any(change.before is None for change in touched)
+        gone = [change for change in act.changes if change.after_hash is None and change.before is not None]
+        before = next((change.before for change in touched if change.before is not None), None)
+        if came and gone and not act.undoes:
+            origin = next(
+                (one for one in gone if one.path.rsplit("/", 1)[-1] == entry.path.rsplit("/", 1)[-1]), gone[-1]
+            )
+            before = origin.before
+            paths.add(origin.path)
+        steps.append(_Step(act, before, later))
+        later = before
+    return steps
+
+
+def _evidence(desk: Desk, sources: Sequence[Source]) -> list[tuple[Source, Excerpt | None]]:
+    """Each with the piece of its session, None for what no session said."""
+    excerpts = iter(excerpts_of(desk.settings, [source for source in sources if source.session]))
+    return [(source, next(excerpts) if source.session else None) for source in sources]
+
+
+def _fields(entry: Entry) -> Mapping[str, str]:
+    """What the frontmatter says beyond what the page shows by itself."""
+    shown = {
+        "Kind": entry.kind,
+        "Status": entry.effective_status,
+        "Project": entry.project,
+        "Made": entry.created,
+        "Changed": entry.updated,
+        "Seen": f"{entry.occurrences} times" if entry.occurrences > 1 else "once",
+        "Confidence": entry.confidence,
+        "Tags": ", ".join(entry.tags),
+        "Always loaded": "yes" if entry.always_load else None,
+        "Superseded because": entry.superseded_reason,
+    }
+    return {name: value for name, value in shown.items() if value}
+
+
+PAGE = Page(name="entry", title="Entry", key="", routes=_routes, hidden=True)

@@ -1,0 +1,139 @@
+"""Health: what needs the user first, then figures, then how latency, growth and spending went."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import closing, suppress
+from datetime import date, timedelta
+from pathlib import Path
+from typing import Any
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from ...index.reader import IndexReader
+from ...tasks.costs import costs_of
+from ...tasks.health import HOOK_DAYS, SECONDS_A_DAY, budget_ms, log_lines
+from ...tasks.health_report import health_report
+from ...tasks.spending import spent_by_day
+from ...tasks.trends import DAYS, WEEKS, costs_of_weeks, growth_by_week, hooks_by_day, last_days
+from ...vault.automemory import COST_KIND
+from ...vault.errors import IndexUnavailable, MemoryVaultError
+from ..charts import Chart, Series, bar_chart, line_chart
+from ..desk import Desk
+from ..page import Page
+
+PROMPT = "UserPromptSubmit"
+MOST_COSTS = 2_000
+"""Sessions whose cost is read for the chart, the newest first: some two dozen a day."""
+
+
+def _routes(desk: Desk) -> Sequence[Route]:
+    def look(request: Request) -> Response:
+        now = time.time()
+        # Read once, for the charts and, its last week, for the figures.
+        lines = list(log_lines(Path(desk.settings.state.log_file), now - DAYS * SECONDS_A_DAY))
+        return desk.page(
+            request,
+            "health.html",
+            page="health",
+            report=health_report(desk.settings, now, lines),
+            charts=_charts(desk, lines, now),
+            days=HOOK_DAYS,
+            now=now,
+        )
+
+    return (Route("/health", look, methods=["GET"]),)
+
+
+def _charts(desk: Desk, lines: Sequence[Mapping[str, Any]], now: float) -> list[Chart]:
+    today = date.fromtimestamp(now)  # noqa: DTZ012 - a day of this machine
+    made, costs = _indexed(desk, today - timedelta(weeks=WEEKS))
+    return [_latency(lines, today), _growth(made, today), _spending(desk, today), _sessions(desk, costs, today)]
+
+
+def _latency(lines: Sequence[Mapping[str, Any]], today: date) -> Chart:
+    days = hooks_by_day(lines, PROMPT, today)
+    ran = [day for day in days if day.p95_ms is not None]
+    worst = max((day.p95_ms or 0.0 for day in ran), default=0.0)
+    budget = budget_ms(PROMPT)
+    return line_chart(
+        "latency",
+        "Latency of recall",
+        f"Milliseconds that the hook of a prompt took on each of the last {DAYS} days."
+        + (f" The highest 95th percentile is {worst:.0f} ms, the budget {budget:.0f} ms." if ran else ""),
+        [_day(one.day) for one in days],
+        [Series("p95", [day.p95_ms for day in days]), Series("median", [day.p50_ms for day in days], is_soft=True)],
+        unit="ms",
+        limit=budget,
+        limit_name=f"budget, {budget:.0f} ms",
+    )
+
+
+def _growth(made: Mapping[str, int], today: date) -> Chart:
+    weeks = growth_by_week(made, today)
+    first, last = weeks[0][1], weeks[-1][1]
+    return line_chart(
+        "growth",
+        "Growth of the vault",
+        f"Entries in force, by week: {last:,} now, {last - first:,} more than {WEEKS - 1} weeks before.",
+        [_day(monday) for monday, _ in weeks],
+        [Series("entries", [count if last else None for _, count in weeks])],
+        unit="",
+        is_area=True,
+    )
+
+
+def _spending(desk: Desk, today: date) -> Chart:
+    days = last_days(today)
+    spent: Mapping[str, Mapping[str, int]] = {}
+    with suppress(MemoryVaultError):
+        spent = spent_by_day(desk.settings.state.state_db, "tokens", days[0].isoformat())
+    purposes = sorted({purpose for of in spent.values() for purpose in of})
+    sums = [sum(spent.get(day.isoformat(), {}).values()) for day in days]
+    return bar_chart(
+        "spending",
+        "What MemoryVault spent",
+        f"Tokens of models that it asked itself, by day: {sum(sums):,} in {DAYS} days.",
+        [_day(day) for day in days],
+        [
+            Series("all", sums),
+            *(
+                Series(purpose, [spent.get(day.isoformat(), {}).get(purpose, 0) for day in days])
+                for purpose in purposes
+            ),
+        ],
+        unit="tokens",
+    )
+
+
+def _sessions(desk: Desk, paths: Sequence[str], today: date) -> Chart:
+    weeks: list[tuple[date, int, int]] = []
+    with suppress(MemoryVaultError):
+        weeks = costs_of_weeks(costs_of(desk.store(), paths), today)
+    total = sum(tokens for _, _, tokens in weeks)
+    return bar_chart(
+        "sessions",
+        "What sessions cost",
+        f"Tokens that agents wrote in your sessions, by week: {total:,} in {WEEKS} weeks.",
+        [_day(monday) for monday, _, _ in weeks],
+        [Series("output tokens", [tokens for _, _, tokens in weeks]), Series("sessions", [n for _, n, _ in weeks])],
+        unit="",
+    )
+
+
+def _indexed(desk: Desk, since: date) -> tuple[Mapping[str, int], Sequence[str]]:
+    """Entries made by day, and paths of the notes of what sessions since then cost."""
+    index = Path(desk.settings.state.index_db)
+    with suppress(IndexUnavailable), closing(IndexReader(index, vectors=False)) as reader, reader.snapshot():
+        return reader.made_by_day(), reader.paths_of_kind(COST_KIND, since)[:MOST_COSTS]
+    return {}, ()
+
+
+def _day(day: date) -> str:
+    return f"{day.day} {day:%b}"
+
+
+PAGE = Page(name="health", title="Health", key="h", routes=_routes)

@@ -1,0 +1,156 @@
+"""The incubator: ideas, those that nobody came back to first. Keep, archive or delete."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from ...pipelines.incubation import TRASH_DAYS, Answer, listed
+from ...tasks.ideas import is_idea_path, is_surfaced, pitch_of, put_away_ideas, slug_of
+from ...tasks.incubator import LIST_PATH, decide_on_idea
+from ...tasks.waiting import waiting_order, waiting_page, waiting_paths
+from ...vault.entry import Entry
+from ...vault.errors import EditConflict, EntryInvalid, EntryNotFound, MemoryVaultError, UsageError
+from ...vault.layout import INCUBATOR
+from ...vault.store import VaultStore
+from ..desk import Desk, Said, attempt, decided_elsewhere, page_number, undone
+from ..page import Page
+
+ON_A_PAGE = 20
+ANSWERS: Mapping[str, Answer] = {answer.value: answer for answer in Answer}
+
+
+def _routes(desk: Desk) -> Sequence[Route]:
+    def look(request: Request) -> Response:
+        return _shown(desk, request, request.query_params.get("idea", ""))
+
+    def decide(request: Request) -> Response:
+        form: Mapping[str, str] = request.state.form
+        said = attempt(lambda: _decided(desk, form))
+        return _shown(desk, request, form.get("idea" if said.is_problem else "next", ""), said)
+
+    def undo(request: Request) -> Response:
+        said, act = undone(desk, request.state.form.get("act", ""))
+        back = [slug_of(change.path) for change in act.changes if is_idea_path(change.path)] if act else []
+        back += [move.to.rsplit("/", 1)[-1] for move in act.moves] if act else []
+        return _shown(desk, request, back[0] if back else request.state.form.get("item", ""), said)
+
+    return (
+        Route("/ideas", look, methods=["GET"]),
+        Route("/ideas/decide", decide, methods=["POST"]),
+        Route("/ideas/undo", undo, methods=["POST"]),
+        Route("/ideas/decide", look, methods=["GET"]),
+        Route("/ideas/undo", look, methods=["GET"]),
+    )
+
+
+def _decided(desk: Desk, form: Mapping[str, str]) -> Said:
+    slug = form.get("idea", "")
+    answer = ANSWERS.get(form.get("answer", ""))
+    if answer is None:
+        raise UsageError("an idea is kept, archived or deleted")
+    reviewer = desk.reviewer()
+    run = reviewer.journal.new_run("review")
+    try:
+        done = decide_on_idea(
+            desk.settings, reviewer.journal, slug, answer, run=run, expected_hash=form.get("hash", "")
+        )
+    except (EntryNotFound, EditConflict) as error:
+        raise decided_elsewhere(reviewer, _path(slug), error) from error
+    desk.changed()
+    again = f"; it can be restored for {TRASH_DAYS} days" if answer is Answer.DELETE else ""
+    return Said(f"{done.verdict}: {done.slug}{again}")
+
+
+def _path(slug: str) -> str:
+    return f"personal-private/{INCUBATOR}/{slug}/_index.md"
+
+
+def _shown(desk: Desk, request: Request, wanted: str, said: Said | None = None) -> Response:
+    reviewer = desk.reviewer()
+    store = reviewer.store
+    search = request.query_params.get("q", "")[:200]
+    paths = [path for path in waiting_paths(store)[INCUBATOR] if is_idea_path(path)]
+    stale = _nobody_came_back(store)
+    ordered = waiting_order(desk.settings, store, INCUBATOR, paths, search)
+    ordered.sort(key=lambda path: slug_of(path) not in stale)
+    number = page_number(request)
+    place = next((at for at, path in enumerate(ordered) if slug_of(path) == wanted), None)
+    if place is not None:
+        number = place // ON_A_PAGE + 1
+    elif wanted and said is None:
+        said = Said(f"{wanted[:80]} is no idea of the incubator any more", is_problem=True)
+    queue = waiting_page(store, ordered, number, ON_A_PAGE)
+    chosen = next((idea for idea in queue.entries if slug_of(idea.path) == wanted), None) or next(
+        iter(queue.entries), None
+    )
+    at = ordered.index(chosen.path) if chosen is not None else 0
+    return desk.page(
+        request,
+        "ideas.html",
+        page="ideas",
+        said=said,
+        address=desk.url("ideas", idea=slug_of(chosen.path) if chosen else "", q=search),
+        queue=queue,
+        start=(queue.number - 1) * ON_A_PAGE + 1,
+        rows=[(slug_of(idea.path), idea, pitch_of(idea)) for idea in queue.entries],
+        idea=chosen,
+        slug=slug_of(chosen.path) if chosen else "",
+        before=slug_of(ordered[at - 1]) if chosen and at else "",
+        after=slug_of(ordered[at + 1]) if chosen and at + 1 < len(ordered) else "",
+        place=at + 1,
+        stale=stale,
+        months=desk.settings.memory.incubator_gc_months,
+        surfaced=_surfaced(desk, store, chosen),
+        files=_beside(store, chosen),
+        away=len(put_away_ideas(store)),
+        search=search,
+        last=reviewer.last_decision(),
+    )
+
+
+def _nobody_came_back(store: VaultStore) -> frozenset[str]:
+    """The ideas of the weekly list."""
+    try:
+        return frozenset(listed(store.read(LIST_PATH).body))
+    except (EntryNotFound, EntryInvalid):
+        return frozenset()
+
+
+def _surfaced(desk: Desk, store: VaultStore, idea: Entry | None) -> bool | None:
+    if idea is None:
+        return None
+    try:
+        return is_surfaced(desk.settings, store, idea.path)
+    except MemoryVaultError:
+        return None
+
+
+def _beside(store: VaultStore, idea: Entry | None) -> list[str]:
+    """What research wrote beside the idea."""
+    if idea is None:
+        return []
+    folder = idea.path.rpartition("/")[0]
+    return sorted(
+        path for path in store.walk_special({INCUBATOR}) if path.startswith(f"{folder}/") and path != idea.path
+    )
+
+
+PAGE = Page(
+    name="ideas",
+    title="Ideas",
+    key="d",
+    routes=_routes,
+    waiting=lambda paths: sum(map(is_idea_path, paths[INCUBATOR])),
+    keys=(
+        ("k", "keep"),
+        ("a", "archive"),
+        ("d", "delete"),
+        ("s", "skip: the next one; also j"),
+        ("b", "the one before"),
+        ("u", "undo the last decision"),
+    ),
+)

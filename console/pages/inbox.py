@@ -1,0 +1,181 @@
+"""The inbox: what was inferred once. Groups that say the same come first, then every note by itself."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from ...pipelines.likeness import statement_of
+from ...pipelines.review import Approve, Decision, Reject
+from ...pipelines.triage import Expire, Merge, Promote, TriageStep
+from ...tasks.reviewing import Reviewer
+from ...tasks.triaging import carry_out_step, plan_triage
+from ...tasks.waiting import WaitingPage, waiting_order, waiting_page, waiting_paths
+from ...vault.entry import Entry
+from ...vault.errors import EditConflict, EntryNotFound, UsageError
+from ...vault.layout import INBOX
+from ..desk import Desk, Said, attempt, counted, decided_elsewhere, page_number, undone
+from ..page import Page
+
+ON_A_PAGE = 25
+GROUPS_ON_A_PAGE = 8
+MOST_COMPARED = 250
+"""Each is compared with each. Of a fuller inbox the oldest; the rest is when these are decided on."""
+
+Name = Literal["promote", "merge", "expire"]
+
+
+@dataclass(frozen=True)
+class _Group:
+    """A step of the triage with the notes it is about, the one that is kept first."""
+
+    name: Name
+    why: str
+    entries: tuple[Entry, ...]
+
+
+def _routes(desk: Desk) -> Sequence[Route]:
+    def look(request: Request) -> Response:
+        return _shown(desk, request)
+
+    def sort(request: Request) -> Response:
+        return _shown(desk, request, attempt(lambda: _sorted(desk, request.state.form)))
+
+    def decide(request: Request) -> Response:
+        return _shown(desk, request, attempt(lambda: _decided(desk, request.state.form)))
+
+    def undo(request: Request) -> Response:
+        return _shown(desk, request, undone(desk, request.state.form.get("act", ""))[0])
+
+    changes = (("sort", sort), ("decide", decide), ("undo", undo))
+    return (
+        Route("/inbox", look, methods=["GET"]),
+        *(Route(f"/inbox/{name}", change, methods=["POST"]) for name, change in changes),
+        *(Route(f"/inbox/{name}", look, methods=["GET"]) for name, _ in changes),
+    )
+
+
+def _sorted(desk: Desk, form: Mapping[str, str]) -> Said:
+    """One group, as it was shown."""
+    numbers = range(sum(name.startswith("path-") for name in form))
+    seen = {form.get(f"path-{number}", ""): form.get(f"hash-{number}", "") for number in numbers}
+    answer = form.get("answer")
+    if not seen or answer not in ("yes", "reject"):
+        raise UsageError("a group is put in order or rejected")
+    reviewer = desk.reviewer()
+    try:
+        done = carry_out_step(
+            desk.settings,
+            reviewer,
+            _step(form.get("step", ""), list(seen)),
+            seen,
+            "yes" if answer == "yes" else "reject",
+        )
+    except (EntryNotFound, EditConflict) as error:
+        gone = next((path for path in seen if not reviewer.store.exists(path)), "")
+        if not gone:
+            raise
+        raise decided_elsewhere(reviewer, gone, error) from error
+    desk.changed()
+    what = done.result if done.path is None or done.result.startswith("left") else f"{done.result}: {done.path}"
+    return Said(what + (f" ({counted(len(seen), 'note')})" if len(seen) > 1 else ""))
+
+
+def _step(name: str, paths: list[str]) -> TriageStep:
+    match name:
+        case "promote":
+            return Promote(tuple(paths), 0)
+        case "merge" if len(paths) > 1:
+            return Merge(tuple(paths))
+        case "expire" if len(paths) == 1:
+            return Expire(paths[0], "")
+    raise UsageError("a group is promoted, merged or expired")
+
+
+def _decided(desk: Desk, form: Mapping[str, str]) -> Said:
+    """One note by itself, without waiting for others that say the same."""
+    decisions: Mapping[str, Decision] = {"approve": Approve(), "reject": Reject()}
+    decision = decisions.get(form.get("decision", ""))
+    if decision is None:
+        raise UsageError("a decision is approve or reject")
+    path = form.get("item", "")
+    reviewer = desk.reviewer()
+    try:
+        decided = reviewer.decide(
+            path, decision, run=reviewer.journal.new_run("review"), expected_hash=form.get("hash", "")
+        )
+    except (EntryNotFound, EditConflict) as error:
+        raise decided_elsewhere(reviewer, path, error) from error
+    desk.changed()
+    return Said(f"{decided.verdict}: {decided.path}")
+
+
+def _shown(desk: Desk, request: Request, said: Said | None = None) -> Response:
+    reviewer = desk.reviewer()
+    search = request.query_params.get("q", "")[:200]
+    view = "all" if search or request.query_params.get("view") == "all" else "groups"
+    paths = waiting_paths(reviewer.store)[INBOX]
+    number = page_number(request)
+    ordered = waiting_order(desk.settings, reviewer.store, INBOX, paths, search)
+    groups: list[_Group] = []
+    queue = WaitingPage((), 0, 1, 1)
+    if view == "groups":
+        groups = _groups(desk, reviewer, ordered)
+        pages = max(1, -(-len(groups) // GROUPS_ON_A_PAGE))
+        number = min(number, pages)
+        queue = WaitingPage((), len(groups), number, pages)
+        groups = groups[(number - 1) * GROUPS_ON_A_PAGE : number * GROUPS_ON_A_PAGE]
+    else:
+        queue = waiting_page(reviewer.store, ordered, number, ON_A_PAGE)
+    return desk.page(
+        request,
+        "inbox.html",
+        page="inbox",
+        said=said,
+        address=desk.url("inbox", view=view if view == "all" else "", q=search, page=number if number > 1 else ""),
+        view=view,
+        search=search,
+        groups=groups,
+        rows=[(entry, statement_of(entry.body)) for entry in queue.entries],
+        statement=lambda entry: statement_of(entry.body),
+        queue=queue,
+        total=len(paths),
+        compared=min(len(ordered), MOST_COMPARED),
+        mode=desk.settings.memory.review_mode,
+        last=reviewer.last_decision(),
+    )
+
+
+def _groups(desk: Desk, reviewer: Reviewer, ordered: Sequence[str]) -> list[_Group]:
+    notes = list(reviewer.store.readable(ordered[:MOST_COMPARED]))
+    steps, entries = plan_triage(desk.settings, reviewer, notes)
+    found = []
+    for step in steps:
+        match step:
+            case Promote(paths, occurrences):
+                found.append(_Group("promote", f"seen {occurrences} times", tuple(entries[path] for path in paths)))
+            case Merge(paths):
+                found.append(_Group("merge", "these say the same", tuple(entries[path] for path in paths)))
+            case Expire(path, why):
+                found.append(_Group("expire", why, (entries[path],)))
+    return found
+
+
+PAGE = Page(
+    name="inbox",
+    title="Inbox",
+    key="i",
+    routes=_routes,
+    waiting=lambda paths: len(paths[INBOX]),
+    keys=(
+        ("y", "put the first group in order as proposed"),
+        ("x", "reject all of the first group"),
+        ("u", "undo the last decision"),
+        ("v", "groups, or every note"),
+    ),
+)

@@ -1,0 +1,258 @@
+"""Jobs and schedules, as they are now: what runs, what waits, what went wrong; and the user's hand on it."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from ...schedules.table import SCHEDULES
+from ...tasks.enqueue import open_ledger
+from ...tasks.kinds import POLICIES
+from ...tasks.ledger import STATES, Job, Ledger
+from ...tasks.scheduler import Scheduler, local_timezone
+from ...tasks.wiring import handlers
+from ...vault.errors import UsageError
+from ...vault.lock import lock_holder
+from ..desk import Desk, Said, attempt, counted, page_number
+from ..page import Page
+
+ON_A_PAGE = 25
+VIEWS = ("jobs", "schedules", "kinds")
+MOST_RUNNING = 20
+
+
+@dataclass(frozen=True)
+class Overview:
+    """The first line of the page."""
+
+    worker: int | None
+    """Its process."""
+    is_stopped: bool
+    running: int
+    due: int
+    delayed: int
+    dead: int
+
+
+@dataclass(frozen=True)
+class JobPage:
+    rows: tuple[Job, ...]
+    total: int
+    number: int
+    pages: int
+
+
+@dataclass(frozen=True)
+class KindRow:
+    """One kind with what there is of it."""
+
+    kind: str
+    is_paused: bool
+    counts: Mapping[str, int]
+    oldest_due: float | None
+    policy: Any
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What is looked at."""
+
+    view: str
+    id: str
+    state: str
+    kind: str
+    text: str
+    number: int
+    is_live: bool
+
+    @classmethod
+    def of(cls, request: Request) -> Asked:
+        values = request.query_params
+        view, state, kind = values.get("view", ""), values.get("state", ""), values.get("kind", "")
+        return cls(
+            view=view if view in VIEWS else VIEWS[0],
+            id=values.get("id", ""),
+            state=state if state in STATES else "",
+            kind=kind if kind in POLICIES else "",
+            text=values.get("q", "").strip()[:200],
+            number=page_number(request),
+            is_live=values.get("live") != "off",
+        )
+
+    @property
+    def query(self) -> dict[str, object]:
+        """The same as an address has it, but for the page's number."""
+        return {
+            "view": "" if self.view == VIEWS[0] else self.view,
+            "id": self.id,
+            "state": self.state,
+            "kind": self.kind,
+            "q": self.text,
+            "live": "" if self.is_live else "off",
+        }
+
+
+def _routes(desk: Desk) -> Sequence[Route]:
+    def look(request: Request) -> Response:
+        return _shown(desk, request)
+
+    def live(request: Request) -> Response:
+        asked = Asked.of(request)
+        return desk.part(
+            "jobs_live.html", asked=asked, csrf=request.state.session.csrf, **_values(desk, asked), **_fixed()
+        )
+
+    def act(request: Request) -> Response:
+        form: Mapping[str, str] = request.state.form
+        return _shown(desk, request, attempt(lambda: _acted(desk, form)))
+
+    return (
+        Route("/jobs", look, methods=["GET"]),
+        Route("/jobs/live", live, methods=["GET"]),
+        Route("/jobs/act", act, methods=["POST"]),
+        Route("/jobs/act", look, methods=["GET"]),
+    )
+
+
+def _shown(desk: Desk, request: Request, said: Said | None = None) -> Response:
+    asked = Asked.of(request)
+    return desk.page(
+        request,
+        "jobs.html",
+        page="jobs",
+        said=said,
+        address=desk.url("jobs", page=asked.number if asked.number > 1 else "", **asked.query),
+        asked=asked,
+        **_values(desk, asked),
+        **_fixed(),
+    )
+
+
+def _fixed() -> dict[str, Any]:
+    return {"states": STATES, "kinds": sorted(POLICIES)}
+
+
+def _values(desk: Desk, asked: Asked) -> dict[str, Any]:
+    with open_ledger(desk.settings) as ledger:
+        values: dict[str, Any] = {"overview": _overview(desk, ledger), "job": None, "now": ledger.now()}
+        if asked.id:
+            return {**values, "job": ledger.get(_number(asked.id))}
+        if asked.view == "schedules":
+            able = handlers(desk.settings).keys()
+            return {**values, "schedules": _scheduler(ledger).status(), "able": able, "zone": local_timezone()}
+        if asked.view == "kinds":
+            return {**values, "rows": _kinds(ledger)}
+        states = [state for state in STATES if asked.state in ("", state)]
+        most, kind = ON_A_PAGE, asked.kind or None
+        jobs, total = ledger.page(
+            states,
+            kind=kind,
+            text=asked.text,
+            behind=(asked.number - 1) * most,
+            most=most,
+        )
+        pages = max(1, math.ceil(total / most))
+        if asked.number > pages:
+            jobs, total = ledger.page(
+                states,
+                kind=kind,
+                text=asked.text,
+                behind=(pages - 1) * most,
+                most=most,
+            )
+        listed = JobPage(tuple(jobs), total, min(asked.number, pages), pages)
+        running = ledger.list(["running"], most=MOST_RUNNING)
+        return {**values, "listed": listed, "running": running}
+
+
+def _overview(desk: Desk, ledger: Ledger) -> Overview:
+    state = desk.settings.state
+    backlog = ledger.backlog()
+    return Overview(
+        worker=lock_holder(state.worker_lock),
+        is_stopped=os.path.exists(state.stop_file),
+        running=backlog.running,
+        due=backlog.due,
+        delayed=backlog.delayed,
+        dead=sum(count for _, of, count in ledger.live_counts() if of == "dead"),
+    )
+
+
+def _kinds(ledger: Ledger) -> list[KindRow]:
+    counts: dict[str, dict[str, int]] = {}
+    for kind, state, count in ledger.live_counts():
+        counts.setdefault(kind, {})[state] = count
+    oldest, paused = dict(ledger.oldest_due()), set(ledger.paused())
+    return [
+        KindRow(policy.kind, policy.kind in paused, counts.get(policy.kind, {}), oldest.get(policy.kind), policy)
+        for policy in sorted(POLICIES.values(), key=lambda policy: (-policy.priority, policy.kind))
+    ]
+
+
+def _scheduler(ledger: Ledger) -> Scheduler:
+    return Scheduler(ledger, kinds={schedule.kind for schedule in SCHEDULES}, tz=local_timezone())
+
+
+def _acted(desk: Desk, form: Mapping[str, str]) -> Said:
+    """What `memory jobs` and `memory schedule` do, by the same functions."""
+    name = form.get("name", "")
+    with open_ledger(desk.settings) as ledger:
+        match form.get("do"):
+            case "retry":
+                job = ledger.retry(_number(name))
+                return Said(f"job {job.id} ({job.kind}) is queued again")
+            case "retry-all":
+                again, refused = ledger.retry_dead()
+                waiting = f"; {counted(len(refused), 'other')} wait already" if refused else ""
+                return Said(f"{counted(len(again), 'dead job is', 'dead jobs are')} queued again{waiting}")
+            case "cancel":
+                return _cancelled(ledger, _number(name), form.get("state", ""))
+            case "pause":
+                ledger.pause(name)
+                return Said(f"{name}: no job of this kind starts until you resume it")
+            case "resume":
+                ledger.resume(name)
+                return Said(f"{name}: goes on")
+            case "schedule-run":
+                scheduler = _scheduler(ledger)
+                kind = scheduler.kind_of(name)
+                if kind not in handlers(desk.settings):
+                    raise UsageError(f"{name}: this version has nothing that does {kind}")
+                return Said(f"{name}: queued as job {scheduler.run_now(name)}")
+            case "schedule-pause":
+                _scheduler(ledger).pause(name, paused=True)
+                return Said(f"{name}: rests until you resume it")
+            case "schedule-resume":
+                _scheduler(ledger).pause(name, paused=False)
+                return Said(f"{name}: goes on")
+    raise UsageError("that is nothing to be done with a job, a kind or a schedule")
+
+
+def _cancelled(ledger: Ledger, job_id: int, seen: str) -> Said:
+    job = ledger.get(job_id)
+    if seen and seen != job.state and job.state in ("queued", "running"):
+        raise UsageError(f"job {job_id} is {job.state} by now: nothing was done, decide again")
+    job = ledger.cancel(job_id)
+    return Said(f"job {job.id} ({job.kind}) is cancelled")
+
+
+def _number(text: str) -> int:
+    if not (text.isascii() and text.isdigit() and len(text) < 19):
+        raise UsageError(f"{text[:40]!r} is not a job's number")
+    return int(text)
+
+
+PAGE = Page(
+    name="jobs",
+    title="Jobs",
+    key="j",
+    routes=_routes,
+    keys=(("/", "search"), ("]", "the next page"), ("[", "the page before")),
+)

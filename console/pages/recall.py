@@ -1,0 +1,121 @@
+"""Recall receipts: which entries a session was given, and why."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from ...index.asking import IN_WORDS
+from ...index.receipts import append_receipt, marks_of, new_mark, read_marks
+from ...vault.errors import UsageError
+from ..desk import Desk, Said, attempt, page_number
+from ..page import Page
+from ..receipts import NO_SESSION, Recalls, by_session, receipts_of, stages
+
+SESSIONS_ON_A_PAGE = 30
+RECALLS_ON_A_PAGE = 10
+REASONS: Mapping[str, str] = {
+    "below-floor": "it hardly answers",
+    "says-the-same": "it says the same as a better one",
+    "file-gone": "its file is gone, or may not be shown any more",
+}
+
+
+@dataclass(frozen=True)
+class Listed:
+    """One page of sessions or of recalls."""
+
+    rows: Sequence[Any]
+    total: int
+    number: int
+    pages: int
+
+
+def _routes(desk: Desk) -> Sequence[Route]:
+    def look(request: Request) -> Response:
+        session = request.query_params.get("session", "")
+        return _one(desk, request, session) if session else _all(desk, request)
+
+    def mark(request: Request) -> Response:
+        form: Mapping[str, str] = request.state.form
+        said = attempt(lambda: _marked(desk, form))
+        return _one(desk, request, form.get("session", ""), said=said)
+
+    return (
+        Route("/recall", look, methods=["GET"]),
+        Route("/recall/mark", mark, methods=["POST"]),
+        Route("/recall/mark", look, methods=["GET"]),
+    )
+
+
+def _all(desk: Desk, request: Request) -> Response:
+    search = request.query_params.get("q", "").strip()[:200]
+    rows: list[Recalls] = by_session(receipts_of(desk.settings.state), search)
+    return desk.page(
+        request,
+        "recall.html",
+        page="recall",
+        listed=_page(rows, page_number(request), SESSIONS_ON_A_PAGE),
+        search=search,
+        no_session=NO_SESSION,
+    )
+
+
+def _one(desk: Desk, request: Request, session: str, said: Said | None = None) -> Response:
+    wanted = None if session == NO_SESSION else session
+    rows = [one for one in receipts_of(desk.settings.state, wanted or "") if (one["session"] or None) == wanted]
+    listed = _page(rows, page_number(request), RECALLS_ON_A_PAGE)
+    marks = marks_of(read_marks(_marks_file(desk)))
+    return desk.page(
+        request,
+        "recall_session.html",
+        page="recall",
+        title="Recall",
+        said=said or (None if rows else Said(f"no recall of a session {session[:80]} is on record", True)),
+        address=desk.url("recall", session=session, page=listed.number),
+        listed=listed,
+        session=session,
+        no_session=NO_SESSION,
+        marks=marks,
+        reasons=REASONS,
+        in_words=IN_WORDS,
+        stages=stages,
+    )
+
+
+def _marked(desk: Desk, form: Mapping[str, str]) -> Said:
+    """As `memory inspect --useful` does, for a hit that is on record."""
+    at, path, useful = form.get("at", ""), form.get("path", ""), form.get("useful", "")
+    if useful not in ("yes", "no"):
+        raise UsageError("a hit is marked as useful or as noise")
+    for one in receipts_of(desk.settings.state, at):
+        if one["at"] == at and any(hit["path"] == path for hit in one["hits"]):
+            append_receipt(_marks_file(desk), new_mark(one, path, useful=useful == "yes"))
+            return Said(f"{path} is marked as {'useful' if useful == 'yes' else 'noise'}")
+    raise UsageError("no recall on record has that hit")
+
+
+def _marks_file(desk: Desk) -> Path:
+    return Path(desk.settings.state.log) / "marks.jsonl"
+
+
+def _page(rows: Sequence[Any], number: int, size: int) -> Listed:
+    pages = max(1, math.ceil(len(rows) / size))
+    number = min(max(1, number), pages)
+    return Listed(rows[(number - 1) * size : number * size], len(rows), number, pages)
+
+
+PAGE = Page(
+    name="recall",
+    title="Recall",
+    key="c",
+    routes=_routes,
+    keys=(("/", "search"), ("]", "the next page"), ("[", "the page before")),
+)

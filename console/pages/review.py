@@ -1,0 +1,235 @@
+"""The review queue: one proposal at a time, one key each."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from ...pipelines.incubation import GC_KIND, SURFACE_KIND
+from ...pipelines.likeness import statement_of
+from ...pipelines.review import Approve, Decision, Reject, Supersede, link_target
+from ...pipelines.review import without_replacement_line as kept_text
+from ...pipelines.scrub import Policy, scrub
+from ...tasks.evolving import resolve_entry
+from ...tasks.reviewing import Near, Reviewer
+from ...tasks.waiting import waiting_order, waiting_page, waiting_paths
+from ...vault.entry import Entry
+from ...vault.errors import EditConflict, EntryInvalid, EntryNotFound, MemoryVaultError, PathRefused, UsageError
+from ...vault.layout import REVIEW, special_folder
+from ..desk import Desk, Said, attempt, decided_elsewhere, name_of, page_number, undone
+from ..page import Page
+
+ON_A_PAGE = 20
+PANELS = frozenset({"edit", "supersede"})
+
+
+@dataclass(frozen=True)
+class _Item:
+    """The proposal that is looked at, with what is beside it."""
+
+    entry: Entry
+    text: str
+    """The body as it will be kept."""
+    place: int
+    """From 1, in the queue."""
+    before: str | None
+    after: str | None
+    replaces: Entry | None
+    """The entry that it names itself; approving it supersedes that one."""
+
+
+def _routes(desk: Desk) -> Sequence[Route]:
+    def look(request: Request) -> Response:
+        asked = request.query_params
+        return _shown(desk, request, asked.get("item", ""), panel=asked.get("panel", ""))
+
+    def decide(request: Request) -> Response:
+        form: Mapping[str, str] = request.state.form
+        said = attempt(lambda: _decided(desk, form))
+        # What could not be done is looked at again; else the next one.
+        again = said.is_problem and _exists(desk, form.get("item", ""))
+        if again:
+            typed = form.get("body", "")
+            panel = "edit" if typed else "supersede" if form.get("decision") == "supersede" else ""
+            return _shown(
+                desk, request, form["item"], panel=panel, said=said, typed=typed, compared=form.get("old", "")
+            )
+        return _shown(desk, request, form.get("next", ""), said=said)
+
+    def undo(request: Request) -> Response:
+        form: Mapping[str, str] = request.state.form
+        said, act = undone(desk, form.get("act", ""))
+        back = [change.path for change in act.changes if special_folder(change.path) == REVIEW] if act else []
+        return _shown(desk, request, back[0] if back else form.get("item", ""), said=said)
+
+    return (
+        Route("/review", look, methods=["GET"]),
+        Route("/review/decide", decide, methods=["POST"]),
+        Route("/review/undo", undo, methods=["POST"]),
+        # Loaded again where scripts are off, a change is looked at and not made once more.
+        Route("/review/decide", look, methods=["GET"]),
+        Route("/review/undo", look, methods=["GET"]),
+    )
+
+
+def _exists(desk: Desk, path: str) -> bool:
+    try:
+        return desk.store().exists(path)
+    except (MemoryVaultError, OSError):
+        return False
+
+
+def _decided(desk: Desk, form: Mapping[str, str]) -> Said:
+    path = form.get("item", "")
+    reviewer = desk.reviewer()
+    decision = _decision(form)
+    body = None
+    remark = ""
+    if "body" in form:
+        text = form["body"].replace("\r\n", "\n").strip()
+        if not text:
+            raise UsageError("nothing was left of the text: reject it instead")
+        body = scrub(text, Policy.SECRETS)
+        remark = "; secrets in the text were replaced" if body != text else ""
+    try:
+        decided = reviewer.decide(
+            path,
+            decision,
+            run=reviewer.journal.new_run("review"),
+            body=body,
+            expected_hash=form.get("hash", ""),
+            # Without it no other text was shown beside the proposal.
+            expected_old=form.get("old_hash") or None,
+        )
+    except (EntryNotFound, EditConflict) as error:
+        raise decided_elsewhere(reviewer, path, error) from error
+    desk.changed()
+    old = f"; {decided.archived} has the old one" if decided.archived else ""
+    return Said(f"{decided.verdict}: {decided.path}{old}{remark}")
+
+
+def _decision(form: Mapping[str, str]) -> Decision:
+    match form.get("decision"):
+        case "approve":
+            return Approve()
+        case "reject":
+            return Reject()
+        case "supersede":
+            target = link_target(form.get("other", "")) or form.get("old", "")
+            if not target:
+                raise UsageError("which entry does it replace? choose one, or give its path or slug")
+            return Supersede(target)
+    raise UsageError("a decision is approve, reject or supersede")
+
+
+def _shown(
+    desk: Desk,
+    request: Request,
+    wanted: str,
+    *,
+    panel: str = "",
+    said: Said | None = None,
+    typed: str = "",
+    compared: str = "",
+) -> Response:
+    """The queue with one item open: `wanted`, or the first of the page. `typed`: an edit that was not kept yet;
+    `compared`: the entry beside it."""
+    reviewer = desk.reviewer()
+    search = request.query_params.get("q", "")[:200]
+    ordered = waiting_order(desk.settings, reviewer.store, REVIEW, waiting_paths(reviewer.store)[REVIEW], search)
+    number = page_number(request)
+    if wanted in ordered:
+        number = ordered.index(wanted) // ON_A_PAGE + 1
+    elif wanted and said is None:
+        said = _gone(reviewer, wanted)
+    queue = waiting_page(reviewer.store, ordered, number, ON_A_PAGE)
+    item = None
+    near: list[Near] = []
+    old: Entry | None = None
+    chosen = next((entry for entry in queue.entries if entry.path == wanted), None) or next(iter(queue.entries), None)
+    if chosen is not None:
+        item = _item(reviewer, chosen, ordered)
+        if panel == "supersede" and item.entry.kind != SURFACE_KIND:
+            near = reviewer.nearest(item.entry)
+            asked = {"old": compared} if compared else request.query_params
+            old, problem = _old(reviewer, asked, near)
+            said = said or problem
+    return desk.page(
+        request,
+        "review.html",
+        page="review",
+        said=said,
+        address=desk.url("review", item=item.entry.path if item else "", q=search),
+        queue=queue,
+        start=(queue.number - 1) * ON_A_PAGE + 1,
+        rows=[(entry, statement_of(entry.body)) for entry in queue.entries],
+        search=search,
+        item=item,
+        panel=panel if panel in PANELS else "",
+        typed=typed,
+        near=near,
+        old=old,
+        last=reviewer.last_decision(),
+        surface_kind=SURFACE_KIND,
+        list_kind=GC_KIND,
+    )
+
+
+def _item(reviewer: Reviewer, entry: Entry, ordered: Sequence[str]) -> _Item:
+    at = ordered.index(entry.path)
+    replaces = None
+    if entry.supersedes:
+        with suppress(MemoryVaultError):
+            replaces = reviewer.store.read(resolve_entry(reviewer.store, entry.supersedes))
+    return _Item(
+        entry,
+        kept_text(entry.body),
+        at + 1,
+        ordered[at - 1] if at else None,
+        ordered[at + 1] if at + 1 < len(ordered) else None,
+        replaces,
+    )
+
+
+def _old(reviewer: Reviewer, asked: Mapping[str, str], near: Sequence[Near]) -> tuple[Entry | None, Said | None]:
+    """The entry that the proposal is compared with: the one asked for, else the nearest."""
+    name = link_target(asked.get("other", "")) or asked.get("old", "") or (near[0].path if near else "")
+    if not name:
+        return None, None
+    try:
+        return reviewer.store.read(resolve_entry(reviewer.store, name)), None
+    except (EntryNotFound, EntryInvalid, PathRefused, UsageError) as error:
+        return None, Said(str(error), is_problem=True)
+
+
+def _gone(reviewer: Reviewer, path: str) -> Said:
+    act = reviewer.what_became_of(path)
+    told = f"{name_of(path)} does not wait any more" + (f" ({act.what})" if act is not None else "")
+    return Said(told, is_problem=True)
+
+
+def _waiting(paths: Mapping[str, Sequence[str]]) -> int:
+    return len(paths[REVIEW])
+
+
+PAGE = Page(
+    name="review",
+    title="Review",
+    key="r",
+    routes=_routes,
+    waiting=_waiting,
+    keys=(
+        ("a", "approve"),
+        ("e", "edit, then approve"),
+        ("r", "reject"),
+        ("p", "supersede: compare with the nearest entries"),
+        ("s", "skip: the next one; also j"),
+        ("b", "the one before"),
+        ("u", "undo the last decision"),
+    ),
+)

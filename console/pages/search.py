@@ -1,0 +1,210 @@
+"""Search: by the same recall as the command and the hooks, or, without words, all entries that the filters leave."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from contextlib import closing, suppress
+from dataclasses import dataclass
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from ...index.asking import IN_WORDS, ask
+from ...index.filters import parse_filter
+from ...index.reader import IndexReader
+from ...index.scope import Scope
+from ...vault.errors import IndexUnavailable, UsageError
+from ...vault.layout import INBOX, INCUBATOR, REVIEW
+from ..desk import Desk, Said, page_number
+from ..page import Page
+
+ON_A_PAGE = 20
+MOST_HITS = 100
+"""What a recall gives at most."""
+PATIENCE_SECONDS = 3.0
+"""How long a recall service that is started now may load its model; the answer is by keywords else."""
+STATUSES = ("active", "pending", "inbox", "incubating", "resolved", "superseded", "rejected", "dismissed", "archived")
+WAITING = (INBOX, INCUBATOR, REVIEW)
+LONGEST = 500
+EXCERPT = 320
+
+
+@dataclass(frozen=True)
+class Asked:
+    """The fields of the form."""
+
+    text: str
+    kind: str
+    project: str
+    status: str
+    tag: str
+    since: str
+    filter: str
+    is_weak: bool
+    """Also what a recall would not show: it is below the floor."""
+
+    @classmethod
+    def of(cls, values: Mapping[str, str]) -> Asked:
+        def field(name: str) -> str:
+            return values.get(name, "").strip()[:LONGEST]
+
+        return cls(
+            text=field("q"),
+            kind=field("kind"),
+            project=field("project"),
+            status=field("status"),
+            tag=field("tag"),
+            since=field("since"),
+            filter=field("filter"),
+            is_weak=bool(values.get("weak")),
+        )
+
+    @property
+    def query(self) -> dict[str, str]:
+        """The same as an address has it."""
+        return {
+            "q": self.text,
+            "kind": self.kind,
+            "project": self.project,
+            "status": self.status,
+            "tag": self.tag,
+            "since": self.since,
+            "filter": self.filter,
+            "weak": "1" if self.is_weak else "",
+        }
+
+    @property
+    def since_day(self) -> str:
+        """`since` as a date field takes it; '' when it is an age (`30d`) or no day at all."""
+        try:
+            return date.fromisoformat(self.since).isoformat()
+        except ValueError:
+            return ""
+
+    @property
+    def has_filter(self) -> bool:
+        return any((self.kind, self.project, self.status, self.tag, self.since, self.filter))
+
+    @property
+    def expression(self) -> str | None:
+        """All filters as one expression, as `memory recall --filter` takes it."""
+        parts = [f"{key}={quoted(value)}" for key, value in (
+            ("kind", self.kind), ("project", self.project), ("tag", self.tag)) if value]  # fmt: skip
+        if self.status and self.status != "any":
+            parts.append(f"status={quoted(self.status)}")
+        if self.status == "any":
+            parts.append("(" + " OR ".join(f"status={status}" for status in STATUSES) + ")")
+        if self.since:
+            parts.append(f"updated since {quoted(self.since)}")
+        if self.filter:
+            parts.append(f"({self.filter})")
+        return " AND ".join(parts) or None
+
+    @property
+    def include(self) -> tuple[str, ...]:
+        """Folders of what waits, when it was asked for."""
+        return WAITING if self.status in ("any", "pending", "inbox", "incubating") else ()
+
+
+@dataclass(frozen=True)
+class Results:
+    """One page of hits: mappings with path, title, kind, …, and scores for those that a recall gave."""
+
+    hits: tuple[Mapping[str, Any], ...]
+    total: int
+    number: int
+    pages: int
+    remarks: tuple[str, ...] = ()
+
+
+def quoted(value: str) -> str:
+    """As one value of a filter expression."""
+    return '"' + value.replace("\\", "\\\\").replace('"', '\\"') + '"'
+
+
+def _routes(desk: Desk) -> Sequence[Route]:
+    def look(request: Request) -> Response:
+        asked = Asked.of(request.query_params)
+        said = None
+        results = Results((), 0, 1, 1)
+        try:
+            results = _results(desk, asked, page_number(request))
+        except UsageError as error:
+            said = Said(str(error), is_problem=True)
+        kinds, projects = _choices(desk)
+        return desk.page(
+            request,
+            "search.html",
+            page="search",
+            said=said,
+            asked=asked,
+            results=results,
+            start=(results.number - 1) * ON_A_PAGE + 1,
+            kinds=kinds,
+            projects=projects,
+            statuses=STATUSES,
+            longest=EXCERPT,
+            most=MOST_HITS,
+        )
+
+    return (Route("/search", look, methods=["GET"]),)
+
+
+def _results(desk: Desk, asked: Asked, number: int) -> Results:
+    # A filter that is wrong is told before anything is asked.
+    tree = parse_filter(asked.expression, date.today())  # noqa: DTZ011 - a day of this machine
+    if asked.text:
+        return _recalled(desk, asked, number)
+    scope = Scope(all_projects=True, include=frozenset(asked.include), filter=tree)
+    try:
+        with closing(IndexReader(Path(desk.settings.state.index_db), vectors=False)) as reader, reader.snapshot():
+            total = reader.count(scope)
+            pages = max(1, math.ceil(total / ON_A_PAGE))
+            number = min(max(1, number), pages)
+            rows = reader.listed(scope, (number - 1) * ON_A_PAGE, ON_A_PAGE)
+            texts = reader.first_chunks([row.rowid for row in rows])
+    except IndexUnavailable as error:
+        return Results((), 0, 1, 1, (f"nothing can be listed: {error}",))
+    hits = tuple({**row.__dict__, "excerpt": texts.get(row.rowid, (0, ""))[1], "score": None} for row in rows)
+    return Results(hits, total, number, pages)
+
+
+def _recalled(desk: Desk, asked: Asked, number: int) -> Results:
+    request: dict[str, Any] = {
+        "k": MOST_HITS,
+        "filter": asked.expression,
+        "group": None,
+        "project": None,
+        "all_projects": True,
+        "include": sorted(asked.include),
+        "floor": not asked.is_weak,
+    }
+    settings = desk.settings
+    answer = ask(settings, settings.state, asked.text, request, caller="console", patience_seconds=PATIENCE_SECONDS)
+    remarks = [f"answered {IN_WORDS.get(code, code)}" for code in answer.degraded]
+    pages = max(1, math.ceil(len(answer.hits) / ON_A_PAGE))
+    number = min(max(1, number), pages)
+    shown = answer.hits[(number - 1) * ON_A_PAGE : number * ON_A_PAGE]
+    return Results(tuple(shown), len(answer.hits), number, pages, tuple(remarks))
+
+
+def _choices(desk: Desk) -> tuple[list[str], list[str]]:
+    """Kinds and projects that there are."""
+    index = Path(desk.settings.state.index_db)
+    with suppress(IndexUnavailable), closing(IndexReader(index, vectors=False)) as reader, reader.snapshot():
+        return reader.values("kind"), reader.values("project")
+    return [], []
+
+
+PAGE = Page(
+    name="search",
+    title="Search",
+    key="s",
+    routes=_routes,
+    keys=(("/", "the words to search for"), ("]", "the next page"), ("[", "the page before")),
+)

@@ -1,0 +1,59 @@
+"""Sessions, and what was learned from each."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from ...tasks.session_list import session_page, session_story
+from ..desk import Desk, page_number
+from ..page import Page
+
+ON_A_PAGE = 30
+COSTS = (
+    ("input_tokens", "input"),
+    ("output_tokens", "output"),
+    ("cache_write_tokens", "written to the cache"),
+    ("cache_read_tokens", "read from the cache"),
+)
+
+
+def _routes(desk: Desk) -> Sequence[Route]:
+    def look(request: Request) -> Response:
+        asked = request.query_params
+        session = asked.get("id", "")
+        if session:
+            return desk.page(
+                request,
+                "session.html",
+                page="sessions",
+                story=session_story(desk.settings, session),
+                costs=COSTS,
+                now=time.time(),
+            )
+        search, learned = asked.get("q", "").strip()[:200], bool(asked.get("learned"))
+        listed = session_page(desk.settings, page_number(request), ON_A_PAGE, search=search, only_learned=learned)
+        return desk.page(
+            request,
+            "sessions.html",
+            page="sessions",
+            listed=listed,
+            search=search,
+            learned=learned,
+            now=time.time(),
+        )
+
+    return (Route("/sessions", look, methods=["GET"]),)
+
+
+PAGE = Page(
+    name="sessions",
+    title="Sessions",
+    key="n",
+    routes=_routes,
+    keys=(("/", "search"), ("]", "the next page"), ("[", "the page before")),
+)

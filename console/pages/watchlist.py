@@ -1,0 +1,162 @@
+"""The watchlist: patterns to adopt. Promote, dismiss for good, or defer."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import date, timedelta
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from ...pipelines.scrub import Policy, scrub
+from ...pipelines.watchlist import DEFER_DAYS, FOLDER, Decision, Defer, Dismiss, Promote, is_archived, parts_of
+from ...tasks.waiting import WaitingPage
+from ...tasks.watchlist import Watchlist, is_deferred, is_waiting
+from ...vault.entry import Entry
+from ...vault.errors import EditConflict, EntryNotFound, PathRefused, UsageError
+from ...vault.layout import WATCHLIST
+from ...vault.scrubbed import Scrubbed
+from ..desk import Desk, Said, attempt, decided_elsewhere, page_number, undone
+from ..page import Page
+
+ON_A_PAGE = 20
+MAX_REASON_CHARACTERS = 500
+
+
+def _routes(desk: Desk) -> Sequence[Route]:
+    def look(request: Request) -> Response:
+        return _shown(desk, request, request.query_params.get("item", ""))
+
+    def decide(request: Request) -> Response:
+        form: Mapping[str, str] = request.state.form
+        said = attempt(lambda: _decided(desk, form))
+        return _shown(desk, request, form.get("item" if said.is_problem else "next", ""), said)
+
+    def undo(request: Request) -> Response:
+        said, act = undone(desk, request.state.form.get("act", ""))
+        back = [change.path for change in act.changes if change.path.startswith(f"{FOLDER}/")] if act else []
+        here = next((path for path in back if not is_archived(path)), request.state.form.get("item", ""))
+        return _shown(desk, request, here, said)
+
+    return (
+        Route("/watchlist", look, methods=["GET"]),
+        Route("/watchlist/decide", decide, methods=["POST"]),
+        Route("/watchlist/undo", undo, methods=["POST"]),
+        Route("/watchlist/decide", look, methods=["GET"]),
+        Route("/watchlist/undo", look, methods=["GET"]),
+    )
+
+
+def _decided(desk: Desk, form: Mapping[str, str]) -> Said:
+    path = form.get("item", "")
+    watchlist = Watchlist(desk.settings)
+    reason = " ".join(form.get("reason", "")[:MAX_REASON_CHARACTERS].split())
+    try:
+        decided = watchlist.decide(
+            path,
+            _decision(form, watchlist.store.today()),
+            reason=_one_line(reason) if reason else None,
+            run=watchlist.journal.new_run("watchlist"),
+            expected_hash=form.get("hash", ""),
+        )
+    except (EntryNotFound, EditConflict) as error:
+        raise decided_elsewhere(desk.reviewer(), path, error) from error
+    desk.changed()
+    until = f" until {form['until']}" if decided.verdict == "deferred" and form.get("until") else ""
+    return Said(f"{decided.verdict}{until}: {decided.now}")
+
+
+def _one_line(text: str) -> Scrubbed:
+    return Scrubbed.trusted(" ".join(scrub(text, Policy.SECRETS).split()), reason="scrubbed text on one line")
+
+
+def _decision(form: Mapping[str, str], today: date) -> Decision:
+    match form.get("decision"):
+        case "promote":
+            return Promote()
+        case "dismiss":
+            return Dismiss()
+        case "defer":
+            until = form.get("until", "")
+            try:
+                return Defer(date.fromisoformat(until) if until else today + timedelta(days=DEFER_DAYS))
+            except ValueError as error:
+                raise UsageError(f"{until[:20]!r} is no day: write YYYY-MM-DD") from error
+    raise UsageError("a pattern is promoted, dismissed or deferred")
+
+
+def _shown(desk: Desk, request: Request, wanted: str, said: Said | None = None) -> Response:
+    watchlist = Watchlist(desk.settings)
+    today = watchlist.store.today()
+    asked = request.query_params
+    view, search = ("all" if asked.get("view") == "all" else ""), asked.get("q", "")[:200]
+    notes = watchlist.waiting(today, deferred=True)
+    now = [note for note in notes if not is_deferred(note, today)]
+    shown = watchlist.all() if view == "all" else now
+    words = search.casefold().split()
+    shown = [note for note in shown if all(word in f"{note.title}\n{note.body}".casefold() for word in words)]
+    place = next((at for at, note in enumerate(shown) if note.path == wanted), None)
+    if place is None and wanted and said is None:
+        said = Said("that pattern does not wait here any more", is_problem=True)
+    pages = max(1, -(-len(shown) // ON_A_PAGE))
+    number = place // ON_A_PAGE + 1 if place is not None else min(page_number(request), pages)
+    rows = shown[(number - 1) * ON_A_PAGE : number * ON_A_PAGE]
+    at = place if place is not None else (number - 1) * ON_A_PAGE
+    chosen = shown[at] if shown else None
+    return desk.page(
+        request,
+        "watchlist.html",
+        page="watchlist",
+        said=said,
+        address=desk.url("watchlist", item=chosen.path if chosen else "", view=view, q=search),
+        queue=WaitingPage((), len(shown), number, pages),
+        start=(number - 1) * ON_A_PAGE + 1,
+        rows=[(note, _name(note), _status(note, today)) for note in rows],
+        item=chosen,
+        name=_name(chosen) if chosen else "",
+        state=_status(chosen, today) if chosen else "",
+        can_decide=chosen is not None and not is_archived(chosen.path),
+        before=shown[at - 1].path if chosen and at else "",
+        after=shown[at + 1].path if chosen and at + 1 < len(shown) else "",
+        place=at + 1,
+        deferred=len(notes) - len(now),
+        until=(today + timedelta(days=DEFER_DAYS)).isoformat(),
+        view=view,
+        search=search,
+        last=desk.reviewer().last_decision(),
+    )
+
+
+def _name(note: Entry) -> str:
+    try:
+        return "/".join(parts_of(note.path))
+    except PathRefused:
+        return "/".join(note.path.removesuffix(".md").split("/")[-2:])
+
+
+def _status(note: Entry, today: date) -> str:
+    if is_archived(note.path):
+        return "dismissed"
+    if note.extra.get("promoted"):
+        return "promoted"
+    if is_waiting(note):
+        return f"deferred until {note.extra.get('deferred_until')}" if is_deferred(note, today) else "waits"
+    return note.effective_status
+
+
+PAGE = Page(
+    name="watchlist",
+    title="Watchlist",
+    key="w",
+    routes=_routes,
+    waiting=lambda paths: sum(not is_archived(path) for path in paths[WATCHLIST]),
+    keys=(
+        ("p", "promote"),
+        ("d", "dismiss, for good"),
+        ("f", "defer"),
+        ("s", "skip: the next one; also j"),
+        ("b", "the one before"),
+        ("u", "undo the last decision"),
+    ),
+)

@@ -1,0 +1,211 @@
+"""Everything that comes in passes here: who asks, from where, and what every answer must say.
+
+The console listens on a loopback address, which keeps neither the pages of other origins that the same browser shows
+away, nor the programs and accounts of the same machine. Hence, in this order: the `Host` must be ours (DNS rebinding),
+what says where it comes from must say "here" (`Origin`, `Sec-Fetch-Site`), the cookie must be one that a link was
+exchanged for, and a change must carry the token of that session. Cookies know no ports, and every port of a host is
+one site to SameSite: so the cookie is for a path of its own that no other server of this machine is asked for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from urllib.parse import parse_qsl
+
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.responses import Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from .keys import Keys, Session
+
+COOKIE = "memory-console"
+CSRF_FIELD = "csrf"
+MAX_FORM_BYTES = 4_000_000
+MAX_FORM_FIELDS = 2_000
+LIVE = "/live"
+"""How the address of a part ends that a page asks for again and again, with nobody there."""
+FORM_TYPE = "application/x-www-form-urlencoded"
+
+POLICY = "; ".join(
+    (
+        "default-src 'none'",
+        "script-src 'self'",
+        "style-src 'self'",
+        "img-src 'self'",
+        "connect-src 'self'",
+        "form-action 'self'",
+        "base-uri 'none'",
+        "frame-ancestors 'none'",
+    )
+)
+HEADERS: Mapping[str, str] = {
+    "Content-Security-Policy": POLICY,
+    # Not `no-referrer`: a form would then come with `Origin: null`.
+    "Referrer-Policy": "same-origin",
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+    "Cache-Control": "no-store",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Permissions-Policy": "camera=(), geolocation=(), microphone=()",
+}
+
+Refuse = Callable[[int, str], Response]
+
+
+class Guard:
+    """The only way to the pages. `refuse` makes the answer to what is turned away: a status and one line."""
+
+    def __init__(self, app: ASGIApp, keys: Keys, *, authority: str, place: str, refuse: Refuse) -> None:
+        self._app = app
+        self._keys = keys
+        self._authority = authority
+        """Host and port, as `Host` must say it."""
+        self._base = f"/{place}/"
+        self._refuse = refuse
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """One request. Other protocols than HTTP are not spoken."""
+        if scope["type"] == "lifespan":
+            await self._app(scope, receive, send)
+        if scope["type"] != "http":
+            return
+        answer = self._with_headers(send)
+        headers = Headers(scope=scope)
+        refusal = self._outsider(scope, headers)
+        if refusal is not None:
+            await refusal(scope, receive, answer)
+            return
+        path = scope["path"]
+        if path == self._base + "enter":
+            await self._enter(scope)(scope, receive, answer)
+            return
+        if path.startswith(self._base + "static/") and scope["method"] != "POST":
+            await self._app(scope, receive, answer)
+            return
+        session = self._keys.session(self._cookie(headers), is_seen=not path.endswith(LIVE))
+        if session is None:
+            line = "This window is not signed in. Open the link that `memory console` prints."
+            await self._refuse(403, line)(scope, receive, answer)
+            return
+        state = scope.setdefault("state", {})
+        state["session"] = session
+        state["form"] = {}
+        if scope["method"] == "POST":
+            body, refusal = await self._change(headers, receive, session, state)
+            if refusal is not None:
+                await refusal(scope, receive, answer)
+                return
+            receive = _replayed(body)
+        await self._app(scope, receive, answer)
+
+    def _outsider(self, scope: Scope, headers: Headers) -> Response | None:
+        """What is turned away whoever asks."""
+        if headers.getlist("host") != [self._authority]:
+            return self._refuse(421, "This console answers under its own address only.")
+        if scope["method"] not in ("GET", "HEAD", "POST"):
+            return self._refuse(405, "There is nothing to do here with this method.")
+        if not scope["path"].startswith(self._base):
+            return self._refuse(404, "There is no such page. Open the link that `memory console` prints.")
+        origins = headers.getlist("origin")
+        if any(origin != f"http://{self._authority}" for origin in origins):
+            return self._refuse(403, "This request was made by another site; nothing was done.")
+        if scope["method"] == "POST" and not origins:
+            return self._refuse(403, "This request does not say where it comes from; nothing was done.")
+        # The link may be followed from anywhere (a terminal in the browser, our own file): it is a secret itself.
+        if headers.get("sec-fetch-site", "none") not in ("none", "same-origin") and not (
+            scope["path"] == self._base + "enter" and scope["method"] == "GET"
+        ):
+            return self._refuse(403, "Another site led here. Open the console from its own window.")
+        return None
+
+    def _enter(self, scope: Scope) -> Response:
+        """The token of the link becomes a cookie."""
+        if scope["method"] != "GET":
+            return self._refuse(405, "A link is opened, nothing else.")
+        tokens = [value for name, value in parse_qsl(scope["query_string"].decode("latin-1")) if name == "token"]
+        session = self._keys.exchange(tokens[0]) if len(tokens) == 1 else "unknown"
+        if not isinstance(session, Session):
+            why = {"used": "was used already", "expired": "is too old", "unknown": "is none of this console's"}[session]
+            return self._refuse(403, f"This link {why}. Press Enter in the console's terminal for a new one.")
+        # No redirect: a browser keeps SameSite=Strict cookies back all along a chain that another site began.
+        response = Response(
+            f'<!doctype html><html lang="en"><title>MemoryVault</title>'
+            f'<link rel="icon" href="{self._base}static/icon.svg" type="image/svg+xml">'
+            f'<meta http-equiv="refresh" content="0; url={self._base}"><p><a href="{self._base}">Go on</a></p></html>',
+            media_type="text/html",
+        )
+        response.set_cookie(COOKIE, session.cookie, path=self._base, httponly=True, samesite="strict")
+        return response
+
+    async def _change(
+        self, headers: Headers, receive: Receive, session: Session, state: dict[str, object]
+    ) -> tuple[bytes, Response | None]:
+        """The form of a change, when it may be made."""
+        if headers.get("content-type", "").split(";")[0].strip().lower() != FORM_TYPE:
+            return b"", self._refuse(415, "A change comes as a form.")
+        body = await _read(receive)
+        if body is None:
+            return b"", self._refuse(413, "That is too much for one form.")
+        try:
+            fields = dict(
+                parse_qsl(
+                    body.decode("utf-8"),
+                    keep_blank_values=True,
+                    strict_parsing=bool(body),
+                    errors="strict",
+                    max_num_fields=MAX_FORM_FIELDS,
+                )
+            )
+        except (ValueError, UnicodeError):
+            return b"", self._refuse(400, "The form cannot be read.")
+        if not session.is_own(fields.pop(CSRF_FIELD, "")):
+            return b"", self._refuse(403, "This form is not of this window's session; nothing was done. Load it again.")
+        state["form"] = fields
+        return body, None
+
+    def _cookie(self, headers: Headers) -> str:
+        # Another server of this machine can set a cookie of our name for all paths; the more exact one comes first.
+        for header in headers.getlist("cookie"):
+            for part in header.split(";"):
+                name, _, value = part.strip().partition("=")
+                if name == COOKIE:
+                    return value
+        return ""
+
+    def _with_headers(self, send: Send) -> Send:
+        async def answer(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                headers = MutableHeaders(scope=message)
+                for name, value in HEADERS.items():
+                    headers[name] = value
+            await send(message)
+
+        return answer
+
+
+async def _read(receive: Receive) -> bytes | None:
+    """The whole body; None when it is too large."""
+    parts: list[bytes] = []
+    size = 0
+    while True:
+        message = await receive()
+        if message["type"] != "http.request":
+            return None
+        part = message.get("body", b"")
+        size += len(part)
+        if size > MAX_FORM_BYTES:
+            return None
+        parts.append(part)
+        if not message.get("more_body", False):
+            return b"".join(parts)
+
+
+def _replayed(body: bytes) -> Callable[[], Awaitable[Message]]:
+    """For whoever reads the body after us."""
+    left = [body]
+
+    async def receive() -> Message:
+        return {"type": "http.request", "body": left.pop() if left else b"", "more_body": False}
+
+    return receive

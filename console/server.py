@@ -1,0 +1,75 @@
+"""Serving the console: bound to the loopback address, and to nothing else."""
+
+from __future__ import annotations
+
+import secrets
+import socket
+import time
+from dataclasses import dataclass
+
+import uvicorn
+
+from ..vault.errors import MemoryVaultError
+from ..vault.settings import Settings
+from .app import make_app
+from .keys import LINK_SECONDS, Keys
+
+HOST = "127.0.0.1"
+PLACE_BYTES = 8
+STOP_SECONDS = 3
+
+
+class PortTaken(MemoryVaultError):
+    """The port cannot be bound."""
+
+
+@dataclass(frozen=True)
+class Serving:
+    """A console that has its port and does not answer yet."""
+
+    listener: socket.socket
+    server: uvicorn.Server
+    keys: Keys
+    base: str
+    """Its address, without a token: `http://127.0.0.1:PORT/<place>/`."""
+
+    def new_link(self) -> str:
+        """An address that lets one browser in, once."""
+        return f"{self.base}enter?token={self.keys.new_link()}"
+
+    def run(self) -> None:
+        """Answer until SIGINT or SIGTERM, or until `server.should_exit`."""
+        try:
+            self.server.run(sockets=[self.listener])
+        except KeyboardInterrupt:  # uvicorn sends itself the signal once more when it has stopped
+            pass
+        finally:
+            self.listener.close()
+
+
+def prepare(settings: Settings, *, port: int = 0, link_seconds: float = LINK_SECONDS) -> Serving:
+    """Bind and build. `port` 0 takes a free one. Raises PortTaken."""
+    listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listener.bind((HOST, port))
+        listener.listen()  # so that a browser which is faster than we are waits
+    except OSError as error:
+        listener.close()
+        raise PortTaken(
+            f"port {port} of {HOST} cannot be used ({error.strerror}): take another, or none for a free one"
+        ) from error
+    authority = f"{HOST}:{listener.getsockname()[1]}"
+    place = secrets.token_hex(PLACE_BYTES)
+    keys = Keys(time.monotonic, link_seconds=link_seconds)
+    config = uvicorn.Config(
+        make_app(settings, keys, authority=authority, place=place),
+        lifespan="off",
+        ws="none",
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        proxy_headers=False,
+        timeout_graceful_shutdown=STOP_SECONDS,
+    )
+    return Serving(listener, uvicorn.Server(config), keys, f"http://{authority}/{place}/")

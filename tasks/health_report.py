@@ -1,0 +1,116 @@
+"""`memory health` as one object: how things stand, in figures; for the command and the console."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from ..index.client import RecallClient, ServiceRefused, ServiceUnavailable
+from ..index.receipts import marks_of, read_marks
+from ..vault.errors import MemoryVaultError
+from ..vault.lock import lock_holder
+from ..vault.settings import Settings
+from .enqueue import open_ledger
+from .health import (
+    TRIAL_SESSION,
+    count_entries,
+    hook_times,
+    last_reflection,
+    log_lines,
+    oldest_waiting,
+    resident_megabytes,
+    warnings_of,
+    week_before,
+    why_unheard,
+)
+from .indexing import open_index, vault_store
+from .spending import spending_report
+
+MOST_REFLECTIONS = 20
+"""Among so many is the last one that was no trial of the hooks."""
+
+
+def health_report(settings: Settings, now: float, lines: Iterable[Mapping[str, Any]] | None = None) -> dict[str, Any]:
+    """Everything as one JSON object; what cannot be reached is said in `warnings`. Raises SettingsError.
+
+    `lines` are the log's (`log_lines`), of a week at least, from a caller that has read them.
+    """
+    state = settings.state
+    faults: list[str] = []
+    unheard: list[str] = []
+    counts = queue = index = None
+    done_at: list[float] = []
+    try:
+        vault = vault_store(settings)
+        vault.require_vault()
+        counts = count_entries(vault.walk())
+    except (MemoryVaultError, OSError) as error:
+        faults.append(str(error))
+    try:
+        with open_ledger(settings) as ledger:
+            backlog = ledger.backlog()
+            dead = sum(count for _, state_of, count in ledger.live_counts() if state_of == "dead")
+            queue = {"running": backlog.running, "due": backlog.due, "delayed": backlog.delayed, "dead": dead}
+            done = [
+                job
+                for job in ledger.list(["done"], kind="reflect.session", most=MOST_REFLECTIONS)
+                if not str(job.args.get("session") if isinstance(job.args, dict) else "").startswith(TRIAL_SESSION)
+            ][:1]
+            done_at = [
+                job.finished_at
+                for job in (*done, *ledger.list(["done"], kind="reflect.corpus", most=1))
+                if job.finished_at is not None
+            ]
+            unheard = [why for job in done if (why := why_unheard(job.history)) is not None]
+    except MemoryVaultError as error:
+        faults.append(str(error))
+    try:
+        with open_index(settings) as store:
+            index = {**asdict(store.stats()), "model": store.in_force()}
+    except MemoryVaultError as error:
+        faults.append(str(error))
+    spending = None
+    try:
+        spending = spending_report(state.state_db, now)
+    except MemoryVaultError as error:
+        faults.append(str(error))
+    week = week_before(now)
+    hooks = hook_times(log_lines(Path(state.log_file), week) if lines is None else lines, week)
+    last = last_reflection(state.harness, done_at)
+    marks = marks_of(read_marks(Path(state.log) / "marks.jsonl"))
+    warnings = warnings_of(counts, last, oldest_waiting(state.harness), hooks, now)
+    if queue is not None and queue["dead"]:
+        dead_jobs = "1 job is" if queue["dead"] == 1 else f"{queue['dead']} jobs are"
+        warnings.append(f"{dead_jobs} dead: `memory jobs list --state dead` says why")
+    return {
+        "warnings": [*faults, *warnings, *unheard],
+        "entries": asdict(counts) if counts is not None else None,
+        "last_reflection": datetime.fromtimestamp(last, UTC).isoformat(timespec="seconds") if last else None,
+        "queue": queue,
+        "index": index,
+        "hooks": [asdict(times) for times in hooks],
+        "miner": settings.reflection.miner,
+        "spending": spending,
+        "marked": {"useful": sum(marks.values()), "noise": len(marks) - sum(marks.values())},
+        "processes": _processes(state.worker_lock, state.recall_socket),
+    }
+
+
+def _processes(worker_lock: str, recall_socket: str) -> dict[str, dict[str, Any] | None]:
+    pids: dict[str, int | None] = {"worker": lock_holder(worker_lock), "recall": None}
+    try:
+        with RecallClient(recall_socket) as client:
+            pids["recall"] = int(client.ping()["pid"])
+    except (ServiceUnavailable, ServiceRefused):
+        pids["recall"] = None
+    return {
+        name: None if pid is None else {"pid": pid, "megabytes": _rounded(resident_megabytes(pid))}
+        for name, pid in pids.items()
+    }
+
+
+def _rounded(value: float | None) -> float | None:
+    return None if value is None else round(value, 1)

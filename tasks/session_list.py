@@ -1,0 +1,190 @@
+"""Sessions and what was learned from each: from their markers, the index, the journal and the ledger."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Mapping
+from contextlib import closing, suppress
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+
+from ..index.reader import EntryRow, IndexReader
+from ..vault.automemory import COST_KIND
+from ..vault.entry import Entry
+from ..vault.errors import EntryInvalid, EntryNotFound, IndexUnavailable, PathRefused, QueueUnavailable, UsageError
+from ..vault.marker import (
+    REFLECTED,
+    START,
+    Marker,
+    is_session_id,
+    last_event_at,
+    list_markers,
+    marker_path,
+    read_marker,
+)
+from ..vault.project import project_of
+from ..vault.settings import Settings
+from .enqueue import open_ledger
+from .indexing import vault_store
+from .journal import Journal
+from .ledger import Job
+
+
+@dataclass(frozen=True)
+class SessionRow:
+    """One session. `last` is its last event, or the day of its newest entry once its marker is gone; unix seconds."""
+
+    id: str
+    last: float
+    state: str
+    """START, REFLECTED, or '' when nothing but its entries is left of it."""
+    learned: int
+    """Entries that were first learned in it."""
+    marker: Marker | None = None
+
+    @property
+    def project(self) -> str:
+        return (project_of(self.marker.cwd) if self.marker is not None and self.marker.cwd else "") or ""
+
+
+@dataclass(frozen=True)
+class SessionPage:
+    """One page of sessions, the last first. `number` counts from 1 and is one that there is."""
+
+    rows: tuple[SessionRow, ...]
+    total: int
+    number: int
+    pages: int
+
+
+@dataclass(frozen=True)
+class SessionStory:
+    """All that is known of one session."""
+
+    row: SessionRow
+    unmined: int | None
+    """Bytes of the transcript that were not mined yet; None when it is not there."""
+    learned: tuple[EntryRow, ...]
+    confirmed: tuple[EntryRow, ...]
+    """Entries of other sessions that this one said again or changed."""
+    cost: Entry | None
+    jobs: tuple[Job, ...]
+
+
+def session_page(
+    settings: Settings, number: int, size: int, *, search: str = "", only_learned: bool = False
+) -> SessionPage:
+    """Sessions by their last event; `search` is a part of the id, of the host or of the folder."""
+    learned = _learned(settings)
+    rows = _rows(settings, learned)
+    if only_learned:
+        rows = [row for row in rows if row.learned]
+    if search:
+        sought = search.lower()
+        read = [_with_marker(settings, row) for row in rows]
+        rows = [row for row in read if sought in _told(row)]
+    pages = max(1, math.ceil(len(rows) / size))
+    number = min(max(1, number), pages)
+    shown = tuple(_with_marker(settings, row) for row in rows[(number - 1) * size : number * size])
+    return SessionPage(shown, len(rows), number, pages)
+
+
+def session_story(settings: Settings, session: str) -> SessionStory:
+    """One session. Raises UsageError when nothing is known of it."""
+    if not is_session_id(session):
+        raise UsageError(f"{session[:80]!r} is not a session's id")
+    entries = _entries(settings, session)
+    learned = tuple(entry for entry in entries if entry.kind != COST_KIND)
+    row = next((row for row in _rows(settings, {}) if row.id == session), None)
+    jobs: tuple[Job, ...] = ()
+    with suppress(QueueUnavailable), open_ledger(settings) as ledger:
+        jobs = tuple(ledger.of_session(session))
+    if row is None and not entries and not jobs:
+        raise UsageError(f"nothing is known of a session {session}")
+    if row is None:
+        days = [entry.created or "" for entry in entries]
+        row = SessionRow(session, max([_day(max(days, default="")), *(job.created_at for job in jobs)]), "", 0)
+    row = _with_marker(settings, SessionRow(row.id, row.last, row.state, len(learned)))
+    cost = next((entry.path for entry in entries if entry.kind == COST_KIND), None)
+    return SessionStory(
+        row=row,
+        unmined=_unmined(row.marker),
+        learned=learned,
+        confirmed=_confirmed(settings, session, {entry.path for entry in entries}),
+        cost=_read(settings, cost) if cost else None,
+        jobs=jobs,
+    )
+
+
+def _rows(settings: Settings, learned: Mapping[str, tuple[int, str]]) -> list[SessionRow]:
+    """All, the last first; markers are only looked at, not read."""
+    harness = settings.state.harness
+    rows: dict[str, SessionRow] = {}
+    for state in (REFLECTED, START):
+        for session in list_markers(harness, state):
+            at = last_event_at(marker_path(harness, session, state))
+            if at is not None:
+                rows[session] = SessionRow(session, at, state, learned.get(session, (0, ""))[0])
+    for session, (count, day) in learned.items():
+        if session not in rows:
+            rows[session] = SessionRow(session, _day(day), "", count)
+    return sorted(rows.values(), key=lambda row: (-row.last, row.id))
+
+
+def _learned(settings: Settings) -> dict[str, tuple[int, str]]:
+    index = Path(settings.state.index_db)
+    with suppress(IndexUnavailable), closing(IndexReader(index, vectors=False)) as reader, reader.snapshot():
+        return reader.sessions()
+    return {}
+
+
+def _entries(settings: Settings, session: str) -> list[EntryRow]:
+    index = Path(settings.state.index_db)
+    with suppress(IndexUnavailable), closing(IndexReader(index, vectors=False)) as reader, reader.snapshot():
+        return reader.of_session(session)
+    return []
+
+
+def _confirmed(settings: Settings, session: str, known: set[str]) -> tuple[EntryRow, ...]:
+    """By the journal, which remembers some months: the entries name all their sessions, the index the first."""
+    journal = Journal(settings.state, vault_store(settings))
+    paths = {change.path for act in journal.acts_of(session) for change in act.changes} - known
+    index = Path(settings.state.index_db)
+    with suppress(IndexUnavailable), closing(IndexReader(index, vectors=False)) as reader, reader.snapshot():
+        return tuple(reader.at_paths(paths))
+    return ()
+
+
+def _read(settings: Settings, path: str) -> Entry | None:
+    with suppress(EntryNotFound, EntryInvalid, PathRefused):
+        return vault_store(settings).read(path)
+    return None
+
+
+def _with_marker(settings: Settings, row: SessionRow) -> SessionRow:
+    if row.marker is not None or not row.state:
+        return row
+    marker = read_marker(marker_path(settings.state.harness, row.id, row.state))
+    return SessionRow(row.id, row.last, row.state, row.learned, marker)
+
+
+def _told(row: SessionRow) -> str:
+    marker = row.marker
+    return " ".join((row.id, *((marker.host, marker.cwd) if marker is not None else ()))).lower()
+
+
+def _unmined(marker: Marker | None) -> int | None:
+    if marker is None:
+        return None
+    try:
+        return max(0, os.stat(marker.transcript).st_size - marker.offset)
+    except OSError:
+        return None
+
+
+def _day(day: str) -> float:
+    with suppress(ValueError):
+        return datetime.fromisoformat(day[:10]).astimezone().timestamp()
+    return 0.0

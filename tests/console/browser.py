@@ -1,0 +1,157 @@
+"""Real windows: Debian's Chromium, driven by Playwright, on a console that runs as its own process."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Literal
+
+import pytest
+from playwright.sync_api import Browser, BrowserContext, Dialog, Page, sync_playwright
+
+SIZES: Mapping[str, dict[str, int]] = {
+    "desktop": {"width": 1280, "height": 900},
+    "phone": {"width": 390, "height": 844},
+}
+STOP_SECONDS = 15
+
+
+def chromium_path() -> str:
+    """Where Chromium is. Without one the test is skipped on a developer's machine, and fails where CI runs."""
+    found = shutil.which("chromium") or shutil.which("chromium-browser")
+    if found is None:
+        reason = "no Chromium: install Debian's package `chromium`"
+        if os.environ.get("CI") == "true":
+            pytest.fail(reason)
+        pytest.skip(reason)
+    return found
+
+
+@contextmanager
+def chromium() -> Iterator[Browser]:
+    """One browser, without a window on the screen."""
+    path = chromium_path()
+    with sync_playwright() as playwright:
+        # As root, in CI, Chromium's own sandbox cannot be made.
+        browser = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"] if os.getuid() == 0 else [])
+        yield browser
+        browser.close()
+
+
+class ConsoleProcess:
+    """`memory console --no-browser` of one vault."""
+
+    def __init__(self, env: Mapping[str, str], *arguments: str) -> None:
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "memoryvault", "console", "--no-browser", *arguments],
+            env=dict(env),
+            cwd="/",
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        assert self.process.stdout is not None
+        self.link = self.process.stdout.readline().strip()
+        assert "/enter?token=" in self.link, self.process.stderr.read() if self.process.stderr else ""
+        self.base = self.link.split("enter?")[0]
+        """Its address, with a slash at the end."""
+
+    def stop(self) -> int:
+        """As Ctrl-C does; its exit code."""
+        if self.process.poll() is None:
+            self.process.send_signal(signal.SIGINT)
+        try:
+            self.process.communicate(timeout=STOP_SECONDS)
+        finally:
+            self.process.kill()
+            self.process.communicate()
+        return self.process.returncode
+
+
+class Windows:
+    """The windows of one browser profile. What none of them may do is collected: see `check`."""
+
+    def __init__(self, browser: Browser, console: ConsoleProcess) -> None:
+        self.console = console
+        self.complaints: list[str] = []
+        self._browser = browser
+        self._context: BrowserContext | None = None
+
+    def sign_in(
+        self, size: Literal["desktop", "phone"] = "desktop", *, dark: bool = False, script: bool = True
+    ) -> Page:
+        """The first window, by the link."""
+        self._context = self._browser.new_context(
+            viewport=SIZES[size],  # type: ignore[arg-type]  # a typed dict, of which ours is one
+            color_scheme="dark" if dark else "light",
+            reduced_motion="reduce",
+            java_script_enabled=script,
+            has_touch=size == "phone",
+        )
+        page = self.another()
+        page.goto(self.console.link)
+        page.wait_for_url(self.console.base + "**")
+        page.wait_for_selector("h1")
+        return page
+
+    @property
+    def context(self) -> BrowserContext:
+        """The profile that is signed in."""
+        assert self._context is not None
+        return self._context
+
+    def another(self) -> Page:
+        """One more window of the same profile, empty."""
+        page = self.context.new_page()
+        page.set_default_timeout(20_000)
+        page.on("console", lambda message: self._complain(message.type, message.text))
+        page.on("pageerror", lambda error: self.complaints.append(f"script: {error}"))
+        page.on("dialog", self._dismiss)
+        page.on("request", lambda request: self._look_at(request.url))
+        return page
+
+    def open(self, address: str) -> Page:
+        """One more window, at a page (`review?item=…`)."""
+        page = self.another()
+        page.goto(self.console.base + address)
+        return page
+
+    def close(self) -> None:
+        if self._context is not None:
+            self._context.close()
+
+    def check(self) -> None:
+        """No script failed, nothing offended the policy, and nothing was asked of anybody else."""
+        assert not self.complaints, "\n".join(self.complaints)
+
+    def _complain(self, kind: str, text: str) -> None:
+        # A refused change is answered with its status, which the browser writes down by itself.
+        if kind in ("error", "warning") and "the server responded with a status of 4" not in text:
+            self.complaints.append(f"console: {text}")
+
+    def _dismiss(self, dialog: Dialog) -> None:
+        self.complaints.append(f"dialog: {dialog.message}")
+        dialog.dismiss()
+
+    def _look_at(self, url: str) -> None:
+        if not url.startswith(self.console.base):
+            self.complaints.append(f"asked of somebody else: {url}")
+
+
+def press(page: Page, key: str) -> None:
+    """One key, once the page has come to rest, and its answer."""
+    page.wait_for_timeout(400)  # console.js lets no key decide on what has only just appeared
+    with page.expect_response(lambda response: True):
+        page.keyboard.press(key)
+    page.wait_for_load_state("networkidle")
+
+
+def said(page: Page) -> str:
+    """The line that tells what was done."""
+    return page.inner_text("#said").strip()

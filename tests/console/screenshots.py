@@ -1,0 +1,113 @@
+"""`make screenshots`: every page of a made-up vault, on a desktop and a phone, light and dark, into a folder.
+
+    python -m memoryvault.tests.console.screenshots [FOLDER] [--all]
+
+Without `--all` only those that docs/how-to/console.md shows. Reads nothing of the user's.
+"""
+
+from __future__ import annotations
+
+import argparse
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Literal
+
+from memoryvault.index.client import RecallClient, ensure_service
+from memoryvault.index.drain import drain
+from memoryvault.index.embedder import DEFAULT_MODEL
+from memoryvault.index.store import IndexStore
+from memoryvault.tests.review.support import Bed
+
+from .browser import ConsoleProcess, Windows, chromium
+from .demo import demo_vault
+
+ROOT = Path(__file__).parents[2]
+SHOWN = frozenset({"review-desktop-light", "supersede-desktop-dark", "search-desktop-light", "health-desktop-dark",
+                   "receipts-phone-light", "jobs-phone-dark", "review-phone-dark", "health-phone-light"})  # fmt: skip
+MODEL_SECONDS = 60.0
+
+
+def pages(bed: Bed) -> Mapping[str, str]:
+    """Name of the picture and address of the page."""
+    harness = Path(bed.settings.state.harness)
+    session = sorted(harness.glob("*.reflected"), key=lambda path: path.stat().st_mtime)[-1].stem.removeprefix(
+        "session-id-"
+    )
+    return {
+        "review": "review",
+        "edit": "review?item=personal-private/_review/no-friday-releases.md&panel=edit",
+        "supersede": "review?item=personal-private/_review/use-npm-ci-in-pipelines.md&panel=supersede",
+        "inbox": "inbox",
+        "ideas": "ideas",
+        "watchlist": "watchlist",
+        "search": "search?q=how+long+do+login+tokens+last%3F",
+        "search-filters": "search?kind=decisions&project=shop",
+        "search-nothing": "search?q=unheard-of+zebra",
+        "entry": "entry?path=login-tokens-last-for-fifteen-minutes",
+        "recall": "recall",
+        "receipts": f"recall?session={session}",
+        "sessions": "sessions",
+        "session": f"sessions?id={session}",
+        "jobs": "jobs",
+        "schedules": "jobs?view=schedules",
+        "kinds": "jobs?view=kinds",
+        "job": "jobs?id=1",
+        "health": "health",
+    }
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Make the pictures."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("folder", nargs="?", type=Path, default=ROOT / "docs" / "images")
+    parser.add_argument("--all", action="store_true", help="also those that the docs do not show, and whole pages")
+    args = parser.parse_args(argv)
+    args.folder.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix="memoryvault-") as root:
+        bed = demo_vault(Path(root), MEMORY_AUTOSTART="true")
+        served = ensure_service(bed.settings, MODEL_SECONDS, wait_for_model=True)
+        try:
+            if served:
+                with (
+                    IndexStore(Path(bed.settings.state.index_db)) as store,
+                    RecallClient(bed.settings.state.recall_socket) as client,
+                ):
+                    drain(store, client.embed, model=DEFAULT_MODEL)
+                    store.put_in_force(DEFAULT_MODEL)
+            shoot(bed, args.folder, everything=args.all)
+        finally:
+            if served:
+                with RecallClient(bed.settings.state.recall_socket) as client:
+                    client.stop()
+    return 0
+
+
+def shoot(bed: Bed, folder: Path, *, everything: bool) -> None:
+    """All pictures of one vault."""
+    sizes: tuple[Literal["desktop", "phone"], ...] = ("desktop", "phone")
+    with chromium() as browser:
+        for size in sizes:
+            for dark in (False, True):
+                console = ConsoleProcess(bed.env)
+                windows = Windows(browser, console)
+                try:
+                    page = windows.sign_in(size, dark=dark)
+                    for name, address in pages(bed).items():
+                        file = f"{name}-{size}-{'dark' if dark else 'light'}"
+                        if not everything and file not in SHOWN:
+                            continue
+                        page.goto(console.base + address)
+                        page.wait_for_load_state("load")
+                        page.screenshot(path=folder / f"{file}.png", full_page=everything, animations="disabled")
+                        width = page.evaluate("document.documentElement.scrollWidth")
+                        if width > page.evaluate("window.innerWidth"):
+                            print(f"{file}: {width} wide, more than the window")
+                    windows.close()
+                    windows.check()
+                finally:
+                    console.stop()
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,104 @@
+"""What a person does, in real Chromium: by keyboard, in two windows, and with text that means harm."""
+
+from __future__ import annotations
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from memoryvault.tests.review.support import Bed
+
+from .browser import ConsoleProcess, Windows, press, said
+from .support import proposal
+
+pytestmark = pytest.mark.slow
+
+OLD = "personal-private/preferences/use-npm.md"
+
+
+def heading(page: Page) -> str:
+    return page.inner_text("h2 >> nth=0")
+
+
+def test_every_decision_of_the_review_has_its_key(bed: Bed, windows: Windows) -> None:
+    bed.note(OLD, "# Use npm\n\nAlways use npm.", kind="preferences")
+    for name in ("approve-me", "edit-me", "reject-me", "skip-me", "use-pnpm"):
+        proposal(bed, name)
+    page = windows.sign_in()
+    assert heading(page) == "Approve me"
+    press(page, "a")
+    assert said(page) == "approved: personal-private/preferences/approve-me.md"
+    assert heading(page) == "Edit me"
+
+    press(page, "e")
+    page.wait_for_selector("textarea:focus")
+    page.keyboard.press("Control+End")
+    page.keyboard.type(" Since yesterday.")
+    page.wait_for_timeout(400)  # console.js takes a click on what has only just appeared for a double one
+    page.click("text=Approve this text")
+    expect(page.locator("#said")).to_contain_text("edit-me")
+    assert "Since yesterday." in bed.store.read("personal-private/preferences/edit-me.md").body
+
+    press(page, "r")
+    assert said(page) == "rejected: personal-private/_archive/reject-me.md"
+    press(page, "s")
+    assert heading(page) == "Use pnpm"
+    press(page, "p")
+    page.wait_for_selector("table.diff")
+    press(page, "p")
+    assert said(page).startswith("superseded: ")
+    press(page, "u")
+    assert said(page).startswith("took back: superseded")
+    assert heading(page) == "Use pnpm"
+    assert bed.store.exists("personal-private/_review/use-pnpm.md")
+
+
+def test_a_key_that_is_held_down_decides_once(bed: Bed, windows: Windows) -> None:
+    for name in ("one", "two", "three"):
+        proposal(bed, name)
+    page = windows.sign_in()
+    page.wait_for_timeout(500)
+    for _ in range(20):
+        page.keyboard.down("a")  # without `up` between them: what a held key sends
+    page.wait_for_timeout(800)
+    page.keyboard.up("a")
+    assert len([path for path in bed.files() if "/preferences/" in path]) == 1
+
+
+def test_it_works_without_scripts(bed: Bed, windows: Windows) -> None:
+    proposal(bed, "use-tabs")
+    page = windows.sign_in(script=False)
+    page.click("text=Approve")
+    assert page.inner_text("#said").strip() == "approved: personal-private/preferences/use-tabs.md"
+
+
+def test_the_help_tells_the_keys_of_the_page_and_single_keys_can_be_switched_off(bed: Bed, windows: Windows) -> None:
+    proposal(bed, "use-tabs")
+    page = windows.sign_in()
+    page.wait_for_timeout(400)
+    page.keyboard.press("?")
+    page.wait_for_selector("dialog[open]")
+    assert "edit, then approve" in page.inner_text("dialog")
+    page.check("#keys-off")
+    page.keyboard.press("Escape")
+    page.keyboard.press("a")
+    page.wait_for_timeout(500)
+    assert said(page) == ""
+    assert bed.store.exists("personal-private/_review/use-tabs.md")
+
+
+def test_on_a_phone_nothing_is_wider_than_the_screen(bed: Bed, windows: Windows) -> None:
+    proposal(bed, "use-tabs", "https://example.org/" + "a" * 300 + "\n\n    " + "b" * 300)
+    page = windows.sign_in("phone")
+    width = page.evaluate("document.documentElement.scrollWidth")
+    assert width <= page.evaluate("window.innerWidth")
+
+
+def test_a_link_works_in_one_window_only(browser: Browser, console: ConsoleProcess, windows: Windows) -> None:
+    windows.sign_in()
+    context = browser.new_context()
+    page = context.new_page()
+    page.goto(console.link)
+    assert "was used already" in page.inner_text("main")
+    page.goto(console.base + "review")
+    assert "not signed in" in page.inner_text("main")
+    context.close()

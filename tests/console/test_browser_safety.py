@@ -1,0 +1,491 @@
+"""What means harm, in real Chromium: scripts in every field, other sites, bad links, and processes that die."""
+
+from __future__ import annotations
+
+import http.server
+import json
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from urllib.parse import urlencode
+
+import pytest
+from playwright.sync_api import Browser, Page
+
+from memoryvault.console.pages import PAGES
+from memoryvault.index.reconcile import reconcile
+from memoryvault.index.store import IndexStore
+from memoryvault.tasks.enqueue import open_ledger
+from memoryvault.tasks.spending import SpendingBook
+from memoryvault.tests.review.support import Bed
+from memoryvault.vault.marker import Marker, create_marker
+
+from .browser import ConsoleProcess, Windows, press, said
+from .support import proposal, serving
+from .vaults import SESSION, idea, inbox_note, pattern, transcript
+
+pytestmark = pytest.mark.slow
+
+OLD = "personal-private/preferences/use-npm.md"
+ATTACKS = (
+    "<script>pwned()</script>",
+    "<img src=x onerror=pwned()>",
+    '"><svg onload=pwned()>',
+    "'><b onmouseover=pwned()>x</b>",
+    "javascript:pwned()",
+    "</textarea></title><script>pwned()</script>",
+    "{{ 7 * 7 }}{% raw %}",
+    "[x](javascript:pwned())",
+    '<div hx-get="/x" hx-trigger="load" hx-on:load="pwned()">x</div>',
+)
+ATTACK = " ".join(ATTACKS)
+
+
+def hostile(bed: Bed, path: str, **fields: object) -> None:
+    """A note as somebody with access to the folder can write it: every field means harm."""
+    known: dict[str, object] = {
+        "kind": ATTACK,
+        "status": ATTACK,
+        "created": ATTACK,
+        "updated": ATTACK,
+        "project": ATTACK,
+        "group": ATTACK,
+        "slug": ATTACK,
+        "tags": [ATTACK],
+        "confidence": ATTACK,
+        "fingerprint": ATTACK,
+        "supersedes": ATTACK,
+        "superseded_by": ATTACK,
+        "superseded_reason": ATTACK,
+        "surfaced_at": ATTACK,
+        "deferred_until": ATTACK,
+        "decision_error": ATTACK,
+        "aliases": [ATTACK],
+        "source": [{"host": ATTACK, "session": SESSION, "records": ["3f0c6a52-r0", ATTACK]}, {"host": ATTACK}],
+        **fields,
+    }
+    lines = "".join(f"{name}: {json.dumps(value)}\n" for name, value in known.items())
+    body = "\n\n".join(
+        [f"# {ATTACK}", ATTACK, *ATTACKS, f"```{ATTACKS[0]}\n{ATTACK}\n```", f"[[{ATTACKS[2]}|{ATTACKS[1]}]]"]
+    )
+    file = bed.vault / path
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(f"---\n{lines}---\n{body}\n", "utf-8")
+
+
+def nothing_ran(page: Page) -> None:
+    assert page.evaluate("typeof window.pwned") == "undefined"
+    found = page.evaluate(
+        """() => [...document.querySelectorAll("*")].filter((element) =>
+             [...element.attributes].some((one) => /^on|^hx-on|^style$/i.test(one.name))
+             || (element.tagName === "A" && !/^https?:$/.test(element.protocol))
+             || (element.tagName === "SCRIPT" && element.textContent)
+             || (element.tagName === "IMG" && !element.src.endsWith("/icon.svg"))
+             || ["IFRAME", "OBJECT", "EMBED", "BASE", "STYLE"].includes(element.tagName)
+           ).map((element) => element.outerHTML.slice(0, 200))"""
+    )
+    assert found == []
+    assert "49" not in page.title()
+
+
+def test_no_field_of_a_note_a_session_or_an_address_is_obeyed(bed: Bed, windows: Windows) -> None:
+    session = [(who, ATTACK) for who in ("user", "assistant", "user")]
+    transcript(bed.root, session)
+    evil_name = 'x"><img src=x onerror=pwned()>'
+    hostile(bed, f"personal-private/_review/{evil_name}.md")
+    hostile(bed, "personal-private/_review/known-kind.md", kind="preferences", status="pending", supersedes=OLD)
+    hostile(bed, OLD, kind="preferences", status="active")
+    hostile(bed, "personal-private/_inbox/a.md", kind="preferences", status="inbox")
+    hostile(bed, "personal-private/_inbox/b.md", kind="preferences", status="inbox")
+    hostile(bed, "personal-private/_idea-incubator/evil/_index.md", kind="idea", status="incubating")
+    hostile(bed, "personal-private/_skill-watchlist/list/evil.md", kind="skill-pattern", status="pending")
+    page = windows.sign_in()
+    addresses = [one.name for one in PAGES]
+    addresses += [
+        f"review?item=personal-private/_review/{evil_name}.md",
+        "review?item=personal-private/_review/known-kind.md",
+        f"review?item=personal-private/_review/known-kind.md&panel=supersede&old={OLD}",
+        "review?item=personal-private/_review/known-kind.md&panel=edit",
+        "inbox?view=all",
+        f"entry?path={OLD}",
+        f"entry?path=personal-private/_review/{evil_name}.md",
+        "watchlist?view=all",
+    ]
+    for address in addresses:
+        page.goto(windows.console.base + address)
+        nothing_ran(page)
+    asked = {
+        "review": ("q", "item", "panel", "page", "other", "old"),
+        "inbox": ("q", "view", "page"),
+        "ideas": ("q", "idea", "page"),
+        "watchlist": ("q", "item", "view", "page"),
+        "entry": ("path",),
+        "search": ("q", "kind", "project", "status", "tag", "since", "filter", "page"),
+        "recall": ("q", "session", "page"),
+        "sessions": ("q", "id", "page"),
+        "jobs": ("q", "id", "state", "kind", "view", "page"),
+    }
+    assert set(asked) == {one.name for one in PAGES} - {"health"}
+    for address, names in asked.items():
+        for name in names:
+            page.goto(f"{windows.console.base}{address}?{urlencode({'panel': 'supersede', name: ATTACK})}")
+            nothing_ran(page)
+
+
+def test_what_is_decided_about_such_a_note_is_told_and_not_obeyed(bed: Bed, windows: Windows) -> None:
+    """Titles and names come back in the line that tells what was done, in the undo button and in the history."""
+    hostile(
+        bed,
+        "personal-private/_review/evil.md",
+        kind="preferences",
+        status="pending",
+        supersedes=None,
+        group=None,
+        slug=None,
+    )
+    page = windows.sign_in()
+    for key in "rua":
+        press(page, key)
+        assert said(page)
+        nothing_ran(page)
+    page.goto(f"{windows.console.base}entry?path=evil")
+    nothing_ran(page)
+
+
+def evil(field: str) -> str:
+    """Says in which field it stands, so that a page which does not show it is found out."""
+    return f"{field}~ {ATTACK}"
+
+
+def hostile_state(bed: Bed) -> None:
+    """Receipts, markers, jobs, log lines, costs and folders, as a hostile repository or program leaves them."""
+    state = bed.settings.state
+    name = '~"><img src=x onerror=pwned()>'
+    hit = {"path": f"personal-private/decisions/slug{name}.md", "score": 0.7}
+    line = {
+        "at": "2026-05-04T09:00:00+00:00",
+        "session": SESSION,
+        "caller": evil("caller"),
+        "project": evil("project"),
+        "query": evil("query"),
+        "hits": [hit],
+        "refused": [{**hit, "path": f"personal-private/near{name}.md", "why": evil("why")}],
+        "injected": [hit["path"]],
+        "ms": {evil("stage"): 3.0, "total": 4.0},
+        "degraded": [evil("degraded")],
+    }
+    others = [{**line, "at": evil("at")}, {**line, "session": evil("session")}]
+    Path(state.receipts).write_text("".join(json.dumps(one) + "\n" for one in (line, *others)), "utf-8")
+
+    host, transcript = evil("host"), evil("transcript")
+    create_marker(
+        state.harness, Marker(SESSION, evil("started"), evil("source"), transcript, f"/home/me/cwd{name}", host)
+    )
+
+    times = {"started": 1.0, "ended": 2.0}
+    history = [
+        {**times, "attempt": evil("attempt"), "outcome": evil("outcome"), "error": evil("why-not"), "result": None},
+        {**times, "attempt": 2, "outcome": "done", "error": None, "result": {evil("result"): evil("figure")}},
+    ]
+    arguments = json.dumps({"session": SESSION, evil("argument"): evil("value")})
+    insert = (
+        "INSERT INTO job (kind, args, state, attempt, run_at, created_at, finished_at, error, history)"
+        " VALUES (?, ?, 'dead', 1, 1, 1, 2, ?, ?)"
+    )
+    with open_ledger(bed.settings) as ledger, ledger.transaction() as conn:
+        for kind in ("reflect.session", evil("kind")):
+            conn.execute(insert, (kind, arguments, evil("error"), json.dumps(history)))
+
+    now = datetime.now(UTC).isoformat()
+    hook = {"time": now, "event": "hook", "hook": evil("hook"), "ms": 5.0, "degraded": evil("log"), "level": ATTACK}
+    slot = {"time": now, "event": ATTACK, "schedule": ATTACK, "slot": ATTACK, "hook": evil("hook"), "error": ATTACK}
+    Path(state.log_file).write_text(json.dumps(hook) + "\n" + json.dumps(slot) + "\n", "utf-8")
+    book = SpendingBook(state.state_db, evil("purpose"))
+    book.settle(book.reserve(evil("subject"), {"tokens": 9}), {"tokens": 7})
+
+    source = [{"host": "claude", "session": SESSION}]
+    hostile(
+        bed,
+        "personal-private/session-cost/s.md",
+        kind="session-cost",
+        source=source,
+        models=[evil("model")],
+        created=now[:10],
+    )
+    hostile(bed, f"personal-projects/group{name}/decisions/x.md", status="active", title=ATTACK)
+    hostile(bed, f"personal-private/_skill-watchlist/list{name}/evil.md", kind="skill-pattern", status="pending")
+    with IndexStore(Path(state.index_db)) as store:
+        reconcile(store, bed.vault, bed.store.walk)
+
+
+SHOWN: Mapping[str, tuple[str, ...]] = {
+    "recall": ("caller", "project", "session"),
+    f"recall?session={SESSION}": ("caller", "project", "query", "slug", "near", "why", "stage", "degraded", "at"),
+    f"recall?{urlencode({'session': evil('session')})}": ("caller", "degraded"),
+    "sessions": ("host",),
+    f"sessions?id={SESSION}": ("started", "host", "cwd", "transcript", "model", "error"),
+    "jobs": ("kind", "error"),
+    "jobs?id=1": ("argument", "value", "error", "attempt", "outcome", "why-not", "result", "figure"),
+    "jobs?id=2": ("kind", "error"),
+    "jobs/live": ("kind", "error"),
+    "jobs?view=kinds": (),
+    "health": ("hook", "purpose"),
+    "watchlist": ("list",),
+    "search?status=any": ("group",),
+    "search?q=pwned&weak=1&status=any": ("group",),
+}
+"""Addresses, and the fields of `hostile_state` that stand there."""
+
+
+def test_no_field_of_receipts_markers_jobs_logs_and_costs_is_obeyed(bed: Bed, windows: Windows) -> None:
+    hostile_state(bed)
+    page = windows.sign_in()
+    for address, fields in SHOWN.items():
+        answer = page.goto(windows.console.base + address)
+        assert answer is not None
+        assert (address, answer.status) == (address, 200)
+        nothing_ran(page)
+        text = page.text_content("body") or ""
+        assert [field for field in fields if f"{field}~" not in text] == [], address
+    # What comes by itself every two seconds, and what an action tells, goes through htmx.
+    page.goto(windows.console.base + "jobs")
+    with page.expect_response(lambda response: "jobs/live" in response.url):
+        pass
+    page.wait_for_timeout(400)
+    nothing_ran(page)
+    page.goto(f"{windows.console.base}recall?session={SESSION}")
+    page.click("button[name=useful] >> nth=0")
+    page.wait_for_selector("#said p")
+    assert "slug~" in said(page)
+    nothing_ran(page)
+
+
+@contextmanager
+def site(html: str) -> Iterator[str]:
+    """Another program's pages on this machine; the address of one."""
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(200)
+            self.send_header("Content-Type", "text/html; charset=utf-8")
+            self.end_headers()
+            self.wfile.write(html.encode("utf-8"))
+            seen.append(self.headers.get("Cookie", ""))
+
+        def log_message(self, format: str, *args: object) -> None:
+            pass
+
+    seen: list[str] = []
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_address[1]}/"
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
+    assert not any("memory-console" in cookie for cookie in seen), "the cookie went to another server of this machine"
+
+
+def test_a_page_of_another_server_on_this_machine_can_neither_decide_nor_read(bed: Bed, windows: Windows) -> None:
+    entry = proposal(bed, "use-tabs")
+    mine = windows.sign_in()
+    csrf = mine.locator("input[name=csrf]").first.get_attribute("value")
+    form = {"csrf": csrf, "item": entry.path, "hash": entry.content_hash, "decision": "approve"}
+    inputs = "".join(f'<input name="{name}" value="{value}">' for name, value in form.items())
+    target = windows.console.base + "review"
+    html = f'<form method="post" action="{target}/decide">{inputs}<button>go</button></form><a href="{target}">read</a>'
+    with site(html) as address:
+        page = windows.context.new_page()  # what this page asks of others is its own business
+        page.goto(address)
+        page.click("button")
+        assert "made by another site; nothing was done" in page.inner_text("main")
+        page.goto(address)
+        page.click("a")
+        assert "Another site led here" in page.inner_text("main")
+        page.goto(address)
+        failed = page.evaluate(
+            "(url) => fetch(url, {credentials: 'include'}).then(() => 'read', () => 'failed')", target
+        )
+        assert failed == "failed"
+        page.goto(address)
+        page.evaluate(
+            """(url) => new Promise((done) => { const frame = document.createElement("iframe"); frame.src = url;
+               frame.onload = () => done(); document.body.append(frame); })""",
+            target,
+        )
+        (frame,) = [one for one in page.frames if one.parent_frame is not None]
+        assert frame.url == "chrome-error://chromewebdata/", "the browser shows its own page in the frame"
+        assert "Review" not in frame.content()
+        page.close()
+    assert bed.store.exists(entry.path)
+
+
+def test_wrong_used_and_expired_links_are_told_apart_and_open_nothing(bed: Bed, browser: Browser) -> None:
+    proposal(bed, "use-tabs")
+    with serving(bed, link_seconds=1.0) as made:
+        context = browser.new_context()
+        page = context.new_page()
+        for link, why in (
+            (made.base + "enter?token=wrong", "is none of this console's"),
+            (made.new_link(), "is too old"),
+        ):
+            time.sleep(1.1)
+            page.goto(link)
+            assert why in page.inner_text("main")
+            page.goto(made.base + "review")
+            assert "not signed in" in page.inner_text("main")
+        link = made.new_link()
+        page.goto(link)
+        page.wait_for_selector("h1")
+        page.goto(link)
+        assert "was used already" in page.inner_text("main")
+        page.goto(made.base + "review")
+        assert page.inner_text("h2 >> nth=0") == "Use tabs"
+        context.close()
+
+
+def test_a_link_in_a_file_opens_the_console(bed: Bed, browser: Browser, console: ConsoleProcess) -> None:
+    """As the command hands it to the browser."""
+    door = bed.root / "door.html"
+    door.write_text(f'<meta http-equiv="refresh" content="0; url={console.link}">', "utf-8")
+    context = browser.new_context()
+    page = context.new_page()
+    page.goto(door.as_uri())
+    page.wait_for_selector("h1:text('Review')")
+    context.close()
+
+
+@pytest.mark.parametrize("address", ["review", "inbox?view=all", "ideas", "watchlist"])
+def test_two_windows_that_decide_the_same_item_do_it_once(bed: Bed, windows: Windows, address: str) -> None:
+    proposal(bed, "use-tabs")
+    inbox_note(bed, "legend", "Charts have a legend.")
+    idea(bed, "Retry page", "A page of all that failed.")
+    pattern(bed, "plan-first")
+    buttons = {
+        "review": ("Approve", "Reject"),
+        "inbox?view=all": ("Approve", "Reject"),
+        "ideas": ("Archive", "Delete"),
+        "watchlist": ("Dismiss", "Promote"),
+    }[address]
+    windows.sign_in()
+    first, second = windows.open(address), windows.open(address)
+    first.click(f"main button:has-text('{buttons[0]}')")
+    first.wait_for_selector("#said p")
+    files = bed.files()
+    second.click(f"main button:has-text('{buttons[1]}')")
+    second.wait_for_selector("#said p.problem")
+    assert "decided elsewhere already" in said(second)
+    assert bed.files() == files
+
+
+def test_the_command_and_a_window_decide_the_same_item_once(bed: Bed, windows: Windows) -> None:
+    entry = proposal(bed, "use-tabs")
+    page = windows.sign_in()
+    done = subprocess.run(
+        [sys.executable, "-m", "memoryvault", "review", "--decide", "use-tabs=reject"],
+        env=dict(bed.env),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    press(page, "a")
+    assert said(page) == "that was decided elsewhere already (rejected: use-tabs); nothing was done twice"
+    assert not bed.store.exists(entry.path)
+
+
+def test_windows_that_race_decide_each_item_once(bed: Bed, windows: Windows) -> None:
+    """Both press at the same time, for many items: each has one act in the journal and lies in one place."""
+    names = [f"rule-{number}" for number in range(12)]
+    for name in names:
+        proposal(bed, name)
+    first = windows.sign_in()
+    second = windows.open("review")
+    script = """async (decision) => {
+      const answers = [];
+      const csrf = document.querySelector("input[name=csrf]").value;
+      const at = location.pathname.replace(/[^/]*$/, "");
+      for (const link of [...document.querySelectorAll(".queue .list a")]) {
+        const page = new DOMParser().parseFromString(await (await fetch(link.href)).text(), "text/html");
+        const form = page.querySelector("form.actions");
+        if (!form) continue;
+        const fields = new URLSearchParams(new FormData(form));
+        fields.set("decision", decision);
+        answers.push(fetch(at + "review/decide", {method: "POST", body: fields}).then((one) => one.status));
+      }
+      return Promise.all(answers);
+    }"""
+    for page, decision in ((first, "approve"), (second, "reject")):
+        page.evaluate(f"() => {{ window.racing = ({script})({json.dumps(decision)}); }}")
+    for page in (first, second):
+        assert set(page.evaluate("() => window.racing")) <= {200}
+    acts = [act for act in bed.journal.acts() if act.actor == "review"]
+    assert sorted(act.what.split(": ")[1] for act in acts) == sorted(names)
+    assert len(bed.files()) == len(names)
+
+
+def test_a_worker_killed_in_mid_decision_is_ended_by_the_window_and_not_done_twice(bed: Bed, windows: Windows) -> None:
+    entry = proposal(bed, "use-tabs")
+    page = windows.sign_in()
+    bed.decide_in_note(entry.path, "approve")
+    armed = {"MEMORY_TEST_MODE": "1", "MEMORY_TEST_KILL_POINT": "journal-applied"}
+    worker = subprocess.run(
+        [sys.executable, "-m", "memoryvault", "worker", "--until-idle"],
+        env={**bed.env, **armed},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
+    assert worker.returncode == -signal.SIGKILL, worker.stderr
+    assert bed.journal.is_interrupted
+    assert bed.store.exists(entry.path), "killed between the new file and the removal of the old one"
+    press(page, "r")
+    assert said(page) == "that was decided elsewhere already (approved: use-tabs); nothing was done twice"
+    assert list(bed.files()) == ["personal-private/preferences/use-tabs.md"]
+    assert not bed.journal.is_interrupted
+
+
+@pytest.mark.parametrize("point", ["journal-pending", "journal-applied", "journal-recorded"])
+def test_a_console_killed_in_mid_decision_leaves_a_whole_state(bed: Bed, browser: Browser, point: str) -> None:
+    bed.note(OLD, "# Use npm\n\nAlways use npm.", kind="preferences")
+    entry = proposal(bed, "use-pnpm", "Always use pnpm.")
+    before = bed.files()
+    armed = {"MEMORY_TEST_MODE": "1", "MEMORY_TEST_KILL_POINT": point}
+    console = ConsoleProcess({**bed.env, **armed})
+    windows = Windows(browser, console)
+    page = windows.sign_in()
+    press_until_dead(page, console, entry.path)
+    windows.close()
+    bed.journal.recover()
+    if point == "journal-pending":
+        assert bed.files() == before
+    else:
+        assert [entry.status for entry in bed.entries() if not entry.special] == ["active"]
+        assert bed.only("superseded").superseded_by == "personal-private/preferences/use-pnpm.md"
+        assert len(bed.files()) == 2
+    again = ConsoleProcess(bed.env)
+    windows = Windows(browser, again)
+    page = windows.sign_in()
+    assert ("Use pnpm" in page.inner_text("main")) is (point == "journal-pending")
+    windows.close()
+    windows.check()
+    assert again.stop() == 0
+
+
+def press_until_dead(page: Page, console: ConsoleProcess, path: str) -> None:
+    page.goto(f"{console.base}review?item={path}&panel=supersede&old={OLD}")
+    page.click("text=Replace it")
+    console.process.wait(20)
+    assert console.process.returncode == -signal.SIGKILL
+    page.wait_for_selector("#said p.problem")
+    assert "does not answer" in said(page)
+    console.stop()

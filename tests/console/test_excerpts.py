@@ -1,0 +1,54 @@
+"""The transcripts that an entry names: found in one walk, and read a little around what is named."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from memoryvault.tasks import excerpts
+from memoryvault.tasks.excerpts import _lines_before, excerpts_of, find_transcripts
+from memoryvault.tests.review.support import Bed
+from memoryvault.vault.entry import Source
+
+from .vaults import transcript
+
+ONE, OTHER, GONE = "3f0c6a52-0000-4000-8000-000000000001", "0000000a-0000-4000-8000-000000000002", "gone"
+
+
+def test_transcripts_are_found_by_their_names_and_the_clearest_name_counts(bed: Bed) -> None:
+    whole = transcript(bed.root, [("user", "Always use pnpm.")], ONE)
+    folders = [bed.settings.transcript_roots[number] for number in (1, 2)]
+    ended = folders[0] / "2026" / f"rollout-{OTHER}.jsonl"
+    inside = folders[1] / "third" / "events.jsonl"
+    for path in (ended, inside, whole.parent / f"agent-{ONE}.jsonl", folders[0] / f"{OTHER}0.jsonl"):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("{}\n")
+    outside = bed.root / "outside.jsonl"
+    outside.write_text("{}\n")
+    (folders[0] / f"{GONE}.jsonl").symlink_to(outside)
+    found = find_transcripts(bed.settings, [ONE, OTHER, "third", GONE, "../x"])
+    assert found == {ONE: whole, OTHER: ended, "third": inside}
+
+
+def test_each_source_has_its_own_excerpt(bed: Bed) -> None:
+    turns = [("user", f"Say {number}.") for number in range(9)]
+    transcript(bed.root, turns, ONE)
+    gone, there = excerpts_of(bed.settings, [Source("claude", GONE), Source("claude", ONE, ("3f0c6a52-r5",))])
+    assert gone.missing == "Its transcript is not on this machine any more."
+    assert [str(piece.text) for piece in there.pieces if piece.is_evidence] == ["Say 5."]
+    assert len(there.pieces) == excerpts.BEFORE + 1 + excerpts.AFTER
+
+
+@pytest.mark.parametrize(
+    ("lines", "size", "begins"),
+    [(2, 999, 4), (3, 999, 0), (9, 999, 0), (9, 5, 8), (9, 2, 10), (0, 999, 10)],
+)
+def test_it_is_read_from_a_few_lines_before(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lines: int, size: int, begins: int
+) -> None:
+    file = tmp_path / "lines"
+    file.write_bytes(b"aaa\nbbb\nc\ndddd\n")
+    monkeypatch.setattr(excerpts, "BACK_LINES", lines)
+    monkeypatch.setattr(excerpts, "BACK_BYTES", size)
+    assert _lines_before(file, 10) == begins

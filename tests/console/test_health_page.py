@@ -1,0 +1,138 @@
+"""Health and its charts."""
+
+from __future__ import annotations
+
+import json
+import re
+from datetime import UTC, date, datetime, timedelta
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+from memoryvault.console.charts import Series, bar_chart, line_chart
+from memoryvault.console.times import ago, lasting, short, size, when_iso
+from memoryvault.tasks.costs import CostRow, costs_by_week, costs_of
+from memoryvault.tasks.spending import SpendingBook
+from memoryvault.tasks.trends import costs_of_weeks, growth_by_week, hooks_by_day
+from memoryvault.tests.review.support import Bed
+
+from .support import Front, visible
+from .test_search_page import index, rule
+
+TODAY = date(2026, 11, 20)  # a Friday
+
+
+def test_an_empty_vault_is_well_and_has_nothing_to_draw(front: Front) -> None:
+    text = visible(front.get("health"))
+    assert "All is well." in text
+    assert text.count("Nothing to draw yet.") == 4
+
+
+@pytest.mark.slow
+def test_charts_have_a_name_a_description_and_their_figures_as_a_table(bed: Bed, front: Front) -> None:
+    now = datetime.now(UTC)
+    for number in range(3):
+        rule(bed, f"rule-{number}", "Something.", created=(now - timedelta(weeks=number)).date())
+    bed.note(
+        "personal-private/session-cost/s1.md", "# Cost", kind="session-cost", created=now.date(), output_tokens=4321
+    )
+    index(bed)
+    book = SpendingBook(bed.settings.state.state_db, "mining")
+    book.settle(book.reserve("s1", {"tokens": 900}), {"tokens": 765})
+    hook = {"time": now.isoformat(), "event": "hook", "hook": "UserPromptSubmit", "ms": 61.4}
+    Path(bed.settings.state.log_file).write_text(json.dumps(hook) + "\n", "utf-8")
+    answer = front.get("health")
+    drawings = [
+        ElementTree.fromstring(found) for found in re.findall(r"<svg viewBox=.*?</svg>", answer.text, re.DOTALL)
+    ]
+    assert len(drawings) == 4
+    for drawing in drawings:
+        assert drawing.get("role") == "img"
+        named = {element.get("id"): element.text for element in drawing if element.tag in ("title", "desc")}
+        assert all(named[name] for name in str(drawing.get("aria-labelledby")).split())
+    text = visible(answer)
+    for figure in ("61", "3 now, 3 more than", "765", "4,321"):
+        assert figure in text
+    assert " style=" not in answer.text
+
+
+def test_hooks_are_summed_up_by_day_and_days_without_any_are_gaps() -> None:
+    lines = [
+        {"event": "hook", "hook": "UserPromptSubmit", "ms": ms, "time": f"{day}T12:00:00+00:00"}
+        for ms, day in ((10, "2026-11-18"), (30, "2026-11-18"), (50, "2026-11-20"), (99, "2026-10-01"))
+    ]
+    days = hooks_by_day([*lines, {"event": "hook", "hook": "Stop", "ms": 7}], "UserPromptSubmit", TODAY, days=3)
+    assert [(one.count, one.p50_ms, one.p95_ms) for one in days] == [(2, 10, 30), (0, None, None), (1, 50, 50)]
+
+
+def test_growth_counts_what_there_was_at_the_end_of_each_week() -> None:
+    made = {"": 5, "2026-01-01": 10, "2026-11-09": 1, "2026-11-15": 1, "2026-11-16": 1}
+    assert growth_by_week(made, TODAY, weeks=3) == [
+        (date(2026, 11, 2), 15),
+        (date(2026, 11, 9), 17),
+        (date(2026, 11, 16), 18),
+    ]
+
+
+def test_costs_of_a_week_are_those_of_all_its_projects() -> None:
+    rows = [CostRow("2026-11-16", project, 1, 0, 7, 0, 0, 0) for project in ("shop", "")]
+    assert costs_of_weeks(rows, TODAY, weeks=2) == [(date(2026, 11, 9), 0, 0), (date(2026, 11, 16), 2, 14)]
+
+
+def test_the_chart_adds_up_what_the_command_does_from_headers_alone(bed: Bed) -> None:
+    paths = []
+    for number, (status, day) in enumerate(
+        [("active", TODAY)] * 3 + [("active", date(2026, 10, 1)), ("archived", TODAY)]
+    ):
+        path = f"personal-projects/shop{number % 2}/session-cost/s{number}.md"
+        figures = {
+            "output_tokens": 100 + number,
+            "input_tokens": 7,
+            "active_seconds": 60,
+            "project": f"shop{number % 2}",
+        }
+        paths.append(bed.note(path, "# Cost", kind="session-cost", status=status, created=day, **figures))
+    linked = bed.vault / "personal-projects/shop0/session-cost/linked.md"
+    elsewhere = bed.root / "elsewhere.md"
+    elsewhere.write_text((bed.vault / paths[0]).read_text())
+    linked.symlink_to(elsewhere)
+    asked = [
+        *paths,
+        "personal-projects/shop0/session-cost/gone.md",
+        linked.relative_to(bed.vault).as_posix(),
+        "../x.md",
+    ]
+    rows = costs_of(bed.store, asked)
+    assert rows == costs_by_week(bed.store)
+    assert [(row.week, row.project, row.sessions, row.output_tokens) for row in rows] == [
+        ("2026-11-16", "shop0", 2, 202),
+        ("2026-11-16", "shop1", 1, 101),
+        ("2026-09-28", "shop1", 1, 103),
+    ]
+
+
+def test_a_line_ends_at_a_gap_and_nothing_leaves_the_drawing() -> None:
+    chart = line_chart("a", "A", "Says.", ["1", "2", "3", "4"], [Series("s", [1, 1e9, None, 3])], unit="", limit=2e9)
+    (line,) = chart.lines
+    assert len(line.pieces) == 1
+    assert len(line.dots) == 3
+    assert all(chart.left <= x <= chart.right and 0 <= y <= chart.bottom for x, y in line.dots)
+    assert chart.limit is not None
+    assert 0 <= chart.limit <= chart.bottom
+    assert chart.rows[2] == ("3", "–")
+
+
+def test_bars_are_as_high_as_their_figures_say() -> None:
+    chart = bar_chart("b", "B", "Says.", ["1", "2", "3"], [Series("s", [10, 0, 5])], unit="tokens")
+    high, low = chart.bars
+    assert round(high.height / low.height, 1) == 2.0
+    assert bar_chart("b", "B", "Says.", [], [Series("s", [])], unit="").empty
+
+
+def test_times_and_sizes_are_told_in_few_words() -> None:
+    assert [ago(at, 1000.0) for at in (None, 0.0, 990.0, 1180.0)] == ["–", "–", "10 s ago", "in 3 min"]
+    assert [lasting(s) for s in (0.42, 59, 600, 9000, 999_999)] == ["0.4 s", "59 s", "10 min", "2 h", "12 days"]
+    assert [size(n) for n in (12, 4_000, 5_600_000)] == ["12 bytes", "4 kB", "5.6 MB"]
+    assert [short(n) for n in (0, 250, 1200, 3e6)] == ["0", "250", "1.2k", "3M"]
+    assert [when_iso(text) for text in ("2026-05-04", "soon", None)] == ["4 May 2026", "soon", "–"]

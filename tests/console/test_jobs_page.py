@@ -1,0 +1,142 @@
+"""Jobs, schedules and kinds: as the commands show them, and acted on by the same functions."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from memoryvault.tasks.enqueue import open_ledger
+from memoryvault.tasks.ledger import Claim
+from memoryvault.tasks.scheduler import Scheduler, local_timezone
+from memoryvault.tests.review.support import Bed
+
+from .support import Front, said, visible
+
+
+def dead_job(bed: Bed) -> int:
+    with open_ledger(bed.settings) as ledger:
+        job = ledger.enqueue("research.idea", {"slug": "tides"})
+        claim = ledger.claim(job, "a", 60)
+        assert isinstance(claim, Claim)
+        ledger.bury(claim, "HTTP 503 <script>")
+    return job
+
+
+def queued_job(bed: Bed, session: str = "s1") -> int:
+    with open_ledger(bed.settings) as ledger:
+        return ledger.enqueue("reflect.session", {"session": session}, delay_seconds=600)
+
+
+def state_of(bed: Bed, job: int) -> str:
+    with open_ledger(bed.settings) as ledger:
+        return ledger.get(job).state
+
+
+def ids(page: str) -> list[int]:
+    return [int(found) for found in re.findall(r'id="job-(\d+)"', page)]
+
+
+def test_jobs_are_filtered_and_searched(bed: Bed, front: Front) -> None:
+    dead, queued = dead_job(bed), queued_job(bed)
+    assert ids(front.get("jobs").text) == [queued, dead]
+    assert ids(front.get("jobs", state="dead").text) == [dead]
+    assert ids(front.get("jobs", kind="reflect.session").text) == [queued]
+    assert ids(front.get("jobs", q="HTTP 503 <SCRIPT>").text) == [dead]
+    assert ids(front.get("jobs", q="100%").text) == []
+    assert "<script>" not in front.get("jobs").text.replace("<script src", "")
+
+
+@pytest.mark.slow
+def test_ten_thousand_jobs_are_shown_by_page(bed: Bed, front: Front) -> None:
+    with open_ledger(bed.settings) as ledger, ledger.transaction() as conn:
+        conn.executemany(
+            "INSERT INTO job (kind, args, state, run_at, created_at, finished_at)"
+            " VALUES ('index.reconcile', '{}', 'done', ?, ?, ?)",
+            [(number, number, number) for number in range(10_000)],
+        )
+    page = front.get("jobs", page="3")
+    assert "10,000 jobs" in visible(page)
+    assert ids(page.text) == list(range(9950, 9925, -1))
+    assert ids(front.get("jobs", page="999999").text)[-1] == 1
+
+
+def test_a_dead_job_is_retried_once(bed: Bed, front: Front) -> None:
+    job = dead_job(bed)
+    done = front.post("jobs/act", do="retry", name=str(job))
+    assert said(done) == f"job {job} (research.idea) is queued again"
+    assert state_of(bed, job) == "queued"
+    assert "only dead and cancelled ones can be retried" in said(front.post("jobs/act", do="retry", name=str(job)))
+
+
+def test_all_dead_jobs_are_retried_at_once_but_for_those_that_wait_already(bed: Bed, front: Front) -> None:
+    assert "retry-all" not in front.get("jobs").text
+    first, second = dead_job(bed), dead_job(bed)
+    cancelled = queued_job(bed)
+    front.post("jobs/act", do="cancel", name=str(cancelled), state="queued")
+    assert "Retry all dead jobs" in visible(front.get("jobs"))
+    assert said(front.post("jobs/act", do="retry-all")) == "2 dead jobs are queued again"
+    assert [state_of(bed, job) for job in (first, second, cancelled)] == ["queued", "queued", "cancelled"]
+    assert said(front.post("jobs/act", do="retry-all")) == "0 dead jobs are queued again"
+
+
+def test_a_job_is_cancelled_as_it_was_seen(bed: Bed, front: Front) -> None:
+    job = queued_job(bed)
+    refused = front.post("jobs/act", do="cancel", name=str(job), state="running")
+    assert said(refused) == f"job {job} is queued by now: nothing was done, decide again"
+    front.post("jobs/act", do="cancel", name=str(job), state="queued")
+    assert state_of(bed, job) == "cancelled"
+
+
+def test_a_job_is_shown_with_its_attempts(bed: Bed, front: Front) -> None:
+    job = dead_job(bed)
+    text = visible(front.get("jobs", id=str(job)))
+    assert "slug=tides" in text
+    assert "HTTP 503 <script>" in text
+    missing = front.get("jobs", id="4711")
+    assert "there is no job 4711" in visible(missing)
+    assert "is not a job" in visible(front.get("jobs", id="-1"))
+
+
+def test_a_kind_is_paused_and_goes_on(bed: Bed, front: Front) -> None:
+    front.post("jobs/act", do="pause", name="reflect.corpus")
+    with open_ledger(bed.settings) as ledger:
+        assert ledger.paused() == ["reflect.corpus"]
+    assert "reflect.corpus paused" in visible(front.get("jobs", view="kinds"))
+    front.post("jobs/act", do="resume", name="reflect.corpus")
+    with open_ledger(bed.settings) as ledger:
+        assert ledger.paused() == []
+
+
+@pytest.mark.slow
+def test_a_schedule_is_run_paused_and_goes_on(bed: Bed, front: Front) -> None:
+    assert said(front.post("jobs/act", do="schedule-run", name="idle-sweep")).startswith("idle-sweep: queued as job")
+    for do, paused in (("schedule-pause", True), ("schedule-resume", False)):
+        front.post("jobs/act", do=do, name="idle-sweep")
+        with open_ledger(bed.settings) as ledger:
+            scheduler = Scheduler(ledger, kinds={"recover.orphans"}, tz=local_timezone())
+            assert [one.paused for one in scheduler.status() if one.schedule.name == "idle-sweep"] == [paused]
+    assert "idle-sweep" in visible(front.get("jobs", view="schedules"))
+
+
+@pytest.mark.parametrize(
+    ("do", "name"), [("pause", "no.such"), ("schedule-run", "nothing"), ("explode", "1"), ("retry", "x")]
+)
+def test_what_is_nothing_to_do_is_refused(front: Front, do: str, name: str) -> None:
+    answer = front.post("jobs/act", do=do, name=name)
+    assert answer.status_code == 200
+    assert 'class="said problem"' in answer.text
+
+
+def test_the_live_part_is_a_piece_that_needs_the_session(bed: Bed, front: Front) -> None:
+    job = queued_job(bed)
+    part = front.get("jobs/live")
+    assert f'id="job-{job}"' in part.text
+    assert "<html" not in part.text
+    front.client.cookies.clear()
+    assert front.get("jobs/live").status_code in (401, 403)
+
+
+def test_updates_can_be_stopped(front: Front) -> None:
+    assert 'hx-trigger="every 2s"' in front.get("jobs").text
+    assert 'hx-trigger="every' not in front.get("jobs", live="off").text

@@ -1,0 +1,180 @@
+"""What a browser makes of every page: axe finds nothing serious, nothing is wider than a phone, and live parts live."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+import pytest
+
+from memoryvault.console.pages import PAGES
+from memoryvault.tasks.enqueue import open_ledger
+from memoryvault.tasks.ledger import Claim
+from memoryvault.tests.review.support import Bed
+
+from .demo import demo_vault
+from .screenshots import ROOT, SHOWN, pages
+from .support import Front
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
+
+    from .browser import Windows
+
+pytestmark = pytest.mark.slow
+
+SERIOUS = frozenset({"serious", "critical"})
+
+
+@pytest.fixture(scope="module")
+def lived_in(tmp_path_factory: pytest.TempPathFactory) -> Bed:
+    """A vault with something on every page; nobody changes it."""
+    return demo_vault(tmp_path_factory.mktemp("demo"))
+
+
+@pytest.fixture
+def empty_windows(browser: Browser, bed: Bed) -> Iterator[Windows]:
+    from .browser import ConsoleProcess, Windows
+
+    console = ConsoleProcess(bed.env)
+    windows = Windows(browser, console)
+    yield windows
+    windows.close()
+    console.stop()
+    windows.check()
+
+
+@pytest.fixture
+def lived_in_windows(browser: Browser, lived_in: Bed) -> Iterator[Windows]:
+    from .browser import ConsoleProcess, Windows
+
+    console = ConsoleProcess(lived_in.env)
+    windows = Windows(browser, console)
+    yield windows
+    windows.close()
+    console.stop()
+    windows.check()
+
+
+def test_the_pictures_and_the_checks_leave_no_page_out(lived_in: Bed) -> None:
+    looked_at = {re.split(r"[?/]", address)[0] for address in pages(lived_in).values()}
+    assert looked_at == {page.name for page in PAGES}
+
+
+@pytest.mark.parametrize("size", ["desktop", "phone"])
+def test_axe_finds_nothing_serious_and_nothing_is_wider_than_the_window(
+    lived_in: Bed, lived_in_windows: Windows, size: Literal["desktop", "phone"]
+) -> None:
+    assert _look_over(lived_in_windows, pages(lived_in), size) == []
+
+
+def test_axe_finds_nothing_serious_on_pages_with_nothing_on_them(empty_windows: Windows) -> None:
+    assert _look_over(empty_windows, {page.name: page.name for page in PAGES}, "phone") == []
+
+
+OF_THE_SIZE = ["target-size", "scrollable-region-focusable", "label", "button-name", "link-name", "color-contrast"]
+OF_THE_COLOURS = ["color-contrast", "link-in-text-block"]
+
+
+def _look_over(windows: Windows, addresses: Mapping[str, str], size: Literal["desktop", "phone"]) -> list[str]:
+    """Where axe finds something serious, and which page is wider than the window."""
+    from axe_playwright_python.sync_playwright import Axe
+
+    axe = Axe()
+    found = []
+    page = windows.sign_in(size)
+    for name, address in addresses.items():
+        page.goto(windows.console.base + address)
+        page.evaluate("for (const one of document.querySelectorAll('details')) one.open = true")
+        # On a phone only what the size changes is asked again.
+        schemes: dict[str, dict[str, list[str]] | None] = {"light": {"runOnly": OF_THE_SIZE}}
+        if size == "desktop":
+            schemes = {"light": None, "dark": {"runOnly": OF_THE_COLOURS}}
+        for scheme, options in schemes.items():
+            page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]  # one of its words
+            for one in axe.run(page, options=options).response["violations"]:
+                if one["impact"] in SERIOUS:
+                    found += [f"{name}, {scheme}: {one['id']}: {node['html'][:200]}" for node in one["nodes"]]
+        if page.evaluate("document.documentElement.scrollWidth > window.innerWidth"):
+            found.append(f"{name}: wider than the window")
+    return found
+
+
+def test_axe_would_find_what_is_wrong(empty_windows: Windows) -> None:
+    from axe_playwright_python.sync_playwright import Axe
+
+    page = empty_windows.sign_in()
+    page.evaluate("document.getElementById('main').innerHTML = '<button></button><img>'")
+    found = {one["id"] for one in Axe().run(page).response["violations"] if one["impact"] in SERIOUS}
+    assert {"button-name", "image-alt"} <= found
+
+
+def test_a_job_that_ends_is_seen_without_a_click_and_focus_stays(bed: Bed, windows: Windows) -> None:
+    with open_ledger(bed.settings) as ledger:
+        waits = ledger.enqueue("reflect.session", {"session": "s1"}, delay_seconds=900)
+        claim = ledger.claim(ledger.enqueue("embed.drain"), "somebody", 600)
+        assert isinstance(claim, Claim)
+        page = windows.sign_in()
+        page.goto(windows.console.base + "jobs")
+        page.focus(f"#cancel-{waits}")
+        assert "Running now" in page.inner_text("main")
+        ledger.complete(claim, {"embedded": 3})
+    page.wait_for_selector("#running", state="detached")
+    assert page.evaluate("document.activeElement.id") == f"cancel-{waits}"
+    page.keyboard.press("Enter")
+    page.wait_for_selector("#said p")
+    assert page.inner_text("#said").strip() == f"job {waits} (reflect.session) is cancelled"
+    assert page.url.endswith("/jobs")
+
+
+def test_a_dead_job_is_retried_with_scripts_off_too(bed: Bed, windows: Windows) -> None:
+    with open_ledger(bed.settings) as ledger:
+        job = ledger.enqueue("research.idea", {"slug": "tides"})
+        claim = ledger.claim(job, "somebody", 600)
+        assert isinstance(claim, Claim)
+        ledger.bury(claim, "no")
+    page = windows.sign_in(script=False)
+    page.goto(windows.console.base + "jobs?state=dead")
+    page.click("text=Retry")
+    assert "queued again" in page.inner_text("#said")
+
+
+def test_every_page_is_reached_by_two_keys(bed: Bed, windows: Windows) -> None:
+    page = windows.sign_in()
+    for one in PAGES:
+        if not one.hidden:
+            page.wait_for_timeout(400)
+            page.keyboard.press("g")
+            page.keyboard.press(one.key)
+            page.wait_for_selector(f"h1:text-is('{one.title}')")
+    assert len({one.key for one in PAGES}) == len(PAGES)
+
+
+def test_search_by_keyboard_alone(bed: Bed, windows: Windows) -> None:
+    page = windows.sign_in()
+    page.goto(windows.console.base + "search")
+    page.wait_for_timeout(400)
+    page.keyboard.press("/")
+    page.keyboard.type("tokens")
+    page.keyboard.press("Enter")
+    page.wait_for_selector("text=Nothing answers that")
+    assert "q=tokens" in page.url
+
+
+def test_the_docs_show_pictures_that_are_there() -> None:
+    text = (ROOT / "docs" / "how-to" / "console.md").read_text("utf-8")
+    shown = re.findall(r"\(\.\./images/([\w-]+)\.png\)", text)
+    assert set(shown) == SHOWN
+    for name in shown:
+        assert (ROOT / "docs" / "images" / f"{name}.png").stat().st_size < 300_000
+    assert not {path.stem for path in Path(ROOT / "docs" / "images").glob("*.png")} - SHOWN
+
+
+def test_every_page_answers_without_a_vault(bed: Bed, front: Front) -> None:
+    bed.vault.rmdir()
+    for page in PAGES:
+        answer = front.get(page.name)
+        assert answer.status_code in (200, 303, 404, 503), page.name
+        assert answer.status_code != 500, page.name

@@ -1,0 +1,280 @@
+"""Inbox, ideas, watchlist and one entry: what their forms do, and what they do not do twice."""
+
+from __future__ import annotations
+
+import re
+from html import unescape
+from typing import Any
+
+import pytest
+
+from memoryvault.tests.review.support import Bed
+
+from .support import Front, proposal, said, visible
+from .vaults import SESSION, idea, inbox_note, learned, nobody_came_back_to, pattern, transcript
+
+FORM = re.compile(r'<form method="post" action="/here/([^"]+)"[^>]*>(.*?)</form>', re.DOTALL)
+
+
+def forms(answer: Any, action: str) -> list[dict[str, str]]:
+    """The hidden fields of each form of a page that goes there."""
+    return [
+        {
+            name: unescape(value)
+            for name, value in re.findall(r'<input type="hidden" name="([^"]+)" value="([^"]*)"', body)
+        }
+        for where, body in FORM.findall(answer.text)
+        if where.split("?")[0] == action
+    ]
+
+
+def press(front: Front, page: Any, action: str, number: int = 0, **fields: str) -> Any:
+    """Send one of the forms that a page shows, as a button does."""
+    form = forms(page, action)[number] | fields
+    form.pop("csrf")
+    return front.post(action, None, **form)
+
+
+# --- inbox ---
+
+
+def test_similar_notes_are_one_group_and_become_one_note(bed: Bed, front: Front) -> None:
+    inbox_note(bed, "one", "Prefer short functions in the parser.")
+    inbox_note(bed, "two", "Prefer short functions in the parser!")
+    inbox_note(bed, "alone", "Charts have a legend.")
+    page = front.get("inbox")
+    assert "these say the same" in visible(page)
+    assert "Charts" not in visible(page)
+    assert said(press(front, page, "inbox/sort", answer="yes")).startswith("merged: personal-private/_inbox/")
+    assert [entry.occurrences for entry in bed.entries() if entry.status == "inbox"] == [1, 2]
+
+
+def test_a_group_is_rejected_as_one_and_comes_back_as_one(bed: Bed, front: Front) -> None:
+    inbox_note(bed, "one", "Prefer short functions in the parser.")
+    inbox_note(bed, "two", "Prefer short functions in the parser!")
+    before = bed.files()
+    done = press(front, front.get("inbox"), "inbox/sort", answer="reject")
+    assert "(2 notes)" in said(done)
+    assert {entry.status for entry in bed.entries()} == {"rejected"}
+    assert said(press(front, done, "inbox/undo")).startswith("took back: rejected: ")
+    assert bed.files() == before
+
+
+@pytest.mark.parametrize(
+    ("fields", "button", "place"),
+    [
+        ({"occurrences": 4}, "Put up for review", "_review"),
+        ({"created": "2024-01-01", "updated": "2024-01-01"}, "Archive", "_archive"),
+    ],
+)
+def test_what_was_seen_often_moves_on_and_what_is_old_goes(
+    bed: Bed, front: Front, fields: dict[str, object], button: str, place: str
+) -> None:
+    inbox_note(bed, "one", "Run the linter before each push.", **fields)
+    page = front.get("inbox")
+    assert button in visible(page)
+    press(front, page, "inbox/sort", answer="yes")
+    assert bed.entries()[0].path == f"personal-private/{place}/one.md"
+
+
+def test_a_group_of_which_another_window_decided_a_part_is_left(bed: Bed, front: Front) -> None:
+    inbox_note(bed, "one", "Prefer short functions in the parser.")
+    inbox_note(bed, "two", "Prefer short functions in the parser!")
+    page = front.get("inbox")
+    front.decide(bed.store.read("personal-private/_inbox/two.md"), "reject")
+    files = bed.files()
+    assert "decided elsewhere already (rejected: two)" in said(press(front, page, "inbox/sort", answer="yes"))
+    assert bed.files() == files
+
+
+def test_a_group_of_which_a_note_was_edited_is_left(bed: Bed, front: Front) -> None:
+    inbox_note(bed, "one", "Prefer short functions in the parser.", occurrences=5)
+    page = front.get("inbox")
+    bed.edit("personal-private/_inbox/one.md", "Prefer", "Never prefer")
+    assert "was changed since you saw it" in said(press(front, page, "inbox/sort", answer="yes"))
+    assert bed.store.exists("personal-private/_inbox/one.md")
+
+
+def test_only_notes_of_the_inbox_can_be_put_in_order(bed: Bed, front: Front) -> None:
+    entry = proposal(bed, "elsewhere")
+    front.post("inbox/sort", None, step="expire", answer="yes", **{"path-0": entry.path, "hash-0": entry.content_hash})
+    assert bed.store.exists(entry.path)
+
+
+def test_every_note_of_the_inbox_can_be_decided_by_itself(bed: Bed, front: Front) -> None:
+    for number in range(26):
+        inbox_note(bed, f"note-{number:02}", f"Thing {number} is kept apart.")
+    page = front.get("inbox", view="all")
+    assert "1 of 2" in visible(page)
+    assert said(press(front, page, "inbox/decide", decision="approve")).startswith(
+        "approved: personal-private/preferences/"
+    )
+    assert "Thing 17" in visible(front.get("inbox", q="thing 17"))
+
+
+# --- ideas ---
+
+
+@pytest.mark.parametrize(("answer", "told"), [("keep", "kept"), ("archive", "archived"), ("delete", "deleted")])
+@pytest.mark.parametrize("is_listed", [True, False])
+def test_an_idea_is_kept_archived_or_deleted_and_comes_back(
+    bed: Bed, front: Front, answer: str, told: str, is_listed: bool
+) -> None:
+    slug = idea(bed, "Retry page", "A page of all that failed.")
+    if is_listed:
+        nobody_came_back_to(bed, slug)
+    before = bed.files()
+    page = front.get("ideas")
+    assert ("nobody came back" in visible(page)) is is_listed
+    done = press(front, page, "ideas/decide", answer=answer)
+    assert said(done).startswith(f"{told}: {slug}")
+    assert bed.store.exists("personal-private/_review/ideas-nobody-came-back-to.md") is False
+    assert said(press(front, done, "ideas/undo")) == f"took back: {told}: {slug}"
+    assert bed.files() == before
+
+
+def test_an_idea_that_another_window_answered_is_not_answered_again(bed: Bed, front: Front) -> None:
+    slug = idea(bed, "Retry page", "A page of all that failed.")
+    page = front.get("ideas")
+    press(front, page, "ideas/decide", answer="archive")
+    files = bed.files()
+    assert said(press(front, page, "ideas/decide", answer="delete")) == (
+        f"that was decided elsewhere already (archived: {slug}); nothing was done twice"
+    )
+    assert bed.files() == files
+
+
+def test_an_idea_that_was_kept_in_another_window_is_not_deleted_by_this_one(bed: Bed, front: Front) -> None:
+    idea(bed, "Retry page", "A page of all that failed.")
+    page = front.get("ideas")
+    press(front, page, "ideas/decide", answer="keep")
+    assert "was changed since you saw it" in said(press(front, page, "ideas/decide", answer="delete"))
+    assert len(list(bed.vault.rglob("_index.md"))) == 1
+
+
+def test_ideas_that_nobody_came_back_to_are_first(bed: Bed, front: Front) -> None:
+    idea(bed, "Alpha", "The first of all.")
+    slug = idea(bed, "Zulu radio", "Voices across the sea.")
+    nobody_came_back_to(bed, slug)
+    assert "data-focus>Zulu radio<" in front.get("ideas").text
+    assert "Decide on these ideas" in visible(front.get("review"))
+
+
+# --- watchlist ---
+
+
+@pytest.mark.parametrize(
+    ("decision", "told"),
+    [
+        ("promote", "promoted: personal-private/_skill-watchlist/skill-list/plan-first.md"),
+        ("dismiss", "dismissed: personal-private/_skill-watchlist/_archive/skill-list/plan-first.md"),
+        ("defer", "deferred until 2099-01-01: personal-private/_skill-watchlist/skill-list/plan-first.md"),
+    ],
+)
+def test_a_pattern_is_promoted_dismissed_or_deferred_and_comes_back(
+    bed: Bed, front: Front, decision: str, told: str
+) -> None:
+    pattern(bed, "plan-first")
+    before = bed.files()
+    done = press(front, front.get("watchlist"), "watchlist/decide", decision=decision, until="2099-01-01", reason="so")
+    assert said(done) == told
+    assert "Nothing waits on the watchlist" in visible(done)
+    press(front, done, "watchlist/undo")
+    assert bed.files() == before
+
+
+def test_a_pattern_that_another_window_decided_is_not_decided_again(bed: Bed, front: Front) -> None:
+    pattern(bed, "plan-first")
+    page = front.get("watchlist")
+    press(front, page, "watchlist/decide", decision="dismiss")
+    assert "decided elsewhere already" in said(press(front, page, "watchlist/decide", decision="promote"))
+    pattern(bed, "ask-twice")
+    page = front.get("watchlist")
+    press(front, page, "watchlist/decide", decision="promote")
+    assert "was changed since you saw it" in said(press(front, page, "watchlist/decide", decision="dismiss"))
+
+
+def test_a_day_that_is_none_is_told(bed: Bed, front: Front) -> None:
+    pattern(bed, "plan-first")
+    page = front.get("watchlist")
+    assert "is no day" in said(press(front, page, "watchlist/decide", decision="defer", until="soon"))
+
+
+def test_what_is_deferred_and_decided_is_shown_when_asked_for(bed: Bed, front: Front) -> None:
+    pattern(bed, "later-on", deferred_until="2099-01-01")
+    assert "1 pattern deferred" in visible(front.get("watchlist"))
+    assert "deferred until 2099-01-01" in visible(front.get("watchlist", view="all"))
+
+
+# --- one entry ---
+
+
+def test_an_entry_shows_where_it_was_said_scrubbed_and_around_it(bed: Bed, front: Front) -> None:
+    transcript(
+        bed.root,
+        [
+            ("user", "Something long before."),
+            ("assistant", "It fails."),
+            ("user", "Always use pnpm, not npm. I am jane.doe@example.com"),
+            ("assistant", "Understood."),
+        ],
+    )
+    learned(bed)
+    text = visible(front.get("entry", path="always-use-pnpm-not-npm"))
+    assert "Something long before." in text
+    assert "the evidence" in text
+    assert "[REDACTED-EMAIL]" in text
+    assert "jane.doe" not in text
+    assert "Understood." in text
+
+
+def test_private_passages_of_a_session_are_not_shown(bed: Bed, front: Front) -> None:
+    transcript(bed.root, [("user", "<private>the code is 4711</private>"), ("assistant", "ok"), ("user", "Use pnpm.")])
+    learned(bed)
+    assert "4711" not in front.get("entry", path="always-use-pnpm-not-npm").text
+
+
+def test_a_session_whose_transcript_is_gone_is_told(bed: Bed, front: Front) -> None:
+    learned(bed)
+    text = visible(front.get("entry", path="always-use-pnpm-not-npm"))
+    assert SESSION in text
+    assert "not on this machine any more" in text
+
+
+def test_a_transcript_outside_the_hosts_folders_is_not_read(bed: Bed, front: Front) -> None:
+    path = transcript(bed.root, [("user", "a"), ("assistant", "b"), ("user", "Something secret.")])
+    path.rename(bed.root / path.name)
+    path.symlink_to(bed.root / path.name)
+    learned(bed)
+    assert "Something secret." not in front.get("entry", path="always-use-pnpm-not-npm").text
+
+
+def test_an_entry_tells_its_history_through_the_review(bed: Bed, front: Front) -> None:
+    bed.note("personal-private/preferences/use-npm.md", "# Use npm\n\nAlways use npm.", kind="preferences")
+    entry = proposal(bed, "use-pnpm", "Always use pnpm.")
+    front.decide(entry, "supersede", old="personal-private/preferences/use-npm.md")
+    page = front.get("entry", path="personal-private/preferences/use-pnpm.md")
+    assert "superseded use-npm: use-pnpm by review" in visible(page)
+    assert "In the place of" in visible(page)
+    old = front.get("entry", path=bed.only("superseded").path)
+    assert "Superseded by use-pnpm" in visible(old)
+
+
+def test_an_edit_shows_both_texts(bed: Bed, front: Front) -> None:
+    entry = proposal(bed, "use-tabs", "Tabs are four wide.")
+    front.decide(entry, "approve", body="# Use tabs\n\nTabs are eight wide.")
+    page = front.get("entry", path="use-tabs")
+    assert "<del>four</del>" in page.text
+    assert "<ins>eight</ins>" in page.text
+
+
+@pytest.mark.parametrize("path", ["nothing-like-it", "../../etc/passwd", "/etc/passwd.md", "a/../../x.md", ""])
+def test_an_entry_that_is_not_there_is_told(front: Front, path: str) -> None:
+    answer = front.get("entry", path=path)
+    assert answer.status_code in (404, 422)
+    assert said(answer)
+
+
+def test_a_link_of_obsidian_leads_to_its_entry(bed: Bed, front: Front) -> None:
+    proposal(bed, "use-tabs")
+    assert front.get("entry", path="MemoryVault/personal-private/_review/use-tabs").status_code == 200

@@ -1,0 +1,209 @@
+"""The review queue, as its forms come in: one decision path, and nothing is done twice."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from memoryvault.pipelines.review import Approve
+from memoryvault.tests.review.support import RULE, Bed
+
+from .support import Front, proposal, said, visible
+
+OLD = "personal-private/preferences/use-npm.md"
+
+
+def old_rule(bed: Bed) -> str:
+    return bed.note(OLD, "# Use npm\n\nAlways use npm.", kind="preferences")
+
+
+def test_approving_moves_the_note_as_the_command_would(bed: Bed, front: Front) -> None:
+    entry = proposal(bed, "use-tabs")
+    answer = front.decide(entry, "approve")
+    assert said(answer) == "approved: personal-private/preferences/use-tabs.md"
+    assert bed.store.read("personal-private/preferences/use-tabs.md").status == "active"
+    act = bed.reviewer.last_decision()
+    assert act is not None
+    assert (act.actor, act.what) == ("review", "approved: use-tabs")
+
+
+def test_rejecting_puts_the_note_into_the_archive(bed: Bed, front: Front) -> None:
+    entry = proposal(bed, "use-tabs")
+    assert said(front.decide(entry, "reject")) == "rejected: personal-private/_archive/use-tabs.md"
+    assert bed.only("rejected").fingerprint
+
+
+def test_an_edited_text_is_approved_as_it_was_written(bed: Bed, front: Front) -> None:
+    entry = proposal(bed, "use-tabs")
+    front.decide(entry, "approve", body="# Use tabs\r\n\r\nTabs, four wide.\r\n")
+    assert bed.only("active").body == "# Use tabs\n\nTabs, four wide."
+
+
+def test_a_secret_in_the_edited_text_is_replaced_and_that_is_said(bed: Bed, front: Front) -> None:
+    entry = proposal(bed, "use-tabs")
+    token = "ghp_" + "b" * 36
+    assert "secrets in the text were replaced" in said(front.decide(entry, "approve", body=f"Use the token {token}"))
+    assert token not in bed.only("active").body
+
+
+def test_an_edit_that_leaves_nothing_is_refused(bed: Bed, front: Front) -> None:
+    entry = proposal(bed, "use-tabs")
+    assert "nothing was left" in said(front.decide(entry, "approve", body=" \n"))
+    assert bed.store.exists(entry.path)
+
+
+def test_superseding_archives_the_chosen_entry(bed: Bed, front: Front) -> None:
+    old_rule(bed)
+    entry = proposal(bed, "use-pnpm")
+    assert said(front.decide(entry, "supersede", old=OLD)).startswith(
+        "superseded: personal-private/preferences/use-pnpm.md"
+    )
+    assert bed.only("superseded").superseded_by == "personal-private/preferences/use-pnpm.md"
+    assert not bed.store.exists(OLD)
+
+
+@pytest.mark.parametrize("decision", ["supersede", "approve"])
+def test_an_entry_that_was_edited_since_it_was_compared_is_not_replaced(bed: Bed, front: Front, decision: str) -> None:
+    """Whether it was chosen for the comparison, or the proposal names it itself."""
+    old_rule(bed)
+    entry = proposal(bed, "use-pnpm", "Always use pnpm.", supersedes=OLD if decision == "approve" else None)
+    page = front.get("review", item=entry.path, panel="supersede" if decision == "supersede" else "").text
+    seen = re.findall(r'name="old_hash" value="([0-9a-f]{64})"', page)
+    assert seen == [bed.store.read(OLD).content_hash]
+    bed.edit(OLD, "Always use npm", "Use npm for the shop only")
+    files = bed.files()
+    answer = front.decide(entry, decision, old=OLD, old_hash=seen[0])
+    assert said(answer) == f"{OLD}, which it would replace, is not what you saw: compare them again"
+    assert bed.files() == files
+    now = bed.store.read(OLD).content_hash
+    assert f'name="old_hash" value="{now}"' in answer.text, "the comparison is shown anew"
+    assert said(front.decide(entry, decision, old=OLD, old_hash=now)).startswith("superseded: ")
+
+
+def test_the_nearest_entry_is_shown_side_by_side(bed: Bed, front: Front) -> None:
+    old_rule(bed)
+    proposal(bed, "use-pnpm", "Always use pnpm.")
+    answer = front.get("review", item="personal-private/_review/use-pnpm.md", panel="supersede")
+    assert f"Now: {OLD}" in visible(answer)
+    assert "<del>npm</del>" in answer.text
+    assert "<ins>pnpm</ins>" in answer.text
+
+
+def test_another_entry_can_be_named_and_a_wrong_name_is_told(bed: Bed, front: Front) -> None:
+    old_rule(bed)
+    entry = proposal(bed, "sleep-well")
+    answer = front.get("review", item=entry.path, panel="supersede", other="use-npm")
+    assert f"Now: {OLD}" in visible(answer)
+    assert "there is no entry nothing-like-it" in said(
+        front.get("review", item=entry.path, panel="supersede", other="nothing-like-it")
+    )
+    assert "which entry does it replace?" in said(front.decide(entry, "supersede"))
+
+
+def test_a_proposal_that_names_what_it_replaces_shows_both(bed: Bed, front: Front) -> None:
+    old_rule(bed)
+    proposal(bed, "use-pnpm", "Always use pnpm.", supersedes=OLD)
+    assert "Approving it puts Use npm into the archive" in visible(front.get("review"))
+
+
+def test_undo_brings_the_proposal_back_and_shows_it(bed: Bed, front: Front) -> None:
+    old_rule(bed)
+    entry = proposal(bed, "use-pnpm")
+    proposal(bed, "a-first")
+    before = bed.files()
+    front.decide(entry, "supersede", old=OLD)
+    act = bed.reviewer.last_decision()
+    assert act is not None
+    answer = front.post("review/undo", act=act.id)
+    assert said(answer) == "took back: superseded use-npm: use-pnpm"
+    assert bed.files() == before
+    assert 'id="item-title" tabindex="-1" data-focus>Use pnpm<' in answer.text
+
+
+def test_two_windows_that_undo_take_back_one_decision(bed: Bed, front: Front) -> None:
+    first, second = proposal(bed, "one"), proposal(bed, "two")
+    front.decide(first, "approve")
+    front.decide(second, "approve")
+    act = bed.reviewer.last_decision()
+    assert act is not None
+    assert said(front.post("review/undo", act=act.id)) == "took back: approved: two"
+    assert "not the last one any more" in said(front.post("review/undo", act=act.id))
+    assert bed.store.exists("personal-private/preferences/one.md")
+
+
+def test_what_another_window_decided_is_told_in_one_line_and_not_done_twice(bed: Bed, front: Front) -> None:
+    entry = proposal(bed, "use-tabs")
+    front.decide(entry, "reject")
+    files = bed.files()
+    told = said(front.decide(entry, "approve"))
+    assert told == "that was decided elsewhere already (rejected: use-tabs); nothing was done twice"
+    assert bed.files() == files
+
+
+def test_what_the_command_decided_is_told_too(bed: Bed, front: Front) -> None:
+    entry = proposal(bed, "use-tabs")
+    bed.reviewer.decide(entry.path, Approve(), run="review:elsewhere")
+    files = bed.files()
+    assert "decided elsewhere already (approved: use-tabs)" in said(front.decide(entry, "reject"))
+    assert bed.files() == files
+
+
+def test_a_note_that_was_edited_meanwhile_is_shown_again_and_not_decided(bed: Bed, front: Front) -> None:
+    entry = proposal(bed, "use-tabs")
+    bed.edit(entry.path, "Always do", "Never do")
+    answer = front.decide(entry, "approve")
+    assert "was changed since you saw it" in said(answer)
+    assert "Never do use-tabs" in visible(answer)
+    assert bed.store.exists(entry.path)
+
+
+def test_a_decision_without_what_was_seen_is_not_carried_out(bed: Bed, front: Front) -> None:
+    entry = proposal(bed, "use-tabs")
+    front.post("review/decide", item=entry.path, decision="approve")
+    assert bed.store.exists(entry.path)
+
+
+@pytest.mark.parametrize("path", ["../../etc/passwd", "/etc/passwd", "personal-private/preferences/use-npm.md", ""])
+def test_only_what_waits_can_be_decided_on(bed: Bed, front: Front, path: str) -> None:
+    old_rule(bed)
+    files = bed.files()
+    answer = front.post("review/decide", item=path, hash="0" * 64, decision="reject")
+    assert said(answer)
+    assert bed.files() == files
+
+
+def test_the_next_one_is_shown_after_a_decision(bed: Bed, front: Front) -> None:
+    for name in ("one", "two", "three"):
+        proposal(bed, name)
+    entry = bed.store.read("personal-private/_review/three.md")
+    answer = front.decide(entry, "approve", next="personal-private/_review/two.md")
+    assert "data-focus>Two<" in answer.text
+
+
+def test_a_long_queue_comes_in_pages_and_is_searched(bed: Bed, front: Front) -> None:
+    for number in range(22):
+        proposal(bed, f"rule-{number:02}", "Something about elephants." if number == 21 else "")
+    first = front.get("review")
+    assert "22 proposals wait" in visible(first)
+    assert "1 of 2" in visible(first)
+    assert first.text.count("/review?item=") < 70
+    second = front.get("review", page="2").text
+    assert "data-focus>Rule 20<" in second
+    assert '<ol class="list" start="21">' in second
+    found = visible(front.get("review", q="ELEPHANTS about"))
+    assert "1 proposal waits" in found
+    assert "Rule 21" in found
+    assert "Nothing that waits has these words" in visible(front.get("review", q="elephants 100%"))
+
+
+def test_what_a_session_proposed_is_shown_with_where_it_comes_from(bed: Bed, front: Front) -> None:
+    bed.remember(RULE)
+    proposal(bed, "other")
+    text = visible(front.get("review"))
+    assert "1 proposal waits" in text
+    assert "personal-private/_review/other.md" in text
+
+
+def test_an_empty_queue_says_so(front: Front) -> None:
+    assert "Nothing waits for your decision" in visible(front.get("review"))

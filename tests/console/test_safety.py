@@ -1,0 +1,288 @@
+"""Who gets in, from where, and what every answer says."""
+
+from __future__ import annotations
+
+import re
+import socket
+import subprocess
+import sys
+
+import pytest
+
+from memoryvault.console.desk import Desk
+from memoryvault.console.keys import LINK_SECONDS, MOST_SESSIONS, SESSION_SECONDS, Keys, Session
+from memoryvault.console.pages import PAGES
+from memoryvault.console.safety import HEADERS, MAX_FORM_BYTES
+from memoryvault.tests.review.support import Bed
+
+from .support import BASE, ORIGIN, Front, proposal, said, serving
+
+
+@pytest.fixture
+def stranger(bed: Bed) -> Front:
+    """Somebody who knows the address and has no link."""
+    proposal(bed, "use-tabs")
+    return Front(bed.settings)
+
+
+def token_of(front: Front) -> str:
+    return front.keys.new_link()
+
+
+def enter(front: Front, token: str) -> int:
+    return int(front.client.get(f"{BASE}/enter", params={"token": token}).status_code)
+
+
+def test_a_link_works_once(stranger: Front) -> None:
+    token = token_of(stranger)
+    assert enter(stranger, token) == 200
+    again = stranger.client.get(f"{BASE}/enter", params={"token": token})
+    assert (again.status_code, "was used already" in again.text) == (403, True)
+
+
+def test_a_link_that_was_left_lying_does_not_work(stranger: Front) -> None:
+    token = token_of(stranger)
+    stranger.now += LINK_SECONDS + 1
+    late = stranger.client.get(f"{BASE}/enter", params={"token": token})
+    assert (late.status_code, "is too old" in late.text) == (403, True)
+    assert not stranger.client.cookies
+
+
+@pytest.mark.parametrize("token", ["", "x", "Ж" * 40])
+def test_a_wrong_link_does_not_work_and_uses_up_none(stranger: Front, token: str) -> None:
+    good = token_of(stranger)
+    assert enter(stranger, token) == 403
+    assert enter(stranger, good) == 200
+
+
+def test_a_look_with_head_does_not_use_the_link_up(stranger: Front) -> None:
+    token = token_of(stranger)
+    assert stranger.client.head(f"{BASE}/enter", params={"token": token}).status_code == 405
+    assert enter(stranger, token) == 200
+
+
+def test_the_cookie_is_strict_out_of_scripts_reach_and_for_this_console_alone(stranger: Front) -> None:
+    done = stranger.client.get(f"{BASE}/enter", params={"token": token_of(stranger)})
+    cookie = done.headers["set-cookie"].lower()
+    assert "samesite=strict" in cookie
+    assert "httponly" in cookie
+    assert f"path={BASE}/" in cookie
+    assert "expires" not in cookie
+    assert "max-age" not in cookie
+
+
+@pytest.mark.parametrize("page", ["", *(page.name for page in PAGES), "no-such-page"])
+def test_without_a_session_no_page_shows_anything(stranger: Front, page: str) -> None:
+    answer = stranger.get(page)
+    assert answer.status_code == 403
+    assert "tabs" not in answer.text
+    stranger.client.cookies.set("memory-console", "guessed", domain="127.0.0.1", path=BASE)
+    assert stranger.get(page).status_code == 403
+
+
+def test_a_session_that_was_idle_for_long_is_over(front: Front) -> None:
+    front.now += SESSION_SECONDS - 1
+    assert front.get("review").status_code == 200
+    front.now += SESSION_SECONDS + 1
+    assert front.get("review").status_code == 403
+
+
+def test_a_page_that_asks_by_itself_keeps_no_session_alive(front: Front) -> None:
+    for _ in range(3):
+        front.now += SESSION_SECONDS / 2 - 1
+        answered = front.get("jobs/live").status_code
+    assert answered == 403
+    front.enter()
+    for _ in range(3):
+        front.now += SESSION_SECONDS / 2 - 1
+        answered = front.get("jobs").status_code
+    assert answered == 200
+
+
+@pytest.mark.parametrize("host", ["localhost:8123", "evil.example", "127.0.0.1", "127.0.0.1:8124", "[::1]:8123"])
+def test_another_host_name_is_refused_even_with_the_cookie(front: Front, host: str) -> None:
+    assert front.client.get(f"{BASE}/review", headers={"Host": host}).status_code == 421
+
+
+@pytest.mark.parametrize(
+    "origin", ["https://evil.example", "null", "http://127.0.0.1:8124", "http://localhost:8123", ""]
+)
+def test_a_change_from_a_foreign_origin_is_refused_and_nothing_is_done(bed: Bed, front: Front, origin: str) -> None:
+    entry = proposal(bed, "use-tabs")
+    answer = front.post(
+        "review/decide", headers={"Origin": origin}, item=entry.path, hash=entry.content_hash, decision="approve"
+    )
+    assert answer.status_code == 403
+    assert bed.store.exists(entry.path)
+
+
+def test_a_change_that_says_no_origin_is_refused(bed: Bed, front: Front) -> None:
+    entry = proposal(bed, "use-tabs")
+    form = {"csrf": front.csrf, "item": entry.path, "hash": entry.content_hash, "decision": "approve"}
+    assert front.client.post(f"{BASE}/review/decide", data=form).status_code == 403
+    assert bed.store.exists(entry.path)
+
+
+@pytest.mark.parametrize("site", ["cross-site", "same-site"])
+def test_a_page_is_not_given_to_a_window_that_another_site_led_here(front: Front, site: str) -> None:
+    # Every port of 127.0.0.1 is one "site": other programs of this machine, too.
+    assert front.client.get(f"{BASE}/review", headers={"Sec-Fetch-Site": site}).status_code == 403
+    assert front.client.get(f"{BASE}/review", headers={"Sec-Fetch-Site": "same-origin"}).status_code == 200
+
+
+def test_the_link_may_be_followed_from_anywhere(stranger: Front) -> None:
+    answer = stranger.client.get(
+        f"{BASE}/enter", params={"token": token_of(stranger)}, headers={"Sec-Fetch-Site": "cross-site"}
+    )
+    assert answer.status_code == 200
+
+
+@pytest.mark.parametrize("csrf", ["", "wrong", None])
+def test_a_change_without_the_token_of_the_session_is_refused(bed: Bed, front: Front, csrf: str | None) -> None:
+    entry = proposal(bed, "use-tabs")
+    form = {"item": entry.path, "hash": entry.content_hash, "decision": "approve"}
+    if csrf is not None:
+        form["csrf"] = csrf
+    answer = front.client.post(f"{BASE}/review/decide", data=form, headers={"Origin": ORIGIN})
+    assert answer.status_code == 403
+    assert bed.store.exists(entry.path)
+
+
+def test_the_token_of_another_session_does_not_do(bed: Bed, front: Front) -> None:
+    entry = proposal(bed, "use-tabs")
+    other = front.keys.exchange(front.keys.new_link())
+    assert isinstance(other, Session)
+    front.csrf = other.csrf
+    assert front.decide(entry, "approve").status_code == 403
+    assert bed.store.exists(entry.path)
+
+
+def test_every_route_that_changes_something_asks_for_the_token(bed: Bed, front: Front) -> None:
+    """By trying them: a page that is added later is tried too."""
+    desk = Desk(bed.settings, place="here")
+    posts = [route.path for page in PAGES for route in page.routes(desk) if route.methods and "POST" in route.methods]
+    assert posts
+    for path in posts:
+        tried = re.sub(r"{[^}]*}", "x", path)
+        assert front.client.post(f"{BASE}{tried}", data={"a": "b"}, headers={"Origin": ORIGIN}).status_code == 403
+
+
+@pytest.mark.parametrize("kind", ["application/json", "text/plain", "multipart/form-data; boundary=x"])
+def test_a_change_comes_as_a_plain_form_only(front: Front, kind: str) -> None:
+    answer = front.client.post(
+        f"{BASE}/review/decide",
+        content=b"csrf=" + front.csrf.encode(),
+        headers={"Origin": ORIGIN, "Content-Type": kind},
+    )
+    assert answer.status_code == 415
+
+
+def test_a_form_that_is_too_large_is_refused(front: Front) -> None:
+    assert front.post("review/decide", body="x" * MAX_FORM_BYTES).status_code == 413
+
+
+@pytest.mark.parametrize("method", ["PUT", "DELETE", "OPTIONS", "PATCH", "TRACE"])
+def test_other_methods_are_refused(front: Front, method: str) -> None:
+    assert front.client.request(method, f"{BASE}/review").status_code == 405
+
+
+@pytest.mark.parametrize("path", ["/", "/review", f"/{'x' * 4}/review", "/here"])
+def test_only_its_own_place_answers(front: Front, path: str) -> None:
+    assert front.client.get(path).status_code in (403, 404)
+
+
+def test_no_address_leads_out_of_the_static_files_or_out_of_its_own_place(bed: Bed) -> None:
+    """By a socket: clients take the dots out of an address before they send it."""
+    with serving(bed) as made:
+        authority, place = made.base.removeprefix("http://").strip("/").split("/")
+        host, port = authority.split(":")
+
+        def ask(target: str) -> str:
+            with socket.create_connection((host, int(port)), timeout=10) as asked:
+                asked.sendall(f"GET {target} HTTP/1.1\r\nHost: {authority}\r\nConnection: close\r\n\r\n".encode())
+                return b"".join(iter(lambda: asked.recv(65_536), b"")).decode()
+
+        assert ask(f"/{place}/static/console.js").startswith("HTTP/1.1 200 "), "what is there is given in this way"
+        for path in ("../app.py", "./../app.py", "%2e%2e/app.py", "..%2fapp.py", "//etc/passwd", "%2fetc/passwd"):
+            answer = ask(f"/{place}/static/{path}")
+            assert (path, answer.startswith("HTTP/1.1 404 ")) == (path, True)
+            assert "make_app" not in answer
+        for target in (f"/{place}/static/../review", f"/{place}/%2e%2e/{place}/review", f"/x/../{place}/review"):
+            assert (target, ask(target)[:12] in ("HTTP/1.1 403", "HTTP/1.1 404")) == (target, True)
+
+
+@pytest.mark.parametrize(
+    ("path", "status"),
+    [(f"{BASE}/review", 200), (f"{BASE}/static/console.css", 200), (f"{BASE}/nothing", 404), ("/other", 404)],
+)
+def test_every_answer_carries_the_policy(front: Front, path: str, status: int) -> None:
+    answer = front.client.get(path)
+    assert answer.status_code == status
+    for name, value in HEADERS.items():
+        assert answer.headers[name] == value
+
+
+def test_no_page_has_inline_script_style_or_handlers(bed: Bed, front: Front) -> None:
+    proposal(bed, "use-tabs")
+    for page in PAGES:
+        text = front.get(page.name).text
+        assert re.findall(r"<style|\sstyle=|\son[a-z]+=|javascript:", text, re.IGNORECASE) == []
+        for script in re.findall(r"<script[^>]*>(.*?)</script>", text, re.DOTALL):
+            assert script == ""
+
+
+def test_the_policy_lets_no_inline_script_or_foreign_address_in() -> None:
+    policy = HEADERS["Content-Security-Policy"]
+    assert policy.startswith("default-src 'none'")
+    assert "unsafe" not in policy
+    assert set(re.findall(r"'[^']+'", policy)) == {"'none'", "'self'"}
+    assert "http" not in policy
+
+
+def test_the_oldest_of_too_many_browsers_has_to_come_again() -> None:
+    now = [0.0]
+    keys = Keys(lambda: now[0])
+    sessions = []
+    for number in range(MOST_SESSIONS + 1):
+        now[0] = float(number)
+        session = keys.exchange(keys.new_link())
+        assert isinstance(session, Session)
+        sessions.append(session)
+    assert keys.session(sessions[0].cookie) is None
+    assert all(keys.session(session.cookie) for session in sessions[1:])
+
+
+def test_what_cannot_be_done_is_one_line_and_no_traceback(front: Front) -> None:
+    answer = front.get("no-such-page")
+    assert answer.status_code == 404
+    assert said(answer) == "There is no such page."
+
+
+def run(bed: Bed, *arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "memoryvault", "console", "--no-browser", *arguments],
+        env=dict(bed.env),
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+
+
+@pytest.mark.slow
+def test_a_port_that_is_none_is_bad_usage(bed: Bed) -> None:
+    done = run(bed, "--port", "80")
+    assert done.returncode == 2
+    assert done.stderr.strip() == "memory: --port 80: give one from 1024 to 65535, or none for a free one"
+
+
+@pytest.mark.slow
+def test_a_port_that_is_taken_is_told_in_one_line(bed: Bed) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        port = other.getsockname()[1]
+        done = run(bed, "--port", str(port))
+    assert done.returncode == 1
+    assert done.stdout == ""
+    assert done.stderr.startswith(f"memory: port {port} of 127.0.0.1 cannot be used")
+    assert len(done.stderr.splitlines()) == 1

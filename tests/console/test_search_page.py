@@ -1,0 +1,111 @@
+"""The search page: the recall engine's hits with their scores, the same filters as the command, and lists by page."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from memoryvault.index.receipts import read_receipts
+from memoryvault.index.reconcile import reconcile
+from memoryvault.index.store import IndexStore
+from memoryvault.tests.review.support import Bed
+
+from .support import Front, said, visible
+
+
+def index(bed: Bed) -> None:
+    """As the worker does after a change."""
+    with IndexStore(Path(bed.settings.state.index_db)) as store:
+        reconcile(store, bed.vault, bed.store.walk)
+
+
+def rule(bed: Bed, slug: str, text: str, **fields: object) -> str:
+    known: dict[str, object] = {"kind": "decisions", "status": "active", "created": "2026-05-04"}
+    title = slug.replace("-", " ").capitalize()
+    return bed.note(f"personal-private/decisions/{slug}.md", f"# {title}\n\n{text}", **known | fields)
+
+
+def titles(page: str) -> list[str]:
+    return re.findall(r"<h2><a [^>]*>([^<]+)</a></h2>", page)
+
+
+def test_a_question_is_answered_with_both_scores_and_leaves_a_receipt(bed: Bed, front: Front) -> None:
+    rule(bed, "login-tokens", "Login tokens last for fifteen minutes.")
+    rule(bed, "money", "Prices are whole cents.")
+    index(bed)
+    answer = front.get("search", q="how long do login tokens last?")
+    assert titles(answer.text) == ["Login tokens"]
+    text = visible(answer)
+    assert re.search(r"score \d\.\d\d meaning – words \d+\.\d answers \+\d+\.\d", text)
+    assert "Answered by keywords only: no embedding model." in text
+    (receipt,) = read_receipts(Path(bed.settings.state.receipts))
+    assert receipt["caller"] == "console"
+
+
+@pytest.mark.slow
+def test_filters_are_those_of_the_command(bed: Bed, front: Front) -> None:
+    rule(bed, "one", "Tokens are short.", tags=["login"], project="shop")
+    rule(bed, "two", "Tokens are long.", kind="fixes")
+    rule(bed, "old", "Tokens were blue.", status="superseded")
+    index(bed)
+    assert titles(front.get("search", q="tokens", kind="fixes").text) == ["Two"]
+    assert titles(front.get("search", project="shop").text) == ["One"]
+    assert titles(front.get("search", tag="login").text) == ["One"]
+    assert titles(front.get("search", filter="NOT kind=fixes").text) == ["One"]
+    assert titles(front.get("search", status="superseded").text) == ["Old"]
+    assert sorted(titles(front.get("search", status="any").text)) == ["Old", "One", "Two"]
+    assert titles(front.get("search", since="2027-01-01").text) == []
+
+
+def test_a_value_with_quotes_and_operators_stays_a_value(bed: Bed, front: Front) -> None:
+    rule(bed, "one", "Tokens are short.")
+    index(bed)
+    answer = front.get("search", tag='x" OR kind="decisions')
+    assert titles(answer.text) == []
+    assert said(answer) == ""
+
+
+def test_the_date_field_holds_days_only(bed: Bed, front: Front) -> None:
+    """Chromium complains of anything else."""
+    index(bed)
+    assert 'name="since" value="2026-05-04"' in front.get("search", since="2026-05-04").text
+    for since in ("30d", "soon", "<b>"):
+        assert 'name="since" value=""' in front.get("search", since=since).text
+
+
+def test_a_wrong_expression_is_told_in_one_line(bed: Bed, front: Front) -> None:
+    index(bed)
+    assert said(front.get("search", filter="colour=red")).startswith("filter: unknown key 'colour'")
+
+
+@pytest.mark.slow
+def test_without_words_all_entries_are_listed_by_page(bed: Bed, front: Front) -> None:
+    for number in range(23):
+        rule(bed, f"rule-{number:02}", "Something.", updated=f"2026-05-{number + 1:02}")
+    index(bed)
+    first = front.get("search")
+    assert "23 entries" in visible(first)
+    assert titles(first.text)[:2] == ["Rule 22", "Rule 21"]
+    assert titles(front.get("search", page="2").text) == ["Rule 02", "Rule 01", "Rule 00"]
+    assert titles(front.get("search", page="99").text) == ["Rule 02", "Rule 01", "Rule 00"]
+
+
+def test_what_hardly_answers_is_shown_when_it_is_asked_for(bed: Bed, front: Front) -> None:
+    rule(bed, "money", "Prices of tea and other things are whole cents in the shop.")
+    index(bed)
+    assert "Nothing answers that" in visible(front.get("search", q="zebra tea weather forecast tomorrow"))
+    assert titles(front.get("search", q="zebra tea weather forecast tomorrow", weak="1").text) == ["Money"]
+
+
+def test_what_an_entry_says_is_text(bed: Bed, front: Front) -> None:
+    rule(bed, "evil", "<script>alert(1)</script> tokens", tags=["x"], project="p-q")
+    index(bed)
+    text = front.get("search", q="tokens <script>").text
+    assert "<script>alert" not in text
+    assert "&lt;script&gt;" in text
+
+
+def test_without_an_index_it_says_so(front: Front) -> None:
+    assert "Nothing can be listed" in visible(front.get("search"))

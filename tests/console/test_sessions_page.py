@@ -1,0 +1,75 @@
+"""Sessions, and what was learned from each."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from memoryvault.tasks.enqueue import open_ledger
+from memoryvault.tests.review.support import RULE, Bed
+from memoryvault.vault.marker import Marker, create_marker, mark_reflected
+
+from .support import Front, visible
+from .test_search_page import index
+
+FIRST, SECOND = "3f0c6a52-aaaa", "77777777-bbbb"
+
+
+def known(bed: Bed, session: str, *, project: str = "shop", mined: bool = True) -> None:
+    transcript = bed.root / f"{session}.jsonl"
+    transcript.write_text("x" * 2500, "utf-8")
+    create_marker(
+        bed.settings.state.harness,
+        Marker(session, "2026-05-04T09:00:00+00:00", "startup", str(transcript), f"/home/me/{project}", "claude", 2000),
+    )
+    if mined:
+        mark_reflected(bed.settings.state.harness, session)
+
+
+@pytest.mark.slow
+def test_sessions_are_listed_with_their_state_and_what_they_taught(bed: Bed, front: Front) -> None:
+    known(bed, FIRST)
+    known(bed, SECOND, project="lighthouse", mined=False)
+    bed.remember(replace(RULE, session=FIRST))
+    index(bed)
+    text = visible(front.get("sessions"))
+    assert f"{FIRST[:8]} , the session shop claude" in text
+    assert "mined 1" in text
+    assert "open –" in text
+    assert SECOND[:8] not in visible(front.get("sessions", learned="1"))
+    assert FIRST[:8] not in visible(front.get("sessions", q="lighthouse"))
+
+
+@pytest.mark.slow
+def test_a_session_tells_what_was_learned_in_it_and_what_came_up_again(bed: Bed, front: Front) -> None:
+    known(bed, FIRST)
+    known(bed, SECOND)
+    bed.remember(replace(RULE, session=FIRST))
+    bed.remember(replace(RULE, session=SECOND, records=("r7",)))
+    index(bed)
+    with open_ledger(bed.settings) as ledger:
+        job = ledger.enqueue("reflect.session", {"session": FIRST})
+        ledger.enqueue("reflect.session", {"session": SECOND})
+    text = visible(front.get("sessions", id=FIRST))
+    assert "1 entry was learned in it" in text
+    assert "pnpm" in text
+    assert "500 bytes to come" in text
+    assert f"{job} queued" in text
+    again = visible(front.get("sessions", id=SECOND))
+    assert "0 entries were learned in it" in again
+    assert "1 entry was known and came up again" in again
+
+
+def test_a_session_whose_marker_is_gone_is_known_by_its_entries(bed: Bed, front: Front) -> None:
+    bed.remember(replace(RULE, session=FIRST))
+    index(bed)
+    assert "long ago" in visible(front.get("sessions"))
+    assert "Its marker is gone" in visible(front.get("sessions", id=FIRST))
+
+
+def test_what_is_no_session_is_told(front: Front) -> None:
+    answer = front.get("sessions", id="../../etc/passwd")
+    assert answer.status_code == 400
+    assert "is not a session" in visible(answer)
+    assert "nothing is known of a session nobody" in visible(front.get("sessions", id="nobody"))

@@ -1,0 +1,107 @@
+"""Lines that are told from their bytes to hold nothing are not parsed, and the turns are those of parsing all."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import os
+import tarfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from memoryvault.pipelines.mining import Miner
+from memoryvault.sources.transcripts.claude import ClaudeReader, transcript_files
+from memoryvault.sources.transcripts.lines import parse_object
+
+from .records import assistant, call, human, queue, queued_attachment, result, text_block, uuid, write
+
+THOUGHT = {"type": "thinking", "thinking": 'Say "type":"text" and {"type":"tool_use"}.', "signature": "x"}
+
+
+class ParsesAll(ClaudeReader):
+    """The plain path."""
+
+    def _is_irrelevant(self, data: bytes) -> bool:
+        return False
+
+    def _parse(self, data: bytes) -> dict[str, Any] | None:
+        return parse_object(data)
+
+
+def thought(number: int, *more: dict[str, Any], **fields: Any) -> dict[str, Any]:
+    """As the host writes it: what the line says of itself comes before the message."""
+    return {
+        "parentUuid": None,
+        "isSidechain": False,
+        "cwd": f"/home/dev/{number}",
+        "sessionId": f"s{number}",
+        "type": "assistant",
+        "message": {"role": "assistant", "content": [THOUGHT, *more]},
+        "uuid": uuid(number),
+        "timestamp": f"2026-03-01T11:{number % 60:02d}:00.000Z",
+        **fields,
+    }
+
+
+KINDS: tuple[dict[str, Any], ...] = (
+    thought(1),
+    thought(2, entrypoint="sdk-py"),
+    thought(3, text_block("The cause was a stale cache.")),
+    {**thought(4), "agentId": "a"},
+    assistant(5, text_block("Here is the plan.")),
+    assistant(6, call("t1", "Bash", command="make test")),
+    result(7, "t1", '{"type":"thinking"}'),
+    queue("enqueue", "and the docs too"),
+    queue("dequeue"),
+    queued_attachment(8, "and the docs too"),
+    human(9, "Never push without asking.", cwd=None, timestamp=None),
+)
+
+
+@pytest.mark.slow
+def test_whatever_comes_before_and_behind_a_thought_the_turns_are_the_same(tmp_path: Path) -> None:
+    number = 0
+    for records in itertools.permutations(KINDS, 3):
+        if not any(THOUGHT in list(record.get("message", {}).get("content", ())) for record in records):
+            continue
+        number += 1
+        path = write(tmp_path / f"{number % 50}.jsonl", human(20, "Hello."), *records)
+        reader, plain = ClaudeReader(path), ParsesAll(path)
+        assert list(reader) == list(plain), [json.dumps(record) for record in records]
+        assert (reader.report, reader.session) == (plain.report, plain.session)
+    assert number > 400
+
+
+def test_a_thought_alone_is_not_parsed_and_what_it_says_of_itself_still_counts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = write(tmp_path / "s.jsonl", human(1, "Hello."), thought(2), thought(3), human(4, "Go on.", cwd=None))
+    parsed: list[bytes] = []
+
+    def parse(_: ClaudeReader, data: bytes) -> dict[str, Any] | None:
+        parsed.append(data)
+        return parse_object(data)
+
+    monkeypatch.setattr(ClaudeReader, "_parse", parse)
+    assert [turn.cwd for turn in ClaudeReader(path)] == ["/home/dev/shop", "/home/dev/3"]
+    assert len(parsed) == 2
+
+
+@pytest.fixture
+def real_sessions(tmp_path: Path) -> list[Path]:
+    if "MEMORYVAULT_DATA" not in os.environ:
+        pytest.skip("MEMORYVAULT_DATA is not set: no real sessions to read")
+    with tarfile.open(Path(os.environ["MEMORYVAULT_DATA"]) / "sessions.tar.gz") as tar:
+        tar.extractall(tmp_path, filter="data")
+    return list(transcript_files(tmp_path))
+
+
+@pytest.mark.slow
+def test_real_sessions_give_the_same_turns_and_candidates(real_sessions: list[Path]) -> None:
+    assert real_sessions
+    for path in real_sessions:
+        quick, plain = list(ClaudeReader(path)), list(ParsesAll(path))
+        assert quick == plain, path.name
+        assert list(Miner().run(quick)) == list(Miner().run(plain))

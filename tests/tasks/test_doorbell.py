@@ -1,0 +1,58 @@
+"""The worker's own socket: a hint to look for work, whoever rings and whatever is said."""
+
+from __future__ import annotations
+
+import os
+import socket
+import stat
+from pathlib import Path
+
+import pytest
+
+from memoryvault.tasks.doorbell import Bell, ring_worker
+from memoryvault.tasks.ledger import Ledger
+from memoryvault.tasks.worker import WorkerContext
+from memoryvault.tests.tasks.support import POLICIES, wait_until
+from memoryvault.tests.tasks.test_worker import nothing, serving
+from memoryvault.vault.layout import StatePaths
+
+NONSENSE = (
+    b"",
+    b"\0" * 60_000,
+    b"\xff\xfe 1",
+    b"1 nonsense",
+    b"1 0.0.1",
+    b"1 \x1b[2J9.9",
+    b'{"op": "stop"}',
+    b"stop",
+)
+
+
+def test_only_the_user_can_ring(state: StatePaths) -> None:
+    bell = Bell(state.wake_socket)
+    bell.open()
+    try:
+        assert stat.S_IMODE(os.stat(state.wake_socket).st_mode) == 0o600
+        assert stat.S_IMODE(os.stat(os.path.dirname(state.wake_socket)).st_mode) == 0o700
+    finally:
+        bell.close()
+
+
+def _done(ledger: Ledger) -> set[int]:
+    return {job.id for job in ledger.list(["done"])}
+
+
+@pytest.mark.slow
+def test_a_datagram_wakes_the_worker_and_does_nothing_else(state: StatePaths) -> None:
+    """But one that names a newer version, which has it make room: that is how an upgrade takes over."""
+    setting = WorkerContext(state, poll_seconds=30.0, policies=POLICIES, schedules=())
+    with Ledger(state.queue_db, policies=POLICIES) as ledger, serving(setting, {"effect": nothing}):
+        for words in NONSENSE:
+            with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as sock:
+                sock.sendto(words, state.wake_socket)
+            job = ledger.enqueue("effect", {"key": f"after {words[:20]!r}"})
+            ring_worker(state.wake_socket)
+            wait_until(lambda: job in _done(ledger), f"a job is done after {words[:20]!r}")  # noqa: B023 - waited for within the turn
+        assert sum(count for _, _, count in ledger.live_counts()) == 0, "no job came of any of them"
+        ring_worker(state.wake_socket, "999.0")
+        wait_until(lambda: not Path(state.wake_socket).exists(), "it makes room for a newer one")
