@@ -75,7 +75,41 @@ _FIRST = (
     """,
 )
 
-MIGRATIONS: tuple[Sequence[str], ...] = (_FIRST,)
+_SECOND = (
+    # What is to be mined elsewhere: the turns of a transcript, scrubbed, packed and compressed (tasks/sharing/packing.py).
+    """
+    CREATE TABLE content (
+        key        text PRIMARY KEY,
+        home       text NOT NULL,
+        parts      integer NOT NULL CHECK (parts > 0),
+        bytes      bigint NOT NULL,
+        created_at double precision NOT NULL
+    )
+    """,
+    """
+    CREATE TABLE content_part (
+        key  text NOT NULL REFERENCES content (key) ON DELETE CASCADE,
+        part integer NOT NULL,
+        data bytea NOT NULL,
+        PRIMARY KEY (key, part)
+    )
+    """,
+    # What came of it. It goes with its content: nobody waits for the outcome of what was withdrawn.
+    """
+    CREATE TABLE outcome (
+        key        text PRIMARY KEY REFERENCES content (key) ON DELETE CASCADE,
+        data       bytea NOT NULL,
+        worker     text NOT NULL,
+        created_at double precision NOT NULL
+    )
+    """,
+    # Compressed already: the server need not try.
+    "ALTER TABLE content_part ALTER COLUMN data SET STORAGE EXTERNAL",
+    "ALTER TABLE outcome ALTER COLUMN data SET STORAGE EXTERNAL",
+    "CREATE INDEX content_home ON content (home, created_at)",
+)
+
+MIGRATIONS: tuple[Sequence[str], ...] = (_FIRST, _SECOND)
 """`MIGRATIONS[n]` leads from version n to n + 1."""
 
 VERSION = len(MIGRATIONS)
