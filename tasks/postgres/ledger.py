@@ -19,10 +19,7 @@ from ...vault.killpoint import kill_point
 from ..kinds import POLICIES, KindPolicy
 from ..ledger import Claim, Connection, LedgerRules, NewJob, Refusal
 from . import schema, statements
-
-CONNECT_SECONDS = 5
-STATEMENT_SECONDS = 30
-"""A server that takes longer for one statement is taken to be out of reach; nothing of it was done."""
+from .connection import connect
 
 
 class PostgresLedger(LedgerRules):
@@ -74,19 +71,10 @@ class PostgresLedger(LedgerRules):
         if self._conn is not None and (self._conn.closed or self._conn.broken):
             self._conn = None
         if self._conn is None:
-            conn = psycopg.connect(
-                self._conninfo,
-                autocommit=True,
-                connect_timeout=CONNECT_SECONDS,
-                application_name="memoryvault",
-                keepalives_idle=10,
-                keepalives_interval=5,
-                keepalives_count=3,
-                tcp_user_timeout=STATEMENT_SECONDS * 1000,
-            )
+            if self._depth:
+                raise psycopg.OperationalError("the connection was lost in mid-transaction")
+            conn = connect(self._conninfo)
             try:
-                # Not among the connection's options: those are the user's, and may name a schema.
-                conn.execute(f"SET statement_timeout = '{STATEMENT_SECONDS}s'".encode())
                 schema.migrate(conn)
             except BaseException:
                 conn.close()

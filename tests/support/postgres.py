@@ -46,6 +46,15 @@ class Cluster:
     def stop(self, mode: str = "immediate") -> None:
         self._run(str(self.bin / "pg_ctl"), "-D", str(self.folder / "data"), "-w", "-m", mode, "stop")
 
+    @property
+    def socket(self) -> str:
+        """The path of the UNIX socket that it listens on."""
+        return f"{self.folder}/.s.PGSQL.5432"
+
+    def through(self, conninfo: str, port: int) -> str:
+        """The same by way of a port of this machine."""
+        return conninfo.replace(f"host={self.folder}", f"host=127.0.0.1 port={port}")
+
     def conninfo(self, schema: str | None = None) -> str:
         """For libpq, into a new schema (or that one)."""
         import psycopg
