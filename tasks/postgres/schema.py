@@ -35,7 +35,8 @@ _FIRST = (
         created_at  double precision NOT NULL,
         started_at  double precision,
         finished_at double precision,
-        rung_at     double precision
+        rung_at     double precision,
+        place       text  -- the machine that alone may run it
     )
     """,
     "CREATE UNIQUE INDEX job_one_queued ON job (unique_key) WHERE state = 'queued'",
@@ -76,7 +77,7 @@ _FIRST = (
 )
 
 _SECOND = (
-    # What is to be mined elsewhere: the turns of a transcript, scrubbed, packed and compressed (tasks/sharing/packing.py).
+    # What is to be mined elsewhere: a transcript's turns, scrubbed, packed and compressed (tasks/sharing/packing.py).
     """
     CREATE TABLE content (
         key        text PRIMARY KEY,
