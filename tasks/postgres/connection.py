@@ -1,49 +1,57 @@
-"""Connections to the shared queue: which links are trusted with it, and how long an answer is waited for.
-
-What is sent is text of sessions and a password, so a server beyond this machine must prove who it is (`verify-full`)
-unless the user's own address says otherwise. No variable of the environment has a say but PGPASSFILE: a repository may
-have set it (docs/adr/0023-a-repository-chooses-no-place.md).
-"""
+"""How the shared queue's database is reached: what the address leaves open, and what may be said of a failure."""
 
 from __future__ import annotations
 
 import ipaddress
 import os
+import pwd
 import time
+from collections.abc import Mapping
+from pathlib import Path
 from typing import Any, TypeVar
 
 import psycopg
+from psycopg import conninfo, pq
 from psycopg.abc import PQGen
-from psycopg.conninfo import conninfo_to_dict
 
 from ...vault.errors import QueueUnavailable
 
 CONNECT_SECONDS = 5
 STATEMENT_SECONDS = 30
 """A server that takes longer for one statement is taken to be out of reach; nothing of it was done."""
-SILENCE_SECONDS = STATEMENT_SECONDS + 5.0
-"""The server gives up first, if it is still there."""
+SLACK_SECONDS = 5.0
+"""So much longer than for a statement an answer is waited for: the server gives up first, if it is still there."""
 STALLED_SECONDS = 25
 """Who says nothing for so long in mid-transaction is gone: the server ends the transaction, and with it the locks on
 the job and its key, before the lease has expired."""
+MESSAGE_CHARACTERS = 300
+
+_USERS_OWN = {"PGPASSFILE"}
+"""Of libpq's variables the one that counts. A repository can shape the environment (docs/adr/0023): it must not choose
+the server, or that nothing is encrypted."""
+_SECRETS = ("password", "sslpassword")
+
 
 Result = TypeVar("Result")
+
+
+class LinkRefused(QueueUnavailable):
+    """`queue.url` allows a link on which passwords and text may be read; nothing was sent."""
 
 
 class _Silent(psycopg.OperationalError):
     pass
 
 
-class LinkRefused(QueueUnavailable):
-    """The address in `queue.url` would send passwords and text where they may be read; nothing was sent."""
-
-
 class _Patient(psycopg.Connection[Any]):
     """Gives up on a server that says nothing: the network may swallow an answer without ending the connection."""
 
-    def wait(self, gen: PQGen[Result], interval: float = 0.1, timeout: float | None = None) -> Result:
+    silence_seconds: float = STATEMENT_SECONDS + SLACK_SECONDS
+    """Without a byte either way."""
+
+    def wait(self, gen: PQGen[Result], *args: Any, **options: Any) -> Result:
         try:
-            return super().wait(self._heard(gen), interval, timeout)
+            return super().wait(self._heard(gen), *args, **options)
         except _Silent:
             self.close()  # The answer may still come, and would be taken for that to the next question.
             raise
@@ -58,78 +66,123 @@ class _Patient(psycopg.Connection[Any]):
                 now = time.monotonic()
                 if ready:
                     moved = now
-                elif now - moved > SILENCE_SECONDS:
-                    raise _Silent(f"no answer for {SILENCE_SECONDS:.0f} s")
+                elif now - moved > self.silence_seconds:
+                    raise _Silent(f"no answer for {self.silence_seconds:.0f} s")
                 state = gen.send(ready)
         except StopIteration as end:
             result: Result = end.value
             return result
 
 
-def connect(conninfo: str) -> psycopg.Connection[Any]:
-    """A connection in autocommit mode to the server of `conninfo` (a URL or `key=value` pairs, as libpq takes them).
+class Address:
+    """`queue.url`, understood: where it leads and with which protection.
 
-    Raises LinkRefused, or what psycopg raises; no message holds a password.
+    Raises QueueUnavailable if it is none, LinkRefused if it may not be used.
     """
-    parameters = link(conninfo)
-    for name in [name for name in os.environ if name.startswith("PG") and name != "PGPASSFILE"]:
-        del os.environ[name]
-    conn = _Patient.connect(
-        **parameters,
-        autocommit=True,
-        connect_timeout=CONNECT_SECONDS,
-        application_name="memoryvault",
-        keepalives_idle=10,
-        keepalives_interval=5,
-        keepalives_count=3,
-        tcp_user_timeout=STATEMENT_SECONDS * 1000,
+
+    def __init__(self, url: str, *, user: str | None = None, password: str | None = None) -> None:
+        try:
+            named: dict[str, Any] = {k: v for k, v in conninfo.conninfo_to_dict(url).items() if v is not None}
+        except psycopg.Error:
+            # libpq's words quote the piece that it could not read: it may be of the password.
+            raise QueueUnavailable("queue.url is not an address of PostgreSQL that its client can read") from None
+        if user is not None and user != named.get("user"):
+            named.pop("password", None)
+            named["user"] = user
+        if password is not None:
+            named["password"] = password
+        self._named = named
+        self.verifies_by_default = not _is_local(named) and "sslmode" not in named
+        """The server must show a certificate, because the address does not say otherwise."""
+        if self.verifies_by_default:
+            named["sslmode"] = "verify-full"
+            if "sslrootcert" not in named and not Path("~/.postgresql/root.crt").expanduser().exists():
+                named["sslrootcert"] = "system"
+        elif not _is_local(named):
+            mode = named["sslmode"]
+            if mode in ("allow", "prefer"):
+                raise LinkRefused(
+                    f"queue.url says sslmode={mode}, which may send everything unencrypted: leave it away, and the "
+                    "server must show a certificate, or write sslmode=disable if the network is yours alone"
+                )
+            if mode != "verify-full":
+                # Whoever answers in the server's place is not to be told the password.
+                named.setdefault("require_auth", "!password")
+
+    @property
+    def where(self) -> str:
+        """Host and database, for people."""
+        host, port = self._named.get("host", ""), self._named.get("port", "")
+        place = f"{host or 'this machine'}{f':{port}' if port else ''}"
+        return f"{self._named.get('dbname', '')} on {place}".strip()
+
+    def connect(self, name: str, *, statement_seconds: float | None = None) -> psycopg.Connection[Any]:
+        """A connection that commits each statement by itself; `name` is seen by the server's administrator.
+
+        Raises psycopg.Error.
+        """
+        parameters = {
+            "connect_timeout": CONNECT_SECONDS,
+            "application_name": f"memoryvault {name}".strip(),
+            "keepalives_idle": 10,
+            "keepalives_interval": 5,
+            "keepalives_count": 3,
+            "tcp_user_timeout": STATEMENT_SECONDS * 1000,
+            **_without_surroundings(self._named, os.environ),
+        }
+        seconds = STATEMENT_SECONDS if statement_seconds is None else statement_seconds
+        conn = _Patient.connect(**parameters, autocommit=True)
+        conn.silence_seconds = seconds + SLACK_SECONDS
+        try:
+            # Not among the connection's options: those are the user's, and may name a schema.
+            settings = (
+                f"SET statement_timeout = '{seconds:.0f}s';"
+                f"SET idle_in_transaction_session_timeout = '{STALLED_SECONDS}s';"
+                # The server's own defaults keep the connection of a machine that is gone for two hours.
+                "SET tcp_keepalives_idle = 10; SET tcp_keepalives_interval = 5; SET tcp_keepalives_count = 3"
+            )
+            conn.execute(settings.encode())
+        except BaseException:
+            conn.close()
+            raise
+        return conn
+
+    def said(self, error: psycopg.Error) -> str:
+        """The server's or the client's words in one line, without a password."""
+        text = " ".join((str(error) or type(error).__name__).split())[:MESSAGE_CHARACTERS]
+        for secret in (str(self._named.get(key, "")) for key in _SECRETS):
+            if secret:
+                text = text.replace(secret, "***")
+        if self.verifies_by_default and any(word in text for word in ("SSL", "certificate", "root.crt")):
+            text += " (another machine must show a certificate: sslrootcert= says who signs it, sslmode= asks for less)"
+        return text
+
+
+def _is_local(named: Mapping[str, Any]) -> bool:
+    """Whether nothing leaves this machine: UNIX sockets and addresses of its own alone. An entry in the user's service
+    file may lead anywhere."""
+    places = [str(named[key]) for key in ("hostaddr", "host") if named.get(key)]
+    return all(_is_own(part.strip()) for place in places for part in place.split(",")) and not (
+        "service" in named and not places
     )
-    try:
-        # Not among the connection's options: those are the user's, and may name a schema.
-        settings = (
-            f"SET statement_timeout = '{STATEMENT_SECONDS}s';"
-            f"SET idle_in_transaction_session_timeout = '{STALLED_SECONDS}s';"
-            # The server's own defaults would keep a connection to a machine that is gone for two hours.
-            "SET tcp_keepalives_idle = 10; SET tcp_keepalives_interval = 5; SET tcp_keepalives_count = 3"
-        )
-        conn.execute(settings.encode())
-    except BaseException:
-        conn.close()
-        raise
-    return conn
 
 
-def link(conninfo: str) -> dict[str, Any]:
-    """The connection's parameters, those that protect it filled in. Raises LinkRefused."""
-    try:
-        parameters = conninfo_to_dict(conninfo)
-    except psycopg.Error:
-        raise LinkRefused(
-            "queue.url is no address that PostgreSQL's client understands; one is postgresql://NAME@HOST/DATABASE, "
-            "and signs in a password are written as in %20"
-        ) from None  # The client's own words may quote the password.
-    hosts = [each for name in ("host", "hostaddr") for each in str(parameters.get(name) or "").split(",") if each]
-    if not hosts:
-        raise LinkRefused("queue.url names no host; for a server on this machine write ?host=/var/run/postgresql")
-    if all(_is_here(each) for each in hosts):
-        return parameters
-    mode = parameters.setdefault("sslmode", "verify-full")
-    if mode in ("allow", "prefer"):
-        raise LinkRefused(
-            f"queue.url says sslmode={mode}, which may send everything unencrypted: leave it away (the server must "
-            "then prove who it is), or write sslmode=disable if the network is yours alone"
-        )
-    if mode != "verify-full":
-        # Whoever answers in the server's place is not to be told the password.
-        parameters.setdefault("require_auth", "!password")
-    return parameters
-
-
-def _is_here(host: str) -> bool:
-    """A UNIX socket's folder or a loopback address."""
-    if host.startswith(("/", "@")) or host == "localhost":
+def _is_own(host: str) -> bool:
+    if not host or host == "localhost" or host.startswith(("/", "@")):
         return True
     try:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:
         return False
+
+
+def _without_surroundings(named: Mapping[str, Any], env: Mapping[str, str]) -> dict[str, Any]:
+    """The parameters, with those that libpq would take from the environment pinned to its defaults."""
+    pinned: dict[str, Any] = {}
+    for option in pq.Conninfo.get_defaults():
+        keyword, variable = option.keyword.decode(), (option.envvar or b"").decode()
+        if keyword not in named and variable in env and variable not in _USERS_OWN:
+            pinned[keyword] = option.compiled.decode() if option.compiled else ""
+    if "user" in pinned:
+        pinned["user"] = pwd.getpwuid(os.geteuid()).pw_name
+    return {**pinned, **named}

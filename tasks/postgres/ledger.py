@@ -19,7 +19,7 @@ from ...vault.killpoint import kill_point
 from ..kinds import SHARED_POLICIES, UNLIMITED, KindPolicy
 from ..ledger import Claim, Connection, LedgerRules, NewJob, Refusal
 from . import schema, statements
-from .connection import connect
+from .connection import Address
 
 
 class PostgresLedger(LedgerRules):
@@ -46,7 +46,7 @@ class PostgresLedger(LedgerRules):
         self.policies = policies
         self.doorbells = statements.doorbells_of(machine, work=work)
         self.bell = bell
-        self._conninfo = conninfo
+        self._address = Address(conninfo)
         self._clock = clock
         self._chance = chance or random.Random()
         self._lock = threading.RLock()
@@ -77,7 +77,7 @@ class PostgresLedger(LedgerRules):
         if self._conn is None:
             if self._depth:
                 raise psycopg.OperationalError("the connection was lost in mid-transaction")
-            conn = connect(self._conninfo)
+            conn = self._address.connect("")
             try:
                 schema.migrate(conn)
             except BaseException:
@@ -139,7 +139,7 @@ class PostgresLedger(LedgerRules):
         except psycopg.IntegrityError:
             raise  # A bug of ours.
         except psycopg.Error as error:
-            raise QueueUnavailable(f"the shared queue cannot be used: {_said(error)}") from None
+            raise QueueUnavailable(f"the shared queue cannot be used: {self._address.said(error)}") from None
 
     # ---- where one writer at a time is not enough
 
@@ -165,8 +165,3 @@ class PostgresLedger(LedgerRules):
         if claim.unique_key is not None:
             conn.execute(statements.LOCK_KEY, {"unique_key": claim.unique_key})
         return super()._requeue_in(conn, claim, outcome, error, pause, uncounted=uncounted)
-
-
-def _said(error: psycopg.Error) -> str:
-    """The server's or the client's words in one line. libpq does not put a password into them."""
-    return " ".join((str(error) or type(error).__name__).split())[:300]

@@ -32,7 +32,7 @@ SILENCE_SECONDS, STALLED_SECONDS = 1.5, 1
 
 @pytest.fixture(autouse=True)
 def short_patience(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("SILENCE_SECONDS", "STALLED_SECONDS", "CONNECT_SECONDS"):
+    for name in ("SLACK_SECONDS", "STALLED_SECONDS", "CONNECT_SECONDS"):
         monkeypatch.setattr(connection, name, getattr(connection, name))
     patience(SILENCE_SECONDS, STALLED_SECONDS)
 

@@ -30,7 +30,7 @@ class Dropped(Exception):
 
 def patience(silence_seconds: float, stalled_seconds: int) -> None:
     """Shorten in this process what takes half a minute in use."""
-    connection.SILENCE_SECONDS = silence_seconds
+    connection.SLACK_SECONDS = silence_seconds - connection.STATEMENT_SECONDS
     connection.STALLED_SECONDS = stalled_seconds
     connection.CONNECT_SECONDS = 2
 
