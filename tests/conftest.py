@@ -9,20 +9,15 @@ from collections.abc import Iterator
 import pytest
 
 from memoryvault.cli.agent_shell import VARIABLES
-from memoryvault.tests.support.postgres import Cluster, binaries, cluster
+from memoryvault.tests.support.postgres import Cluster, cluster
 
 for _name in VARIABLES:
     os.environ.pop(_name, None)
-
-REQUIRED = "MEMORYVAULT_TEST_POSTGRES"
-"""Set by .ci/run once it has installed PostgreSQL: a test that does not find it then fails."""
 
 
 @pytest.fixture(scope="session")
 def postgres() -> Iterator[Cluster]:
     """A server for all tests of this run; each asks it for a schema of its own."""
-    if binaries() is None and not os.environ.get(REQUIRED):
-        pytest.skip("PostgreSQL is not installed")
     with cluster() as running:
         yield running
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import os
 import shutil
 import socket
 import struct
@@ -20,7 +19,7 @@ psycopg = pytest.importorskip("psycopg")
 from memoryvault.tasks.postgres.connection import Address, LinkRefused  # noqa: E402
 from memoryvault.tasks.postgres.ledger import PostgresLedger  # noqa: E402
 from memoryvault.tests.support.certificates import Authority, authority  # noqa: E402
-from memoryvault.tests.support.postgres import Cluster, binaries, cluster, free_port  # noqa: E402
+from memoryvault.tests.support.postgres import Cluster, cluster, free_port  # noqa: E402
 from memoryvault.tests.tasks.support import POLICIES  # noqa: E402
 from memoryvault.vault.errors import QueueUnavailable  # noqa: E402
 
@@ -178,8 +177,6 @@ class Guarded:
 
 @pytest.fixture(scope="module")
 def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Guarded]:
-    if binaries() is None and not os.environ.get("MEMORYVAULT_TEST_POSTGRES"):
-        pytest.skip("PostgreSQL is not installed")
     if shutil.which("openssl") is None:
         pytest.skip("openssl is not installed")
     ours = authority(tmp_path_factory.mktemp("ca"))
