@@ -77,22 +77,13 @@ _FIRST = (
 )
 
 _SECOND = (
-    # What is to be mined elsewhere: a transcript's turns, scrubbed, packed and compressed (tasks/sharing/packing.py).
+    # What is to be judged elsewhere: words of old sessions, scrubbed, packed and compressed (tasks/sharing/packing.py).
     """
     CREATE TABLE content (
         key        text PRIMARY KEY,
         home       text NOT NULL,
-        parts      integer NOT NULL CHECK (parts > 0),
-        bytes      bigint NOT NULL,
+        data       bytea NOT NULL,
         created_at double precision NOT NULL
-    )
-    """,
-    """
-    CREATE TABLE content_part (
-        key  text NOT NULL REFERENCES content (key) ON DELETE CASCADE,
-        part integer NOT NULL,
-        data bytea NOT NULL,
-        PRIMARY KEY (key, part)
     )
     """,
     # What came of it. It goes with its content: nobody waits for the outcome of what was withdrawn.
@@ -105,8 +96,7 @@ _SECOND = (
     )
     """,
     # Compressed already: the server need not try.
-    "ALTER TABLE content_part ALTER COLUMN data SET STORAGE EXTERNAL",
-    "ALTER TABLE outcome ALTER COLUMN data SET STORAGE EXTERNAL",
+    "ALTER TABLE content ALTER COLUMN data SET STORAGE EXTERNAL",
     "CREATE INDEX content_home ON content (home, created_at)",
 )
 
