@@ -37,10 +37,13 @@ class Cluster:
     options: tuple[str, ...] = ()
     """Further settings, as in `ssl=on`."""
     port: int = 5432
-    """In the name of the socket; and on 127.0.0.1, if `listen_addresses` is among the options."""
+    """In the name of the socket; and on the addresses, if `listen_addresses` is among the options."""
+    within: tuple[str, ...] = ()
+    """Put before the commands, as in `nsenter …`; it then also takes on the server's user."""
 
     def _run(self, *argv: str) -> None:
-        done = subprocess.run(argv, user=self.user, cwd="/", capture_output=True, text=True, check=False, timeout=60)
+        command, user = [*self.within, *argv], None if self.within else self.user
+        done = subprocess.run(command, user=user, cwd="/", capture_output=True, text=True, check=False, timeout=60)
         if done.returncode:
             raise RuntimeError(f"{argv[0]}: {done.stderr}{done.stdout}")
 
@@ -80,8 +83,15 @@ class Cluster:
 
 
 @contextmanager
-def cluster(*options: str, port: int = 5432, files: Mapping[str, Path] = MappingProxyType({})) -> Iterator[Cluster]:
-    """A running server; it is gone afterwards. `files` are copied into its folder, for its eyes only."""
+def cluster(
+    *options: str,
+    port: int = 5432,
+    files: Mapping[str, Path] = MappingProxyType({}),
+    hba: str = "",
+    within: tuple[str, ...] = (),
+) -> Iterator[Cluster]:
+    """A running server; it is gone afterwards. `files` are copied into its folder, for its eyes only; `hba` is a line
+    on who may come from where."""
     found = binaries()
     if found is None:
         raise RuntimeError("PostgreSQL is not installed")
@@ -89,9 +99,13 @@ def cluster(*options: str, port: int = 5432, files: Mapping[str, Path] = Mapping
     user = SERVERS_USER if os.geteuid() == 0 else None
     if user is not None:
         shutil.chown(folder, user)
-    made = Cluster(folder, found, user, tuple(option.replace("FOLDER", str(folder)) for option in options), port)
+    made = Cluster(
+        folder, found, user, tuple(option.replace("FOLDER", str(folder)) for option in options), port, within
+    )
     try:
         made.create()
+        with (folder / "data" / "pg_hba.conf").open("a") as rules:
+            rules.write(f"{hba}\n")
         for name, source in files.items():
             (folder / name).write_bytes(source.read_bytes())
             (folder / name).chmod(0o600)

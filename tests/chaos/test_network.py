@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import random
-import subprocess
-import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import pytest
 
@@ -18,6 +16,7 @@ psycopg = pytest.importorskip("psycopg")
 from memoryvault.tasks.ledger import Claim  # noqa: E402
 from memoryvault.tasks.postgres import connection  # noqa: E402
 from memoryvault.tasks.postgres.ledger import PostgresLedger  # noqa: E402
+from memoryvault.tests.support.crew import Crew, assert_nothing_lost_or_doubled, patiently, prepare  # noqa: E402
 from memoryvault.tests.support.network_worker import EFFECTS, finish, patience  # noqa: E402
 from memoryvault.tests.support.postgres import Cluster, cluster  # noqa: E402
 from memoryvault.tests.support.proxy import Proxy, proxy  # noqa: E402
@@ -54,14 +53,6 @@ class Site:
     def effects(self) -> list[tuple[object, ...]]:
         with psycopg.connect(self.conninfo) as conn:
             return list(conn.execute("SELECT job, attempt, worker FROM effect ORDER BY job, attempt").fetchall())
-
-
-def patiently(act: Callable[[], bool]) -> bool:
-    """False while the queue is out of reach."""
-    try:
-        return act()
-    except QueueUnavailable:
-        return False
 
 
 @contextmanager
@@ -211,47 +202,17 @@ def test_jobs_survive_a_server_that_crashes_in_mid_job(own: Cluster) -> None:
 JOBS, WORKERS, ROUNDS = 240, 3, 16
 
 
-@dataclass
-class Crew:
-    """Workers as processes, each behind a proxy of its own."""
-
-    server: Cluster
-    conninfo: str
-    wires: list[Proxy]
-    processes: list[subprocess.Popen[bytes]] = field(default_factory=list)
-    started: int = 0
-
-    def start(self, number: int) -> None:
-        program = [sys.executable, "-m", "memoryvault.tests.support.network_worker"]
-        self.started += 1
-        via = self.server.through(self.conninfo, self.wires[number].port)
-        process = subprocess.Popen([*program, via, f"w{self.started}", str(LEASE_SECONDS), "0.03"], cwd="/")
-        self.processes[number : number + 1] = [process]
-
-    def kill(self, number: int) -> None:
-        self.processes[number].kill()
-        self.processes[number].wait()
-
-    def end(self) -> None:
-        for process in self.processes:
-            process.kill()
-            process.wait()
-
-
 def test_killed_partitioned_slowed_and_restarted_nothing_is_lost_or_doubled(own: Cluster) -> None:
     chance = random.Random(11)
     faults = ["kill", "hold", "delay", "reset", "cut", "refuse", "restart", "kill", "hold"]
     with ExitStack() as stack:
         conninfo = own.conninfo()
-        with psycopg.connect(conninfo, autocommit=True) as conn:
-            conn.execute(EFFECTS)
         ledger = stack.enter_context(PostgresLedger(conninfo, policies=POLICIES))
-        jobs = [ledger.enqueue("effect", {"key": str(number)}) for number in range(JOBS)]
+        jobs = prepare(ledger, JOBS)
         wires = [stack.enter_context(proxy(own.socket)) for _ in range(WORKERS)]
-        crew = Crew(own, conninfo, wires)
+        crew = Crew([own.through(conninfo, wire.port) for wire in wires], LEASE_SECONDS)
         stack.callback(crew.end)
-        for number in range(WORKERS):
-            crew.start(number)
+        crew.start_all()
         for turn in range(ROUNDS):
             number, fault = turn % WORKERS, faults[turn % len(faults)]
             time.sleep(chance.uniform(0.05, 0.3))
@@ -270,10 +231,4 @@ def test_killed_partitioned_slowed_and_restarted_nothing_is_lost_or_doubled(own:
                 wires[number].heal()
         for wire in wires:
             wire.heal()
-        wait_until(lambda: patiently(lambda: ledger.counts()["effect"] == {"done": JOBS}), "every job is done", 60.0)
-        with psycopg.connect(conninfo) as conn:
-            effects = conn.execute("SELECT job, count(*) FROM effect GROUP BY job ORDER BY job").fetchall()
-        histories = [job.history for job in ledger.list(most=JOBS)]
-    assert effects == [(job, 1) for job in jobs], "one effect for each job"
-    assert all([entry["outcome"] for entry in history].count("done") == 1 for history in histories)
-    assert any(entry["outcome"] == "lost" for history in histories for entry in history), "the faults have hit work"
+        assert_nothing_lost_or_doubled(ledger, jobs)

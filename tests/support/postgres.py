@@ -20,9 +20,15 @@ REQUIRED = "MEMORYVAULT_TEST_POSTGRES"
 
 
 @contextmanager
-def cluster(*options: str, port: int = 5432, files: Mapping[str, Path] = MappingProxyType({})) -> Iterator[Cluster]:
+def cluster(
+    *options: str,
+    port: int = 5432,
+    files: Mapping[str, Path] = MappingProxyType({}),
+    hba: str = "",
+    within: tuple[str, ...] = (),
+) -> Iterator[Cluster]:
     """As `bench.cluster.cluster`."""
     if binaries() is None and not os.environ.get(REQUIRED):
         pytest.skip("PostgreSQL is not installed")
-    with running_cluster(*options, port=port, files=files) as running:
+    with running_cluster(*options, port=port, files=files, hba=hba, within=within) as running:
         yield running
