@@ -114,6 +114,10 @@ class LedgerRules(ABC):
     _depth: int
     """How many transactions the thread is in, one inside the other."""
     _ring_after_commit: bool
+    damaged = False
+    """Set once the database was found broken; nothing can be recorded in it any more."""
+    doorbells: Mapping[str, object] = {}
+    """Parameters that say which doorbells are for this worker; in a queue of one machine all are."""
 
     @abstractmethod
     def transaction(self, *, durable: bool = False) -> AbstractContextManager[Connection]:
@@ -211,11 +215,11 @@ class LedgerRules(ABC):
         Returns huey's message and the claim, or None if nothing can be claimed.  Doorbells of jobs that
         can't be claimed now are removed on the way.  `owner` gives a fresh owner for each claim.
         """
-        while self._depth or self.read(self._sql.ANY_DOORBELL):  # An idle look costs no write lock.
+        while self._depth or self.read(self._sql.ANY_DOORBELL, self.doorbells):  # An idle look costs no write lock.
             kill_point("before-claim")
             with self.transaction() as conn:
                 for _ in range(STALE_DOORBELLS_PER_TRANSACTION):
-                    rows = conn.execute(self._sql.TAKE_DOORBELL).fetchall()
+                    rows = conn.execute(self._sql.TAKE_DOORBELL, self.doorbells).fetchall()
                     if not rows:
                         return None
                     ((data,),) = rows

@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass
 
 from ..vault.killpoint import kill_point
-from .ledger import Ledger
+from .ledger import LedgerRules
 
 log = logging.getLogger(__name__)
 
@@ -27,7 +27,7 @@ class Repaired:
 class Reconciler:
     """Requeues expired leases, finds lost doorbells, follows a clock that was set back."""
 
-    def __init__(self, ledger: Ledger, held: Callable[[], Collection[str]]) -> None:
+    def __init__(self, ledger: LedgerRules, held: Callable[[], Collection[str]]) -> None:
         self._ledger = ledger
         self._held = held
         """Owners of what runs here: those leases are the heartbeat's business, whatever the clock says."""

@@ -23,7 +23,7 @@ from ..schedules.table import SCHEDULES, Schedule
 from ..vault.errors import QueueUnavailable, SchemaTooNew
 from ..vault.layout import StatePaths
 from . import schema
-from .app import ThreadConsumer, VaultHuey
+from .app import Claiming, ThreadConsumer, VaultHuey
 from .dispatcher import Clockwork, Dispatcher
 from .doorbell import Bell, ring_worker
 from .executor import Executor
@@ -43,7 +43,6 @@ log = logging.getLogger(__name__)
 BUSY_SECONDS = 15.0
 IDLE_POLL_SECONDS = 0.05
 HEALTH_SECONDS = 10.0
-ABANDON_SECONDS = 3.0
 STUCK_SECONDS = 30.0
 EXIT_STUCK = 75
 
@@ -289,11 +288,13 @@ class Worker:
         huey = VaultHuey(
             executor.run,
             ledger=ledger,
-            bell=bell,
-            owner=lambda: f"{self._nonce}-{next(self._claim_numbers)}",
-            lease_seconds=context.lease_seconds,
-            poll_seconds=context.poll_seconds,
-            closed=self._closed,
+            claiming=Claiming(
+                bell=bell,
+                owner=lambda: f"{self._nonce}-{next(self._claim_numbers)}",
+                lease_seconds=context.lease_seconds,
+                poll_seconds=context.poll_seconds,
+                closed=self._closed,
+            ),
         )
         stack.callback(huey.storage.close)
         self._consumer = ThreadConsumer(
@@ -405,28 +406,13 @@ class Worker:
     def _drain(self) -> None:
         """Wait for the consumer's threads, which end with the job they are at; then stop what still runs."""
         self._halt()
-        signals, until = max(self._signals, 1), time.monotonic() + self._context.drain_seconds
-        while not self._join_threads(IDLE_POLL_SECONDS):
-            if time.monotonic() > until or self._signals > signals:
-                log.warning("leaving: %d running jobs are stopped and given back", self._executor.abandon())
-                self._join_threads(ABANDON_SECONDS)
-                break
-        storage = self._consumer.huey.storage
-        for claim in storage.unstarted():
-            storage.give_back(claim)
+        signals = max(self._signals, 1)
+        self._consumer.drain(self._context.drain_seconds, self._executor.abandon, lambda: self._signals > signals)
         log.info("worker %s left", self._nonce)
 
     def _halt(self) -> None:
         self._leaving = True
-        self._consumer.stop_flag.set()
-        self._bell.ring()
-
-    def _join_threads(self, seconds: float) -> bool:
-        until = time.monotonic() + seconds
-        threads = [self._consumer.scheduler, *(thread for _, thread in self._consumer.worker_threads)]
-        for thread in threads:
-            thread.join(max(0.0, until - time.monotonic()))
-        return not any(thread.is_alive() for thread in threads)
+        self._consumer.halt()
 
 
 def _identity(path: str) -> tuple[int, int] | None:

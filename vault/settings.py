@@ -35,6 +35,7 @@ from .settings_table import (
     Setting,
     VaultSection,
     as_toml,
+    redacted,
     render_settings_reference,
 )
 from .snapshot import config_stamp, write_installation, write_snapshot
@@ -51,6 +52,7 @@ __all__ = [
     "effective_value",
     "load_settings",
     "render_settings_reference",
+    "shown_value",
     "snapshot_values",
 ]
 
@@ -222,7 +224,9 @@ def _nearest(name: str) -> str:
 
 
 def _refuse(row: Setting, where: str, raw: object) -> SettingsError:
-    if row.type in ("whole number", "number", "switch") or not isinstance(raw, str):
+    if row.secret:
+        shown = "something else"
+    elif row.type in ("whole number", "number", "switch") or not isinstance(raw, str):
         shown = str(raw).lower() if isinstance(raw, bool) else str(raw)
     else:
         shown = repr(raw)
@@ -361,3 +365,9 @@ def effective_value(settings: Settings, name: str) -> Any:
     """The value in force of `section.key`. Raises KeyError for a setting that does not exist."""
     row = BY_NAME[name]
     return getattr(getattr(settings, row.section), row.key)
+
+
+def shown_value(settings: Settings, name: str) -> Any:
+    """The same, fit to be shown: a password in it is not. Raises KeyError."""
+    value = effective_value(settings, name)
+    return redacted(value) if BY_NAME[name].secret else value

@@ -16,7 +16,7 @@ import psycopg
 
 from ...vault.errors import QueueUnavailable
 from ...vault.killpoint import kill_point
-from ..kinds import POLICIES, KindPolicy
+from ..kinds import SHARED_POLICIES, UNLIMITED, KindPolicy
 from ..ledger import Claim, Connection, LedgerRules, NewJob, Refusal
 from . import schema, statements
 
@@ -28,8 +28,9 @@ STATEMENT_SECONDS = 30
 class PostgresLedger(LedgerRules):
     """The ledger in the database that `conninfo` names (a URL or `key=value` pairs, as libpq takes them).
 
-    One connection behind a lock; it is made anew when the server was restarted or could not be reached. Every method
-    raises QueueUnavailable meanwhile, and its message never holds the password.
+    `machine` is this one's name, for the jobs that are addressed to it; with `work` it takes what anybody may do as
+    well. One connection behind a lock; it is made anew when the server was restarted or could not be reached. Every
+    method raises QueueUnavailable meanwhile, and its message never holds the password.
     """
 
     _sql = statements
@@ -38,12 +39,15 @@ class PostgresLedger(LedgerRules):
         self,
         conninfo: str,
         *,
-        policies: Mapping[str, KindPolicy] = POLICIES,
+        policies: Mapping[str, KindPolicy] = SHARED_POLICIES,
         clock: Callable[[], float] | None = None,
         chance: random.Random | None = None,
         bell: Callable[[], None] | None = None,
+        machine: str = "",
+        work: bool = True,
     ) -> None:
         self.policies = policies
+        self.doorbells = statements.doorbells_of(machine, work=work)
         self.bell = bell
         self._conninfo = conninfo
         self._clock = clock
@@ -173,10 +177,6 @@ class PostgresLedger(LedgerRules):
         if claim.unique_key is not None:
             conn.execute(statements.LOCK_KEY, {"unique_key": claim.unique_key})
         return super()._requeue_in(conn, claim, outcome, error, pause, uncounted=uncounted)
-
-
-UNLIMITED = 1000
-"""A kind of which so many may run at once is not counted under a lock."""
 
 
 def _said(error: psycopg.Error) -> str:

@@ -35,7 +35,8 @@ _FIRST = (
         created_at  double precision NOT NULL,
         started_at  double precision,
         finished_at double precision,
-        rung_at     double precision
+        rung_at     double precision,
+        place       text  -- the machine that alone may run it
     )
     """,
     "CREATE UNIQUE INDEX job_one_queued ON job (unique_key) WHERE state = 'queued'",
@@ -97,6 +98,8 @@ _SECOND = (
     # Compressed already: the server need not try.
     "ALTER TABLE content ALTER COLUMN data SET STORAGE EXTERNAL",
     "CREATE INDEX content_home ON content (home, created_at)",
+    # Whoever waits for an outcome asks how its jobs ended.
+    "CREATE INDEX job_key ON job (unique_key, id)",
 )
 
 MIGRATIONS: tuple[Sequence[str], ...] = (_FIRST, _SECOND)

@@ -12,8 +12,16 @@ from .. import queries
 from ..schema import QUEUE_NAME
 
 TABLE_PREFIX = "huey"
+PLACED = "to"
+"""The argument that names the one machine where a job may run."""
 CHANNEL = f"{TABLE_PREFIX}.q.{QUEUE_NAME}"
 """What huey's storage listens to (`huey.storage.PostgresStorage`)."""
+
+
+def doorbells_of(machine: str, *, work: bool) -> dict[str, str]:
+    """Parameters of ANY_DOORBELL and TAKE_DOORBELL: what is addressed to the machine, and what anybody may do."""
+    return {"own": f"{QUEUE_NAME}@{machine}", "common": QUEUE_NAME if work else ""}
+
 
 _PARAMETER = re.compile(r"(?<!:):([a-z_]+)")
 
@@ -45,9 +53,21 @@ _LOST_DOORBELL = """
 
 _OWN = {
     "CLOCK": CLOCK,
+    "INSERT_JOB": f"""
+        INSERT INTO job (kind, args, unique_key, priority, run_at, created_at, place)
+        VALUES (:kind, :args::text, :unique_key, :priority, :run_at, :now, :args::text::jsonb ->> '{PLACED}')
+        RETURNING id
+    """,
     # The row is locked, so that nobody claims the job while its time is moved.
     "QUEUED_BY_KEY": queries.QUEUED_BY_KEY + " FOR UPDATE",
-    "TAKE_DOORBELL": queries.TAKE_DOORBELL.replace("LIMIT 1)", "LIMIT 1 FOR UPDATE SKIP LOCKED)"),
+    "ANY_DOORBELL": "SELECT 1 FROM task WHERE queue IN (:own, :common) LIMIT 1",
+    # One after the other, not `IN`: so each look is the first row of the index, however many wait.
+    "TAKE_DOORBELL": """
+        DELETE FROM task WHERE id = coalesce(
+            (SELECT id FROM task WHERE queue = :own ORDER BY priority DESC, id LIMIT 1 FOR UPDATE SKIP LOCKED),
+            (SELECT id FROM task WHERE queue = :common ORDER BY priority DESC, id LIMIT 1 FOR UPDATE SKIP LOCKED))
+        RETURNING data
+    """,
     "CLAIMABLE": queries.CLAIMABLE + " FOR UPDATE OF job SKIP LOCKED",
     "EXPIRED": """
         SELECT id, kind, unique_key, owner, attempt FROM job
@@ -62,8 +82,10 @@ _OWN = {
     "RING": f"""
         WITH rung AS (
             INSERT INTO huey_task (queue, data, priority, job_id)
-            VALUES ('{QUEUE_NAME}', :data, :priority, (convert_from(:data, 'UTF8')::jsonb -> 'args' ->> 0)::bigint))
-        SELECT pg_notify('{CHANNEL}', '')
+            SELECT '{QUEUE_NAME}' || coalesce('@' || place, ''), :data, :priority, id
+            FROM job WHERE id = (convert_from(:data, 'UTF8')::jsonb -> 'args' ->> 0)::bigint
+            RETURNING queue)
+        SELECT pg_notify('{CHANNEL}', queue) FROM rung
     """,
     "UNRUNG_DUE_OF_KIND": """
         SELECT id, priority, run_at FROM (
