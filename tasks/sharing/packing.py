@@ -37,7 +37,8 @@ MAX_TEXT_CHARS = 100_000
 MAX_CONTENT_BYTES = 16 << 20
 """Packed. The 116 MB of transcripts it was measured on pack into less than 1 MB."""
 MAX_READINGS = 64
-MAX_UNPACKED_BYTES = 512 << 20
+MAX_UNPACKED_BYTES = 128 << 20
+"""Of one reading."""
 MAX_LINE_BYTES = 6 * MAX_TEXT_CHARS + (256 << 10)
 MAX_PASSAGES = 10_000
 """Pasted ones in a message."""
@@ -84,7 +85,7 @@ def pack(
     deflate = zlib.compressobj(6)
     out = bytearray()
     kept_back: list[int] = []
-    words = 0
+    words = unpacked = 0
     for turn in turns:
         if turn.offset < start or not is_word(turn):
             continue
@@ -99,11 +100,13 @@ def pack(
         line = json.dumps([turn.offset, turn.origin.value, turn.text, turn.pasted], separators=(",", ":"))
         out += deflate.compress(line.encode() + b"\n")
         words += 1
-        if len(out) > most_bytes:
+        unpacked += len(line) + 1
+        if len(out) > most_bytes or unpacked > MAX_UNPACKED_BYTES:
             break
-    out += deflate.flush()
-    if len(out) > most_bytes:
-        raise TooLarge(f"packed it has more than {most_bytes} bytes")
+    else:
+        out += deflate.flush()
+    if len(out) > most_bytes or unpacked > MAX_UNPACKED_BYTES:
+        raise TooLarge("there is more of it than travels at once")
     return Packed(bytes(out), words, tuple(dict.fromkeys(kept_back)))
 
 
