@@ -11,6 +11,7 @@ import select
 import signal
 import threading
 import time
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
@@ -55,6 +56,22 @@ class Service(Protocol):
 
     def stop(self) -> None:
         """End them."""
+
+
+class Loop(Service, Protocol):
+    """A service that runs jobs from another queue. None of its methods but `stop` waits for anything."""
+
+    def leave(self) -> None:
+        """Start nothing more."""
+
+    def check_health(self) -> None:
+        """Replace threads that have died."""
+
+    def is_busy(self) -> bool:
+        """Whether it runs a job or has one to run; False while its queue is away."""
+
+    def outcomes(self) -> Mapping[str, int]:
+        """How its attempts have ended (Tally.outcomes)."""
 
 
 @dataclass(frozen=True)
@@ -113,10 +130,12 @@ class Worker:
         context: WorkerContext,
         handlers: Mapping[str, Handler],
         services: Sequence[Service] = (),
+        loops: Sequence[Loop] = (),
     ) -> None:
         self._context = context
         self._handlers = handlers
-        self._services = services
+        self._services = (*services, *loops)
+        self._loops = loops
         self._nonce = f"{_host()}:{_boot()}:{os.getpid()}:{secrets.token_hex(4)}"
         self._claim_numbers = itertools.count(1)
         self._lock = WorkerLock(context.state.worker_lock)
@@ -169,7 +188,9 @@ class Worker:
                 self._leaving = False
         except WorkerRunning:
             return self._wait_for_other(started, until, include_delayed_seconds)
-        count = self._executor.tally.outcomes
+        count = Counter(self._executor.tally.outcomes)
+        for loop in self._loops:
+            count.update(loop.outcomes())
         return RunReport(
             done=count["done"],
             retried=count["retried"],
@@ -207,7 +228,7 @@ class Worker:
     def _is_idle(self, ledger: Ledger, include_delayed: float) -> bool:
         if include_delayed > 0 and ledger.advance(include_delayed):
             self._bell.ring()
-        return not ledger.is_busy() and self._spool.is_empty()
+        return not ledger.is_busy() and self._spool.is_empty() and not any(loop.is_busy() for loop in self._loops)
 
     def _wait_for_other(self, started: float, until: float | None, include_delayed: float) -> RunReport:
         timed_out, state = False, self._context.state
@@ -393,6 +414,8 @@ class Worker:
 
     def _check_health(self) -> None:
         self._consumer.check_worker_health()
+        for loop in self._loops:
+            loop.check_health()
         overdue = [job for job in self._executor.running() if job.overdue]
         if len(overdue) < self._context.workers:
             self._stuck_since = None
@@ -406,6 +429,8 @@ class Worker:
     def _drain(self) -> None:
         """Wait for the consumer's threads, which end with the job they are at; then stop what still runs."""
         self._halt()
+        for loop in self._loops:
+            loop.leave()  # They drain while we do.
         signals = max(self._signals, 1)
         self._consumer.drain(self._context.drain_seconds, self._executor.abandon, lambda: self._signals > signals)
         log.info("worker %s left", self._nonce)

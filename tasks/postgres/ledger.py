@@ -8,21 +8,23 @@ from __future__ import annotations
 
 import random
 import threading
+import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, suppress
+from types import ModuleType
 from typing import Any, Self
 
 import psycopg
 
-from ...vault.errors import QueueUnavailable
+from ...vault.errors import QueueUnavailable, SchemaTooNew
 from ...vault.killpoint import kill_point
 from ..kinds import SHARED_POLICIES, UNLIMITED, KindPolicy
 from ..ledger import Claim, Connection, LedgerRules, NewJob, Refusal
 from . import schema, statements
+from .connection import Address
 
-CONNECT_SECONDS = 5
-STATEMENT_SECONDS = 30
-"""A server that takes longer for one statement is taken to be out of reach; nothing of it was done."""
+LONGEST_PAUSE_SECONDS = 30.0
+"""Between two attempts to reach a server that is away."""
 
 
 class PostgresLedger(LedgerRules):
@@ -33,7 +35,7 @@ class PostgresLedger(LedgerRules):
     method raises QueueUnavailable meanwhile, and its message never holds the password.
     """
 
-    _sql = statements
+    _sql: ModuleType = statements
 
     def __init__(
         self,
@@ -45,11 +47,13 @@ class PostgresLedger(LedgerRules):
         bell: Callable[[], None] | None = None,
         machine: str = "",
         work: bool = True,
+        connect: bool = True,
     ) -> None:
         self.policies = policies
         self.doorbells = statements.doorbells_of(machine, work=work)
         self.bell = bell
-        self._conninfo = conninfo
+        self._address = Address(conninfo)
+        self._machine = machine
         self._clock = clock
         self._chance = chance or random.Random()
         self._lock = threading.RLock()
@@ -57,6 +61,19 @@ class PostgresLedger(LedgerRules):
         self._ring_after_commit = False
         self._now: float | None = None
         self._conn: psycopg.Connection[Any] | None = None
+        self._failures = 0
+        self._away_until = 0.0
+        self._reason = ""
+        if connect:
+            self.connect()
+
+    @property
+    def address(self) -> Address:
+        """Where the database is."""
+        return self._address
+
+    def connect(self) -> None:
+        """Reach the database, and migrate it if that is needed and the role may."""
         with self._lock, self._wrapped():
             self._connected()
 
@@ -75,28 +92,68 @@ class PostgresLedger(LedgerRules):
     # ---- the database
 
     def _connected(self) -> psycopg.Connection[Any]:
+        if self._depth and self._conn is not None:
+            return self._conn  # Lost or not: the rest of a transaction must not go into another connection.
         if self._conn is not None and (self._conn.closed or self._conn.broken):
+            self._conn.close()
             self._conn = None
         if self._conn is None:
-            conn = psycopg.connect(
-                self._conninfo,
-                autocommit=True,
-                connect_timeout=CONNECT_SECONDS,
-                application_name="memoryvault",
-                keepalives_idle=10,
-                keepalives_interval=5,
-                keepalives_count=3,
-                tcp_user_timeout=STATEMENT_SECONDS * 1000,
-            )
+            if time.monotonic() < self._away_until:
+                raise QueueUnavailable(self._reason)
             try:
-                # Not among the connection's options: those are the user's, and may name a schema.
-                conn.execute(f"SET statement_timeout = '{STATEMENT_SECONDS}s'".encode())
-                schema.migrate(conn)
-            except BaseException:
-                conn.close()
+                self._conn = self._reach()
+            except BaseException as error:
+                # At once after the first failure, then ever later: those who ask meanwhile are answered at once.
+                pause = min(LONGEST_PAUSE_SECONDS, 0.25 * 2.0**self._failures) if self._failures else 0.0
+                self._failures += 1
+                self._away_until = time.monotonic() + pause * (0.5 + self._chance.random() / 2)
+                self._reason = self._unavailable(error) if isinstance(error, psycopg.Error) else str(error)
                 raise
-            self._conn = conn
+            self._failures = 0
         return self._conn
+
+    def _reach(self) -> psycopg.Connection[Any]:
+        conn = self._address.connect(self._machine)
+        try:
+            found = schema.version(conn)
+            if found < schema.VERSION:
+                if not schema.may_migrate(conn):
+                    state = f"has schema {found}, {schema.VERSION} is needed" if found else "has no tables yet"
+                    raise QueueUnavailable(f"the shared queue {state}: its owner runs `memory queue migrate`")
+                schema.migrate(conn)
+            schema.check(found)
+        except SchemaTooNew as error:
+            conn.close()
+            raise QueueUnavailable(str(error)) from None
+        except BaseException:
+            conn.close()
+            raise
+        return conn
+
+    def check_schema(self) -> None:
+        """Raise QueueUnavailable, now and at every later call, once a newer package has migrated the database."""
+        with self._lock:
+            found = int(self.read(statements.SCHEMA_VERSION)[0][0])
+            if found > schema.VERSION and self._conn is not None:
+                self._conn.close()
+                self.connect()
+
+    def has_doorbell(self) -> bool:
+        """Whether something waits for this machine."""
+        return bool(self.read(self._sql.ANY_DOORBELL, self.doorbells))
+
+    def forget_worker(self, owner: str) -> None:
+        """The worker leaves: it has no beat any more."""
+        with self.transaction() as conn:
+            conn.execute(self._sql.FORGET_WORKER, {"owner": owner})
+
+    def forget_silent_workers(self, seconds: float) -> int:
+        """The same for those that gave no sign for so long; how many."""
+        with self.transaction() as conn:
+            return conn.execute(self._sql.FORGET_SILENT_WORKERS, {"before": self.now() - seconds}).rowcount
+
+    def _unavailable(self, error: psycopg.Error) -> str:
+        return f"the shared queue cannot be used: {self._address.said(error)}"
 
     def transaction(self, *, durable: bool = False) -> AbstractContextManager[Connection]:
         """As the rules have it; every commit is durable (synchronous_commit is the server's own setting)."""
@@ -113,8 +170,7 @@ class PostgresLedger(LedgerRules):
                     self._depth -= 1
                 return
             with self._wrapped():
-                conn = self._connected()
-                conn.execute("BEGIN")
+                conn = self._begun()
                 self._ring_after_commit, self._now = False, None
                 self._depth += 1
                 try:
@@ -131,9 +187,27 @@ class PostgresLedger(LedgerRules):
         if ring and self.bell is not None:
             self.bell()
 
+    def _begun(self) -> psycopg.Connection[Any]:
+        """In a transaction. That the server was restarted since is only seen by asking it: then once more."""
+        conn = self._connected()
+        try:
+            conn.execute("BEGIN")
+        except psycopg.OperationalError:
+            if not conn.broken:
+                raise
+            conn = self._connected()
+            conn.execute("BEGIN")
+        return conn
+
     def read(self, sql: str, parameters: Mapping[str, object] | None = None) -> list[Any]:
         with self._lock, self._wrapped():
-            return self._connected().execute(sql.encode(), parameters or {}).fetchall()
+            conn = self._connected()
+            try:
+                return conn.execute(sql.encode(), parameters or {}).fetchall()
+            except psycopg.OperationalError:
+                if self._depth or not conn.broken:
+                    raise
+                return self._connected().execute(sql.encode(), parameters or {}).fetchall()
 
     def now(self) -> float:
         if self._clock is not None:
@@ -151,7 +225,7 @@ class PostgresLedger(LedgerRules):
         except psycopg.IntegrityError:
             raise  # A bug of ours.
         except psycopg.Error as error:
-            raise QueueUnavailable(f"the shared queue cannot be used: {_said(error)}") from None
+            raise QueueUnavailable(self._unavailable(error)) from None
 
     # ---- where one writer at a time is not enough
 
@@ -177,8 +251,3 @@ class PostgresLedger(LedgerRules):
         if claim.unique_key is not None:
             conn.execute(statements.LOCK_KEY, {"unique_key": claim.unique_key})
         return super()._requeue_in(conn, claim, outcome, error, pause, uncounted=uncounted)
-
-
-def _said(error: psycopg.Error) -> str:
-    """The server's or the client's words in one line. libpq does not put a password into them."""
-    return " ".join((str(error) or type(error).__name__).split())[:300]

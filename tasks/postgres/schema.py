@@ -7,6 +7,7 @@ are those of `..schema`; times are unix seconds (double precision) of the databa
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from psycopg import Connection
 
@@ -108,7 +109,36 @@ MIGRATIONS: tuple[Sequence[str], ...] = (_FIRST, _SECOND)
 VERSION = len(MIGRATIONS)
 
 
-def migrate(conn: Connection[tuple[object, ...]], migrations: Sequence[Sequence[str]] = MIGRATIONS) -> list[int]:
+def version(conn: Connection[Any]) -> int:
+    """What was migrated to; 0 for a database that has nothing of ours."""
+    # Not to_regclass(): what another session has just committed is not in the cache that it asks.
+    row = conn.execute("""
+        SELECT EXISTS (SELECT 1 FROM pg_class
+                       WHERE relname = 'migration' AND relkind = 'r' AND pg_table_is_visible(oid))
+    """).fetchone()
+    if row is None or not row[0]:
+        return 0
+    row = conn.execute("SELECT coalesce(max(version), 0) FROM migration").fetchone()
+    return int(row[0]) if row else 0
+
+
+def check(found: int, known: int = VERSION) -> None:
+    """Raise SchemaTooNew if a newer package wrote it."""
+    if found > known:
+        raise SchemaTooNew(f"the shared queue has schema {found}, this MemoryVault knows up to {known}: update it")
+
+
+def may_migrate(conn: Connection[Any]) -> bool:
+    """Whether the role may make tables here and owns those that are there."""
+    row = conn.execute("""
+        SELECT coalesce(has_schema_privilege(current_schema(), 'CREATE'), false)
+               AND NOT EXISTS (SELECT 1 FROM pg_class WHERE oid = to_regclass('migration')
+                               AND NOT pg_has_role(relowner, 'USAGE'))
+    """).fetchone()
+    return bool(row and row[0])
+
+
+def migrate(conn: Connection[Any], migrations: Sequence[Sequence[str]] = MIGRATIONS) -> list[int]:
     """Apply what is missing; the versions reached. Raises SchemaTooNew if a newer package wrote it."""
     reached: list[int] = []
     with conn.transaction():
@@ -116,15 +146,11 @@ def migrate(conn: Connection[tuple[object, ...]], migrations: Sequence[Sequence[
         conn.execute("""
             CREATE TABLE IF NOT EXISTS migration (version integer PRIMARY KEY, applied_at double precision NOT NULL)
         """)
-        row = conn.execute("SELECT coalesce(max(version), 0) FROM migration").fetchone()
-        found = int(str(row[0])) if row else 0
-        if found > len(migrations):
-            raise SchemaTooNew(
-                f"the shared queue has schema {found}, this MemoryVault knows up to {len(migrations)}: update it"
-            )
-        for version in range(found, len(migrations)):
-            for statement in migrations[version]:
+        found = version(conn)
+        check(found, len(migrations))
+        for number in range(found, len(migrations)):
+            for statement in migrations[number]:
                 conn.execute(statement.encode())
-            conn.execute("INSERT INTO migration VALUES (%s, extract(epoch FROM clock_timestamp()))", (version + 1,))
-            reached.append(version + 1)
+            conn.execute("INSERT INTO migration VALUES (%s, extract(epoch FROM clock_timestamp()))", (number + 1,))
+            reached.append(number + 1)
     return reached

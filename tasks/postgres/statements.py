@@ -37,6 +37,8 @@ LOCK_KIND = "SELECT pg_advisory_xact_lock(hashtextextended('kind:' || %(kind)s, 
 KIND_AND_KEY = "SELECT kind, unique_key FROM job WHERE id = %(id)s"
 CLOCK = "SELECT extract(epoch FROM clock_timestamp())::float8"
 
+SCHEMA_VERSION = "SELECT coalesce(max(version), 0) FROM migration"
+
 _HISTORY = """
     (CASE WHEN jsonb_array_length(history) >= 20 THEN history - 1 ELSE history END)
     || jsonb_build_array(jsonb_build_object(
@@ -113,6 +115,8 @@ _OWN = {
         ON CONFLICT (owner) DO UPDATE SET
             pid = excluded.pid, version = excluded.version, beat = worker_state.beat + 1, beat_at = excluded.beat_at
     """,
+    "FORGET_WORKER": "DELETE FROM worker_state WHERE owner = :owner",
+    "FORGET_SILENT_WORKERS": "DELETE FROM worker_state WHERE beat_at < :before",
     "WORKER": """
         SELECT owner, pid, version, beat, beat_at, started_at FROM worker_state ORDER BY beat_at DESC LIMIT 1
     """,

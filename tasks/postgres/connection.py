@@ -1,0 +1,115 @@
+"""How the shared queue's database is reached: what the address leaves open, and what may be said of a failure."""
+
+from __future__ import annotations
+
+import ipaddress
+import os
+import pwd
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import psycopg
+from psycopg import conninfo, pq
+
+from ...vault.errors import QueueUnavailable
+
+CONNECT_SECONDS = 5
+STATEMENT_SECONDS = 30
+"""A server that takes longer for one statement is taken to be out of reach; nothing of it was done."""
+MESSAGE_CHARACTERS = 300
+
+_USERS_OWN = {"PGPASSFILE"}
+"""Of libpq's variables the one that counts. A repository can shape the environment (docs/adr/0023): it must not choose
+the server, or that nothing is encrypted."""
+_SECRETS = ("password", "sslpassword")
+
+
+class Address:
+    """`queue.url`, understood: where it leads and with which protection. Raises QueueUnavailable if it is none."""
+
+    def __init__(self, url: str, *, user: str | None = None, password: str | None = None) -> None:
+        try:
+            named: dict[str, Any] = {k: v for k, v in conninfo.conninfo_to_dict(url).items() if v is not None}
+        except psycopg.Error:
+            # libpq's words quote the piece that it could not read: it may be of the password.
+            raise QueueUnavailable("queue.url is not an address of PostgreSQL that its client can read") from None
+        if user is not None and user != named.get("user"):
+            named.pop("password", None)
+            named["user"] = user
+        if password is not None:
+            named["password"] = password
+        self._named = named
+        self.verifies_by_default = not _is_local(named) and "sslmode" not in named and "service" not in named
+        """The server must show a certificate, because the address does not say otherwise."""
+        if self.verifies_by_default:
+            named["sslmode"] = "verify-full"
+            if "sslrootcert" not in named and not Path("~/.postgresql/root.crt").expanduser().exists():
+                named["sslrootcert"] = "system"
+
+    @property
+    def where(self) -> str:
+        """Host and database, for people."""
+        host, port = self._named.get("host", ""), self._named.get("port", "")
+        place = f"{host or 'this machine'}{f':{port}' if port else ''}"
+        return f"{self._named.get('dbname', '')} on {place}".strip()
+
+    def connect(self, name: str, *, statement_seconds: float = STATEMENT_SECONDS) -> psycopg.Connection[Any]:
+        """A connection that commits each statement by itself; `name` is seen by the server's administrator.
+
+        Raises psycopg.Error.
+        """
+        parameters = {
+            "connect_timeout": CONNECT_SECONDS,
+            "application_name": f"memoryvault {name}".strip(),
+            "keepalives_idle": 10,
+            "keepalives_interval": 5,
+            "keepalives_count": 3,
+            "tcp_user_timeout": STATEMENT_SECONDS * 1000,
+            **_without_surroundings(self._named, os.environ),
+        }
+        conn = psycopg.connect(**parameters, autocommit=True)
+        try:
+            # Not among the connection's options: those are the user's, and may name a schema.
+            conn.execute(f"SET statement_timeout = '{statement_seconds:.0f}s'".encode())
+        except BaseException:
+            conn.close()
+            raise
+        return conn
+
+    def said(self, error: psycopg.Error) -> str:
+        """The server's or the client's words in one line, without a password."""
+        text = " ".join((str(error) or type(error).__name__).split())[:MESSAGE_CHARACTERS]
+        for secret in (str(self._named.get(key, "")) for key in _SECRETS):
+            if secret:
+                text = text.replace(secret, "***")
+        if self.verifies_by_default and any(word in text for word in ("SSL", "certificate", "root.crt")):
+            text += " (another machine must show a certificate: sslrootcert= says who signs it, sslmode= asks for less)"
+        return text
+
+
+def _is_local(named: Mapping[str, Any]) -> bool:
+    """Whether nothing leaves this machine: a UNIX socket, or an address of its own."""
+    places = [str(named.get(key) or "") for key in ("hostaddr", "host")]
+    return all(_is_own(part.strip()) for part in (places[0] or places[1]).split(","))
+
+
+def _is_own(host: str) -> bool:
+    if not host or host == "localhost" or host.startswith(("/", "@")):
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def _without_surroundings(named: Mapping[str, Any], env: Mapping[str, str]) -> dict[str, Any]:
+    """The parameters, with those that libpq would take from the environment pinned to its defaults."""
+    pinned: dict[str, Any] = {}
+    for option in pq.Conninfo.get_defaults():
+        keyword, variable = option.keyword.decode(), (option.envvar or b"").decode()
+        if keyword not in named and variable in env and variable not in _USERS_OWN:
+            pinned[keyword] = option.compiled.decode() if option.compiled else ""
+    if "user" in pinned:
+        pinned["user"] = pwd.getpwuid(os.geteuid()).pw_name
+    return {**pinned, **named}
