@@ -7,6 +7,9 @@ killed, does not show in the vault.
 A child process costs more to start than a usual transcript to mine. So a job's child reads ahead: it mines the next
 transcripts in line as well, and their jobs find it done. Not so with a model, which takes longer than any start: then
 each job has its own child, whose deadline is meant for one transcript.
+
+Where machines share a queue, and the user lets a project's words leave, other machines look at them first (`sharing`):
+the job waits for what they say, and goes on alone when nothing comes.
 """
 
 from __future__ import annotations
@@ -35,6 +38,7 @@ from .mining import MiningRequest, mined_from_json
 from .model_mining import AnswerCache
 from .reflection import ATTEMPTS_WITH_A_MODEL
 from .sessions import is_under
+from .sharing.home import SOONEST_LOOK_SECONDS, AtHome, Away, Home, MayLeave
 
 KIND = "reflect.corpus"
 SETTLE = "corpus.settle"
@@ -167,6 +171,8 @@ def unfinished(ledger: Ledger, store: CorpusStore) -> list[str]:
 def corpus_handler(settings: Settings) -> Handler:
     """The handler of reflect.corpus."""
 
+    home = Home(settings)
+
     def handle(job: RunningJob) -> Mapping[str, Json]:
         identity, run = str(job.args.get("identity", "")), str(job.args.get("run", ""))
         if not identity or not job.args.get("path"):
@@ -176,7 +182,7 @@ def corpus_handler(settings: Settings) -> Handler:
             if _fresh_one_waits(ledger, settings):
                 raise Postpone("a fresh session goes first", 0.0)
         try:
-            result = _mine(settings, job, store, identity, run)
+            result = _mine(settings, job, store, home, identity, run)
         except Retry as error:
             if job.attempt < job.policy.attempts:
                 raise
@@ -206,19 +212,24 @@ def _fresh_one_waits(ledger: Ledger, settings: Settings) -> bool:
     return len(running) >= settings.queue.workers and of_kind < ledger.policies[FRESH].concurrency
 
 
-def _mine(settings: Settings, job: RunningJob, store: CorpusStore, identity: str, run: str) -> Mapping[str, Json]:
-    """Mine this transcript, and ahead what comes after it; keep what was found."""
+def _mine(
+    settings: Settings, job: RunningJob, store: CorpusStore, home: Home, identity: str, run: str
+) -> Mapping[str, Json]:
+    """Mine this transcript, and ahead what comes after it; keep what was found. Raises Postpone while others look."""
     roots = [str(root) for root in settings.transcript_roots] + store.roots()
     live = live_transcripts(settings)
     own = _look(identity, Path(str(job.args["path"])), roots, live, store)
     if isinstance(own, str):
         store.advance(identity, {**store.cursor(identity), "run": run})
+        home.forget(identity)
         return {"nothing": own}
     with_model = settings.reflection.miner != "local" and job.attempt <= ATTEMPTS_WITH_A_MODEL
     own = replace(own, request=replace(own.request, session=own.transcript.session, local_only=not with_model))
-    readings = [own]
-    if job.attempt == 1 and not with_model:  # What makes a child fail may lie in a transcript that was read ahead.
-        readings += _ahead(settings, job, own.bytes, roots, live, store)
+    # What makes a child fail may lie in a transcript that was read ahead.
+    ahead = _ahead(settings, job, own.bytes, roots, live, store) if job.attempt == 1 and not with_model else []
+    if not with_model:
+        own, ahead = _at_home(home, job, own, ahead)
+    readings = [own, *ahead]
     answers = _in_child(settings, job, [each.request for each in readings])
     if "error" in answers[0]:
         raise Retry(str(answers[0]["error"]))
@@ -250,8 +261,24 @@ def _mine(settings: Settings, job: RunningJob, store: CorpusStore, identity: str
                 counts["model"] = dict(mined.model)
             cursor["run"] = run  # The jobs of those that were mined ahead say themselves that they are done.
         store.advance(each.transcript.identity, cursor)
+        home.forget(each.transcript.identity)
         AnswerCache(settings.state).forget(mined.answers)
     return counts
+
+
+def _at_home(home: Home, job: RunningJob, own: _Reading, ahead: list[_Reading]) -> tuple[_Reading, list[_Reading]]:
+    """What of these is to be mined here and now, and how. Raises Postpone while others look at the first."""
+    stands = home.stand(own.transcript, own.request, ask=True)
+    if isinstance(stands, MayLeave) and job.attempt == 1:
+        going = [each for each in ahead if isinstance(home.stand(each.transcript, each.request), MayLeave)]
+        if home.send(job, [(each.transcript, each.request) for each in (own, *going)]):
+            raise Postpone("other machines look at it", SOONEST_LOOK_SECONDS)
+    elif isinstance(stands, Away):
+        raise Postpone("other machines look at it", stands.seconds)
+    elif isinstance(stands, AtHome):
+        own = replace(own, request=stands.request)
+    here = [(each, home.stand(each.transcript, each.request)) for each in ahead]
+    return own, [replace(each, request=how.request) for each, how in here if isinstance(how, AtHome)]
 
 
 def _ahead(

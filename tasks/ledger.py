@@ -517,6 +517,20 @@ class LedgerRules(ABC):
             moved = conn.execute(self._sql.PULL_FROM_FUTURE, parameters).rowcount
             return moved + conn.execute(self._sql.CAP_RETRIES, parameters).rowcount
 
+    def hasten(self, unique_key: str) -> bool:
+        """Make the waiting job of this key due now; False where none waits."""
+        with self.transaction() as conn:
+            waiting = conn.execute(self._sql.QUEUED_BY_KEY, {"unique_key": unique_key}).fetchone()
+            if waiting is None:
+                return False
+            job_id, run_at, priority, rung_at = waiting
+            now = self.now()
+            if run_at > now:
+                conn.execute(self._sql.MOVE, {"id": job_id, "run_at": now})
+            if rung_at is None:
+                self._ring(conn, job_id, priority, min(run_at, now), now)
+            return True
+
     def advance(self, within_seconds: float) -> int:
         """Make jobs due now that would be within that time, unless they wait after a failure."""
         with self.transaction() as conn:

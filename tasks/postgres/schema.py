@@ -99,6 +99,8 @@ _SECOND = (
     # Compressed already: the server need not try.
     "ALTER TABLE content ALTER COLUMN data SET STORAGE EXTERNAL",
     "CREATE INDEX content_home ON content (home, created_at)",
+    # Whoever waits for an outcome asks how its jobs ended.
+    "CREATE INDEX job_key ON job (unique_key, id)",
 )
 
 MIGRATIONS: tuple[Sequence[str], ...] = (_FIRST, _SECOND)

@@ -1,0 +1,105 @@
+"""The handlers of the shared queue's jobs: share.mine on any machine, share.result on the one at home.
+
+Both may run twice, and be killed anywhere: an outcome is put down with the job that tells of it, both or neither; what
+came back is put down at home before the local job is made due, and the content goes last.
+"""
+
+from __future__ import annotations
+
+import logging
+import sys
+from collections.abc import Mapping
+from dataclasses import replace
+
+from ...vault.killpoint import kill_point, kill_point_environment
+from ...vault.settings import Settings, child_environment
+from ..enqueue import open_ledger
+from ..job import Dead, Handler, Retry, RunningJob
+from ..kinds import Json
+from ..shared_queue import machine_name, open_shared
+from .home import Share, Shares, content_of
+from .judging import INVALID, MAX_OUTCOME_BYTES, OutcomeInvalid, picked_from
+from .packing import key_of
+
+log = logging.getLogger(__name__)
+
+LOCAL = "reflect.corpus"
+CHILD = "memoryvault.tasks.sharing.judging"
+JUDGING_SECONDS = 800.0
+
+
+def mine_handler(settings: Settings) -> Handler:
+    """The handler of share.mine. Needs no vault, and writes to none."""
+
+    def handle(job: RunningJob) -> Mapping[str, Json]:
+        key, home = str(job.args["content"]), str(job.args["home"])
+        with open_shared(settings) as ledger:
+            content = content_of(ledger).fetch(key, home)
+        if content is None:
+            return {"nothing": "it was withdrawn"}
+        if key_of(content, home) != key:
+            raise Dead("the content is not what its key says")
+        result = job.run_child(
+            [sys.executable, "-m", CHILD],
+            env={**child_environment(settings), **kill_point_environment()},
+            input=content,
+            deadline_seconds=JUDGING_SECONDS,
+            max_stdout_bytes=MAX_OUTCOME_BYTES,
+        )
+        if result.returncode == INVALID:
+            raise Dead(f"the content cannot be read: {result.last_words()}")
+        if result.returncode != 0:
+            raise Retry(f"judging failed: {result.last_words()}")
+        job.check_owned()
+        kill_point("share-judged")
+        with open_shared(settings) as ledger:
+            waited_for = content_of(ledger).answer(key, home, result.stdout, machine_name(settings))
+        kill_point("share-answered")
+        return {"bytes": len(content)} if waited_for else {"nothing": "it was withdrawn"}
+
+    return handle
+
+
+def result_handler(settings: Settings) -> Handler:
+    """The handler of share.result."""
+
+    def handle(job: RunningJob) -> Mapping[str, Json]:
+        key, machine = str(job.args["content"]), machine_name(settings)
+        if job.args["to"] != machine:
+            raise Dead(f"it is addressed to {job.args['to']}, this is {machine}")
+        with open_shared(settings) as ledger:
+            outcome = content_of(ledger).outcome(key, machine)
+        shares = Shares(settings.state.state_db)
+        waiting = shares.of_key(key)
+        told: dict[str, Json] = {"transcripts": len(waiting)}
+        if outcome is not None and waiting:
+            taken, refused = _taken(waiting, outcome)
+            if refused:
+                told["refused"] = refused
+            job.check_owned()
+            shares.put(taken)
+            kill_point("share-picked")
+        with open_ledger(settings) as own:
+            for share in waiting:
+                own.hasten(f"{LOCAL}:{share.identity}")
+        kill_point("share-hastened")
+        with open_shared(settings) as ledger:
+            content_of(ledger).withdraw(key, machine)
+        kill_point("share-withdrawn")
+        return told
+
+    return handle
+
+
+def _taken(waiting: list[Share], outcome: bytes) -> tuple[list[Share], str]:
+    """The shares with what came back; at home, and why, where it is no answer to what was asked."""
+    first = waiting[0]
+    asked = {share.place: (share.start, share.end, share.words) for share in waiting}
+    # Some of them may have been taken home since: what is said of those is not looked at, but for its form.
+    anything = (0, 1 << 53, 1 << 53)
+    try:
+        picked = picked_from(outcome, [asked.get(place, anything) for place in range(first.readings)])
+    except OutcomeInvalid as error:
+        log.warning("what another machine sent is refused, %d transcripts are mined here: %s", len(waiting), error)
+        return [replace(share, key="") for share in waiting], str(error)
+    return [replace(share, picked=picked[share.place]) for share in waiting], ""
