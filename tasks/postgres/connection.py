@@ -81,6 +81,8 @@ class Address:
     """
 
     def __init__(self, url: str, *, user: str | None = None, password: str | None = None) -> None:
+        # The one variable that cannot be overruled by naming what it stands for.
+        os.environ.pop("PGSERVICE", None)
         try:
             named: dict[str, Any] = {k: v for k, v in conninfo.conninfo_to_dict(url).items() if v is not None}
         except psycopg.Error:
@@ -153,6 +155,8 @@ class Address:
         for secret in (str(self._named.get(key, "")) for key in _SECRETS):
             if secret:
                 text = text.replace(secret, "***")
+        if isinstance(error, psycopg.errors.InsufficientPrivilege):
+            text += " (the role must be a member of memoryvault_worker: `memory queue migrate`)"
         if self.verifies_by_default and any(word in text for word in ("SSL", "certificate", "root.crt")):
             text += " (another machine must show a certificate: sslrootcert= says who signs it, sslmode= asks for less)"
         return text

@@ -10,16 +10,20 @@ import logging
 import sys
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from ...vault.killpoint import kill_point, kill_point_environment
 from ...vault.settings import Settings, child_environment
-from ..enqueue import open_ledger
 from ..job import Dead, Handler, Retry, RunningJob
 from ..kinds import Json
-from ..shared_queue import machine_name, open_shared
-from .home import Share, Shares, content_of
+from ..ledger import Ledger
+from ..shared_queue import machine_name
+from .home import SLACK_SECONDS, Share, Shares, content_of
 from .judging import INVALID, MAX_OUTCOME_BYTES, OutcomeInvalid, picked_from
 from .packing import key_of
+
+if TYPE_CHECKING:
+    from ..postgres.ledger import PostgresLedger
 
 log = logging.getLogger(__name__)
 
@@ -28,13 +32,24 @@ CHILD = "memoryvault.tasks.sharing.judging"
 JUDGING_SECONDS = 800.0
 
 
-def mine_handler(settings: Settings) -> Handler:
+def shared_handlers(settings: Settings, own: Ledger, shared: PostgresLedger) -> Mapping[str, Handler]:
+    """The handler of each kind in the shared queue, over the ledgers of the worker's two loops."""
+    return {"share.mine": mine_handler(settings, shared), "share.result": result_handler(settings, own, shared)}
+
+
+def drop_old_contents(settings: Settings, shared: PostgresLedger) -> None:
+    """What nobody waits for any more: of this machine after its waiting time, of others once they never came back."""
+    wait_seconds = settings.queue.wait_hours * 3600.0 + SLACK_SECONDS
+    content_of(shared).drop_old(machine_name(settings), wait_seconds)
+
+
+def mine_handler(settings: Settings, shared: PostgresLedger) -> Handler:
     """The handler of share.mine. Needs no vault, and writes to none."""
+    contents, machine = content_of(shared), machine_name(settings)
 
     def handle(job: RunningJob) -> Mapping[str, Json]:
         key, home = str(job.args["content"]), str(job.args["home"])
-        with open_shared(settings) as ledger:
-            content = content_of(ledger).fetch(key, home)
+        content = contents.fetch(key, home)
         if content is None:
             return {"nothing": "it was withdrawn"}
         if key_of(content, home) != key:
@@ -52,23 +67,22 @@ def mine_handler(settings: Settings) -> Handler:
             raise Retry(f"judging failed: {result.last_words()}")
         job.check_owned()
         kill_point("share-judged")
-        with open_shared(settings) as ledger:
-            waited_for = content_of(ledger).answer(key, home, result.stdout, machine_name(settings))
+        waited_for = contents.answer(key, home, result.stdout, machine)
         kill_point("share-answered")
         return {"bytes": len(content)} if waited_for else {"nothing": "it was withdrawn"}
 
     return handle
 
 
-def result_handler(settings: Settings) -> Handler:
+def result_handler(settings: Settings, own: Ledger, shared: PostgresLedger) -> Handler:
     """The handler of share.result."""
+    contents, machine = content_of(shared), machine_name(settings)
 
     def handle(job: RunningJob) -> Mapping[str, Json]:
-        key, machine = str(job.args["content"]), machine_name(settings)
+        key = str(job.args["content"])
         if job.args["to"] != machine:
             raise Dead(f"it is addressed to {job.args['to']}, this is {machine}")
-        with open_shared(settings) as ledger:
-            outcome = content_of(ledger).outcome(key, machine)
+        outcome = contents.outcome(key, machine)
         shares = Shares(settings.state.state_db)
         waiting = shares.of_key(key)
         told: dict[str, Json] = {"transcripts": len(waiting)}
@@ -79,12 +93,10 @@ def result_handler(settings: Settings) -> Handler:
             job.check_owned()
             shares.put(taken)
             kill_point("share-picked")
-        with open_ledger(settings) as own:
-            for share in waiting:
-                own.hasten(f"{LOCAL}:{share.identity}")
+        for share in waiting:
+            own.hasten(f"{LOCAL}:{share.identity}")
         kill_point("share-hastened")
-        with open_shared(settings) as ledger:
-            content_of(ledger).withdraw(key, machine)
+        contents.withdraw(key, machine)
         kill_point("share-withdrawn")
         return told
 

@@ -17,7 +17,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from ...sources.transcripts.corpus import Transcript, claude_cleanup_days
-from ...vault.errors import QueueUnavailable, SchemaTooNew
+from ...vault.errors import QueueUnavailable
 from ...vault.killpoint import kill_point, kill_point_environment
 from ...vault.project import project_of
 from ...vault.settings import Settings, child_environment
@@ -205,7 +205,7 @@ class Home:
         try:
             with open_shared(self._settings) as ledger:
                 standing = content_of(ledger).standing(share.key, self.machine)
-        except (QueueUnavailable, SchemaTooNew) as error:
+        except QueueUnavailable as error:
             log.info("what was shared is waited for: %s", error)
             return True
         if standing == "gone":
@@ -222,7 +222,7 @@ class Home:
             try:
                 with open_shared(self._settings) as ledger:
                     content_of(ledger).withdraw(share.key, self.machine)
-            except (QueueUnavailable, SchemaTooNew) as error:
+            except QueueUnavailable as error:
                 log.info("it stays in the shared database until it is old: %s", error)
 
     def forget(self, identity: str) -> None:
@@ -268,7 +268,7 @@ class Home:
                         self._shares.forget(identity)
                     raise
                 kill_point("share-put")
-        except (QueueUnavailable, SchemaTooNew) as error:
+        except QueueUnavailable as error:
             log.warning("nothing is shared for a while: %s", error)
             self._unreachable_until = self._clock() + UNREACHABLE_SECONDS
             return False

@@ -34,7 +34,7 @@ from memoryvault.tests.sources.records import assistant, call, human, result, te
 from memoryvault.vault.turn import USER_WORDS, Origin, Role, ToolEvent, Turn
 
 SECRET = "ghp_" + "vR9sKq2LzXw7TnBf4HcYp8Jd3MgEa6Uo1SiW"
-PLAIN = st.text(st.characters(exclude_categories=("Cs",)), max_size=200)
+PLAIN = st.text(st.characters(exclude_categories=["Cs"]), max_size=200)
 FRAGMENTS = st.sampled_from(
     [
         SECRET,
