@@ -61,6 +61,15 @@ class Cluster:
     def stop(self, mode: str = "immediate") -> None:
         self._run(str(self.bin / "pg_ctl"), "-D", str(self.folder / "data"), "-w", "-m", mode, "stop")
 
+    def processor_seconds(self) -> float | None:
+        """Of connections that have ended; None where the system does not say."""
+        pid = (self.folder / "data" / "postmaster.pid").read_text().split("\n", 1)[0]
+        try:
+            fields = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
+        except OSError:
+            return None
+        return (int(fields[13]) + int(fields[14])) / os.sysconf("SC_CLK_TCK")
+
     @property
     def socket(self) -> str:
         """The path of the UNIX socket that it listens on."""
