@@ -58,6 +58,8 @@ class LoopContext:
     machine: str
     stopped: Callable[[], bool]
     """True while nothing may start: the STOP file."""
+    tell: Callable[[bool, str], None] = lambda reached, why: None
+    """Told whether the database is reached, and why it is not; called again and again."""
     workers: int = 2
     lease_seconds: float = 30.0
     drain_seconds: float = 20.0
@@ -148,6 +150,7 @@ class SharedLoop:
             ledger = self._context.open_ledger(bell.ring)
         except QueueUnavailable as error:
             log.warning("%s", error)
+            self._context.tell(False, str(error))
             return
         try:
             if self._reached(ledger):
@@ -164,6 +167,7 @@ class SharedLoop:
                 ledger.connect()
                 return True
             except QueueUnavailable as error:
+                self._context.tell(False, str(error))
                 if str(error) != said:
                     said = str(error)
                     log.warning("%s; everything else goes on", said)
@@ -254,6 +258,7 @@ class SharedDispatcher(BaseProcess):  # type: ignore[misc]
         super().__init__(huey, stop_flag)
         self._turns = turns
         self._bell = bell
+        self._tell = context.tell
         self._poll_seconds = context.poll_seconds
         self._reconcile_seconds = context.reconcile_seconds
         self._next_repair = self._next_tidy = time.monotonic()
@@ -263,8 +268,9 @@ class SharedDispatcher(BaseProcess):  # type: ignore[misc]
         rings = self._bell.rings
         try:
             self._turn(time.monotonic())
+            self._tell(True, "")
         except QueueUnavailable as error:
-            log.debug("the shared queue waits: %s", error)  # Those who claim say so.
+            self._tell(False, str(error))  # Those who claim say so in the log.
         except Exception:
             log.exception("the shared queue's dispatcher failed; it goes on")
         if not self.stop_flag.is_set():
