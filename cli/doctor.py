@@ -22,6 +22,7 @@ from ..vault.errors import MemoryVaultError, ModelUnavailable, QueueUnavailable
 from ..vault.layout import DEFAULT_GROUP
 from ..vault.lock import lock_holder
 from ..vault.scrubbed import Scrubbed
+from ..vault.settings_table import redacted
 from .context import Context
 from .finding import Finding, Grade
 from .output import add_json, print_json, print_table
@@ -128,12 +129,15 @@ def _shared_queue(context: Context) -> Finding:
     settings = context.settings
     if not is_shared(settings):
         return Finding("shared queue", "ok", "none: this machine does its own work")
+    url, file = settings.queue.url, settings.config_file
+    if redacted(url) != url and file.is_file() and file.stat().st_mode & 0o077:
+        return Finding("shared queue", "fault", f"{file} holds a password and is open to others", f"chmod 600 '{file}'")
     try:
         from ..tasks.postgres.status import status_of
     except ImportError:
         return Finding("shared queue", "note", NO_CLIENT)
     try:
-        found = status_of(settings.queue.url, machine_name(settings))
+        found = status_of(url, machine_name(settings))
     except QueueUnavailable as error:
         return Finding("shared queue", "note", str(error), "until it is back this machine does its own work")
     if found.schema != found.schema_needed:
@@ -262,7 +266,7 @@ def _miner(context: Context) -> Finding:
     return Finding("miner", "ok", f"scrubbed text of sessions goes to {where}")
 
 
-WITHOUT_VAULT = {"clock", "worker", "queue", "shared queue"}
+WITHOUT_VAULT = {"permissions", "worker", "queue", "shared queue"}
 """What matters to a machine that only works for others."""
 CHECKS: tuple[tuple[str, Callable[[Context], Finding]], ...] = (
     ("vault", vault_and_disk),

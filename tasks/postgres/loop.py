@@ -8,6 +8,7 @@ from __future__ import annotations
 import itertools
 import logging
 import os
+import random
 import secrets
 import threading
 import time
@@ -35,6 +36,7 @@ POLL_SECONDS = 5.0
 """How often it looks for jobs that no notification told it of."""
 LONGEST_PAUSE_SECONDS = 60.0
 """Between two attempts to reach a database that was never there."""
+CHECK_SECONDS = 300.0
 PATIENCE_SECONDS = 0.5
 UPKEEP_SECONDS = 3600.0
 HISTORY_DAYS = 7
@@ -238,6 +240,10 @@ class Turns:
     def repair(self) -> None:
         """Take back what others have lost. Raises QueueUnavailable if a newer package has the database."""
         self.ledger.check_schema()
+        self.reconciler.requeue()
+
+    def check(self) -> None:
+        """Look for what should never be, over the whole queue: many workers do it, so each does it seldom."""
         self.reconciler.run()
 
     def tidy(self) -> None:
@@ -261,7 +267,7 @@ class SharedDispatcher(BaseProcess):  # type: ignore[misc]
         self._tell = context.tell
         self._poll_seconds = context.poll_seconds
         self._reconcile_seconds = context.reconcile_seconds
-        self._next_repair = self._next_tidy = time.monotonic()
+        self._next_repair = self._next_check = self._next_tidy = time.monotonic()
 
     def loop(self, now: object = None) -> None:
         """One turn; then wait."""
@@ -280,6 +286,9 @@ class SharedDispatcher(BaseProcess):  # type: ignore[misc]
         if now >= self._next_repair:
             self._next_repair = now + self._reconcile_seconds
             self._turns.repair()
+        if now >= self._next_check:
+            self._next_check = now + CHECK_SECONDS * random.uniform(0.5, 1.5)
+            self._turns.check()
         self._turns.ring()
         if now >= self._next_tidy:
             self._next_tidy = now + UPKEEP_SECONDS
