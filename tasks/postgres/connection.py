@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import psycopg
-from psycopg import conninfo, pq
+from psycopg import conninfo, errors, pq
 from psycopg.abc import PQGen
 
 from ...vault.errors import QueueUnavailable
@@ -19,8 +19,6 @@ from ...vault.errors import QueueUnavailable
 CONNECT_SECONDS = 5
 STATEMENT_SECONDS = 30
 """A server that takes longer for one statement is taken to be out of reach; nothing of it was done."""
-SLACK_SECONDS = 5.0
-"""So much longer than for a statement an answer is waited for: the server gives up first, if it is still there."""
 STALLED_SECONDS = 25
 """Who says nothing for so long in mid-transaction is gone: the server ends the transaction, and with it the locks on
 the job and its key, before the lease has expired."""
@@ -43,11 +41,14 @@ class _Silent(psycopg.OperationalError):
     pass
 
 
-class _Patient(psycopg.Connection[Any]):
-    """Gives up on a server that says nothing: the network may swallow an answer without ending the connection."""
+class Impatient(psycopg.Connection[Any]):
+    """A connection that is given up when the server takes what it is sent and never answers.
 
-    silence_seconds: float = STATEMENT_SECONDS + SLACK_SECONDS
-    """Without a byte either way."""
+    The server's own limit does not help then, and keepalives do not either: a halted server's kernel answers those.
+    """
+
+    answer_seconds: float = STATEMENT_SECONDS + 5.0
+    """Without a byte either way; 0 is no limit."""
 
     def wait(self, gen: PQGen[Result], *args: Any, **options: Any) -> Result:
         try:
@@ -66,8 +67,8 @@ class _Patient(psycopg.Connection[Any]):
                 now = time.monotonic()
                 if ready:
                     moved = now
-                elif now - moved > self.silence_seconds:
-                    raise _Silent(f"no answer for {self.silence_seconds:.0f} s")
+                elif 0 < self.answer_seconds < now - moved:
+                    raise _Silent(f"no answer within {self.answer_seconds:.0f} s")
                 state = gen.send(ready)
         except StopIteration as end:
             result: Result = end.value
@@ -118,10 +119,10 @@ class Address:
         place = f"{host or 'this machine'}{f':{port}' if port else ''}"
         return f"{self._named.get('dbname', '')} on {place}".strip()
 
-    def connect(self, name: str, *, statement_seconds: float | None = None) -> psycopg.Connection[Any]:
+    def connect(self, name: str, *, statement_seconds: float = STATEMENT_SECONDS) -> Impatient:
         """A connection that commits each statement by itself; `name` is seen by the server's administrator.
 
-        Raises psycopg.Error.
+        `statement_seconds`: 0 is no limit. Raises psycopg.Error.
         """
         parameters = {
             "connect_timeout": CONNECT_SECONDS,
@@ -132,13 +133,13 @@ class Address:
             "tcp_user_timeout": STATEMENT_SECONDS * 1000,
             **_without_surroundings(self._named, os.environ),
         }
-        seconds = STATEMENT_SECONDS if statement_seconds is None else statement_seconds
-        conn = _Patient.connect(**parameters, autocommit=True)
-        conn.silence_seconds = seconds + SLACK_SECONDS
+        conn = Impatient.connect(**parameters, autocommit=True)
+        if not statement_seconds:
+            conn.answer_seconds = 0.0
         try:
             # Not among the connection's options: those are the user's, and may name a schema.
             settings = (
-                f"SET statement_timeout = '{seconds:.0f}s';"
+                f"SET statement_timeout = '{statement_seconds:.0f}s';"
                 f"SET idle_in_transaction_session_timeout = '{STALLED_SECONDS}s';"
                 # The server's own defaults keep the connection of a machine that is gone for two hours.
                 "SET tcp_keepalives_idle = 10; SET tcp_keepalives_interval = 5; SET tcp_keepalives_count = 3"
@@ -155,7 +156,7 @@ class Address:
         for secret in (str(self._named.get(key, "")) for key in _SECRETS):
             if secret:
                 text = text.replace(secret, "***")
-        if isinstance(error, psycopg.errors.InsufficientPrivilege):
+        if isinstance(error, errors.InsufficientPrivilege):
             text += " (the role must be a member of memoryvault_worker: `memory queue migrate`)"
         if self.verifies_by_default and any(word in text for word in ("SSL", "certificate", "root.crt")):
             text += " (another machine must show a certificate: sslrootcert= says who signs it, sslmode= asks for less)"

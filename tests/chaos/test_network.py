@@ -17,7 +17,7 @@ from memoryvault.tasks.ledger import Claim  # noqa: E402
 from memoryvault.tasks.postgres import connection  # noqa: E402
 from memoryvault.tasks.postgres.ledger import PostgresLedger  # noqa: E402
 from memoryvault.tests.support.crew import Crew, assert_nothing_lost_or_doubled, patiently, prepare  # noqa: E402
-from memoryvault.tests.support.network_worker import EFFECTS, finish, patience  # noqa: E402
+from memoryvault.tests.support.network_worker import EFFECTS, finish  # noqa: E402
 from memoryvault.tests.support.postgres import Cluster, cluster  # noqa: E402
 from memoryvault.tests.support.proxy import Proxy, proxy  # noqa: E402
 from memoryvault.tests.tasks.support import POLICIES, wait_until  # noqa: E402
@@ -31,9 +31,9 @@ SILENCE_SECONDS, STALLED_SECONDS = 1.5, 1
 
 @pytest.fixture(autouse=True)
 def short_patience(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("SLACK_SECONDS", "STALLED_SECONDS", "CONNECT_SECONDS"):
-        monkeypatch.setattr(connection, name, getattr(connection, name))
-    patience(SILENCE_SECONDS, STALLED_SECONDS)
+    monkeypatch.setattr(connection.Impatient, "answer_seconds", SILENCE_SECONDS)
+    monkeypatch.setattr(connection, "STALLED_SECONDS", STALLED_SECONDS)
+    monkeypatch.setattr(connection, "CONNECT_SECONDS", 2)
 
 
 @dataclass

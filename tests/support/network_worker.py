@@ -28,9 +28,9 @@ class Dropped(Exception):
     """The claim no longer holds: the transaction with the effect must not be committed."""
 
 
-def patience(silence_seconds: float, stalled_seconds: int) -> None:
+def patience(answer_seconds: float, stalled_seconds: int) -> None:
     """Shorten in this process what takes half a minute in use."""
-    connection.SLACK_SECONDS = silence_seconds - connection.STATEMENT_SECONDS
+    connection.Impatient.answer_seconds = answer_seconds
     connection.STALLED_SECONDS = stalled_seconds
     connection.CONNECT_SECONDS = 2
 

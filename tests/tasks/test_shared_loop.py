@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import socket
 import threading
 import time
@@ -15,11 +17,13 @@ import pytest
 
 from memoryvault.tasks.job import Handler, RunningJob
 from memoryvault.tasks.ledger import Ledger
+from memoryvault.tasks.postgres.connection import Impatient
 from memoryvault.tasks.postgres.ledger import PostgresLedger
 from memoryvault.tasks.postgres.loop import LoopContext, SharedLoop
 from memoryvault.tasks.worker import Worker, WorkerContext
 from memoryvault.tests.support.postgres import Cluster, cluster
 from memoryvault.tests.tasks.support import POLICIES, state_in, wait_until
+from memoryvault.vault.errors import QueueUnavailable
 from memoryvault.vault.layout import StatePaths
 
 pytestmark = [pytest.mark.slow, pytest.mark.postgres]
@@ -267,6 +271,25 @@ def test_a_server_that_never_answers_delays_neither_start_nor_work_nor_leave(sta
         with serving(worker, state):
             wait_until(lambda: ran.keys == ["mine"], "its own work is done", 4.0)
         assert time.monotonic() - began < 4.9  # libpq waits for five.
+
+
+def test_a_server_that_stops_answering_is_given_up(own: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Impatient, "answer_seconds", 0.5)
+    conninfo = own.conninfo()
+    with shared_ledger(conninfo) as ledger:
+        ((pid,),) = ledger.read("SELECT pg_backend_pid()")
+
+        def halted() -> None:
+            with ledger.transaction():
+                os.kill(pid, signal.SIGSTOP)  # Its kernel still takes what is sent, and answers for it.
+                ledger.read("SELECT 1")
+
+        try:
+            with pytest.raises(QueueUnavailable, match="no answer within"):
+                halted()
+            assert ledger.enqueue("effect") == 1, "another connection is answered"
+        finally:
+            os.kill(pid, signal.SIGCONT)
 
 
 def listeners(conninfo: str) -> int:
