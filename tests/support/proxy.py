@@ -136,9 +136,11 @@ class Proxy:
         with suppress(OSError):
             while data := source.recv(CHUNK):
                 self._wait()
+                fatal = self._fatal is not None and self._fatal in data
+                if fatal:
+                    source.shutdown(socket.SHUT_WR)  # Before it is sent: no answer is quick enough.
                 target.sendall(data)
-                if self._fatal is not None and self._fatal in data:
-                    source.shutdown(socket.SHUT_RDWR)
+                if fatal:
                     time.sleep(0.2)  # The server does what it was told.
                     break
         self._wait()
