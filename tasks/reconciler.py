@@ -40,6 +40,13 @@ class Reconciler:
         """One pass."""
         return self._pass(all_others=False, doorbell_age=LOST_DOORBELL_SECONDS)
 
+    def requeue(self) -> int:
+        """The part of a pass that cannot wait, and costs little however long the queue is: how many expired leases."""
+        requeued = len(self._ledger.requeue_expired(self._held()))
+        if requeued:
+            log.warning("repaired: %d jobs of dead workers", requeued)
+        return requeued
+
     def _pass(self, *, all_others: bool, doorbell_age: float) -> Repaired:
         moved = self._ledger.follow_clock()
         requeued = self._ledger.requeue_expired(self._held(), all_held_elsewhere=all_others)

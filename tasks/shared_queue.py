@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from ..vault.errors import QueueUnavailable
 from ..vault.settings import Settings
+from .shared_link import LinkNote
 
 if TYPE_CHECKING:
     from .postgres.ledger import PostgresLedger
@@ -62,6 +63,7 @@ def build_loop(settings: Settings, make_handlers: MakeHandlers, upkeep: Upkeep) 
         open_ledger=lambda bell: open_shared(settings, bell=bell, connect=False),
         machine=machine_name(settings),
         stopped=lambda: os.path.exists(settings.state.stop_file),
+        tell=LinkNote(settings.state).tell,
         workers=queue.workers,
         lease_seconds=queue.lease_seconds,
         drain_seconds=queue.drain_seconds,

@@ -79,6 +79,8 @@ def build_worker(settings: Settings, *, watch: bool) -> Worker:
         metrics_port=settings.queue.metrics_port if watch else 0,
         policies=policies_of(settings),
     )
+    if settings.only_works_for_others:
+        return Worker(context, {"logs.rotate": rotate_handler(settings)}, (), loops_of(settings))
     services: list[Service] = [DecisionsAtStart(settings), WantedIndex(settings), UnresearchedIdeas(settings)]
     if watch:
         services.append(WatchedVault(settings.required_vault_path))

@@ -57,6 +57,9 @@ __all__ = [
 ]
 
 
+WORKS_FOR_OTHERS = "works-for-others"
+
+
 @dataclass(frozen=True, slots=True)
 class Settings:
     """All settings in force, with the places they lead to."""
@@ -100,8 +103,18 @@ class Settings:
         return self.vault.ideas_path or self.required_vault_path.parent / "Ideas.md"
 
     @property
+    def only_works_for_others(self) -> bool:
+        """Is this a machine without a vault that takes part in the shared queue?"""
+        return self.vault.path is None and bool(self.queue.url)
+
+    @property
     def state(self) -> StatePaths:
-        """The state folder of this vault. Raises SettingsError when no vault is set."""
+        """The state folder of this vault; of a machine that has none and works for others (queue.url), one of its own.
+
+        Raises SettingsError when neither is set.
+        """
+        if self.only_works_for_others:
+            return StatePaths(self.state_root / WORKS_FOR_OTHERS)
         return StatePaths(self.state_root / vault_id(str(self.required_vault_path)))
 
     @property

@@ -10,13 +10,16 @@ from pathlib import Path
 from typing import Any
 
 import psycopg
-from psycopg import conninfo, pq
+from psycopg import conninfo, errors, pq
+from psycopg.abc import RV, PQGen
 
 from ...vault.errors import QueueUnavailable
 
 CONNECT_SECONDS = 5
 STATEMENT_SECONDS = 30
 """A server that takes longer for one statement is taken to be out of reach; nothing of it was done."""
+WAIT_SECONDS = 0.1
+"""How often a wait looks whether it was interrupted; psycopg's own default."""
 MESSAGE_CHARACTERS = 300
 
 _USERS_OWN = {"PGPASSFILE"}
@@ -25,10 +28,31 @@ the server, or that nothing is encrypted."""
 _SECRETS = ("password", "sslpassword")
 
 
+class Impatient(psycopg.Connection[Any]):
+    """A connection that is given up when the server takes what it is sent and never answers.
+
+    The server's own limit does not help then, and keepalives do not either: a halted server's kernel answers those.
+    """
+
+    answer_seconds: float = STATEMENT_SECONDS + 5.0
+
+    def wait(self, gen: PQGen[RV], interval: float = WAIT_SECONDS, timeout: float | None = None) -> RV:
+        """psycopg's own, with a limit where the caller has none."""
+        if timeout is not None or not self.answer_seconds:
+            return super().wait(gen, interval, timeout)
+        try:
+            return super().wait(gen, interval, self.answer_seconds)
+        except errors._WaitTimeout:
+            self.pgconn.finish()  # What comes yet is the answer to something else.
+            raise psycopg.OperationalError(f"no answer within {self.answer_seconds:.0f} s") from None
+
+
 class Address:
     """`queue.url`, understood: where it leads and with which protection. Raises QueueUnavailable if it is none."""
 
     def __init__(self, url: str, *, user: str | None = None, password: str | None = None) -> None:
+        # The one variable that cannot be overruled by naming what it stands for.
+        os.environ.pop("PGSERVICE", None)
         try:
             named: dict[str, Any] = {k: v for k, v in conninfo.conninfo_to_dict(url).items() if v is not None}
         except psycopg.Error:
@@ -54,10 +78,10 @@ class Address:
         place = f"{host or 'this machine'}{f':{port}' if port else ''}"
         return f"{self._named.get('dbname', '')} on {place}".strip()
 
-    def connect(self, name: str, *, statement_seconds: float = STATEMENT_SECONDS) -> psycopg.Connection[Any]:
+    def connect(self, name: str, *, statement_seconds: float = STATEMENT_SECONDS) -> Impatient:
         """A connection that commits each statement by itself; `name` is seen by the server's administrator.
 
-        Raises psycopg.Error.
+        `statement_seconds`: 0 is no limit. Raises psycopg.Error.
         """
         parameters = {
             "connect_timeout": CONNECT_SECONDS,
@@ -68,7 +92,9 @@ class Address:
             "tcp_user_timeout": STATEMENT_SECONDS * 1000,
             **_without_surroundings(self._named, os.environ),
         }
-        conn = psycopg.connect(**parameters, autocommit=True)
+        conn = Impatient.connect(**parameters, autocommit=True)
+        if not statement_seconds:
+            conn.answer_seconds = 0.0
         try:
             # Not among the connection's options: those are the user's, and may name a schema.
             conn.execute(f"SET statement_timeout = '{statement_seconds:.0f}s'".encode())
@@ -83,6 +109,8 @@ class Address:
         for secret in (str(self._named.get(key, "")) for key in _SECRETS):
             if secret:
                 text = text.replace(secret, "***")
+        if isinstance(error, errors.InsufficientPrivilege):
+            text += " (the role must be a member of memoryvault_worker: `memory queue migrate`)"
         if self.verifies_by_default and any(word in text for word in ("SSL", "certificate", "root.crt")):
             text += " (another machine must show a certificate: sslrootcert= says who signs it, sslmode= asks for less)"
         return text

@@ -20,14 +20,14 @@ _PUT = translated("""
     INSERT INTO content (key, home, data, created_at) VALUES (:key, :home, :data, :now)
     ON CONFLICT DO NOTHING RETURNING key
 """)
-_FETCH = translated("SELECT data FROM content WHERE key = :key AND home = :home")
+_FETCH = translated("SELECT data FROM content WHERE key = :key AND home = :home AND data <> ''")
 _HELD = translated("SELECT key FROM content WHERE home = :home ORDER BY created_at")
 _COUNT = translated("SELECT count(*), coalesce(sum(octet_length(data)), 0) FROM content WHERE home = :home")
-# Locked, so that it is not withdrawn between the look and the insert.
-_STANDS = translated("SELECT 1 FROM content WHERE key = :key AND home = :home FOR KEY SHARE")
+# Nobody reads it again: the words go with the first answer. That locks the row, so that it is not withdrawn meanwhile.
+_STANDS = translated("UPDATE content SET data = '' WHERE key = :key AND home = :home")
 _ANSWER = translated("""
     INSERT INTO outcome (key, data, worker, created_at) VALUES (:key, :data, :worker, :now)
-    ON CONFLICT DO NOTHING RETURNING key
+    ON CONFLICT DO NOTHING
 """)
 _OUTCOME = translated("""
     SELECT outcome.data FROM outcome JOIN content USING (key) WHERE key = :key AND content.home = :home
@@ -70,7 +70,7 @@ class SharedContent:
         return True
 
     def fetch(self, key: str, home: str) -> bytes | None:
-        """None once it was withdrawn."""
+        """None once it was answered or withdrawn."""
         rows = self._ledger.read(_FETCH, {"key": key, "home": home})
         return bytes(rows[0][0]) if rows else None
 
@@ -78,10 +78,10 @@ class SharedContent:
         """Put the outcome there and tell the machine at home, both or neither; False if nobody waits for it."""
         args: Mapping[str, Json] = {"to": home, "content": key}
         with self._ledger.transaction(durable=True) as conn:
-            if conn.execute(_STANDS, {"key": key, "home": home}).fetchone() is None:
+            if conn.execute(_STANDS, {"key": key, "home": home}).rowcount != 1:
                 return False
             parameters = {"key": key, "data": data, "worker": worker, "now": self._ledger.now()}
-            if conn.execute(_ANSWER, parameters).fetchone() is not None:
+            if conn.execute(_ANSWER, parameters).rowcount == 1:  # RETURNING would read what is not for this machine.
                 self._ledger.enqueue_all([NewJob(RESULT, args, f"{RESULT}:{key}")])
         return True
 

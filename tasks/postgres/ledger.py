@@ -118,8 +118,8 @@ class PostgresLedger(LedgerRules):
             found = schema.version(conn)
             if found < schema.VERSION:
                 if not schema.may_migrate(conn):
-                    state = f"has schema {found}, {schema.VERSION} is needed" if found else "has no tables yet"
-                    raise QueueUnavailable(f"the shared queue {state}: its owner runs `memory queue migrate`")
+                    lacks = f"has schema {found}, {schema.VERSION} is needed" if found else "shows this role no tables"
+                    raise QueueUnavailable(f"the shared queue {lacks}: its owner runs `memory queue migrate`")
                 schema.migrate(conn)
             schema.check(found)
         except SchemaTooNew as error:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import itertools
 import logging
 import os
+import random
 import secrets
 import threading
 import time
@@ -35,6 +36,7 @@ POLL_SECONDS = 5.0
 """How often it looks for jobs that no notification told it of."""
 LONGEST_PAUSE_SECONDS = 60.0
 """Between two attempts to reach a database that was never there."""
+CHECK_SECONDS = 300.0
 PATIENCE_SECONDS = 0.5
 UPKEEP_SECONDS = 3600.0
 HISTORY_DAYS = 7
@@ -58,6 +60,8 @@ class LoopContext:
     machine: str
     stopped: Callable[[], bool]
     """True while nothing may start: the STOP file."""
+    tell: Callable[[bool, str], None] = lambda reached, why: None
+    """Told whether the database is reached, and why it is not; called again and again."""
     workers: int = 2
     lease_seconds: float = 30.0
     drain_seconds: float = 20.0
@@ -148,6 +152,7 @@ class SharedLoop:
             ledger = self._context.open_ledger(bell.ring)
         except QueueUnavailable as error:
             log.warning("%s", error)
+            self._context.tell(False, str(error))
             return
         try:
             if self._reached(ledger):
@@ -164,6 +169,7 @@ class SharedLoop:
                 ledger.connect()
                 return True
             except QueueUnavailable as error:
+                self._context.tell(False, str(error))
                 if str(error) != said:
                     said = str(error)
                     log.warning("%s; everything else goes on", said)
@@ -234,6 +240,10 @@ class Turns:
     def repair(self) -> None:
         """Take back what others have lost. Raises QueueUnavailable if a newer package has the database."""
         self.ledger.check_schema()
+        self.reconciler.requeue()
+
+    def check(self) -> None:
+        """Look for what should never be, over the whole queue: many workers do it, so each does it seldom."""
         self.reconciler.run()
 
     def tidy(self) -> None:
@@ -254,17 +264,19 @@ class SharedDispatcher(BaseProcess):  # type: ignore[misc]
         super().__init__(huey, stop_flag)
         self._turns = turns
         self._bell = bell
+        self._tell = context.tell
         self._poll_seconds = context.poll_seconds
         self._reconcile_seconds = context.reconcile_seconds
-        self._next_repair = self._next_tidy = time.monotonic()
+        self._next_repair = self._next_check = self._next_tidy = time.monotonic()
 
     def loop(self, now: object = None) -> None:
         """One turn; then wait."""
         rings = self._bell.rings
         try:
             self._turn(time.monotonic())
+            self._tell(True, "")
         except QueueUnavailable as error:
-            log.debug("the shared queue waits: %s", error)  # Those who claim say so.
+            self._tell(False, str(error))  # Those who claim say so in the log.
         except Exception:
             log.exception("the shared queue's dispatcher failed; it goes on")
         if not self.stop_flag.is_set():
@@ -274,6 +286,9 @@ class SharedDispatcher(BaseProcess):  # type: ignore[misc]
         if now >= self._next_repair:
             self._next_repair = now + self._reconcile_seconds
             self._turns.repair()
+        if now >= self._next_check:
+            self._next_check = now + CHECK_SECONDS * random.uniform(0.5, 1.5)
+            self._turns.check()
         self._turns.ring()
         if now >= self._next_tidy:
             self._next_tidy = now + UPKEEP_SECONDS

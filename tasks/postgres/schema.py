@@ -12,6 +12,7 @@ from typing import Any
 from psycopg import Connection
 
 from ...vault.errors import SchemaTooNew
+from . import rights
 
 MIGRATION_LOCK = 0x4D565132
 """Of pg_advisory_xact_lock: workers of one version that start at once migrate one after the other."""
@@ -103,7 +104,27 @@ _SECOND = (
     "CREATE INDEX job_key ON job (unique_key, id)",
 )
 
-MIGRATIONS: tuple[Sequence[str], ...] = (_FIRST, _SECOND)
+# Of a machine that has a role of its own the others can neither read what came back for it nor take away what it has
+# put there. What waits to be judged anybody may read: that is what it is there for; it goes with the first answer.
+_THIRD = (
+    "ALTER TABLE content ADD COLUMN put_by name NOT NULL DEFAULT current_user",
+    "ALTER TABLE content ENABLE ROW LEVEL SECURITY",
+    "CREATE POLICY content_read ON content FOR SELECT USING (true)",
+    "CREATE POLICY content_put ON content FOR INSERT WITH CHECK (put_by = current_user)",
+    "CREATE POLICY content_answered ON content FOR UPDATE USING (true) WITH CHECK (octet_length(data) = 0)",
+    """
+    CREATE POLICY content_withdraw ON content FOR DELETE USING (
+        put_by = current_user OR created_at < extract(epoch FROM clock_timestamp()) - 30 * 86400)
+    """,
+    "ALTER TABLE outcome ENABLE ROW LEVEL SECURITY",
+    """
+    CREATE POLICY outcome_read ON outcome FOR SELECT USING (
+        EXISTS (SELECT 1 FROM content WHERE content.key = outcome.key AND content.put_by = current_user))
+    """,
+    "CREATE POLICY outcome_put ON outcome FOR INSERT WITH CHECK (true)",
+)
+
+MIGRATIONS: tuple[Sequence[str], ...] = (_FIRST, _SECOND, _THIRD)
 """`MIGRATIONS[n]` leads from version n to n + 1."""
 
 VERSION = len(MIGRATIONS)
@@ -138,6 +159,18 @@ def may_migrate(conn: Connection[Any]) -> bool:
     return bool(row and row[0])
 
 
+def set_up(conn: Connection[Any]) -> tuple[list[int], bool]:
+    """What the owner does: migrate, and make the workers' role with its rights. The versions reached, and whether there
+    is that role. Raises SchemaTooNew."""
+    with conn.transaction():
+        conn.execute("SELECT pg_advisory_xact_lock(%s)", (MIGRATION_LOCK,))
+        has_role = rights.create_role(conn)
+        reached = migrate(conn)
+        if has_role:
+            rights.grant(conn)
+    return reached, has_role
+
+
 def migrate(conn: Connection[Any], migrations: Sequence[Sequence[str]] = MIGRATIONS) -> list[int]:
     """Apply what is missing; the versions reached. Raises SchemaTooNew if a newer package wrote it."""
     reached: list[int] = []
@@ -153,4 +186,6 @@ def migrate(conn: Connection[Any], migrations: Sequence[Sequence[str]] = MIGRATI
                 conn.execute(statement.encode())
             conn.execute("INSERT INTO migration VALUES (%s, extract(epoch FROM clock_timestamp()))", (number + 1,))
             reached.append(number + 1)
+        if reached and rights.role_exists(conn):
+            rights.grant(conn)
     return reached

@@ -38,7 +38,7 @@ class SharedStorage(ClaimingStorage, PostgresStorage):  # type: ignore[misc]
             table_prefix=TABLE_PREFIX,
             create_tables=False,  # schema.py has made them.
         )
-        self._for_us = {name, f"{name}@{machine}"}
+        self._for_us = {*ledger.doorbells.values()}
         self._listener: threading.Thread | None = None
         self._ends = threading.Event()
         self._wake_read, self._wake_write = -1, -1
