@@ -280,7 +280,7 @@ def backfill(server: Cluster, sessions: Path, machines: int, root: Path) -> Back
                 _hurry(until)
             seconds = time.monotonic() - started
             elsewhere = _one(conn, "SELECT count(*) FROM job WHERE kind = 'share.mine' AND state = 'done'")
-    return Backfill(machines, seconds, plan["bytes"] / 1e6, plan["to_mine"], watched, elsewhere)
+    return Backfill(machines, seconds, plan["bytes"] / 1e6, plan["to_process"], watched, elsewhere)
 
 
 def _one(conn: Any, sql: str) -> int:
