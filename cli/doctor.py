@@ -124,7 +124,7 @@ def _queue(context: Context) -> Finding:
     return Finding("queue", "ok", detail)
 
 
-def _shared_queue(context: Context) -> Finding:
+def shared_queue(context: Context) -> Finding:
     """Asked live. That it is away is no fault: the work is done here meanwhile."""
     settings = context.settings
     if not is_shared(settings):
@@ -281,7 +281,7 @@ CHECKS: tuple[tuple[str, Callable[[Context], Finding]], ...] = (
     ("service", login_service),
     ("worker", _worker),
     ("queue", _queue),
-    ("shared queue", _shared_queue),
+    ("shared queue", shared_queue),
     ("index", _index),
     ("sqlite-vec", _extension),
     ("model", _model),
