@@ -146,6 +146,10 @@ def shared_queue(context: Context) -> Finding:
     if found.rights is None or not found.rights.works:
         return Finding("shared queue", "note", f"{found.role} may not work in it", "GRANT memoryvault_worker TO it")
     detail = f"{found.where} as {found.role}, {len(found.workers)} workers"
+    name = machine_name(settings)
+    if sum(each.machine == name and not each.is_silent for each in found.workers) > 1:
+        twice = f"{detail}; more than one calls itself {name}"
+        return Finding("shared queue", "note", twice, "give each machine a queue.machine of its own")
     if found.rights.owns:
         return Finding(
             "shared queue", "note", f"{detail}; the role may do everything", "docs/how-to/several-machines.md"

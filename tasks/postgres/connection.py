@@ -25,6 +25,14 @@ MESSAGE_CHARACTERS = 300
 _USERS_OWN = {"PGPASSFILE"}
 """Of libpq's variables the one that counts. A repository can shape the environment (docs/adr/0023): it must not choose
 the server, or that nothing is encrypted."""
+_SESSION = f"""
+    SET idle_in_transaction_session_timeout = '{STATEMENT_SECONDS}s';
+    SET tcp_keepalives_idle = 10;
+    SET tcp_keepalives_interval = 5;
+    SET tcp_keepalives_count = 3;
+    SET tcp_user_timeout = '{STATEMENT_SECONDS}s';
+""".encode()
+"""What a machine has locked that was cut off or halted in mid-transaction is free again so soon, not after two hours."""
 _SECRETS = ("password", "sslpassword")
 
 
@@ -97,7 +105,7 @@ class Address:
             conn.answer_seconds = 0.0
         try:
             # Not among the connection's options: those are the user's, and may name a schema.
-            conn.execute(f"SET statement_timeout = '{statement_seconds:.0f}s'".encode())
+            conn.execute(_SESSION + f"SET statement_timeout = '{statement_seconds:.0f}s'".encode())
         except BaseException:
             conn.close()
             raise

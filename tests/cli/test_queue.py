@@ -99,6 +99,8 @@ def test_no_command_shows_the_password(tmp_path: Path, owner: str) -> None:
         assert PASSWORD not in done.stdout + done.stderr
         assert "Traceback" not in done.stderr
     assert "owner:***@" in said[0].stdout
+    files = [path for path in (desk.root / "state").rglob("*") if path.is_file()]
+    assert not [path for path in files if PASSWORD.encode() in path.read_bytes()]
 
 
 @pytest.mark.parametrize(
