@@ -19,6 +19,7 @@ from ..tasks.corpus_settling import DIGEST
 from ..tasks.corpus_store import CorpusStore
 from ..tasks.enqueue import open_ledger
 from ..tasks.records import STATES
+from ..tasks.sharing.home import Home
 from ..vault.errors import UsageError
 from ..vault.lock import lock_holder
 from ..vault.settings import Settings
@@ -71,6 +72,9 @@ def run(args: argparse.Namespace, context: Context) -> int:
         "left_out": plan.left_out,
         "deleted_soon": [str(each.path) for each, _ in ending],
     }
+    home = Home(settings)
+    if home.shares:
+        report["may_leave"] = sum(home.may_leave(each) for each in plan.to_mine)
     if not args.execute:
         report |= _estimate(plan, settings)
         if args.json:
@@ -138,6 +142,11 @@ def _tell(plan: Plan, report: dict[str, Any], ending: list[tuple[Transcript, flo
     )
     if any(count for count, _ in reasons):
         print("not counted: " + ", ".join(f"{count} {why}" for count, why in reasons if count))
+    if "may_leave" in report:
+        print(
+            f"the words of {report['may_leave']} of them leave this machine, scrubbed, for other machines to look at "
+            "(queue.share)"
+        )
     if report.get("megabytes_per_second"):
         speed = report["megabytes_per_second"]
         print(f"about {_duration(report['seconds'])}, writing included: {speed} MB/s were measured here just now")
@@ -172,6 +181,7 @@ def _duration(seconds: float) -> str:
 def _follow(settings: Settings, plan: Plan, run_name: str) -> int:
     """A bar until the run is through. Ctrl-C leaves the bar, not the work."""
     total = len(plan.to_mine)
+    home = Home(settings)
     try:
         while True:
             with open_ledger(settings) as ledger:
@@ -184,7 +194,9 @@ def _follow(settings: Settings, plan: Plan, run_name: str) -> int:
             done = total if not states["queued"] + states["running"] else over
             share = done / total
             bar = "#" * int(share * BAR)
-            redraw(f"mining [{bar:<{BAR}}] {share:4.0%} {done}/{total} sessions")
+            away = home.away() if home.shares else 0
+            others = f", {away} with other machines" if away else ""
+            redraw(f"mining [{bar:<{BAR}}] {share:4.0%} {done}/{total} sessions{others}")
             if done >= total:
                 break
             time.sleep(POLL_SECONDS)

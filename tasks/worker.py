@@ -228,7 +228,16 @@ class Worker:
     def _is_idle(self, ledger: Ledger, include_delayed: float) -> bool:
         if include_delayed > 0 and ledger.advance(include_delayed):
             self._bell.ring()
-        return not ledger.is_busy() and self._spool.is_empty() and not any(loop.is_busy() for loop in self._loops)
+        # Asked twice: each queue gives work to the other.
+        return (
+            not self._is_busy_elsewhere()
+            and not ledger.is_busy()
+            and self._spool.is_empty()
+            and not self._is_busy_elsewhere()
+        )
+
+    def _is_busy_elsewhere(self) -> bool:
+        return any(loop.is_busy() for loop in self._loops)
 
     def _wait_for_other(self, started: float, until: float | None, include_delayed: float) -> RunReport:
         timed_out, state = False, self._context.state

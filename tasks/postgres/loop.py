@@ -44,6 +44,7 @@ HISTORY_DAYS = 7
 SILENT_DAYS = 7
 """A worker that gave no sign for so long is forgotten."""
 PRUNE_JOBS = 2000
+MOST_RUNNING = 1000
 SECONDS_A_DAY = 86_400.0
 
 MakeHandlers = Callable[[Ledger, PostgresLedger], Mapping[str, Handler]]
@@ -125,12 +126,13 @@ class SharedLoop:
         ledger, executor = self._ledger, self._executor
         if ledger is None or executor is None:
             return False
-        if executor.running():
-            return True
         try:
-            return ledger.has_doorbell()
+            # In this order: what is claimed in between is seen to run. (The executor knows of it a moment later.)
+            return ledger.has_doorbell() or any(
+                (job.owner or "").startswith(self._owner) for job in ledger.list(["running"], most=MOST_RUNNING)
+            )
         except QueueUnavailable:
-            return False
+            return bool(executor.running())
 
     def outcomes(self) -> Counter[str]:
         """How its attempts have ended, as the executor counts them."""
@@ -199,11 +201,12 @@ class SharedLoop:
             workers=context.workers,
             dispatcher=lambda stop: SharedDispatcher(huey, stop, self._turns(ledger, executor), bell, context),
         )
-        self._ledger, self._executor, self._tally, self._consumer = ledger, executor, executor.tally, consumer
+        self._ledger, self._executor, self._tally = ledger, executor, executor.tally
         executor.start_heart(lambda: ledger.beat(self._owner, os.getpid(), __version__))
         storage = cast(SharedStorage, huey.storage)
         storage.start_listening()
         consumer.start()
+        self._consumer = consumer  # Not before: a thread that has not begun looks as if it had died.
         self._settled.set()
         log.info("the shared queue is reached: %s", ledger.address.where)
         self._leaving.wait()

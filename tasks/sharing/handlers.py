@@ -64,7 +64,8 @@ def mine_handler(settings: Settings, shared: PostgresLedger) -> Handler:
         if result.returncode == INVALID:
             raise Dead(f"the content cannot be read: {result.last_words()}")
         if result.returncode != 0:
-            raise Retry(f"judging failed: {result.last_words()}")
+            # Not its last words: an error may quote what it was reading, and everybody sees this one.
+            raise Retry(f"judging failed with exit status {result.returncode}")
         job.check_owned()
         kill_point("share-judged")
         waited_for = contents.answer(key, home, result.stdout, machine)

@@ -167,6 +167,10 @@ class Home:
             transcript
         )
 
+    def away(self) -> int:
+        """How many transcripts others look at now."""
+        return sum(bool(share.key) and share.picked is None for share in self._shares.all())
+
     def _is_elsewhere(self, transcript: Transcript) -> bool:
         """In a folder of the user's own, where no host deletes anything?"""
         root = str(self._settings.transcript_roots[0]).rstrip("/") + "/"
@@ -209,21 +213,22 @@ class Home:
             log.info("what was shared is waited for: %s", error)
             return True
         if standing == "gone":
-            self._shares.forget(share.identity)
+            for together in self._shares.of_key(share.key):
+                self._shares.forget(together.identity)
         elif standing == "failed":
             self.take_home(share)
         return standing == "waiting"
 
     def take_home(self, share: Share) -> None:
-        """Nobody else is waited for. What comes back yet is dropped."""
-        log.warning("what was shared of %s has not come back: it is mined here", share.identity)
-        self._shares.put([replace(share, key="")])
-        if share.key:
-            try:
-                with open_shared(self._settings) as ledger:
-                    content_of(ledger).withdraw(share.key, self.machine)
-            except QueueUnavailable as error:
-                log.info("it stays in the shared database until it is old: %s", error)
+        """Nobody else is waited for, for none of the content's readings. What comes back yet is dropped."""
+        together = self._shares.of_key(share.key)
+        log.warning("what was shared of %d transcripts has not come back: they are mined here", len(together))
+        self._shares.put(replace(each, key="") for each in together)
+        try:
+            with open_shared(self._settings) as ledger:
+                content_of(ledger).withdraw(share.key, self.machine)
+        except QueueUnavailable as error:
+            log.info("it stays in the shared database until it is old: %s", error)
 
     def forget(self, identity: str) -> None:
         """To be called once the transcript is mined, after that was put down."""

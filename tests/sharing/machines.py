@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import secrets
 import sqlite3
 import time
+from collections import Counter
 from collections.abc import Mapping
 from contextlib import closing
 from dataclasses import dataclass
@@ -15,6 +17,14 @@ import psycopg
 from psycopg.conninfo import conninfo_to_dict
 
 from memoryvault.demo.sandbox import Sandbox
+from memoryvault.tasks.corpus import corpus_handler, enqueue_corpus, plan_corpus
+from memoryvault.tasks.corpus_settling import settle_handler
+from memoryvault.tasks.enqueue import open_ledger
+from memoryvault.tasks.executor import Executor
+from memoryvault.tasks.job import Handler
+from memoryvault.tasks.ledger import LedgerRules
+from memoryvault.tasks.shared_queue import open_shared
+from memoryvault.tasks.sharing.handlers import shared_handlers
 from memoryvault.tests.corpus.sessions import old_session
 from memoryvault.vault.settings import Settings, load_settings
 
@@ -27,7 +37,7 @@ SAID = (
     ("I'd rather have the report as a short table.", "What does the second test do?"),
     ("Could we maybe cache the thumbnails some day?",),
     (f"The token is {SECRET}, and from now on always use it, never another.",),
-    ("Have a look at /Users/rosalind/shop/main.py: always keep it sorted, never by hand.",),
+    ("From now on always look at /Users/rosalind/shop/main.py first, never at the tests.",),
 )
 SESSIONS = 12
 
@@ -53,6 +63,10 @@ class Machine(Sandbox):
         """What its processes see."""
         return load_settings(self.environment)
 
+    def backfill(self) -> None:
+        """`memory reflect corpus --execute`."""
+        enqueue_corpus(self.loaded, plan_corpus(self.loaded))
+
     def work(self, kill: str = "") -> int:
         """Let the worker do all that is due; its exit status. `kill`: where it is to be killed."""
         env = {"MEMORY_TEST_MODE": "1", "MEMORY_TEST_KILL_POINT": kill} if kill else {}
@@ -63,11 +77,23 @@ class Machine(Sandbox):
         return {str(path.relative_to(self.vault)): path.read_text("utf-8") for path in self.vault.rglob("*.md")}
 
     def jobs(self, kind: str, *states: str) -> int:
-        """How many jobs of its own queue are in one of these states."""
-        return sum(
-            len(self.json("jobs", "list", "--kind", kind, "--state", state, "--limit", "500"))
-            for state in states or ("queued", "running")
-        )
+        """How many jobs of its own queue are in one of these states; not ended yet, if none is given."""
+        with closing(sqlite3.connect(self.state / "queue.db")) as conn:
+            rows = conn.execute("SELECT state, count(*) FROM job WHERE kind = ? GROUP BY state", (kind,)).fetchall()
+        return sum(count for state, count in rows if state in (states or ("queued", "running")))
+
+    def run_own(self) -> Counter[str]:
+        """Run what is due of its own backfill in this process; how the attempts ended."""
+        settings = self.loaded
+        with open_ledger(settings) as own:
+            handlers = {"reflect.corpus": corpus_handler(settings), "corpus.settle": settle_handler(settings)}
+            return _run(own, handlers)
+
+    def run_shared(self) -> Counter[str]:
+        """Run what it may of the shared queue, likewise."""
+        settings = self.loaded
+        with open_ledger(settings) as own, open_shared(settings) as shared:
+            return _run(shared, shared_handlers(settings, own, shared))
 
     def make_due(self) -> None:
         """As if what waits had waited long enough."""
@@ -82,6 +108,15 @@ class Machine(Sandbox):
                 " WHERE scan = 'corpus.shared'",
                 (seconds,),
             )
+
+
+def _run(ledger: LedgerRules, handlers: Mapping[str, Handler]) -> Counter[str]:
+    executor = Executor(ledger, handlers, 30.0)
+    ledger.ring_due()
+    while (taken := ledger.take_doorbell(lambda: secrets.token_hex(8), 30.0)) is not None:
+        executor.run(taken[1])
+        ledger.ring_due()
+    return executor.tally.outcomes
 
 
 @dataclass
@@ -101,21 +136,21 @@ class Machines:
         """One that shares its old sessions and works for nobody."""
         machine = self.make(name, **{"share": "*", "work": False, **queue})
         fill(machine)
-        machine.memory("reflect", "corpus", "--execute")
+        machine.backfill()
         return machine
 
     def rows(self, sql: str, *parameters: object) -> list[tuple[object, ...]]:
         """Of the shared database."""
         with psycopg.connect(self.conninfo, autocommit=True) as conn:
-            cursor = conn.execute(sql.encode(), parameters)
+            cursor = conn.execute(sql.encode(), parameters or None)
             return cursor.fetchall() if cursor.description else []
 
     def alone(self) -> Mapping[str, str]:
         """The vault of a machine that mines the same sessions without any other."""
         machine = self.make("alone", url="")
         fill(machine)
-        machine.memory("reflect", "corpus", "--execute")
-        assert machine.work() == 0
+        machine.backfill()
+        machine.run_own()
         return machine.notes()
 
 
