@@ -32,7 +32,7 @@ _SESSION = f"""
     SET tcp_keepalives_count = 3;
     SET tcp_user_timeout = '{STATEMENT_SECONDS}s';
 """.encode()
-"""What a machine has locked that was cut off or halted in mid-transaction is free again so soon, not after two hours."""
+"""What a machine has locked that was cut off or halted in mid-transaction is free again then, not after two hours."""
 _SECRETS = ("password", "sslpassword")
 
 
