@@ -21,7 +21,7 @@ import threading
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -200,8 +200,12 @@ class Backfill:
     seconds: float
     megabytes: float
     sessions: int
-    watched: Watched = field(default_factory=Watched)
-    mined_elsewhere: int = 0
+    watched: Watched
+    judged_elsewhere: int
+    home_seconds: float
+    """Processor time of the home machine's worker and its children."""
+    other_seconds: float
+    """The same of all others together, since the home machine's worker was started."""
 
 
 WATCH = """
@@ -267,20 +271,34 @@ def backfill(server: Cluster, sessions: Path, machines: int, root: Path) -> Back
     plan = home.json("reflect", "corpus", "--root", str(sessions), "--execute")
     with ExitStack() as stack:
         watched = stack.enter_context(watching(conninfo))
+        others = []
         for number in range(1, machines):
             other = machine(root, f"other-{number}", {"url": url, "machine": f"other-{number}"})
-            stack.enter_context(other.process("worker"))
+            others.append(stack.enter_context(other.process("worker")).pid)
         until = time.monotonic() + BACKFILL_SECONDS
         with psycopg.connect(conninfo, autocommit=True) as conn:
             while _one(conn, "SELECT count(*) FROM worker_state") < machines - 1:
                 _hurry(until)
+            idle = sum(map(processor_seconds, others))
             started = time.monotonic()
-            stack.enter_context(home.process("worker"))
+            at_home = stack.enter_context(home.process("worker")).pid
             while not _is_settled(home):
                 _hurry(until)
             seconds = time.monotonic() - started
+            home_seconds = processor_seconds(at_home)
+            other_seconds = sum(map(processor_seconds, others)) - idle
             elsewhere = _one(conn, "SELECT count(*) FROM job WHERE kind = 'share.mine' AND state = 'done'")
-    return Backfill(machines, seconds, plan["bytes"] / 1e6, plan["to_process"], watched, elsewhere)
+    size, count = plan["bytes"] / 1e6, plan["to_process"]
+    return Backfill(machines, seconds, size, count, watched, elsewhere, home_seconds, other_seconds)
+
+
+def processor_seconds(pid: int) -> float:
+    """Of the process and of its children that have ended; 0 where the system does not say."""
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
+    except OSError:
+        return 0.0
+    return sum(map(int, fields[11:15])) / os.sysconf("SC_CLK_TCK")
 
 
 def _one(conn: Any, sql: str) -> int:
@@ -323,8 +341,13 @@ def backfills(report: Report, server: Cluster, data: Path, rounds: int) -> None:
     for machines, runs in found.items():
         seconds = statistics.median(run.seconds for run in runs)
         label = "1, nothing is shared" if machines == 1 else f"{machines}: home, {machines - 1} that only work"
-        rows.append([label, f"{seconds:.1f}", f"{alone / seconds:.2f}", runs[0].mined_elsewhere])
-    report.table("machines | seconds | as fast as one | contents judged elsewhere", rows)
+        at_home = statistics.median(run.home_seconds for run in runs)
+        elsewhere = statistics.median(run.other_seconds for run in runs)
+        rows.append([label, f"{seconds:.1f}", f"{alone / seconds:.2f}", f"{at_home:.1f}", f"{elsewhere:.1f}",
+                     runs[0].judged_elsewhere])  # fmt: skip
+    report.table(
+        "machines | seconds | against one | processor seconds at home | of the others | contents judged elsewhere", rows
+    )
     rows = []
     for machines, runs in found.items():
         if machines == 1:

@@ -142,7 +142,8 @@ class Address:
                 f"SET statement_timeout = '{statement_seconds:.0f}s';"
                 f"SET idle_in_transaction_session_timeout = '{STALLED_SECONDS}s';"
                 # The server's own defaults keep the connection of a machine that is gone for two hours.
-                "SET tcp_keepalives_idle = 10; SET tcp_keepalives_interval = 5; SET tcp_keepalives_count = 3"
+                "SET tcp_keepalives_idle = 10; SET tcp_keepalives_interval = 5; SET tcp_keepalives_count = 3;"
+                f"SET tcp_user_timeout = '{STATEMENT_SECONDS}s'"
             )
             conn.execute(settings.encode())
         except BaseException:
