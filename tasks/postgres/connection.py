@@ -153,7 +153,8 @@ class Address:
 
     def said(self, error: psycopg.Error) -> str:
         """The server's or the client's words in one line, without a password."""
-        text = " ".join((str(error) or type(error).__name__).split())[:MESSAGE_CHARACTERS]
+        text = " ".join((str(error) or type(error).__name__).split()).removeprefix("connection is bad: ")
+        text = text[:MESSAGE_CHARACTERS]
         for secret in (str(self._named.get(key, "")) for key in _SECRETS):
             if secret:
                 text = text.replace(secret, "***")

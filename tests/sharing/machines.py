@@ -97,7 +97,7 @@ class Machine(Sandbox):
 
     def make_due(self) -> None:
         """As if what waits had waited long enough."""
-        with closing(sqlite3.connect(self.state / "queue.db")) as conn, conn:
+        with open_ledger(self.loaded) as ledger, ledger.transaction() as conn:
             conn.execute("UPDATE job SET run_at = 0, rung_at = NULL WHERE state = 'queued'")
 
     def age_shares(self, seconds: float) -> None:
@@ -130,6 +130,7 @@ class Machines:
         """A machine; `url=""` for one that knows no other."""
         machine = Machine(self.root / name, {"MEMORY_QUEUE_LEASE_SECONDS": "2"})
         machine.configure(**{"url": url_of(self.conninfo), "machine": name, **queue})
+        machine.loaded.state.ensure()
         return machine
 
     def home(self, name: str = "home", **queue: object) -> Machine:
@@ -144,6 +145,11 @@ class Machines:
         with psycopg.connect(self.conninfo, autocommit=True) as conn:
             cursor = conn.execute(sql.encode(), parameters or None)
             return cursor.fetchall() if cursor.description else []
+
+    def make_due(self) -> None:
+        """As if what waits in the shared queue had waited long enough."""
+        if self.rows("SELECT to_regclass('job')") != [(None,)]:
+            self.rows("UPDATE job SET run_at = 0, rung_at = NULL WHERE state = 'queued'")
 
     def alone(self) -> Mapping[str, str]:
         """The vault of a machine that mines the same sessions without any other."""

@@ -134,6 +134,15 @@ def test_with_the_network_down_it_is_mined_at_once(machines: Machines, alone: Va
     assert home.notes() == alone
 
 
+def test_what_cannot_be_packed_is_mined_here(machines: Machines, alone: Vault, monkeypatch: pytest.MonkeyPatch) -> None:
+    home = machines.home()
+    monkeypatch.setenv("MEMORY_TEST_MODE", "1")
+    monkeypatch.setenv("MEMORY_TEST_KILL_POINT", "share-mid-packing")  # Of every child that packs.
+    assert home.run_own()["retried"] == SESSIONS
+    assert finish(home) == alone
+    assert machines.rows("SELECT count(*) FROM content") == [(0,)]
+
+
 def test_what_does_not_come_back_in_time_is_mined_here_and_a_late_answer_is_dropped(
     machines: Machines, alone: Vault, other: Machine
 ) -> None:
@@ -306,8 +315,6 @@ def test_a_content_that_was_changed_on_its_way_is_not_looked_at(
 
 @pytest.mark.parametrize("data", [b"MVW9", MAGIC + b"\0\0\0\5hello", MAGIC + b"\xff\xff\xff\xffx"])
 def test_a_content_of_anybody_does_the_worker_no_harm(machines: Machines, other: Machine, data: bytes) -> None:
-    other.memory("init", "--help")  # Makes its folders.
-    other.loaded.state.ensure()
     key = key_of(data, "thief")
     with open_shared(other.loaded) as ledger:
         SharedContent(ledger).put(key, "thief", data)
