@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 import time
@@ -17,7 +16,7 @@ from memoryvault.cli.doctor import shared_queue
 from memoryvault.cli.finding import Finding
 from memoryvault.tasks.postgres.schema import VERSION
 from memoryvault.tests.sharing.machines import Machine, url_of
-from memoryvault.tests.support.postgres import Cluster, binaries, cluster
+from memoryvault.tests.support.postgres import Cluster, cluster
 from memoryvault.vault.settings_table import redacted
 
 pytestmark = [pytest.mark.slow, pytest.mark.postgres]
@@ -27,8 +26,6 @@ PASSWORD = "geheimnis-7"
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[Cluster]:
-    if binaries() is None and not os.environ.get("CI"):
-        pytest.skip("PostgreSQL is not installed: these tests are left out")
     with cluster() as running:
         yield running
 
