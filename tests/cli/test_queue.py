@@ -5,7 +5,6 @@ from __future__ import annotations
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import psycopg
@@ -16,7 +15,7 @@ from memoryvault.cli.doctor import shared_queue
 from memoryvault.cli.finding import Finding
 from memoryvault.tasks.postgres.schema import VERSION
 from memoryvault.tests.sharing.machines import Machine, url_of
-from memoryvault.tests.support.postgres import Cluster, cluster
+from memoryvault.tests.support.postgres import Cluster
 from memoryvault.vault.settings_table import redacted
 
 pytestmark = [pytest.mark.slow, pytest.mark.postgres]
@@ -24,16 +23,10 @@ pytestmark = [pytest.mark.slow, pytest.mark.postgres]
 PASSWORD = "geheimnis-7"
 
 
-@pytest.fixture(scope="module")
-def server() -> Iterator[Cluster]:
-    with cluster() as running:
-        yield running
-
-
 @pytest.fixture
-def owner(server: Cluster) -> str:
+def owner(postgres: Cluster) -> str:
     """The address of a new database schema, logged in as its owner, with a password that is never asked for."""
-    return url_of(server.conninfo()).replace("owner@", f"owner:{PASSWORD}@")
+    return url_of(postgres.conninfo()).replace("owner@", f"owner:{PASSWORD}@")
 
 
 def machine(folder: Path, url: str, *, vault: bool = True) -> Machine:
