@@ -124,7 +124,7 @@ def _queue(context: Context) -> Finding:
     return Finding("queue", "ok", detail)
 
 
-def _shared_queue(context: Context) -> Finding:
+def shared_queue(context: Context) -> Finding:
     """Asked live. That it is away is no fault: the work is done here meanwhile."""
     settings = context.settings
     if not is_shared(settings):
@@ -146,6 +146,10 @@ def _shared_queue(context: Context) -> Finding:
     if found.rights is None or not found.rights.works:
         return Finding("shared queue", "note", f"{found.role} may not work in it", "GRANT memoryvault_worker TO it")
     detail = f"{found.where} as {found.role}, {len(found.workers)} workers"
+    name = machine_name(settings)
+    if sum(each.machine == name and not each.is_silent for each in found.workers) > 1:
+        twice = f"{detail}; more than one calls itself {name}"
+        return Finding("shared queue", "note", twice, "give each machine a queue.machine of its own")
     if found.rights.owns:
         return Finding(
             "shared queue", "note", f"{detail}; the role may do everything", "docs/how-to/several-machines.md"
@@ -281,7 +285,7 @@ CHECKS: tuple[tuple[str, Callable[[Context], Finding]], ...] = (
     ("service", login_service),
     ("worker", _worker),
     ("queue", _queue),
-    ("shared queue", _shared_queue),
+    ("shared queue", shared_queue),
     ("index", _index),
     ("sqlite-vec", _extension),
     ("model", _model),

@@ -109,14 +109,17 @@ class ClaimingStorage:
         try:
             taken = self._ledger.take_doorbell(self._owner, self._lease_seconds)
         except QueueUnavailable as error:
-            if not self._away:  # Said once, not at every look.
+            if not self._was_away(True):  # Said once, not by every thread at every look.
                 log.warning("can't take a job: %s", error)
-            self._away = True
             return None
-        if self._away:
+        if self._was_away(False):
             log.warning("jobs can be taken again")
-        self._away = False
         return taken
+
+    def _was_away(self, now: bool) -> bool:
+        with self._claims_lock:
+            before, self._away = self._away, now
+        return before
 
     def end_and_take(self, end: Callable[[], bool]) -> bool:
         """Record the end of this thread's attempt and claim its next job in the same commit.

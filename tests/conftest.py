@@ -1,10 +1,32 @@
-"""For every test: it says itself in whose shell it runs, whoever started the tests."""
+"""For every test: it says itself in whose shell it runs, whoever started the tests; what was left out is said."""
 
 from __future__ import annotations
 
 import os
+from collections import Counter
+from collections.abc import Iterator
+
+import pytest
 
 from memoryvault.cli.agent_shell import VARIABLES
+from memoryvault.tests.support.postgres import Cluster, cluster
 
 for _name in VARIABLES:
     os.environ.pop(_name, None)
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[Cluster]:
+    """A server for all tests of this run; each asks it for a schema of its own."""
+    with cluster() as running:
+        yield running
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Tests that were left out, by their reason: none of them has passed."""
+    reasons: Counter[str] = Counter()
+    for report in terminalreporter.stats.get("skipped", []):
+        reason = report.longrepr[2] if isinstance(report.longrepr, tuple) else str(report.longrepr)
+        reasons[reason.removeprefix("Skipped: ")] += 1
+    for reason, count in sorted(reasons.items()):
+        terminalreporter.write_line(f"left out: {count} test{'s' if count > 1 else ''}: {reason}")

@@ -5,27 +5,40 @@ from __future__ import annotations
 import ipaddress
 import os
 import pwd
+import time
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import psycopg
 from psycopg import conninfo, errors, pq
-from psycopg.abc import RV, PQGen
+from psycopg.abc import PQGen
 
 from ...vault.errors import QueueUnavailable
 
 CONNECT_SECONDS = 5
 STATEMENT_SECONDS = 30
 """A server that takes longer for one statement is taken to be out of reach; nothing of it was done."""
-WAIT_SECONDS = 0.1
-"""How often a wait looks whether it was interrupted; psycopg's own default."""
+STALLED_SECONDS = 25
+"""Who says nothing for so long in mid-transaction is gone: the server ends the transaction, and with it the locks on
+the job and its key, before the lease has expired."""
 MESSAGE_CHARACTERS = 300
 
 _USERS_OWN = {"PGPASSFILE"}
 """Of libpq's variables the one that counts. A repository can shape the environment (docs/adr/0023): it must not choose
 the server, or that nothing is encrypted."""
 _SECRETS = ("password", "sslpassword")
+
+
+Result = TypeVar("Result")
+
+
+class LinkRefused(QueueUnavailable):
+    """`queue.url` allows a link on which passwords and text may be read; nothing was sent."""
+
+
+class _Silent(psycopg.OperationalError):
+    pass
 
 
 class Impatient(psycopg.Connection[Any]):
@@ -35,20 +48,38 @@ class Impatient(psycopg.Connection[Any]):
     """
 
     answer_seconds: float = STATEMENT_SECONDS + 5.0
+    """Without a byte either way; 0 is no limit."""
 
-    def wait(self, gen: PQGen[RV], interval: float = WAIT_SECONDS, timeout: float | None = None) -> RV:
-        """psycopg's own, with a limit where the caller has none."""
-        if timeout is not None or not self.answer_seconds:
-            return super().wait(gen, interval, timeout)
+    def wait(self, gen: PQGen[Result], *args: Any, **options: Any) -> Result:
         try:
-            return super().wait(gen, interval, self.answer_seconds)
-        except errors._WaitTimeout:
-            self.pgconn.finish()  # What comes yet is the answer to something else.
-            raise psycopg.OperationalError(f"no answer within {self.answer_seconds:.0f} s") from None
+            return super().wait(self._heard(gen), *args, **options)
+        except _Silent:
+            self.close()  # The answer may still come, and would be taken for that to the next question.
+            raise
+
+    def _heard(self, gen: PQGen[Result]) -> PQGen[Result]:
+        """Time counts from the last byte that moved: a large result on a slow line takes as long as it takes."""
+        moved = time.monotonic()
+        try:
+            state = next(gen)
+            while True:
+                ready = yield state
+                now = time.monotonic()
+                if ready:
+                    moved = now
+                elif 0 < self.answer_seconds < now - moved:
+                    raise _Silent(f"no answer within {self.answer_seconds:.0f} s")
+                state = gen.send(ready)
+        except StopIteration as end:
+            result: Result = end.value
+            return result
 
 
 class Address:
-    """`queue.url`, understood: where it leads and with which protection. Raises QueueUnavailable if it is none."""
+    """`queue.url`, understood: where it leads and with which protection.
+
+    Raises QueueUnavailable if it is none, LinkRefused if it may not be used.
+    """
 
     def __init__(self, url: str, *, user: str | None = None, password: str | None = None) -> None:
         # The one variable that cannot be overruled by naming what it stands for.
@@ -64,12 +95,22 @@ class Address:
         if password is not None:
             named["password"] = password
         self._named = named
-        self.verifies_by_default = not _is_local(named) and "sslmode" not in named and "service" not in named
+        self.verifies_by_default = not _is_local(named) and "sslmode" not in named
         """The server must show a certificate, because the address does not say otherwise."""
         if self.verifies_by_default:
             named["sslmode"] = "verify-full"
             if "sslrootcert" not in named and not Path("~/.postgresql/root.crt").expanduser().exists():
                 named["sslrootcert"] = "system"
+        elif not _is_local(named):
+            mode = named["sslmode"]
+            if mode in ("allow", "prefer"):
+                raise LinkRefused(
+                    f"queue.url says sslmode={mode}, which may send everything unencrypted: leave it away, and the "
+                    "server must show a certificate, or write sslmode=disable if the network is yours alone"
+                )
+            if mode != "verify-full":
+                # Whoever answers in the server's place is not to be told the password.
+                named.setdefault("require_auth", "!password")
 
     @property
     def where(self) -> str:
@@ -97,7 +138,14 @@ class Address:
             conn.answer_seconds = 0.0
         try:
             # Not among the connection's options: those are the user's, and may name a schema.
-            conn.execute(f"SET statement_timeout = '{statement_seconds:.0f}s'".encode())
+            settings = (
+                f"SET statement_timeout = '{statement_seconds:.0f}s';"
+                f"SET idle_in_transaction_session_timeout = '{STALLED_SECONDS}s';"
+                # The server's own defaults keep the connection of a machine that is gone for two hours.
+                "SET tcp_keepalives_idle = 10; SET tcp_keepalives_interval = 5; SET tcp_keepalives_count = 3;"
+                f"SET tcp_user_timeout = '{STATEMENT_SECONDS}s'"
+            )
+            conn.execute(settings.encode())
         except BaseException:
             conn.close()
             raise
@@ -105,7 +153,8 @@ class Address:
 
     def said(self, error: psycopg.Error) -> str:
         """The server's or the client's words in one line, without a password."""
-        text = " ".join((str(error) or type(error).__name__).split())[:MESSAGE_CHARACTERS]
+        text = " ".join((str(error) or type(error).__name__).split()).removeprefix("connection is bad: ")
+        text = text[:MESSAGE_CHARACTERS]
         for secret in (str(self._named.get(key, "")) for key in _SECRETS):
             if secret:
                 text = text.replace(secret, "***")
@@ -117,9 +166,12 @@ class Address:
 
 
 def _is_local(named: Mapping[str, Any]) -> bool:
-    """Whether nothing leaves this machine: a UNIX socket, or an address of its own."""
-    places = [str(named.get(key) or "") for key in ("hostaddr", "host")]
-    return all(_is_own(part.strip()) for part in (places[0] or places[1]).split(","))
+    """Whether nothing leaves this machine: UNIX sockets and addresses of its own alone. An entry in the user's service
+    file may lead anywhere."""
+    places = [str(named[key]) for key in ("hostaddr", "host") if named.get(key)]
+    return all(_is_own(part.strip()) for place in places for part in place.split(",")) and not (
+        "service" in named and not places
+    )
 
 
 def _is_own(host: str) -> bool:

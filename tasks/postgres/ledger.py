@@ -142,6 +142,10 @@ class PostgresLedger(LedgerRules):
         """Whether something waits for this machine."""
         return bool(self.read(self._sql.ANY_DOORBELL, self.doorbells))
 
+    def runs_for(self, worker: str) -> bool:
+        """Whether a job runs whose owner is of this worker."""
+        return bool(self.read(self._sql.RUNS_FOR, {"worker": worker}))
+
     def forget_worker(self, owner: str) -> None:
         """The worker leaves: it has no beat any more."""
         with self.transaction() as conn:

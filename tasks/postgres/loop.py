@@ -44,7 +44,6 @@ HISTORY_DAYS = 7
 SILENT_DAYS = 7
 """A worker that gave no sign for so long is forgotten."""
 PRUNE_JOBS = 2000
-MOST_RUNNING = 1000
 SECONDS_A_DAY = 86_400.0
 
 MakeHandlers = Callable[[Ledger, PostgresLedger], Mapping[str, Handler]]
@@ -128,9 +127,7 @@ class SharedLoop:
             return False
         try:
             # In this order: what is claimed in between is seen to run. (The executor knows of it a moment later.)
-            return ledger.has_doorbell() or any(
-                (job.owner or "").startswith(self._owner) for job in ledger.list(["running"], most=MOST_RUNNING)
-            )
+            return ledger.has_doorbell() or ledger.runs_for(self._owner)
         except QueueUnavailable:
             return bool(executor.running())
 

@@ -122,6 +122,17 @@ _THIRD = (
         EXISTS (SELECT 1 FROM content WHERE content.key = outcome.key AND content.put_by = current_user))
     """,
     "CREATE POLICY outcome_put ON outcome FOR INSERT WITH CHECK (true)",
+    # What one machine writes another reads into its memory, before it can judge it. The limits are those of
+    # tasks/sharing, which a test compares.
+    "ALTER TABLE content ADD CHECK (octet_length(data) <= 16777216), ADD CHECK (length(key) <= 128)",
+    "ALTER TABLE outcome ADD CHECK (octet_length(data) <= 4194304), ADD CHECK (length(worker) <= 128)",
+    """
+    ALTER TABLE job ADD CHECK (length(kind) <= 64), ADD CHECK (length(args) <= 65536),
+        ADD CHECK (length(unique_key) <= 512), ADD CHECK (length(error) <= 2000),
+        ADD CHECK (pg_column_size(history) <= 1048576)
+    """,
+    "ALTER TABLE huey_task ADD CHECK (octet_length(data) <= 1024)",
+    "ALTER TABLE worker_state ADD CHECK (length(owner) <= 256), ADD CHECK (length(version) <= 64)",
 )
 
 MIGRATIONS: tuple[Sequence[str], ...] = (_FIRST, _SECOND, _THIRD)

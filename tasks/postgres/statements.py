@@ -115,6 +115,7 @@ _OWN = {
         ON CONFLICT (owner) DO UPDATE SET
             pid = excluded.pid, version = excluded.version, beat = worker_state.beat + 1, beat_at = excluded.beat_at
     """,
+    "RUNS_FOR": "SELECT 1 FROM job WHERE state = 'running' AND starts_with(owner, :worker) LIMIT 1",
     "FORGET_WORKER": "DELETE FROM worker_state WHERE owner = :owner",
     "FORGET_SILENT_WORKERS": "DELETE FROM worker_state WHERE beat_at < :before",
     "WORKER": """

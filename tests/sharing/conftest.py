@@ -10,9 +10,6 @@ import pytest
 
 from memoryvault.tests.sharing.machines import Machines
 from memoryvault.tests.support.postgres import Cluster
-from memoryvault.tests.tasks.conftest import postgres
-
-__all__ = ["postgres"]
 
 
 @pytest.fixture

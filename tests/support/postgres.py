@@ -1,80 +1,34 @@
-"""A PostgreSQL server of the test's own: a temporary cluster that listens on a UNIX socket alone."""
+"""PostgreSQL for tests: where it is not installed they are left out, unless it is said that it must be there."""
 
 from __future__ import annotations
 
 import os
-import shutil
-import subprocess
-import tempfile
-import uuid
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 
-BINARIES = (*sorted(Path("/usr/lib/postgresql").glob("*/bin"), reverse=True), Path("/usr/bin"), Path("/usr/local/bin"))
-SERVERS_USER = "postgres"
-"""Debian's package makes it; the server refuses to run as root."""
+import pytest
 
+from memoryvault.bench.cluster import Cluster, binaries, free_port
+from memoryvault.bench.cluster import cluster as running_cluster
 
-def binaries() -> Path | None:
-    """The folder with initdb and pg_ctl; None where PostgreSQL is not installed."""
-    return next((folder for folder in BINARIES if (folder / "initdb").exists()), None)
+__all__ = ["Cluster", "cluster", "free_port"]
 
-
-@dataclass
-class Cluster:
-    """`conninfo()` of a database schema that nobody else uses; `restart` and `stop` as an administrator would."""
-
-    folder: Path
-    bin: Path
-    user: str | None
-
-    def _run(self, *argv: str) -> None:
-        done = subprocess.run(argv, user=self.user, cwd="/", capture_output=True, text=True, check=False, timeout=60)
-        if done.returncode:
-            raise RuntimeError(f"{argv[0]}: {done.stderr}{done.stdout}")
-
-    def create(self) -> None:
-        self._run(str(self.bin / "initdb"), "-D", str(self.folder / "data"), "-A", "trust", "-N", "-U", "owner")
-
-    def start(self) -> None:
-        options = f"-k {self.folder} -c listen_addresses= -c fsync=off -c max_connections=60"
-        log = str(self.folder / "log")
-        self._run(str(self.bin / "pg_ctl"), "-D", str(self.folder / "data"), "-w", "-l", log, "-o", options, "start")
-
-    def stop(self, mode: str = "immediate") -> None:
-        self._run(str(self.bin / "pg_ctl"), "-D", str(self.folder / "data"), "-w", "-m", mode, "stop")
-
-    def conninfo(self, schema: str | None = None) -> str:
-        """For libpq, into a new schema (or that one)."""
-        import psycopg
-
-        name = schema or f"s{uuid.uuid4().hex[:12]}"
-        base = f"host={self.folder} user=owner dbname=postgres"
-        if schema is None:
-            with psycopg.connect(base, autocommit=True) as conn:
-                conn.execute(f"CREATE SCHEMA {name}".encode())
-        return f"{base} options='-c search_path={name}'"
+REQUIRED = "MEMORYVAULT_TEST_POSTGRES"
+"""Set by .ci/run once PostgreSQL is there: a test that does not find it then fails."""
 
 
 @contextmanager
-def cluster() -> Iterator[Cluster]:
-    """A running server; it is gone afterwards."""
-    found = binaries()
-    if found is None:
-        raise RuntimeError("PostgreSQL is not installed")
-    folder = Path(tempfile.mkdtemp(prefix="mv-pg-"))
-    user = SERVERS_USER if os.geteuid() == 0 else None
-    if user is not None:
-        shutil.chown(folder, user)
-    made = Cluster(folder, found, user)
-    try:
-        made.create()
-        made.start()
-        try:
-            yield made
-        finally:
-            made.stop()
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
+def cluster(
+    *options: str,
+    port: int = 5432,
+    files: Mapping[str, Path] = MappingProxyType({}),
+    hba: str = "",
+    within: tuple[str, ...] = (),
+) -> Iterator[Cluster]:
+    """As `bench.cluster.cluster`."""
+    if binaries() is None and not os.environ.get(REQUIRED):
+        pytest.skip("PostgreSQL is not installed")
+    with running_cluster(*options, port=port, files=files, hba=hba, within=within) as running:
+        yield running

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,7 +10,6 @@ import pytest
 
 from memoryvault.tasks.doorbell import ring_worker
 from memoryvault.tasks.ledger import Ledger
-from memoryvault.tests.support.postgres import Cluster, binaries, cluster
 from memoryvault.tests.tasks.support import POLICIES, state_in
 from memoryvault.vault.layout import StatePaths
 
@@ -21,15 +19,6 @@ def tmp_path() -> Iterator[Path]:
     """In the place of pytest's, whose folders are too deep for the name of a UNIX socket."""
     with tempfile.TemporaryDirectory(prefix="mv-") as folder:
         yield Path(folder)
-
-
-@pytest.fixture(scope="session")
-def postgres() -> Iterator[Cluster]:
-    """A server for all tests of this run; each asks it for a schema of its own."""
-    if binaries() is None and not os.environ.get("CI"):
-        pytest.skip("PostgreSQL is not installed: these tests are left out")
-    with cluster() as running:
-        yield running
 
 
 @pytest.fixture

@@ -292,6 +292,26 @@ def test_a_server_that_stops_answering_is_given_up(own: Cluster, monkeypatch: py
             os.kill(pid, signal.SIGCONT)
 
 
+def test_a_machine_that_is_halted_in_mid_transaction_holds_nothing_for_long(
+    conninfo: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with shared_ledger(conninfo) as halted, shared_ledger(conninfo, "sofa") as other:
+        ((limit, timeout),) = halted.read("""
+            SELECT current_setting('idle_in_transaction_session_timeout'), current_setting('statement_timeout')
+        """)
+        assert (limit, timeout) == ("30s", "30s")
+        halted.read("SELECT set_config('idle_in_transaction_session_timeout', '300ms', false)")
+
+        def in_transaction() -> None:
+            with halted.transaction():
+                halted.enqueue("effect", {"key": "a"}, unique_key="a")
+                assert other.enqueue("effect", {"key": "a"}, unique_key="a") > 0, "the lock is free again"
+
+        with pytest.raises(QueueUnavailable):
+            in_transaction()
+        assert [job.unique_key for job in halted.list()] == ["a"]
+
+
 def listeners(conninfo: str) -> int:
     with psycopg.connect(conninfo, autocommit=True) as conn:
         row = conn.execute("""

@@ -15,6 +15,8 @@ from memoryvault.tasks.postgres.content import SharedContent
 from memoryvault.tasks.postgres.ledger import PostgresLedger
 from memoryvault.tasks.postgres.status import set_up, status_of
 from memoryvault.tasks.reconciler import Reconciler, Repaired
+from memoryvault.tasks.sharing.judging import MAX_OUTCOME_BYTES
+from memoryvault.tasks.sharing.packing import MAX_CONTENT_BYTES
 from memoryvault.tests.support.postgres import Cluster
 from memoryvault.vault.errors import QueueUnavailable
 
@@ -151,6 +153,19 @@ def test_nobody_takes_away_what_another_machine_has_put_there(shared: Shared) ->
         assert not shared.may("sofa", "INSERT INTO content VALUES ('l', 'desk', 'words', 0, 'desk')"), (
             "nor puts anything there in its name"
         )
+
+
+def test_nothing_is_put_there_that_another_machine_could_not_hold(shared: Shared) -> None:
+    with shared.ledger("desk") as desk, shared.ledger("sofa") as sofa:
+        here, there = SharedContent(desk), SharedContent(sofa)
+        assert here.put("k", "desk", b"x" * MAX_CONTENT_BYTES)
+        with pytest.raises(psycopg.errors.CheckViolation):
+            here.put("l", "desk", b"x" * (MAX_CONTENT_BYTES + 1))
+        with pytest.raises(psycopg.errors.CheckViolation):
+            there.answer("k", "desk", b"x" * (MAX_OUTCOME_BYTES + 1), "sofa")
+        assert there.answer("k", "desk", b"x" * MAX_OUTCOME_BYTES, "sofa")
+        with pytest.raises(psycopg.errors.CheckViolation):
+            desk.read("UPDATE job SET error = repeat('x', 100000) RETURNING id")
 
 
 def test_a_role_that_is_no_member_is_told_what_it_lacks(shared: Shared) -> None:
