@@ -155,10 +155,10 @@ class Address:
         """The server's or the client's words in one line, without a password."""
         text = " ".join((str(error) or type(error).__name__).split()).removeprefix("connection is bad: ")
         text = text.removeprefix("connection failed: ")
-        text = text[:MESSAGE_CHARACTERS]
         for secret in (str(self._named.get(key, "")) for key in _SECRETS):
             if secret:
                 text = text.replace(secret, "***")
+        text = text[:MESSAGE_CHARACTERS]
         if "no password supplied" in text:
             text += " (~/.pgpass is the place for it)"
         if isinstance(error, errors.InsufficientPrivilege):
