@@ -73,7 +73,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
         "deleted_soon": [str(each.path) for each, _ in ending],
     }
     home = Home(settings)
-    if home.shares:
+    if home.is_sharing:
         report["may_leave"] = sum(home.may_leave(each) for each in plan.to_mine)
     if not args.execute:
         report |= _estimate(plan, settings)
@@ -194,7 +194,7 @@ def _follow(settings: Settings, plan: Plan, run_name: str) -> int:
             done = total if not states["queued"] + states["running"] else over
             share = done / total
             bar = "#" * int(share * BAR)
-            away = home.away() if home.shares else 0
+            away = home.away() if home.is_sharing else 0
             others = f", {away} with other machines" if away else ""
             redraw(f"mining [{bar:<{BAR}}] {share:4.0%} {done}/{total} sessions{others}")
             if done >= total:

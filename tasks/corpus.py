@@ -226,10 +226,20 @@ def _mine(
     with_model = settings.reflection.miner != "local" and job.attempt <= ATTEMPTS_WITH_A_MODEL
     own = replace(own, request=replace(own.request, session=own.transcript.session, local_only=not with_model))
     # What makes a child fail may lie in a transcript that was read ahead.
-    ahead = _ahead(settings, job, own.bytes, roots, live, store) if job.attempt == 1 and not with_model else []
-    if not with_model:
-        own, ahead = _at_home(home, job, own, ahead)
-    readings = [own, *ahead]
+    alone = with_model or job.attempt > 1
+    stands = home.stand(own.transcript, own.request, ask=True) if not with_model else AtHome(own.request)
+    if isinstance(stands, Away):
+        raise Postpone("other machines look at it", stands.seconds)
+    ahead = [] if alone else _ahead(settings, job, own.bytes, roots, live, store)
+    standing = [home.stand(each.transcript, each.request) for each in ahead]
+    if isinstance(stands, MayLeave) and not alone:
+        going = [own, *(each for each, how in zip(ahead, standing, strict=True) if isinstance(how, MayLeave))]
+        if home.send(job, [(each.transcript, each.request) for each in going]):
+            raise Postpone("other machines look at it", SOONEST_LOOK_SECONDS)
+    readings = [replace(own, request=stands.request) if isinstance(stands, AtHome) else own]
+    readings += [
+        replace(each, request=how.request) for each, how in zip(ahead, standing, strict=True) if isinstance(how, AtHome)
+    ]
     answers = _in_child(settings, job, [each.request for each in readings])
     if "error" in answers[0]:
         raise Retry(str(answers[0]["error"]))
@@ -251,7 +261,7 @@ def _mine(
             "size": each.transcript.size,
             "path": str(each.transcript.path),
         }
-        if each is own:
+        if each is readings[0]:
             counts |= {
                 "candidates": len(mined.candidates),
                 "bytes": mined.end_offset - each.request.offset,
@@ -264,21 +274,6 @@ def _mine(
         home.forget(each.transcript.identity)
         AnswerCache(settings.state).forget(mined.answers)
     return counts
-
-
-def _at_home(home: Home, job: RunningJob, own: _Reading, ahead: list[_Reading]) -> tuple[_Reading, list[_Reading]]:
-    """What of these is to be mined here and now, and how. Raises Postpone while others look at the first."""
-    stands = home.stand(own.transcript, own.request, ask=True)
-    if isinstance(stands, MayLeave) and job.attempt == 1:
-        going = [each for each in ahead if isinstance(home.stand(each.transcript, each.request), MayLeave)]
-        if home.send(job, [(each.transcript, each.request) for each in (own, *going)]):
-            raise Postpone("other machines look at it", SOONEST_LOOK_SECONDS)
-    elif isinstance(stands, Away):
-        raise Postpone("other machines look at it", stands.seconds)
-    elif isinstance(stands, AtHome):
-        own = replace(own, request=stands.request)
-    here = [(each, home.stand(each.transcript, each.request)) for each in ahead]
-    return own, [replace(each, request=how.request) for each, how in here if isinstance(how, AtHome)]
 
 
 def _ahead(

@@ -8,6 +8,8 @@ from typing import Literal
 
 from ..kinds import Json
 from ..ledger import NewJob
+from ..sharing.judging import MAX_OUTCOME_BYTES
+from ..sharing.packing import MAX_CONTENT_BYTES
 from .ledger import PostgresLedger
 from .statements import translated
 
@@ -20,7 +22,9 @@ _PUT = translated("""
     INSERT INTO content (key, home, data, created_at) VALUES (:key, :home, :data, :now)
     ON CONFLICT DO NOTHING RETURNING key
 """)
-_FETCH = translated("SELECT data FROM content WHERE key = :key AND home = :home AND data <> ''")
+_FETCH = translated("""
+    SELECT data FROM content WHERE key = :key AND home = :home AND octet_length(data) BETWEEN 1 AND :most
+""")
 _HELD = translated("SELECT key FROM content WHERE home = :home ORDER BY created_at")
 _COUNT = translated("SELECT count(*), coalesce(sum(octet_length(data)), 0) FROM content WHERE home = :home")
 # Nobody reads it again: the words go with the first answer. That locks the row, so that it is not withdrawn meanwhile.
@@ -30,7 +34,8 @@ _ANSWER = translated("""
     ON CONFLICT DO NOTHING
 """)
 _OUTCOME = translated("""
-    SELECT outcome.data FROM outcome JOIN content USING (key) WHERE key = :key AND content.home = :home
+    SELECT outcome.data FROM outcome JOIN content USING (key)
+    WHERE key = :key AND content.home = :home AND octet_length(outcome.data) <= :most
 """)
 _STANDING = translated("""
     SELECT (SELECT count(*) FROM content WHERE key = :key AND home = :home),
@@ -70,8 +75,8 @@ class SharedContent:
         return True
 
     def fetch(self, key: str, home: str) -> bytes | None:
-        """None once it was answered or withdrawn."""
-        rows = self._ledger.read(_FETCH, {"key": key, "home": home})
+        """None once it was answered or withdrawn, and for one that is larger than any of ours."""
+        rows = self._ledger.read(_FETCH, {"key": key, "home": home, "most": MAX_CONTENT_BYTES})
         return bytes(rows[0][0]) if rows else None
 
     def answer(self, key: str, home: str, data: bytes, worker: str) -> bool:
@@ -86,8 +91,8 @@ class SharedContent:
         return True
 
     def outcome(self, key: str, home: str) -> bytes | None:
-        """None where there is none, or no longer."""
-        rows = self._ledger.read(_OUTCOME, {"key": key, "home": home})
+        """None where there is none, or no longer, and for one that is larger than any of ours."""
+        rows = self._ledger.read(_OUTCOME, {"key": key, "home": home, "most": MAX_OUTCOME_BYTES})
         return bytes(rows[0][0]) if rows else None
 
     def standing(self, key: str, home: str) -> Standing:

@@ -29,7 +29,7 @@ log = logging.getLogger(__name__)
 
 LOCAL = "reflect.corpus"
 CHILD = "memoryvault.tasks.sharing.judging"
-JUDGING_SECONDS = 800.0
+JUDGING_SECONDS = 300.0
 
 
 def shared_handlers(settings: Settings, own: Ledger, shared: PostgresLedger) -> Mapping[str, Handler]:
@@ -51,7 +51,7 @@ def mine_handler(settings: Settings, shared: PostgresLedger) -> Handler:
         key, home = str(job.args["content"]), str(job.args["home"])
         content = contents.fetch(key, home)
         if content is None:
-            return {"nothing": "it was withdrawn"}
+            return {"nothing": "it was withdrawn, or is larger than any"}
         if key_of(content, home) != key:
             raise Dead("the content is not what its key says")
         result = job.run_child(
@@ -87,8 +87,9 @@ def result_handler(settings: Settings, own: Ledger, shared: PostgresLedger) -> H
         shares = Shares(settings.state.state_db)
         waiting = shares.of_key(key)
         told: dict[str, Json] = {"transcripts": len(waiting)}
-        if outcome is not None and waiting:
-            taken, refused = _taken(waiting, outcome)
+        asked = [share for share in waiting if share.picked is None]
+        if asked:
+            taken, refused = _taken(asked, outcome)
             if refused:
                 told["refused"] = refused
             job.check_owned()
@@ -104,13 +105,15 @@ def result_handler(settings: Settings, own: Ledger, shared: PostgresLedger) -> H
     return handle
 
 
-def _taken(waiting: list[Share], outcome: bytes) -> tuple[list[Share], str]:
+def _taken(waiting: list[Share], outcome: bytes | None) -> tuple[list[Share], str]:
     """The shares with what came back; at home, and why, where it is no answer to what was asked."""
     first = waiting[0]
     asked = {share.place: (share.start, share.end, share.words) for share in waiting}
     # Some of them may have been taken home since: what is said of those is not looked at, but for its form.
     anything = (0, 1 << 53, 1 << 53)
     try:
+        if outcome is None:
+            raise OutcomeInvalid("it is gone, or larger than any")
         picked = picked_from(outcome, [asked.get(place, anything) for place in range(first.readings)])
     except OutcomeInvalid as error:
         log.warning("what another machine sent is refused, %d transcripts are mined here: %s", len(waiting), error)

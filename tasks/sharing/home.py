@@ -140,10 +140,12 @@ class Home:
         self._clock = clock
         self._shares = Shares(settings.state.state_db)
         self._unreachable_until = 0.0
+        self._asked: dict[str, float] = {}
+        """When the database was asked about a content: what is true of one reading is true of all in it."""
         self.machine = machine_name(settings)
 
     @property
-    def shares(self) -> bool:
+    def is_sharing(self) -> bool:
         """Is there a queue to share with, and work that can be shared? A model is asked from here."""
         return is_shared(self._settings) and self._settings.reflection.miner == "local"
 
@@ -156,7 +158,7 @@ class Home:
     def may_leave(self, transcript: Transcript) -> bool:
         """Has the user consented, and is there time to wait for an answer?"""
         projects = self.projects
-        if not self.shares or projects == frozenset():
+        if not self.is_sharing or projects == frozenset():
             return False
         if projects is not None and not (transcript.cwd and project_of(transcript.cwd) in projects):
             return False
@@ -182,7 +184,7 @@ class Home:
 
     def stand(self, transcript: Transcript, request: MiningRequest, *, ask: bool = False) -> AtHome | MayLeave | Away:
         """Where it stands; with `ask` the database is asked what has become of what is away."""
-        if not self.shares:
+        if not self.is_sharing:
             return AtHome(request)
         share = self._shares.get(transcript.identity)
         if share is None or share.start != request.offset or share.end > transcript.size:
@@ -197,8 +199,9 @@ class Home:
             self.take_home(share)
             return AtHome(request)
         if ask and age >= SOONEST_LOOK_SECONDS and not self._is_on_its_way(share):
-            # Asked again from the beginning: a share that was lost is offered anew, a failed one is at home.
-            return self.stand(transcript, request)
+            # Lost or failed: not offered anew, or one that loses everything would be waited for for ever.
+            self.take_home(share)
+            return AtHome(request)
         return Away(min(max(age, SOONEST_LOOK_SECONDS), LATEST_LOOK_SECONDS, self._wait_seconds - age + 1.0))
 
     def _is_allowed(self, transcript: Transcript) -> bool:
@@ -206,17 +209,17 @@ class Home:
         return projects is None or project_of(transcript.cwd) in projects
 
     def _is_on_its_way(self, share: Share) -> bool:
+        now = self._clock()
+        if 0 <= now - self._asked.get(share.key, 0.0) < SOONEST_LOOK_SECONDS:
+            return True
+        self._asked = {key: at for key, at in self._asked.items() if 0 <= now - at < SOONEST_LOOK_SECONDS}
+        self._asked[share.key] = now
         try:
             with open_shared(self._settings) as ledger:
                 standing = content_of(ledger).standing(share.key, self.machine)
         except QueueUnavailable as error:
             log.info("what was shared is waited for: %s", error)
             return True
-        if standing == "gone":
-            for together in self._shares.of_key(share.key):
-                self._shares.forget(together.identity)
-        elif standing == "failed":
-            self.take_home(share)
         return standing == "waiting"
 
     def take_home(self, share: Share) -> None:
@@ -232,7 +235,7 @@ class Home:
 
     def forget(self, identity: str) -> None:
         """To be called once the transcript is mined, after that was put down."""
-        if self.shares:
+        if self.is_sharing:
             self._shares.forget(identity)
 
     # ---- sending
@@ -258,9 +261,8 @@ class Home:
                 content = bundle([each for _, _, each in going])
                 key = key_of(content, self.machine)
                 job.check_owned()
-                shared.drop_old(self.machine, self._wait_seconds + SLACK_SECONDS)
                 now = self._clock()
-                # First, so that whatever comes back finds it; one that was never sent is found to be gone.
+                # First, so that whatever comes back finds it; what was never sent is found to be gone.
                 self._shares.put(
                     Share(identity, key, place, len(going), start, each.end, each.words, now, each.kept_back)
                     for place, (identity, start, each) in enumerate(going)
