@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -92,11 +92,13 @@ _MODULE_CALLS = {
 _READING = {"O_RDONLY", "O_CLOEXEC", "O_NONBLOCK", "O_NOFOLLOW", "O_DIRECTORY", "O_NOCTTY"}
 
 
-def modules() -> Iterator[tuple[str, ast.Module]]:
-    for path in sorted(ROOT.rglob("*.py")):
-        relative = path.relative_to(ROOT)
-        if relative.parts[0] not in NOT_PRODUCT and not relative.parts[0].startswith("."):
-            yield str(relative), ast.parse(path.read_text("utf-8"))
+@cache
+def modules() -> tuple[tuple[str, ast.Module], ...]:
+    """Every module of the product by its path; what else lies there, as a virtual environment, is not walked."""
+    folders = [path for path in ROOT.iterdir() if path.is_dir()]
+    product = [path for path in folders if path.name not in NOT_PRODUCT and not path.name.startswith(".")]
+    found = sorted([*ROOT.glob("*.py"), *(file for folder in product for file in folder.rglob("*.py"))])
+    return tuple((str(path.relative_to(ROOT)), ast.parse(path.read_text("utf-8"))) for path in found)
 
 
 def writes(node: ast.AST) -> bool:
