@@ -147,11 +147,14 @@ def is_writing_mode(value: object) -> bool:
     return isinstance(value, str) and bool(set(value) & set("wax+")) and set(value) <= set("rwaxbt+")
 
 
-def names(tree: ast.Module) -> set[str]:
-    """Attributes and names that are read or called."""
-    return {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)} | {
-        node.id for node in ast.walk(tree) if isinstance(node, ast.Name)
-    }
+@cache
+def names(tree: ast.Module) -> frozenset[str]:
+    """Attributes and names that are read, written or called."""
+    return frozenset(
+        node.attr if isinstance(node, ast.Attribute) else node.id
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Attribute | ast.Name)
+    )
 
 
 def names_the_users_folder(tree: ast.Module) -> bool:
@@ -160,8 +163,8 @@ def names_the_users_folder(tree: ast.Module) -> bool:
         isinstance(p.value, ast.Attribute) and p.value.attr in ("vault", "vault_path", "required_vault_path")
         for p in parents
     )
-    declares = any(isinstance(n, ast.AnnAssign | ast.FunctionDef) and "ideas_path" in ast.dump(n)[:200]
-                   for n in ast.walk(tree))  # fmt: skip
+    # A field is a name that is written to; a function or property is not among the names.
+    declares = any(isinstance(n, ast.FunctionDef) and n.name == "ideas_path" for n in ast.walk(tree))
     return of_vault or declares or "ideas_path" in names(tree)
 
 
