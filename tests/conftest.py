@@ -7,7 +7,7 @@ import os
 import pytest
 
 from memoryvault.cli.agent_shell import VARIABLES
-from memoryvault.tests.support.hurry import MARKER, run_hurried
+from memoryvault.tests.support.hurry import MARKER, run_hurried, second_tries
 
 for _name in VARIABLES:
     os.environ.pop(_name, None)
@@ -19,3 +19,12 @@ def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> 
         return None
     run_hurried(item, nextitem)
     return True
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Name what passed or failed only at the second try: a pass like that says nothing about speed."""
+    again = second_tries(report for reports in terminalreporter.stats.values() for report in reports)
+    if again:
+        terminalreporter.write_sep("=", f"{len(again)} run again: the machine was busy")
+        for test in again:
+            terminalreporter.write_line(test)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -19,6 +19,8 @@ from _pytest.runner import runtestprotocol
 
 MARKER = "hurried"
 MORE = 8.0
+SECOND_TRY = "second try on a busy machine"
+"""User property of the reports of a test that was run again: the summary names them."""
 BUSY_SHARE = 0.2
 """A test during which something waited for a core for more than this share of the time says little about speed."""
 
@@ -73,6 +75,20 @@ def run_hurried(item: pytest.Item, nextitem: pytest.Item | None) -> None:
         item._initrequest()  # type: ignore[attr-defined]  # as pytest-rerunfailures does: fixtures are made anew
         with _more_patience():
             reports = runtestprotocol(item, nextitem=nextitem, log=False)
+        for report in reports:
+            report.user_properties.append((SECOND_TRY, item.nodeid))
     for report in reports:
         item.ihook.pytest_runtest_logreport(report=report)
     item.ihook.pytest_runtest_logfinish(nodeid=item.nodeid, location=item.location)
+
+
+def second_tries(reports: Iterable[object]) -> list[str]:
+    """The tests among these reports (others than of tests are passed over) that were run again."""
+    found = {
+        str(value)
+        for report in reports
+        if isinstance(report, pytest.TestReport)
+        for name, value in report.user_properties
+        if name == SECOND_TRY
+    }
+    return sorted(found)
