@@ -18,7 +18,7 @@ from ..job import Dead, Handler, Retry, RunningJob
 from ..kinds import Json
 from ..ledger import Ledger
 from ..shared_queue import machine_name
-from .home import SLACK_SECONDS, Share, Shares, content_of
+from .home import Share, Shares, content_of
 from .judging import INVALID, MAX_OUTCOME_BYTES, OutcomeInvalid, picked_from
 from .packing import key_of
 
@@ -30,6 +30,8 @@ log = logging.getLogger(__name__)
 LOCAL = "reflect.corpus"
 CHILD = "memoryvault.tasks.sharing.judging"
 JUDGING_SECONDS = 300.0
+SLACK_SECONDS = 3600.0
+"""Between the clocks of a machine and the database."""
 
 
 def shared_handlers(settings: Settings, own: Ledger, shared: PostgresLedger) -> Mapping[str, Handler]:

@@ -43,7 +43,6 @@ LATEST_LOOK_SECONDS = 900.0
 """How long a job waits before it asks by itself what has become of its share; a result makes it due at once."""
 UNREACHABLE_SECONDS = 60.0
 """So long nothing more is offered to a database that could not be reached."""
-SLACK_SECONDS = 3600.0
 DAYS_TO_SPARE = 2.0
 """Beside the waiting time: what its host deletes sooner is mined here at once."""
 EVERYTHING = "*"

@@ -39,7 +39,7 @@ SAID = (
     (f"The token is {SECRET}, and from now on always use it, never another.",),
     ("From now on always look at /Users/rosalind/shop/main.py first, never at the tests.",),
 )
-SESSIONS = 12
+SESSIONS = 8
 
 
 def url_of(conninfo: str) -> str:
