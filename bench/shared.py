@@ -1,9 +1,10 @@
-"""The queue that machines share: `python -m memoryvault.bench.shared [claims] [backfill]`.
+"""The queue that machines share: `python -m memoryvault.bench.shared [claims] [idle] [backfill]`.
 
 A temporary PostgreSQL cluster below the temporary folder, that syncs as a real one does. Claims: empty jobs taken by
-1 to 8 processes. Backfill: the sessions of MEMORYVAULT_DATA mined by one machine alone, and by 2 and 4 that share them;
-machines are worker processes with a home, a state folder and a vault of their own. All of it runs on this one machine,
-so what they gain ends with its cores. What is compared is measured in turns.
+1 to 8 processes. Idle: what a worker that has nothing to do costs the server. Backfill: the sessions of
+MEMORYVAULT_DATA mined by one machine alone, and by 2 and 4 that share them; machines are worker processes with a home,
+a state folder and a vault of their own. All of it runs on this one machine, so what they gain ends with its cores: the
+processor time at home says what more machines could gain at most. What is compared is measured in turns.
 """
 
 from __future__ import annotations
@@ -177,6 +178,69 @@ def claims(report: Report, server: Cluster, jobs: int, rounds: int) -> None:
     )
 
 
+# ---- idle
+
+
+IDLE_MACHINES = 3
+IDLE_SECONDS = 60.0
+BACKENDS = """
+    SELECT pid FROM pg_stat_activity WHERE application_name LIKE 'memoryvault%' AND pid <> pg_backend_pid()
+"""
+
+
+def idle(report: Report, server: Cluster, seconds: float) -> None:
+    """Workers without work: connections, transactions, processor time and memory of the server."""
+    import psycopg
+
+    from ..tasks.postgres.ledger import PostgresLedger
+
+    conninfo = server.conninfo()
+    with PostgresLedger(conninfo):
+        pass  # Makes the tables.
+    with ExitStack() as stack:
+        root = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="mv-shared-")))
+        for number in range(IDLE_MACHINES):
+            name = f"idle-{number}"
+            made = machine(root, name, {"url": url_of(server, conninfo), "machine": name})
+            stack.enter_context(made.process("worker"))
+        conn = stack.enter_context(psycopg.connect(conninfo, autocommit=True))
+        until = time.monotonic() + 60.0
+        while _one(conn, "SELECT count(*) FROM worker_state") < IDLE_MACHINES:
+            _hurry(until)
+        time.sleep(5.0)
+        before, started = _load(conn), time.monotonic()
+        time.sleep(seconds)
+        after, passed = _load(conn), time.monotonic() - started
+        pids = [row[0] for row in conn.execute(BACKENDS).fetchall()]
+        memory = [size for pid in pids if (size := _own_bytes(pid)) is not None]
+    per = IDLE_MACHINES * passed
+    print(f"{IDLE_MACHINES} workers with nothing to do, for {passed:.0f} s:\n")
+    report.table(
+        "connections of a machine | transactions a second | processor ms of the server a second | MB of its memory",
+        [[
+            f"{len(pids) / IDLE_MACHINES:.1f}", f"{(after[0] - before[0]) / per:.2f}",
+            f"{(after[1] - before[1]) / per * 1000:.2f}",
+            f"{sum(memory) / IDLE_MACHINES / 1e6:.1f}" if memory else "not known here",
+        ]],
+    )  # fmt: skip
+
+
+def _load(conn: Any) -> tuple[int, float]:
+    """Transactions so far, and processor seconds of the connections' processes."""
+    transactions = _one(conn, "SELECT xact_commit FROM pg_stat_database WHERE datname = current_database()")
+    pids = [row[0] for row in conn.execute(BACKENDS).fetchall()]
+    return transactions, sum(map(processor_seconds, pids))
+
+
+def _own_bytes(pid: int) -> int | None:
+    """Memory that a process shares with nobody."""
+    try:
+        lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
+    except OSError:
+        return None
+    return sum(int(line.split()[1]) * 1024 for line in lines if line.startswith("Private_"))
+
+
 # ---- the backfill
 
 
@@ -209,7 +273,7 @@ class Backfill:
 
 
 WATCH = """
-    SELECT (SELECT count(*) FROM pg_stat_activity WHERE application_name LIKE 'memoryvault%%'),
+    SELECT (SELECT count(*) FROM pg_stat_activity WHERE application_name LIKE 'memoryvault%'),
            (SELECT count(*) FROM content), (SELECT coalesce(sum(octet_length(data)), 0) FROM content),
            (SELECT count(*) FROM job), (SELECT coalesce(sum(pg_column_size(job.*)), 0) FROM job),
            (SELECT coalesce(sum(octet_length(data)), 0) FROM outcome)
@@ -371,7 +435,7 @@ def backfills(report: Report, server: Cluster, data: Path, rounds: int) -> None:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Print the tables."""
     parser = argparse.ArgumentParser(prog="python -m memoryvault.bench.shared", description=__doc__)
-    parser.add_argument("tables", nargs="*", choices=("claims", "backfill", []), help="all, if none is named")
+    parser.add_argument("tables", nargs="*", choices=("claims", "idle", "backfill", []), help="all, if none is named")
     parser.add_argument("--jobs", type=int, default=JOBS)
     parser.add_argument("--rounds", type=int, default=ROUNDS)
     parser.add_argument("--claimer", nargs=2, metavar=("CONNINFO", "NAME"), help=argparse.SUPPRESS)
@@ -381,11 +445,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if binaries() is None:
         print("bench.shared: PostgreSQL's server programs are not installed", file=sys.stderr)
         return 2
-    tables = options.tables or ["claims", "backfill"]
+    tables = options.tables or ["claims", "idle", "backfill"]
     report = Report()
     with cluster("fsync=on", "max_connections=100") as server:
         if "claims" in tables:
             claims(report, server, options.jobs, options.rounds)
+        if "idle" in tables:
+            idle(report, server, IDLE_SECONDS)
         if "backfill" in tables:
             data = os.environ.get("MEMORYVAULT_DATA")
             if not data:

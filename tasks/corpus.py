@@ -260,6 +260,10 @@ def _mine(
             "resume": mined.resume_offset,
             "size": each.transcript.size,
             "path": str(each.transcript.path),
+            "session": each.transcript.session,
+            "host": each.transcript.host,
+            "cwd": each.transcript.cwd,
+            "modified": each.transcript.modified,
         }
         if each is readings[0]:
             counts |= {

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 import pytest
 
 from memoryvault.cli.agent_shell import VARIABLES
+from memoryvault.tests.support.hurry import MARKER, run_hurried, second_tries
 from memoryvault.tests.support.postgres import Cluster, cluster
 
 for _name in VARIABLES:
@@ -22,7 +23,7 @@ def postgres() -> Iterator[Cluster]:
         yield running
 
 
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+def say_left_out(terminalreporter: pytest.TerminalReporter) -> None:
     """Tests that were left out, by their reason: none of them has passed."""
     reasons: Counter[str] = Counter()
     for report in terminalreporter.stats.get("skipped", []):
@@ -30,3 +31,21 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
         reasons[reason.removeprefix("Skipped: ")] += 1
     for reason, count in sorted(reasons.items()):
         terminalreporter.write_line(f"left out: {count} test{'s' if count > 1 else ''}: {reason}")
+
+
+def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> object:
+    """Tests marked `hurried` get a second try where the machine was busy (support/hurry.py)."""
+    if item.get_closest_marker(MARKER) is None:
+        return None
+    run_hurried(item, nextitem)
+    return True
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Name what was left out, and what passed or failed only at the second try: that says nothing about speed."""
+    say_left_out(terminalreporter)
+    again = second_tries(report for reports in terminalreporter.stats.values() for report in reports)
+    if again:
+        terminalreporter.write_sep("=", f"{len(again)} run again: the machine was busy")
+        for test in again:
+            terminalreporter.write_line(test)

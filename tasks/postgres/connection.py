@@ -154,10 +154,13 @@ class Address:
     def said(self, error: psycopg.Error) -> str:
         """The server's or the client's words in one line, without a password."""
         text = " ".join((str(error) or type(error).__name__).split()).removeprefix("connection is bad: ")
-        text = text[:MESSAGE_CHARACTERS]
+        text = text.removeprefix("connection failed: ")
         for secret in (str(self._named.get(key, "")) for key in _SECRETS):
             if secret:
                 text = text.replace(secret, "***")
+        text = text[:MESSAGE_CHARACTERS]
+        if "no password supplied" in text:
+            text += " (~/.pgpass is the place for it)"
         if isinstance(error, errors.InsufficientPrivilege):
             text += " (the role must be a member of memoryvault_worker: `memory queue migrate`)"
         if self.verifies_by_default and any(word in text for word in ("SSL", "certificate", "root.crt")):

@@ -95,9 +95,10 @@ class SharedLoop:
 
     def start(self, ledger: Ledger) -> None:
         """Begin to reach for the database, in a thread of its own."""
-        self._leaving.clear()
-        self._settled.clear()
-        self._thread = threading.Thread(target=self._begin, args=(ledger,), name="shared-queue", daemon=True)
+        # New ones: a thread of an earlier start may still be connecting, and must not be taken for this one's.
+        self._leaving, self._settled = threading.Event(), threading.Event()
+        arguments = (ledger, self._leaving, self._settled)
+        self._thread = threading.Thread(target=self._begin, args=arguments, name="shared-queue", daemon=True)
         self._thread.start()
 
     def leave(self) -> None:
@@ -137,15 +138,15 @@ class SharedLoop:
 
     # ---- its own thread
 
-    def _begin(self, local: Ledger) -> None:
+    def _begin(self, local: Ledger, leaving: threading.Event, settled: threading.Event) -> None:
         try:
-            self._serve(local)
+            self._serve(local, leaving, settled)
         except Exception:
             log.exception("the shared queue is given up until the worker starts again")
         finally:
-            self._settled.set()
+            settled.set()
 
-    def _serve(self, local: Ledger) -> None:
+    def _serve(self, local: Ledger, leaving: threading.Event, settled: threading.Event) -> None:
         bell = Chime()
         try:
             ledger = self._context.open_ledger(bell.ring)
@@ -154,26 +155,28 @@ class SharedLoop:
             self._context.tell(False, str(error))
             return
         try:
-            if self._reached(ledger):
-                self._run(local, ledger, bell)
+            if self._reached(ledger, leaving, settled):
+                try:
+                    self._run(local, ledger, bell)
+                finally:
+                    self._ledger = self._executor = self._consumer = None
         finally:
-            self._ledger = self._executor = self._consumer = None
             ledger.close()
 
-    def _reached(self, ledger: PostgresLedger) -> bool:
+    def _reached(self, ledger: PostgresLedger, leaving: threading.Event, settled: threading.Event) -> bool:
         """Try until the database is there; False if the worker left before."""
         said, pause = "", 1.0
-        while not self._leaving.is_set():
+        while not leaving.is_set():
             try:
                 ledger.connect()
-                return True
+                return not leaving.is_set()
             except QueueUnavailable as error:
                 self._context.tell(False, str(error))
                 if str(error) != said:
                     said = str(error)
                     log.warning("%s; everything else goes on", said)
-            self._settled.set()
-            self._leaving.wait(pause)
+            settled.set()
+            leaving.wait(pause)
             pause = min(LONGEST_PAUSE_SECONDS, pause * 2)
         return False
 
