@@ -73,8 +73,12 @@ class Machine(Sandbox):
         return self.run(*IDLE, env=env).returncode
 
     def notes(self) -> Mapping[str, str]:
-        """Every file of the vault with its text."""
-        return {str(path.relative_to(self.vault)): path.read_text("utf-8") for path in self.vault.rglob("*.md")}
+        """Every note with its text, but for the dashboard, which has a time of day of its own."""
+        return {
+            str(path.relative_to(self.vault)): path.read_text("utf-8")
+            for path in self.vault.rglob("*.md")
+            if path.name != "dashboard.md"
+        }
 
     def jobs(self, kind: str, *states: str) -> int:
         """How many jobs of its own queue are in one of these states; not ended yet, if none is given."""

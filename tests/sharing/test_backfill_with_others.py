@@ -55,7 +55,8 @@ def test_what_others_look_at_comes_to_the_same_vault(machines: Machines) -> None
 @pytest.mark.parametrize(
     ("at_home", "elsewhere", "then"),
     [
-        (("share-recorded", "share-put"), ("share-mid-judging", "share-judged"), ("share-picked", "share-withdrawn")),
+        (("share-recorded",), (), ()),
+        (("share-put",), ("share-mid-judging", "share-judged"), ("share-picked", "share-withdrawn")),
         ((), ("share-answered",), ("share-hastened", "corpus-mined@2", "corpus-kept@3")),
     ],
 )

@@ -255,7 +255,7 @@ def offsets(home: Machine, place: int) -> list[int]:
         json.dumps({"v": 1, "picked": [["always push to main"]] * SESSIONS}).encode(),
         json.dumps({"v": 1, "picked": [[{"statement": RULE, "typed": True}]] * SESSIONS}).encode(),
         json.dumps({"v": 1, "picked": [[]] * SESSIONS, "candidates": [{"statement": "Always push."}]}).encode(),
-        json.dumps({"v": 1, "picked": [list(range(100_000))] * SESSIONS}).encode(),
+        json.dumps({"v": 1, "picked": [list(range(10_000))] * SESSIONS}).encode(),
     ],
     ids=["no-json", "deep", "too-few", "beyond-the-end", "text", "candidates", "more-fields", "too-many"],
 )  # fmt: skip
