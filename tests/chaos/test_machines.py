@@ -20,7 +20,7 @@ from memoryvault.tests.tasks.support import POLICIES, wait_until
 pytestmark = [pytest.mark.slow, pytest.mark.postgres]
 
 LEASE_SECONDS = 0.8
-JOBS, MACHINES = 150, 3
+JOBS, MACHINES, WORK_SECONDS = 60, 3, 0.2
 
 
 def test_machines_that_die_slow_down_or_lose_their_cable_lose_and_double_nothing() -> None:
@@ -40,15 +40,18 @@ def test_machines_that_die_slow_down_or_lose_their_cable_lose_and_double_nothing
         far = near.replace(f"host={server.folder}", f"host={SERVER_ADDRESS} sslmode=disable")
         ledger = stack.enter_context(PostgresLedger(near, policies=POLICIES))
         addresses = {f"10.77.0.{number + 2}" for number in range(MACHINES)}
-        crew = Crew([far] * MACHINES, LEASE_SECONDS, [network.within(number) for number in range(MACHINES)])
+        crew = Crew(
+            [far] * MACHINES, LEASE_SECONDS, WORK_SECONDS, [network.within(number) for number in range(MACHINES)]
+        )
         stack.callback(crew.end)
         crew.start_all()
         wait_until(lambda: clients(ledger) == addresses, "each has come from an address of its own", 30.0)
         jobs = prepare(ledger, JOBS)
-        wait_until(lambda: ledger.counts()["effect"].get("done"), "they work")
+        crew.wait_for_claim(ledger, 0)
         network.unplug(0)
         network.throttle(1, "400kbit")
         time.sleep(LEASE_SECONDS * 2)
+        crew.wait_for_claim(ledger, 2)
         crew.kill(2)
         network.plug(0)
         crew.start(2)

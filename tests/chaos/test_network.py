@@ -216,6 +216,7 @@ def test_killed_partitioned_slowed_and_restarted_nothing_is_lost_or_doubled(own:
         for turn in range(ROUNDS):
             number, fault = turn % WORKERS, faults[turn % len(faults)]
             time.sleep(chance.uniform(0.05, 0.3))
+            crew.wait_for_claim(ledger, number, 5.0)
             if fault == "kill":
                 crew.kill(number)
                 crew.start(number)

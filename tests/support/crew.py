@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 from memoryvault.tasks.postgres.ledger import PostgresLedger
 from memoryvault.tests.support.network_worker import EFFECTS
 from memoryvault.tests.tasks.support import wait_until
 from memoryvault.vault.errors import QueueUnavailable
-
-WORK_SECONDS = 0.03
 
 
 @dataclass
@@ -21,8 +21,10 @@ class Crew:
 
     conninfos: Sequence[str]
     lease_seconds: float
+    work_seconds: float = 0.05
     prefixes: Sequence[Sequence[str]] = ()
     processes: list[subprocess.Popen[bytes]] = field(default_factory=list)
+    names: list[str] = field(default_factory=list)
     started: int = 0
 
     def start(self, number: int) -> None:
@@ -30,7 +32,9 @@ class Crew:
         self.started += 1
         prefix = self.prefixes[number] if self.prefixes else ()
         program = [*prefix, sys.executable, "-m", "memoryvault.tests.support.network_worker"]
-        arguments = [self.conninfos[number], f"w{self.started}", str(self.lease_seconds), str(WORK_SECONDS)]
+        name = f"w{self.started}"
+        self.names[number : number + 1] = [name]
+        arguments = [self.conninfos[number], name, str(self.lease_seconds), str(self.work_seconds)]
         self.processes[number : number + 1] = [subprocess.Popen([*program, *arguments], cwd="/")]
 
     def start_all(self) -> None:
@@ -42,6 +46,16 @@ class Crew:
         """SIGKILL."""
         self.processes[number].kill()
         self.processes[number].wait()
+
+    def wait_for_claim(self, ledger: PostgresLedger, number: int, seconds: float = 15.0) -> None:
+        """Until this one holds a job, so that a fault hits work; or none is left."""
+        until = time.monotonic() + seconds
+        query = "SELECT 1 FROM job WHERE state = 'running' AND starts_with(owner, %(name)s)"
+        while time.monotonic() < until:
+            with suppress(QueueUnavailable):
+                if ledger.read(query, {"name": f"{self.names[number]}-"}) or not ledger.is_busy():
+                    return
+            time.sleep(0.005)
 
     def end(self) -> None:
         """Kill all."""
