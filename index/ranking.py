@@ -152,14 +152,15 @@ def fuse(
         if entry not in entries:
             continue
         cosine, words = similarity.get(chunk), found.get(chunk) or _guessed(bm25.get(chunk, 0.0), most)
+        by_words = words_score(words)
         score = (
-            2 * weights.keyword * WORDS_SHARE * words_score(words)
+            2 * weights.keyword * WORDS_SHARE * by_words
             + 2 * weights.dense * DENSE_SHARE * (cosine or 0.0)
             + _prior(entries[entry], newest)
         )
-        row = Scored(entry, chunk, score, cosine, bm25.get(chunk), _answers(query, cosine, around, words))
         if entry not in best or best[entry].score < score:
-            best[entry] = row
+            answers = _answers(query, cosine, around, words.covered, by_words)
+            best[entry] = Scored(entry, chunk, score, cosine, bm25.get(chunk), answers)
         shared[entry] = max(words.covered, shared.get(entry, 0.0))
         if cosine is not None:
             meaning[entry] = max(words.related + cosine, meaning.get(entry, -1.0))
@@ -174,8 +175,10 @@ def fuse(
 def _with_places_for(sideways: Sequence[Scored], ranked: Sequence[Scored]) -> list[Scored]:
     """`ranked` with `sideways` behind its first FIRST_BY_SCORE, unless they are among those."""
     first = list(ranked[:FIRST_BY_SCORE])
-    first += [row for row in sideways if row not in first]
-    return first + [row for row in ranked if row not in first]
+    ahead = {row.entry_rowid for row in first}
+    first += [row for row in sideways if row.entry_rowid not in ahead]
+    ahead |= {row.entry_rowid for row in sideways}
+    return first + [row for row in ranked if row.entry_rowid not in ahead]
 
 
 def words_score(words: WordEvidence) -> float:
@@ -218,11 +221,11 @@ def answers_by_words(query: QueryAnalysis, covered: float) -> float:
     return 10 * (covered - KEYWORD_FLOOR) + _one_word(query)
 
 
-def _answers(query: QueryAnalysis, cosine: float | None, around: float, words: WordEvidence) -> float:
+def _answers(query: QueryAnalysis, cosine: float | None, around: float, covered: float, by_words: float) -> float:
     if cosine is None:
-        return answers_by_words(query, words.covered)
+        return answers_by_words(query, covered)
     whole = FLOOR_DENSE * cosine + FLOOR_MARGIN * (cosine - around)
-    return whole + FLOOR_WORDS * words_score(words) + _one_word(query) + FLOOR_BIAS
+    return whole + FLOOR_WORDS * by_words + _one_word(query) + FLOOR_BIAS
 
 
 def _one_word(query: QueryAnalysis) -> float:
