@@ -7,6 +7,7 @@ import logging
 
 from ..tasks.wiring import build_worker
 from ..tasks.worklog import log_to
+from ..vault.priority import step_back
 from .context import Context
 from .output import add_json, print_json
 
@@ -34,6 +35,8 @@ def run(args: argparse.Namespace, context: Context) -> int:
     """Run the worker; with --until-idle, exit code 1 when a job died or the time was not enough."""
     settings = context.settings
     log_to(context.state.log_file, getattr(logging, settings.memory.log_level.upper()))
+    if not args.until_idle:  # Nobody waits for it.
+        step_back()
     worker = build_worker(settings, watch=not args.until_idle)
     if not args.until_idle:
         return worker.run_forever()

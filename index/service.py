@@ -26,6 +26,7 @@ from typing import TYPE_CHECKING, Any
 from ..vault.errors import MemoryVaultError, ModelUnavailable, RecallLate, UsageError
 from ..vault.killpoint import kill_point
 from ..vault.layout import INDEX_WANTED, StatePaths, leave_socket_folder, make_socket_folder
+from ..vault.priority import step_back
 from ..vault.project import project_of
 from ..vault.render import render_block, select_hits, status_line
 from .admission import Admission, Effort
@@ -137,6 +138,7 @@ def serve(
     `log(event, fields)` is called for start, end and faults.
     """
     config.state.ensure()
+    step_back()
     with _only_one(Path(config.state.recall_lock), Path(config.state.recall_socket)) as alone:
         if not alone:
             return Outcome.ALREADY_RUNNING
