@@ -37,6 +37,7 @@ WRITERS = {
     "hooks/recall.py": STATE,
     "hooks/receipt.py": STATE,
     "index/client.py": STATE,
+    "index/daemon.py": STATE,
     "index/database.py": STATE,
     "index/evaluation.py": "a temporary folder",
     "index/hub.py": STATE,
