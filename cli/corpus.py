@@ -149,7 +149,7 @@ def _estimate(plan: Plan, settings: Settings) -> dict[str, Any]:
 def _tell(plan: Plan, report: dict[str, Any], ending: list[tuple[Transcript, float]]) -> None:
     hosts = Counter(each.host for each in plan.to_mine)
     kinds = ", ".join(f"{count} {host}" for host, count in sorted(hosts.items()))
-    sessions = counted(len(plan.to_mine), "session", "sessions")
+    sessions = counted(len(plan.to_mine), "session")
     print(f"{sessions} to mine, {_size(plan.bytes)}" + (f" ({kinds})" if kinds else ""))
     if queued := report["already_queued"]:
         print(f"{queued if queued < len(plan.to_mine) else 'all'} of them wait for the worker already")
@@ -167,18 +167,18 @@ def _tell(plan: Plan, report: dict[str, Any], ending: list[tuple[Transcript, flo
         measured = f": {speed} MB/s were measured here just now" if speed else ""
         print(f"about {_duration(report['seconds'])}, writing included{measured}")
     if "tokens" in report:
-        requests = counted(report["requests"], "request", "requests")
+        requests = counted(report["requests"], "request")
         print(f"{report['miner']} is asked too: about {requests}, whose time comes on top")
-        print(f"at most {report['tokens']} tokens ({_cap(report['session_token_cap'])} for a session)")
+        print(f"at most {counted(report['tokens'], 'token')} ({_cap(report['session_token_cap'])} for a session)")
         cap = report["daily_token_cap"]
         if cap and report["tokens"] > cap:
             share = cap / report["tokens"]
-            print(f"the cap of {cap} a day pays for {share:.0%} of that: what is beyond it is mined by rules alone")
+            print(f"the cap of {cap:,} a day pays for {share:.0%} of that: what is beyond it is mined by rules alone")
         else:
-            print(f"within the cap of {cap} a day" if cap else "there is no daily cap")
+            print(f"within the cap of {cap:,} a day" if cap else "there is no daily cap")
     if ending:
         first, days_left = ending[0]
-        when = "at its next start" if days_left <= 0 else f"in {counted(max(1, round(days_left)), 'day', 'days')}"
+        when = "at its next start" if days_left <= 0 else f"in {counted(max(1, round(days_left)), 'day')}"
         note(
             f"memory: warning: Claude Code deletes {len(ending)} of them within {WARN_DAYS} days, the first {when} "
             f"({first.path}): mine them before that, or raise cleanupPeriodDays in its settings.json"
@@ -186,7 +186,7 @@ def _tell(plan: Plan, report: dict[str, Any], ending: list[tuple[Transcript, flo
 
 
 def _cap(tokens: int) -> str:
-    return f"at most {tokens}" if tokens else "no cap"
+    return f"at most {tokens:,}" if tokens else "no cap"
 
 
 def _duration(seconds: float) -> str:
@@ -229,7 +229,7 @@ def _outcome(settings: Settings, progress: Progress) -> str:
     with open_ledger(settings) as ledger:
         done = last_settling(ledger)
     saved, proposed, held = (int(done.get(name) or 0) for name in ("saved", "proposed", "held"))
-    found = [f"{counted(saved, 'rule', 'rules')} of yours saved"] if saved else []
+    found = [f"{counted(saved, 'rule')} of yours saved"] if saved else []
     found += [f"{proposed} put to you (memory review, memory idea list)"] if proposed else []
     found += [f"{held} counted in {DIGEST}"] if held else []
     return "mined: " + (", ".join(found) or "nothing new in it was worth keeping")
