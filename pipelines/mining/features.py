@@ -12,8 +12,10 @@ from functools import cached_property
 from typing import NamedTuple, Protocol
 
 from ...vault.turn import Turn
+from .cues import Searched, cues_of
+from .forms import explicit
 from .prose import Sentence, looks_pasted, sentences
-from .rules import Searched, cues_of, explicit, standing_rule
+from .rules import standing_rule
 from .words import hashed_ngrams
 
 BUCKETS = 4096

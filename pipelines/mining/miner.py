@@ -10,22 +10,13 @@ from typing import Literal
 from ...vault.turn import Origin, Role, Turn
 from ..candidate import Candidate, Category, Scope, moment
 from . import fixes, procedures
+from .cues import cues
 from .features import Message, message
+from .forms import explicit, may_set_aside, names_what_to_do, replaced, sets_aside
 from .gated import fold
 from .model import Classifier, Head, packaged
 from .prose import Sentence, looks_pasted
-from .rules import (
-    Rule,
-    cues,
-    describes,
-    downloads_and_runs,
-    explicit,
-    may_set_aside,
-    names_what_to_do,
-    replaced,
-    sets_aside,
-    standing_rule,
-)
+from .rules import Rule, describes, downloads_and_runs, standing_rule
 from .scene import Scene, names_code, needs_context, statement
 from .standing import Certainty
 

@@ -17,8 +17,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from .cues import CUE_BITS, CUE_NAMES
 from .features import BUCKETS, NGRAM_VALUE, Features, Gain
-from .rules import CUE_BITS, CUE_NAMES
 
 FORMAT = 1
 WEIGHTS_FILE = Path(__file__).with_name("weights.json")

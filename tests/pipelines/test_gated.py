@@ -10,14 +10,14 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from memoryvault.pipelines.mining import fixes, rules
+from memoryvault.pipelines.mining import cues, fixes
 from memoryvault.pipelines.mining.features import message
 from memoryvault.pipelines.mining.gated import GatedPattern, fold, stems
 from memoryvault.pipelines.mining.model import packaged
 from memoryvault.pipelines.mining.words import MOST_KEPT, WordGates, hashed_ngrams, words_of
 from memoryvault.vault.turn import Origin, Role, Turn
 
-CUES = {f"{family}:{name}": cue for family, cues in rules.ALL_CUES.items() for name, cue in cues.items()}
+CUES = {f"{family}:{name}": cue for family, patterns in cues.ALL_CUES.items() for name, cue in patterns.items()}
 
 
 @pytest.mark.parametrize(
