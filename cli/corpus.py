@@ -13,13 +13,14 @@ from pathlib import Path
 from typing import Any
 
 from ..sources.transcripts.corpus import Transcript, claude_cleanup_days
+from ..tasks.completion import completer_of
 from ..tasks.corpus import KIND, Plan, Run, enqueue_corpus, enqueue_settling, plan_corpus
 from ..tasks.corpus_estimate import estimate
 from ..tasks.corpus_progress import Progress, asked_for, last_settling, progress_of
 from ..tasks.corpus_settling import DIGEST
 from ..tasks.corpus_store import CorpusStore
 from ..tasks.enqueue import open_ledger
-from ..vault.errors import QueueUnavailable, UsageError
+from ..vault.errors import QueueUnavailable, SettingsError, UsageError
 from ..vault.lock import lock_holder
 from ..vault.settings import Settings
 from .context import Context
@@ -76,6 +77,13 @@ def run(args: argparse.Namespace, context: Context) -> int:
         "left_out": plan.left_out,
         "deleted_soon": [str(each.path) for each, _ in ending],
     }
+    try:
+        # What is mined without the model stays so: better told now than after the last session.
+        completer_of(settings)
+    except SettingsError as error:
+        if args.execute:
+            raise
+        report["miner_problem"] = str(error)
     if not args.execute:
         report |= _estimate(plan, settings)
         if args.json:
@@ -176,6 +184,8 @@ def _tell(plan: Plan, report: dict[str, Any], ending: list[tuple[Transcript, flo
             print(f"the cap of {cap:,} a day pays for {share:.0%} of that: what is beyond it is mined by rules alone")
         else:
             print(f"within the cap of {cap:,} a day" if cap else "there is no daily cap")
+    if problem := report.get("miner_problem"):
+        note(f"memory: warning: {problem}; before that nothing is mined")
     if ending:
         first, days_left = ending[0]
         when = "at its next start" if days_left <= 0 else f"in {counted(max(1, round(days_left)), 'day')}"

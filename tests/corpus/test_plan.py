@@ -107,6 +107,22 @@ def environment(bed: Bed, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("environment")
+def test_a_model_that_cannot_be_asked_is_told_before_all_is_mined_without_it(
+    bed: Bed, projects: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    old_session(projects, 1)
+    config = Path(bed.env["MEMORY_CONFIG"])
+    config.write_text(
+        f'{config.read_text("utf-8") if config.exists() else ""}\n[reflection]\nminer = "openai"\n', "utf-8"
+    )
+    assert main(["reflect", "corpus"]) == 0
+    assert "warning: reflection.miner is openai: set reflection.endpoint" in capsys.readouterr().err
+    assert main(["reflect", "corpus", "--execute"]) == 1
+    assert "set reflection.endpoint" in capsys.readouterr().err
+    assert not Path(bed.settings.state.queue_db).exists()
+
+
+@pytest.mark.usefixtures("environment")
 def test_the_dry_run_says_what_it_would_take_and_what_the_host_deletes_soon(
     bed: Bed, projects: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
