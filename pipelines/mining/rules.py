@@ -15,7 +15,8 @@ from dataclasses import dataclass
 from ..candidate import Category
 from .gated import GatedPattern, fold
 from .standing import Certainty, certainty
-from .words import WordGates, words_of
+from .wanted import WordGates
+from .words import words_of
 
 LOOKED_AT_AGAIN = 256
 """Sentences: those of one message are looked at for its features, for what it says, and for the best of them."""
@@ -284,7 +285,7 @@ _PREFERS_HERE = _cue(
 
 _RULE_GATES = WordGates(
     {
-        str(place): GatedPattern(pattern)
+        str(place): pattern
         for place, pattern in enumerate(
             (
                 *(_ALWAYS_NEVER, _FROM_NOW_ON, _NEVER_WANT, _WE_ALWAYS, _MODAL_ALWAYS, _PREFER, _EVERY),
@@ -503,13 +504,11 @@ ALL_CUES: Mapping[str, Mapping[str, re.Pattern[str]]] = {
 }
 
 
-_GATED_CUES: Mapping[str, GatedPattern] = {
-    f"{family}:{name}": GatedPattern(pattern)
-    for family, patterns in ALL_CUES.items()
-    for name, pattern in patterns.items()
+_CUES: Mapping[str, re.Pattern[str]] = {
+    f"{family}:{name}": pattern for family, patterns in ALL_CUES.items() for name, pattern in patterns.items()
 }
-CUE_NAMES = tuple(_GATED_CUES)
-_CUE_GATES = WordGates(_GATED_CUES)
+CUE_NAMES = tuple(_CUES)
+_CUE_GATES = WordGates(_CUES)
 CUE_BITS = _CUE_GATES.bits
 """Cue -> its bit in `Searched.may_show`."""
 
@@ -536,18 +535,16 @@ class Searched:
         bit = CUE_BITS[cue]
         if not self._asked & bit:
             self._asked |= bit
-            if self._search(_GATED_CUES[cue]):
+            if self._search(_CUES[cue]):
                 self._shown |= bit
         return self._shown & bit != 0
 
-    def _search(self, gated: GatedPattern) -> bool:
-        if not gated.of_words and not gated.may_match(self._folded):
-            return False
-        if gated.pattern.search(self._text):
+    def _search(self, pattern: re.Pattern[str]) -> bool:
+        if pattern.search(self._text):
             return True
         if self._core is None:
             self._core = without_lead_in(self._text)
-        return self._core != self._text and gated.pattern.search(self._core) is not None
+        return self._core != self._text and pattern.search(self._core) is not None
 
 
 def cues(sentence: str) -> frozenset[str]:
