@@ -8,11 +8,13 @@ judged in `standing.py`. The other cues are evidence that the classifier weighs 
 from __future__ import annotations
 
 import functools
+import operator
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 from ..candidate import Category
+from .fixes import STATES_CURE
 from .gated import GatedPattern, fold
 from .standing import Certainty, certainty
 from .wanted import WordGates
@@ -220,9 +222,6 @@ def standing_rule(sentence: str) -> Rule | None:
 
 
 def _rule_by_form(sentence: str) -> Rule | None:
-    folded = fold(sentence)
-    if not _RULE_GATES.open_to(words_of(folded), folded):
-        return None
     if len(sentence) > 320 or len(sentence.split()) < 2 or _DOWNLOAD_AND_RUN.search(sentence):
         return None
     core = without_lead_in(sentence)
@@ -283,18 +282,11 @@ _PREFERS_HERE = _cue(
 )
 
 
-_RULE_GATES = WordGates(
-    {
-        str(place): pattern
-        for place, pattern in enumerate(
-            (
-                *(_ALWAYS_NEVER, _FROM_NOW_ON, _NEVER_WANT, _WE_ALWAYS, _MODAL_ALWAYS, _PREFER, _EVERY),
-                *(_GENERAL_WANT, _STYLE, _POLICY, _HOUSE_RULE, _NEGATIVE, _REMEMBER),
-            )
-        )
-    }
+_RULE_FORMS = (
+    *(_ALWAYS_NEVER, _FROM_NOW_ON, _NEVER_WANT, _WE_ALWAYS, _MODAL_ALWAYS, _PREFER, _EVERY),
+    *(_GENERAL_WANT, _STYLE, _POLICY, _HOUSE_RULE, _NEGATIVE, _REMEMBER),
 )
-"""Without a word for one of these forms a sentence states no rule."""
+"""Without one of these a sentence states no rule."""
 
 
 def _imperative_or_we(core: str) -> bool:
@@ -508,54 +500,6 @@ _CUES: Mapping[str, re.Pattern[str]] = {
     f"{family}:{name}": pattern for family, patterns in ALL_CUES.items() for name, pattern in patterns.items()
 }
 CUE_NAMES = tuple(_CUES)
-_CUE_GATES = WordGates(_CUES)
-CUE_BITS = _CUE_GATES.bits
-"""Cue -> its bit in `Searched.may_show`."""
-
-
-class Searched:
-    """A sentence that is asked for one cue after the other: for those that it `may_show`."""
-
-    __slots__ = ("_asked", "_core", "_folded", "_shown", "_text", "may_show", "words")
-
-    def __init__(self, text: str) -> None:
-        self._text = text
-        self._folded = folded = fold(text)
-        self.words = seen = words_of(folded)
-        if not text.isascii():
-            # The classifier was trained on lower case; the two differ for a few letters of other alphabets.
-            self.words = words_of(text.lower())
-        self.may_show = _CUE_GATES.open_to(seen, folded)
-        """The bits of the cues that it may show: it holds a word for them."""
-        self._core: str | None = None
-        self._asked = self._shown = 0
-
-    def shows(self, cue: str) -> bool:
-        """Does it show this cue, with the words that open it or without them?"""
-        bit = CUE_BITS[cue]
-        if not self._asked & bit:
-            self._asked |= bit
-            if self._search(_CUES[cue]):
-                self._shown |= bit
-        return self._shown & bit != 0
-
-    def _search(self, pattern: re.Pattern[str]) -> bool:
-        if pattern.search(self._text):
-            return True
-        if self._core is None:
-            self._core = without_lead_in(self._text)
-        return self._core != self._text and pattern.search(self._core) is not None
-
-
-def cues(sentence: str) -> frozenset[str]:
-    """The names ("idea:later") of all cues that the sentence shows."""
-    return frozenset(cues_of(Searched(sentence)))
-
-
-def cues_of(searched: Searched) -> list[str]:
-    """The same, in the order of `CUE_NAMES`, of a sentence that was looked at before."""
-    may_show = searched.may_show
-    return [name for name, bit in CUE_BITS.items() if may_show & bit and searched.shows(name)]
 
 
 # ---------------------------------------------------------------------------------------------- explicit forms
@@ -612,17 +556,11 @@ _AGENT_IDEA = _cue(
         (?:deferred|later|future)[^.\n]{0,40}(?:not\ in|out\ of)\ scope | (?:not\ in|out\ of)\ scope[^.\n]{0,60}(?:later|future|follow) |
         (?:you|we)\ could\ (?:\w+\ ){1,6}(?:as\ a\ cleanup|as\ a\ follow[\s-]?up|later|down\ the\ road))\b"""
 )
-_GATED_AGENT_IDEA = GatedPattern(_AGENT_IDEA)
-may_set_aside = _GATED_AGENT_IDEA.may_match
-"""Of a case-folded message: False only where `sets_aside` holds for none of its sentences."""
 
 
 def sets_aside(sentence: str) -> bool:
     """Does the agent put something off for later? It proposes all day long; only that is an idea."""
-    return _GATED_AGENT_IDEA.search(sentence, fold(sentence)) is not None and not sentence.rstrip().endswith("?")
-
-
-_GATED_EXPLICIT = tuple((category, reason, GatedPattern(pattern)) for category, reason, pattern in _EXPLICIT)
+    return _AGENT_IDEA.search(sentence) is not None and not sentence.rstrip().endswith("?")
 
 
 @dataclass(frozen=True)
@@ -645,6 +583,86 @@ def explicit(sentence: str) -> tuple[Explicit, ...]:
         if category not in found and pattern.search(sentence, folded):
             found[category] = Explicit(category, reason)
     return tuple(found.values())
+
+
+_GATED_EXPLICIT = tuple((category, reason, GatedPattern(pattern)) for category, reason, pattern in _EXPLICIT)
+
+
+# ---------------------------------------------------------------------------------------------- a sentence's words
+
+_GATES = WordGates(
+    {
+        **_CUES,
+        **{f"rule {place}": pattern for place, pattern in enumerate(_RULE_FORMS)},
+        **{f"explicit {place}": pattern for place, (_, _, pattern) in enumerate(_EXPLICIT)},
+        "sets aside": _AGENT_IDEA,
+        "states a cure": STATES_CURE,
+    }
+)
+CUE_BITS: Mapping[str, int] = {name: _GATES.bits[name] for name in CUE_NAMES}
+"""Cue -> its bit in `Searched.may_show`."""
+_ALL_CUES = functools.reduce(operator.or_, CUE_BITS.values())
+RULE_BITS = functools.reduce(operator.or_, (bit for name, bit in _GATES.bits.items() if name.startswith("rule ")))
+EXPLICIT_BITS = functools.reduce(
+    operator.or_, (bit for name, bit in _GATES.bits.items() if name.startswith("explicit "))
+)
+ASIDE_BIT = _GATES.bits["sets aside"]
+CURE_BIT = _GATES.bits["states a cure"]
+
+
+class Searched:
+    """A sentence that is asked for one thing after the other: for what its words say that it `may_show`."""
+
+    __slots__ = ("_asked", "_core", "_shown", "may_show", "text", "words")
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        folded = fold(text)
+        self.words = seen = words_of(folded)
+        if not text.isascii():
+            # The classifier was trained on lower case; the two differ for a few letters of other alphabets.
+            self.words = words_of(text.lower())
+        self.may_show = _GATES.open_to(seen, folded)
+        """The bits of the cues that it may show, and of the forms that it may have: it holds the words for them."""
+        self._core: str | None = None
+        self._asked = self._shown = 0
+
+    def shows(self, cue: str) -> bool:
+        """Does it show this cue, with the words that open it or without them?"""
+        bit = CUE_BITS[cue]
+        if not self._asked & bit:
+            self._asked |= bit
+            if self._search(_CUES[cue]):
+                self._shown |= bit
+        return self._shown & bit != 0
+
+    def _search(self, pattern: re.Pattern[str]) -> bool:
+        if pattern.search(self.text):
+            return True
+        if self._core is None:
+            self._core = without_lead_in(self.text)
+        return self._core != self.text and pattern.search(self._core) is not None
+
+    @property
+    def standing_rule(self) -> Rule | None:
+        """`standing_rule` of it."""
+        return standing_rule(self.text) if self.may_show & RULE_BITS else None
+
+    @property
+    def explicit(self) -> tuple[Explicit, ...]:
+        """`explicit` of it."""
+        return explicit(self.text) if self.may_show & EXPLICIT_BITS else ()
+
+
+def cues(sentence: str) -> frozenset[str]:
+    """The names ("idea:later") of all cues that the sentence shows."""
+    return frozenset(cues_of(Searched(sentence)))
+
+
+def cues_of(searched: Searched) -> list[str]:
+    """The same, in the order of `CUE_NAMES`, of a sentence that was looked at before."""
+    may_show = searched.may_show & _ALL_CUES
+    return [name for name, bit in CUE_BITS.items() if may_show & bit and searched.shows(name)] if may_show else []
 
 
 # What to do instead: "use pnpm, not npm" says both what to use and what it replaces.

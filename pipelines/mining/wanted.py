@@ -171,12 +171,9 @@ def _of_branches(branches: list[list[Clause]]) -> list[Clause]:
     ]
 
 
-_EVERYWHERE = frozenset(
-    (
-        "a an and are as be for from have i in is it let me need no not now of on or so that the there this to was we "
-        "what when will with you your"
-    ).split()
-)
+_COMMON = """a an and are as be for from have i in is it let me need no not now of on or so that the there this to was
+we what when will with you your"""
+_EVERYWHERE = frozenset(_COMMON.split())
 """Words that stand in every other sentence: a clause with one of them tells little."""
 
 

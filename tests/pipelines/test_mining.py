@@ -14,10 +14,11 @@ import pytest
 
 from memoryvault.pipelines.candidate import Candidate, moment
 from memoryvault.pipelines.mining import Miner, mine
-from memoryvault.pipelines.mining.features import BUCKETS, message
+from memoryvault.pipelines.mining.features import message
 from memoryvault.pipelines.mining.model import WEIGHTS_FILE, load, packaged
 from memoryvault.pipelines.mining.prose import sentences
 from memoryvault.pipelines.mining.rules import explicit, replaced, standing_rule
+from memoryvault.pipelines.mining.words import BUCKETS
 from memoryvault.vault.turn import Origin, Role, ToolEvent, Turn
 
 
