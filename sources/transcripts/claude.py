@@ -39,8 +39,20 @@ _SILENT = re.compile(
 _SIDECHAIN = b'"isSidechain":true'
 _THINKING = b'"content":[{"type":"thinking"'
 _NOT_THINKING_ALONE = re.compile(rb'"type":"(?:text|tool_use)"|"agentId"|"sdk')
+_NOT_A_PERSONS = (b'"agentId"', b'"sdk')
+_FIELDS_BEHIND_BYTES = 600
+"""What a record says of itself behind the raw result."""
 _FILE_KEYS = ("file_path", "path", "notebook_path")
 _TOOL_USE_RESULT = b',"toolUseResult":'
+_LOOKING_TOOLS = frozenset({"Read", "Grep", "Glob", "LS", "TodoWrite", "TaskCreate", "TaskUpdate", "TaskList"})
+"""They run nothing and change no file."""
+# A record with one result that is a string and no error, from the message on: between the two stands only that string.
+_RESULT_BEGINS = re.compile(
+    rb'\{"role":"user","content":\[\{"tool_use_id":"([\w-]{1,80})","type":"tool_result","content":"'
+)
+_RESULT_ENDS = re.compile(rb'"(?:,"is_error":false)?\}\]\},"uuid":"([\w-]{1,80})","timestamp":"[^"\\]{1,40}"\Z')
+_RESULT_END_BYTES = 220
+"""As much as its end takes."""
 
 
 @dataclass
@@ -56,8 +68,8 @@ class ClaudeReader(TranscriptReader):
     host: ClassVar[str] = "claude"
     record_id: ClassVar[str] = "uuid"
 
-    def __init__(self, path: Path, offset: int = 0, look_back: bool = True) -> None:
-        super().__init__(path, offset, look_back)
+    def __init__(self, path: Path, offset: int = 0, look_back: bool = True, all_outputs: bool = True) -> None:
+        super().__init__(path, offset, look_back, all_outputs)
         self._uuids: set[bytes] = set()
         self._calls: dict[str, ToolEvent] = {}
         self._pending: deque[_Pending] = deque()
@@ -66,7 +78,7 @@ class ClaudeReader(TranscriptReader):
         self._yielded_order: deque[str] = deque()
         self._yielded_at: dict[str, int] = {}
         self._passed_over: bytes | None = None
-        """The last line that `_only_thinks`: what it says of session, folder and time is asked for when need be."""
+        """The last line that was passed over: what it says of session, folder and time is asked for when need be."""
 
     def _read_header(self) -> None:
         for record in self._header_lines():
@@ -116,13 +128,34 @@ class ClaudeReader(TranscriptReader):
         if data.find(_SIDECHAIN, 0, brace) >= 0:
             return True
         if data.find(b'"type":"user"', 0, brace) >= 0:
-            return False
-        if _SILENT.search(data, 0, brace) is not None:
+            passed_over = not self._all_outputs and self._only_looked(data, brace)
+        elif _SILENT.search(data, 0, brace) is not None:
             return True
-        if not self._pending and self._only_thinks(data, brace):
+        else:
+            passed_over = not self._pending and self._only_thinks(data, brace)
+        if passed_over:
             self._passed_over = data
-            return True
-        return False
+        return passed_over
+
+    def _only_looked(self, data: bytes, brace: int) -> bool:
+        """Is it the output of a tool that only looked and did not fail, and nothing else?"""
+        begins = _RESULT_BEGINS.match(data, brace)
+        if begins is None or not _names_its_place(data, brace):
+            return False
+        for foreign in _NOT_A_PERSONS:
+            if data.find(foreign, 0, brace) >= 0 or data.find(foreign, -_FIELDS_BEHIND_BYTES) >= 0:
+                return False
+        call = begins[1].decode()
+        event = self._calls.get(call)
+        if event is None or event.name not in _LOOKING_TOOLS or event.command is not None:
+            return False
+        at = data.find(_TOOL_USE_RESULT, begins.end())
+        ends = _RESULT_ENDS.search(data, max(begins.end(), at - _RESULT_END_BYTES), at) if at > 0 else None
+        # Another part of the message would have a type.
+        if ends is None or data.find(b'"type":"', begins.end(), at) >= 0 or self._is_repeated(ends[1].decode()):
+            return False
+        del self._calls[call]
+        return True
 
     @staticmethod
     def _only_thinks(data: bytes, brace: int) -> bool:
@@ -130,8 +163,7 @@ class ClaudeReader(TranscriptReader):
         return (
             data.find(_THINKING, brace) >= 0
             and _NOT_THINKING_ALONE.search(data) is None
-            and data.find(b',"cwd":"', 0, brace) >= 0
-            and data.find(b',"sessionId":"', 0, brace) >= 0
+            and _names_its_place(data, brace)
         )
 
     def _learn_from_passed_over(self) -> None:
@@ -139,7 +171,7 @@ class ClaudeReader(TranscriptReader):
         if self._passed_over is not None:
             record = parse_object(self._passed_over) or {}
             self._passed_over = None
-            if record.get("type") == "assistant":
+            if record.get("type") in ("assistant", "user"):
                 self._cwd = as_text(record.get("cwd")) or self._cwd
                 self.session = as_text(record.get("sessionId")) or self.session
                 self._timestamp = as_text(record.get("timestamp")) or None
@@ -452,6 +484,11 @@ def transcript_files(root: Path) -> Iterator[Path]:
         if path.name == "journal.jsonl" or path.name.startswith("agent-") or not path.is_file():
             continue
         yield path
+
+
+def _names_its_place(data: bytes, brace: int) -> bool:
+    """Are session and folder named before the first inner brace?"""
+    return data.find(b',"cwd":"', 0, brace) >= 0 and data.find(b',"sessionId":"', 0, brace) >= 0
 
 
 def _is_headless(record: dict[str, Any]) -> bool:
