@@ -77,13 +77,13 @@ class WordGates:
                     else:
                         self._signs.append((wanted.text, bit))
         self._fulfilled_by = _FulfilledBy(words)
+        self._bits_of = self._fulfilled_by.__getitem__
 
     def open_to(self, words: Sequence[str], folded: str) -> int:
         """The bits of all patterns that may match in a text; `words` are `words_of(folded)`."""
         found = self._fulfilled
-        fulfilled_by = self._fulfilled_by
-        for word in words:
-            found |= fulfilled_by[word]
+        for bits in filter(None, map(self._bits_of, words)):
+            found |= bits
         for signs, bit in self._signs:
             if signs in folded:
                 found |= bit

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections import Counter, deque
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -33,9 +33,13 @@ _BASH_INPUT = re.compile(r"\s*<bash-input>(.*?)</bash-input>", re.DOTALL)
 _SLASH = re.compile(r"/[a-zA-Z][\w:.-]*(?:\s+(.*))?\Z", re.DOTALL)
 
 # A line without a word of user or agent: of such a type, or a sub-agent's.
-_SILENT = re.compile(
-    rb'"type":"(?:progress|file-history-snapshot|system|summary|pr-link|ai-title|custom-title|permission-mode)"'
+_SILENT = frozenset(
+    [
+        *(b"progress", b"file-history-snapshot", b"system", b"summary", b"pr-link"),
+        *(b"ai-title", b"custom-title", b"permission-mode"),
+    ]
 )
+_TYPE = b'"type":"'
 _SIDECHAIN = b'"isSidechain":true'
 _THINKING = b'"content":[{"type":"thinking"'
 _NOT_THINKING_ALONE = re.compile(rb'"type":"(?:text|tool_use)"|"agentId"|"sdk')
@@ -125,12 +129,12 @@ class ClaudeReader(TranscriptReader):
     def _is_irrelevant(self, data: bytes) -> bool:
         # What stands before the second brace is at the top level. (A brace in a string just costs the parsing.)
         brace = data.find(b"{", 1)
-        if data.find(_SIDECHAIN, 0, brace) >= 0:
+        named = data.find(_TYPE, 0, brace) + len(_TYPE)
+        kind = data[named : data.find(b'"', named, brace)] if named >= len(_TYPE) else b""
+        if kind in _SILENT or data.find(_SIDECHAIN, 0, brace) >= 0:
             return True
-        if data.find(b'"type":"user"', 0, brace) >= 0:
+        if kind == b"user":
             passed_over = not self._all_outputs and self._only_looked(data, brace)
-        elif _SILENT.search(data, 0, brace) is not None:
-            return True
         else:
             passed_over = not self._pending and self._only_thinks(data, brace)
         if passed_over:
@@ -152,7 +156,7 @@ class ClaudeReader(TranscriptReader):
         at = data.find(_TOOL_USE_RESULT, begins.end())
         ends = _RESULT_ENDS.search(data, max(begins.end(), at - _RESULT_END_BYTES), at) if at > 0 else None
         # Another part of the message would have a type.
-        if ends is None or data.find(b'"type":"', begins.end(), at) >= 0 or self._is_repeated(ends[1].decode()):
+        if ends is None or data.find(_TYPE, begins.end(), at) >= 0 or self._is_repeated(ends[1].decode()):
             return False
         del self._calls[call]
         return True
@@ -263,7 +267,7 @@ class ClaudeReader(TranscriptReader):
         origin = Origin.QUEUED if queued or record.get("promptSource") == "queued" else Origin.PROMPT
         for turn in self._said(record, origin, text):
             # It was said where it was queued: a reading that ended in between has yielded it already.
-            yield turn if enqueued_at is None else replace(turn, offset=enqueued_at)
+            yield turn if enqueued_at is None else turn._replace(offset=enqueued_at)
 
     def _said(
         self,
@@ -320,7 +324,7 @@ class ClaudeReader(TranscriptReader):
         if turn is None or self._forget_queued(turn.text):
             return
         if item := self._take_pending(turn.text):
-            yield replace(turn, offset=item.turn.offset)
+            yield turn._replace(offset=item.turn.offset)
         else:
             yield from self._yield_queued(turn)
 
@@ -383,7 +387,7 @@ class ClaudeReader(TranscriptReader):
             Role.TOOL,
             Origin.TOOL_RESULT,
             text,
-            tool=event if not is_error else replace(event, is_error=True, rejected=rejected),
+            tool=event if not is_error else event._replace(is_error=True, rejected=rejected),
         )
 
     def _answers(self, record: dict[str, Any], result: dict[str, Any]) -> Iterator[Turn]:

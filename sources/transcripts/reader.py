@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -190,8 +190,8 @@ def _without_private(turn: Turn) -> Turn:
         file_path = None if tool.file_path is None else without_private(tool.file_path)
         target = without_private(tool.target)
         if (command, file_path, target) != (tool.command, tool.file_path, tool.target):
-            tool = replace(tool, command=command, file_path=file_path, target=target)
+            tool = tool._replace(command=command, file_path=file_path, target=target)
     text, about = without_private(turn.text), without_private(turn.about)
     if text == turn.text and about == turn.about and tool is turn.tool:
         return turn
-    return replace(turn, text=text, about=about, tool=tool, pasted=turn.pasted if text == turn.text else ())
+    return turn._replace(text=text, about=about, tool=tool, pasted=turn.pasted if text == turn.text else ())
