@@ -52,7 +52,7 @@ QUESTIONS = (
     Question("agent-fix", lambda m: m.label == "fix", lambda m: m.by_agent, 0.03),
 )
 """There is no head for fixes in the user's words: they are too few to learn from, so only clear forms count
-(`rules.explicit`)."""
+(`forms.explicit`)."""
 
 
 def rows_of(messages: Sequence[Labelled]) -> list[Features]:

@@ -12,7 +12,7 @@ from typing import NamedTuple, Protocol
 
 from ...vault.turn import Turn
 from .prose import Sentence, looks_pasted, sentences
-from .rules import EXPLICIT_BITS, RULE_BITS, Searched, cues_of
+from .searched import EXPLICIT_BITS, RULE_BITS, Searched, cues_of
 from .words import BUCKETS, hashed_ngrams
 
 NGRAM_VALUE = 0.4

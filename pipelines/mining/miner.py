@@ -11,22 +11,12 @@ from ...vault.turn import Origin, Role, Turn
 from ..candidate import Candidate, Category, Scope, moment
 from . import fixes, procedures
 from .features import Message, message
+from .forms import explicit, names_what_to_do, replaced, sets_aside
 from .model import Classifier, Head, packaged
 from .prose import Sentence, looks_pasted
-from .rules import (
-    ASIDE_BIT,
-    CURE_BIT,
-    Rule,
-    cues,
-    describes,
-    downloads_and_runs,
-    explicit,
-    names_what_to_do,
-    replaced,
-    sets_aside,
-    standing_rule,
-)
+from .rules import Rule, describes, downloads_and_runs, standing_rule
 from .scene import Scene, names_code, needs_context, statement
+from .searched import ASIDE_BIT, CURE_BIT, cues
 from .standing import Certainty
 
 MAX_RULES_PER_MESSAGE = 3

@@ -17,8 +17,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from .cues import CUES
 from .features import NGRAM_VALUE, Features, Gain, Shape
-from .rules import CUE_BITS, CUE_NAMES
+from .searched import CUE_BITS
 from .words import BUCKETS
 
 FORMAT = 1
@@ -53,7 +54,7 @@ class Head:
     def gains(self) -> Sequence[Gain]:
         """Cues with a weight; what counts most, for or against, first."""
         gains = []
-        for cue in CUE_NAMES:
+        for cue in CUES:
             if cue in self.named or f"first {cue}" in self.named:
                 shown = self.named.get(cue, 0.0)
                 first = shown + self.named.get(f"first {cue}", 0.0)

@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from .rules import WORKFLOW_CUES, without_lead_in
+from .cues import WORKFLOW_CUES
 from .scene import Step
+from .wording import without_lead_in
 
 MIN_STEPS = 3
 """A round of fewer different checks is no procedure."""

@@ -37,6 +37,8 @@ def test_charts_have_a_name_a_description_and_their_figures_as_a_table(bed: Bed,
     bed.note(
         "personal-private/session-cost/s1.md", "# Cost", kind="session-cost", created=now.date(), output_tokens=4321
     )
+    bed.note("_meta/corpus-digest.md", "# What old sessions said", kind="corpus-digest", created=now.date())
+    bed.note("personal-private/_review/r.md", "# A proposal", kind="preferences", created=now.date())
     index(bed)
     book = SpendingBook(bed.settings.state.state_db, "mining")
     book.settle(book.reserve("s1", {"tokens": 900}), {"tokens": 765})

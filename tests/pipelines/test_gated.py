@@ -10,15 +10,16 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from memoryvault.pipelines.mining import fixes, rules
+from memoryvault.pipelines.mining import fixes
+from memoryvault.pipelines.mining.cues import CUES
 from memoryvault.pipelines.mining.features import message
 from memoryvault.pipelines.mining.gated import GatedPattern, fold, stems
 from memoryvault.pipelines.mining.model import packaged
+from memoryvault.pipelines.mining.searched import CUE_BITS, Searched
 from memoryvault.pipelines.mining.wanted import Wanted, WordGates, clauses
+from memoryvault.pipelines.mining.wording import without_lead_in
 from memoryvault.pipelines.mining.words import MOST_KEPT, hashed_ngrams, words_of
 from memoryvault.vault.turn import Origin, Role, Turn
-
-CUES = {f"{family}:{name}": cue for family, cues in rules.ALL_CUES.items() for name, cue in cues.items()}
 
 
 @pytest.mark.parametrize(
@@ -173,10 +174,10 @@ _PIECES = [
 )
 def test_no_gate_is_shut_to_what_its_pattern_matches(pieces: list[str], joints: list[str]) -> None:
     text = "".join(piece + joint for piece, joint in zip(pieces, joints, strict=False))
-    searched = rules.Searched(text)
+    searched = Searched(text)
     for name, cue in CUES.items():
-        if cue.search(text) or cue.search(rules.without_lead_in(text)):
-            assert searched.may_show & rules.CUE_BITS[name], name
+        if cue.search(text) or cue.search(without_lead_in(text)):
+            assert searched.may_show & CUE_BITS[name], name
 
 
 def test_what_is_kept_of_words_is_bounded() -> None:

@@ -1,0 +1,47 @@
+# ruff: noqa: E501 — one pattern a line reads better than one cut into pieces.
+"""What the rules, the cues and the explicit forms share: how a pattern is written, and what opens or points."""
+
+from __future__ import annotations
+
+import functools
+import re
+
+LOOKED_AT_AGAIN = 256
+"""Sentences: those of one message are looked at for its features, for what it says, and for the best of them."""
+
+
+def cue(pattern: str) -> re.Pattern[str]:
+    """A pattern in the verbose spelling, whatever the case."""
+    return re.compile(pattern, re.IGNORECASE | re.VERBOSE)
+
+
+_LEAD_IN = cue(
+    r"""^(?:(?:(?:remember|try|make\ sure|be\ sure)\ to(?=\ (?:always|never))|no|nope|nah|yes|yep|yeah|yup|ok|okay|sure|right|alright|great|good|cool|perfect|thanks|hey|hi|wait|stop|oh|ah|
+        hmm+|hm|well|so|and|but|also|btw|by\ the\ way|actually|please|pls|plz|again|now|then|note|nb|reminder|important|
+        remember|one\ more\ thing|for\ the\ record|fyi|in\ general|generally|honestly|look|rule|new\ rule|as\ a\ rule|
+        (?:as\ )?(?:i\ )?(?:said|told\ you)(?:\ before)?|just\ remember|keep\ in\ mind|make\ sure(?:\ (?:that|to|you))?|
+        be\ sure\ to|you\ (?:should|must|need\ to|have\ to)|(?:can|could|would)\ you(?:\ please)?|
+        i(?:'d|\ would)?\ (?:want|need|like|expect)\ you\ to)
+        (?:\s*[,:;.!–—-]+\s*|\s+))"""
+)
+
+DEICTIC = cue(
+    r"""\b(?:this|that|these|those|it|its|it's|here|there|above|below|now|yet|today|currently|instead|anymore|again|for\ now|
+        right\ now|at\ the\ moment|at\ this\ point|the\ (?:first|second|third|last|next|previous|current|new|old|latter|former))\b"""
+)
+
+IMPERATIVE_CHOICE = cue(
+    r"^(?:use|prefer|stick\ (?:to|with)|write|keep|avoid|run|put|name|commit|test|format|indent|sign|squash|respond|answer|reply|speak|talk|spell|do\ not|don'?t)\b"
+)
+
+
+@functools.lru_cache(maxsize=LOOKED_AT_AGAIN)
+def without_lead_in(sentence: str) -> str:
+    """The sentence without the words that only open it ("no, please, also …")."""
+    rest = sentence.strip().lstrip("\"'*_`([").strip()
+    for _ in range(6):
+        match = _LEAD_IN.match(rest)
+        if match is None or match.end() >= len(rest):
+            break
+        rest = rest[match.end() :]
+    return rest
