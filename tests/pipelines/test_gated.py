@@ -94,6 +94,7 @@ def test_what_matches_passes_its_gate(name: str, data: st.DataObject) -> None:
 
 
 @pytest.mark.parametrize("head_name", ["agent-fix", "durable", "idea"])
+@settings(deadline=None)
 @given(
     parts=st.lists(
         st.sampled_from(
@@ -168,6 +169,7 @@ _PIECES = [
 ]
 
 
+@settings(deadline=None)
 @given(
     pieces=st.lists(st.sampled_from(_PIECES), max_size=9),
     joints=st.lists(st.sampled_from([" ", " ", " ", ", ", "'", "_", "-", "\n", ": "]), min_size=9, max_size=9),
