@@ -15,9 +15,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..pipelines.mining import mine
-from ..pipelines.mining.features import BUCKETS, Features, message
+from ..pipelines.mining.features import Features, message
 from ..pipelines.mining.fitting import Examples
 from ..pipelines.mining.model import Classifier
+from ..pipelines.mining.words import BUCKETS
 from .mining_data import Labelled, labelled, said, unpacked_sessions
 from .train_miner import FOLDS, Training, fold_of, rows_of
 

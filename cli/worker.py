@@ -9,7 +9,7 @@ from ..tasks.wiring import build_worker
 from ..tasks.worklog import log_to
 from ..vault.priority import step_back
 from .context import Context
-from .output import add_json, print_json
+from .output import add_json, counted, print_json
 
 EPILOG = """example:
   memory worker                 run until it is told to stop (SIGTERM drains)
@@ -44,7 +44,8 @@ def run(args: argparse.Namespace, context: Context) -> int:
     if args.json:
         print_json(report.__dict__)
     elif report.elsewhere:
-        print(f"the worker that is running did it ({report.delayed} jobs wait for their time)")
+        waiting = counted(report.delayed, "job waits for its", "jobs wait for their")
+        print(f"the worker that is running did it ({waiting} time)")
     else:
         counts = {name: getattr(report, name) for name in ("done", "retried", "dead", "postponed", "delayed")}
         print(", ".join(f"{count} {name}" for name, count in counts.items() if count) or "nothing to do")

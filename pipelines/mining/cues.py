@@ -9,9 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from .gated import GatedPattern, fold
-from .wording import cue, without_lead_in
-from .words import WordGates, words_of
+from .wording import cue
 
 PREFERENCE_CUES: Mapping[str, re.Pattern[str]] = {
     "prefer": cue(r"\b(?:i(?:'d)?|we|would)\s+(?:\w+\s+)?(?:prefer|rather)\b|\bprefer(?:ably)?\b"),
@@ -195,59 +193,7 @@ ALL_CUES: Mapping[str, Mapping[str, re.Pattern[str]]] = {
 }
 
 
-_GATED_CUES: Mapping[str, GatedPattern] = {
-    f"{family}:{name}": GatedPattern(pattern)
-    for family, patterns in ALL_CUES.items()
-    for name, pattern in patterns.items()
+CUES: Mapping[str, re.Pattern[str]] = {
+    f"{family}:{name}": pattern for family, patterns in ALL_CUES.items() for name, pattern in patterns.items()
 }
-CUE_NAMES = tuple(_GATED_CUES)
-_CUE_GATES = WordGates(_GATED_CUES)
-CUE_BITS = _CUE_GATES.bits
-"""Cue -> its bit in `Searched.may_show`."""
-
-
-class Searched:
-    """A sentence that is asked for one cue after the other: for those that it `may_show`."""
-
-    __slots__ = ("_asked", "_core", "_folded", "_shown", "_text", "may_show", "words")
-
-    def __init__(self, text: str) -> None:
-        self._text = text
-        self._folded = folded = fold(text)
-        self.words = seen = words_of(folded)
-        if not text.isascii():
-            # The classifier was trained on lower case; the two differ for a few letters of other alphabets.
-            self.words = words_of(text.lower())
-        self.may_show = _CUE_GATES.open_to(seen, folded)
-        """The bits of the cues that it may show: it holds a word for them."""
-        self._core: str | None = None
-        self._asked = self._shown = 0
-
-    def shows(self, cue: str) -> bool:
-        """Does it show this cue, with the words that open it or without them?"""
-        bit = CUE_BITS[cue]
-        if not self._asked & bit:
-            self._asked |= bit
-            if self._search(_GATED_CUES[cue]):
-                self._shown |= bit
-        return self._shown & bit != 0
-
-    def _search(self, gated: GatedPattern) -> bool:
-        if not gated.of_words and not gated.may_match(self._folded):
-            return False
-        if gated.pattern.search(self._text):
-            return True
-        if self._core is None:
-            self._core = without_lead_in(self._text)
-        return self._core != self._text and gated.pattern.search(self._core) is not None
-
-
-def cues(sentence: str) -> frozenset[str]:
-    """The names ("idea:later") of all cues that the sentence shows."""
-    return frozenset(cues_of(Searched(sentence)))
-
-
-def cues_of(searched: Searched) -> list[str]:
-    """The same, in the order of `CUE_NAMES`, of a sentence that was looked at before."""
-    may_show = searched.may_show
-    return [name for name, bit in CUE_BITS.items() if may_show & bit and searched.shows(name)]
+"""The same by full name: "idea:later"."""

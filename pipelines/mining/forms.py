@@ -14,7 +14,7 @@ from ..candidate import Category
 from .gated import GatedPattern, fold
 from .wording import DEICTIC, IMPERATIVE_CHOICE, LOOKED_AT_AGAIN, cue, without_lead_in
 
-_EXPLICIT: tuple[tuple[Category, str, re.Pattern[str]], ...] = (
+EXPLICIT: tuple[tuple[Category, str, re.Pattern[str]], ...] = (
     ("correction", "refuses, and says what to do", cue(
         r"""^(?:no|nope|nah|stop|wait|wrong|not\ that|argh+|please\ no)\b[\s,.!:;–—-]+(?:(?:please|pls|just|rather|you\ should|let's|lets)\s+)*
             (?:use|run|call|name|put|keep|leave|move|rename|write|make|create|add|do\ not|don'?t|never|always|revert|undo|only|stick|switch|take|go\ with)\s+\S+"""
@@ -59,24 +59,21 @@ _EXPLICIT: tuple[tuple[Category, str, re.Pattern[str]], ...] = (
 )  # fmt: skip
 
 
-_AGENT_IDEA = cue(
+AGENT_IDEA = cue(
     r"""\b(?:(?:great|good|nice|natural|useful|worthwhile|possible|separate)\ follow[\s-]?up |
         (?:in|as|for)\ (?:a|another)\ (?:separate\ )?follow[\s-]?up |
         future\ (?:\w+\ )?(?:improvement|enhancement|integration|work|iteration)s? |
         (?:deferred|later|future)[^.\n]{0,40}(?:not\ in|out\ of)\ scope | (?:not\ in|out\ of)\ scope[^.\n]{0,60}(?:later|future|follow) |
         (?:you|we)\ could\ (?:\w+\ ){1,6}(?:as\ a\ cleanup|as\ a\ follow[\s-]?up|later|down\ the\ road))\b"""
 )
-_GATED_AGENT_IDEA = GatedPattern(_AGENT_IDEA)
-may_set_aside = _GATED_AGENT_IDEA.may_match
-"""Of a case-folded message: False only where `sets_aside` holds for none of its sentences."""
 
 
 def sets_aside(sentence: str) -> bool:
     """Does the agent put something off for later? It proposes all day long; only that is an idea."""
-    return _GATED_AGENT_IDEA.search(sentence, fold(sentence)) is not None and not sentence.rstrip().endswith("?")
+    return AGENT_IDEA.search(sentence) is not None and not sentence.rstrip().endswith("?")
 
 
-_GATED_EXPLICIT = tuple((category, reason, GatedPattern(pattern)) for category, reason, pattern in _EXPLICIT)
+_GATED_EXPLICIT = tuple((category, reason, GatedPattern(pattern)) for category, reason, pattern in EXPLICIT)
 
 
 @dataclass(frozen=True)

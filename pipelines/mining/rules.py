@@ -11,10 +11,8 @@ import functools
 import re
 from dataclasses import dataclass
 
-from .gated import GatedPattern, fold
 from .standing import Certainty, certainty
 from .wording import DEICTIC, IMPERATIVE_CHOICE, LOOKED_AT_AGAIN, cue, without_lead_in
-from .words import WordGates, words_of
 
 _MOMENT = cue(
     r"""\b(?:for\ now|right\ now|for\ the\ moment|at\ the\ moment|at\ this\ point|this\ time|just\ this\ once|today|tonight|
@@ -177,9 +175,6 @@ def standing_rule(sentence: str) -> Rule | None:
 
 
 def _rule_by_form(sentence: str) -> Rule | None:
-    folded = fold(sentence)
-    if not _RULE_GATES.open_to(words_of(folded), folded):
-        return None
     if len(sentence) > 320 or len(sentence.split()) < 2 or _DOWNLOAD_AND_RUN.search(sentence):
         return None
     core = without_lead_in(sentence)
@@ -240,18 +235,11 @@ _PREFERS_HERE = cue(
 )
 
 
-_RULE_GATES = WordGates(
-    {
-        str(place): GatedPattern(pattern)
-        for place, pattern in enumerate(
-            (
-                *(_ALWAYS_NEVER, _FROM_NOW_ON, _NEVER_WANT, _WE_ALWAYS, _MODAL_ALWAYS, _PREFER, _EVERY),
-                *(_GENERAL_WANT, _STYLE, _POLICY, _HOUSE_RULE, _NEGATIVE, _REMEMBER),
-            )
-        )
-    }
+RULE_FORMS = (
+    *(_ALWAYS_NEVER, _FROM_NOW_ON, _NEVER_WANT, _WE_ALWAYS, _MODAL_ALWAYS, _PREFER, _EVERY),
+    *(_GENERAL_WANT, _STYLE, _POLICY, _HOUSE_RULE, _NEGATIVE, _REMEMBER),
 )
-"""Without a word for one of these forms a sentence states no rule."""
+"""Without one of these a sentence states no rule."""
 
 
 def _imperative_or_we(core: str) -> bool:
