@@ -199,7 +199,7 @@ def test_jobs_survive_a_server_that_crashes_in_mid_job(own: Cluster) -> None:
 # ---- all of it at once, with processes
 
 
-JOBS, WORKERS, ROUNDS = 240, 3, 16
+JOBS, WORKERS, ROUNDS = 160, 3, 10
 
 
 def test_killed_partitioned_slowed_and_restarted_nothing_is_lost_or_doubled(own: Cluster) -> None:
