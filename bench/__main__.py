@@ -17,6 +17,7 @@ TABLES = {
     "discovery": "What is new in a list",
     "hooks": "Hooks, as whole processes",
     "queue": "The queue",
+    "shared": "The queue that machines share",
     "index": "Indexing and recall",
     "scale": "1,000 to 100,000 entries, and under load",
     "console": "The console on a large vault",

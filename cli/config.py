@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from ..vault.settings import effective_value, render_settings_reference
+from ..vault.settings import render_settings_reference, shown_value
 from ..vault.settings_table import SETTINGS, as_toml
 from .context import Context
 from .output import add_json, print_json, print_table
@@ -28,9 +28,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
         print(render_settings_reference())
         return 0
     settings = context.settings
-    rows = [
-        (row.name, effective_value(settings, row.name), settings.origins.get(row.name, "default")) for row in SETTINGS
-    ]
+    rows = [(row.name, shown_value(settings, row.name), settings.origins.get(row.name, "default")) for row in SETTINGS]
     if args.json:
         print_json({name: {"value": _plain(value), "from": origin} for name, value, origin in rows})
     else:

@@ -35,8 +35,9 @@ class Context:
 
     @cached_property
     def state(self) -> StatePaths:
-        """This device's state folder for the vault, made if it is not there."""
-        _ = self.vault
+        """This device's state folder, made if it is not there: of the vault, or of one that only works for others."""
+        if not self.settings.only_works_for_others:
+            _ = self.vault
         state = self.settings.state
         state.ensure()
         return state

@@ -20,6 +20,7 @@ from ..tasks.corpus_progress import Progress, asked_for, last_settling, progress
 from ..tasks.corpus_settling import DIGEST
 from ..tasks.corpus_store import CorpusStore
 from ..tasks.enqueue import open_ledger
+from ..tasks.sharing.home import Home
 from ..vault.errors import QueueUnavailable, SettingsError, UsageError
 from ..vault.lock import lock_holder
 from ..vault.settings import Settings
@@ -84,6 +85,9 @@ def run(args: argparse.Namespace, context: Context) -> int:
         if args.execute:
             raise
         report["miner_problem"] = str(error)
+    home = Home(settings)
+    if home.is_sharing:
+        report["may_leave"] = sum(home.may_leave(each) for each in plan.to_mine)
     if not args.execute:
         report |= _estimate(plan, settings)
         if args.json:
@@ -170,6 +174,11 @@ def _tell(plan: Plan, report: dict[str, Any], ending: list[tuple[Transcript, flo
     )
     if any(count for count, _ in reasons):
         print("not counted: " + ", ".join(f"{count} {why}" for count, why in reasons if count))
+    if "may_leave" in report:
+        print(
+            f"the words of {report['may_leave']} of them leave this machine, scrubbed, for other machines to look at "
+            "(queue.share)"
+        )
     if report.get("seconds"):
         speed = report["megabytes_per_second"]
         measured = f": {speed} MB/s were measured here just now" if speed else ""
@@ -212,12 +221,14 @@ def _size(amount: int) -> str:
 def _follow(settings: Settings, run: Run) -> int:
     """A bar until the run is through and settled. Ctrl-C leaves the bar, not the work."""
     store = CorpusStore(settings.state)
+    home = Home(settings)
     settle_by = float("inf")
     try:
         while True:
             with open_ledger(settings) as ledger:
                 progress = progress_of(ledger, store, run)
-            draw_mining(progress, has_worker=_has_worker(settings))
+            away = home.away() if home.is_sharing else 0
+            draw_mining(progress, has_worker=_has_worker(settings), away=away)
             if progress.is_mined:
                 settle_by = min(settle_by, time.monotonic() + SETTLE_SECONDS)
             if progress.settled or time.monotonic() > settle_by:

@@ -17,10 +17,12 @@ from ..index.receipts import TRIAL_CALLER
 from ..tasks.completion import completer_of
 from ..tasks.enqueue import open_ledger
 from ..tasks.indexing import drain_now, open_index, reconcile_now
-from ..vault.errors import MemoryVaultError, ModelUnavailable
+from ..tasks.shared_queue import NO_CLIENT, is_shared, machine_name
+from ..vault.errors import MemoryVaultError, ModelUnavailable, QueueUnavailable
 from ..vault.layout import DEFAULT_GROUP
 from ..vault.lock import lock_holder
 from ..vault.scrubbed import Scrubbed
+from ..vault.settings_table import redacted
 from .context import Context
 from .finding import Finding, Grade
 from .output import add_json, counted, print_json, print_table
@@ -70,12 +72,15 @@ def run(args: argparse.Namespace, context: Context) -> int:
 
 def examine(context: Context) -> Iterator[Finding]:
     """Test one assumption after the other; a broken one does not keep the others from being tested."""
+    only_works = context.settings.only_works_for_others
     try:
-        _ = context.vault, context.state
+        _ = context.state if only_works else (context.vault, context.state)
     except (MemoryVaultError, OSError) as error:
         yield Finding("vault", "fault", str(error), "")
         return
     for what, check in CHECKS:
+        if only_works and what not in WITHOUT_VAULT:
+            continue
         try:
             yield check(context)
         except (MemoryVaultError, OSError) as error:
@@ -117,6 +122,39 @@ def _queue(context: Context) -> Finding:
     if dead:
         return Finding("queue", "note", f"{detail}, {dead} dead", "`memory jobs list --state dead` says why")
     return Finding("queue", "ok", detail)
+
+
+def shared_queue(context: Context) -> Finding:
+    """Asked live. That it is away is no fault: the work is done here meanwhile."""
+    settings = context.settings
+    if not is_shared(settings):
+        return Finding("shared queue", "ok", "none: this machine does its own work")
+    url, file = settings.queue.url, settings.config_file
+    if redacted(url) != url and file.is_file() and file.stat().st_mode & 0o077:
+        return Finding("shared queue", "fault", f"{file} holds a password and is open to others", f"chmod 600 '{file}'")
+    try:
+        from ..tasks.postgres.status import status_of
+    except ImportError:
+        return Finding("shared queue", "note", NO_CLIENT)
+    try:
+        found = status_of(url, machine_name(settings))
+    except QueueUnavailable as error:
+        return Finding("shared queue", "note", str(error), "until it is back this machine does its own work")
+    if found.schema != found.schema_needed:
+        state = f"has schema {found.schema}, {found.schema_needed} is needed"
+        return Finding("shared queue", "note", state, "`memory queue migrate`, or update MemoryVault")
+    if found.rights is None or not found.rights.works:
+        return Finding("shared queue", "note", f"{found.role} may not work in it", "GRANT memoryvault_worker TO it")
+    detail = f"{found.where} as {found.role}, {len(found.workers)} workers"
+    name = machine_name(settings)
+    if sum(each.machine == name and not each.is_silent for each in found.workers) > 1:
+        twice = f"{detail}; more than one calls itself {name}"
+        return Finding("shared queue", "note", twice, "give each machine a queue.machine of its own")
+    if found.rights.owns:
+        return Finding(
+            "shared queue", "note", f"{detail}; the role may do everything", "docs/how-to/several-machines.md"
+        )
+    return Finding("shared queue", "ok", detail)
 
 
 def _index(context: Context) -> Finding:
@@ -233,6 +271,8 @@ def _miner(context: Context) -> Finding:
     return Finding("miner", "ok", f"scrubbed text of sessions goes to {where}")
 
 
+WITHOUT_VAULT = {"permissions", "worker", "queue", "shared queue"}
+"""What matters to a machine that only works for others."""
 CHECKS: tuple[tuple[str, Callable[[Context], Finding]], ...] = (
     ("vault", vault_and_disk),
     ("permissions", permissions),
@@ -246,6 +286,7 @@ CHECKS: tuple[tuple[str, Callable[[Context], Finding]], ...] = (
     ("service", login_service),
     ("worker", _worker),
     ("queue", _queue),
+    ("shared queue", shared_queue),
     ("index", _index),
     ("sqlite-vec", _extension),
     ("model", _model),

@@ -76,6 +76,10 @@ def _costs(args: argparse.Namespace, context: Context) -> int:
     return 0
 
 
+def _why(shared: Mapping[str, Any]) -> str:
+    return f": {shared['why']}" if shared["why"] else ""
+
+
 def _print(report: Mapping[str, Any]) -> None:
     for line in report["warnings"]:
         print(f"! {line}")
@@ -88,6 +92,9 @@ def _print(report: Mapping[str, Any]) -> None:
     print(f"last reflection  {report['last_reflection'] or 'never'}")
     if queue is not None:
         print(f"queue            {', '.join(f'{count} {name}' for name, count in queue.items())}")
+    if (shared := report["shared_queue"]) is not None:
+        since = f" since {shared['since']}" if shared["since"] else ""
+        print(f"shared queue     {'reached' if shared['reached'] else 'not reached'}{since}{_why(shared)}")
     if index is not None:
         pending = f", {index['pending']} without a vector" if index["pending"] else ""
         print(

@@ -45,6 +45,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "reindex": ("reindex", "bring the index in step with the files"),
     "model": ("model", "which embedding model answers; change to another"),
     "jobs": ("jobs", "look into the job ledger; retry, cancel, pause"),
+    "queue": ("queue", "the queue that several machines share: look at it, set it up"),
     "schedule": ("schedule", "what runs when; run it now, pause it"),
     "worker": ("worker", "run the worker"),
     "serve": ("serve", "run the recall service"),

@@ -12,8 +12,8 @@ BAR = 25
 COLUMNS = 80
 
 
-def draw_mining(progress: Progress, *, has_worker: bool = True) -> None:
-    """On stderr's line. What keeps the bar where it is stands beside it."""
+def draw_mining(progress: Progress, *, has_worker: bool = True, away: int = 0) -> None:
+    """On stderr's line. What keeps the bar where it is stands beside it: `away` sessions are with other machines."""
     over = progress.mined + progress.failed
     share = over / max(progress.sessions, 1)
     said = f" {share:4.0%} {over}/{progress.sessions} sessions"
@@ -21,6 +21,8 @@ def draw_mining(progress: Progress, *, has_worker: bool = True) -> None:
         said += f", paused (memory jobs resume {KIND})"
     elif not has_worker:
         said += ", no worker runs (memory up)"
+    elif away:
+        said += f", {away} with other machines"
     elif progress.is_mined and not progress.settled:
         said += ", ranking what they said"
     columns = shutil.get_terminal_size((COLUMNS, 24)).columns - 1

@@ -24,12 +24,15 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace, context: Context) -> int:
-    """Run both until one ends or a signal comes; the other is stopped with it."""
+    """Run both until one ends or a signal comes; the other is stopped with it. Without a vault nothing is recalled."""
     del args
     _ = context.state
     manager = Manager()
     environment = child_environment(context.settings)
-    for name, command in (("worker", "worker"), ("recall", "serve")):
+    programs = (
+        {"worker": "worker"} if context.settings.only_works_for_others else {"worker": "worker", "recall": "serve"}
+    )
+    for name, command in programs.items():
         manager.add_process(name, f"exec '{sys.executable}' -m memoryvault {command}", env=environment, cwd="/")
     manager.loop()
     # Being stopped by a signal is how this command ends; anything else is what the process died of.

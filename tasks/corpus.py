@@ -7,6 +7,9 @@ killed, does not show in the vault.
 A child process costs more to start than a usual transcript to mine. So a job's child reads ahead: it mines the next
 transcripts in line as well, and their jobs find it done. Not so with a model, which takes longer than any start: then
 each job has its own child, whose deadline is meant for one transcript.
+
+Where machines share a queue, and the user lets a project's words leave, other machines look at them first (`sharing`):
+the job waits for what they say, and goes on alone when nothing comes.
 """
 
 from __future__ import annotations
@@ -35,6 +38,7 @@ from .mining import MiningRequest, mined_from_json
 from .model_mining import AnswerCache
 from .reflection import ATTEMPTS_WITH_A_MODEL
 from .sessions import is_under
+from .sharing.home import SOONEST_LOOK_SECONDS, AtHome, Away, Home, MayLeave
 
 KIND = "reflect.corpus"
 SETTLE = "corpus.settle"
@@ -176,6 +180,8 @@ def unfinished(ledger: Ledger, store: CorpusStore) -> list[str]:
 def corpus_handler(settings: Settings) -> Handler:
     """The handler of reflect.corpus."""
 
+    home = Home(settings)
+
     def handle(job: RunningJob) -> Mapping[str, Json]:
         identity, run = str(job.args.get("identity", "")), str(job.args.get("run", ""))
         if not identity or not job.args.get("path"):
@@ -185,7 +191,7 @@ def corpus_handler(settings: Settings) -> Handler:
             if _fresh_one_waits(ledger, settings):
                 raise Postpone("a fresh session goes first", 0.0)
         try:
-            result = _mine(settings, job, store, identity, run)
+            result = _mine(settings, job, store, home, identity, run)
         except Retry as error:
             if job.attempt < job.policy.attempts:
                 raise
@@ -215,19 +221,34 @@ def _fresh_one_waits(ledger: Ledger, settings: Settings) -> bool:
     return len(running) >= settings.queue.workers and of_kind < ledger.policies[FRESH].concurrency
 
 
-def _mine(settings: Settings, job: RunningJob, store: CorpusStore, identity: str, run: str) -> Mapping[str, Json]:
-    """Mine this transcript, and ahead what comes after it; keep what was found."""
+def _mine(
+    settings: Settings, job: RunningJob, store: CorpusStore, home: Home, identity: str, run: str
+) -> Mapping[str, Json]:
+    """Mine this transcript, and ahead what comes after it; keep what was found. Raises Postpone while others look."""
     roots = [str(root) for root in settings.transcript_roots] + store.roots()
     live = live_transcripts(settings)
     own = _look(identity, Path(str(job.args["path"])), roots, live, store)
     if isinstance(own, str):
         store.advance(identity, {**store.cursor(identity), "run": run})
+        home.forget(identity)
         return {"nothing": own}
     with_model = settings.reflection.miner != "local" and job.attempt <= ATTEMPTS_WITH_A_MODEL
     own = replace(own, request=replace(own.request, session=own.transcript.session, local_only=not with_model))
-    readings = [own]
-    if job.attempt == 1 and not with_model:  # What makes a child fail may lie in a transcript that was read ahead.
-        readings += _ahead(settings, job, own.bytes, roots, live, store)
+    # What makes a child fail may lie in a transcript that was read ahead.
+    alone = with_model or job.attempt > 1
+    stands = home.stand(own.transcript, own.request, ask=True) if not with_model else AtHome(own.request)
+    if isinstance(stands, Away):
+        raise Postpone("other machines look at it", stands.seconds)
+    ahead = [] if alone else _ahead(settings, job, own.bytes, roots, live, store)
+    standing = [home.stand(each.transcript, each.request) for each in ahead]
+    if isinstance(stands, MayLeave) and not alone:
+        going = [own, *(each for each, how in zip(ahead, standing, strict=True) if isinstance(how, MayLeave))]
+        if home.send(job, [(each.transcript, each.request) for each in going]):
+            raise Postpone("other machines look at it", SOONEST_LOOK_SECONDS)
+    readings = [replace(own, request=stands.request) if isinstance(stands, AtHome) else own]
+    readings += [
+        replace(each, request=how.request) for each, how in zip(ahead, standing, strict=True) if isinstance(how, AtHome)
+    ]
     answers = _in_child(settings, job, [each.request for each in readings])
     if "error" in answers[0]:
         raise Retry(str(answers[0]["error"]))
@@ -253,7 +274,7 @@ def _mine(settings: Settings, job: RunningJob, store: CorpusStore, identity: str
             "cwd": each.transcript.cwd,
             "modified": each.transcript.modified,
         }
-        if each is own:
+        if each is readings[0]:
             counts |= {
                 "candidates": len(mined.candidates),
                 "bytes": mined.end_offset - each.request.offset,
@@ -263,6 +284,7 @@ def _mine(settings: Settings, job: RunningJob, store: CorpusStore, identity: str
                 counts["model"] = dict(mined.model)
             cursor["run"] = run  # The jobs of those that were mined ahead say themselves that they are done.
         store.advance(each.transcript.identity, cursor)
+        home.forget(each.transcript.identity)
         AnswerCache(settings.state).forget(mined.answers)
     return counts
 

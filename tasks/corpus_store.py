@@ -27,6 +27,8 @@ log = logging.getLogger(__name__)
 FOLDER = "corpus"
 """In the state folder."""
 SCAN = "corpus"
+SHARED = "corpus.shared"
+"""Scan name under which it stands what of the transcripts is with other machines."""
 ROOTS = "corpus.roots"
 """Scan name under which the folders stand that the user named with --root."""
 
@@ -51,6 +53,7 @@ class CorpusStore:
     def __init__(self, state: StatePaths) -> None:
         self._folder = Path(state.root) / FOLDER
         self._cursors = Cursors(state.state_db, SCAN)
+        self._shared = Cursors(state.state_db, SHARED)
         self._roots = Cursors(state.state_db, ROOTS)
 
     def cursor(self, identity: str) -> Mapping[str, Any]:
@@ -118,8 +121,9 @@ class CorpusStore:
 
     def forget(self) -> None:
         """As if nothing had ever been mined. What is in the vault stays."""
-        for identity in self._cursors.all():
-            self._cursors.forget(identity)
+        for cursors in (self._shared, self._cursors):
+            for identity in cursors.all():
+                cursors.forget(identity)
         shutil.rmtree(self._folder, ignore_errors=True)
 
     def allow_root(self, root: Path) -> None:

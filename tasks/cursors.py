@@ -32,13 +32,29 @@ class Cursors:
             rows = conn.execute("SELECT source, value FROM cursor WHERE scan = ?", (self._scan,)).fetchall()
         return {row["source"]: json.loads(row["value"]) for row in rows}
 
+    def having(self, field: str, value: str) -> Mapping[str, Mapping[str, Any]]:
+        """The cursors in which this field of the object is that text."""
+        with state_transaction(self._path) as conn:
+            rows = conn.execute(
+                "SELECT source, value FROM cursor WHERE scan = ? AND json_extract(value, ?) = ?",
+                (self._scan, f"$.{field}", value),
+            ).fetchall()
+        return {row["source"]: json.loads(row["value"]) for row in rows}
+
     def set(self, source: str, value: Mapping[str, Any]) -> None:
         """Put it down, durably. Do so after the scan's effects, so that a crash repeats them to no effect."""
+        self.set_all({source: value})
+
+    def set_all(self, values: Mapping[str, Mapping[str, Any]]) -> None:
+        """Several of them, or none."""
         with state_transaction(self._path) as conn:
-            conn.execute(
+            conn.executemany(
                 "INSERT INTO cursor(scan, source, value, updated_at) VALUES (?, ?, ?, ?)"
                 " ON CONFLICT(scan, source) DO UPDATE SET value = excluded.value, updated_at = excluded.updated_at",
-                (self._scan, source, json.dumps(value, ensure_ascii=False), time.time()),
+                [
+                    (self._scan, source, json.dumps(value, ensure_ascii=False), time.time())
+                    for source, value in values.items()
+                ],
             )
 
     def forget(self, source: str) -> None:

@@ -28,14 +28,37 @@ def ring_worker(wake_socket: Path | str, version: str = "") -> None:
         sock.sendto(DATAGRAM + (f" {version}".encode() if version else b""), os.fspath(wake_socket))
 
 
-class Bell:
-    """The worker's end: threads wait on it, `ring` (same process) or a datagram wakes them all."""
+class Chime:
+    """Threads wait on it, `ring` wakes them all."""
 
-    def __init__(self, wake_socket: Path | str, *, on_datagram: Callable[[str], None] | None = None) -> None:
-        self._path = os.fspath(wake_socket)
-        self._on_datagram = on_datagram
+    def __init__(self) -> None:
         self._changed = threading.Condition()
         self._rings = 0
+
+    @property
+    def rings(self) -> int:
+        """How often it rang: read it, look for work, then `wait` for a change."""
+        return self._rings
+
+    def ring(self) -> None:
+        """Wake every thread that waits."""
+        with self._changed:
+            self._rings += 1
+            self._changed.notify_all()
+
+    def wait(self, seen: int, seconds: float) -> None:
+        """Return when it rang after `seen` was read, at the latest after that time."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._rings != seen, timeout=seconds)
+
+
+class Bell(Chime):
+    """The worker's end: a datagram rings as well."""
+
+    def __init__(self, wake_socket: Path | str, *, on_datagram: Callable[[str], None] | None = None) -> None:
+        super().__init__()
+        self._path = os.fspath(wake_socket)
+        self._on_datagram = on_datagram
         self._socket: socket.socket | None = None
         self._inode: int | None = None
         self._thread: threading.Thread | None = None
@@ -86,19 +109,3 @@ class Bell:
             self.ring()
             if self._on_datagram is not None:
                 self._on_datagram(data[len(DATAGRAM) :].strip().decode("ascii", "replace"))
-
-    @property
-    def rings(self) -> int:
-        """How often it rang: read it, look for work, then `wait` for a change."""
-        return self._rings
-
-    def ring(self) -> None:
-        """Wake every thread that waits."""
-        with self._changed:
-            self._rings += 1
-            self._changed.notify_all()
-
-    def wait(self, seen: int, seconds: float) -> None:
-        """Return when it rang after `seen` was read, at the latest after that time."""
-        with self._changed:
-            self._changed.wait_for(lambda: self._rings != seen, timeout=seconds)

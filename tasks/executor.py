@@ -16,7 +16,7 @@ from ..vault.killpoint import kill_point
 from .app import EndAndTake
 from .job import Dead, Handler, JobLost, Postpone, Retry, RunningJob
 from .kinds import ArgsInvalid, Json, validate_args
-from .ledger import Claim, Ledger
+from .ledger import Claim, LedgerRules
 from .metrics import Attempts
 
 log = logging.getLogger(__name__)
@@ -39,7 +39,7 @@ class Tally:
 class Executor:
     """Runs claims with the handlers; one per worker."""
 
-    def __init__(self, ledger: Ledger, handlers: Mapping[str, Handler], lease_seconds: float) -> None:
+    def __init__(self, ledger: LedgerRules, handlers: Mapping[str, Handler], lease_seconds: float) -> None:
         self.tally = Tally()
         self._ledger = ledger
         self._handlers = handlers
@@ -189,12 +189,16 @@ class Executor:
             self._beat_now.set()
 
     def _beat_forever(self, beat: Callable[[], None]) -> None:
+        failing = False
         while not self._heart_stopped.is_set():
             try:
                 beat()
                 self.extend_leases()
+                failing = False
             except QueueUnavailable as error:
-                log.warning("heartbeat failed: %s", error)
+                if not failing:  # Said once, not at every beat.
+                    log.warning("heartbeat failed: %s", error)
+                failing = True
             except Exception:
                 log.exception("heartbeat failed")
             self._beat_now.wait(self._lease_seconds / 3)

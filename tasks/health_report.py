@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict
 from datetime import UTC, datetime
@@ -15,6 +16,7 @@ from ..vault.lock import lock_holder
 from ..vault.settings import Settings
 from .enqueue import open_ledger
 from .health import (
+    SECONDS_A_DAY,
     TRIAL_SESSION,
     count_entries,
     hook_times,
@@ -27,8 +29,12 @@ from .health import (
     why_unheard,
 )
 from .indexing import open_index, vault_store
+from .shared_link import read_link
+from .shared_queue import NO_CLIENT, is_shared
 from .spending import spending_report
 
+AWAY_DAYS = 2
+"""A shared queue that was not reached for so long is worth a warning; until then all goes on without it."""
 MOST_REFLECTIONS = 20
 """Among so many is the last one that was no trial of the hooks."""
 
@@ -44,9 +50,10 @@ def health_report(settings: Settings, now: float, lines: Iterable[Mapping[str, A
     counts = queue = index = None
     done_at: list[float] = []
     try:
-        vault = vault_store(settings)
-        vault.require_vault()
-        counts = count_entries(vault.walk())
+        if not settings.only_works_for_others:
+            vault = vault_store(settings)
+            vault.require_vault()
+            counts = count_entries(vault.walk())
     except (MemoryVaultError, OSError) as error:
         faults.append(str(error))
     try:
@@ -85,11 +92,13 @@ def health_report(settings: Settings, now: float, lines: Iterable[Mapping[str, A
     if queue is not None and queue["dead"]:
         dead_jobs = "1 job is" if queue["dead"] == 1 else f"{queue['dead']} jobs are"
         warnings.append(f"{dead_jobs} dead: `memory jobs list --state dead` says why")
+    shared = _shared_queue(settings, now, warnings)
     return {
         "warnings": [*faults, *warnings, *unheard],
         "entries": asdict(counts) if counts is not None else None,
         "last_reflection": datetime.fromtimestamp(last, UTC).isoformat(timespec="seconds") if last else None,
         "queue": queue,
+        "shared_queue": shared,
         "index": index,
         "hooks": [asdict(times) for times in hooks],
         "miner": settings.reflection.miner,
@@ -97,6 +106,21 @@ def health_report(settings: Settings, now: float, lines: Iterable[Mapping[str, A
         "marked": {"useful": sum(marks.values()), "noise": len(marks) - sum(marks.values())},
         "processes": _processes(state.worker_lock, state.recall_socket),
     }
+
+
+def _shared_queue(settings: Settings, now: float, warnings: list[str]) -> dict[str, Any] | None:
+    """What the worker last knew of it: nobody here waits for a network."""
+    if not is_shared(settings):
+        return None
+    if importlib.util.find_spec("psycopg") is None:
+        warnings.append(NO_CLIENT)
+    link = read_link(settings.state)
+    if link is None:
+        return {"reached": None, "why": "no worker has told yet", "since": None}
+    if not link.reached and now - link.since > AWAY_DAYS * SECONDS_A_DAY:
+        days = int((now - link.since) // SECONDS_A_DAY)
+        warnings.append(f"the shared queue has been away for {days} days: {link.why}")
+    return {**asdict(link), "since": datetime.fromtimestamp(link.since, UTC).isoformat(timespec="seconds")}
 
 
 def _processes(worker_lock: str, recall_socket: str) -> dict[str, dict[str, Any] | None]:

@@ -13,10 +13,12 @@ from __future__ import annotations
 import json
 import logging
 import random
-import sqlite3
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Mapping
+from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Any
+from types import ModuleType
+from typing import Any, Protocol
 
 from ..vault.errors import MemoryVaultError
 from ..vault.killpoint import kill_point
@@ -80,27 +82,57 @@ class JobStateRefused(MemoryVaultError):
     """The job is in a state in which that can't be done."""
 
 
-class Ledger(QueueDatabase):
-    """The ledger in one queue.db.  Safe to share between threads; one writer at a time.
+class Cursor(Protocol):
+    """What is used of a database's cursor."""
 
-    Every method raises QueueUnavailable if the file is locked for longer than `busy_seconds`, missing
-    (unless `create`) or damaged.  `bell` is called after each commit that made a job due.
+    @property
+    def rowcount(self) -> int: ...
+
+    def fetchone(self) -> Any: ...
+
+    def fetchall(self) -> list[Any]: ...
+
+
+class Connection(Protocol):
+    """What is used of a database's connection: named parameters, positional rows."""
+
+    def execute(self, sql: str, parameters: Any = ..., /) -> Cursor: ...
+
+
+class LedgerRules(ABC):
+    """The rules, the same over every database.  Safe to share between threads.
+
+    Every method raises QueueUnavailable while the database can't be used.
     """
 
-    def __init__(
-        self,
-        path: Path | str,
-        *,
-        policies: Mapping[str, KindPolicy] = POLICIES,
-        clock: Callable[[], float] | None = None,
-        chance: random.Random | None = None,
-        busy_seconds: float = BUSY_SECONDS,
-        create: bool = True,
-        bell: Callable[[], None] | None = None,
-    ) -> None:
-        super().__init__(path, clock=clock, busy_seconds=busy_seconds, create=create, bell=bell)
-        self.policies = policies
-        self._chance = chance or random.Random()
+    policies: Mapping[str, KindPolicy]
+    bell: Callable[[], None] | None
+    """Called after each commit that made a job due."""
+    _sql: ModuleType
+    """The statements in the database's own dialect, by the names of `queries.py`."""
+    _chance: random.Random
+    _depth: int
+    """How many transactions the thread is in, one inside the other."""
+    _ring_after_commit: bool
+    damaged = False
+    """Set once the database was found broken; nothing can be recorded in it any more."""
+    doorbells: Mapping[str, object] = {}
+    """Parameters that say which doorbells are for this worker; in a queue of one machine all are."""
+
+    @abstractmethod
+    def transaction(self, *, durable: bool = False) -> AbstractContextManager[Connection]:
+        """One write transaction, as a context that gives the connection; joins the one this thread is in.
+
+        `durable`: once it is committed, a power cut does not undo it.
+        """
+
+    @abstractmethod
+    def read(self, sql: str, parameters: Mapping[str, object] | None = None) -> list[Any]:
+        """All rows of a query of `_sql`."""
+
+    @abstractmethod
+    def now(self) -> float:
+        """Unix seconds of the database's clock; one transaction has one time."""
 
     # ---- enqueueing
 
@@ -134,16 +166,16 @@ class Ledger(QueueDatabase):
         """Raise ArgsInvalid if its arguments do not fit its kind."""
         validate_args(job.kind, dict(job.args), self.policies)
 
-    def _enqueue(self, conn: sqlite3.Connection, job: NewJob) -> int:
+    def _enqueue(self, conn: Connection, job: NewJob) -> int:
         now = self.now()
         run_at = job.run_at if job.run_at is not None else now + job.delay_seconds
         waiting = None
         if job.unique_key is not None:
-            waiting = conn.execute(queries.QUEUED_BY_KEY, {"unique_key": job.unique_key}).fetchone()
+            waiting = conn.execute(self._sql.QUEUED_BY_KEY, {"unique_key": job.unique_key}).fetchone()
         if waiting is None:
             priority = job.priority if job.priority is not None else self.policies[job.kind].priority
-            cursor = conn.execute(
-                queries.INSERT_JOB,
+            inserted = conn.execute(
+                self._sql.INSERT_JOB,
                 {
                     "kind": job.kind,
                     "args": json.dumps(job.args, separators=(",", ":")),
@@ -152,13 +184,13 @@ class Ledger(QueueDatabase):
                     "run_at": run_at,
                     "now": now,
                 },
-            )
-            job_id, rung = int(cursor.lastrowid or 0), False
+            ).fetchone()
+            job_id, rung = int(inserted[0]), False
         else:
             job_id, waiting_until, priority, rung_at = waiting
             rung = rung_at is not None
             run_at = run_at if job.due == "later" else min(run_at, waiting_until)
-            conn.execute(queries.MOVE, {"id": job_id, "run_at": run_at})
+            conn.execute(self._sql.MOVE, {"id": job_id, "run_at": run_at})
         if run_at <= now and not rung:
             self._ring(conn, job_id, priority, run_at, now)
         return job_id
@@ -167,12 +199,12 @@ class Ledger(QueueDatabase):
         """Keep something that could not even be enqueued, where `memory jobs` shows it."""
         with self.transaction(durable=True) as conn:
             parameters = {"kind": kind, "args": args, "error": _one_line(reason), "now": self.now()}
-            conn.execute(queries.INSERT_DEAD, parameters)
+            conn.execute(self._sql.INSERT_DEAD, parameters)
 
-    def _ring(self, conn: sqlite3.Connection, job_id: int, priority: int, run_at: float, now: float) -> None:
+    def _ring(self, conn: Connection, job_id: int, priority: int, run_at: float, now: float) -> None:
         data = doorbell_message(job_id)
-        conn.execute(queries.RING, {"data": data, "priority": message_priority(priority, run_at)})
-        conn.execute(queries.MARK_RUNG, {"id": job_id, "now": now})
+        conn.execute(self._sql.RING, {"data": data, "priority": message_priority(priority, run_at)})
+        conn.execute(self._sql.MARK_RUNG, {"id": job_id, "now": now})
         self._ring_after_commit = True
 
     # ---- claiming
@@ -183,11 +215,11 @@ class Ledger(QueueDatabase):
         Returns huey's message and the claim, or None if nothing can be claimed.  Doorbells of jobs that
         can't be claimed now are removed on the way.  `owner` gives a fresh owner for each claim.
         """
-        while self._depth or self.read(queries.ANY_DOORBELL):  # An idle look costs no write lock.
+        while self._depth or self.read(self._sql.ANY_DOORBELL, self.doorbells):  # An idle look costs no write lock.
             kill_point("before-claim")
             with self.transaction() as conn:
                 for _ in range(STALE_DOORBELLS_PER_TRANSACTION):
-                    rows = conn.execute(queries.TAKE_DOORBELL).fetchall()
+                    rows = conn.execute(self._sql.TAKE_DOORBELL, self.doorbells).fetchall()
                     if not rows:
                         return None
                     ((data,),) = rows
@@ -205,10 +237,8 @@ class Ledger(QueueDatabase):
         with self.transaction() as conn:
             return self._claim(conn, job_id, owner, lease_seconds, self.now())
 
-    def _claim(
-        self, conn: sqlite3.Connection, job_id: int, owner: str, lease_seconds: float, now: float
-    ) -> Claim | Refusal:
-        row = conn.execute(queries.CLAIMABLE, {"id": job_id}).fetchone()
+    def _claim(self, conn: Connection, job_id: int, owner: str, lease_seconds: float, now: float) -> Claim | Refusal:
+        row = conn.execute(self._sql.CLAIMABLE, {"id": job_id}).fetchone()
         if row is None or row[4] != "queued":
             return Refusal(job_id, "not queued")
         kind, args, unique_key, attempt, _, run_at, created_at, key_busy, kind_running, paused = row
@@ -223,10 +253,10 @@ class Ledger(QueueDatabase):
         elif policy is not None and kind_running >= policy.concurrency:
             refusal = Refusal(job_id, "kind busy")
         if refusal is not None:
-            conn.execute(queries.MARK_UNRUNG, {"id": job_id})
+            conn.execute(self._sql.MARK_UNRUNG, {"id": job_id})
             return refusal
         conn.execute(
-            queries.CLAIM,
+            self._sql.CLAIM,
             {
                 "id": job_id,
                 "owner": owner,
@@ -246,13 +276,13 @@ class Ledger(QueueDatabase):
             now = self.now()
             for claim in claims:
                 parameters = {**_fence(claim), "now": now, "lease": lease_seconds}
-                if conn.execute(queries.HEARTBEAT, parameters).rowcount != 1:
+                if conn.execute(self._sql.HEARTBEAT, parameters).rowcount != 1:
                     lost.append(claim)
         return lost
 
     def still_owned(self, claim: Claim) -> bool:
         """Whether the claim still holds; to be asked right before an effect."""
-        return bool(self.read(queries.STILL_OWNED, _fence(claim)))
+        return bool(self.read(self._sql.STILL_OWNED, _fence(claim)))
 
     # ---- ending an attempt; each returns False and changes nothing if the claim no longer holds
 
@@ -260,7 +290,7 @@ class Ledger(QueueDatabase):
         """The job is done."""
         with self.transaction() as conn:
             parameters = self._ending(claim, "done", None, result)
-            ended = conn.execute(queries.COMPLETE, parameters).rowcount == 1
+            ended = conn.execute(self._sql.COMPLETE, parameters).rowcount == 1
             if ended:
                 self._ring_next(conn, claim.kind, parameters["now"])
         return ended
@@ -293,7 +323,7 @@ class Ledger(QueueDatabase):
 
     def _requeue_in(
         self,
-        conn: sqlite3.Connection,
+        conn: Connection,
         claim: Claim,
         outcome: str,
         error: str,
@@ -305,7 +335,7 @@ class Ledger(QueueDatabase):
         run_at = parameters["now"] + pause
         if claim.unique_key is not None:
             key = {"unique_key": claim.unique_key}
-            if successor := conn.execute(queries.QUEUED_BY_KEY, key).fetchone():
+            if successor := conn.execute(self._sql.QUEUED_BY_KEY, key).fetchone():
                 # Somebody enqueued the same work meanwhile: it goes on there, its failures included.
                 reason = f"{error} (continued by job {successor[0]})"
                 if not self._finish(conn, claim, "cancelled", outcome, reason):
@@ -315,17 +345,17 @@ class Ledger(QueueDatabase):
                     "attempt": claim.attempt - uncounted,
                     "run_at": run_at if pause else 0.0,
                 }
-                conn.execute(queries.INHERIT_ATTEMPTS, inherit)
+                conn.execute(self._sql.INHERIT_ATTEMPTS, inherit)
                 return True
         parameters.update(run_at=run_at, uncounted=int(uncounted))
-        if conn.execute(queries.REQUEUE, parameters).rowcount != 1:
+        if conn.execute(self._sql.REQUEUE, parameters).rowcount != 1:
             return False
         self._ring_next(conn, claim.kind, parameters["now"])
         return True
 
-    def _finish(self, conn: sqlite3.Connection, claim: Claim, state: State, outcome: str, error: str) -> bool:
+    def _finish(self, conn: Connection, claim: Claim, state: State, outcome: str, error: str) -> bool:
         parameters = {**self._ending(claim, outcome, error, None), "state": state}
-        if conn.execute(queries.FINISH, parameters).rowcount != 1:
+        if conn.execute(self._sql.FINISH, parameters).rowcount != 1:
             return False
         self._ring_next(conn, claim.kind, parameters["now"])
         return True
@@ -341,17 +371,17 @@ class Ledger(QueueDatabase):
             "result": "null" if result is None else json.dumps(result, separators=(",", ":")),
         }
 
-    def _ring_next(self, conn: sqlite3.Connection, kind: str, now: float) -> None:
+    def _ring_next(self, conn: Connection, kind: str, now: float) -> None:
         """A place of this kind became free: ring for who waits for it."""
         policy = self.policies.get(kind)
         self._ring_kind(conn, kind, now, policy.concurrency if policy else 1)
 
-    def _ring_kind(self, conn: sqlite3.Connection, kind: str, now: float, most: int) -> int:
+    def _ring_kind(self, conn: Connection, kind: str, now: float, most: int) -> int:
         """Ring for the first of this kind that are due and have no doorbell."""
         if most <= 0:
             return 0
         parameters = {"kind": kind, "now": now, "most": most, "aging": AGING_SECONDS}
-        rows = conn.execute(queries.UNRUNG_DUE_OF_KIND, parameters).fetchall()
+        rows = conn.execute(self._sql.UNRUNG_DUE_OF_KIND, parameters).fetchall()
         for job_id, priority, run_at in rows:
             self._ring(conn, job_id, priority, run_at, now)
         return len(rows)
@@ -373,8 +403,8 @@ class Ledger(QueueDatabase):
                 "result": "null",
             }
             if not (
-                conn.execute(queries.CANCEL_QUEUED, parameters).rowcount
-                or conn.execute(queries.CANCEL_RUNNING, parameters).rowcount
+                conn.execute(self._sql.CANCEL_QUEUED, parameters).rowcount
+                or conn.execute(self._sql.CANCEL_RUNNING, parameters).rowcount
             ):
                 raise JobStateRefused(f"job {job_id} is {job.state}: only queued and running ones can be cancelled")
             self._ring_next(conn, job.kind, parameters["now"])
@@ -392,10 +422,10 @@ class Ledger(QueueDatabase):
                 raise JobStateRefused(f"job {job_id} is {job.state}: only dead and cancelled ones can be retried")
             if job.unique_key is not None:
                 key = {"unique_key": job.unique_key}
-                if waiting := conn.execute(queries.QUEUED_BY_KEY, key).fetchone():
+                if waiting := conn.execute(self._sql.QUEUED_BY_KEY, key).fetchone():
                     raise JobStateRefused(f"job {waiting[0]} already waits to do the same as job {job_id}")
             now = self.now()
-            conn.execute(queries.REPLAY, {"id": job_id, "now": now})
+            conn.execute(self._sql.REPLAY, {"id": job_id, "now": now})
             self._ring(conn, job_id, job.priority, now, now)
             return self.get(job_id)
 
@@ -413,18 +443,18 @@ class Ledger(QueueDatabase):
         """Let no job of this kind start; running ones go on.  Raises ArgsInvalid for an unknown kind."""
         self._known(kind)
         with self.transaction(durable=True) as conn:
-            conn.execute(queries.PAUSE_KIND, {"kind": kind, "now": self.now()})
+            conn.execute(self._sql.PAUSE_KIND, {"kind": kind, "now": self.now()})
 
     def resume(self, kind: str) -> None:
         """Undo `pause`."""
         self._known(kind)
         with self.transaction(durable=True) as conn:
-            conn.execute(queries.RESUME_KIND, {"kind": kind})
+            conn.execute(self._sql.RESUME_KIND, {"kind": kind})
             self._ring_next(conn, kind, self.now())
 
     def paused(self) -> _List[str]:
         """The paused kinds."""
-        return [row[0] for row in self.read(queries.PAUSED_KINDS)]
+        return [row[0] for row in self.read(self._sql.PAUSED_KINDS)]
 
     def _known(self, kind: str) -> None:
         if kind not in self.policies:
@@ -434,13 +464,13 @@ class Ledger(QueueDatabase):
 
     def ring_due(self) -> int:
         """Ring for due jobs that have no doorbell, no more than can run at once; returns how many."""
-        if not self.read(queries.ANY_UNRUNG_DUE, {"now": self.now()}):
+        if not self.read(self._sql.ANY_UNRUNG_DUE, {"now": self.now()}):
             return 0
         with self.transaction() as conn:
             now = self.now()
-            running = dict(conn.execute(queries.RUNNING_BY_KIND).fetchall())
+            running = dict(conn.execute(self._sql.RUNNING_BY_KIND).fetchall())
             rung = 0
-            for (kind,) in conn.execute(queries.UNRUNG_KINDS).fetchall():
+            for (kind,) in conn.execute(self._sql.UNRUNG_KINDS).fetchall():
                 policy = self.policies.get(kind)
                 free = policy.concurrency - running.get(kind, 0) if policy else STALE_DOORBELLS_PER_TRANSACTION
                 rung += self._ring_kind(conn, kind, now, free)
@@ -457,10 +487,10 @@ class Ledger(QueueDatabase):
             "now": self.now(),
             "longest_lease": LONGEST_LEASE_SECONDS,
         }
-        if not self.read(queries.EXPIRED, parameters):
+        if not self.read(self._sql.EXPIRED, parameters):
             return lost
         with self.transaction() as conn:
-            for job_id, kind, unique_key, owner, attempt in conn.execute(queries.EXPIRED, parameters).fetchall():
+            for job_id, kind, unique_key, owner, attempt in conn.execute(self._sql.EXPIRED, parameters).fetchall():
                 claim = Claim(job_id, kind, "", unique_key, attempt, owner)
                 policy = self.policies.get(kind)
                 error = f"the worker died or lost its lease in attempt {attempt}"
@@ -474,41 +504,55 @@ class Ledger(QueueDatabase):
     def forget_lost_doorbells(self, older_than_seconds: float) -> int:
         """Let the dispatcher ring again for jobs whose doorbell is no longer in huey's table."""
         parameters = {"now": self.now(), "older": older_than_seconds}
-        if not self.read(queries.LOST_DOORBELLS, parameters):
+        if not self.read(self._sql.LOST_DOORBELLS, parameters):
             return 0  # Without the write lock: with thousands in the queue this takes a while.
         with self.transaction() as conn:
-            return conn.execute(queries.FORGET_LOST_DOORBELLS, parameters).rowcount
+            return conn.execute(self._sql.FORGET_LOST_DOORBELLS, parameters).rowcount
 
     def follow_clock(self) -> int:
         """Repair times that a clock set back has put into the future; returns how many jobs moved."""
         longest = max(policy.backoff_cap_seconds for policy in self.policies.values())
         parameters = {"now": self.now(), "tolerance": CLOCK_TOLERANCE_SECONDS, "longest": longest}
         with self.transaction() as conn:
-            moved = conn.execute(queries.PULL_FROM_FUTURE, parameters).rowcount
-            return moved + conn.execute(queries.CAP_RETRIES, parameters).rowcount
+            moved = conn.execute(self._sql.PULL_FROM_FUTURE, parameters).rowcount
+            return moved + conn.execute(self._sql.CAP_RETRIES, parameters).rowcount
+
+    def hasten(self, unique_key: str) -> bool:
+        """Make the waiting job of this key due now; False where none waits."""
+        with self.transaction() as conn:
+            waiting = conn.execute(self._sql.QUEUED_BY_KEY, {"unique_key": unique_key}).fetchone()
+            if waiting is None:
+                return False
+            job_id, run_at, priority, rung_at = waiting
+            now = self.now()
+            if run_at > now:
+                conn.execute(self._sql.MOVE, {"id": job_id, "run_at": now})
+            if rung_at is None:
+                self._ring(conn, job_id, priority, min(run_at, now), now)
+            return True
 
     def advance(self, within_seconds: float) -> int:
         """Make jobs due now that would be within that time, unless they wait after a failure."""
         with self.transaction() as conn:
             parameters = {"now": self.now(), "within": within_seconds}
-            return conn.execute(queries.ADVANCE, parameters).rowcount
+            return conn.execute(self._sql.ADVANCE, parameters).rowcount
 
     def prune(self, older_than_seconds: float, most: int = 5000) -> int:
         """Delete done and cancelled jobs that ended so long ago, at most `most`; dead ones stay."""
         with self.transaction() as conn:
             parameters = {"before": self.now() - older_than_seconds, "most": most}
-            return conn.execute(queries.PRUNE, parameters).rowcount
+            return conn.execute(self._sql.PRUNE, parameters).rowcount
 
     def beat(self, owner: str, pid: int, version: str) -> None:
         """Say that the worker lives."""
         with self.transaction() as conn:
-            conn.execute(queries.BEAT, {"owner": owner, "pid": pid, "version": version, "now": self.now()})
+            conn.execute(self._sql.BEAT, {"owner": owner, "pid": pid, "version": version, "now": self.now()})
 
     # ---- looking
 
     def get(self, job_id: int) -> Job:
         """Raises JobNotFound."""
-        rows = self.read(queries.GET_JOB, {"id": job_id})
+        rows = self.read(self._sql.GET_JOB, {"id": job_id})
         if not rows:
             raise JobNotFound(f"there is no job {job_id}: see `memory jobs list`")
         return job_from_row(rows[0])
@@ -516,7 +560,7 @@ class Ledger(QueueDatabase):
     def list(self, states: Iterable[State] = STATES, *, kind: str | None = None, most: int = 100) -> _List[Job]:
         """The newest jobs in these states, newest first."""
         parameters = {"states": json.dumps(_List(states)), "kind": kind, "most": most}
-        return [job_from_row(row) for row in self.read(queries.LIST_JOBS, parameters)]
+        return [job_from_row(row) for row in self.read(self._sql.LIST_JOBS, parameters)]
 
     def page(
         self, states: Iterable[State] = STATES, *, kind: str | None = None, text: str = "", behind: int = 0, most: int
@@ -537,39 +581,64 @@ class Ledger(QueueDatabase):
     def counts(self) -> dict[str, dict[State, int]]:
         """How many jobs there are, by kind and state.  Reads the whole table."""
         found: dict[str, dict[State, int]] = {}
-        for kind, state, count in self.read(queries.COUNT_JOBS):
+        for kind, state, count in self.read(self._sql.COUNT_JOBS):
             found.setdefault(kind, {})[state] = count
         return found
 
     def live_counts(self) -> _List[tuple[str, State, int]]:
         """Kind, state and how many, of what has not ended and of the dead; does not touch finished jobs."""
-        return [tuple(row) for row in self.read(queries.COUNT_LIVE)]
+        return [tuple(row) for row in self.read(self._sql.COUNT_LIVE)]
 
     def queued_count(self, kind: str) -> int:
         """How many jobs of this kind wait, for whatever time."""
-        return int(self.read(queries.COUNT_QUEUED, {"kind": kind})[0][0])
+        return int(self.read(self._sql.COUNT_QUEUED, {"kind": kind})[0][0])
 
     def next_args(self, kind: str, after: int, most: int) -> _List[Mapping[str, Json]]:
         """Arguments of the waiting jobs of this kind that were enqueued after that one and never tried."""
-        rows = self.read(queries.NEXT_FIRST_ATTEMPTS, {"kind": kind, "after": after, "most": most})
+        rows = self.read(self._sql.NEXT_FIRST_ATTEMPTS, {"kind": kind, "after": after, "most": most})
         return [args for (text,) in rows if isinstance(args := json.loads(text), dict)]
 
     def oldest_due(self) -> _List[tuple[str, float]]:
         """For each kind with a job that is due and waits: for how many seconds the oldest has."""
-        return [tuple(row) for row in self.read(queries.OLDEST_DUE, {"now": self.now()})]
+        return [tuple(row) for row in self.read(self._sql.OLDEST_DUE, {"now": self.now()})]
 
     def backlog(self) -> Backlog:
         """What is left to do; does not touch finished jobs."""
-        return Backlog(*self.read(queries.BACKLOG, {"now": self.now()})[0])
+        return Backlog(*self.read(self._sql.BACKLOG, {"now": self.now()})[0])
 
     def is_busy(self) -> bool:
         """Whether a job runs, or is due and of a kind that is not paused."""
-        return bool(self.read(queries.IS_BUSY, {"now": self.now()})[0][0])
+        return bool(self.read(self._sql.IS_BUSY, {"now": self.now()})[0][0])
 
     def worker(self) -> WorkerBeat | None:
         """What the last worker said of itself."""
-        rows = self.read(queries.WORKER)
+        rows = self.read(self._sql.WORKER)
         return WorkerBeat(*rows[0]) if rows else None
+
+
+class Ledger(QueueDatabase, LedgerRules):
+    """The ledger in one queue.db; one writer at a time.
+
+    Every method raises QueueUnavailable if the file is locked for longer than `busy_seconds`, missing
+    (unless `create`) or damaged.
+    """
+
+    _sql = queries
+
+    def __init__(
+        self,
+        path: Path | str,
+        *,
+        policies: Mapping[str, KindPolicy] = POLICIES,
+        clock: Callable[[], float] | None = None,
+        chance: random.Random | None = None,
+        busy_seconds: float = BUSY_SECONDS,
+        create: bool = True,
+        bell: Callable[[], None] | None = None,
+    ) -> None:
+        super().__init__(path, clock=clock, busy_seconds=busy_seconds, create=create, bell=bell)
+        self.policies = policies
+        self._chance = chance or random.Random()
 
 
 def _fence(claim: Claim) -> dict[str, Any]:

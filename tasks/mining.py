@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
@@ -25,7 +25,7 @@ from ..vault.errors import SettingsError
 from ..vault.killpoint import kill_point
 from ..vault.project import project_of
 from ..vault.settings import Settings, load_settings
-from ..vault.turn import Origin
+from ..vault.turn import Origin, Role, Turn
 from . import supervisor
 from .kinds import Json
 from .model_mining import mine_windows
@@ -51,6 +51,10 @@ class MiningRequest:
     """Whose budget a model's tokens are counted to; the transcript's own name when it is not given."""
     local_only: bool = False
     """For the child: ask no model, whatever the settings say."""
+    picked: Sequence[int] | None = None
+    """Of the messages before `picked_until` only those at these offsets propose anything, as far as is known; None:
+    nothing is known. What tools show is mined in any case."""
+    picked_until: int = 0
 
     def to_json(self) -> bytes:
         """For the child's stdin."""
@@ -92,6 +96,7 @@ def mine_transcript(request: MiningRequest, settings: Settings | None = None) ->
         all_outputs=False,
     )
     miner = Miner(start=request.offset, project_of=project_of)
+    may_propose = _picked(request)
     packer = None
     if settings is not None and settings.reflection.miner != "local":
         packer = WindowPacker(settings.reflection.window_tokens, request.offset)
@@ -102,13 +107,16 @@ def mine_transcript(request: MiningRequest, settings: Settings | None = None) ->
             if near and turn.origin not in OPENING and not reader.report.restarted:
                 return mine_transcript(replace(request, said=None), settings)
             anything_new = True
-        found += (_scrubbed(candidate) for candidate in miner.feed(turn))
+        if may_propose(turn):
+            found += (_scrubbed(candidate) for candidate in miner.feed(turn))
+        else:
+            miner.follow(turn)
         if packer is not None:
             packer.feed(turn)
     report = reader.report
     if report.restarted:
         # The file was replaced by a shorter one: its old offset says nothing about it.
-        return mine_transcript(replace(request, offset=0, resume=0, said=None), settings)
+        return mine_transcript(replace(request, offset=0, resume=0, said=None, picked=None), settings)
     end = max(report.end_offset, request.offset)
     if anything_new:
         resume, said = miner.resume_offset, min(miner.said_offset, reader.needed_from)
@@ -129,6 +137,13 @@ def mine_transcript(request: MiningRequest, settings: Settings | None = None) ->
     candidates = merged(mined.candidates, [_scrubbed(candidate) for candidate in modelled.candidates])
     told = {**modelled.told, **({"turns_not_sent": packer.unsent} if packer.unsent else {})}
     return replace(mined, candidates=candidates, model=told, answers=modelled.answers)
+
+
+def _picked(request: MiningRequest) -> Callable[[Turn], bool]:
+    if request.picked is None:
+        return lambda _: True
+    picked, until = frozenset(request.picked), request.picked_until
+    return lambda turn: turn.role is Role.TOOL or turn.offset in picked or turn.offset >= until
 
 
 _scrub = lru_cache(maxsize=64)(scrub)

@@ -11,6 +11,7 @@ CLOCK = f"SELECT {NOW}"
 INSERT_JOB = """
     INSERT INTO job (kind, args, unique_key, priority, run_at, created_at)
     VALUES (:kind, :args, :unique_key, :priority, :run_at, :now)
+    RETURNING id
 """
 INSERT_DEAD = """
     INSERT INTO job (kind, args, state, error, run_at, created_at, finished_at)

@@ -40,6 +40,9 @@ from .indexing import open_index, reconcile_now
 from .journal import Journal, hash_of, text_of
 from .salvage import back_up, backup_of
 from .scrubbing_ideas import scrub_ideas_list
+from .shared_queue import is_shared, machine_name, open_shared
+from .sharing.home import Shares, content_of
+from .sharing.packing import MAGIC, ContentInvalid, unbundle, unpack
 from .statedb import checkpoint, replace_texts
 
 _KEY = re.compile(r"([\w-]+)[ \t]*:")
@@ -50,7 +53,7 @@ class Found:
     """Secrets or personal data in one place."""
 
     where: str
-    """vault, index, log, journal, spool, corpus, queue or state."""
+    """vault, index, log, journal, spool, corpus, queue, state or shared."""
     name: str
     kinds: Mapping[str, int]
     problem: str | None = None
@@ -77,6 +80,7 @@ def scrub_everything(settings: Settings, store: VaultStore, *, apply: bool) -> l
         found += _lines(file, "corpus", _secrets_only, apply)
     found += _queue(settings, apply)
     found += _state(settings, apply)
+    found += _shared(settings, apply)
     if apply:
         found += _copies(settings)
     return found
@@ -334,6 +338,35 @@ def _state(settings: Settings, apply: bool) -> list[Found]:
             found.append(Found("state", state_db.name, {}, _IN_USE))
     except QueueUnavailable as error:
         return [Found("state", state_db.name, {}, str(error))]
+    return found
+
+
+def _shared(settings: Settings, apply: bool) -> list[Found]:
+    """What of this machine lies in the shared database, packed by the rules of its day. Withdrawn, it is asked anew."""
+    if not is_shared(settings):
+        return []
+    found = []
+    machine = machine_name(settings)
+    try:
+        with open_shared(settings) as ledger:
+            contents = content_of(ledger)
+            for key in contents.keys(machine):
+                kinds: Counter[str] = Counter()
+                problem = None
+                try:
+                    for reading in unbundle(contents.fetch(key, machine) or MAGIC):
+                        for turn in unpack(reading):
+                            kinds += _kinds(turn.text, Policy.FULL)
+                except ContentInvalid as error:
+                    problem = str(error)
+                if apply and (kinds or problem):
+                    contents.withdraw(key, machine)
+                    problem = None
+                if kinds or problem:
+                    found.append(Found("shared", key[:12], kinds, problem))
+    except QueueUnavailable as error:
+        if any(share.key and share.picked is None for share in Shares(settings.state.state_db).all()):
+            found.append(Found("shared", "queue.url", {}, str(error)))
     return found
 
 

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 
-from ..vault.errors import VaultUnavailable
+from ..vault.errors import SettingsError, VaultUnavailable
 from ..vault.layout import StatePaths
 from ..vault.settings import Settings
 from .completion import CALLS_FOLDER
@@ -50,7 +50,7 @@ def rotate_handler(settings: Settings) -> Handler:
             "deleted": delete_old(state, now),
             "temporaries": clean_temporaries(state, now),
         }
-        with contextlib.suppress(VaultUnavailable):
+        with contextlib.suppress(VaultUnavailable, SettingsError):  # A machine may work for others and have no vault.
             store = vault_store(settings)
             done["vault_temporaries"] = store.clean_temporaries() + clean_beside_list(settings, store)
             Journal(settings.state, store).recover()

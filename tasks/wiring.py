@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 
+from ..vault.errors import QueueUnavailable
 from ..vault.settings import Settings
 from .adapting import adapt_handler
 from .corpus import corpus_handler
@@ -21,11 +24,15 @@ from .markers import collect_handler, recover_handler
 from .reflection import reflect_handler
 from .research import UnresearchedIdeas, research_handler
 from .reviewing import DecisionsAtStart, apply_handler
+from .shared_queue import build_loop, is_shared
+from .sharing.handlers import drop_old_contents, shared_handlers
 from .skills import skills_handler
 from .triaging import triage_handler
 from .upgrading import upgrade_handler
 from .upkeep import rotate_handler
-from .worker import Service, Worker, WorkerContext
+from .worker import Loop, Service, Worker, WorkerContext
+
+log = logging.getLogger(__name__)
 
 
 def handlers(settings: Settings) -> Mapping[str, Handler]:
@@ -72,7 +79,20 @@ def build_worker(settings: Settings, *, watch: bool) -> Worker:
         metrics_port=settings.queue.metrics_port if watch else 0,
         policies=policies_of(settings),
     )
+    if settings.only_works_for_others:
+        return Worker(context, {"logs.rotate": rotate_handler(settings)}, (), loops_of(settings))
     services: list[Service] = [DecisionsAtStart(settings), WantedIndex(settings), UnresearchedIdeas(settings)]
     if watch:
         services.append(WatchedVault(settings.required_vault_path))
-    return Worker(context, handlers(settings), services)
+    return Worker(context, handlers(settings), services, loops_of(settings))
+
+
+def loops_of(settings: Settings) -> list[Loop]:
+    """The loop over the queue that machines share, where there is one and what it takes to reach it."""
+    if not is_shared(settings):
+        return []
+    try:
+        return [build_loop(settings, partial(shared_handlers, settings), partial(drop_old_contents, settings))]
+    except QueueUnavailable as error:
+        log.warning("%s; everything else goes on", error)
+        return []

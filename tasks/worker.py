@@ -11,6 +11,7 @@ import select
 import signal
 import threading
 import time
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
@@ -23,7 +24,7 @@ from ..schedules.table import SCHEDULES, Schedule
 from ..vault.errors import QueueUnavailable, SchemaTooNew
 from ..vault.layout import StatePaths
 from . import schema
-from .app import ThreadConsumer, VaultHuey
+from .app import Claiming, ThreadConsumer, VaultHuey
 from .dispatcher import Clockwork, Dispatcher
 from .doorbell import Bell, ring_worker
 from .executor import Executor
@@ -43,7 +44,6 @@ log = logging.getLogger(__name__)
 BUSY_SECONDS = 15.0
 IDLE_POLL_SECONDS = 0.05
 HEALTH_SECONDS = 10.0
-ABANDON_SECONDS = 3.0
 STUCK_SECONDS = 30.0
 EXIT_STUCK = 75
 
@@ -56,6 +56,22 @@ class Service(Protocol):
 
     def stop(self) -> None:
         """End them."""
+
+
+class Loop(Service, Protocol):
+    """A service that runs jobs from another queue. None of its methods but `stop` waits for anything."""
+
+    def leave(self) -> None:
+        """Start nothing more."""
+
+    def check_health(self) -> None:
+        """Replace threads that have died."""
+
+    def is_busy(self) -> bool:
+        """Whether it runs a job or has one to run; False while its queue is away."""
+
+    def outcomes(self) -> Mapping[str, int]:
+        """How its attempts have ended (Tally.outcomes)."""
 
 
 @dataclass(frozen=True)
@@ -114,10 +130,12 @@ class Worker:
         context: WorkerContext,
         handlers: Mapping[str, Handler],
         services: Sequence[Service] = (),
+        loops: Sequence[Loop] = (),
     ) -> None:
         self._context = context
         self._handlers = handlers
-        self._services = services
+        self._services = (*services, *loops)
+        self._loops = loops
         self._nonce = f"{_host()}:{_boot()}:{os.getpid()}:{secrets.token_hex(4)}"
         self._claim_numbers = itertools.count(1)
         self._lock = WorkerLock(context.state.worker_lock)
@@ -170,7 +188,9 @@ class Worker:
                 self._leaving = False
         except WorkerRunning:
             return self._wait_for_other(started, until, include_delayed_seconds)
-        count = self._executor.tally.outcomes
+        count = Counter(self._executor.tally.outcomes)
+        for loop in self._loops:
+            count.update(loop.outcomes())
         return RunReport(
             done=count["done"],
             retried=count["retried"],
@@ -208,7 +228,16 @@ class Worker:
     def _is_idle(self, ledger: Ledger, include_delayed: float) -> bool:
         if include_delayed > 0 and ledger.advance(include_delayed):
             self._bell.ring()
-        return not ledger.is_busy() and self._spool.is_empty()
+        # Asked twice: each queue gives work to the other.
+        return (
+            not self._is_busy_elsewhere()
+            and not ledger.is_busy()
+            and self._spool.is_empty()
+            and not self._is_busy_elsewhere()
+        )
+
+    def _is_busy_elsewhere(self) -> bool:
+        return any(loop.is_busy() for loop in self._loops)
 
     def _wait_for_other(self, started: float, until: float | None, include_delayed: float) -> RunReport:
         timed_out, state = False, self._context.state
@@ -289,11 +318,13 @@ class Worker:
         huey = VaultHuey(
             executor.run,
             ledger=ledger,
-            bell=bell,
-            owner=lambda: f"{self._nonce}-{next(self._claim_numbers)}",
-            lease_seconds=context.lease_seconds,
-            poll_seconds=context.poll_seconds,
-            closed=self._closed,
+            claiming=Claiming(
+                bell=bell,
+                owner=lambda: f"{self._nonce}-{next(self._claim_numbers)}",
+                lease_seconds=context.lease_seconds,
+                poll_seconds=context.poll_seconds,
+                closed=self._closed,
+            ),
         )
         stack.callback(huey.storage.close)
         self._consumer = ThreadConsumer(
@@ -392,6 +423,8 @@ class Worker:
 
     def _check_health(self) -> None:
         self._consumer.check_worker_health()
+        for loop in self._loops:
+            loop.check_health()
         overdue = [job for job in self._executor.running() if job.overdue]
         if len(overdue) < self._context.workers:
             self._stuck_since = None
@@ -405,28 +438,15 @@ class Worker:
     def _drain(self) -> None:
         """Wait for the consumer's threads, which end with the job they are at; then stop what still runs."""
         self._halt()
-        signals, until = max(self._signals, 1), time.monotonic() + self._context.drain_seconds
-        while not self._join_threads(IDLE_POLL_SECONDS):
-            if time.monotonic() > until or self._signals > signals:
-                log.warning("leaving: %d running jobs are stopped and given back", self._executor.abandon())
-                self._join_threads(ABANDON_SECONDS)
-                break
-        storage = self._consumer.huey.storage
-        for claim in storage.unstarted():
-            storage.give_back(claim)
+        for loop in self._loops:
+            loop.leave()  # They drain while we do.
+        signals = max(self._signals, 1)
+        self._consumer.drain(self._context.drain_seconds, self._executor.abandon, lambda: self._signals > signals)
         log.info("worker %s left", self._nonce)
 
     def _halt(self) -> None:
         self._leaving = True
-        self._consumer.stop_flag.set()
-        self._bell.ring()
-
-    def _join_threads(self, seconds: float) -> bool:
-        until = time.monotonic() + seconds
-        threads = [self._consumer.scheduler, *(thread for _, thread in self._consumer.worker_threads)]
-        for thread in threads:
-            thread.join(max(0.0, until - time.monotonic()))
-        return not any(thread.is_alive() for thread in threads)
+        self._consumer.halt()
 
 
 def _identity(path: str) -> tuple[int, int] | None:

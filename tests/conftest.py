@@ -1,16 +1,36 @@
-"""For every test: it says itself in whose shell it runs, whoever started the tests."""
+"""For every test: it says itself in whose shell it runs, whoever started the tests; what was left out is said."""
 
 from __future__ import annotations
 
 import os
+from collections import Counter
+from collections.abc import Iterator
 
 import pytest
 
 from memoryvault.cli.agent_shell import VARIABLES
 from memoryvault.tests.support.hurry import MARKER, run_hurried, second_tries
+from memoryvault.tests.support.postgres import Cluster, cluster
 
 for _name in VARIABLES:
     os.environ.pop(_name, None)
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[Cluster]:
+    """A server for all tests of this run; each asks it for a schema of its own."""
+    with cluster() as running:
+        yield running
+
+
+def say_left_out(terminalreporter: pytest.TerminalReporter) -> None:
+    """Tests that were left out, by their reason: none of them has passed."""
+    reasons: Counter[str] = Counter()
+    for report in terminalreporter.stats.get("skipped", []):
+        reason = report.longrepr[2] if isinstance(report.longrepr, tuple) else str(report.longrepr)
+        reasons[reason.removeprefix("Skipped: ")] += 1
+    for reason, count in sorted(reasons.items()):
+        terminalreporter.write_line(f"left out: {count} test{'s' if count > 1 else ''}: {reason}")
 
 
 def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> object:
@@ -22,7 +42,8 @@ def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> 
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Name what passed or failed only at the second try: a pass like that says nothing about speed."""
+    """Name what was left out, and what passed or failed only at the second try: that says nothing about speed."""
+    say_left_out(terminalreporter)
     again = second_tries(report for reports in terminalreporter.stats.values() for report in reports)
     if again:
         terminalreporter.write_sep("=", f"{len(again)} run again: the machine was busy")

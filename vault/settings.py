@@ -35,6 +35,7 @@ from .settings_table import (
     Setting,
     VaultSection,
     as_toml,
+    redacted,
     render_settings_reference,
 )
 from .snapshot import config_stamp, write_installation, write_snapshot
@@ -51,8 +52,12 @@ __all__ = [
     "effective_value",
     "load_settings",
     "render_settings_reference",
+    "shown_value",
     "snapshot_values",
 ]
+
+
+WORKS_FOR_OTHERS = "works-for-others"
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,8 +103,18 @@ class Settings:
         return self.vault.ideas_path or self.required_vault_path.parent / "Ideas.md"
 
     @property
+    def only_works_for_others(self) -> bool:
+        """Is this a machine without a vault that takes part in the shared queue?"""
+        return self.vault.path is None and bool(self.queue.url)
+
+    @property
     def state(self) -> StatePaths:
-        """The state folder of this vault. Raises SettingsError when no vault is set."""
+        """The state folder of this vault; of a machine that has none and works for others (queue.url), one of its own.
+
+        Raises SettingsError when neither is set.
+        """
+        if self.only_works_for_others:
+            return StatePaths(self.state_root / WORKS_FOR_OTHERS)
         return StatePaths(self.state_root / vault_id(str(self.required_vault_path)))
 
     @property
@@ -222,7 +237,9 @@ def _nearest(name: str) -> str:
 
 
 def _refuse(row: Setting, where: str, raw: object) -> SettingsError:
-    if row.type in ("whole number", "number", "switch") or not isinstance(raw, str):
+    if row.secret:
+        shown = "something else"
+    elif row.type in ("whole number", "number", "switch") or not isinstance(raw, str):
         shown = str(raw).lower() if isinstance(raw, bool) else str(raw)
     else:
         shown = repr(raw)
@@ -361,3 +378,9 @@ def effective_value(settings: Settings, name: str) -> Any:
     """The value in force of `section.key`. Raises KeyError for a setting that does not exist."""
     row = BY_NAME[name]
     return getattr(getattr(settings, row.section), row.key)
+
+
+def shown_value(settings: Settings, name: str) -> Any:
+    """The same, fit to be shown: a password in it is not. Raises KeyError."""
+    value = effective_value(settings, name)
+    return redacted(value) if BY_NAME[name].secret else value

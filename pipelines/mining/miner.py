@@ -143,6 +143,10 @@ class Miner:
             found = self._from_tools(turn)
         return found
 
+    def follow(self, turn: Turn) -> None:
+        """Take a turn into account without mining it: of a message it is known that it proposes nothing."""
+        self._scene.advance(turn)
+
     # ------------------------------------------------------------------------------------------ the user's words
 
     def _from_user(self, turn: Turn) -> list[Candidate]:

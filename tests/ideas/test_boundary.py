@@ -57,6 +57,7 @@ WRITERS = {
     "tasks/schema.py": STATE,
     "tasks/scrubbing.py": STATE,
     "tasks/sessions.py": STATE,
+    "tasks/shared_link.py": STATE,
     "tasks/spool.py": STATE,
     "tasks/statedb.py": STATE,
     "tasks/units.py": "the unit of systemd or launchd, on the user's word",

@@ -12,7 +12,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from memoryvault.tasks.kinds import KindPolicy
-from memoryvault.tasks.ledger import Job, Ledger
+from memoryvault.tasks.ledger import Job, LedgerRules
 from memoryvault.vault.layout import StatePaths
 
 WAIT_SECONDS = 60.0
@@ -78,7 +78,7 @@ def pid_in(path: Path) -> int:
     return int(path.read_text())
 
 
-def only_job(ledger: Ledger) -> Job:
+def only_job(ledger: LedgerRules) -> Job:
     """The one job there is."""
     (job,) = ledger.list()
     return job

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from huey.registry import Message
 
-from memoryvault.tasks.app import JsonSerializer, VaultHuey
-from memoryvault.tasks.doorbell import Bell
+from memoryvault.tasks.app import Claiming, JsonSerializer, VaultHuey
+from memoryvault.tasks.doorbell import Chime
 from memoryvault.tasks.ledger import Claim, Ledger
 from memoryvault.tests.tasks.support import POLICIES, only_job
 
@@ -37,15 +37,11 @@ def ran() -> list[Claim]:
 
 
 @pytest.fixture
-def huey(ledger: Ledger, tmp_path: Path, ran: list[Claim]) -> Iterator[VaultHuey]:
+def huey(ledger: Ledger, ran: list[Claim]) -> Iterator[VaultHuey]:
     huey = VaultHuey(
         lambda claim, _: ran.append(claim),
         ledger=ledger,
-        bell=Bell(tmp_path / "wake.sock"),
-        owner=lambda: "me",
-        lease_seconds=30.0,
-        poll_seconds=0.01,
-        closed=lambda: False,
+        claiming=Claiming(Chime(), lambda: "me", lease_seconds=30.0, poll_seconds=0.01, closed=lambda: False),
     )
     yield huey
     huey.storage.close()

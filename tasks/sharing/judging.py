@@ -1,0 +1,88 @@
+"""Which words of another machine's sessions are worth a look: asked and answered as bytes, in a child process.
+
+`python -m memoryvault.tasks.sharing.judging` is the child: a content on stdin; on stdout JSON, for each of its readings
+the offsets of the messages that the local miner would propose something for. It opens no file of this machine's user.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Iterable, Sequence
+
+from ...pipelines.mining import Miner
+from ...vault.errors import MemoryVaultError
+from ...vault.killpoint import kill_point
+from ...vault.turn import Turn
+from .. import supervisor
+from .packing import NICENESS, ContentInvalid, unbundle, unpack
+
+VERSION = 1
+INVALID = 3
+"""Exit status of the child for a content that cannot be read: no further attempt helps."""
+MAX_OUTCOME_BYTES = 4 << 20
+
+
+class OutcomeInvalid(MemoryVaultError):
+    """What another machine sent is no outcome of what it was asked."""
+
+
+def judge(turns: Iterable[Turn]) -> list[int]:
+    """Offsets of the messages for which the miner proposes something, ascending."""
+    miner = Miner()
+    return sorted({turn.offset for turn in turns if miner.feed(turn)})
+
+
+def outcome_of(content: bytes) -> bytes:
+    """Raises ContentInvalid."""
+    picked = [judge(unpack(reading)) for reading in unbundle(content)]
+    return json.dumps({"v": VERSION, "picked": picked}, separators=(",", ":")).encode()
+
+
+def picked_from(outcome: bytes, asked: Sequence[tuple[int, int, int]]) -> list[tuple[int, ...]]:
+    """The offsets for each reading, of which `asked` has start, end and the number of messages.
+
+    Nothing else that it says counts, and none of it is text. Raises OutcomeInvalid.
+    """
+    if len(outcome) > MAX_OUTCOME_BYTES:
+        raise OutcomeInvalid("it is too large")
+    try:
+        value = json.loads(outcome)
+    except (ValueError, RecursionError) as error:
+        raise OutcomeInvalid("it is no JSON") from error
+    if not isinstance(value, dict) or value.keys() != {"v", "picked"} or value["v"] != VERSION:
+        raise OutcomeInvalid("it was made by another version")
+    lists = value["picked"]
+    if not isinstance(lists, list) or len(lists) != len(asked):
+        raise OutcomeInvalid(f"it does not answer the {len(asked)} readings that were asked")
+    return [_offsets(offsets, *one) for offsets, one in zip(lists, asked, strict=True)]
+
+
+def _offsets(value: object, start: int, end: int, words: int) -> tuple[int, ...]:
+    if not isinstance(value, list) or len(value) > words:
+        raise OutcomeInvalid("it names more messages than there are")
+    previous = start - 1
+    for offset in value:
+        if not isinstance(offset, int) or isinstance(offset, bool) or not previous < offset < end:
+            raise OutcomeInvalid("it names what was not asked")
+        previous = offset
+    return tuple(value)
+
+
+def main() -> int:
+    """The child."""
+    supervisor.watch_parent()
+    os.nice(NICENESS)
+    try:
+        outcome = outcome_of(sys.stdin.buffer.read())
+    except ContentInvalid as error:
+        print(error, file=sys.stderr)
+        return INVALID
+    kill_point("share-mid-judging")
+    sys.stdout.buffer.write(outcome)
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
