@@ -52,6 +52,9 @@ PREFERENCE_CUES: Mapping[str, re.Pattern[str]] = {
         r"\byou\ (?:should|could|can)\ (?:really\ |always\ |also\ )?be\ (?:\w+ing|able\ to)\b|\bwe\ should\ be\ \w+ing\b|\bhow\ we\ do\b|\bhere\ we\b|\bwe'?re\ (?:using|following)\b|\b(?:our|the)\ (?:ci|team|readers?|designers?|convention)\b"
     ),
     "shouts": cue(r"\b(?-i:NEVER|ALWAYS|NOT|ONLY|JUST|MUST|DON'?T|DO\ NOT|EVERY|ANY)\b"),
+    "takes_care": cue(
+        r"\b(?:i'?d|would)\ (?:like|love)\ to\ (?:avoid|keep|start\ with|stay)\b|\bwant\ to\ (?:avoid|keep|break|brainstorm|discuss|stay|be\ able\ to)\b|\bmake\ sure\ (?:you|to|that\ you|not)\b|\bbefore\ (?:you\ )?(?:writ\w+|cod\w+|chang\w+|implement\w+|tak\w+|start\w+|mak\w+|touch\w+|mov\w+)\b|\binstead\ of\ (?:hard[\s-]?cod\w+|cop\w+|guess\w+)\b|\bhard[\s-]?cod\w+|\bseparation\ of\b|\bone\ (?:\w+\ )?at\ a\ time\b"
+    ),
     "reason_given": cue(
         r"\b(?:because|since|so\ that|so\ we|so\ i|too\ (?:slow|long|verbose|intrusive|noisy|granular|complex)|consume|that'?ll\ make|for\ clarity|to\ save)\b"
     ),
@@ -86,6 +89,9 @@ CORRECTION_CUES: Mapping[str, re.Pattern[str]] = {
     ),
     "you_did": cue(
         r"\byou\s+(?:\w+\s+)?(?:forgot|missed|removed|deleted|changed|broke|added|committed|skipped|didn'?t|should\ have|were\ supposed|mixed|flipped|dropped|lost|invented|keep|ignored|overwrote|got)\b|\byou(?:'re|\ are)\ (?:\w+\ )?(?:plotting|answering|describing|looking|reading|mixing|confus\w+|assuming|guessing)\b|\bif\ you\ had\b|\byou\ (?:need|have)\ to\b|\byou\ can(?:'?t|not)\b|\byou\ only\b"
+    ),
+    "pushes_back": cue(
+        r"^but\b|\byou\ said\b|\bare\ you\ sure\b|\bdid\ you\ (?:not|even)\b|\b(?:didn'?t|don'?t|haven'?t)\ (?:you|we)\b|\bwhy\ did(?:n'?t|\ not|\ you\ not)\b|\bhow\ is\ (?:it|this|that)\ (?:even\ )?possible\b|\b(?:wtf|ffs|fuck\w*|what\ the\ \w+|stupid|crazy|seriously|nonsense)\b|\bi\ mean\b"
     ),
     "already_there": cue(
         r"\b(?:i|we|there|you|they|it)\ (?:have\ |has\ |is\ |was\ |'?ve\ )?already\b|\bthere\ is\ (?:already|one)\b|\balready\ (?:have|has|exists?|defined|handles?|does)\b"
@@ -193,8 +199,11 @@ ROUTINE_CUES: Mapping[str, re.Pattern[str]] = {
     "orders_task": cue(
         r"^(?:(?:please|can\ you|could\ you|now|then|also|ok|okay|yes|and|let'?s|lets),?\s+){0,3}(?:add|fix|create|make|change|remove|delete|rename|show|update|run|plot|write|implement|build|generate|install|open|set\ ?up|move|convert|translate|upgrade|start|continue|finish|review|look|check|find|search|explain|list|give|compare|load|train|deploy|scale|port|read|summari[sz]e|try|do|go|keep\ going|proceed|launch|modify|disable|enable|help)\b"
     ),
+    "did_it_myself": cue(
+        r"^(?:(?:ok|okay|yes|great|nice|alright|done|so|now),?\s+)*(?:i(?:'ve|\ have)?|ive|we(?:'ve|\ have)?)\s+(?:just\s+|now\s+|also\s+|manually\s+)?(?:added|re-?added|created|deleted|removed|moved|ran|did|made|fixed|pushed|merged|re-?started|installed|uploaded|resized|renamed|updated|changed|cleared|copied|set|stopped|opened|put|got|tried|rebooted|restored|committed|reverted|downloaded|needed)\b"
+    ),
     "reports_error": cue(
-        r"\b(?:(?:getting|got|get|see|seeing)\ (?:a|an|this|the|these|error\w*|nan|\d+)|crash(?:es|ed)?|(?:is|are)\ (?:red|stuck|blank|missing|slow|broken|down|failing|empty)|(?:doesn'?t|does\ not|not)\ work(?:ing)?|fails|failed|nothing\ happens|stack\s?trace)\b"
+        r"\b(?:(?:getting|got|get|see|seeing)\ (?:a|an|this|the|these|error\w*|nan|\d+)|crash(?:es|ed)?|(?:is|are)\ (?:red|stuck|blank|missing|slow|broken|down|failing|empty)|(?:doesn'?t|does\ not|not)\ work(?:ing)?|fails|failed|nothing\ happens|stack\s?trace|still\ (?:not|isn'?t|doesn'?t|see|the\ same|crash\w*|wrong|off)|shows?\ (?:me\ )?nothing|(?:don'?t|can'?t|do\ not|can\ not|cannot)\ see)\b"
     ),
     "git_order": cue(r"\b(?:commit|push|pr\ description|commit\ message|open\ (?:a\ )?(?:draft\ )?pr|merge|rebase)\b"),
 }
