@@ -36,7 +36,7 @@ from ..vault.settings import Settings
 from ..vault.store import VaultStore
 from .diff import side_by_side
 from .markdown import render_markdown
-from .times import ago, lasting, size, when, when_iso
+from .times import ago, day_of, lasting, size, when, when_iso
 
 if TYPE_CHECKING:
     from .page import Page
@@ -77,7 +77,8 @@ class Desk:
             "version": __version__,
         }
         self._templates.filters |= {"name_of": name_of, "day": lambda text: (text or "")[:10], "count": counted}
-        self._templates.filters |= {"when": when, "when_iso": when_iso, "ago": ago, "lasting": lasting, "size": size}
+        self._templates.filters |= {"when": when, "when_iso": when_iso, "day_of": day_of, "ago": ago}
+        self._templates.filters |= {"lasting": lasting, "size": size}
 
     # Addresses
 

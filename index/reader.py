@@ -397,10 +397,11 @@ class IndexReader:
         return [row[0] for row in self._connection.execute(sql, (kind, since.isoformat()))]
 
     def made_by_day(self) -> dict[str, int]:
-        """How many active entries were made on each day (YYYY-MM-DD), '' for those that do not say."""
+        """How many active entries in use were made on each day (YYYY-MM-DD), '' for those that do not say."""
         sql = (
             "SELECT substr(COALESCE(created, ''), 1, 10) AS day, count(*) FROM entry_meta "
-            "WHERE COALESCE(NULLIF(status, ''), 'active') = 'active' AND lower(COALESCE(kind, '')) <> ? GROUP BY day"
+            "WHERE COALESCE(NULLIF(status, ''), 'active') = 'active' AND lower(COALESCE(kind, '')) <> ? "
+            "AND special IN ('', '_always-load') GROUP BY day"
         )
         return {row[0]: row[1] for row in self._connection.execute(sql, (COST_KIND,))}
 

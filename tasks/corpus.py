@@ -239,6 +239,10 @@ def _mine(settings: Settings, job: RunningJob, store: CorpusStore, identity: str
             "resume": mined.resume_offset,
             "size": each.transcript.size,
             "path": str(each.transcript.path),
+            "session": each.transcript.session,
+            "host": each.transcript.host,
+            "cwd": each.transcript.cwd,
+            "modified": each.transcript.modified,
         }
         if each is own:
             counts |= {

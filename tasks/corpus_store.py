@@ -11,7 +11,7 @@ import logging
 import os
 import shutil
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +31,20 @@ ROOTS = "corpus.roots"
 """Scan name under which the folders stand that the user named with --root."""
 
 
+@dataclass(frozen=True)
+class OldSession:
+    """A session that was mined from its transcript alone."""
+
+    session: str
+    host: str
+    cwd: str
+    path: str
+    modified: float
+    """Of the transcript when it was mined, unix seconds."""
+    offset: int
+    """How far it is mined, bytes."""
+
+
 class CorpusStore:
     """Cursors in state.db and the files beside it."""
 
@@ -40,12 +54,28 @@ class CorpusStore:
         self._roots = Cursors(state.state_db, ROOTS)
 
     def cursor(self, identity: str) -> Mapping[str, Any]:
-        """How far the transcript is mined: offset, resume, size, run; {} before its first reading."""
+        """How far the transcript is mined (offset, resume, size, run), and whose it is; {} before its first reading."""
         return self._cursors.get(identity) or {}
 
     def cursors(self) -> Mapping[str, Mapping[str, Any]]:
         """Of all transcripts."""
         return self._cursors.all()
+
+    def sessions(self) -> dict[str, OldSession]:
+        """The sessions that were mined, by their ids; without those that a release before this one mined."""
+        found: dict[str, OldSession] = {}
+        for cursor in self._cursors.all().values():
+            session = cursor.get("session")
+            if isinstance(session, str) and session:
+                found[session] = OldSession(
+                    session,
+                    host=str(cursor.get("host", "")),
+                    cwd=str(cursor.get("cwd", "")),
+                    path=str(cursor.get("path", "")),
+                    modified=float(cursor.get("modified", 0.0)),
+                    offset=int(cursor.get("offset", 0)),
+                )
+        return found
 
     def advance(self, identity: str, value: Mapping[str, Any]) -> None:
         """Put down how far it is mined. Call it after `keep`."""

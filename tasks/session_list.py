@@ -1,4 +1,4 @@
-"""Sessions and what was learned from each: from their markers, the index, the journal and the ledger."""
+"""Sessions and what was learned from each: from markers, backfill, index, journal and ledger."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import math
 import os
 from collections.abc import Mapping
 from contextlib import closing, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 
@@ -26,27 +26,54 @@ from ..vault.marker import (
 )
 from ..vault.project import project_of
 from ..vault.settings import Settings
+from .corpus_store import CorpusStore, OldSession
 from .enqueue import open_ledger
 from .indexing import vault_store
 from .journal import Journal
 from .ledger import Job
 
+OLD = "old"
+"""State of a session that was mined from its transcript, and has no marker."""
+
 
 @dataclass(frozen=True)
 class SessionRow:
-    """One session. `last` is its last event, or the day of its newest entry once its marker is gone; unix seconds."""
+    """One session."""
 
     id: str
     last: float
+    """Its last event, or when its transcript was last written, or the day of its newest entry; unix seconds."""
     state: str
-    """START, REFLECTED, or '' when nothing but its entries is left of it."""
+    """START, REFLECTED, OLD, or '' when nothing but its entries is left of it: then `last` is only a day."""
     learned: int
     """Entries that were first learned in it."""
     marker: Marker | None = None
+    old: OldSession | None = None
+    """When it was mined from its transcript, without a marker."""
+
+    @property
+    def host(self) -> str:
+        told = self.marker or self.old
+        return told.host if told is not None else ""
+
+    @property
+    def cwd(self) -> str:
+        told = self.marker or self.old
+        return told.cwd if told is not None else ""
 
     @property
     def project(self) -> str:
-        return (project_of(self.marker.cwd) if self.marker is not None and self.marker.cwd else "") or ""
+        return (project_of(self.cwd) if self.cwd else "") or ""
+
+    @property
+    def transcript(self) -> str:
+        """Its path; '' when it is not known."""
+        return self.marker.transcript if self.marker is not None else self.old.path if self.old is not None else ""
+
+    @property
+    def mined_bytes(self) -> int:
+        told = self.marker or self.old
+        return told.offset if told is not None else 0
 
 
 @dataclass(frozen=True)
@@ -106,11 +133,11 @@ def session_story(settings: Settings, session: str) -> SessionStory:
     if row is None:
         days = [entry.created or "" for entry in entries]
         row = SessionRow(session, max([_day(max(days, default="")), *(job.created_at for job in jobs)]), "", 0)
-    row = _with_marker(settings, SessionRow(row.id, row.last, row.state, len(learned)))
+    row = _with_marker(settings, replace(row, learned=len(learned)))
     cost = next((entry.path for entry in entries if entry.kind == COST_KIND), None)
     return SessionStory(
         row=row,
-        unmined=_unmined(row.marker),
+        unmined=_unmined(row),
         learned=learned,
         confirmed=_confirmed(settings, session, {entry.path for entry in entries}),
         cost=_read(settings, cost) if cost else None,
@@ -127,10 +154,17 @@ def _rows(settings: Settings, learned: Mapping[str, tuple[int, str]]) -> list[Se
             at = last_event_at(marker_path(harness, session, state))
             if at is not None:
                 rows[session] = SessionRow(session, at, state, learned.get(session, (0, ""))[0])
+    for session, old in _old(settings).items():
+        if session not in rows:
+            rows[session] = SessionRow(session, old.modified, OLD, learned.get(session, (0, ""))[0], old=old)
     for session, (count, day) in learned.items():
         if session not in rows:
             rows[session] = SessionRow(session, _day(day), "", count)
     return sorted(rows.values(), key=lambda row: (-row.last, row.id))
+
+
+def _old(settings: Settings) -> Mapping[str, OldSession]:
+    return CorpusStore(settings.state).sessions() if Path(settings.state.state_db).exists() else {}
 
 
 def _learned(settings: Settings) -> dict[str, tuple[int, str]]:
@@ -164,22 +198,20 @@ def _read(settings: Settings, path: str) -> Entry | None:
 
 
 def _with_marker(settings: Settings, row: SessionRow) -> SessionRow:
-    if row.marker is not None or not row.state:
+    if row.marker is not None or row.state not in (START, REFLECTED):
         return row
-    marker = read_marker(marker_path(settings.state.harness, row.id, row.state))
-    return SessionRow(row.id, row.last, row.state, row.learned, marker)
+    return replace(row, marker=read_marker(marker_path(settings.state.harness, row.id, row.state)))
 
 
 def _told(row: SessionRow) -> str:
-    marker = row.marker
-    return " ".join((row.id, *((marker.host, marker.cwd) if marker is not None else ()))).lower()
+    return " ".join((row.id, row.host, row.cwd)).lower()
 
 
-def _unmined(marker: Marker | None) -> int | None:
-    if marker is None:
+def _unmined(row: SessionRow) -> int | None:
+    if not row.transcript:
         return None
     try:
-        return max(0, os.stat(marker.transcript).st_size - marker.offset)
+        return max(0, os.stat(row.transcript).st_size - row.mined_bytes)
     except OSError:
         return None
 

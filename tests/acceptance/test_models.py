@@ -15,7 +15,7 @@ import pytest
 from memoryvault.demo.sandbox import Sandbox
 from memoryvault.index.client import RecallClient
 from memoryvault.index.drain import drain, embed_with
-from memoryvault.index.embedder import Embedder, load_embedder
+from memoryvault.index.embedder import CHECKSUM_FILE, DEFAULT_MODEL, Embedder, load_embedder, locate_model
 from memoryvault.index.store import IndexStore
 from memoryvault.tasks.indexing import open_index, reconcile_now
 from memoryvault.tests.support.loopback_hub import LoopbackHub
@@ -36,6 +36,19 @@ def tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
     make_model(root / "old", dimension=24, seed=1)
     make_model(root / "bge-large-en-v1.5", dimension=32, seed=2)
     return root
+
+
+@pytest.fixture(scope="module")
+def quick(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A downloaded model that loads without sentence-transformers, whose import takes most of a process' time here:
+    the packaged weights in a folder of another name, with another dimension than the old model's."""
+    packaged = locate_model(DEFAULT_MODEL, Path())
+    folder = tmp_path_factory.mktemp("quick") / "quick"
+    folder.mkdir()
+    for file in packaged.folder.iterdir():
+        (folder / file.name).symlink_to(file)
+    (folder / CHECKSUM_FILE).write_text(f"{packaged.sha256}\n", "ascii")
+    return folder
 
 
 @pytest.fixture(scope="module")
@@ -143,25 +156,23 @@ def test_a_damaged_download_changes_nothing(sandbox: Sandbox, hub: LoopbackHub, 
     assert NAME not in (sandbox.root / "config.toml").read_text("utf-8")
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("point", ["upgrade-batch@2", "before-swap"])
 def test_killed_in_the_middle_it_goes_on_and_the_old_model_answers_meanwhile(
-    sandbox: Sandbox, tiny: Path, point: str
+    sandbox: Sandbox, tiny: Path, quick: Path, point: str
 ) -> None:
-    folder = tiny / "bge-large-en-v1.5"
-    sandbox.memory("model", "use", str(folder))
+    sandbox.memory("model", "use", str(quick))
     armed = {"MEMORY_TEST_MODE": "1", "MEMORY_TEST_KILL_POINT": point}
     killed = sandbox.run("worker", "--until-idle", env=armed)
     assert killed.returncode == (-signal.SIGKILL if point == "before-swap" else 0), killed.stderr
-    done = vectors(sandbox)["bge-large-en-v1.5"]
+    done = vectors(sandbox)["quick"]
     assert done == (NOTES if point == "before-swap" else 32), "what was embedded is kept"
     assert in_force(sandbox)["name"] == str(tiny / "old")
     for job in sandbox.json("jobs", "list", "--state", "queued"):
         if job["kind"] == "model.upgrade":
             for step in ("cancel", "retry"):  # now, not when its backoff of a minute is over
                 sandbox.memory("jobs", step, str(job["id"]))
-    wait_until(lambda: _swapped(sandbox, folder), "the next worker ends it", seconds=120)
-    assert vectors(sandbox) == {"old": NOTES, "bge-large-en-v1.5": NOTES}
+    wait_until(lambda: _swapped(sandbox, quick), "the next worker ends it", seconds=120)
+    assert vectors(sandbox) == {"old": NOTES, "quick": NOTES}
 
 
 def _swapped(sandbox: Sandbox, folder: Path) -> bool:
@@ -169,9 +180,8 @@ def _swapped(sandbox: Sandbox, folder: Path) -> bool:
     return in_force(sandbox)["name"] == str(folder)
 
 
-@pytest.mark.slow
-def test_a_change_of_mind_cancels_the_change(sandbox: Sandbox, tiny: Path) -> None:
-    sandbox.memory("model", "use", str(tiny / "bge-large-en-v1.5"))
+def test_a_change_of_mind_cancels_the_change(sandbox: Sandbox, tiny: Path, quick: Path) -> None:
+    sandbox.memory("model", "use", str(quick))
     assert sandbox.json("model", "use", str(tiny / "old"))["in_force"] is True
     sandbox.memory("worker", "--until-idle")
     assert in_force(sandbox)["name"] == str(tiny / "old")
@@ -179,18 +189,18 @@ def test_a_change_of_mind_cancels_the_change(sandbox: Sandbox, tiny: Path) -> No
     assert states == {"cancelled"}
 
 
-@pytest.mark.slow
-def test_now_embeds_in_the_command_itself(sandbox: Sandbox, tiny: Path) -> None:
-    said = sandbox.json("model", "use", str(tiny / "bge-large-en-v1.5"), "--now")
+def test_now_embeds_in_the_command_itself(sandbox: Sandbox, quick: Path) -> None:
+    said = sandbox.json("model", "use", str(quick), "--now")
     assert (said["in_force"], said["to_do"]) == (True, 0)
-    assert vectors(sandbox)["bge-large-en-v1.5"] == NOTES
+    assert vectors(sandbox)["quick"] == NOTES
 
 
-@pytest.mark.slow
-def test_a_model_named_in_the_settings_by_hand_takes_over_the_same_way(sandbox: Sandbox, tiny: Path) -> None:
-    (sandbox.root / "config.toml").write_text(f'[embedding]\nmodel = "{tiny / "bge-large-en-v1.5"}"\n', "utf-8")
+def test_a_model_named_in_the_settings_by_hand_takes_over_the_same_way(
+    sandbox: Sandbox, tiny: Path, quick: Path
+) -> None:
+    (sandbox.root / "config.toml").write_text(f'[embedding]\nmodel = "{quick}"\n', "utf-8")
     assert in_force(sandbox)["name"] == str(tiny / "old")
-    wait_until(lambda: _swapped(sandbox, tiny / "bge-large-en-v1.5"), "the drain asks for the change", seconds=30)
+    wait_until(lambda: _swapped(sandbox, quick), "the drain asks for the change", seconds=120)
 
 
 def test_a_variable_that_wins_over_the_settings_file_is_named(sandbox: Sandbox, tiny: Path) -> None:

@@ -19,9 +19,9 @@ from memoryvault.hooks.enqueue import enqueue_reflection
 from memoryvault.tasks.doorbell import ring_worker
 from memoryvault.vault.marker import touch_marker
 
-EVENTS = 10_000
+EVENTS = 4_000
 RESTARTS = 50
-GROWTH_LIMIT_BYTES = 12_000_000
+GROWTH_LIMIT_BYTES = 5_000_000
 
 
 @pytest.fixture

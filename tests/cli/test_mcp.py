@@ -394,19 +394,22 @@ def test_without_a_vault_it_says_what_to_do(agent: Agent) -> None:
 def test_it_starts_in_at_most_twice_the_time_of_the_package_itself(reader: Agent) -> None:
     """The whole process: settings, tools, and the end of its input at once."""
 
-    def fastest(*argv: str) -> float:
-        times = []
-        for _ in range(5):
-            started = time.perf_counter()
-            subprocess.run(
-                [sys.executable, *argv],
-                check=True,
-                stdin=subprocess.DEVNULL,
-                capture_output=True,
-                env=reader.sandbox.environment,
-                cwd=reader.cwd,
-            )
-            times.append(time.perf_counter() - started)
-        return min(times)
+    def seconds(*argv: str) -> float:
+        started = time.perf_counter()
+        subprocess.run(
+            [sys.executable, *argv],
+            check=True,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            env=reader.sandbox.environment,
+            cwd=reader.cwd,
+        )
+        return time.perf_counter() - started
 
-    assert fastest("-m", "memoryvault", "mcp") <= 2 * fastest("-c", "import mcp")
+    served, imported = [], []
+    for number in range(12):  # In turn, and the best of each: a busy machine makes single ones slow.
+        served.append(seconds("-m", "memoryvault", "mcp"))
+        imported.append(seconds("-c", "import mcp"))
+        if number >= 2 and min(served) <= 2 * min(imported):
+            return
+    assert min(served) <= 2 * min(imported)

@@ -24,6 +24,7 @@ from memoryvault.index.store import IndexStore
 from memoryvault.tasks.enqueue import open_ledger
 from memoryvault.tasks.spending import SpendingBook
 from memoryvault.tests.review.support import Bed
+from memoryvault.tests.support.hurry import patience
 from memoryvault.vault.marker import Marker, create_marker
 
 from .browser import ConsoleProcess, Windows, press, said
@@ -328,16 +329,17 @@ def test_a_page_of_another_server_on_this_machine_can_neither_decide_nor_read(be
     assert bed.store.exists(entry.path)
 
 
+@pytest.mark.hurried
 def test_wrong_used_and_expired_links_are_told_apart_and_open_nothing(bed: Bed, browser: Browser) -> None:
     proposal(bed, "use-tabs")
-    with serving(bed, link_seconds=1.0) as made:
+    with serving(bed, link_seconds=1.0 * patience()) as made:
         context = browser.new_context()
         page = context.new_page()
         for link, why in (
             (made.base + "enter?token=wrong", "is none of this console's"),
             (made.new_link(), "is too old"),
         ):
-            time.sleep(1.1)
+            time.sleep(1.1 * patience())
             page.goto(link)
             assert why in page.inner_text("main")
             page.goto(made.base + "review")

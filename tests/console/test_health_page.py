@@ -37,6 +37,8 @@ def test_charts_have_a_name_a_description_and_their_figures_as_a_table(bed: Bed,
     bed.note(
         "personal-private/session-cost/s1.md", "# Cost", kind="session-cost", created=now.date(), output_tokens=4321
     )
+    bed.note("_meta/corpus-digest.md", "# What old sessions said", kind="corpus-digest", created=now.date())
+    bed.note("personal-private/_review/r.md", "# A proposal", kind="preferences", created=now.date())
     index(bed)
     book = SpendingBook(bed.settings.state.state_db, "mining")
     book.settle(book.reserve("s1", {"tokens": 900}), {"tokens": 765})
@@ -59,7 +61,12 @@ def test_charts_have_a_name_a_description_and_their_figures_as_a_table(bed: Bed,
 
 def test_hooks_are_summed_up_by_day_and_days_without_any_are_gaps() -> None:
     lines = [
-        {"event": "hook", "hook": "UserPromptSubmit", "ms": ms, "time": f"{day}T12:00:00+00:00"}
+        {
+            "event": "hook",
+            "hook": "UserPromptSubmit",
+            "ms": ms,
+            "time": datetime.fromisoformat(f"{day}T12:00").astimezone().isoformat(),
+        }
         for ms, day in ((10, "2026-11-18"), (30, "2026-11-18"), (50, "2026-11-20"), (99, "2026-10-01"))
     ]
     days = hooks_by_day([*lines, {"event": "hook", "hook": "Stop", "ms": 7}], "UserPromptSubmit", TODAY, days=3)

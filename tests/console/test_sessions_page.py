@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import replace
 
 import pytest
 
+from memoryvault.tasks.corpus_store import CorpusStore
 from memoryvault.tasks.enqueue import open_ledger
 from memoryvault.tests.review.support import RULE, Bed
 from memoryvault.vault.marker import Marker, create_marker, mark_reflected
@@ -64,8 +66,33 @@ def test_a_session_tells_what_was_learned_in_it_and_what_came_up_again(bed: Bed,
 def test_a_session_whose_marker_is_gone_is_known_by_its_entries(bed: Bed, front: Front) -> None:
     bed.remember(replace(RULE, session=FIRST))
     index(bed)
-    assert "long ago" in visible(front.get("sessions"))
+    listed = visible(front.get("sessions"))
+    assert "long ago" in listed
+    assert " h ago" not in listed  # An entry knows its day, not its hour.
     assert "Its marker is gone" in visible(front.get("sessions", id=FIRST))
+
+
+def test_a_session_that_a_backfill_mined_is_listed_whether_it_taught_anything_or_not(bed: Bed, front: Front) -> None:
+    transcript = bed.root / "old.jsonl"
+    transcript.write_text("x" * 2500, "utf-8")
+    CorpusStore(bed.settings.state).advance(
+        "claude-0123456789abcdef",
+        {
+            "offset": 2000,
+            "resume": 1500,
+            "size": 2000,
+            "path": str(transcript),
+            "session": SECOND,
+            "host": "claude",
+            "cwd": "/home/me/lighthouse",
+            "modified": time.time() - 3 * 86400,
+        },
+    )
+    assert f"{SECOND[:8]} , the session lighthouse claude 3 days ago from before –" in visible(front.get("sessions"))
+    assert SECOND[:8] in visible(front.get("sessions", q="lighthouse"))
+    story = visible(front.get("sessions", id=SECOND))
+    assert "2 kB; 500 bytes to come" in story
+    assert "0 entries were learned in it" in story
 
 
 def test_what_is_no_session_is_told(front: Front) -> None:

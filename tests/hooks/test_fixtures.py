@@ -10,6 +10,8 @@ import pytest
 
 from .support import Sandbox
 
+pytestmark = pytest.mark.hurried
+
 REGISTERED = ("SessionStart", "UserPromptSubmit", "Stop", "SessionEnd", "PreCompact", "Notification")
 
 

@@ -9,11 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from memoryvault.hooks.install import STUB
+from memoryvault.tests.support.hurry import patience
 from memoryvault.vault.settings import compile_snapshot
 from memoryvault.vault.snapshot import read_snapshot, snapshot_path
 
-from .support import SESSION, Sandbox
+from .support import SESSION, Sandbox, stub
+
+pytestmark = pytest.mark.hurried
 
 EVENTS = ("SessionStart", "UserPromptSubmit", "Stop", "SessionEnd", "PreCompact", "Notification")
 BAD_INPUT = {
@@ -167,7 +169,7 @@ def test_a_reader_that_went_away_hurts_nobody(sandbox: Sandbox) -> None:
     read, write = os.pipe()
     os.close(read)
     done = subprocess.run(
-        [sys.executable, "-I", "-S", str(STUB), "SessionStart"],
+        [sys.executable, "-I", "-S", *stub(), "SessionStart"],
         input=b'{"session_id": "gone", "cwd": "/", "source": "startup"}',
         stdout=write,
         stderr=subprocess.PIPE,
@@ -181,13 +183,13 @@ def test_a_reader_that_went_away_hurts_nobody(sandbox: Sandbox) -> None:
 def test_a_stdin_that_never_ends_is_left_at_the_hard_end(sandbox: Sandbox) -> None:
     compile_snapshot(sandbox.env)
     with subprocess.Popen(
-        [sys.executable, "-I", "-S", str(STUB), "UserPromptSubmit"],
+        [sys.executable, "-I", "-S", *stub(), "UserPromptSubmit"],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         env=sandbox.env,
     ) as process:
-        assert process.wait(timeout=2) == 0
+        assert process.wait(timeout=2 * patience()) == 0
         assert process.stdout is not None
         assert process.stdout.read() == b""
 

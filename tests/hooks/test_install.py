@@ -31,6 +31,8 @@ from memoryvault.vault.settings import Settings, load_settings
 
 from .support import Sandbox
 
+pytestmark = pytest.mark.hurried
+
 NOW = datetime(2026, 3, 1, 12, 0, 0, tzinfo=UTC)
 OTHERS: dict[str, Any] = {
     "model": "opus",

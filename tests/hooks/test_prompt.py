@@ -19,9 +19,12 @@ import pytest
 from memoryvault.hooks.ask import _is_ours
 from memoryvault.hooks.held import injected
 from memoryvault.index.store import IndexStore
+from memoryvault.tests.support.hurry import patience
 from memoryvault.vault.entry import parse_entry
 
 from .support import SESSION, Outcome, Sandbox, answer_with, recall_service
+
+pytestmark = pytest.mark.hurried
 
 LIMIT_SECONDS = 0.5
 """For the whole process on a busy machine; that the hook itself keeps to 300 ms, `ask` asserts by its log, and
@@ -49,7 +52,7 @@ while True:
 def ask(sandbox: Sandbox, prompt: str = QUESTION, *args: str, **fields: object) -> Outcome:
     done = sandbox.run("UserPromptSubmit", sandbox.payload(prompt=prompt, **fields), *args)
     assert done.returncode == 0
-    assert sandbox.log_lines()[-1]["ms"] < 300
+    assert sandbox.log_lines()[-1]["ms"] < 300 * patience()
     return done
 
 
@@ -102,7 +105,7 @@ def test_the_services_block_is_printed_with_the_status_as_its_last_line(vault: S
     assert request["text"] == 'say "äöü" \\ 😀'
     assert (request["op"], request["session"], request["cwd"]) == ("recall", SESSION, str(vault.project))
     assert (request["k"], request["token_budget"], request["render"]) == (5, 2000, True)
-    assert 0 < request["budget_ms"] <= 255
+    assert 0 < request["budget_ms"] <= 255 * patience()
     assert injected(vault.state.harness, SESSION) == {"a.md"}
 
 
@@ -121,7 +124,7 @@ def test_without_a_service_fts5_answers(vault: Sandbox) -> None:
     assert "unrelated" not in done.stdout
     assert done.stdout.splitlines()[-1] == "Loaded 1 relevant entries: matching-entry"
     assert "recall service absent; keywords only" in done.stderr
-    assert done.seconds < LIMIT_SECONDS
+    assert done.seconds < LIMIT_SECONDS * patience()
 
 
 @pytest.mark.parametrize("stop", [True, False])
@@ -130,14 +133,14 @@ def test_a_service_that_is_stopped_or_slow_is_survived(vault: Sandbox, stop: boo
         done = ask(vault)
     assert BODY in done.stdout
     assert "recall service slow" in done.stderr
-    assert done.seconds < LIMIT_SECONDS
+    assert done.seconds < LIMIT_SECONDS * patience()
 
 
 def test_an_answer_that_comes_a_little_late_still_wins(vault: Sandbox) -> None:
     with slow_service(vault.state.recall_socket, 0.13):
         done = ask(vault)
     assert done.stdout.startswith("late")
-    assert done.seconds < LIMIT_SECONDS
+    assert done.seconds < LIMIT_SECONDS * patience()
 
 
 @pytest.mark.parametrize(
@@ -251,7 +254,7 @@ def test_without_a_usable_index_the_files_are_searched(vault: Sandbox, damage: s
     done = ask(vault)
     assert BODY in done.stdout
     assert "searched the files" in done.stderr
-    assert done.seconds < LIMIT_SECONDS
+    assert done.seconds < LIMIT_SECONDS * patience()
 
 
 def test_a_writer_in_the_middle_of_a_transaction_is_not_waited_for(vault: Sandbox) -> None:
@@ -289,7 +292,7 @@ def test_a_large_vault_without_an_index_is_searched_within_the_budget(sandbox: S
     sandbox.entry("personal-private/convention/matching-entry.md", BODY)
     done = ask(sandbox)
     assert BODY in done.stdout
-    assert done.seconds < LIMIT_SECONDS
+    assert done.seconds < LIMIT_SECONDS * patience()
 
 
 def test_the_hooks_own_search_of_the_files_looks_at_notes_alone(sandbox: Sandbox) -> None:
@@ -313,14 +316,14 @@ def test_the_hooks_own_search_of_the_files_looks_at_notes_alone(sandbox: Sandbox
     assert BODY in done.stdout
     assert "From " not in done.stdout
     assert "Loaded 1 relevant entries: real" in done.stderr
-    assert done.seconds < LIMIT_SECONDS
+    assert done.seconds < LIMIT_SECONDS * patience()
 
 
 def test_a_huge_prompt_is_cut_not_refused(vault: Sandbox) -> None:
     log = "\n".join(f"line {number} of a log nobody reads" for number in range(100_000))
     begun = time.monotonic()
     ask(vault, log)
-    assert time.monotonic() - begun < 1.0
+    assert time.monotonic() - begun < 1.0 * patience()
 
 
 def test_the_answer_of_another_users_process_is_not_taken(monkeypatch: pytest.MonkeyPatch) -> None:

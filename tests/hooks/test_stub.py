@@ -12,6 +12,8 @@ from memoryvault.hooks.install import STUB
 
 from .support import Sandbox, answer_with, recall_service
 
+pytestmark = pytest.mark.hurried
+
 OURS = {
     "memoryvault.hooks",
     "memoryvault.hooks.ask",

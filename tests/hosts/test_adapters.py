@@ -11,11 +11,12 @@ from typing import Any
 import pytest
 
 import memoryvault
-from memoryvault.hooks.install import STUB
 from memoryvault.vault.marker import Marker, marker_path, read_marker
 
-from ..hooks.support import SESSION, Outcome, Sandbox, answer_with, recall_service
+from ..hooks.support import SESSION, Outcome, Sandbox, answer_with, recall_service, stub
 from .payloads import antigravity, antigravity_typed, codex, copilot, copilot_camel, places, shared
+
+pytestmark = pytest.mark.hurried
 
 WORDS = "Ship new versions on Tuesday mornings only."
 
@@ -141,7 +142,7 @@ def test_antigravity_is_answered_once_a_turn_and_recorded_when_it_is_idle(sandbo
 CAUGHT = """\
 import sys, time
 sys.path.insert(0, sys.argv.pop(1))
-sys.argv.pop(1)
+del sys.argv[1 : 4 if "patient" in sys.argv[1] else 2]
 from memoryvault.hooks import client
 client._prompt = lambda *arguments: time.sleep(30)
 client.main(sys.argv[1:])
@@ -163,7 +164,7 @@ def test_antigravity_gets_its_object_also_when_the_time_is_up(sandbox: Sandbox, 
 def test_antigravity_gets_its_object_also_when_nothing_came_on_standard_input(sandbox: Sandbox) -> None:
     sandbox.run("Stop", antigravity(sandbox, fullyIdle=True), "--host", "antigravity")  # Compiles the settings.
     with subprocess.Popen(
-        [sys.executable, "-I", "-S", str(STUB), "PreInvocation", "--host", "antigravity"],
+        [sys.executable, "-I", "-S", *stub(), "PreInvocation", "--host", "antigravity"],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,

@@ -21,6 +21,8 @@ from memoryvault.vault.settings import Settings, load_settings
 
 from ..hooks.support import Sandbox
 
+pytestmark = pytest.mark.hurried
+
 COMMAND = {"type": "command", "command": "notify", "timeout": 3}
 OTHERS: Mapping[str, dict[str, Any]] = {
     "codex": {"hooks": {"Stop": [{"hooks": [COMMAND]}], "PreToolUse": [{"matcher": "Bash", "hooks": [COMMAND]}]}},

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -92,11 +92,13 @@ _MODULE_CALLS = {
 _READING = {"O_RDONLY", "O_CLOEXEC", "O_NONBLOCK", "O_NOFOLLOW", "O_DIRECTORY", "O_NOCTTY"}
 
 
-def modules() -> Iterator[tuple[str, ast.Module]]:
-    for path in sorted(ROOT.rglob("*.py")):
-        relative = path.relative_to(ROOT)
-        if relative.parts[0] not in NOT_PRODUCT and not relative.parts[0].startswith("."):
-            yield str(relative), ast.parse(path.read_text("utf-8"))
+@cache
+def modules() -> tuple[tuple[str, ast.Module], ...]:
+    """Every module of the product by its path; what else lies there, as a virtual environment, is not walked."""
+    folders = [path for path in ROOT.iterdir() if path.is_dir()]
+    product = [path for path in folders if path.name not in NOT_PRODUCT and not path.name.startswith(".")]
+    found = sorted([*ROOT.glob("*.py"), *(file for folder in product for file in folder.rglob("*.py"))])
+    return tuple((str(path.relative_to(ROOT)), ast.parse(path.read_text("utf-8"))) for path in found)
 
 
 def writes(node: ast.AST) -> bool:
@@ -145,11 +147,14 @@ def is_writing_mode(value: object) -> bool:
     return isinstance(value, str) and bool(set(value) & set("wax+")) and set(value) <= set("rwaxbt+")
 
 
-def names(tree: ast.Module) -> set[str]:
-    """Attributes and names that are read or called."""
-    return {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)} | {
-        node.id for node in ast.walk(tree) if isinstance(node, ast.Name)
-    }
+@cache
+def names(tree: ast.Module) -> frozenset[str]:
+    """Attributes and names that are read, written or called."""
+    return frozenset(
+        node.attr if isinstance(node, ast.Attribute) else node.id
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Attribute | ast.Name)
+    )
 
 
 def names_the_users_folder(tree: ast.Module) -> bool:
@@ -158,8 +163,8 @@ def names_the_users_folder(tree: ast.Module) -> bool:
         isinstance(p.value, ast.Attribute) and p.value.attr in ("vault", "vault_path", "required_vault_path")
         for p in parents
     )
-    declares = any(isinstance(n, ast.AnnAssign | ast.FunctionDef) and "ideas_path" in ast.dump(n)[:200]
-                   for n in ast.walk(tree))  # fmt: skip
+    # A field is a name that is written to; a function or property is not among the names.
+    declares = any(isinstance(n, ast.FunctionDef) and n.name == "ideas_path" for n in ast.walk(tree))
     return of_vault or declares or "ideas_path" in names(tree)
 
 

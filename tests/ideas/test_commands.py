@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from memoryvault.demo.sandbox import Sandbox
+from memoryvault.tests.support.hurry import patience
 
 from ..review.test_commands import Terminal
 
@@ -119,14 +120,15 @@ def test_one_key_for_each_idea(sandbox: Sandbox) -> None:
     assert "/d/_index" in (sandbox.vault / LIST).read_text("utf-8")
 
 
+@pytest.mark.hurried
 def test_a_box_ticked_in_the_note_is_carried_out_by_a_running_worker(sandbox: Sandbox) -> None:
     old(sandbox, "one", "two")
     sandbox.memory("schedule", "run", "incubator-gc")
     with sandbox.process("worker"):
         path = sandbox.vault / LIST
-        wait_for(path.exists, 3 * APPLY_SECONDS)
+        wait_for(path.exists, 6 * APPLY_SECONDS)
         path.write_text(path.read_text("utf-8").replace("- [ ] Archive", "- [x] Archive", 1), "utf-8")
-        wait_for(lambda: "[x]" not in path.read_text("utf-8"), APPLY_SECONDS)
+        wait_for(lambda: "[x]" not in path.read_text("utf-8"), APPLY_SECONDS * patience())
         assert [folder.name for folder in (sandbox.vault / INCUBATOR / "_archive").iterdir()] == ["one"]
         assert "/two/_index" in path.read_text("utf-8")
 

@@ -130,7 +130,7 @@ class ServiceProcess:
                 raise TimeoutError("the service does not listen")
             time.sleep(0.01)
 
-    def wait(self, seconds: float = 20.0) -> str:
+    def wait(self, seconds: float = 60.0) -> str:
         """What the process printed, once it has ended by itself."""
         out, errors = self.process.communicate(timeout=seconds)
         return (out + errors).decode()

@@ -15,6 +15,7 @@ from memoryvault.index.reconcile import drift, rebuild, reconcile, reconcile_pat
 from memoryvault.index.store import IndexStore
 from memoryvault.index.watcher import VaultWatcher
 from memoryvault.tests.index.bed import Bed, slugs
+from memoryvault.tests.support.hurry import patience
 from memoryvault.vault.errors import VaultUnavailable
 
 
@@ -190,7 +191,7 @@ class watching:
 
 
 def within_five_seconds(condition: Callable[[], bool]) -> bool:
-    deadline = time.monotonic() + 5
+    deadline = time.monotonic() + 5 * patience()
     while time.monotonic() < deadline:
         if condition():
             return True
@@ -198,6 +199,7 @@ def within_five_seconds(condition: Callable[[], bool]) -> bool:
     return False
 
 
+@pytest.mark.hurried
 def test_a_new_note_an_edit_a_move_and_a_deletion_are_live_within_5_s(watched: Bed) -> None:
     def found(text: str) -> list[str]:
         return slugs(watched.recall(text, dense=False, floor=False))
@@ -213,6 +215,7 @@ def test_a_new_note_an_edit_a_move_and_a_deletion_are_live_within_5_s(watched: B
     assert within_five_seconds(lambda: not watched.store.files())
 
 
+@pytest.mark.hurried
 def test_many_changes_at_once_are_one_walk(bed: Bed) -> None:
     bed.index()
     with watching(bed) as watch:
@@ -222,6 +225,7 @@ def test_many_changes_at_once_are_one_walk(bed: Bed) -> None:
     assert len(watch.seen) <= 4
 
 
+@pytest.mark.hurried
 def test_an_atomic_save_over_the_old_file_is_seen(bed: Bed) -> None:
     bed.write("a.md", "Old.")
     bed.index()
@@ -231,6 +235,7 @@ def test_an_atomic_save_over_the_old_file_is_seen(bed: Bed) -> None:
         assert within_five_seconds(lambda: slugs(bed.recall("quokka", dense=False)) == ["a"])
 
 
+@pytest.mark.hurried
 def test_where_nothing_can_be_watched_it_polls(bed: Bed) -> None:
     class Broken:
         def schedule(self, *_: object, **__: object) -> None:
@@ -247,6 +252,7 @@ def test_where_nothing_can_be_watched_it_polls(bed: Bed) -> None:
     assert watch.errors
 
 
+@pytest.mark.hurried
 def test_a_vault_that_is_unmounted_and_comes_back_is_watched_again(bed: Bed) -> None:
     bed.write("a.md", "One.")
     bed.index()
@@ -259,6 +265,7 @@ def test_a_vault_that_is_unmounted_and_comes_back_is_watched_again(bed: Bed) -> 
         assert within_five_seconds(lambda: set(bed.store.files()) == {"a.md", "b.md"})
 
 
+@pytest.mark.hurried
 def test_an_error_in_the_callback_does_not_end_the_watching(bed: Bed) -> None:
     calls: list[object] = []
     errors: list[Exception] = []
@@ -276,6 +283,6 @@ def test_an_error_in_the_callback_does_not_end_the_watching(bed: Bed) -> None:
         bed.write("a.md", "One.")
         assert within_five_seconds(lambda: bool(errors))
         bed.write("b.md", "Two.")
-        assert again.wait(5)
+        assert again.wait(5 * patience())
     finally:
         watcher.stop()

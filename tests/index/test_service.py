@@ -22,6 +22,7 @@ from memoryvault.index.protocol import peer_uid
 from memoryvault.index.receipts import query_hash, read_receipts
 from memoryvault.index.service import MAX_CONNECTIONS
 from memoryvault.tests.index.bed import Bed, ServiceProcess
+from memoryvault.tests.support.hurry import patience
 
 Start = Callable[..., ServiceProcess]
 
@@ -73,11 +74,12 @@ def test_a_clock_of_another_kind_is_not_believed(vault_of_two: Bed, service: Sta
         assert client.recall("which yarn", budget_ms=5000, until=time.monotonic() + 1e6)["paths"]
 
 
+@pytest.mark.hurried
 def test_keywords_answer_while_the_model_is_still_loading(vault_of_two: Bed, service: Start) -> None:
     running = service("--load-seconds", "30")
     running.wait_until_listening(model=False)
     with running.client() as client:
-        answer = client.recall("pnpm", budget_ms=200)
+        answer = client.recall("pnpm", budget_ms=200 * patience())
         assert client.ping()["loading"] is True
     assert answer["degraded"] == ["model-loading"]
     assert [hit["slug"] for hit in answer["hits"]] == ["use-pnpm"]
@@ -94,8 +96,9 @@ def test_without_a_model_it_says_so_and_answers_from_keywords(vault_of_two: Bed,
             client.request({"op": "embed", "texts": ["a"]}, 5)
 
 
+@pytest.mark.hurried
 def test_a_question_overtakes_a_batch(vault_of_two: Bed, service: Start) -> None:
-    running = service("--text-seconds", "0.02")
+    running = service("--text-seconds", str(0.02 * patience()))
     running.wait_until_listening()
     batch_took: list[float] = []
 
@@ -110,12 +113,12 @@ def test_a_question_overtakes_a_batch(vault_of_two: Bed, service: Start) -> None
     time.sleep(0.2)
     with running.client() as client:
         start = time.monotonic()
-        answer = client.recall("which yarn do we take", budget_ms=2000)
+        answer = client.recall("which yarn do we take", budget_ms=2000 * patience())
         took = time.monotonic() - start
     assert batch.is_alive()
     batch.join()
     assert answer["degraded"] == []
-    assert took < 0.5 < 1.0 < batch_took[0]
+    assert took < 0.5 * patience() < 1.0 * patience() < batch_took[0]
 
 
 def test_the_drain_through_the_service_stores_what_the_embedder_gives(bed: Bed, service: Start) -> None:
@@ -130,18 +133,19 @@ def test_the_drain_through_the_service_stores_what_the_embedder_gives(bed: Bed, 
     assert [hit.slug for hit in bed.recall("topic3 number 17", k=1).hits] == ["n17"]
 
 
+@pytest.mark.hurried
 def test_a_budget_that_the_model_cannot_keep_is_answered_from_keywords_in_time(
     vault_of_two: Bed, service: Start
 ) -> None:
-    running = service("--text-seconds", "1.5")
+    running = service("--text-seconds", str(1.5 * patience()))
     running.wait_until_listening()
     with running.client() as client:
         start = time.monotonic()
-        answer = client.recall("pnpm please", budget_ms=200)
+        answer = client.recall("pnpm please", budget_ms=200 * patience())
         took = time.monotonic() - start
     assert answer["degraded"] == ["dense-late"]
     assert [hit["slug"] for hit in answer["hits"]] == ["use-pnpm"]
-    assert took < 0.3
+    assert took < 0.3 * patience()
 
 
 def test_what_the_session_holds_is_not_given_again_until_it_forgets(vault_of_two: Bed, service: Start) -> None:
@@ -179,15 +183,16 @@ def test_each_recall_leaves_a_receipt_without_the_prompt(vault_of_two: Bed, serv
     assert stat.S_IMODE(os.stat(vault_of_two.state.receipts).st_mode) == 0o600
 
 
+@pytest.mark.hurried
 def test_a_client_that_hangs_holds_up_nobody_and_is_dropped(vault_of_two: Bed, service: Start) -> None:
-    running = service("--connection-seconds", "1")
+    running = service("--connection-seconds", str(patience()))
     running.wait_until_listening()
     silent, half = connect(vault_of_two), connect(vault_of_two)
     half.sendall(b'{"v":1,"op":"recall","text":"never fin')
     with running.client() as client:
         start = time.monotonic()
         assert client.recall("pnpm")["paths"]
-        assert time.monotonic() - start < 0.5
+        assert time.monotonic() - start < 0.5 * patience()
     for hanging in (silent, half):
         assert hanging.recv(10) == b""
         hanging.close()
@@ -318,6 +323,7 @@ def test_a_killed_service_leaves_a_socket_that_the_next_one_replaces(vault_of_tw
         assert client.ping()["pid"] == second.pid
 
 
+@pytest.mark.hurried
 def test_a_stopped_service_costs_a_client_no_more_than_its_patience(vault_of_two: Bed, service: Start) -> None:
     running = service()
     running.wait_until_listening()
@@ -326,7 +332,7 @@ def test_a_stopped_service_costs_a_client_no_more_than_its_patience(vault_of_two
         start = time.monotonic()
         with pytest.raises(ServiceUnavailable), running.client() as client:
             client.recall("pnpm", timeout_seconds=0.2)
-        assert time.monotonic() - start < 0.4
+        assert time.monotonic() - start < 0.4 * patience()
     finally:
         os.kill(running.pid, signal.SIGCONT)
     with running.client() as client:
@@ -334,10 +340,11 @@ def test_a_stopped_service_costs_a_client_no_more_than_its_patience(vault_of_two
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.hurried
 def test_a_signal_ends_it_cleanly_after_the_answer_in_progress(
     vault_of_two: Bed, service: Start, number: signal.Signals
 ) -> None:
-    running = service("--text-seconds", "0.5")
+    running = service("--text-seconds", str(0.5 * patience()))
     running.wait_until_listening()
     answers: list[list[str]] = []
 
@@ -347,7 +354,7 @@ def test_a_signal_ends_it_cleanly_after_the_answer_in_progress(
 
     asking = threading.Thread(target=ask)
     asking.start()
-    time.sleep(0.2)
+    time.sleep(0.2 * patience())
     os.kill(running.pid, number)
     asking.join()
     assert running.wait() == "stopped\n"

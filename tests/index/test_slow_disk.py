@@ -15,6 +15,7 @@ from memoryvault.bench.dead_disk import unanswered
 from memoryvault.index import files
 from memoryvault.index.engine import RecallQuery, RecallResult
 from memoryvault.tests.index.bed import Bed, slugs
+from memoryvault.tests.support.hurry import patience
 
 
 @dataclass
@@ -37,24 +38,26 @@ def hanging(bed: Bed) -> Iterator[Hanging]:
         yield Hanging(bed, wake=held.close)
 
 
+@pytest.mark.hurried
 def test_hits_are_shown_as_they_were_indexed_within_the_budget(hanging: Hanging) -> None:
     engine = hanging.bed.engine(dense=False)
     begun = time.monotonic()
-    result = engine.recall(RecallQuery("install pnpm stuck"), budget_ms=200)
+    result = engine.recall(RecallQuery("install pnpm stuck"), budget_ms=200 * patience())
     took = time.monotonic() - begun
     hanging.wake()
     assert set(slugs(result)) == {"quick", "stuck"}
     assert result.degraded == ("no-model", "files-late")
-    assert took < 0.3
+    assert took < 0.3 * patience()
 
 
 @pytest.mark.slow
+@pytest.mark.hurried
 def test_who_asks_without_a_budget_waits_no_longer_than_two_seconds(hanging: Hanging) -> None:
     engine = hanging.bed.engine(dense=False)
     results: list[RecallResult] = []
     asking = threading.Thread(target=lambda: results.append(engine.recall(RecallQuery("install pnpm stuck"))))
     asking.start()
-    asking.join(8)
+    asking.join(8 * patience())
     came = list(results)
     hanging.wake()
     asking.join()
@@ -76,6 +79,7 @@ def test_a_note_that_became_a_pipe_is_passed_over(bed: Bed, indexed: bool) -> No
     assert "files-late" not in result.degraded
 
 
+@pytest.mark.hurried
 def test_a_dead_disk_does_not_take_a_thread_for_every_prompt(hanging: Hanging, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(files, "CAUGHT_AT_MOST", 1)
     engine = hanging.bed.engine(dense=False)
@@ -85,6 +89,6 @@ def test_a_dead_disk_does_not_take_a_thread_for_every_prompt(hanging: Hanging, m
     took = time.monotonic() - begun
     hanging.wake()
     assert "files-late" in result.degraded
-    assert took < 1
-    time.sleep(0.1)
+    assert took < 1 * patience()
+    time.sleep(0.1 * patience())
     assert "files-late" not in engine.recall(RecallQuery("filler number 3"), budget_ms=5000).degraded

@@ -6,8 +6,7 @@ import json
 import os
 import subprocess
 import sys
-import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import pytest
@@ -19,6 +18,7 @@ from memoryvault.pipelines.mining.forms import explicit, replaced
 from memoryvault.pipelines.mining.model import WEIGHTS_FILE, load, packaged
 from memoryvault.pipelines.mining.prose import sentences
 from memoryvault.pipelines.mining.rules import standing_rule
+from memoryvault.tests.support.growth import assert_linear
 from memoryvault.vault.turn import Origin, Role, ToolEvent, Turn
 
 
@@ -525,14 +525,9 @@ def test_a_candidate_knows_when_it_was_said(timestamp: str | None, at: str | Non
 def test_no_session_takes_more_than_linear_time(unit: str) -> None:
     """Said by the user, printed by a tool, answered by the agent, and said back as a correction."""
 
-    def seconds(length: int) -> float:
+    def session(length: int) -> Callable[[], object]:
         text = unit * (length // len(unit))
-        session = Session().agent("I will use npm to install.").user(text).run("npm install", text).agent(text)
-        session.user(f"no, {text}")
-        start = time.process_time()
-        session.mined()
-        return time.process_time() - start
+        said = Session().agent("I will use npm to install.").user(text).run("npm install", text).agent(text)
+        return said.user(f"no, {text}").mined
 
-    seconds(1_000)
-    # Quadratic time would be sixteen times as long for four times the text.
-    assert min(seconds(80_000) for _ in range(3)) < 8 * seconds(20_000) + 0.1
+    assert_linear(session, 80_000)

@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from memoryvault.demo.sandbox import Sandbox
+from memoryvault.tests.support.hurry import patience
 
 pytestmark = pytest.mark.slow
 
@@ -74,7 +75,7 @@ class Terminal:
         os.close(side)
         self.shown = ""
 
-    def expect(self, text: str, seconds: float = 20.0) -> None:
+    def expect(self, text: str, seconds: float = 60.0) -> None:
         """Read until the text has been printed, and forget what came before it."""
         until = time.monotonic() + seconds
         while text not in self.shown:
@@ -99,7 +100,7 @@ class Terminal:
 
     def close(self) -> int:
         try:
-            return self.process.wait(20)
+            return self.process.wait(60)
         finally:
             self.process.kill()
             os.close(self._main)
@@ -232,11 +233,12 @@ def test_a_decision_that_can_not_be_carried_out_is_told(
 def wait_for(path: Path, seconds: float = APPLY_SECONDS) -> float:
     started = time.monotonic()
     while not path.is_file():
-        assert time.monotonic() - started < seconds, f"{path} did not appear"
+        assert time.monotonic() - started < seconds * patience(), f"{path} did not appear"
         time.sleep(0.05)
     return time.monotonic() - started
 
 
+@pytest.mark.hurried
 def test_a_decision_in_the_note_is_carried_out_within_seconds(sandbox: Sandbox) -> None:
     path = propose(sandbox, "tabs", "Use tabs")
     before = propose(sandbox, "made-before", "Decided while no worker ran")

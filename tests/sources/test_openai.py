@@ -112,7 +112,7 @@ def test_a_slow_endpoint_is_cut_off_at_the_deadline_though_it_goes_on_sending(mo
     started = time.monotonic()
     with pytest.raises(CompletionFailed, match=r"no answer within") as failure:
         ask(model, seconds=0.3)
-    assert time.monotonic() - started < 10
+    assert time.monotonic() - started < 30
     assert failure.value.may_have_cost
 
 

@@ -65,11 +65,11 @@ def test_a_giant_a_bomb_and_bytes_that_are_no_text_are_read_in_part(tmp_path: Pa
         f"{b}: &{b} [*{a},*{a},*{a},*{a},*{a},*{a},*{a},*{a},*{a}]\n"
         for a, b in zip("abcdefghij", "bcdefghijk", strict=True)
     )
-    started = time.monotonic()
+    started = time.process_time()
     text = read_skill(skill(tmp_path / "bomb", bomb + "description: *k\n---\n"))
     assert text is not None
     assert text.description == ""
-    assert time.monotonic() - started < 5
+    assert time.process_time() - started < 5
     (tmp_path / "bytes").mkdir()
     (tmp_path / "bytes" / "SKILL.md").write_bytes(b"---\nname: x\n---\n\xff\xfe text\n")
     text = read_skill(tmp_path / "bytes" / "SKILL.md")

@@ -1,12 +1,13 @@
 from __future__ import annotations
 
-import time
+from functools import partial
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from memoryvault.sources.transcripts.words import own_text, pasted_ranges
+from memoryvault.tests.support.growth import assert_linear
 from memoryvault.vault.turn import Origin, Role, Turn
 
 
@@ -90,10 +91,4 @@ def test_ranges_are_in_order_and_inside(text: str) -> None:
     ],
 )  # fmt: skip
 def test_what_is_pasted_is_found_in_linear_time(unit: str) -> None:
-    def seconds(length: int) -> float:
-        start = time.process_time()
-        typed(unit * (length // len(unit)))
-        return time.process_time() - start
-
-    seconds(1_000)
-    assert min(seconds(80_000) for _ in range(3)) < 8 * seconds(20_000) + 0.1
+    assert_linear(lambda length: partial(typed, unit * (length // len(unit))), 80_000)

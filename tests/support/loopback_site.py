@@ -148,7 +148,7 @@ def page(title: str, *paragraphs: str) -> bytes:
     ).encode()
 
 
-def wait_until(condition: Callable[[], bool], seconds: float = 10.0) -> None:
+def wait_until(condition: Callable[[], bool], seconds: float = 60.0) -> None:
     """Return as soon as it holds; fail the test after that time."""
     end = time.monotonic() + seconds
     while not condition():

@@ -151,7 +151,7 @@ class StandInModel:
             return tuple(self._other_paths)
 
     def wait_for(
-        self, wanted: Callable[[ModelRequest], bool], *, seconds: float = 20.0, after: int = 0
+        self, wanted: Callable[[ModelRequest], bool], *, seconds: float = 60.0, after: int = 0
     ) -> ModelRequest:
         """The first request from number `after` on that `wanted` accepts; raises TimeoutError."""
         deadline = time.monotonic() + seconds

@@ -15,7 +15,7 @@ from memoryvault.tasks.kinds import KindPolicy
 from memoryvault.tasks.ledger import Job, Ledger
 from memoryvault.vault.layout import StatePaths
 
-WAIT_SECONDS = 15.0
+WAIT_SECONDS = 60.0
 
 
 def policy(

@@ -16,6 +16,7 @@ from memoryvault.sources.completion import Completion, CompletionFailed
 from memoryvault.sources.completion.openai import OpenAICompleter
 from memoryvault.tasks.completion import BudgetedCompleter, completer_of, estimated_tokens
 from memoryvault.tasks.spending import BudgetRefused, Cap, SpendingBook, spent_since
+from memoryvault.tests.support.hurry import patience
 from memoryvault.tests.support.stand_in_agent import StandInAgent
 from memoryvault.tests.tasks.support import is_alive, wait_until
 from memoryvault.vault.errors import SettingsError
@@ -186,13 +187,14 @@ def test_an_error_that_claude_reports_is_told_by_its_name(sandbox: Sandbox, subt
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("mode", "said"), [("hang", "no answer within"), ("huge", "printed too much")])
+@pytest.mark.hurried
 def test_an_agent_that_does_not_end_is_killed_with_what_it_started(sandbox: Sandbox, mode: str, said: str) -> None:
     agent = StandInAgent(sandbox.root / "bin")
     agent.tell(mode)
     started = time.monotonic()
     with pytest.raises(CompletionFailed, match=said):
-        ask(settings_with(sandbox, miner="claude", agent_command=str(agent.program)), seconds=2.0)
-    assert time.monotonic() - started < 20
+        ask(settings_with(sandbox, miner="claude", agent_command=str(agent.program)), seconds=2.0 * patience())
+    assert time.monotonic() - started < 20 * patience()
     (call,) = agent.calls
     wait_until(lambda: not is_alive(call["pid"]) and not is_alive(call["started"]), "agent and sleep are gone")
 

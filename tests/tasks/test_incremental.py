@@ -149,15 +149,19 @@ def test_a_resumed_session_goes_on_at_its_offset(tmp_path: Path) -> None:
     assert not seen & {record for candidate in second.candidates for record in candidate.records}
 
 
+TURNS = 200
+"""Reading all of it again with every turn would be a hundred passes."""
+
+
 @pytest.mark.slow
 @pytest.mark.skipif(not IO.exists(), reason="the bytes a process reads are counted by Linux only")
-def test_a_session_of_400_turns_costs_little_more_than_one_pass(tmp_path: Path) -> None:
+def test_a_session_of_200_turns_costs_little_more_than_one_pass(tmp_path: Path) -> None:
     session = Growing.at(tmp_path / "s.jsonl")
     once = Growing.at(tmp_path / "once.jsonl")
     candidates, steps = [], 0
     mine_transcript(MiningRequest(str(once.path), "claude"))  # what is loaded once is not counted
     reading = 0
-    for _, turn in groupby(session_lines(400, 125_000), key=lambda item: item[0]):
+    for _, turn in groupby(session_lines(TURNS, 125_000), key=lambda item: item[0]):
         data = b"".join(line for _, line in turn)
         session.append(data)
         once.append(data)
@@ -166,8 +170,8 @@ def test_a_session_of_400_turns_costs_little_more_than_one_pass(tmp_path: Path) 
         reading += bytes_read() - before
         steps += 1
     size = session.path.stat().st_size
-    assert steps == 400
-    assert size > 50_000_000
+    assert steps == TURNS
+    assert size > 125_000 * TURNS
     before = bytes_read()
     whole = identity(once.mine().candidates)
     one_pass = bytes_read() - before
@@ -192,7 +196,7 @@ print(mined.end_offset, peak or resource.getrusage(resource.RUSAGE_SELF).ru_maxr
 def test_memory_stays_flat_on_a_huge_transcript(tmp_path: Path) -> None:
     """Ten times the bytes, the same memory but for the records' ids (16 bytes each, and what holds them)."""
     peaks = []
-    for megabytes in (20, 200):
+    for megabytes in (10, 100):
         path = tmp_path / "s.jsonl"
         with path.open("wb") as file:
             for _, line in session_lines(megabytes, 1_000_000):
@@ -202,5 +206,5 @@ def test_memory_stays_flat_on_a_huge_transcript(tmp_path: Path) -> None:
         assert end == path.stat().st_size >= megabytes * 1_000_000
         peaks.append(peak * (1 if sys.platform == "darwin" else 1024))
         path.unlink()
-    assert peaks[1] - peaks[0] < 25_000_000
+    assert peaks[1] - peaks[0] < 14_000_000
     assert peaks[1] < 150_000_000

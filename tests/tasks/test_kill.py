@@ -87,10 +87,10 @@ def test_a_worker_killed_while_its_child_works_takes_the_child_with_it(state: St
         child = pid_in(Path(state.root, "child.pid"))
         os.kill(worker.pid, signal.SIGKILL)
         worker.wait()
-        wait_until(lambda: not is_alive(child), "the child is gone", 3.0)
+        wait_until(lambda: not is_alive(child), "the child is gone")
     started = time.monotonic()
     assert run_worker(state)[0] == 0
-    assert time.monotonic() - started < 5
+    assert time.monotonic() - started < 20, "the child would have slept for 30"
     assert_done_once(state, ledger, ["a"])
 
 
@@ -102,7 +102,7 @@ def test_a_signal_lets_the_running_job_end_and_starts_no_other(
     with worker_process(state, "--forever", "--slow", "1.5") as worker:
         wait_until(lambda: attempts(state) == 1, "the first job runs")
         worker.send_signal(number)
-        assert worker.wait(timeout=10) == 0
+        assert worker.wait(timeout=25) == 0
     assert ledger.get(first).state == "done"
     assert ledger.get(second).state == "queued"
     assert not Path(state.wake_socket).exists()
@@ -116,7 +116,7 @@ def test_a_second_signal_ends_the_wait_and_the_job_is_given_back(state: StatePat
         time.sleep(0.2)
         assert worker.poll() is None
         worker.send_signal(signal.SIGTERM)
-        assert worker.wait(timeout=5) == 0
+        assert worker.wait(timeout=25) == 0
     assert not is_alive(child)
     assert (only_job(ledger).state, only_job(ledger).attempt) == ("queued", 0)
 
@@ -150,7 +150,7 @@ def test_a_stopped_worker_is_replaced_and_its_late_result_is_dropped(state: Stat
         job = only_job(ledger)
         assert (job.state, job.attempt) == ("done", 2)
         zombie.send_signal(signal.SIGCONT)
-        assert zombie.wait(timeout=10) == 0  # It has noticed that it was replaced, and left.
+        assert zombie.wait(timeout=25) == 0  # It has noticed that it was replaced, and left.
     assert only_job(ledger) == job
     assert_done_once(state, ledger, ["a"])
     assert [entry["outcome"] for entry in job.history] == ["lost", "done"]
@@ -164,7 +164,7 @@ def test_who_waits_for_another_worker_takes_its_place_when_it_is_killed(state: S
             time.sleep(0.7)
             assert second.poll() is None
             first.kill()
-            assert second.wait(timeout=10) == 0
+            assert second.wait(timeout=25) == 0
     assert_done_once(state, ledger, ["a"])
 
 
@@ -214,7 +214,7 @@ for n in range(10):
     arguments = [sys.executable, "-c", program, state.queue_db, state.wake_socket]
     with worker_process(state, "--forever"):
         producers = [subprocess.Popen([*arguments, str(number)], cwd="/") for number in range(8)]
-        assert [producer.wait(timeout=20) for producer in producers] == [0] * 8
+        assert [producer.wait(timeout=60) for producer in producers] == [0] * 8
         wait_until(lambda: not ledger.is_busy(), "all is done")
     assert_done_once(state, ledger, sorted(f"{p}-{n}" for p in range(8) for n in range(10)))
     assert attempts(state) == 80

@@ -240,7 +240,7 @@ def test_a_short_pause_is_waited_for_once_and_a_long_one_is_not(sandbox: Sandbox
     model.faults = ["429"]
     started = time.monotonic()
     assert lessons(mine(sandbox, settings)) == []
-    assert time.monotonic() - started < 10
+    assert time.monotonic() - started < 60, "its pause is an hour"
     assert len(model.requests) == 5
     assert spent(settings).spent == TOKENS, "what was turned away cost nothing"
 

@@ -93,7 +93,7 @@ def test_a_lock_of_ten_seconds_costs_nothing_but_time(state: StatePaths, ledger:
             other.execute("BEGIN EXCLUSIVE")
             time.sleep(10.0)
             other.execute("ROLLBACK")
-        wait_until(lambda: {ledger.get(job).state for job in ids} == {"done"}, "all is done", 20.0)
+        wait_until(lambda: {ledger.get(job).state for job in ids} == {"done"}, "all is done")
     assert sorted(os.listdir(Path(state.root, "effects")), key=int) == [str(number) for number in range(20)]
     assert not Path(state.root, "repeated.log").exists()
 

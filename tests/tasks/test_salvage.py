@@ -189,7 +189,7 @@ def test_a_worker_whose_file_is_lost_under_it_starts_anew(state: StatePaths, acc
             wait_until(lambda: {job.state for job in ledger.list()} == {"done"}, "the job is done")
     finally:
         worker.leave()
-        thread.join(timeout=15.0)
+        thread.join(timeout=60.0)
         assert not thread.is_alive()
 
 

@@ -83,7 +83,7 @@ def test_a_migration_killed_half_way_is_done_by_the_next_who_opens(tmp_path: Pat
 
 def test_four_processes_may_make_it_at_once(tmp_path: Path) -> None:
     processes = [subprocess.Popen([sys.executable, "-c", OPEN, tmp_path / "queue.db"], cwd="/") for _ in range(4)]
-    assert [process.wait(timeout=20) for process in processes] == [0, 0, 0, 0]
+    assert [process.wait(timeout=60) for process in processes] == [0, 0, 0, 0]
     with Ledger(tmp_path / "queue.db") as ledger:
         assert len(ledger.list()) == 4
 

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from memoryvault.tasks.supervisor import ChildResult, run_child
+from memoryvault.tests.support.hurry import patience
 from memoryvault.tests.tasks.support import is_alive, pid_in, wait_until
 
 ENV = {"PATH": os.environ["PATH"]}
@@ -73,21 +74,23 @@ def test_a_child_that_does_not_read_its_input_is_no_error() -> None:
     assert run("pass", data=b"x" * 500_000).returncode == 0
 
 
+@pytest.mark.hurried
 @pytest.mark.parametrize("guard", [False, True])
 def test_at_the_deadline_the_whole_group_is_killed(tmp_path: Path, guard: bool) -> None:
     pid_file = tmp_path / "grandchild"
     started = time.monotonic()
-    result = run(FAMILY + "time.sleep(60)", str(pid_file), seconds=0.6, guard=guard)
+    result = run(FAMILY + "time.sleep(60)", str(pid_file), seconds=0.6 * patience(), guard=guard)
     assert result.ended == "deadline"
-    assert 0.6 <= time.monotonic() - started < 3
+    assert 0.6 * patience() <= time.monotonic() - started < 3 * patience()
     wait_until(lambda: not is_alive(pid_in(pid_file)), "the grandchild is gone")
 
 
+@pytest.mark.hurried
 def test_a_loop_in_c_ends_at_the_deadline() -> None:
     started = time.monotonic()
     assert run("sum(iter(int, 1)) if False else list(map(lambda x: x, iter(int, 1)))", seconds=0.3,
                max_stdout_bytes=10).ended == "deadline"  # fmt: skip
-    assert time.monotonic() - started < 3
+    assert time.monotonic() - started < 3 * patience()
 
 
 def test_what_a_child_leaves_behind_is_killed_with_its_group(tmp_path: Path) -> None:
@@ -102,7 +105,7 @@ def test_a_child_can_be_stopped() -> None:
     threading.Timer(0.2, stop.set).start()
     result = run(SLEEP, stop=stop)
     assert result.ended == "stopped"
-    assert result.seconds < 3
+    assert result.seconds < 20, "it would have slept for 60"
 
 
 def test_a_child_that_writes_without_end_is_killed() -> None:

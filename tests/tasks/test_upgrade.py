@@ -35,7 +35,7 @@ def test_a_worker_finishes_what_it_runs_and_leaves_when_a_newer_version_comes(
 
     def handler(job: object) -> None:
         begun.set()
-        proceed.wait(10)
+        proceed.wait(60)
 
     context = WorkerContext(state, workers=1, poll_seconds=0.1, lease_seconds=1.0, policies=POLICIES, schedules=())
     worker = Worker(context, {"effect": handler})
@@ -44,7 +44,7 @@ def test_a_worker_finishes_what_it_runs_and_leaves_when_a_newer_version_comes(
     with Ledger(state.queue_db, policies=POLICIES) as ledger:
         wait_until(lambda: Path(state.wake_socket).exists(), "the worker has started")
         first, second = ledger.enqueue("effect"), ledger.enqueue("effect")
-        assert begun.wait(10)
+        assert begun.wait(60)
         ring_worker(state.wake_socket, __version__)
         ring_worker(state.wake_socket, "0.0.1")
         thread.join(timeout=0.3)
@@ -55,6 +55,6 @@ def test_a_worker_finishes_what_it_runs_and_leaves_when_a_newer_version_comes(
             monkeypatch.setattr("memoryvault.tasks.worker.installed_version", lambda: "999.0")
         wait_until(lambda: worker._leaving, "it has noticed")
         proceed.set()
-        thread.join(timeout=10.0)
+        thread.join(timeout=60.0)
         assert not thread.is_alive()
         assert (ledger.get(first).state, ledger.get(second).state) == ("done", "queued")

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import time
+from functools import partial
 
 import pytest
 
+from memoryvault.tests.support.growth import assert_linear
 from memoryvault.vault.private import private_spans, without_private
 
 
@@ -49,10 +50,4 @@ def test_a_closing_tag_alone_marks_nothing_where_nothing_was_cut_off() -> None:
 
 @pytest.mark.parametrize("unit", ["<private>", "</private>", "<private ", "<private>x</private>", "`<private>`"])
 def test_it_takes_linear_time(unit: str) -> None:
-    def seconds(count: int) -> float:
-        start = time.process_time()
-        without_private(unit * count)
-        return time.process_time() - start
-
-    seconds(100)
-    assert min(seconds(12_000) for _ in range(3)) < 8 * seconds(3_000) + 0.1
+    assert_linear(lambda count: partial(without_private, unit * count), 12_000)
