@@ -30,8 +30,8 @@ _NEEDS_CONTEXT = re.compile(
     re.IGNORECASE,
 )
 _FILE = re.compile(
-    # From the beginning of a word only: a long run of "a.b." is looked at once, not from each of its letters.
-    r"@?((?<![\w.-])(?:[\w.-]+/)+[\w.-]+\.\w{1,6}"
+    # From the beginning of a path only: a long run of "a.b." or "/a/b" is looked at once, not from each of its parts.
+    r"@?((?<![\w.-])(?<![\w.-]/)(?:[\w.-]+/)+[\w.-]+\.\w{1,6}"
     r"|(?<!\w-)\b[\w-]+\.(?:py|go|ts|tsx|js|jsx|rs|rb|java|md|sh|yml|yaml|toml|json|sql|css|html))\b(?::\d+(?:-\d+)?)?"
 )
 _QUESTION = re.compile(r"[^.!?\n]*\?")
