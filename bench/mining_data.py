@@ -1,7 +1,8 @@
 """Labelled messages for training and judging the local miner.
 
 Three sources: `labelled/dev.jsonl` of the development data, the labels in `pipelines/mining/training/labels.jsonl`
-(record ids only; the words are read from the sessions) and our own `examples.jsonl`.
+(record ids only; the words are read from the sessions) and our own `examples.jsonl`. A fourth, `held_out.jsonl`, is
+only judged on.
 """
 
 from __future__ import annotations
@@ -78,7 +79,12 @@ def labelled(data: Path, sessions: list[Path]) -> list[Labelled]:
     for row in development:
         known = at_hand.get((row["session"], row.get("record", "")))
         found.append(Labelled(known or _turn(row), row["label"], "dev"))
-    return [*found, *ours, *_examples()]
+    return [*found, *ours, *_examples("examples.jsonl")]
+
+
+def held_out() -> list[Labelled]:
+    """Our own examples from fields of work that those for training leave out. Nothing may be chosen by them."""
+    return list(_examples("held_out.jsonl"))
 
 
 def _turn(row: dict[str, str]) -> Turn:
@@ -95,8 +101,8 @@ def _turn(row: dict[str, str]) -> Turn:
     )
 
 
-def _examples() -> Iterator[Labelled]:
-    for number, row in enumerate(_rows(TRAINING / "examples.jsonl")):
+def _examples(name: str) -> Iterator[Labelled]:
+    for number, row in enumerate(_rows(TRAINING / name)):
         origin = Origin(row["origin"])
         turn = Turn(
             role=Role.ASSISTANT if origin is Origin.ASSISTANT else Role.USER,

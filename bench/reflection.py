@@ -15,10 +15,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..pipelines.mining import mine
-from ..pipelines.mining.features import BUCKETS, Features, message
+from ..pipelines.mining.features import Features, message
 from ..pipelines.mining.fitting import Examples
-from ..pipelines.mining.model import Classifier
-from .mining_data import Labelled, labelled, said, unpacked_sessions
+from ..pipelines.mining.model import Classifier, packaged
+from ..pipelines.mining.words import BUCKETS
+from .mining_data import Labelled, held_out, labelled, said, unpacked_sessions
 from .train_miner import FOLDS, Training, fold_of, rows_of
 
 RESAMPLES = 1000
@@ -228,6 +229,21 @@ def uncut(messages: Sequence[Labelled], sessions: Sequence[Path], found: Found) 
     )
 
 
+def elsewhere() -> str:
+    """Our own examples of other fields of work, which the packaged classifier has not seen."""
+    apart = held_out()
+    lines = ["| what | found by | P | R | F1 | right / found / there |", "|---|---|---|---|---|---|"]
+    for row, labels, findings in TARGETS:
+        for name, found in (("local miner", by_miner(apart, packaged())), ("first patterns", by_first_patterns(apart))):
+            part = score(apart, found, labels, findings)
+            if part.expected:
+                lines.append(
+                    f"| {row} | {name} | {part.precision:.2f} | {part.recall:.2f} | {part.f1:.2f} "
+                    f"| {part.right} / {part.found} / {part.expected} |"
+                )
+    return f"{len(apart)} examples of our own, held out, by the packaged weights:\n\n" + "\n".join(lines)
+
+
 def main() -> int:
     root = os.environ.get("MEMORYVAULT_DATA")
     if not root:
@@ -248,6 +264,7 @@ def main() -> int:
         )
         print(table(judged, [("local miner", mined), ("n-gram classifier", plain), ("first patterns", first)]))
         print("\n" + uncut([m for m in everything if m.source != "examples"], sessions, mined))
+        print("\n" + elsewhere())
     return 0
 
 

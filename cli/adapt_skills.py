@@ -11,7 +11,7 @@ from ..tasks.enqueue import request_indexing
 from ..tasks.scanning import ask_in_child
 from ..vault.errors import UsageError
 from .context import Context
-from .output import add_json, note, print_json, print_table
+from .output import add_json, counted, note, print_json, print_table
 
 EPILOG = """example:
   memory adapt-skills --dry-run           what waits, by the rubric alone; asks nobody, writes nothing
@@ -106,7 +106,7 @@ def _print(args: argparse.Namespace, results: list[Adapted], skipped: int, left:
     if not results:
         print("nothing waits to be judged: `memory discover-skills` looks for more")
     if left:
-        print(f"{left} more wait for the next run")
+        print(f"{counted(left, 'more waits', 'more wait')} for the next run")
     if written:
         print("\n`memory watchlist` decides on them")
 

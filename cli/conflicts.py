@@ -9,6 +9,7 @@ from ..tasks.conflicts import CHOICES, Choice, ConflictCopy, find_copy, settle_c
 from ..tasks.journal import Journal
 from ..vault.errors import EditConflict, MemoryVaultError, UsageError
 from ..vault.store import VaultStore
+from ..vault.wording import counted
 
 KEYS = "[m]ine: the note  [t]heirs: the copy  [e]dit both  [s]kip  [u]ndo  [q]uit "
 KIND = "sync-conflict"
@@ -107,4 +108,4 @@ def _show(copy: ConflictCopy, number: int, of: int) -> None:
         lines = copy.difference or ["both say the same"]
     print("\n".join(f"    {line}" for line in lines[:SHOWN_LINES]))
     if len(lines) > SHOWN_LINES:
-        print(f"    and {len(lines) - SHOWN_LINES} more lines")
+        print(f"    and {counted(len(lines) - SHOWN_LINES, 'more line')}")

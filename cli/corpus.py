@@ -13,25 +13,28 @@ from pathlib import Path
 from typing import Any
 
 from ..sources.transcripts.corpus import Transcript, claude_cleanup_days
-from ..tasks.corpus import KIND, MOST_JOBS, Plan, enqueue_corpus, enqueue_settling, plan_corpus
+from ..tasks.completion import completer_of
+from ..tasks.corpus import KIND, Plan, Run, enqueue_corpus, enqueue_settling, plan_corpus
 from ..tasks.corpus_estimate import estimate
+from ..tasks.corpus_progress import Progress, asked_for, last_settling, progress_of
 from ..tasks.corpus_settling import DIGEST
 from ..tasks.corpus_store import CorpusStore
 from ..tasks.enqueue import open_ledger
-from ..tasks.records import STATES
 from ..tasks.sharing.home import Home
-from ..vault.errors import UsageError
+from ..vault.errors import QueueUnavailable, SettingsError, UsageError
 from ..vault.lock import lock_holder
 from ..vault.settings import Settings
 from .context import Context
-from .output import note, print_json
-from .plain import redraw
+from .mining_bar import draw_mining
+from .output import counted, note, print_json
 
 SECONDS_A_DAY = 86_400.0
 WARN_DAYS = 7
 """A transcript that its host deletes within so many days is warned of."""
 POLL_SECONDS = 0.4
-BAR = 25
+SETTLE_SECONDS = 60.0
+"""So long the bar waits for what was mined to be ranked; while the vault is away that may take for ever."""
+NO_WORKER = "no worker runs now: it is done as soon as one does (memory up, or memory worker)"
 _DAYS_AGO = re.compile(r"(\d{1,5})d")
 
 
@@ -56,6 +59,8 @@ def run(args: argparse.Namespace, context: Context) -> int:
     if args.more:
         job = enqueue_settling(settings)
         print_json({"job": job}) if args.json else print("the worker puts the next strongest to you: memory review")
+        if not args.json and not _has_worker(settings):
+            print(NO_WORKER)
         return 0
     if args.reset:
         CorpusStore(settings.state).forget()
@@ -64,6 +69,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
     report: dict[str, Any] = {
         "dry_run": not args.execute,
         "to_process": len(plan.to_mine),
+        "already_queued": _already_queued(plan, settings),
         "bytes": plan.bytes,
         "skipped_already_processed": plan.known,
         "live": plan.live,
@@ -72,6 +78,13 @@ def run(args: argparse.Namespace, context: Context) -> int:
         "left_out": plan.left_out,
         "deleted_soon": [str(each.path) for each, _ in ending],
     }
+    try:
+        # What is mined without the model stays so: better told now than after the last session.
+        completer_of(settings)
+    except SettingsError as error:
+        if args.execute:
+            raise
+        report["miner_problem"] = str(error)
     home = Home(settings)
     if home.is_sharing:
         report["may_leave"] = sum(home.may_leave(each) for each in plan.to_mine)
@@ -81,24 +94,40 @@ def run(args: argparse.Namespace, context: Context) -> int:
             print_json(report)
         else:
             _tell(plan, report, ending)
-            if plan.to_mine:
+            if report["already_queued"] < len(plan.to_mine):
                 print("nothing was done: add --execute")
+            elif plan.to_mine and not _has_worker(settings):
+                print(NO_WORKER)
         return 0
-    run_name = enqueue_corpus(settings, plan, root=root)
-    report["run"] = run_name
+    run_queued = enqueue_corpus(settings, plan, root=root)
+    report["run"] = run_queued.name if run_queued is not None else ""
     if args.json:
         print_json(report)
         return 0
     _tell(plan, report, ending)
-    if not run_name:
+    if run_queued is None:
         return 0
-    if lock_holder(settings.state.worker_lock) is None:
-        print("no worker runs now: it is done as soon as one does (memory up, or memory worker)")
+    if not _has_worker(settings):
+        print(NO_WORKER)
         return 0
     if sys.stderr.isatty():
-        return _follow(settings, plan, run_name)
+        return _follow(settings, run_queued)
     print(f"the worker does it in the background (memory jobs --kind {KIND})")
     return 0
+
+
+def _has_worker(settings: Settings) -> bool:
+    return lock_holder(settings.state.worker_lock) is not None
+
+
+def _already_queued(plan: Plan, settings: Settings) -> int:
+    if not Path(settings.state.queue_db).exists():
+        return 0
+    try:
+        with open_ledger(settings) as ledger:
+            return asked_for(ledger, plan)
+    except QueueUnavailable:
+        return 0  # A dry run says what there is to mine all the same.
 
 
 def _since(text: str) -> float:
@@ -132,7 +161,10 @@ def _estimate(plan: Plan, settings: Settings) -> dict[str, Any]:
 def _tell(plan: Plan, report: dict[str, Any], ending: list[tuple[Transcript, float]]) -> None:
     hosts = Counter(each.host for each in plan.to_mine)
     kinds = ", ".join(f"{count} {host}" for host, count in sorted(hosts.items()))
-    print(f"{len(plan.to_mine)} sessions to mine, {plan.bytes / 1e6:.1f} MB" + (f" ({kinds})" if kinds else ""))
+    sessions = counted(len(plan.to_mine), "session")
+    print(f"{sessions} to mine, {_size(plan.bytes)}" + (f" ({kinds})" if kinds else ""))
+    if queued := report["already_queued"]:
+        print(f"{queued if queued < len(plan.to_mine) else 'all'} of them wait for the worker already")
     reasons = (
         (plan.known, "mined already"),
         (plan.live, "left to their own reflection"),
@@ -147,21 +179,25 @@ def _tell(plan: Plan, report: dict[str, Any], ending: list[tuple[Transcript, flo
             f"the words of {report['may_leave']} of them leave this machine, scrubbed, for other machines to look at "
             "(queue.share)"
         )
-    if report.get("megabytes_per_second"):
+    if report.get("seconds"):
         speed = report["megabytes_per_second"]
-        print(f"about {_duration(report['seconds'])}, writing included: {speed} MB/s were measured here just now")
+        measured = f": {speed} MB/s were measured here just now" if speed else ""
+        print(f"about {_duration(report['seconds'])}, writing included{measured}")
     if "tokens" in report:
-        print(f"{report['miner']} is asked too: about {report['requests']} requests, whose time comes on top")
-        print(f"at most {report['tokens']} tokens ({_cap(report['session_token_cap'])} for a session)")
+        requests = counted(report["requests"], "request")
+        print(f"{report['miner']} is asked too: about {requests}, whose time comes on top")
+        print(f"at most {counted(report['tokens'], 'token')} ({_cap(report['session_token_cap'])} for a session)")
         cap = report["daily_token_cap"]
         if cap and report["tokens"] > cap:
             share = cap / report["tokens"]
-            print(f"the cap of {cap} a day pays for {share:.0%} of that: what is beyond it is mined by rules alone")
+            print(f"the cap of {cap:,} a day pays for {share:.0%} of that: what is beyond it is mined by rules alone")
         else:
-            print(f"within the cap of {cap} a day" if cap else "there is no daily cap")
+            print(f"within the cap of {cap:,} a day" if cap else "there is no daily cap")
+    if problem := report.get("miner_problem"):
+        note(f"memory: warning: {problem}; before that nothing is mined")
     if ending:
         first, days_left = ending[0]
-        when = "at its next start" if days_left <= 0 else f"in {days_left:.0f} days"
+        when = "at its next start" if days_left <= 0 else f"in {counted(max(1, round(days_left)), 'day')}"
         note(
             f"memory: warning: Claude Code deletes {len(ending)} of them within {WARN_DAYS} days, the first {when} "
             f"({first.path}): mine them before that, or raise cleanupPeriodDays in its settings.json"
@@ -169,7 +205,7 @@ def _tell(plan: Plan, report: dict[str, Any], ending: list[tuple[Transcript, flo
 
 
 def _cap(tokens: int) -> str:
-    return f"at most {tokens}" if tokens else "no cap"
+    return f"at most {tokens:,}" if tokens else "no cap"
 
 
 def _duration(seconds: float) -> str:
@@ -178,33 +214,43 @@ def _duration(seconds: float) -> str:
     return f"{round(seconds / 60)} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
 
 
-def _follow(settings: Settings, plan: Plan, run_name: str) -> int:
-    """A bar until the run is through. Ctrl-C leaves the bar, not the work."""
-    total = len(plan.to_mine)
+def _size(amount: int) -> str:
+    return f"{amount / 1e6:.1f} MB" if amount >= 100_000 or not amount else f"{max(1, round(amount / 1e3))} KB"
+
+
+def _follow(settings: Settings, run: Run) -> int:
+    """A bar until the run is through and settled. Ctrl-C leaves the bar, not the work."""
+    store = CorpusStore(settings.state)
     home = Home(settings)
+    settle_by = float("inf")
     try:
         while True:
             with open_ledger(settings) as ledger:
-                jobs = ledger.list(STATES, kind=KIND, most=MOST_JOBS)
-            states = Counter(
-                job.state for job in jobs if isinstance(job.args, dict) and job.args.get("run") == run_name
-            )
-            over = states["done"] + states["dead"] + states["cancelled"]
-            # Jobs that an earlier run had enqueued and this one joined count as over once nothing is left.
-            done = total if not states["queued"] + states["running"] else over
-            share = done / total
-            bar = "#" * int(share * BAR)
+                progress = progress_of(ledger, store, run)
             away = home.away() if home.is_sharing else 0
-            others = f", {away} with other machines" if away else ""
-            redraw(f"mining [{bar:<{BAR}}] {share:4.0%} {done}/{total} sessions{others}")
-            if done >= total:
+            draw_mining(progress, has_worker=_has_worker(settings), away=away)
+            if progress.is_mined:
+                settle_by = min(settle_by, time.monotonic() + SETTLE_SECONDS)
+            if progress.settled or time.monotonic() > settle_by:
                 break
             time.sleep(POLL_SECONDS)
     except KeyboardInterrupt:
         note(f"\nmemory: the worker goes on without this bar (memory jobs --kind {KIND}; memory jobs pause {KIND})")
         return 0
     note("")
-    if states["dead"]:
-        note(f"memory: {states['dead']} could not be mined: memory jobs list --kind {KIND} --state dead")
-    print(f"mined; the strongest come to `memory review` now, the rest is counted in {DIGEST}")
-    return 1 if states["dead"] else 0
+    if progress.failed:
+        note(f"memory: {progress.failed} could not be mined: memory jobs list --kind {KIND} --state dead")
+    print(_outcome(settings, progress))
+    return 1 if progress.failed else 0
+
+
+def _outcome(settings: Settings, progress: Progress) -> str:
+    if not progress.settled:
+        return f"mined; the strongest come to `memory review` soon, the rest is counted in {DIGEST}"
+    with open_ledger(settings) as ledger:
+        done = last_settling(ledger)
+    saved, proposed, held = (int(done.get(name) or 0) for name in ("saved", "proposed", "held"))
+    found = [f"{counted(saved, 'rule')} of yours saved"] if saved else []
+    found += [f"{proposed} put to you (memory review, memory idea list)"] if proposed else []
+    found += [f"{held} counted in {DIGEST}"] if held else []
+    return "mined: " + (", ".join(found) or "nothing new in it was worth keeping")

@@ -11,7 +11,7 @@ from ..tasks.adapting import SOURCES_NOTE
 from ..tasks.discovery import Discovery, ScanReport, SourceReport
 from ..tasks.scanning import ask_in_child
 from .context import Context
-from .output import add_json, note, print_json, print_table
+from .output import add_json, counted, note, print_json, print_table
 
 EPILOG = f"""example:
   memory discover-skills --dry-run          what would be asked; asks nobody
@@ -70,9 +70,8 @@ def _dry_run(args: argparse.Namespace, sources: SourcesNote, seeded: bool) -> in
         )
         return 0
     print_table(("name", "kind", "what"), [(s.slug, s.kind, s.target) for s in sources.sources])
-    count = len(sources.sources)
     state = "confirmed" if sources.confirmed else "not confirmed: nothing is fetched"
-    print(f"\n{count} source{'' if count == 1 else 's'}, {state}")
+    print(f"\n{counted(len(sources.sources), 'source')}, {state}")
     return 0
 
 
@@ -109,7 +108,8 @@ def _print_result(args: argparse.Namespace, report: ScanReport, sources: Sources
 
 def _in_words(report: SourceReport) -> str:
     if report.state == "fetched" and report.baseline:
-        return f"first scan: {report.baseline} entries are taken down as known (--all proposes them)"
+        known = counted(report.baseline, "entry is", "entries are")
+        return f"first scan: {known} taken down as known (--all proposes them)"
     if report.state == "fetched":
         return f"{len(report.new)} new among {report.listed}"
     return {"unchanged": "unchanged", "error": "could not be read", "waiting": report.detail}[report.state]

@@ -25,7 +25,7 @@ from ..vault.scrubbed import Scrubbed
 from ..vault.settings_table import redacted
 from .context import Context
 from .finding import Finding, Grade
-from .output import add_json, print_json, print_table
+from .output import add_json, counted, print_json, print_table
 from .surroundings import (
     NAMED,
     clock,
@@ -164,13 +164,14 @@ def _index(context: Context) -> Finding:
         stats = index.stats()
     if problems:
         return Finding("index", "fault", problems[0], "`memory reindex --rebuild`")
-    detail = f"{stats.entries} entries, {stats.chunks} passages"
+    detail = f"{counted(stats.entries, 'entry', 'entries')}, {counted(stats.chunks, 'passage')}"
     if stats.pending:
         detail += f", {stats.pending} without a vector"
     if report.failed:
         named = ", ".join(report.failed[:NAMED])
         return Finding("index", "note", f"{detail}; not readable: {named}", "mend those files, or their permissions")
-    step = f"{report.touched} files were behind, now in step" if report.touched else "in step with the files"
+    behind = counted(report.touched, "file was", "files were")
+    step = f"{behind} behind, now in step" if report.touched else "in step with the files"
     return Finding("index", "ok", f"{detail}, {step}")
 
 

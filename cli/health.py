@@ -12,7 +12,7 @@ from ..tasks.costs import costs_by_week
 from ..tasks.health import HOOK_DAYS
 from ..tasks.health_report import health_report
 from .context import Context
-from .output import add_json, print_json, print_table
+from .output import add_json, counted, print_json, print_table
 
 EPILOG = """example:
   memory health          what needs you comes first
@@ -47,7 +47,7 @@ def _print_spending(miner: str, spending: Mapping[str, Any] | None) -> None:
     for name, title in (("today", "spent today"), ("week", "spent in 7 days")):
         for one in (spending or {}).get(name, []):
             unit = one["unit"]
-            refused = f", {one['refused']} refused ({one['refusals']} times)" if one["refusals"] else ""
+            refused = f", {one['refused']} refused ({counted(one['refusals'], 'time')})" if one["refusals"] else ""
             saved = f", {one['saved']} saved" if one["saved"] else ""
             print(f"{title:16} {one['purpose']}: {one['spent']} {unit}{saved}{refused}")
 
@@ -87,9 +87,8 @@ def _print(report: Mapping[str, Any]) -> None:
     if entries is not None:
         groups = ", ".join(f"{group} {count}" for group, count in entries["groups"].items()) or "none yet"
         print(f"entries          {groups}")
-        print(
-            f"waiting          {entries['review']} in review, {entries['inbox']} in the inbox, {entries['ideas']} ideas"
-        )
+        ideas = counted(entries["ideas"], "idea")
+        print(f"waiting          {entries['review']} in review, {entries['inbox']} in the inbox, {ideas}")
     print(f"last reflection  {report['last_reflection'] or 'never'}")
     if queue is not None:
         print(f"queue            {', '.join(f'{count} {name}' for name, count in queue.items())}")
@@ -99,7 +98,8 @@ def _print(report: Mapping[str, Any]) -> None:
     if index is not None:
         pending = f", {index['pending']} without a vector" if index["pending"] else ""
         print(
-            f"index            {index['entries']} entries, {index['chunks']} passages{pending}, "
+            f"index            {counted(index['entries'], 'entry', 'entries')}, "
+            f"{counted(index['chunks'], 'passage')}{pending}, "
             f"{index['size_bytes'] / 1e6:.1f} MB, model {index['model'] or 'none'}"
         )
     for name, process in report["processes"].items():

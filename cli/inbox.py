@@ -16,7 +16,7 @@ from ..vault.entry import Entry
 from ..vault.errors import UsageError
 from ..vault.layout import INBOX
 from .context import Context
-from .output import add_json, note, print_json, print_table
+from .output import add_json, counted, note, print_json, print_table
 from .review import entry_as_json
 from .terminal import read_key
 
@@ -50,8 +50,8 @@ def run(args: argparse.Namespace, context: Context) -> int:
         return _show(args, steps, entries)
     if not args.yes and steps and not sys.stdin.isatty():
         raise UsageError(
-            f"there are {len(steps)} steps to decide on, but standard input is no terminal: "
-            "use --dry-run to see them, --yes to do them"
+            f"{counted(len(steps), 'step waits', 'steps wait')} for your word, but standard input is no terminal: "
+            "--dry-run shows, --yes does what waits"
         )
     results = run_triage(context.settings, reviewer, ask=None if args.yes else _ask)
     if results:

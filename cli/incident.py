@@ -18,7 +18,7 @@ from ..vault.errors import IndexUnavailable
 from ..vault.project import project_of
 from .agent_shell import agent_of, tell_proposed
 from .context import Context
-from .output import add_json, note, print_json
+from .output import add_json, counted, note, print_json
 from .save import read_body
 
 EPILOG = """example:
@@ -72,7 +72,8 @@ def _find(args: argparse.Namespace, context: Context) -> int:
     elif not found:
         note("memory: no incident like this is known")
     for one in [] if args.json else found:
-        print(f"{'the same' if one.exact else 'like it'}: {one.title}  (seen {one.occurrences} times)\n    {one.path}")
+        seen = counted(one.occurrences, "time")
+        print(f"{'the same' if one.exact else 'like it'}: {one.title}  (seen {seen})\n    {one.path}")
         if one.resolution:
             print("    what helped: " + " ".join(one.resolution.split()))
     return 0 if found else 1

@@ -12,7 +12,7 @@ from ..tasks.skills import all_roots, forget_root, index_skills, remember_root, 
 from ..vault.errors import UsageError
 from ..vault.layout import home_folder
 from .context import Context
-from .output import add_json, note, print_json
+from .output import add_json, counted, note, print_json
 
 EPILOG = """example:
   memory index-skills                        plugins, your own skills, the projects you worked in
@@ -57,5 +57,5 @@ def run(args: argparse.Namespace, context: Context) -> int:
     counts = asdict(result)
     names = ("written", "updated", "moved", "restored", "archived", "unchanged")
     told = ", ".join(f"{counts[name]} {name}" for name in names if counts[name]) or "nothing to do"
-    print(f"{len(found.skills)} skills: {told}" + (" (dry run)" if args.dry_run else ""))
+    print(f"{counted(len(found.skills), 'skill')}: {told}" + (" (dry run)" if args.dry_run else ""))
     return 0

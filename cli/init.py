@@ -18,14 +18,14 @@ from ..index.client import ServiceUnavailable, ensure_service
 from ..index.models import is_installed
 from ..pipelines.discovery import DEFAULT_SOURCES
 from ..tasks.adapting import SOURCES_NOTE
-from ..tasks.corpus import KIND, Plan
+from ..tasks.corpus import KIND, Plan, Run
+from ..tasks.corpus_progress import Progress
 from ..tasks.discovery import Discovery
 from ..tasks.enqueue import enqueue, open_ledger, request_indexing
 from ..tasks.health import count_entries
 from ..tasks.history import (
     HISTORY_DAYS,
     FirstRecall,
-    Progress,
     enqueue_history,
     first_recall,
     plan_history,
@@ -37,8 +37,8 @@ from ..vault.errors import IndexUnavailable, QueueUnavailable, UsageError, Vault
 from ..vault.settings import Settings, compile_snapshot, load_settings
 from .context import Context
 from .hook_trial import HookTime, try_hooks
+from .mining_bar import draw_mining
 from .output import add_json, counted, note, print_json
-from .plain import redraw
 from .processes import ensure_worker
 from .settings_file import write_setting
 
@@ -64,7 +64,6 @@ VAULT_NAME = "MemoryVault"
 OBSIDIAN_FOLDER = ".obsidian"
 HISTORY_SECONDS = 35.0
 """So long `init` waits for the sessions from before; the worker goes on without it."""
-BAR = 25
 EXCERPT_CHARACTERS = 200
 
 
@@ -130,11 +129,11 @@ def run(args: argparse.Namespace, context: Context) -> int:
     for each in (installed, *others.values()):
         for warning in each.warnings:
             note(f"memory: {warning}")
-    plan, run_name = _queue_work(settings, args.history_days)
+    plan, run_queued = _queue_work(settings, args.history_days)
     runs = settings.memory.autostart and _worker_runs(settings)
     progress = None
-    if run_name and runs:
-        progress = _follow(settings, run_name, len(plan.to_mine), quiet=args.json)
+    if run_queued is not None and runs:
+        progress = _follow(settings, run_queued, quiet=args.json)
     recalled = _recall(settings)
     times = try_hooks(settings, context.env, recalled.question if recalled else None)
     if settings.memory.autostart:
@@ -213,13 +212,13 @@ def _sources_confirmed(settings: Settings) -> bool:
     return discovery.store.exists(SOURCES_NOTE) and discovery.note().confirmed
 
 
-def _queue_work(settings: Settings, days: int) -> tuple[Plan, str]:
+def _queue_work(settings: Settings, days: int) -> tuple[Plan, Run | None]:
     """What the worker has to do: the sessions from before, the files, the skills."""
     request_indexing(settings)
     with suppress(QueueUnavailable):  # the weekly schedule does it in any case
         enqueue(settings, "skills.index", unique_key="skills.index")
     plan = plan_history(settings, days)
-    return plan, enqueue_history(settings, plan) if days else ""
+    return plan, enqueue_history(settings, plan) if days else None
 
 
 def _worker_runs(settings: Settings) -> bool:
@@ -231,22 +230,19 @@ def _worker_runs(settings: Settings) -> bool:
         return False
 
 
-def _follow(settings: Settings, run_name: str, sessions: int, *, quiet: bool) -> Progress:
+def _follow(settings: Settings, run: Run, *, quiet: bool) -> Progress:
     """Wait for the import, with a bar on a terminal. Ctrl-C leaves the bar, not the work."""
-    latest = Progress(0, sessions, 0, settled=False)
+    latest = Progress(0, len(run.jobs), 0, settled=False)
     shown = not quiet and sys.stderr.isatty()
 
     def tell(progress: Progress) -> None:
         nonlocal latest
         latest = progress
         if shown:
-            share = progress.mined / max(sessions, 1)
-            bar = "#" * int(share * BAR)
-            done = f"{progress.mined}/{sessions} sessions"
-            redraw(f"mining [{bar:<{BAR}}] {share:4.0%} {done}")
+            draw_mining(progress)
 
     try:
-        wait_for_history(settings, run_name, sessions, HISTORY_SECONDS, tell)
+        wait_for_history(settings, run, HISTORY_SECONDS, tell)
     except KeyboardInterrupt:
         note("\nmemory: the worker goes on with the sessions from before")
     if shown:

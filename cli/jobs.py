@@ -17,7 +17,7 @@ from ..vault.errors import UsageError
 from ..vault.layout import StatePaths
 from ..vault.lock import lock_holder
 from .context import Context
-from .output import add_json, note, print_json, print_table
+from .output import add_json, counted, note, print_json, print_table
 from .plain import redraw
 
 EPILOG = """example:
@@ -120,7 +120,8 @@ def _retry_all(args: argparse.Namespace, ledger: Ledger) -> None:
     if args.json:
         print_json([_as_json(job) for job in again])
     else:
-        print(f"{len(again)} jobs are queued again" + (f", {len(refused)} are waiting already" if refused else ""))
+        waiting = f", {counted(len(refused), 'is', 'are')} waiting already" if refused else ""
+        print(f"{counted(len(again), 'job is', 'jobs are')} queued again{waiting}")
 
 
 def _kinds(args: argparse.Namespace, ledger: Ledger) -> None:

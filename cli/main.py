@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 from .. import __version__
 from ..vault.errors import MemoryVaultError
+from .arguments import CommandParser
 from .context import Context
 from .plain import disarm_streams
 from .reference import ReferenceAction
@@ -79,7 +80,7 @@ def build_parser(argv: Sequence[str]) -> argparse.ArgumentParser:
     parser.add_argument(
         "--reference", action=ReferenceAction, commands=COMMANDS, help="print what every command takes, as markdown"
     )
-    commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True, parser_class=CommandParser)
     asked = next((word for word in argv if not word.startswith("-")), None)
     for name, (module_name, line) in COMMANDS.items():
         sub = commands.add_parser(name, help=line, formatter_class=argparse.RawDescriptionHelpFormatter)

@@ -11,7 +11,7 @@ from ..tasks.enqueue import request_indexing
 from ..tasks.journal import Journal
 from ..tasks.migrating import Migrated, Migration
 from .context import Context
-from .output import add_json, note, print_json
+from .output import add_json, counted, note, print_json
 from .plain import redraw
 
 EPILOG = """example:
@@ -46,12 +46,13 @@ def run(args: argparse.Namespace, context: Context) -> int:
         return 0
     for one in done:
         if one.result == "migrate":
-            print(f"{one.source} -> {one.path}" + (f"   ({one.secrets} secrets replaced)" if one.secrets else ""))
+            replaced = f"   ({counted(one.secrets, 'secret')} replaced)" if one.secrets else ""
+            print(f"{one.source} -> {one.path}{replaced}")
         elif one.result == "left":
             note(f"memory: left: {one.source}: {one.why}")
     counts = Counter(one.result for one in done)
     verb = "would be migrated" if args.dry_run else "migrated"
-    note(f"memory: {counts['migrate']} notes {verb}, {counts['known']} were before, {counts['left']} left")
+    note(f"memory: {counted(counts['migrate'], 'note')} {verb}, {counts['known']} before, {counts['left']} left")
     if counts["migrate"] and not args.dry_run:
         note("memory: `memory undo --of migrate` takes it back; the old folder was only read")
     return 0

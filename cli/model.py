@@ -17,7 +17,7 @@ from ..tasks.indexing import UPGRADE_KIND, open_index
 from ..tasks.upgrading import ask_for, cancel_all, embed_beside, is_complete, put_in_force, request_of
 from ..vault.errors import UsageError
 from .context import Context
-from .output import add_json, note, print_json, print_table
+from .output import add_json, counted, note, print_json, print_table
 from .plain import redraw
 from .settings_file import write_setting
 
@@ -138,7 +138,8 @@ def _use(args: argparse.Namespace, context: Context) -> int:
             f"{name} answers now" + (f" (before: {result['before']})" if result["before"] not in (None, name) else "")
         )
     else:
-        print(f"{result['to_do']} texts to embed; {result['before']} answers until then (`memory model` shows how far)")
+        to_do = counted(result["to_do"], "text")
+        print(f"{to_do} to embed; {result['before']} answers until then (`memory model` shows how far)")
     return 0
 
 

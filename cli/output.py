@@ -8,6 +8,8 @@ import sys
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from ..vault.wording import counted as counted
+
 
 def add_json(parser: argparse.ArgumentParser) -> None:
     """The `--json` that every command with a result has."""
@@ -27,11 +29,6 @@ def print_table(header: Sequence[str], rows: Iterable[Sequence[object]]) -> None
     for row in cells:
         line = "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True))
         print(line.rstrip())
-
-
-def counted(number: int, one: str, many: str) -> str:
-    """`1 proposal waits`, `2 proposals wait`."""
-    return f"{number} {one if number == 1 else many}"
 
 
 def note(line: str) -> None:

@@ -17,7 +17,7 @@ from ..vault.errors import UsageError
 from ..vault.settings import BY_NAME, Settings
 from . import corpus
 from .context import Context
-from .output import add_json, note, print_json
+from .output import add_json, counted, note, print_json
 
 EPILOG = """example:
   memory reflect --session ~/.claude/projects/-home-me-shop/3f0c6a52.jsonl --dry-run
@@ -61,7 +61,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
     except OSError as error:
         raise UsageError(f"can't read {path}: {error.strerror}") from error
     if mined.bad_lines:
-        note(f"memory: {mined.bad_lines} lines are no JSON and were passed over")
+        note(f"memory: {counted(mined.bad_lines, 'line is', 'lines are')} no JSON and passed over")
     if mined.headless:
         note("memory: a program ran this session, not a person: nothing is mined")
     for name in ("failed", "refused"):

@@ -32,7 +32,7 @@ from .context import Context
 from .init import CONSENT, CONSENT_QUESTION, agreed
 from .output import add_json, counted, note, print_json, print_table
 from .settings_file import write_setting
-from .terminal import read_key
+from .terminal import read_key, read_line
 
 EPILOG = """example:
   memory review                                     one key for each: approve, edit, reject, skip, supersede, undo
@@ -301,7 +301,7 @@ class _Dialogue:
     def _ask_ideas(self, entry: Entry) -> bool:
         """One key for each idea that nobody came back to; what is skipped is kept and asked again. False to leave."""
         slugs = list(listed(entry.body))
-        print(f"\n[{self._at + 1}/{len(self._paths)}] {len(slugs)} ideas that nobody came back to")
+        print(f"\n[{self._at + 1}/{len(self._paths)}] {counted(len(slugs), 'idea')} that nobody came back to")
         for slug in slugs:
             print("\n".join(f"    {line}" for line in part_of(entry.body, slug)))
             while (key := _key(IDEA_KEYS)) not in ANSWERS and key not in _LEAVE and key not in _SKIP:
@@ -351,7 +351,7 @@ class _Dialogue:
             print(f"  {number}  {one.statement}\n     {one.path}")
         if not near:
             print("no entry is near; give its path or slug")
-        answer = input("which one does it replace? (number, path or slug; empty: none) ").strip()
+        answer = read_line("which one does it replace? (number, path or slug; empty: none) ")
         if not answer:
             return
         chosen = near[int(answer) - 1].path if answer.isdigit() and 0 < int(answer) <= len(near) else answer

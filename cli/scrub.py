@@ -10,7 +10,7 @@ from ..pipelines.scrub import Policy, scrub
 from ..tasks.enqueue import request_indexing
 from ..tasks.scrubbing import scrub_everything
 from .context import Context
-from .output import add_json, note, print_json, print_table
+from .output import add_json, counted, note, print_json, print_table
 
 EPILOG = """example:
   memory scrub                    where something is, by kind; nothing is changed
@@ -52,7 +52,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
             [(one.where, one.name, ", ".join(f"{n} {kind}" for kind, n in one.kinds.items())) for one in found],
         )
         total = sum((Counter(one.kinds) for one in found), Counter[str]())
-        note(f"memory: {sum(total.values())} in {len(found)} places" + (", replaced" if args.apply else ""))
+        note(f"memory: {sum(total.values())} in {counted(len(found), 'place')}" + (", replaced" if args.apply else ""))
         if not args.apply:
             note("memory: nothing was changed; --apply replaces them")
     else:

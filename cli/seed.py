@@ -10,7 +10,8 @@ from ..tasks.enqueue import request_indexing
 from ..tasks.seeding import DEFAULT_MOST, Planned, Seeding, SeedPlan
 from ..vault.errors import UsageError
 from .context import Context
-from .output import add_json, note, print_json
+from .output import add_json, counted, note, print_json
+from .terminal import read_line
 
 EPILOG = """example:
   memory seed ~/src/shop ~/src/blog            shows what it would propose; on a terminal, asks
@@ -73,7 +74,8 @@ def _is_asked_and_agreed(plan: SeedPlan, args: argparse.Namespace) -> bool:
     if args.json or not sys.stdin.isatty():
         return False
     _show(plan)
-    if input(f"put these {len(plan.chosen)} into the review? [y/N] ").strip().lower() in ("y", "yes"):
+    these = counted(len(plan.chosen), "proposal")
+    if read_line(f"put {these} into the review? [y/N] ").lower() in ("y", "yes"):
         return True
     note("memory: nothing was written")
     return False
@@ -99,11 +101,11 @@ def _tell_rest(plan: SeedPlan) -> None:
     if not plan.files:
         note("memory: no CLAUDE.md, AGENTS.md, decision record or agent's note was found")
     elif not plan.chosen:
-        note(f"memory: nothing new in {len(plan.files)} files")
+        note(f"memory: nothing new in {counted(len(plan.files), 'file')}")
     if plan.known:
-        note(f"memory: {plan.known} are in the vault already, or were rejected")
+        note(f"memory: {counted(plan.known, 'is', 'are')} in the vault already, or rejected")
     if plan.held:
-        note(f"memory: {len(plan.held)} more rank lower; --more proposes the next")
+        note(f"memory: {counted(len(plan.held), 'more ranks', 'more rank')} lower; --more proposes the next")
     for one in plan.unread:
         note(f"memory: left out: {one.path}: {one.why}")
 

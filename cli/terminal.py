@@ -1,4 +1,4 @@
-"""One key from the terminal, without Return."""
+"""What the user types at the terminal: one key without Return, or a line."""
 
 from __future__ import annotations
 
@@ -22,3 +22,12 @@ def read_key() -> str:
         termios.tcsetattr(descriptor, termios.TCSANOW, before)
     # An arrow key is a sequence: no key of ours.
     return data[:1].decode("ascii", "replace").lower() if len(data) == 1 or data[:1] != b"\x1b" else "\x1b"
+
+
+def read_line(question: str) -> str:
+    """The answer without spaces around it; '' at the end of input (Ctrl-D): no answer is no."""
+    try:
+        return input(question).strip()
+    except EOFError:
+        print()
+        return ""

@@ -14,7 +14,7 @@ from ..vault.automemory import TYPES
 from ..vault.errors import UsageError
 from ..vault.project import project_of
 from .context import Context
-from .output import add_json, note, print_json, print_table
+from .output import add_json, counted, note, print_json, print_table
 from .save import read_body
 
 EPILOG = """example:
@@ -158,7 +158,7 @@ def _import(args: argparse.Namespace, context: Context) -> int:
             where = f" -> {one.path}" if one.path else ""
             print(f"{one.result}: {one.source}{where}" + (f" ({one.why})" if one.why else ""))
     if all(one.result == "unchanged" for one in results):
-        print(f"nothing new in {len(results)} notes of Claude Code")
+        print(f"nothing new in {counted(len(results), 'note')} of Claude Code")
     return 0
 
 

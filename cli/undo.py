@@ -12,7 +12,8 @@ from ..tasks.journal import AUTOMATIC, Journal
 from ..tasks.undoing import Selector, Undo, UndoPlan
 from ..vault.errors import UsageError
 from .context import Context
-from .output import add_json, note, print_json
+from .output import add_json, counted, note, print_json
+from .terminal import read_line
 
 EPILOG = """example:
   memory undo --last --dry-run                                  what the last reflection wrote
@@ -54,7 +55,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
         return _print(plan, args, done=False)
     if sys.stdin.isatty() and not args.yes:
         _print(plan, args, done=False)
-        if input("take this back? [y/N] ").strip().lower() not in ("y", "yes"):
+        if read_line("take this back? [y/N] ").lower() not in ("y", "yes"):
             note("memory: nothing was changed")
             return 0
     plan = undo.carry_out(selector, include_edited=args.include_edited)
@@ -77,7 +78,8 @@ def _print(plan: UndoPlan, args: argparse.Namespace, *, done: bool) -> int:
     for step in plan.steps:
         print(f"{(_DONE if done else _WILL)[step.step]}: {step.path}\n    {step.why}")
     if plan.left:
-        note(f"memory: {plan.left} notes stay; --include-edited takes those that you have edited as well")
+        left = counted(plan.left, "note stays", "notes stay")
+        note(f"memory: {left}; --include-edited takes what you have edited as well")
     return 0
 
 

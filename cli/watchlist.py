@@ -59,6 +59,8 @@ def run(args: argparse.Namespace, context: Context) -> int:
     reason = scrub(args.reason, Policy.SECRETS) if args.reason else None
     decided = watchlist.decide(path, decision, reason=_one_line(reason), run=watchlist.journal.new_run("watchlist"))
     request_indexing(context.settings)
+    if isinstance(decision, Defer) and decision.until <= today:
+        note(f"memory: {decision.until} is not ahead of us: it goes on waiting")
     if args.json:
         print_json({"action": decided.verdict, "source": source, "slug": pattern, "path": decided.now})
     else:

@@ -7,8 +7,9 @@ import logging
 
 from ..tasks.wiring import build_worker
 from ..tasks.worklog import log_to
+from ..vault.priority import step_back
 from .context import Context
-from .output import add_json, print_json
+from .output import add_json, counted, print_json
 
 EPILOG = """example:
   memory worker                 run until it is told to stop (SIGTERM drains)
@@ -34,6 +35,8 @@ def run(args: argparse.Namespace, context: Context) -> int:
     """Run the worker; with --until-idle, exit code 1 when a job died or the time was not enough."""
     settings = context.settings
     log_to(context.state.log_file, getattr(logging, settings.memory.log_level.upper()))
+    if not args.until_idle:  # Nobody waits for it.
+        step_back()
     worker = build_worker(settings, watch=not args.until_idle)
     if not args.until_idle:
         return worker.run_forever()
@@ -41,7 +44,8 @@ def run(args: argparse.Namespace, context: Context) -> int:
     if args.json:
         print_json(report.__dict__)
     elif report.elsewhere:
-        print(f"the worker that is running did it ({report.delayed} jobs wait for their time)")
+        waiting = counted(report.delayed, "job waits for its", "jobs wait for their")
+        print(f"the worker that is running did it ({waiting} time)")
     else:
         counts = {name: getattr(report, name) for name in ("done", "retried", "dead", "postponed", "delayed")}
         print(", ".join(f"{count} {name}" for name, count in counts.items() if count) or "nothing to do")

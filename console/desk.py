@@ -34,6 +34,7 @@ from ..vault.errors import (
 )
 from ..vault.settings import Settings
 from ..vault.store import VaultStore
+from ..vault.wording import counted as counted
 from .diff import side_by_side
 from .markdown import render_markdown
 from .times import ago, day_of, lasting, size, when, when_iso
@@ -219,11 +220,6 @@ def name_of(path: str) -> str:
     """The name of a note as the commands take it."""
     stem = path.rsplit("/", 1)[-1].removesuffix(".md")
     return path.rsplit("/", 2)[-2] if stem == "_index" and "/" in path else stem
-
-
-def counted(number: int, one: str, many: str = "") -> str:
-    """`1 note`, `2 notes`."""
-    return f"{number:,} {one if number == 1 else many or one + 's'}"
 
 
 def page_number(request: Request) -> int:

@@ -8,8 +8,9 @@ that costs more than it does.
 from __future__ import annotations
 
 import os
+import sys
 import time
-from _thread import LockType, allocate_lock, start_new_thread
+from _thread import allocate_lock, start_new_thread
 
 from ..vault import hooklog
 from ..vault.marker import Marker, create_marker, forget_end, note_end, touch_marker
@@ -37,7 +38,13 @@ STARVED_SHARE = 0.5
 """Where the interpreter had to wait for a core the watchdog will have to as well: it is set earlier by this share."""
 STARVED_MARGIN_SECONDS = 0.08
 """At most so much earlier."""
-LAST_WORDS_SECONDS = 0.01
+LOOK_SECONDS = 0.05
+"""The watchdog wakes so often, to see how late this machine wakes it: it will be late at the end, too, so it ends the
+hook so much earlier. Each time a delay counts half of what it did before."""
+SWITCH_SECONDS = 0.0005
+"""How long a thread lets another one wait for the interpreter. The watchdog waits for it ten times to say its last
+words, which at Python's 5 ms would be 50."""
+LAST_WORDS_SECONDS = 0.02
 LAST_WORDS_OF_AN_ENQUEUE_SECONDS = 0.15
 """An event whose reflection would only be found by the sweep, hours later, may run over its budget."""
 SLOW_START_SECONDS = 0.1
@@ -179,6 +186,7 @@ def run(hook: Hook) -> str:
         hook.deadline -= hook.margin
     if "--budget-ms" in options:  # Shortens what the hook gives itself; the hard end stays where it is.
         hook.budget = min(hook.budget, int(options["--budget-ms"]) / 1000)
+    sys.setswitchinterval(SWITCH_SECONDS)
     start_new_thread(_watch, (hook,))
     raw = read_stdin()
     payload = parse_object(raw)
@@ -522,23 +530,44 @@ def _hold_standard_streams() -> None:
 
 def _watch(hook: Hook) -> None:
     """The net: end the process at its deadline, whatever the main thread is caught in."""
+    late = 0.0
     while True:
-        left = hook.deadline - MARGIN_SECONDS - time.monotonic()
+        now = time.monotonic()
+        left = hook.deadline - MARGIN_SECONDS - min(late, STARVED_MARGIN_SECONDS) - now
         if left <= 0:
             break
-        time.sleep(left)
+        nap = min(left, LOOK_SECONDS)
+        time.sleep(nap)
+        late = max(late / 2, time.monotonic() - now - nap)
     if hook.finished:
         return
-    # In a thread of its own: the log's disk may be what we are waiting for.
-    written = allocate_lock()
-    written.acquire()
-    start_new_thread(_last_words, (hook, written))
-    written.acquire(timeout=LAST_WORDS_SECONDS if hook.delay is None else LAST_WORDS_OF_AN_ENQUEUE_SECONDS)
+    # The log's disk may be what we are waiting for, so another thread sees to the end. This one is awake: on a busy
+    # machine each change of threads waits for a core.
+    start_new_thread(_end_in, (LAST_WORDS_SECONDS if hook.delay is None else LAST_WORDS_OF_AN_ENQUEUE_SECONDS,))
+    _last_words(hook)
     os._exit(0)
 
 
-def _last_words(hook: Hook, written: LockType) -> None:
+def _read_settings_at_last(hook: Hook) -> None:
+    """A process that began so late that its time was over before it knew anything belongs into the log, too."""
+    settings = hook.settings or read_snapshot(os.environ)
+    if hook.settings or settings is None or settings["enabled"] != "1" or not settings["state"]:
+        return
+    if os.path.exists(f"{settings['harness']}/STOP"):
+        return
+    hook.settings = settings
+    if hook.call is None:
+        hook.call = hook.adapter.read_call(_options(hook.argv).get("event", ""), {})
+
+
+def _end_in(seconds: float) -> NoReturn:
+    time.sleep(seconds)
+    os._exit(0)
+
+
+def _last_words(hook: Hook) -> None:
     """Spool what was about to be enqueued, say what is there already and note it, then say and log that time is up."""
+    _read_settings_at_last(hook)
     call = hook.call
     if hook.delay is not None and call is not None:
         from .enqueue import spool_reflection
@@ -554,4 +583,3 @@ def _last_words(hook: Hook, written: LockType) -> None:
             hook.fields["error"] = str(error)
     say("memoryvault: time budget exceeded")
     hook.log("warning", "time budget exceeded")
-    written.release()

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from concurrent.futures import TimeoutError as FutureTimeout
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import date
 from pathlib import Path
 
@@ -29,7 +29,7 @@ from .embedder import Embedder, ModelLoading
 from .files import FileLooks, Look, Seen
 from .filescan import scan_files
 from .filters import parse_filter
-from .matrix import MatrixKeeper
+from .matrix import Looked, Matrix, MatrixKeeper
 from .query import QueryAnalysis, analyse, refine
 from .ranking import (
     DenseHit,
@@ -42,7 +42,7 @@ from .ranking import (
     fuse,
     is_near_duplicate,
 )
-from .reader import KEYWORD_LIMIT, EntryRow, IndexReader
+from .reader import DENSE_LIMIT, FIRST_LOOK, KEYWORD_LIMIT, EntryRow, IndexReader, Remembered
 from .scope import NEVER_UNNAMED, Scope
 from .store import row_of
 from .words import WordVectors, match, match_texts
@@ -151,6 +151,8 @@ class _Asked:
 
     vector: bytes
     words: WordVectors | None
+    looked: Looked | None = None
+    """The nearest passages, where the vectors are in memory."""
 
 
 @dataclass
@@ -208,6 +210,7 @@ class RecallEngine:
         self._weights = weights or Weights()
         self._today = today
         self._readers: list[IndexReader] = []
+        self._terms = Remembered()
         self._questions: OrderedDict[tuple[str, str], _Asked] = OrderedDict()
         self._lock = threading.Lock()
         self._files = FileLooks(vault)
@@ -266,11 +269,11 @@ class RecallEngine:
 
     def _from_index(self, reader: IndexReader, run: _Run) -> list[Hit]:
         said_something = bool(run.analysis.words or run.analysis.identifiers)
-        coming = self._ask(reader, run) if said_something else None
         with reader.snapshot():
             scored: list[Scored] = []
             rows: dict[int, EntryRow] = {}
             if said_something:
+                coming = self._ask(reader, run)
                 with run.stage("refine"):
                     run.analysis = refine(run.analysis, reader, *([HURRIED_PASSAGES] if run.hurried else []))
                 keyword = self._keyword_arm(reader, run)
@@ -310,7 +313,7 @@ class RecallEngine:
                 return []
 
     def _ask(self, reader: IndexReader, run: _Run) -> Future[_Asked] | None:
-        """Start to embed the question; the keyword arm runs meanwhile."""
+        """Start to embed the question, and to look for what is nearest to it; the keyword arm runs meanwhile."""
         if run.hurried:
             run.say(BUSY)
             return None
@@ -320,7 +323,21 @@ class RecallEngine:
         if not reader.has_vectors:
             run.say(NO_EXTENSION)
             return None
-        return self._dense_thread.submit(self._asked, self._embedder, run.analysis.dense_text)
+        held = self._held(reader, self._embedder.name) if self._vectors is not None else None
+        return self._dense_thread.submit(self._looked, self._embedder, run.analysis.dense_text, held)
+
+    def _held(self, reader: IndexReader, name: str) -> Matrix | None:
+        try:
+            model = reader.model(name)
+            return self._vectors.matrix(reader, *model) if self._vectors is not None and model is not None else None
+        except apsw.SQLError:
+            return None  # A part is missing: the dense arm will say so.
+
+    def _looked(self, embedder: Embedder, text: str, held: Matrix | None) -> _Asked:
+        asked = self._asked(embedder, text)
+        if held is None or held.dimension * 4 != len(asked.vector):
+            return asked
+        return replace(asked, looked=Looked(held, held.nearest(asked.vector, FIRST_LOOK * DENSE_LIMIT)))
 
     def _asked(self, embedder: Embedder, text: str) -> _Asked:
         key = (embedder.name, text)
@@ -365,12 +382,11 @@ class RecallEngine:
                 return None, []
             try:
                 with reader.interrupted_at(run.deadline):
-                    held = self._vectors.matrix(reader, *model) if self._vectors is not None else None
-                    hits = reader.dense(model[0], asked.vector, run.scope, matrix=held)
+                    hits = reader.dense(model[0], asked.vector, run.scope, matrix=asked.looked)
                     known = {hit.chunk_rowid for hit in hits}
                     missing = [h.chunk_rowid for h in keyword if h.chunk_rowid not in known]
                     if missing:
-                        hits += reader.similarities(model[0], asked.vector, missing, held)
+                        hits += reader.similarities(model[0], asked.vector, missing, asked.looked)
                     return model[0], hits
             except apsw.InterruptError:
                 run.say(DENSE_LATE)
@@ -544,7 +560,7 @@ class RecallEngine:
                 if reader.identity != identity:
                     reader.close()
                     reader = None
-        reader = reader or IndexReader(self._index_db)
+        reader = reader or IndexReader(self._index_db, remembered=self._terms)
         try:
             yield reader
         except BaseException:

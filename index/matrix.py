@@ -96,6 +96,21 @@ class Matrix:
         return found
 
 
+@dataclass(frozen=True)
+class Looked:
+    """A matrix whose nearest to one question have been looked up already."""
+
+    matrix: Matrix
+    first: dict[int, float]
+    """As `Matrix.nearest` gave it."""
+
+    def nearest(self, vector: bytes, limit: int) -> dict[int, float]:
+        return self.first if limit == len(self.first) else self.matrix.nearest(vector, limit)
+
+    def similarities(self, vector: bytes, passages: Sequence[int]) -> dict[int, float]:
+        return self.matrix.similarities(vector, passages)
+
+
 class MatrixKeeper:
     """Keeps the matrix of the model that answers, filled by a thread of its own."""
 

@@ -9,7 +9,8 @@ What each arm says of a chunk is weighed by how much it says about this question
 - The likeness of question and chunk as a whole is added.
 - Words can mislead all the same: when several notes echo a question, they are all ahead of the one that answers it in
   other words. So the five that a prompt gets are not all chosen by one measure: the last two places are for what
-  answers best by meaning among the entries that hardly share a word with the question.
+  answers best by meaning among the entries that hardly share a word with the question. Of ten the last one is for the
+  nearest vector that is not there yet, where the vectors tell these passages from the others at all.
 
 The constants were chosen on two conversations of LoCoMo, devbench and two vaults of notes with misleading
 neighbours; figures on these (docs/benchmarks.md) are in-sample. The rules for identifiers, for misspelt words
@@ -20,7 +21,7 @@ its figures are not held out either.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 
@@ -38,6 +39,10 @@ FIRST_BY_SCORE, THEN_BY_MEANING = 3, 2
 """Places: a prompt gets five entries."""
 HARDLY_SHARED = 0.25
 """Of the question, by weight: an entry with more of its words in any passage had its chance by them."""
+
+NEAREST_AT, LEAD_OVER, LEAD = 9, 9, 0.25
+"""The place (from 0) that is kept for the nearest vector, if the first of all is this much nearer than the tenth: where
+they are all about as near, as between turns of one conversation, the vectors say little about this question."""
 
 # The floor: a logistic model of "this prompt is answered here".
 FLOOR_DENSE, FLOOR_MARGIN, FLOOR_WORDS, FLOOR_ONE_WORD, FLOOR_BIAS = 11.0, 10.5, 9.0, -9.0, -7.5
@@ -148,34 +153,53 @@ def fuse(
     best: dict[int, Scored] = {}
     shared: dict[int, float] = {}
     meaning: dict[int, float] = {}
+    nearest: dict[int, float] = {}
     for chunk, entry in owners.items():
         if entry not in entries:
             continue
         cosine, words = similarity.get(chunk), found.get(chunk) or _guessed(bm25.get(chunk, 0.0), most)
+        by_words = words_score(words)
         score = (
-            2 * weights.keyword * WORDS_SHARE * words_score(words)
+            2 * weights.keyword * WORDS_SHARE * by_words
             + 2 * weights.dense * DENSE_SHARE * (cosine or 0.0)
             + _prior(entries[entry], newest)
         )
-        row = Scored(entry, chunk, score, cosine, bm25.get(chunk), _answers(query, cosine, around, words))
         if entry not in best or best[entry].score < score:
-            best[entry] = row
+            answers = _answers(query, cosine, around, words.covered, by_words)
+            best[entry] = Scored(entry, chunk, score, cosine, bm25.get(chunk), answers)
         shared[entry] = max(words.covered, shared.get(entry, 0.0))
         if cosine is not None:
             meaning[entry] = max(words.related + cosine, meaning.get(entry, -1.0))
+            nearest[entry] = max(cosine, nearest.get(entry, -1.0))
     ranked = sorted(best.values(), key=lambda row: (-row.score, entries[row.entry_rowid].path))
     if weights.dense <= 0:
         return ranked
     sideways = [row for row in ranked if row.entry_rowid in meaning and shared[row.entry_rowid] <= HARDLY_SHARED]
     sideways.sort(key=lambda row: -meaning[row.entry_rowid])
-    return _with_places_for(sideways[:THEN_BY_MEANING], ranked)
+    found_by_both = _with_places_for(sideways[:THEN_BY_MEANING], ranked)
+    return _with_place_for_nearest(nearest, found_by_both) if _lead(similarity.values()) >= LEAD else found_by_both
 
 
 def _with_places_for(sideways: Sequence[Scored], ranked: Sequence[Scored]) -> list[Scored]:
     """`ranked` with `sideways` behind its first FIRST_BY_SCORE, unless they are among those."""
     first = list(ranked[:FIRST_BY_SCORE])
-    first += [row for row in sideways if row not in first]
-    return first + [row for row in ranked if row not in first]
+    ahead = {row.entry_rowid for row in first}
+    first += [row for row in sideways if row.entry_rowid not in ahead]
+    ahead |= {row.entry_rowid for row in sideways}
+    return first + [row for row in ranked if row.entry_rowid not in ahead]
+
+
+def _with_place_for_nearest(nearest: Mapping[int, float], ranked: Sequence[Scored]) -> list[Scored]:
+    head, rest = list(ranked[:NEAREST_AT]), ranked[NEAREST_AT:]
+    known = [row for row in rest if row.entry_rowid in nearest]
+    first = max(known, key=lambda row: nearest[row.entry_rowid], default=None)
+    return head + ([first] if first is not None else []) + [row for row in rest if row is not first]
+
+
+def _lead(similarities: Iterable[float]) -> float:
+    """How much nearer the first passage is than the tenth (or the last): whether the vectors say anything here."""
+    ordered = sorted(similarities, reverse=True)
+    return ordered[0] - ordered[min(LEAD_OVER, len(ordered) - 1)] if ordered else 0.0
 
 
 def words_score(words: WordEvidence) -> float:
@@ -218,11 +242,11 @@ def answers_by_words(query: QueryAnalysis, covered: float) -> float:
     return 10 * (covered - KEYWORD_FLOOR) + _one_word(query)
 
 
-def _answers(query: QueryAnalysis, cosine: float | None, around: float, words: WordEvidence) -> float:
+def _answers(query: QueryAnalysis, cosine: float | None, around: float, covered: float, by_words: float) -> float:
     if cosine is None:
-        return answers_by_words(query, words.covered)
+        return answers_by_words(query, covered)
     whole = FLOOR_DENSE * cosine + FLOOR_MARGIN * (cosine - around)
-    return whole + FLOOR_WORDS * words_score(words) + _one_word(query) + FLOOR_BIAS
+    return whole + FLOOR_WORDS * by_words + _one_word(query) + FLOOR_BIAS
 
 
 def _one_word(query: QueryAnalysis) -> float:

@@ -10,13 +10,11 @@ from __future__ import annotations
 import base64
 import contextlib
 import errno
-import fcntl
 import os
-import signal
 import socket
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
 from enum import Enum
 from importlib import metadata
@@ -25,10 +23,12 @@ from typing import TYPE_CHECKING, Any
 
 from ..vault.errors import MemoryVaultError, ModelUnavailable, RecallLate, UsageError
 from ..vault.killpoint import kill_point
-from ..vault.layout import INDEX_WANTED, StatePaths, leave_socket_folder, make_socket_folder
+from ..vault.layout import INDEX_WANTED, StatePaths, leave_socket_folder
+from ..vault.priority import step_back
 from ..vault.project import project_of
 from ..vault.render import render_block, select_hits, status_line
 from .admission import Admission, Effort
+from .daemon import listen, only_one, signals
 from .embedder import Embedder, load_embedder
 from .engine import NO_INDEX, VECTORS_DAMAGED, Hit, RecallEngine, RecallQuery, RecallResult
 from .models import model_in_force
@@ -59,11 +59,9 @@ CONNECTION_SECONDS = 30.0
 """How long a connection may be silent, or take to accept an answer."""
 MAX_CONNECTIONS = 64
 DRAIN_SECONDS = 2.0
-"""At the end, how long requests in progress get."""
+"""At the end, how long requests in progress get; less than daemon.LEAVING_SECONDS."""
 REPLACED_SECONDS = 15.0
 """How long a model that was replaced is kept for requests that began with it."""
-LEAVING_SECONDS = DRAIN_SECONDS + 1.0
-"""How long the next service waits for one that is ending."""
 EMBED_WAIT_SECONDS = 60.0
 """How long a batch waits for the model to be loaded."""
 _TICK_SECONDS = 0.5
@@ -137,7 +135,8 @@ def serve(
     `log(event, fields)` is called for start, end and faults.
     """
     config.state.ensure()
-    with _only_one(Path(config.state.recall_lock), Path(config.state.recall_socket)) as alone:
+    step_back()
+    with only_one(Path(config.state.recall_lock), Path(config.state.recall_socket)) as alone:
         if not alone:
             return Outcome.ALREADY_RUNNING
         service = RecallService(config, load=load, log=log)
@@ -160,7 +159,7 @@ class RecallService:
         self._config = config
         self._log = log
         self._socket_path = config.state.recall_socket
-        self._listener = _listen(self._socket_path)
+        self._listener = listen(self._socket_path, MAX_CONNECTIONS)
         self._inode = os.stat(self._socket_path).st_ino
         self._wake, self._waker = socket.socketpair()
         for end in (self._wake, self._waker):
@@ -189,7 +188,7 @@ class RecallService:
     def run(self) -> Outcome:
         """Accept until there is a reason to end; then let requests in progress finish."""
         self._log("start", {"model": self._config.model})
-        with _signals(self._waker):
+        with signals(self._waker):
             while self._outcome is None:
                 self._accept()
                 self._look_around()
@@ -534,69 +533,3 @@ def result_json(result: RecallResult) -> dict[str, Any]:
 
 def _refusal(why: str) -> dict[str, Any]:
     return {"v": VERSION, "ok": False, "error": " ".join(why.split())}
-
-
-def _listen(path: str) -> socket.socket:
-    """A listening socket that only this user can open; replaces a stale one (the caller holds the lock)."""
-    make_socket_folder(path)
-    with contextlib.suppress(FileNotFoundError):
-        os.unlink(path)
-    listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-    try:
-        old = os.umask(0o177)
-        try:
-            listener.bind(path)
-        finally:
-            os.umask(old)
-        listener.listen(MAX_CONNECTIONS)
-        listener.setblocking(False)
-    except BaseException:
-        listener.close()
-        raise
-    return listener
-
-
-@contextlib.contextmanager
-def _only_one(lock: Path, socket_path: Path) -> Iterator[bool]:
-    """Hold `lock` (its content: our pid); False when another process does.
-
-    One that has taken its socket away is leaving: it is waited for, so that the service which was started
-    to take its place does not give up.
-    """
-    handle = os.open(lock, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
-    try:
-        deadline = time.monotonic() + LEAVING_SECONDS
-        while not _try_lock(handle):
-            if socket_path.exists() or time.monotonic() > deadline:
-                yield False
-                return
-            time.sleep(0.02)
-        os.ftruncate(handle, 0)
-        os.pwrite(handle, b"%d\n" % os.getpid(), 0)
-        yield True
-    finally:
-        os.close(handle)
-
-
-def _try_lock(handle: int) -> bool:
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        return False
-    return True
-
-
-@contextlib.contextmanager
-def _signals(waker: socket.socket) -> Iterator[None]:
-    """SIGTERM, SIGINT and SIGHUP write to `waker` while the block runs."""
-
-    def ring(*_: object) -> None:
-        with contextlib.suppress(OSError):
-            waker.send(b"1")
-
-    previous = {number: signal.signal(number, ring) for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)}
-    try:
-        yield
-    finally:
-        for number, handler in previous.items():
-            signal.signal(number, handler)

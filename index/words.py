@@ -116,8 +116,8 @@ def match(query: QueryAnalysis, asked: WordVectors, packed: Mapping[int, bytes])
     every = numpy.concatenate(identities)
     is_same = numpy.zeros(likeness.shape, dtype=bool)
     for column, term in enumerate(terms):
-        spelt = numpy.array([_identity(stem) for stem in (term.stem, *term.respelt)], dtype="<u4")
-        is_same[:, column] = numpy.isin(every, spelt)
+        for stem in (term.stem, *term.respelt):
+            is_same[:, column] |= every == _identity(stem)
     same = numpy.maximum.reduceat(numpy.where(is_same, likeness, -1.0), starts, axis=0)
     # A misspelt word has a meaningless vector: it counts as a word that is there.
     misspelt = numpy.array([bool(term.respelt) for term in terms])

@@ -14,6 +14,7 @@ from datetime import date
 from enum import IntEnum
 
 from ..vault.slug import slugify
+from ..vault.wording import counted
 from .discovery import Pattern
 from .identity import repository_of
 
@@ -325,7 +326,7 @@ def _trust(facts: Facts | None, owner: str, trusted: bool, today: date) -> tuple
         return weight, said
     if facts.stars is not None:
         weight += 1 if facts.stars >= HIGH_STARS else -1 if facts.stars < LOW_STARS else 0
-        said.append(f"{facts.stars} stars")
+        said.append(counted(facts.stars, "star"))
     if facts.archived:
         weight -= 2
         said.append("archived by its owner")

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from math import ceil
 
 from ..vault.entry import fingerprint
+from ..vault.wording import counted
 from .candidate import Candidate
 from .likeness import LikenessLimits, Wording, is_same, wording_of
 from .routing import RULE_CATEGORIES, Thresholds, Tier, is_pattern, tier_of
@@ -180,15 +181,16 @@ def digest_body(held: Sequence[Pattern], figures: CorpusFigures) -> str:
     lines = [
         HEADING,
         "",
-        f"{figures.sessions} old sessions were read. {figures.in_vault} memories of theirs are in the vault, "
-        f"{figures.waiting} of these wait for you.",
-        f"{waiting} more are sure enough to be put to you and come after those (`memory reflect corpus --more`); "
-        f"{len(held) - waiting} were seen too seldom. Another occurrence counts for each of them.",
+        f"{counted(figures.sessions, 'old session was', 'old sessions were')} read. "
+        f"{counted(figures.in_vault, 'memory of theirs is', 'memories of theirs are')} in the vault, "
+        f"{counted(figures.waiting, 'of these waits', 'of these wait')} for you.",
+        f"{counted(waiting, 'more is', 'more are')} sure enough to be put to you, after those (`memory reflect corpus "
+        f"--more`); {counted(len(held) - waiting, 'was', 'were')} seen too seldom. Another occurrence counts for each.",
         "",
     ]
     lines += [_line(pattern) for pattern in held[:MOST_LINES]]
     if len(held) > MOST_LINES:
-        lines += ["", f"and {len(held) - MOST_LINES} weaker ones, which are counted but not listed."]
+        lines += ["", f"and {counted(len(held) - MOST_LINES, 'weaker one')}, counted but not listed."]
     return "\n".join(lines) + "\n"
 
 

@@ -157,6 +157,8 @@ _NO = frozenset({"", "false", "no"})
 _STRAY_CONSENT = re.compile(r"^\s*(?:[-*+]\s+)?confirmed\s*:", re.MULTILINE | re.IGNORECASE)
 _TOPIC = re.compile(r"[a-z0-9][a-z0-9-]{0,49}")
 _FEED = re.compile(r"\.(?:xml|rss|atom|rdf)$|/(?:feed|rss|atom)(?:[/.]|$)|\bfeed\.json$", re.IGNORECASE)
+_CREDENTIALS = re.compile(r"//[^/\s@]*@")
+"""What is told of a line is printed and logged."""
 _COMMENT = re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)
 
 
@@ -179,7 +181,8 @@ def parse_sources(body: str, confirmed: object) -> SourcesNote:
         if isinstance(read, Source):
             sources.setdefault(read.identity, read)
         else:
-            problems.append(f"{(bullet['text'] if bullet else line.strip())[:120]!r}: {read}")
+            shown = _CREDENTIALS.sub("//…@", bullet["text"] if bullet else line.strip())
+            problems.append(f"{shown[:120]!r}: {read}")
     kept = tuple(sources.values())[:MAX_SOURCES]
     if len(sources) > MAX_SOURCES:
         problems.append(f"more than {MAX_SOURCES} sources: the rest is left out")
@@ -212,6 +215,8 @@ def _source(line: str) -> Source | str:
         if _BARE_HOST.match(target):
             return f"write the whole address: https://{target[:80]}"
         return "it is no address" if kind != "folder" else "give an absolute path, ~/…, or a folder on GitHub"
+    if "@" in urlsplit(target).netloc:
+        return "an address with a name or password in it is not fetched"
     if target.startswith("http://") and not is_own_machine(target):
         return "only https is fetched"
     if kind == "list":

@@ -24,8 +24,9 @@ _RULE = re.compile(
     re.I,
 )
 _ADVICE = re.compile(
-    r"\b(?:prefer|avoid|should(?:n't| not)?|instead of|rather than|make sure|ensure|only (?:use|when|if|after)|"
-    r"before (?:you|committing|pushing|merging)|no longer|not allowed)\b",
+    r"\b(?:prefer|avoid|should(?:n't| not)?|instead of|rather than|make sure|ensure|"
+    r"only (?:\w+ )?(?:use|when|if|after)|before (?:you|every|each|any|committing|pushing|merging)|"
+    r"no longer|not allowed)\b|,\s+not\s+\w",
     re.I,
 )
 _IMPERATIVE = re.compile(

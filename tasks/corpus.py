@@ -76,6 +76,15 @@ class Plan:
         return sum(each.size - self.offsets.get(each.identity, 0) for each in self.to_mine)
 
 
+@dataclass(frozen=True)
+class Run:
+    """What was asked for at once."""
+
+    name: str
+    jobs: Mapping[int, Transcript]
+    """By the id of its job, which may be one that an earlier run had enqueued."""
+
+
 def plan_corpus(
     settings: Settings, *, root: Path | None = None, since: float | None = None, project: str | None = None
 ) -> Plan:
@@ -128,18 +137,18 @@ def is_live(transcript: Transcript, live: frozenset[str]) -> bool:
     return transcript.session in live or os.path.realpath(transcript.path) in live
 
 
-def enqueue_corpus(settings: Settings, plan: Plan, *, root: Path | None = None) -> str:
-    """One job for each transcript, all of them or none; the name of the run, '' when there is nothing to do."""
+def enqueue_corpus(settings: Settings, plan: Plan, *, root: Path | None = None) -> Run | None:
+    """One job for each transcript, all of them or none; None when there is nothing to do."""
     if not plan.to_mine:
-        return ""
+        return None
     if root is not None:
         CorpusStore(settings.state).allow_root(root)
     run = secrets.token_hex(6)
     with open_ledger(settings) as ledger:
-        ledger.enqueue_all(
+        jobs = ledger.enqueue_all(
             NewJob(KIND, _args(each, run), unique_key=f"{KIND}:{each.identity}") for each in plan.to_mine
         )
-    return run
+    return Run(run, dict(zip(jobs, plan.to_mine, strict=True)))
 
 
 def _args(transcript: Transcript, run: str) -> dict[str, Json]:

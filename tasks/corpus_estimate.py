@@ -46,6 +46,7 @@ class Estimate:
 
     seconds: float
     bytes_per_second: float | None
+    """Measured here and now; None where there was too little to measure."""
     model: ModelCost | None
 
 
@@ -73,7 +74,8 @@ def estimate(plan: Plan, settings: Settings, *, clock: Callable[[], float] = tim
     # Rules are saved, of the rest only the strongest memories and ideas are written.
     written = sample.rules * share + min(sample.other * share, 2 * settings.reflection.corpus_review_entries)
     seconds = plan.bytes / speed + SECONDS_A_JOB * jobs + SECONDS_A_CHILD * children + SECONDS_A_MEMORY * written
-    return Estimate(seconds, speed, _model_cost(plan, settings, sample) if with_model else None)
+    measured = speed if sample.seconds >= LEAST_SAMPLE_SECONDS else None
+    return Estimate(seconds, measured, _model_cost(plan, settings, sample) if with_model else None)
 
 
 def _sampled(plan: Plan, settings: Settings, clock: Callable[[], float]) -> _Sample:

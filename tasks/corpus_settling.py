@@ -33,6 +33,7 @@ from ..vault.registry import HEADER_BYTES
 from ..vault.scrubbed import Scrubbed
 from ..vault.settings import Settings
 from ..vault.store import VaultStore
+from ..vault.wording import counted
 from .corpus import unfinished
 from .corpus_store import CorpusStore
 from .enqueue import open_ledger
@@ -201,7 +202,7 @@ def settle_handler(settings: Settings) -> Handler:
             left = len(unfinished(ledger, CorpusStore(settings.state)))
         if left:
             # The last of them asks again, and sooner; this is for one that dies without a word.
-            raise Postpone(f"{left} transcripts are still to be mined", WAIT_SECONDS)
+            raise Postpone(f"{counted(left, 'transcript is', 'transcripts are')} still to be mined", WAIT_SECONDS)
         try:
             settled = settle(settings, vault_store(settings), job.check_owned)
         except VaultUnavailable as error:

@@ -184,7 +184,6 @@ class Discovery:
             answer = self._ask(question)
             host.remember(answer)
         if answer.problem:
-            log.warning("source %s: %s", source.slug, answer.problem)
             # The host is left alone for a while: trying the job again sooner would spend an attempt on nothing.
             return SourceReport(source, "error", detail=answer.problem, again_at=host.not_before() or None)
         if answer.unchanged:
@@ -268,6 +267,9 @@ def discover_handler(settings: Settings) -> Handler:
             return {"nothing": str(error)}  # the user has taken it out of the note meanwhile
         except VaultUnavailable as error:
             raise Postpone(str(error), VAULT_PAUSE_SECONDS) from error
+        for each in report.sources:
+            if each.state == "error":
+                log.warning("source %s: %s", each.source.slug, each.detail)
         job.check_owned()
         done = report.count("fetched") + report.count("unchanged")
         if report.sources and not done:

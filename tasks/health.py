@@ -20,6 +20,7 @@ import orjson
 
 from ..vault.layout import ARCHIVE, INBOX, INCUBATOR, META, REVIEW
 from ..vault.marker import REFLECTED, START, list_markers, marker_path
+from ..vault.wording import counted
 from .backwards import lines_from_end
 
 INBOX_LIMIT = 50
@@ -219,7 +220,7 @@ def warnings_of(
     since = last if last is not None else waiting
     if since is not None and now - since > SILENT_DAYS * SECONDS_A_DAY:
         days = int((now - since) // SECONDS_A_DAY)
-        found.append(f"nothing was reflected for {days} days: `memory doctor`")
+        found.append(f"nothing was reflected for {counted(days, 'day')}: `memory doctor`")
     for times in hooks:
         if times.p95_ms > times.budget_ms:
             found.append(

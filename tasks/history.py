@@ -15,11 +15,11 @@ from ..vault.entry import Entry
 from ..vault.errors import EntryInvalid, EntryNotFound, IndexUnavailable, QueueUnavailable
 from ..vault.layout import ALWAYS_LOAD, special_folder
 from ..vault.settings import Settings
-from .corpus import KIND, MOST_JOBS, SETTLE, Plan, enqueue_corpus, plan_corpus
+from .corpus import Plan, Run, enqueue_corpus, plan_corpus
+from .corpus_progress import Progress, progress_of
+from .corpus_store import CorpusStore
 from .enqueue import open_ledger
 from .indexing import vault_store
-from .ledger import Ledger
-from .records import STATES
 
 HISTORY_DAYS = 30
 """What Claude Code keeps of its transcripts unless told otherwise."""
@@ -28,16 +28,6 @@ POLL_SECONDS = 0.2
 WORDS_ASKED = 4
 LEAST_WORDS = 3
 MOST_NOTES_ASKED = 5
-
-
-@dataclass(frozen=True)
-class Progress:
-    """How far an import is: sessions mined of all, and whether what they said is in the vault."""
-
-    mined: int
-    sessions: int
-    failed: int
-    settled: bool
 
 
 @dataclass(frozen=True)
@@ -55,38 +45,25 @@ def plan_history(settings: Settings, days: int) -> Plan:
     return plan_corpus(settings, since=time.time() - days * SECONDS_A_DAY)
 
 
-def enqueue_history(settings: Settings, plan: Plan) -> str:
-    """Ask the worker for them; the name of the run, '' when there is nothing to do. Raises QueueUnavailable."""
+def enqueue_history(settings: Settings, plan: Plan) -> Run | None:
+    """Ask the worker for them; None when there is nothing to do. Raises QueueUnavailable."""
     return enqueue_corpus(settings, plan)
 
 
 def wait_for_history(
-    settings: Settings, run: str, sessions: int, seconds: float, tell: Callable[[Progress], None] = lambda _: None
+    settings: Settings, run: Run, seconds: float, tell: Callable[[Progress], None] = lambda _: None
 ) -> Progress:
     """Until the run is mined and settled, or the time is over: the worker goes on without us."""
     until = time.monotonic() + seconds
-    progress = Progress(0, sessions, 0, settled=False)
+    progress = Progress(0, len(run.jobs), 0, settled=False)
+    store = CorpusStore(settings.state)
     while True:
         with suppress(QueueUnavailable), open_ledger(settings) as ledger:
-            progress = _progress(ledger, run, sessions)
+            progress = progress_of(ledger, store, run)
         tell(progress)
         if progress.settled or time.monotonic() >= until:
             return progress
         time.sleep(POLL_SECONDS)
-
-
-def _progress(ledger: Ledger, run: str, sessions: int) -> Progress:
-    jobs = [
-        job
-        for job in ledger.list(STATES, kind=KIND, most=MOST_JOBS)
-        if isinstance(job.args, dict) and job.args.get("run") == run
-    ]
-    live = sum(job.state in ("queued", "running") for job in jobs)
-    dead = sum(job.state == "dead" for job in jobs)
-    # Each transcript's job asks for the settling before it ends, so that none waiting means that it is done.
-    waiting = ledger.list(["queued", "running"], kind=SETTLE, most=1)
-    # Jobs that an earlier run had enqueued and this one joined are not named after it: what is left counts.
-    return Progress(sessions - live, sessions, dead, settled=not live and not waiting)
 
 
 def first_recall(settings: Settings) -> FirstRecall | None:

@@ -89,7 +89,11 @@ def mine_transcript(request: MiningRequest, settings: Settings | None = None) ->
     # begin there. Where something else follows, the turn that goes on is read again from its beginning.
     near = request.said is not None and request.said > begin
     reader = open_transcript(
-        path, min(request.said or 0, request.offset) if near else begin, request.host or None, look_back=not near
+        path,
+        min(request.said or 0, request.offset) if near else begin,
+        request.host or None,
+        look_back=not near,
+        all_outputs=False,
     )
     miner = Miner(start=request.offset, project_of=project_of)
     may_propose = _picked(request)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import logging
 import re
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -24,6 +24,7 @@ from ..pipelines.likeness import (
     statement_of,
     wording_of,
 )
+from ..pipelines.problems import code_names
 from ..pipelines.reversal import Rule, find_reversed, is_for_one_project
 from ..pipelines.review import replacement_line
 from ..pipelines.routing import (
@@ -97,7 +98,11 @@ class _Note:
 class VaultMemories:
     """What the vault knows about some candidates: one pass over its headers, kept up as entries are written."""
 
-    def __init__(self, store: VaultStore, settings: Settings, meaning: Meaning | None = None) -> None:
+    def __init__(
+        self, store: VaultStore, settings: Settings, meaning: Meaning | None = None, *, by_problem: bool = False
+    ) -> None:
+        """With `by_problem`, what a session found about one piece of code is one memory as long as it waits."""
+        self._by_problem = by_problem
         self._store = store
         self._limits = LikenessLimits(settings.reflection.same_wording, settings.reflection.same_meaning)
         self._meaning = meaning
@@ -108,15 +113,19 @@ class VaultMemories:
 
     def entries(self, candidate: Candidate) -> list[Entry]:
         """Every entry that says this, in the candidate's words or in like ones."""
-        return self.saying(candidate.statement, candidate.kind, candidate.identity)
+        paths = self._paths(candidate.statement, candidate.kind, candidate.identity)
+        return self._read([*paths, *(path for path in self._of_one_problem(candidate) if path not in paths)])
 
     def saying(self, statement: str, kind: str, identity: str | None = None) -> list[Entry]:
         """Every entry that says this in the same words, and those of this kind in like ones.
 
         `identity` is what the fingerprint is made of, when that is not the statement.
         """
+        return self._read(self._paths(statement, kind, identity or statement))
+
+    def _read(self, paths: Iterable[str]) -> list[Entry]:
         found = []
-        for path in self._paths(statement, kind, identity or statement):
+        for path in paths:
             with suppress(EntryNotFound, EntryInvalid):
                 found.append(self._store.read(path))
         return found
@@ -195,6 +204,17 @@ class VaultMemories:
         alike = [note.path for note, cosine in zip(near, cosines, strict=True) if self._same(wording, note, cosine)]
         return [*exact, *alike]
 
+    def _of_one_problem(self, candidate: Candidate) -> list[str]:
+        """Notes that wait, of a fix that the same session found in the same piece of code: one note holds them all."""
+        asked = self._by_problem and candidate.category == "fix"
+        names = code_names(candidate.identity) if asked else frozenset()
+        return [
+            note.path
+            for note in self._notes.values()
+            if names and note.kind == candidate.kind and candidate.session in note.named
+            if names & code_names(note.statement)
+        ]
+
     def _same(self, wording: Wording, note: _Note, cosine: float | None) -> bool:
         return is_same(wording, note.wording, cosine, self._limits)
 
@@ -214,7 +234,7 @@ def preview(candidates: Sequence[Candidate], store: VaultStore, settings: Settin
     if not candidates:
         return ()
     with Meaning(settings) as meaning:
-        known = VaultMemories(store, settings, meaning)
+        known = VaultMemories(store, settings, meaning, by_problem=True)
         return tuple(_route(candidate, known, settings) for candidate in candidates)
 
 
@@ -228,7 +248,8 @@ def remember(candidates: Sequence[Candidate], store: VaultStore, settings: Setti
     written: list[str] = []
     counts: Counter[str] = Counter()
     with Meaning(settings) as meaning:
-        writer = _Writer(settings, VaultMemories(store, settings, meaning), journal, host or "claude")
+        known = VaultMemories(store, settings, meaning, by_problem=True)
+        writer = _Writer(settings, known, journal, host or "claude")
         too_many = _too_many(candidates, writer.known, settings.reflection.session_entries)
         for index, candidate in enumerate(candidates):
             decision = _route(candidate, writer.known, settings)
@@ -429,7 +450,9 @@ class _Writer:
         if decision.widened:
             fields |= {"project": None, "group": DEFAULT_GROUP}
         if decision.supersedes is None:
-            body = _with_evidence(entry.body, candidate) if candidate.category == "idea" else None
+            # What a session found out next about one problem is more than the same again: it may be the cause.
+            is_next = candidate.category == "fix" and any(each.session == candidate.session for each in entry.sources)
+            body = _with_evidence(entry.body, candidate) if candidate.category == "idea" or is_next else None
             self._commit([Change(path, before, self._store.edited(before, fields, body))], decision, "strengthened")
             return path
         folder = decision.destination.rsplit("/", 1)[0]
@@ -497,7 +520,7 @@ def free_path(destination: str, store: VaultStore, promised: Collection[str] = (
 
 
 def _with_evidence(body: str, candidate: Candidate) -> Scrubbed:
-    """An idea's text with one more passage in which it was said."""
+    """A note's text with one more passage in which it was said."""
     heading = "" if f"\n## {EVIDENCE_HEADING}\n" in f"\n{body}\n" else f"\n\n## {EVIDENCE_HEADING}"
     return _scrubbed(f"{body}{heading}\n\n{_quoted(candidate)}\n\n{_said_in(candidate)}")
 

@@ -44,6 +44,7 @@ from ..vault.killpoint import kill_point
 from ..vault.layout import StatePaths, make_private_folder
 from ..vault.render import estimate_tokens
 from ..vault.settings import load_settings
+from ..vault.wording import counted
 from . import supervisor
 from .completion import BudgetedCompleter, completer_of
 from .spending import BudgetRefused, Cap, Reservation, SpendingBook, Unit
@@ -331,7 +332,7 @@ class Research:
                 return self._no_page(name, error)
             found = [Found(result.title, result.url, result.excerpt) for result in results]
             body = web_text(engine.name, engine.base, request.query, found, "", "")
-            return Finding(name, title, body, f"{engine.name}: {len(found)} results.", True, engine.base)
+            return Finding(name, title, body, f"{engine.name}: {counted(len(found), 'result')}.", True, engine.base)
 
         return search
 

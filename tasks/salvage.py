@@ -20,6 +20,7 @@ from ..vault.errors import QueueUnavailable
 from ..vault.killpoint import kill_point
 from ..vault.layout import StatePaths
 from ..vault.marker import has_ended, last_event_at, list_markers, marker_path, read_marker
+from ..vault.wording import counted
 from . import queries
 from .kinds import POLICIES, KindPolicy
 from .ledger import Ledger, NewJob
@@ -70,8 +71,9 @@ def open_queue(state: StatePaths, *, policies: Mapping[str, KindPolicy] = POLICI
         found = _take_over_jobs(ledger, salvaged)
         copied = _take_over_jobs(ledger, backup_of(path))
         _restore_pauses(ledger, salvaged)
+        read = counted(found, "job was", "jobs were")
         notes.append(
-            f"queue.db was damaged ({damage or 'its salvage was interrupted'}): {found} jobs were read from it, "
+            f"queue.db was damaged ({damage or 'its salvage was interrupted'}): {read} read from it, "
             f"{copied} more from the copy of the last night, the rest comes from the spool and the session markers"
         )
     if rebuilt:

@@ -18,6 +18,7 @@ from ..vault.errors import EntryInvalid
 from ..vault.fields import StoreValue
 from ..vault.scrubbed import Scrubbed
 from ..vault.store import VaultStore
+from ..vault.wording import counted
 from .boundary import is_outside
 from .ideas import is_idea_path, taken_back
 from .journal import AUTOMATIC, Act, Change, Journal, Recorded, hash_of, text_of
@@ -86,7 +87,7 @@ class Undo:
                     plan.changes,
                     run=self._journal.new_run("undo"),
                     actor="undo",
-                    what=f"took back {len(plan.changes)} changes",
+                    what=f"took back {counted(len(plan.changes), 'change')}",
                     undoes=plan.undoes,
                     consent=Consent.REQUESTED,
                 )

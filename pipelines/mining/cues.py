@@ -9,9 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from .gated import GatedPattern, fold
-from .wording import cue, without_lead_in
-from .words import WordGates, words_of
+from .wording import cue
 
 PREFERENCE_CUES: Mapping[str, re.Pattern[str]] = {
     "prefer": cue(r"\b(?:i(?:'d)?|we|would)\s+(?:\w+\s+)?(?:prefer|rather)\b|\bprefer(?:ably)?\b"),
@@ -21,14 +19,17 @@ PREFERENCE_CUES: Mapping[str, re.Pattern[str]] = {
     "negative_order": cue(r"^(?:\w+[,!]?\s+){0,2}(?:do\ not|don'?t|dont|never|no\ more|stop)\s+\w+"),
     "order_of_work": cue(
         r"\b(?:first|before\s+(?:we|you|that|committing|pushing)|separate\s+(?:pr|commit|branch)|(?:cut|new|create)\s+a\s+branch|pull\s+rebase|rebase\s+first|draft\s+pr)\b"
+        r"|\b(?:ask|check\ with|talk|discuss|explain|tell|show|confirm|propose|consult)\b[^.?!]{0,40}\bbefore\b|\b(?:without|unless)\s+(?:i|me|my|asking|being)\b|\bno\ need\ to\ ask\b"
     ),
     "consistency": cue(
-        r"\b(?:consisten\w+|convention\w*|style|standard\w*|best\ practice|existing\ (?:helper|code|function|pattern|test)|reuse|re-use|duplicat\w+|single\ source\ of\ truth|source\ of\ truth|same\ (?:as|way|style|pattern))\b"
+        r"\b(?:consisten\w+|convention\w*|style|standard\w*|best\ practice|existing\ (?:helper|code|function|pattern|test)|reuse|re-use|duplicat\w+|single\ source\ of\ truth|source\ of\ truth|same\ (?:as|way|style|pattern|thing|code|logic)|copy[\s-]?past\w+|identical|reusable|(?:pull|refactor|factor)\ (?:\w+\ ){0,3}(?:out|together)|the\ caller)\b"
     ),
     "readability": cue(
         r"\b(?:readab\w+|easier\ to|hard\ to\ (?:read|follow|understand)|grok|obvious|clear(?:er|ly)?|friendl\w+|simpl(?:er|ify|icity|e)|concise|short(?:er)?|verbose|literal)\b"
     ),
-    "always_any": cue(r"\b(?:always|never|every|any|all|only|each|everywhere|anywhere)\b"),
+    "always_any": cue(
+        r"\b(?:always|never|every|any|all|only|each|everywhere|anywhere|anything|nothing|whenever|at\ all\ times|by\ default)\b"
+    ),
     "want": cue(
         r"\b(?:i(?:'d|\ would)?\s+(?:also\s+)?(?:like|want|need|love)|i\ do\ (?:want|need)|i'd\ go\ with|we\ (?:want|need))\b"
     ),
@@ -38,6 +39,19 @@ PREFERENCE_CUES: Mapping[str, re.Pattern[str]] = {
     "lets": cue(r"\b(?:let'?s|lets)\s+(?:not|also|always|just|use|keep|do|have|call|make|move|drop|avoid)\b"),
     "tooling_request": cue(
         r"\b(?:can|could)\s+(?:we|you)\s+(?:not|use|change|make|keep|move|rename|rewrite|also|please)\b|\bany\ chance\b"
+    ),
+    "no_such_things": cue(
+        r"(?:^|[,;.]\s)(?:please\ )?no\ (?:more\ )?(?!more\b|need|problem|worries|wait|idea|clue|longer|it\b|that\b|this\b|i\b|we\b|you\b|the\b|one\b|no\b|not\b|thanks|such\b)[\w-]+(?:\s[\w-]+)?s\b"
+    ),
+    "belongs": cue(
+        r"\b(?:belongs?|goes|lives?|stays?)\ (?:in(?:to)?|to|through|under|behind|next\ to|at|via)\b|\b(?:must|may|should)(?:n'?t|\ not|\ never|\ only|\ always)\b"
+    ),
+    "you_should_be": cue(
+        r"\byou\ (?:should|could|can)\ (?:really\ |always\ |also\ )?be\ (?:\w+ing|able\ to)\b|\bwe\ should\ be\ \w+ing\b|\bhow\ we\ do\b|\bhere\ we\b|\bwe'?re\ (?:using|following)\b|\b(?:our|the)\ (?:ci|team|readers?|designers?|convention)\b"
+    ),
+    "shouts": cue(r"\b(?-i:NEVER|ALWAYS|NOT|ONLY|JUST|MUST|DON'?T|DO\ NOT|EVERY|ANY)\b"),
+    "takes_care": cue(
+        r"\b(?:i'?d|would)\ (?:like|love)\ to\ (?:avoid|keep|start\ with|stay)\b|\bwant\ to\ (?:avoid|keep|break|brainstorm|discuss|stay|be\ able\ to)\b|\bmake\ sure\ (?:you|to|that\ you|not)\b|\bbefore\ (?:you\ )?(?:writ\w+|cod\w+|chang\w+|implement\w+|tak\w+|start\w+|mak\w+|touch\w+|mov\w+)\b|\binstead\ of\ (?:hard[\s-]?cod\w+|cop\w+|guess\w+)\b|\bhard[\s-]?cod\w+|\bseparation\ of\b|\bone\ (?:\w+\ )?at\ a\ time\b"
     ),
     "reason_given": cue(
         r"\b(?:because|since|so\ that|so\ we|so\ i|too\ (?:slow|long|verbose|intrusive|noisy|granular|complex)|consume|that'?ll\ make|for\ clarity|to\ save)\b"
@@ -55,7 +69,7 @@ CORRECTION_CUES: Mapping[str, re.Pattern[str]] = {
         r"\b(?:not|isn'?t|wasn'?t|aren'?t|doesn'?t\ (?:seem|look))\s+(?:\w+\s+)?(?:right|correct|true|accurate|what\ i)\b|\b(?:wrong|incorrect|mistake|misread|misunderst\w+|made\ (?:it|this|that)\ up|make\ it\ up)\b"
     ),
     "i_said": cue(
-        r"\bi\s+(?:said|told\ you|asked|did(?:n'?t|\ not)\s+(?:say|ask|mean|want)|meant|mean)\b|\bas\ i\ said\b|\bwhat\ i\ (?:said|asked|meant|want(?:ed)?)\b"
+        r"\bi\s+(?:said|told\ you|asked|did(?:n'?t|\ not)\s+(?:say|ask|mean|want)|meant|mean)\b|\bas\ i\ said\b|\bwhat\ i\ (?:said|asked|meant|want(?:ed)?)\b|\bi\ (?:only|just)\ (?:want|wanted|asked)\b|\byou\ (?:don'?t|do\ not)\ have\ to\b"
     ),
     "should_be": cue(
         r"\b(?:should\ (?:be|have\ been|have)|is\ supposed\ to|it'?s\ not|not\ a\b|it\ should|should\ also|shouldn'?t\ have)\b"
@@ -66,20 +80,31 @@ CORRECTION_CUES: Mapping[str, re.Pattern[str]] = {
     "x_not_y": cue(r"\b(?:not|instead\ of|rather\ than)\s+[`\"']?[\w./:-]+[`\"']?\s*(?:[.,!)]|$)|,\s*not\s+\w+"),
     "still": cue(r"\b(?:still|again|already)\b"),
     "on_purpose": cue(
-        r"\b(?:on\ purpose|intentional(?:ly)?|deliberate(?:ly)?|by\ design|have\ in\ mind|keep\ in\ mind)\b"
+        r"\b(?:on\ purpose|intentional(?:ly)?|deliberate(?:ly)?|by\ design|have\ in\ mind|keep\ in\ mind|supposed\ to|was\ fine)\b"
     ),
-    "why_did_you": cue(r"\bwhy\s+(?:did|are|would|do|have|is|was)\s+(?:you|it|this|we)\b|\bhave\ you\b|\bdid\ you\b"),
+    "why_did_you": cue(
+        r"\bwhy\s+(?:did|are|would|do|have|is|was)\s+(?:you|it|this|we)\b|\bhave\ you\b|\bdid\ you\b|\bwhy\ (?:not|don'?t|didn'?t|haven'?t)\b|\bstop\ \w+ing\b"
+    ),
     "you_did": cue(
-        r"\byou\s+(?:\w+\s+)?(?:forgot|missed|removed|deleted|changed|broke|added|committed|skipped|didn'?t|should\ have|were\ supposed)\b"
+        r"\byou\s+(?:\w+\s+)?(?:forgot|missed|removed|deleted|changed|broke|added|committed|skipped|didn'?t|should\ have|were\ supposed|mixed|flipped|dropped|lost|invented|keep|ignored|overwrote|got)\b|\byou(?:'re|\ are)\ (?:\w+\ )?(?:plotting|answering|describing|looking|reading|mixing|confus\w+|assuming|guessing)\b|\bif\ you\ had\b|\byou\ (?:need|have)\ to\b|\byou\ can(?:'?t|not)\b|\byou\ only\b"
+    ),
+    "pushes_back": cue(
+        r"^but\b|\byou\ said\b|\bare\ you\ sure\b|\bdid\ you\ (?:not|even)\b|\b(?:didn'?t|don'?t|haven'?t)\ (?:you|we)\b|\bwhy\ did(?:n'?t|\ not|\ you\ not)\b|\bhow\ is\ (?:it|this|that)\ (?:even\ )?possible\b|\b(?:wtf|ffs|fuck\w*|what\ the\ \w+|stupid|crazy|seriously|nonsense)\b|\bi\ mean\b"
+    ),
+    "already_there": cue(
+        r"\b(?:i|we|there|you|they|it)\ (?:have\ |has\ |is\ |was\ |'?ve\ )?already\b|\bthere\ is\ (?:already|one)\b|\balready\ (?:have|has|exists?|defined|handles?|does)\b"
+    ),
+    "told_otherwise": cue(
+        r"\b(?:isn'?t|aren'?t|wasn'?t|weren'?t)\ (?:a|an|the|what|how)\b|\b(?:is|are|was|has|have|'s|'re)\ not\ (?:a|an|the|what|how|been|supposed)\b|\bnot\ how\b|\b(?:doesn'?t|does\ not|don'?t)\ exist\b|\b(?:is|are|was)\ (?:gone|deprecated|worthless|obsolete|dead\ code)\b|\bmakes?\ no\ sense\b|\bthe\ opposite\b"
     ),
 }
 
 IDEA_CUES: Mapping[str, re.Pattern[str]] = {
     "declares": cue(
-        r"^(?:(?:new|another|one|random|crazy|wild|quick|other)\s+)?(?:idea|thought|feature\ idea|brainstorm(?:ing)?|proposal|wishlist|todo|follow[\s-]?up)\s*[:—–-]\s*\S"
+        r"^(?:(?:new|another|one|random|crazy|wild|quick|other)\s+)?(?:idea|thought|feature\ (?:idea|request)|brainstorm(?:ing)?|proposal|wishlist|todo|follow[\s-]?up)\s*[:—–-]\s*\S|^(?:\w+\s){0,3}?(?:note\ to\ self|note\ for\ later|parking\ lot|future\ work|stretch\ goal|side\ project\ idea|something\ to\ consider|idea\ for)\b"
     ),
     "brainstorm": cue(
-        r"\b(?:brainstorm\w*|roadmap|backlog|wish\s?list|investigate\ list|parking\ lot|nice\ to\ have|fast\ follow)\b"
+        r"\b(?:brainstorm\w*|roadmap|backlog|wish\s?list|investigate\ list|parking\ lot|nice\ to\ have|fast\ follow|put\ a\ pin|remind\ me\ to|nice\ addition|just\ a\ thought)\b"
     ),
     "follow_up": cue(r"\b(?:follow[\s-]?ups?)\b"),
     "later": cue(
@@ -89,7 +114,7 @@ IDEA_CUES: Mapping[str, re.Pattern[str]] = {
         r"\b(?:(?:in|for|a)\s+(?:the\s+|a\s+)?(?:near\s+)?future(?!\ test|\ prompt)|future\s+(?:enhancement|exercise|work|improvement|feature|version|release|iteration|pr|integration)s?|some\s?day|eventually|down\ the\ (?:road|line)|long(?:er)?[\s-]term|next\ (?:version|iteration|release))\b"
     ),
     "separate": cue(
-        r"\b(?:separate|own|different|another|new)\s+(?:pr|pull\ request|feature|issue|ticket|project|package|plan|branch|plugin|tool|command|repo)\b"
+        r"\b(?:separate|own|different|another|new)\s+(?:pr|pull\ request|feature|issue|ticket|project|package|plan|branch|plugin|tool|command|repo)\b|\b(?:standalone|small|separate|own)\ (?:library|tool|project|package)\b"
     ),
     "ticket": cue(
         r"\b(?:(?:create|add|open|log|make|file|raise)\s+(?:\w+\s+){0,3}(?:linear|jira|github|gh|follow[\s-]?up)?\s*(?:issue|ticket|task|story)s?)\b"
@@ -101,16 +126,16 @@ IDEA_CUES: Mapping[str, re.Pattern[str]] = {
         r"\bwe\s+should\s+(?:also|probably|maybe|eventually|really|at\ some\ point)\b|\bmaybe\s+we\s+(?:should|could|can)\b"
     ),
     "what_if": cue(
-        r"\b(?:what\ (?:if|about|do\ you\ think\ (?:about|of))|how\ (?:about|much\ effort|hard|difficult)|wondering\ (?:if|whether)|would\ it\ (?:make\ sense|be\ (?:possible|nice|cool|good|useful|worth))|wouldn'?t\ it|imagine)\b"
+        r"\b(?:what\ (?:if|about|do\ you\ think\ (?:about|of))|how\ (?:about|much\ effort|hard|difficult)|wondering\ (?:if|whether)|would\ it\ (?:make\ sense|be\ (?:possible|nice|cool|good|useful|worth))|wouldn'?t\ it|imagine|(?:been|keep|just|i'?m)\ (?:thinking|dreaming|toying|playing\ with)|i\ (?:dream|wish|wonder)|i\ ha(?:ve|d)\ (?:this|an)\ idea|wish\ (?:we|there)|potential\ for|in\ an\ ideal\ world|worth\ (?:exploring|trying|investigating|looking|a\ try|a\ shot|a\ paper))\b"
     ),
     "would_be_nice": cue(
-        r"\b(?:would\ be\ (?:nice|cool|great|good|useful|helpful|awesome|handy|interesting)|it'?d\ be\ (?:nice|cool|great|good)|i\ would\ (?:love|like)\ to\ (?:see|have))\b"
+        r"\b(?:(?:would|could|might)(?:\ also|\ really|\ even)?|(?:it|that)'d)\ be\ (?:\w+\ ){0,2}?(?:nice|cool|great|good|useful|helpful|awesome|handy|interesting|neat|sweet|fun|funny|lovely|amazing|dream|worth\w*)\b|\bi(?:\ would|'d)\ (?:love|like)\ to\ (?:see|have)\b|\bi'?d\ love\b|\bhow\ cool\b"
     ),
     "defer": cue(
         r"\b(?:leave\ (?:this|that|it)\ for|defer\w*|out\ of\ scope|not\ (?:in|part\ of)\ (?:scope|the\ (?:initial|current)\ plan)|park\ (?:this|that|it)|punt|postpone)\b"
     ),
     "at_some_point": cue(
-        r"\b(?:at\ some\ point|one\ day|one\ of\ these\ days|when\ we\ (?:have|get)\ time|in\ a\ later)\b"
+        r"\b(?:at\ some\ point|one\ day|one\ of\ these\ days|when\ we\ (?:have|get)\ time|in\ a\ later|if\ we\ ever|another\ day|maybe\ later|but\ later|not\ urgent|low\ prio\w*|after\ launch|post[\s-]launch|long\ (?:run|shot)|in\ v\d|next\ (?:\w+\ )?(?:major|rev))\b"
     ),
 }
 
@@ -169,6 +194,15 @@ ROUTINE_CUES: Mapping[str, re.Pattern[str]] = {
     "describes": cue(
         r"\b(?:it|this|that|they|which|users?|test|was|were|is|are|has|have|had|the\ \w+)\s+(?:\w+\s+){0,2}(?:always|never)\s+\w+"
     ),
+    "orders_task": cue(
+        r"^(?:(?:please|can\ you|could\ you|now|then|also|ok|okay|yes|and|let'?s|lets),?\s+){0,3}(?:add|fix|create|make|change|remove|delete|rename|show|update|run|plot|write|implement|build|generate|install|open|set\ ?up|move|convert|translate|upgrade|start|continue|finish|review|look|check|find|search|explain|list|give|compare|load|train|deploy|scale|port|read|summari[sz]e|try|do|go|keep\ going|proceed|launch|modify|disable|enable|help)\b"
+    ),
+    "did_it_myself": cue(
+        r"^(?:(?:ok|okay|yes|great|nice|alright|done|so|now),?\s+)*(?:i(?:'ve|\ have)?|ive|we(?:'ve|\ have)?)\s+(?:just\s+|now\s+|also\s+|manually\s+)?(?:added|re-?added|created|deleted|removed|moved|ran|did|made|fixed|pushed|merged|re-?started|installed|uploaded|resized|renamed|updated|changed|cleared|copied|set|stopped|opened|put|got|tried|rebooted|restored|committed|reverted|downloaded|needed)\b"
+    ),
+    "reports_error": cue(
+        r"\b(?:(?:getting|got|get|see|seeing)\ (?:a|an|this|the|these|error\w*|nan|\d+)|crash(?:es|ed)?|(?:is|are)\ (?:red|stuck|blank|missing|slow|broken|down|failing|empty)|(?:doesn'?t|does\ not|not)\ work(?:ing)?|fails|failed|nothing\ happens|stack\s?trace|still\ (?:not|isn'?t|doesn'?t|see|the\ same|crash\w*|wrong|off)|shows?\ (?:me\ )?nothing|(?:don'?t|can'?t|do\ not|can\ not|cannot)\ see)\b"
+    ),
     "git_order": cue(r"\b(?:commit|push|pr\ description|commit\ message|open\ (?:a\ )?(?:draft\ )?pr|merge|rebase)\b"),
 }
 
@@ -195,59 +229,7 @@ ALL_CUES: Mapping[str, Mapping[str, re.Pattern[str]]] = {
 }
 
 
-_GATED_CUES: Mapping[str, GatedPattern] = {
-    f"{family}:{name}": GatedPattern(pattern)
-    for family, patterns in ALL_CUES.items()
-    for name, pattern in patterns.items()
+CUES: Mapping[str, re.Pattern[str]] = {
+    f"{family}:{name}": pattern for family, patterns in ALL_CUES.items() for name, pattern in patterns.items()
 }
-CUE_NAMES = tuple(_GATED_CUES)
-_CUE_GATES = WordGates(_GATED_CUES)
-CUE_BITS = _CUE_GATES.bits
-"""Cue -> its bit in `Searched.may_show`."""
-
-
-class Searched:
-    """A sentence that is asked for one cue after the other: for those that it `may_show`."""
-
-    __slots__ = ("_asked", "_core", "_folded", "_shown", "_text", "may_show", "words")
-
-    def __init__(self, text: str) -> None:
-        self._text = text
-        self._folded = folded = fold(text)
-        self.words = seen = words_of(folded)
-        if not text.isascii():
-            # The classifier was trained on lower case; the two differ for a few letters of other alphabets.
-            self.words = words_of(text.lower())
-        self.may_show = _CUE_GATES.open_to(seen, folded)
-        """The bits of the cues that it may show: it holds a word for them."""
-        self._core: str | None = None
-        self._asked = self._shown = 0
-
-    def shows(self, cue: str) -> bool:
-        """Does it show this cue, with the words that open it or without them?"""
-        bit = CUE_BITS[cue]
-        if not self._asked & bit:
-            self._asked |= bit
-            if self._search(_GATED_CUES[cue]):
-                self._shown |= bit
-        return self._shown & bit != 0
-
-    def _search(self, gated: GatedPattern) -> bool:
-        if not gated.of_words and not gated.may_match(self._folded):
-            return False
-        if gated.pattern.search(self._text):
-            return True
-        if self._core is None:
-            self._core = without_lead_in(self._text)
-        return self._core != self._text and gated.pattern.search(self._core) is not None
-
-
-def cues(sentence: str) -> frozenset[str]:
-    """The names ("idea:later") of all cues that the sentence shows."""
-    return frozenset(cues_of(Searched(sentence)))
-
-
-def cues_of(searched: Searched) -> list[str]:
-    """The same, in the order of `CUE_NAMES`, of a sentence that was looked at before."""
-    may_show = searched.may_show
-    return [name for name, bit in CUE_BITS.items() if may_show & bit and searched.shows(name)]
+"""The same by full name: "idea:later"."""

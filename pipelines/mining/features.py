@@ -7,19 +7,13 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple, Protocol
 
 from ...vault.turn import Turn
-from .cues import Searched, cues_of
-from .forms import explicit
 from .prose import Sentence, looks_pasted, sentences
-from .rules import standing_rule
-from .words import hashed_ngrams
-
-BUCKETS = 4096
-"""Hash buckets for n-grams. At some 10,000 distinct n-grams in training, collisions cost less than size does."""
+from .searched import EXPLICIT_BITS, RULE_BITS, Searched, cues_of
+from .words import BUCKETS, hashed_ngrams
 
 NGRAM_VALUE = 0.4
 """A cue counts 1, an n-gram less: there are many more of them, and each knows less."""
@@ -54,6 +48,33 @@ class Gain(NamedTuple):
     """What it adds when the first does."""
 
 
+class Shape(NamedTuple):
+    """What is known of a message without reading it."""
+
+    origin: str
+    length: int
+    """Place in `_LENGTHS` of its number of words."""
+    sentences: int
+    asks: bool
+    """Ends with a question."""
+    lower: bool
+    """Begins in lower case."""
+    pasted: bool
+    """Holds a pasted passage."""
+
+    def features(self) -> Features:
+        """The same for the classifier."""
+        found = {"bias": 1.0, f"origin:{self.origin}": 1.0, f"words:{self.length}": 1.0}
+        found[f"sentences:{self.sentences}"] = 1.0
+        if self.asks:
+            found["ends with a question"] = 1.0
+        if self.lower:
+            found["starts in lower case"] = 1.0
+        if self.pasted:
+            found["holds a pasted passage"] = 1.0
+        return found
+
+
 class Weighing(Protocol):
     """What `Message.is_beyond` needs of a head of the classifier; all in logits."""
 
@@ -68,8 +89,17 @@ class Weighing(Protocol):
         ...
 
     @property
-    def most_by_form(self) -> float:
-        """The most that explicit forms, stated rules and the look of a document may add."""
+    def rises(self) -> Sequence[tuple[int, float, float]]:
+        """Bit, `behind` and `anywhere` of the gains that are above 0."""
+        ...
+
+    @property
+    def most_by_look(self) -> float:
+        """The most that the look of a document may add."""
+        ...
+
+    def of_shape(self, shape: Shape) -> float:
+        """What the shape adds."""
         ...
 
     def of_ngrams(self, buckets: Iterable[int]) -> float:
@@ -81,31 +111,47 @@ class Weighing(Protocol):
         ...
 
 
-@dataclass(frozen=True, eq=False)
 class Message:
     """A message of the user or the agent, cut into sentences. What else there is to know is found out when asked."""
 
-    turn: Turn
-    sentences: tuple[Sentence, ...]
-
-    @cached_property
-    def own(self) -> Sequence[Sentence]:
+    def __init__(self, turn: Turn, parts: Sequence[Sentence]) -> None:
+        self.turn = turn
+        self.sentences = parts
+        self.own = [part for part in parts if part.typed] if turn.is_users_words else parts
         """The sentences that are the speaker's own: the classifier looks at no others."""
-        return [part for part in self.sentences if part.typed] if self.turn.is_users_words else self.sentences
+        self.searched = [Searched(part.text) for part in self.own]
+        """What is known of each of its own sentences."""
+        self.may_show = 0
+        """Bits of what any of them may show."""
+        length = 1  # the beginning counts as a word
+        words: list[str] = []
+        for sentence in self.searched:
+            self.may_show |= sentence.may_show
+            length += len(sentence.words)
+            if len(words) <= MAX_WORDS:
+                words += sentence.words
+        self._ngrams = hashed_ngrams(words[:MAX_WORDS])
+        self._shape = _shape(turn, self.own, length)
 
     @cached_property
     def features(self) -> Features:
         """All features."""
-        found = {**self._shape, **_named(self._ngrams)}
-        for index, sentence in enumerate(self._searched[:MAX_CUED_SENTENCES]):
+        found = {**self._shape.features(), **_named(self._ngrams)}
+        for index, sentence in enumerate(self.searched[:MAX_CUED_SENTENCES]):
             for cue in cues_of(sentence):
                 found[cue] = 1.0
                 if index == 0:
                     found[f"first {cue}"] = 1.0
         if looks_pasted(self.turn.text):
             found["looks pasted"] = 1.0
-        found.update(_forms(self.own[:MAX_CUED_SENTENCES]))
+        found.update(self._forms)
         return found
+
+    @cached_property
+    def _forms(self) -> Features:
+        if not self.may_show & (RULE_BITS | EXPLICIT_BITS):
+            return {}
+        return _forms(self.own[:MAX_CUED_SENTENCES], self.searched)
 
     def is_beyond(self, head: Weighing) -> bool:
         """Is `head` sure to say no, whatever `features` will hold?
@@ -113,18 +159,19 @@ class Message:
         To look for cues is most of the work of mining, and most messages are told by their words alone. So cues are
         looked for one after the other, and only for as long as those that are left could still make up a yes.
         """
-        looked_at = self._searched[:MAX_CUED_SENTENCES]
-        missing = head.limit - head.logit(self._shape) - head.of_ngrams(self._ngrams) - SURE
-        in_first, possible = (looked_at[0].may_show if looked_at else 0), 0
-        for sentence in looked_at:
-            possible |= sentence.may_show
-        left = head.most_by_form
-        gains = [gain for gain in head.gains if possible & gain.bit]
-        for gain in gains:
-            left += gain.anywhere if in_first & gain.bit else gain.behind
+        looked_at = self.searched[:MAX_CUED_SENTENCES]
+        missing = head.limit - head.of_shape(self._shape) - head.of_ngrams(self._ngrams) - SURE
+        missing -= head.logit(self._forms) + head.most_by_look
+        in_first, possible = (looked_at[0].may_show if looked_at else 0), self.may_show
+        left = 0.0
+        for bit, behind, anywhere in head.rises:
+            if possible & bit:
+                left += anywhere if in_first & bit else behind
         if left < missing:
             return True
-        for cue, bit, behind, anywhere, shown, of_first in gains:
+        for cue, bit, behind, anywhere, shown, of_first in head.gains:
+            if not possible & bit:
+                continue
             left -= anywhere if in_first & bit else behind
             for sentence in looked_at:
                 if sentence.may_show & bit and sentence.shows(cue):
@@ -137,31 +184,14 @@ class Message:
     def speaks_for(self, head: Weighing, index: int) -> float:
         """What sentence number `index`, one of its `own`, adds alone to what `head` says; as a logit."""
         part = self.sentences[index]
-        searched = self._searched[self._places[part.start]]
+        searched = self.searched[self._places[part.start]]
         named: dict[str, float] = dict.fromkeys(cues_of(searched), 1.0)
-        named.update(_forms((part,)))
-        return head.logit(named) + head.of_ngrams(hashed_ngrams(searched.words[:MAX_WORDS], BUCKETS))
-
-    @cached_property
-    def _searched(self) -> list[Searched]:
-        return [Searched(part.text) for part in self.own]
+        named.update(_forms((part,), (searched,)))
+        return head.logit(named) + head.of_ngrams(hashed_ngrams(searched.words[:MAX_WORDS]))
 
     @cached_property
     def _places(self) -> Mapping[int, int]:
         return {part.start: place for place, part in enumerate(self.own)}
-
-    @cached_property
-    def _ngrams(self) -> set[int]:
-        words: list[str] = []
-        for sentence in self._searched:
-            words += sentence.words
-            if len(words) > MAX_WORDS:
-                break
-        return hashed_ngrams(words[:MAX_WORDS], BUCKETS)
-
-    @cached_property
-    def _shape(self) -> Features:
-        return _shape(self.turn, self.own, self._searched)
 
 
 def message(turn: Turn) -> Message:
@@ -169,32 +199,26 @@ def message(turn: Turn) -> Message:
     return Message(turn, sentences(turn))
 
 
-def _shape(turn: Turn, parts: Sequence[Sentence], searched: Sequence[Searched]) -> dict[str, float]:
-    """What is known of a message without reading it."""
-    found: dict[str, float] = {"bias": 1.0, f"origin:{turn.origin}": 1.0}
-    # One more than there are words: the beginning counts as one.
-    length = 1 + sum(len(sentence.words) for sentence in searched)
-    found[f"words:{bisect_left(_LENGTHS, length)}"] = 1.0
-    found[f"sentences:{min(len(parts), 6)}"] = 1.0
-    if parts:
-        if parts[-1].text.rstrip(" )\"'😅").endswith("?"):
-            found["ends with a question"] = 1.0
-        if parts[0].text[:1].islower():
-            found["starts in lower case"] = 1.0
-    if turn.pasted:
-        found["holds a pasted passage"] = 1.0
-    return found
+def _shape(turn: Turn, parts: Sequence[Sentence], length: int) -> Shape:
+    return Shape(
+        turn.origin.value,
+        bisect_left(_LENGTHS, length),
+        min(len(parts), 6),
+        asks=bool(parts) and parts[-1].text.rstrip(" )\"'😅").endswith("?"),
+        lower=bool(parts) and parts[0].text[:1].islower(),
+        pasted=bool(turn.pasted),
+    )
 
 
 def _named(grams: Iterable[int]) -> dict[str, float]:
     return dict.fromkeys([_BUCKET_NAMES[bucket] for bucket in grams], NGRAM_VALUE)
 
 
-def _forms(parts: Iterable[Sentence]) -> dict[str, float]:
+def _forms(parts: Iterable[Sentence], searched: Iterable[Searched]) -> dict[str, float]:
     found: dict[str, float] = {}
-    for part in parts:
-        if part.spoken and standing_rule(part.text) is not None:
+    for part, sentence in zip(parts, searched, strict=False):
+        if part.spoken and sentence.standing_rule is not None:
             found["states a rule"] = 1.0
-        for form in explicit(part.text):
+        for form in sentence.explicit:
             found[f"explicit {form.category}"] = 1.0
     return found

@@ -11,8 +11,9 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from .features import BUCKETS, Features
+from .features import Features
 from .model import Head
+from .words import BUCKETS
 
 MIN_EXAMPLES = 2
 """A feature seen in one message only says nothing about others."""

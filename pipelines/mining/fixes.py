@@ -6,7 +6,6 @@ import re
 from collections.abc import Sequence
 from pathlib import PurePosixPath
 
-from .gated import GatedPattern, fold
 from .scene import EDITS, Step
 
 COMMAND_CHARS = 100
@@ -47,14 +46,10 @@ STATES_CURE = re.compile(
     re.IGNORECASE | re.DOTALL,
 )
 
-_GATED_STATES_CURE = GatedPattern(STATES_CURE)
-may_state_cure = _GATED_STATES_CURE.may_match
-"""Of a case-folded message: False only where `states_cure` holds for none of its sentences."""
-
 
 def states_cure(sentence: str) -> bool:
     """Does it say in so many words what cured something ("… fixed by …")?"""
-    return _GATED_STATES_CURE.search(sentence, fold(sentence)) is not None and not sentence.rstrip().endswith("?")
+    return STATES_CURE.search(sentence) is not None and not sentence.rstrip().endswith("?")
 
 
 def speaks_of_fix(sentence: str) -> bool:

@@ -14,7 +14,7 @@ from ..candidate import Category
 from .gated import GatedPattern, fold
 from .wording import DEICTIC, IMPERATIVE_CHOICE, LOOKED_AT_AGAIN, cue, without_lead_in
 
-_EXPLICIT: tuple[tuple[Category, str, re.Pattern[str]], ...] = (
+EXPLICIT: tuple[tuple[Category, str, re.Pattern[str]], ...] = (
     ("correction", "refuses, and says what to do", cue(
         r"""^(?:no|nope|nah|stop|wait|wrong|not\ that|argh+|please\ no)\b[\s,.!:;–—-]+(?:(?:please|pls|just|rather|you\ should|let's|lets)\s+)*
             (?:use|run|call|name|put|keep|leave|move|rename|write|make|create|add|do\ not|don'?t|never|always|revert|undo|only|stick|switch|take|go\ with)\s+\S+"""
@@ -27,10 +27,19 @@ _EXPLICIT: tuple[tuple[Category, str, re.Pattern[str]], ...] = (
         r"^(?:please\s+|let'?s\s+|we\s+(?:should\s+)?)?use\s+[^,.;?]{2,50}?(?:,?\s+(?:and\s+)?not\s+|\s+instead\ of\s+|\s+rather\ than\s+|\s+over\s+)(?!(?:this|that|it|the\ (?:first|second|old))\b)[^,.;?]{2,40}[.!]?$"
     )),
     ("idea", "called an idea", cue(
-        r"^(?:(?:new|another|one\ more|random|crazy|wild|quick|also\ an|other|feature)\s+){0,2}(?:ideas?|brainstorm|feature\ (?:idea|request)|follow[\s-]?up|for\ later|nice\ to\ have|wish\s?list|someday|todo\ (?:for\ )?later)\s*[:—–]\s*\S+\s+\S+"
+        r"^(?:(?:new|another|one\ more|random|crazy|wild|quick|also\ an|other|feature)\s+){0,2}(?:ideas?|brainstorm|feature\ (?:idea|request)|follow[\s-]?up|for\ later|note\ to\ self|notes?\ for\ later|thought|parking\ lot|future\ work|stretch\ goal|nice\ to\ have|wish\s?list|someday|todo\ (?:for\ )?later)\s*[:—–]\s*\S+\s+\S+"
     )),
     ("idea", "called an idea", cue(
         r"^(?:(?:feature|open|more)\ )?(?:ideas?|brainstorm(?:ing)?|wish\s?list|backlog|nice\ to\ have|for\ later|someday)\s*:$"
+    )),
+    ("idea", "called an idea", cue(
+        r"""^(?:\w+\s+){0,2}?(?:idea\ for\ (?:a(?:nother)?|the\ next|later)\b|(?:side\ )?project\ idea\b|as\ a\ stretch\ goal\b|feature\ request\ from\b|something\ to\ (?:consider|keep\ in\ mind)\ for\ (?:later|the\ future)\b|open\ question\ for\ later\b|i\ ha(?:ve|d)\ (?:this|an)\ idea\b)
+          | \b(?:add|put)\s+(?:(?:it|this|that|these)\s+)?(?:to|on)\s+(?:the|our|my)\s+(?:wish\s?list|backlog|roadmap|someday\ list|list\ of\ ideas)\b | \bput\ a\ pin\ in\b | \bremind\ me\ to\ look\ (?:into|at)\b"""
+    )),
+    ("idea", "wishes for it", cue(
+        r"""\b(?:would|could|might|it'd|that'd)\ (?:also\ )?(?:be\ )?(?:\w+\ )?(?:cool|neat|awesome|sweet|fun|a\ dream)\ (?:if|to|for|having)\b | \bwouldn'?t\ it\ be\ (?:cool|great|nice|neat|awesome|fun)\b
+          | \bhow\ cool\ would\b | \bi\ (?:dream\ of|wish\ (?:we|it|there))\b | ^wish\ (?:we|it|there)\b | \bi(?:'d|\ would)?\ (?:really\ )?love\ (?:to\ (?:have|see|get\ rid)|a|an|it\ if)\b[^.?!]*\b(?:some\s?day|one\ day|eventually|later|at\ some\ point)\b
+          | \bworth\ (?:exploring|investigating|a\ paper)\b | \b(?:might|could|may)\ be\ worth\ (?:a\ (?:try|look|shot)|trying|looking)\b"""
     )),
     ("idea", "wonders whether", cue(
         r"""\bwonder(?:ing)?\s+(?:if|whether)\s+(?:there(?:'s|\ is)\s+(?:an?|any|some)\s+(?:\w+\s+)?way\s+to|we\s+(?:could|might|should)|it\s+(?:would|might)\s+make\s+sense)\b
@@ -38,7 +47,9 @@ _EXPLICIT: tuple[tuple[Category, str, re.Pattern[str]], ...] = (
     )),
     ("idea", "something for the future", cue(
         r"""^(?:in\ (?:the\ )?future,?|eventually,?|some\s?day,?|later(?:\ on)?,?|at\ some\ point,?|one\ day,?|down\ the\ (?:road|line),?)\s+(?:we|this|it|i|that|the\ \w+|there)\s+(?:could|should|might|can|may|will\ want)\b
-          | ^(?:\w+[,.!]?\s+){0,2}(?:we|this|it|i|that|the\ \w+)\s+(?:could|should|might|can|may)\s+(?:also\s+)?(?:eventually|some\s?day|one\ day|at\ some\ point|later(?:\ on)?)\s+[a-z]"""
+          | ^(?:\w+[,.!]?\s+){0,2}(?:we|this|it|i|that|the\ \w+)\s+(?:could|should|might|can|may)\s+(?:also\s+)?(?:eventually|some\s?day|one\ day|at\ some\ point|later(?:\ on)?)\s+[a-z]
+          | \b(?:some\s?day|one\ day|one\ of\ these\ days|at\ some\ point|down\ the\ (?:road|line)|in\ the\ long\ run|long(?:er)?[\s-]term|if\ we\ ever|when\ we\ (?:have|get|find)\ (?:the\ )?time|(?:post|after)[\s-]launch|in\ (?:an\ ideal|a\ perfect)\ world|in\ v\d|for\ the\ next\ (?:\w+\ )?(?:major|version|release|rev\w*)|not\ urgent)\b[^.?!]{0,60}\b(?:could|should|might|would|i'd|we'd|want\ to|ought\ to|love\ to|make\ sense)\b
+          | ^[^?]*\b(?:could|might|should|would|i'd|we'd|want\ to|ought\ to|need)\b[^.?!]{0,70}\b(?:some\s?day|one\ day|eventually|at\ some\ point|down\ the\ (?:road|line)|another\ day|but\ later|but\ not\ now)\s*[.!…]*$"""
     )),
     ("idea", "put off on purpose", cue(
         r"\b(?:(?:let'?s|we\ (?:should|could|can)|i'd)\s+(?:\w+\s+){0,4}?(?:leave|park|defer|postpone|save|keep)\s+(?:this|that|it|the\s[\w\s]{2,30}?)\s+for\s+(?:a\s+|another\s+|the\s+)?(?:follow|future|later|next|separate|another|day)|(?:future|later)\ (?:enhancement|exercise|improvement)|fast\ follow|(?:on|to)\ (?:the|our|an?)\ (?:backlog|roadmap|wish\s?list|investigate\ list)|could\ be\ (?:its|a)\ own\ \w+)\b"
@@ -59,24 +70,21 @@ _EXPLICIT: tuple[tuple[Category, str, re.Pattern[str]], ...] = (
 )  # fmt: skip
 
 
-_AGENT_IDEA = cue(
+AGENT_IDEA = cue(
     r"""\b(?:(?:great|good|nice|natural|useful|worthwhile|possible|separate)\ follow[\s-]?up |
         (?:in|as|for)\ (?:a|another)\ (?:separate\ )?follow[\s-]?up |
         future\ (?:\w+\ )?(?:improvement|enhancement|integration|work|iteration)s? |
         (?:deferred|later|future)[^.\n]{0,40}(?:not\ in|out\ of)\ scope | (?:not\ in|out\ of)\ scope[^.\n]{0,60}(?:later|future|follow) |
         (?:you|we)\ could\ (?:\w+\ ){1,6}(?:as\ a\ cleanup|as\ a\ follow[\s-]?up|later|down\ the\ road))\b"""
 )
-_GATED_AGENT_IDEA = GatedPattern(_AGENT_IDEA)
-may_set_aside = _GATED_AGENT_IDEA.may_match
-"""Of a case-folded message: False only where `sets_aside` holds for none of its sentences."""
 
 
 def sets_aside(sentence: str) -> bool:
     """Does the agent put something off for later? It proposes all day long; only that is an idea."""
-    return _GATED_AGENT_IDEA.search(sentence, fold(sentence)) is not None and not sentence.rstrip().endswith("?")
+    return AGENT_IDEA.search(sentence) is not None and not sentence.rstrip().endswith("?")
 
 
-_GATED_EXPLICIT = tuple((category, reason, GatedPattern(pattern)) for category, reason, pattern in _EXPLICIT)
+_GATED_EXPLICIT = tuple((category, reason, GatedPattern(pattern)) for category, reason, pattern in EXPLICIT)
 
 
 @dataclass(frozen=True)

@@ -19,13 +19,11 @@ MAX_STEMS = 40
 class GatedPattern:
     """A compiled pattern with its gate. `folded` is always the searched text, case-folded (`fold`)."""
 
-    __slots__ = ("match", "of_words", "pattern", "stems")
+    __slots__ = ("match", "pattern", "stems")
 
     def __init__(self, pattern: re.Pattern[str]) -> None:
         self.pattern = pattern
         self.stems = stems(pattern)
-        self.of_words = all(stem.isascii() and stem.isalpha() for stem in self.stems)
-        """Each of the stems is a part of one word: where a look at the words lets it pass, `may_match` does too."""
         self.match = pattern.match
 
     def search(self, text: str, folded: str) -> re.Match[str] | None:

@@ -10,14 +10,13 @@ from typing import Literal
 from ...vault.turn import Origin, Role, Turn
 from ..candidate import Candidate, Category, Scope, moment
 from . import fixes, procedures
-from .cues import cues
 from .features import Message, message
-from .forms import explicit, may_set_aside, names_what_to_do, replaced, sets_aside
-from .gated import fold
+from .forms import explicit, names_what_to_do, replaced, sets_aside
 from .model import Classifier, Head, packaged
 from .prose import Sentence, looks_pasted
 from .rules import Rule, describes, downloads_and_runs, standing_rule
 from .scene import Scene, names_code, needs_context, statement
+from .searched import ASIDE_BIT, CURE_BIT, cues
 from .standing import Certainty
 
 MAX_RULES_PER_MESSAGE = 3
@@ -252,12 +251,11 @@ class Miner:
             ]
             if scored:
                 found.append(self._of_agent(said, -max(scored)[1], "fix", probability))
-        folded = fold(turn.text)
-        if not found and fixes.may_state_cure(folded):
+        if not found and said.may_show & CURE_BIT:
             stated = next((i for i, part in enumerate(said.sentences) if fixes.states_cure(part.text)), None)
             if stated is not None:
                 found.append(self._of_agent(said, stated, "fix", STATED_CURE_SCORE))
-        for index, part in enumerate(said.sentences) if may_set_aside(folded) else ():
+        for index, part in enumerate(said.sentences) if said.may_show & ASIDE_BIT else ():
             if sets_aside(part.text):
                 found.append(self._of_agent(said, index, "idea", AGENT_IDEA_SCORE))
                 break

@@ -17,8 +17,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from .cues import CUE_BITS, CUE_NAMES
-from .features import BUCKETS, NGRAM_VALUE, Features, Gain
+from .cues import CUES
+from .features import NGRAM_VALUE, Features, Gain, Shape
+from .searched import CUE_BITS
+from .words import BUCKETS
 
 FORMAT = 1
 WEIGHTS_FILE = Path(__file__).with_name("weights.json")
@@ -52,7 +54,7 @@ class Head:
     def gains(self) -> Sequence[Gain]:
         """Cues with a weight; what counts most, for or against, first."""
         gains = []
-        for cue in CUE_NAMES:
+        for cue in CUES:
             if cue in self.named or f"first {cue}" in self.named:
                 shown = self.named.get(cue, 0.0)
                 first = shown + self.named.get(f"first {cue}", 0.0)
@@ -60,13 +62,25 @@ class Head:
         return sorted(gains, key=lambda gain: -max(abs(gain.shown), abs(gain.first)))
 
     @functools.cached_property
-    def most_by_form(self) -> float:
-        """The most that explicit forms, stated rules and the look of a document may add."""
-        return sum(
-            max(0.0, weight)
-            for name, weight in self.named.items()
-            if name.startswith("explicit ") or name in ("states a rule", "looks pasted")
-        )
+    def rises(self) -> Sequence[tuple[int, float, float]]:
+        """Bit, `behind` and `anywhere` of the gains that are above 0."""
+        return [(gain.bit, gain.behind, gain.anywhere) for gain in self.gains if gain.anywhere > 0.0]
+
+    @functools.cached_property
+    def most_by_look(self) -> float:
+        """The most that the look of a document may add."""
+        return max(0.0, self.named.get("looks pasted", 0.0))
+
+    @functools.cached_property
+    def _by_shape(self) -> dict[Shape, float]:
+        return {}
+
+    def of_shape(self, shape: Shape) -> float:
+        """What a message's shape adds to a logit: there are few, and they come again."""
+        known = self._by_shape.get(shape)
+        if known is None:
+            known = self._by_shape[shape] = self.logit(shape.features())
+        return known
 
     def of_ngrams(self, buckets: Iterable[int]) -> float:
         """What n-grams in these buckets add to a logit."""

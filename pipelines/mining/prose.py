@@ -10,7 +10,7 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from ...vault.turn import Turn
 
@@ -68,8 +68,7 @@ _SOMEBODY_WROTE = re.compile(
 """How mails and chats name who speaks next."""
 
 
-@dataclass(frozen=True, slots=True)
-class Sentence:
+class Sentence(NamedTuple):
     """One sentence of a message. `start` and `end` are character offsets into the message's text."""
 
     text: str

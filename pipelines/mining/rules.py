@@ -11,10 +11,8 @@ import functools
 import re
 from dataclasses import dataclass
 
-from .gated import GatedPattern, fold
 from .standing import Certainty, certainty
 from .wording import DEICTIC, IMPERATIVE_CHOICE, LOOKED_AT_AGAIN, cue, without_lead_in
-from .words import WordGates, words_of
 
 _MOMENT = cue(
     r"""\b(?:for\ now|right\ now|for\ the\ moment|at\ the\ moment|at\ this\ point|this\ time|just\ this\ once|today|tonight|
@@ -83,6 +81,7 @@ _FROM_NOW_ON = cue(
     | \bin\ (?:the\ )?future,?\ (?:please|always|never|do|don'?t|use|make|ask|run|check|avoid|i\ want)\b
     | \b(?:when(?:ever)?|every\ (?:single\ )?time|each\ time|if)\ you\ [^,.?]{3,80},\s*(?:then\ )?(?:please\ )?(?:you\ (?:should|must|need\ to)\ )?
         (?:always|never|make\ sure|remember|also|first|ask|use|run|do\ not|don'?t|update|add|write|check|tell|show|commit|keep|follow|create)\b
+    | ^(?:whenever|every\ (?:single\ )?time|each\ time)\ you\ [^.?!]{3,100}?,\s*(?:then\ )?(?:please\ )?(?:bump|regenerate|rebuild|re-?run|rename|link|include|mention|explain|list|put|log|document|record|note|give|open|add|start|switch|pull|push|lint|format|test|verify|confirm|wait)\b
     | ^(?:always\ |please\ )?(?:ask|tell|show|run|update|add|write|check|use|commit|keep|follow|create|format|lint|test|rebase|pull|verify|build)\b[^.?!]{0,80}
         \b(?:whenever|every\ time|each\ time|when(?:ever)?)\ you\b
     | (?:^|\b(?:run|check|ask|test|lint|format|build|rebase|pull|commit|push|verify|review|do|execute|update|me|tests?)\b[^.?!]{0,60}\ )
@@ -139,6 +138,9 @@ _PLURAL_OBJECT = re.compile(
 _WORRY = cue(
     r"\b(?:worry|bother|forget|mind|think|know|understand|see|need|have|get|care|panic|believe|like|want|mean)\b"
 )
+_ASK_BEFORE = cue(
+    r"^(?:please\s+|always\s+)*(?:ask|check\ with|consult|warn|tell)\s+(?:me\s+)?(?:first\s+)?before\s+(?:you\s+)?(?:ever\s+)?\w+(?:\s+\w+){0,3}?\s+(?:anything|any|new|an?|(?!this|its|his)[\w-]{3,}(?<!s)s)\b"
+)
 _REMEMBER = cue(
     r"^(?:please\s+)?(?:(?:remember|keep\ in\ mind|memori[sz]e)\s*(?:that\b|:)|(?:note\ )?for\ (?:the\ )?future(?:\ reference)?\s*[:,])\s*\S+"
 )
@@ -177,9 +179,6 @@ def standing_rule(sentence: str) -> Rule | None:
 
 
 def _rule_by_form(sentence: str) -> Rule | None:
-    folded = fold(sentence)
-    if not _RULE_GATES.open_to(words_of(folded), folded):
-        return None
     if len(sentence) > 320 or len(sentence.split()) < 2 or _DOWNLOAD_AND_RUN.search(sentence):
         return None
     core = without_lead_in(sentence)
@@ -230,6 +229,8 @@ def _rule_by_form(sentence: str) -> Rule | None:
             return Rule("told never to")
         if not DEICTIC.search(core) and _PLURAL_OBJECT.match(core) and not re.search(r"\bthe\s+\w+", core):
             return Rule("told not to")
+    if _ASK_BEFORE.match(core) and not _MOMENT.search(sentence):
+        return Rule("wants to be asked")
     if (remember := _REMEMBER.match(sentence.strip())) and not DEICTIC.search(sentence.strip()[remember.end() :]):
         return Rule("asked to remember")
     return None
@@ -240,18 +241,11 @@ _PREFERS_HERE = cue(
 )
 
 
-_RULE_GATES = WordGates(
-    {
-        str(place): GatedPattern(pattern)
-        for place, pattern in enumerate(
-            (
-                *(_ALWAYS_NEVER, _FROM_NOW_ON, _NEVER_WANT, _WE_ALWAYS, _MODAL_ALWAYS, _PREFER, _EVERY),
-                *(_GENERAL_WANT, _STYLE, _POLICY, _HOUSE_RULE, _NEGATIVE, _REMEMBER),
-            )
-        )
-    }
+RULE_FORMS = (
+    *(_ALWAYS_NEVER, _FROM_NOW_ON, _NEVER_WANT, _WE_ALWAYS, _MODAL_ALWAYS, _PREFER, _EVERY),
+    *(_GENERAL_WANT, _STYLE, _POLICY, _HOUSE_RULE, _NEGATIVE, _ASK_BEFORE, _REMEMBER),
 )
-"""Without a word for one of these forms a sentence states no rule."""
+"""Without one of these a sentence states no rule."""
 
 
 def _imperative_or_we(core: str) -> bool:

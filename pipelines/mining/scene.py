@@ -30,8 +30,9 @@ _NEEDS_CONTEXT = re.compile(
     re.IGNORECASE,
 )
 _FILE = re.compile(
-    r"@?((?:[\w.-]+/)+[\w.-]+\.\w{1,6}"
-    r"|\b[\w-]+\.(?:py|go|ts|tsx|js|jsx|rs|rb|java|md|sh|yml|yaml|toml|json|sql|css|html))\b(?::\d+(?:-\d+)?)?"
+    # From the beginning of a path only: a long run of "a.b." or "/a/b" is looked at once, not from each of its parts.
+    r"@?((?<![\w.-])(?<![\w.-]/)(?:[\w.-]+/)+[\w.-]+\.\w{1,6}"
+    r"|(?<!\w-)\b[\w-]+\.(?:py|go|ts|tsx|js|jsx|rs|rb|java|md|sh|yml|yaml|toml|json|sql|css|html))\b(?::\d+(?:-\d+)?)?"
 )
 _QUESTION = re.compile(r"[^.!?\n]*\?")
 _MARKUP = re.compile(r"[*`#>|]+|(?<!\w)_+|_+(?!\w)")

@@ -41,10 +41,16 @@ _WORK = r"""(?:
     reproduce|request|reset|respond|restart|retry|return|reuse|revert|review|rewrite|round|run|sanitize|save|scrub|search|send|separate|
     set|ship|show|sign|silence|simplify|skip|sort|spawn|speak|specify|spell|split|squash|stage|start|stash|state|stick|stop|store|
     strip|submit|suggest|summari[sz]e|suppress|swallow|switch|tag|talk|tell|test|throw|touch|translate|treat|trim|trust|try|turn|type|
-    uninstall|update|upgrade|use|validate|verify|wait|warn|work|wrap|write
+    uninstall|update|upgrade|use|validate|verify|wait|warn|work|wrap|write|
+    allocate|align|allow|archive|audit|backfill|benchmark|bisect|bypass|clone|code|compare|
+    configure|debug|decide|derive|download|estimate|evaluate|favou?r|
+    fit|flag|hash|initiali[sz]e|inspect|justify|maintain|migrate|
+    normali[sz]e|note|patch|perform|port|prepare|prune|query|rebuild|record|regenerate|register|
+    reindex|reinstall|restart|restore|schedule|seed|serialize|share|shuffle|stub|subclass|
+    truncate|unwrap|upload|vendor|version|wipe
 )(?!\w|-)"""
 
-_OCCASION = r"(?:want\ to|add|change|commit|push|edit|write|create|delete|rename|update|touch|modify|finish|fix|release|refactor|install|make|start\ (?:a|on)|bump|move|remove)"
+_OCCASION = r"(?:want\ to|add|change|commit|push|edit|write|create|delete|rename|update|touch|modify|finish|fix|release|refactor|install|make|start\ (?:a|on)|bump|move|remove|edit|deploy|rebase|refactor|implement|introduce|upgrade|migrate|review|document|propose|answer|reply|respond|cite|regenerate|need\ to|are\ (?:about\ to|done\ with|unsure|not\ sure)|open\ a\ (?:pr|pull\ request)|work\ on)"
 
 _OWN_WORK = r"(?:commit(?:\ message|s)?|commit\ messages|prs?|pull\ requests?|branch(?:\ name|es)?|branch\ names|tests?|unit\ tests|docstrings?|comments?|changelogs?|migrations?|release\ notes)"
 """What the agent makes itself. What the program makes ("errors", "files", "users") is as likely a wish for the program."""
@@ -56,7 +62,7 @@ _STATED = tuple(
         rf"""^(?:(?:you|we|claude|agents?)\s+(?:should|must|need\ to|have\ to|shall)\s+)?
             (?:always|never(?:,?\s+ever)?(?:,?\s+under\s+any\s+circumstances)?|(?:do\ not|don'?t|dont)\s+ever
               |under\s+no\s+circumstances(?:,|\s+(?:should|must|may|can|shall|do)\s+(?:you|we|i\s+want\s+you\s+to))?)
-            \s*,?\s+(?:please\s+|just\s+)?(?:be\s+(?:brief|concise|explicit|specific|honest)|`?(?:git|{_WORK}))""",
+            \s*,?\s+(?:please\s+|just\s+)?(?:(?:manually|directly|blindly|silently|explicitly|automatically|carefully|simply|ever)\s+)?(?:be\s+(?:brief|concise|explicit|specific|honest)|`?(?:git|{_WORK}))""",
         rf"^(?:please\s+)?(?:do\ not|don'?t|dont)\s+{_WORK}\b[^.?!]*,?\s+ever\s*[.!]*$",
         r"\bi\s+(?:never|always|don'?t\ ever|do\ not\ ever)\s+want\ you\ to\ |\bi\ (?:don'?t|do\ not)\ want\ you\ to\ ever\b",
         rf"^i\s+(?:never|don'?t\ ever|do\ not\ ever)\s+want\ to\ see\s+[^.?!]*\b{_OWN_WORK}\b",
@@ -79,6 +85,8 @@ _STATED = tuple(
         rf"^(?:every|each|all)\ (?:new\ )?{_OWN_WORK}\s+(?:should|must|needs?\ to|ha(?:ve|s)\ to)\s+",
         rf"^(?:keep|sign|prefix|start|end)\s+(?:every|each|all)\s+{_OWN_WORK}\b",
         rf"^(?:your\ |our\ |my\ )?{_OWN_WORK}\s+(?:should|must|need\ to|have\ to)\s+(?:always|never)\s+",
+        # ask before X
+        rf"^(?:please\s+|always\s+)*(?:ask|check\ with|consult|warn|tell)\s+(?:me\s+)?(?:first\s+)?before\s+(?:you\s+)?(?:ever\s+)?(?:\w+ing|{_WORK})\s+(?:any|anything|new|an?|(?!this|its|his)[\w-]+(?<!s)s)\b",
         # without asking
         r"^(?:do\ not|don'?t|dont|never|avoid)\b[^.?!]*\b(?:without\s+(?:first\s+)?(?:asking|my\b|being\ (?:asked|told)|permission|checking\ with|telling|confirm\w*)|unless\ i\ (?:ask|say|tell|explicitly))",
         # a convention, named as one
@@ -113,7 +121,8 @@ _IN_GENERAL = re.compile(
 a word like these ("I prefer Postgres") it is as likely the answer to a question."""
 _PROGRAM_DOES = re.compile(
     r"""^(?:(?:you|we)\s+(?:should|must|need\ to|have\ to|shall)\s+)?(?:always|never)\s+
-        (?:accept|apply|cache|close|compress|convert|create|declare|decode|disable|display|emit|enable|encode|encrypt|escape|export|extract|fetch|
+        (?:accept|align|allocate|apply|archive|cache|compare|download|estimate|evaluate|fit|flag|hash|initiali[sz]e|normali[sz]e|query|rebuild|
+        record|register|restart|restore|schedule|seed|share|shuffle|truncate|upload|wipe|close|compress|convert|create|declare|decode|disable|display|emit|enable|encode|encrypt|escape|export|extract|fetch|
         generate|hide|limit|load|lock|log|open|order|output|paginate|parse|play|preserve|print|raise|redirect|refuse|reject|
         render|request|retry|return|round|sanitize|save|send|serve|set|show|sort|store|strip|
         suppress|throw|translate|trim|validate|write)\s+
@@ -165,7 +174,7 @@ _IRONIC = re.compile(
     _FLAGS,
 )
 _MOMENT = re.compile(
-    r"""\b(?:for\ now|right\ now|for\ the\ moment|at\ the\ moment|at\ this\ point(?!\ on)|this\ time|(?:just|only)\ (?:this\ )?once|for\ once|today|tonight|tomorrow|temporarily|
+    r"""\b(?:for\ now|right\ now|for\ the\ moment|at\ the\ moment|at\ this\ point(?!\ on)|this\ time|(?:pr|issue|ticket)\ \#?\d+|(?:just|only)\ (?:this\ )?once|for\ once|today|tonight|tomorrow|temporarily|
         (?:for|in|on|during|with)\ this\ (?:one|pr|change|task|commit|session|branch|issue|ticket|step|review|test|time|sprint|release|migration|refactor|file|function|class|method|page|
         component|module|script|case|call|run|chat|conversation|round|loop)|
         until|while|by\ (?:monday|tuesday|wednesday|thursday|friday|tomorrow|tonight|eod)|yet)\b""",

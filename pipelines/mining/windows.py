@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 
 from ...vault.private import private_spans
@@ -90,7 +90,7 @@ class WindowPacker:
             self._add_turn(self._user_turn(turn), turn)
         elif turn.origin is Origin.ASSISTANT:
             text = _shortened(scrub(turn.text), min(AGENT_CHARS, self._most_chars))
-            sent = replace(turn, text=text, pasted=())
+            sent = turn._replace(text=text, pasted=())
             self._add_turn(SentTurn(sent, True, self._said), turn)
             self._said = sent.text
         elif turn.origin is Origin.TOOL_USE and turn.tool is not None:
@@ -114,7 +114,7 @@ class WindowPacker:
         conversation = not looks_pasted(turn.text)
         text = scrub("\n\n".join(_typed_parts(turn)))
         most = min(USER_CHARS if conversation else DOCUMENT_CHARS, self._most_chars)
-        return SentTurn(replace(turn, text=_shortened(text, most), pasted=()), conversation, self._said)
+        return SentTurn(turn._replace(text=_shortened(text, most), pasted=()), conversation, self._said)
 
     def _add_turn(self, sent: SentTurn, original: Turn) -> None:
         if not sent.turn.text.strip():

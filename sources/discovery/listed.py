@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 from .plain import MAX_DESCRIPTION_CHARACTERS, MAX_TITLE_CHARACTERS, plain_line
@@ -10,12 +11,15 @@ MAX_LISTED = 20_000
 """A source with more is cut there."""
 
 
+_BEFORE_HOST = re.compile(r"^(https?://)[^/?#\\\s]*@", re.IGNORECASE)
+
+
 @dataclass(frozen=True)
 class Listed:
     """One thing that a source points at. All of it is foreign text, on one line."""
 
     url: str
-    """Absolute, as the source writes it."""
+    """Absolute, as the source writes it, but for a name or password before the host."""
     title: str
     description: str = ""
     anchor: str = ""
@@ -25,6 +29,7 @@ class Listed:
 
 
 def listed(url: str, title: str, description: str = "", *, anchor: str = "", identity: str = "") -> Listed:
-    """With its text cleaned and cut."""
+    """With its text cleaned and cut. `https://github.com@evil.example/` shows another host than it leads to."""
+    url = _BEFORE_HOST.sub(r"\1", url)
     name = plain_line(title, MAX_TITLE_CHARACTERS)
     return Listed(url, name, plain_line(description, MAX_DESCRIPTION_CHARACTERS), anchor, identity[:500])

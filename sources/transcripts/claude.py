@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections import Counter, deque
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -33,14 +33,30 @@ _BASH_INPUT = re.compile(r"\s*<bash-input>(.*?)</bash-input>", re.DOTALL)
 _SLASH = re.compile(r"/[a-zA-Z][\w:.-]*(?:\s+(.*))?\Z", re.DOTALL)
 
 # A line without a word of user or agent: of such a type, or a sub-agent's.
-_SILENT = re.compile(
-    rb'"type":"(?:progress|file-history-snapshot|system|summary|pr-link|ai-title|custom-title|permission-mode)"'
+_SILENT = frozenset(
+    [
+        *(b"progress", b"file-history-snapshot", b"system", b"summary", b"pr-link"),
+        *(b"ai-title", b"custom-title", b"permission-mode"),
+    ]
 )
+_TYPE = b'"type":"'
 _SIDECHAIN = b'"isSidechain":true'
 _THINKING = b'"content":[{"type":"thinking"'
 _NOT_THINKING_ALONE = re.compile(rb'"type":"(?:text|tool_use)"|"agentId"|"sdk')
+_NOT_A_PERSONS = (b'"agentId"', b'"sdk')
+_FIELDS_BEHIND_BYTES = 600
+"""What a record says of itself behind the raw result."""
 _FILE_KEYS = ("file_path", "path", "notebook_path")
 _TOOL_USE_RESULT = b',"toolUseResult":'
+_LOOKING_TOOLS = frozenset({"Read", "Grep", "Glob", "LS", "TodoWrite", "TaskCreate", "TaskUpdate", "TaskList"})
+"""They run nothing and change no file."""
+# A record with one result that is a string and no error, from the message on: between the two stands only that string.
+_RESULT_BEGINS = re.compile(
+    rb'\{"role":"user","content":\[\{"tool_use_id":"([\w-]{1,80})","type":"tool_result","content":"'
+)
+_RESULT_ENDS = re.compile(rb'"(?:,"is_error":false)?\}\]\},"uuid":"([\w-]{1,80})","timestamp":"[^"\\]{1,40}"\Z')
+_RESULT_END_BYTES = 220
+"""As much as its end takes."""
 
 
 @dataclass
@@ -56,8 +72,8 @@ class ClaudeReader(TranscriptReader):
     host: ClassVar[str] = "claude"
     record_id: ClassVar[str] = "uuid"
 
-    def __init__(self, path: Path, offset: int = 0, look_back: bool = True) -> None:
-        super().__init__(path, offset, look_back)
+    def __init__(self, path: Path, offset: int = 0, look_back: bool = True, all_outputs: bool = True) -> None:
+        super().__init__(path, offset, look_back, all_outputs)
         self._uuids: set[bytes] = set()
         self._calls: dict[str, ToolEvent] = {}
         self._pending: deque[_Pending] = deque()
@@ -66,7 +82,7 @@ class ClaudeReader(TranscriptReader):
         self._yielded_order: deque[str] = deque()
         self._yielded_at: dict[str, int] = {}
         self._passed_over: bytes | None = None
-        """The last line that `_only_thinks`: what it says of session, folder and time is asked for when need be."""
+        """The last line that was passed over: what it says of session, folder and time is asked for when need be."""
 
     def _read_header(self) -> None:
         for record in self._header_lines():
@@ -113,16 +129,37 @@ class ClaudeReader(TranscriptReader):
     def _is_irrelevant(self, data: bytes) -> bool:
         # What stands before the second brace is at the top level. (A brace in a string just costs the parsing.)
         brace = data.find(b"{", 1)
-        if data.find(_SIDECHAIN, 0, brace) >= 0:
+        named = data.find(_TYPE, 0, brace) + len(_TYPE)
+        kind = data[named : data.find(b'"', named, brace)] if named >= len(_TYPE) else b""
+        if kind in _SILENT or data.find(_SIDECHAIN, 0, brace) >= 0:
             return True
-        if data.find(b'"type":"user"', 0, brace) >= 0:
-            return False
-        if _SILENT.search(data, 0, brace) is not None:
-            return True
-        if not self._pending and self._only_thinks(data, brace):
+        if kind == b"user":
+            passed_over = not self._all_outputs and self._only_looked(data, brace)
+        else:
+            passed_over = not self._pending and self._only_thinks(data, brace)
+        if passed_over:
             self._passed_over = data
-            return True
-        return False
+        return passed_over
+
+    def _only_looked(self, data: bytes, brace: int) -> bool:
+        """Is it the output of a tool that only looked and did not fail, and nothing else?"""
+        begins = _RESULT_BEGINS.match(data, brace)
+        if begins is None or not _names_its_place(data, brace):
+            return False
+        for foreign in _NOT_A_PERSONS:
+            if data.find(foreign, 0, brace) >= 0 or data.find(foreign, -_FIELDS_BEHIND_BYTES) >= 0:
+                return False
+        call = begins[1].decode()
+        event = self._calls.get(call)
+        if event is None or event.name not in _LOOKING_TOOLS or event.command is not None:
+            return False
+        at = data.find(_TOOL_USE_RESULT, begins.end())
+        ends = _RESULT_ENDS.search(data, max(begins.end(), at - _RESULT_END_BYTES), at) if at > 0 else None
+        # Another part of the message would have a type.
+        if ends is None or data.find(_TYPE, begins.end(), at) >= 0 or self._is_repeated(ends[1].decode()):
+            return False
+        del self._calls[call]
+        return True
 
     @staticmethod
     def _only_thinks(data: bytes, brace: int) -> bool:
@@ -130,8 +167,7 @@ class ClaudeReader(TranscriptReader):
         return (
             data.find(_THINKING, brace) >= 0
             and _NOT_THINKING_ALONE.search(data) is None
-            and data.find(b',"cwd":"', 0, brace) >= 0
-            and data.find(b',"sessionId":"', 0, brace) >= 0
+            and _names_its_place(data, brace)
         )
 
     def _learn_from_passed_over(self) -> None:
@@ -139,7 +175,7 @@ class ClaudeReader(TranscriptReader):
         if self._passed_over is not None:
             record = parse_object(self._passed_over) or {}
             self._passed_over = None
-            if record.get("type") == "assistant":
+            if record.get("type") in ("assistant", "user"):
                 self._cwd = as_text(record.get("cwd")) or self._cwd
                 self.session = as_text(record.get("sessionId")) or self.session
                 self._timestamp = as_text(record.get("timestamp")) or None
@@ -231,7 +267,7 @@ class ClaudeReader(TranscriptReader):
         origin = Origin.QUEUED if queued or record.get("promptSource") == "queued" else Origin.PROMPT
         for turn in self._said(record, origin, text):
             # It was said where it was queued: a reading that ended in between has yielded it already.
-            yield turn if enqueued_at is None else replace(turn, offset=enqueued_at)
+            yield turn if enqueued_at is None else turn._replace(offset=enqueued_at)
 
     def _said(
         self,
@@ -288,7 +324,7 @@ class ClaudeReader(TranscriptReader):
         if turn is None or self._forget_queued(turn.text):
             return
         if item := self._take_pending(turn.text):
-            yield replace(turn, offset=item.turn.offset)
+            yield turn._replace(offset=item.turn.offset)
         else:
             yield from self._yield_queued(turn)
 
@@ -351,7 +387,7 @@ class ClaudeReader(TranscriptReader):
             Role.TOOL,
             Origin.TOOL_RESULT,
             text,
-            tool=event if not is_error else replace(event, is_error=True, rejected=rejected),
+            tool=event if not is_error else event._replace(is_error=True, rejected=rejected),
         )
 
     def _answers(self, record: dict[str, Any], result: dict[str, Any]) -> Iterator[Turn]:
@@ -452,6 +488,11 @@ def transcript_files(root: Path) -> Iterator[Path]:
         if path.name == "journal.jsonl" or path.name.startswith("agent-") or not path.is_file():
             continue
         yield path
+
+
+def _names_its_place(data: bytes, brace: int) -> bool:
+    """Are session and folder named before the first inner brace?"""
+    return data.find(b',"cwd":"', 0, brace) >= 0 and data.find(b',"sessionId":"', 0, brace) >= 0
 
 
 def _is_headless(record: dict[str, Any]) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -53,11 +53,13 @@ class TranscriptReader(ABC):
     record_id: ClassVar[str] = ""
     """The field that names a record; where there is none, its place in the file does."""
 
-    def __init__(self, path: Path, offset: int = 0, look_back: bool = True) -> None:
+    def __init__(self, path: Path, offset: int = 0, look_back: bool = True, all_outputs: bool = True) -> None:
         """Without `look_back` nothing before `offset` is read but the file's header: `offset` is then one that
-        `needed_from` of the reading before allows."""
+        `needed_from` of the reading before allows. Without `all_outputs` a reader may leave out what a tool put out
+        that only looked (read, searched) and did not fail: most of a transcript's bytes, and nothing to learn from."""
         self.path = path
         self._may_look_back = look_back
+        self._all_outputs = all_outputs
         self.session = path.stem
         self._cwd: str | None = None
         self._timestamp: str | None = None
@@ -188,8 +190,8 @@ def _without_private(turn: Turn) -> Turn:
         file_path = None if tool.file_path is None else without_private(tool.file_path)
         target = without_private(tool.target)
         if (command, file_path, target) != (tool.command, tool.file_path, tool.target):
-            tool = replace(tool, command=command, file_path=file_path, target=target)
+            tool = tool._replace(command=command, file_path=file_path, target=target)
     text, about = without_private(turn.text), without_private(turn.about)
     if text == turn.text and about == turn.about and tool is turn.tool:
         return turn
-    return replace(turn, text=text, about=about, tool=tool, pasted=turn.pasted if text == turn.text else ())
+    return turn._replace(text=text, about=about, tool=tool, pasted=turn.pasted if text == turn.text else ())

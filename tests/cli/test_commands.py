@@ -245,6 +245,29 @@ def test_uninstall_says_what_stays(sandbox: Sandbox) -> None:
     assert str(sandbox.root / "config.toml") in said
 
 
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        (("model", "use", "--yes", "a/model"), {"action": "use", "model": "a/model", "yes": True}),
+        (("model", "--yes", "use", "a/model"), {"action": "use", "model": "a/model", "yes": True}),
+        (("watchlist", "defer", "--until", "2026-08-01", "a", "b"), {"source": "a", "pattern": "b"}),
+        (("reflect", "--dry-run", "corpus"), {"what": "corpus", "dry_run": True}),
+        (("idea", "archive", "--json", "a-slug"), {"json": True}),
+        (("save", "convention", "--body", "-x- text", "a-slug"), {"slug": "a-slug", "body": "-x- text"}),
+    ],
+)
+def test_options_may_stand_between_the_words(words: tuple[str, ...], expected: dict[str, object]) -> None:
+    assert vars(build_parser(words).parse_args(words)).items() >= expected.items()
+
+
+@pytest.mark.parametrize("words", [("watchlist", "defer", "a", "b", "c"), ("model", "use", "--frob", "a/model")])
+def test_what_no_argument_takes_is_refused(words: tuple[str, ...], capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        build_parser(words).parse_args(words)
+    assert ended.value.code == 2
+    assert "unrecognized arguments: " + ("c" if "c" in words else "--frob") in capsys.readouterr().err
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["a b c", "..", "BAAI/../../etc"])
 def test_a_model_that_can_have_no_such_name_is_refused_in_one_line(sandbox: Sandbox, name: str) -> None:

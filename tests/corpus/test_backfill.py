@@ -123,6 +123,29 @@ def test_a_transcript_that_begins_with_lines_of_a_newer_version_is_mined(sandbox
     assert any("linter" in text for text in vault(sandbox).values())
 
 
+def backfill_on_a_terminal(sandbox: Sandbox) -> tuple[subprocess.Popen[bytes], int]:
+    """The command and the file descriptor of the terminal that it speaks to."""
+    leader, follower = pty.openpty()
+    process = subprocess.Popen(
+        [sys.executable, "-m", "memoryvault", "reflect", "corpus", "--execute"],
+        env=sandbox.environment,
+        stdin=follower,
+        stdout=follower,
+        stderr=follower,
+        start_new_session=True,
+    )
+    os.close(follower)
+    return process, leader
+
+
+def read_until(leader: int, awaited: bytes) -> bytes:
+    shown, deadline = b"", time.monotonic() + 120
+    while awaited not in shown:
+        assert time.monotonic() < deadline, shown
+        shown += os.read(leader, 4096)
+    return shown
+
+
 def test_ctrl_c_leaves_the_bar_and_not_the_work(sandbox: Sandbox) -> None:
     corpus(sandbox)
     with sandbox.process("worker"):
@@ -131,25 +154,20 @@ def test_ctrl_c_leaves_the_bar_and_not_the_work(sandbox: Sandbox) -> None:
             assert time.monotonic() < deadline
             time.sleep(0.1)
         sandbox.memory("jobs", "pause", "reflect.corpus")
-        leader, follower = pty.openpty()
-        process = subprocess.Popen(
-            [sys.executable, "-m", "memoryvault", "reflect", "corpus", "--execute"],
-            env=sandbox.environment,
-            stdin=follower,
-            stdout=follower,
-            stderr=follower,
-            start_new_session=True,
-        )
-        os.close(follower)
-        shown = b""
-        while b"0/12 sessions" not in shown:
-            assert time.monotonic() < deadline
-            shown += os.read(leader, 4096)
-        process.send_signal(signal.SIGINT)
-        assert process.wait(60) == 0
+        bar, leader = backfill_on_a_terminal(sandbox)
+        shown = read_until(leader, b"0/12 sessions, paused")
+        bar.send_signal(signal.SIGINT)
+        assert bar.wait(60) == 0
         os.close(leader)
+        # Asked for again, it shows the same work: nothing of it is done yet.
+        bar, leader = backfill_on_a_terminal(sandbox)
+        shown = read_until(leader, b"0/12 sessions, paused")
+        assert b"12/12" not in shown
         sandbox.memory("jobs", "resume", "reflect.corpus")
-        sandbox.memory(*IDLE)
+        shown = read_until(leader, b"put to you")
+        assert b"12/12 sessions" in shown
+        assert bar.wait(60) == 0
+        os.close(leader)
     assert sandbox.json("reflect", "corpus")["skipped_already_processed"] == SESSIONS
 
 

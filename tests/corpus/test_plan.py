@@ -13,9 +13,11 @@ import pytest
 from memoryvault.cli.main import main
 from memoryvault.tasks import cursors
 from memoryvault.tasks.corpus import KIND, enqueue_corpus, plan_corpus, unfinished
+from memoryvault.tasks.corpus_progress import asked_for, progress_of
 from memoryvault.tasks.corpus_store import CorpusStore
 from memoryvault.tasks.enqueue import open_ledger
 from memoryvault.tasks.mining import Mined
+from memoryvault.tasks.records import Claim
 from memoryvault.tasks.statedb import state_transaction
 from memoryvault.tests.review.support import RULE, Bed
 from memoryvault.tests.support.syncs import record_syncs
@@ -105,6 +107,22 @@ def environment(bed: Bed, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("environment")
+def test_a_model_that_cannot_be_asked_is_told_before_all_is_mined_without_it(
+    bed: Bed, projects: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    old_session(projects, 1)
+    config = Path(bed.env["MEMORY_CONFIG"])
+    config.write_text(
+        f'{config.read_text("utf-8") if config.exists() else ""}\n[reflection]\nminer = "openai"\n', "utf-8"
+    )
+    assert main(["reflect", "corpus"]) == 0
+    assert "warning: reflection.miner is openai: set reflection.endpoint" in capsys.readouterr().err
+    assert main(["reflect", "corpus", "--execute"]) == 1
+    assert "set reflection.endpoint" in capsys.readouterr().err
+    assert not Path(bed.settings.state.queue_db).exists()
+
+
+@pytest.mark.usefixtures("environment")
 def test_the_dry_run_says_what_it_would_take_and_what_the_host_deletes_soon(
     bed: Bed, projects: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -144,6 +162,47 @@ def test_what_was_mined_and_its_name_are_synced(bed: Bed, monkeypatch: pytest.Mo
     assert synced == [file.stat().st_ino, folder.stat().st_ino]
 
 
+def test_how_far_it_is_holds_for_jobs_that_an_earlier_run_had_enqueued(bed: Bed, projects: Path) -> None:
+    for number in range(3):
+        old_session(projects, number)
+    plan = plan_corpus(bed.settings)
+    enqueue_corpus(bed.settings, plan)
+    run = enqueue_corpus(bed.settings, plan)
+    assert run is not None
+    store = CorpusStore(bed.settings.state)
+    with open_ledger(bed.settings) as ledger:
+        assert (asked_for(ledger, plan), len(ledger.list(kind=KIND))) == (3, 3)
+        before = progress_of(ledger, store, run)
+        assert (before.mined, before.sessions, before.settled, before.paused) == (0, 3, False, False)
+        # The child of the first one's job has read the second ahead; the third is given up.
+        first, second, third = run.jobs.items()
+        store.advance(second[1].identity, {"size": second[1].size})
+        assert progress_of(ledger, store, run).mined == 1
+        ledger.cancel(first[0])
+        claim = ledger.claim(third[0], "somebody", 60)
+        assert isinstance(claim, Claim)
+        ledger.bury(claim, "it cannot be read")
+        ledger.pause(KIND)
+        after = progress_of(ledger, store, run)
+        assert (after.mined, after.failed, after.is_mined, after.settled, after.paused) == (2, 1, True, False, True)
+        ledger.cancel(second[0])
+        assert progress_of(ledger, store, run).settled
+
+
+def test_what_is_asked_for_already_is_told(bed: Bed, projects: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    old_session(projects, 1)
+    assert enqueue_corpus(bed.settings, plan_corpus(bed.settings)) is not None
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in bed.env.items():
+            patch.setenv(name, value)
+        assert main(["reflect", "corpus"]) == 0
+    said = capsys.readouterr().out
+    assert said.startswith("1 session to mine, ")
+    assert "all of them wait for the worker already" in said
+    assert "no worker runs now" in said
+    assert "add --execute" not in said
+
+
 def test_all_unfinished_ones_are_told_by_one_look_at_the_cursors(
     bed: Bed, projects: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -151,9 +210,10 @@ def test_all_unfinished_ones_are_told_by_one_look_at_the_cursors(
         old_session(projects, number)
     plan = plan_corpus(bed.settings)
     run = enqueue_corpus(bed.settings, plan)
+    assert run is not None
     store = CorpusStore(bed.settings.state)
     first, second, *others = [each.identity for each in plan.to_mine]
-    store.advance(first, {"run": run})
+    store.advance(first, {"run": run.name})
     store.advance(second, {"run": "an earlier one"})
     opened: list[object] = []
 

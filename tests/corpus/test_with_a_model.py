@@ -89,7 +89,7 @@ def test_beyond_the_cap_the_rest_is_mined_by_rules(sandbox: Sandbox, model: Loop
     settings = choose(sandbox, model, daily_token_cap=cap)
     told = sandbox.memory("reflect", "corpus")
     assert "what is beyond it is mined by rules alone" in told
-    assert f"the cap of {cap} a day" in told
+    assert f"the cap of {cap:,} a day" in told
     sandbox.memory("reflect", "corpus", "--execute")
     sandbox.memory(*IDLE)
     (sums,) = spent_since(settings.state.state_db, "2000-01-01")

@@ -87,12 +87,15 @@ def test_a_source_is_read_however_a_person_writes_it_and_once(line: str) -> None
         ("- topic: two words", "letters, digits and hyphens"),
         ("- folder: skills", "absolute path"),
         ("- ftp://x.org/a", "write list:, topic:"),
+        ("- list: https://me:hunter2@x.org/list.md", "password"),
+        ("- feed: https://token@x.org/feed.xml", "password"),
         ("confirmed: true\n- list: https://x.org", "properties"),
     ],
 )
 def test_a_line_that_is_half_right_is_told_what_is_missing(line: str, hint: str) -> None:
     (problem,) = parse_sources(line, None).problems
     assert hint in problem
+    assert "hunter2" not in problem
 
 
 def test_a_consent_that_is_neither_yes_nor_no_is_told() -> None:

@@ -115,6 +115,16 @@ def test_a_feed_that_declares_entities_is_refused(body: bytes) -> None:
     assert time.process_time() - started < 1.0
 
 
+def test_a_feed_whose_tag_is_crowded_with_attributes_is_refused() -> None:
+    crowded = b"<rss " + b"".join(b'a%d="x" ' % number for number in range(200_000)) + b"><channel/></rss>"
+    started = time.process_time()
+    with pytest.raises(FeedInvalid, match="attributes"):
+        feed_items(crowded, BASE, "application/rss+xml")
+    assert time.process_time() - started < 1.0
+    picture = b'<![CDATA[<img src="data:image/png;base64,' + b"A" * 200_000 + b'==">]]>'
+    assert feed_items(RSS.replace(b"</title>", b"</title><description>" + picture + b"</description>", 1), BASE)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "body",

@@ -176,6 +176,20 @@ def test_chapters_of_a_page_are_items_when_their_heading_is_a_name() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("url", "kept"),
+    [
+        ("https://github.com@evil.example/x", "https://evil.example/x"),
+        ("https://me:pw@evil.example/x", "https://evil.example/x"),
+        ("http://a@b@evil.example/", "http://evil.example/"),
+        ("https://example.org/@scope/x", "https://example.org/@scope/x"),
+        ("https://example.org?mail=a@b.org", "https://example.org?mail=a@b.org"),
+    ],
+)
+def test_nothing_stands_before_the_host_of_an_address(url: str, kept: str) -> None:
+    assert [item.url for item in markdown_items(f"- [skill]({url}) - does it", "https://x.org/")] == [kept]
+
+
 def test_names_lose_what_hides_or_turns_text() -> None:
     (item,) = markdown_items("- [sk\u202eill\u200b\x07](https://x.org/t) - a\u2066b<script>alert(1)</script>", PAGE)
     assert (item.title, item.description) == ("skill", "ab")

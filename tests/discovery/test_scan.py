@@ -153,6 +153,16 @@ def test_a_source_that_fails_leaves_the_others_alone(bed: Bed, site: Site) -> No
     assert "404" in report.sources[0].detail
 
 
+@pytest.mark.slow
+def test_a_failure_is_told_once_and_in_one_line(bed: Bed, site: Site) -> None:
+    bed.sources(f"list: {site.url('/missing')}")
+    command = [sys.executable, "-m", "memoryvault", "discover-skills"]
+    done = subprocess.run(command, env=bed.env, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout.count("\n"), done.stderr.count("\n")) == (1, 1, 1)
+    assert done.stderr.startswith("memory: ")
+    assert "status 404" in done.stderr
+
+
 def test_requests_to_one_host_keep_their_distance(bed: Bed, site: Site) -> None:
     bed.sources(*(f"list: {site.put(f'/{n}.md', a_list('a'))}" for n in range(3)))
     bed.scan()

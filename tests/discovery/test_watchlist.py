@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from memoryvault.cli.main import main
 from memoryvault.pipelines.adaptation import DEFAULT_TRUSTED
 from memoryvault.pipelines.discovery import Pattern
 from memoryvault.pipelines.watchlist import Defer, Dismiss, Promote
@@ -279,6 +280,16 @@ def test_deferring_hides_until_the_day(three: Bed) -> None:
     watchlist = three.watchlist
     assert "entry-three" not in [note.slug for note in watchlist.waiting(until - timedelta(days=1))]
     assert "entry-three" in [note.slug for note in watchlist.waiting(until)]
+
+
+def test_deferring_to_a_day_that_is_past_is_told(
+    three: Bed, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name, value in three.env.items():
+        monkeypatch.setenv(name, value)
+    assert main(["watchlist", "defer", "source-a", "entry-three", "--until", "2020-02-02"]) == 0
+    assert "2020-02-02 is not ahead of us" in capsys.readouterr().err
+    assert "entry-three" in [note.slug for note in three.watchlist.waiting(today())]
 
 
 def test_a_decision_can_be_taken_back(three: Bed) -> None:

@@ -37,6 +37,7 @@ WRITERS = {
     "hooks/recall.py": STATE,
     "hooks/receipt.py": STATE,
     "index/client.py": STATE,
+    "index/daemon.py": STATE,
     "index/database.py": STATE,
     "index/evaluation.py": "a temporary folder",
     "index/hub.py": STATE,
@@ -66,6 +67,7 @@ WRITERS = {
     "vault/lock.py": STATE,
     "vault/marker.py": STATE,
     "vault/snapshot.py": STATE,
+    "vault/priority.py": "/proc, its own priority",
     "vault/store.py": "the vault; outside it with an approval only",
 }
 """Every module that opens files for writing, moves or removes them, and where. A new one belongs here only if it writes

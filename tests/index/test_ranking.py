@@ -174,6 +174,20 @@ def test_what_is_first_by_score_keeps_its_place_though_it_shares_no_word() -> No
     assert order(fuse(QUERY, dense, [], facts(a=None, b=None), Weights(), evidence)) == [2, 1]
 
 
+def _twelve_by_words_and_the_nearest(nearest: float) -> list[Scored]:
+    """Entries 1 to 12 have words of the question, each less than the one before; 13 has one and is the nearest."""
+    dense = [DenseHit(n, n, 0.3) for n in range(1, 13)] + [DenseHit(13, 13, nearest)]
+    evidence = {n: WordEvidence(same=0.7 - n / 100, related=0.1, covered=0.7) for n in range(1, 13)}
+    evidence[13] = WordEvidence(same=0.1, related=0.0, covered=0.3)
+    return fuse(QUERY, dense, [], facts(**dict.fromkeys("abcdefghijklm")), Weights(), evidence)
+
+
+def test_the_last_of_ten_places_is_for_the_nearest_vector_where_it_leads() -> None:
+    assert order(_twelve_by_words_and_the_nearest(0.6)) == [1, 2, 3, 4, 5, 6, 7, 8, 9, 13, 10, 11, 12]
+    # All about as near: the vectors do not tell these passages from each other.
+    assert order(_twelve_by_words_and_the_nearest(0.45)) == list(range(1, 14))
+
+
 @settings(deadline=None)
 @given(
     st.lists(st.tuples(st.integers(1, 5), st.floats(-1, 1)), max_size=20),

@@ -23,6 +23,7 @@ from memoryvault.index.receipts import query_hash, read_receipts
 from memoryvault.index.service import MAX_CONNECTIONS
 from memoryvault.tests.index.bed import Bed, ServiceProcess
 from memoryvault.tests.support.hurry import patience
+from memoryvault.vault.priority import BACKGROUND_NICENESS
 
 Start = Callable[..., ServiceProcess]
 
@@ -56,6 +57,12 @@ def test_it_answers_a_prompt_asked_sideways_with_a_block_ready_for_the_model(vau
     assert answer["status"] == "Loaded 1 relevant entries: use-pnpm"
     assert "We use pnpm here." in answer["block"]
     assert answer["degraded"] == []
+
+
+def test_it_steps_back_for_the_hooks_that_ask_it(vault_of_two: Bed, service: Start) -> None:
+    running = service()
+    running.wait_until_listening()
+    assert os.getpriority(os.PRIO_PROCESS, running.pid) >= BACKGROUND_NICENESS
 
 
 def test_a_question_whose_time_was_over_before_it_was_read_is_refused_at_once(

@@ -13,11 +13,12 @@ import pytest
 
 from memoryvault.pipelines.candidate import Candidate, moment
 from memoryvault.pipelines.mining import Miner, mine
-from memoryvault.pipelines.mining.features import BUCKETS, message
+from memoryvault.pipelines.mining.features import message
 from memoryvault.pipelines.mining.forms import explicit, replaced
 from memoryvault.pipelines.mining.model import WEIGHTS_FILE, load, packaged
 from memoryvault.pipelines.mining.prose import sentences
 from memoryvault.pipelines.mining.rules import standing_rule
+from memoryvault.pipelines.mining.words import BUCKETS
 from memoryvault.tests.support.growth import assert_linear
 from memoryvault.vault.turn import Origin, Role, ToolEvent, Turn
 
@@ -399,6 +400,40 @@ def test_sentences_keep_their_place_in_the_text() -> None:
     parts = sentences(turn)
     assert [part.text for part in parts] == ["use go 1.22, e.g. from mise.", "Then run it!", "second", "bye"]
     assert all(turn.text[part.start : part.end] == part.text for part in parts)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "note to self: look into streaming the upload",
+        "parking lot: keyboard shortcuts",
+        "it'd be neat if the graph showed the last release",
+        "wish we had a preview for that",
+        "someday I'd want this to run offline",
+        "not urgent, but we should compress the backups",
+        "we could sync the settings too, but not now",
+        "could be fun to let people share their layouts",
+        "add it to the wishlist",
+    ],
+)
+def test_a_wish_for_later_is_an_idea_by_its_form(text: str) -> None:
+    assert [form.category for form in explicit(text)] == ["idea"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "add a page for the wishlist",
+        "at some point it crashes",
+        "the job should run later, at three",
+        "one day of logs is enough",
+        "in v2 the route is gone",
+        "it would be good to know why it failed",
+        "is this for the next release?",
+    ],
+)
+def test_a_word_of_later_alone_makes_no_idea(text: str) -> None:
+    assert explicit(text) == ()
 
 
 def test_explicit_forms_say_why() -> None:

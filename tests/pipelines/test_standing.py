@@ -15,6 +15,24 @@ from memoryvault.sources.transcripts.claude import ClaudeReader
 from memoryvault.vault.turn import Origin, Role, Turn
 
 STATED = """
+never download anything over plain http
+never fit on test data
+We should NEVER manually set created_at
+you must never manually edit the lockfile
+never bypass the review
+never directly push to production
+always compare floats with a tolerance
+always justify a new dependency
+never upload data to third parties
+don't ever wipe a volume
+always unwrap optionals with guard let
+from now on regenerate the client after a change
+whenever you touch the schema, bump the version
+whenever you introduce a setting, document it in the reference
+each time you refactor, run the benchmarks
+ask before installing anything
+please ask me first before adding new dependencies
+check with me before you touch a migration
 always use pnpm
 Always run the linter before you commit
 never push to main
@@ -91,6 +109,30 @@ always be honest about failing tests
 """
 
 NOT_STATED = """
+always cache the result of the lookup
+never reload the page after saving
+always sort the list by date
+always match the first group
+always hold the door open for the player
+the client should never cache this
+always restart the level when the timer is up
+each time you poll, refetch the list
+every time you open the menu, play a sound
+whenever you deploy, it breaks
+always map null to empty
+whenever you hit play, start the music
+always select the nearest enemy
+never track it in git again
+always had to rebuild it
+every time you use a potion, add ten points
+every time you merge two cells, update the total
+whenever you generate a level, seed the rng with the date
+each time you move, count a step
+never move diagonally
+when you review PR 12, always mention the naming
+ask me before you run the migration
+warn me before the build finishes
+ask the user before deleting files
 he says we must always rebase before merging
 Tom told me we should always squash
 the reviewer wants us to never use any

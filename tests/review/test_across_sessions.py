@@ -8,9 +8,17 @@ from pathlib import Path
 import pytest
 
 from memoryvault.demo.sandbox import Sandbox
+from memoryvault.pipelines.candidate import Candidate
 from memoryvault.pipelines.likeness import LikenessLimits, is_same, may_be_same, statement_of, wording_of
+from memoryvault.pipelines.problems import code_names
 
 from .support import CHOICE, GUESS, RULE, Bed, make_bed, said
+
+
+def found(statement: str, record: str, session: str = "s1") -> Candidate:
+    """What an agent found to be wrong."""
+    fix = replace(GUESS, category="fix", statement=statement, excerpt=statement, role="assistant", records=(record,))
+    return replace(fix, session=session, scope="project", project="shop")
 
 
 @pytest.mark.parametrize(
@@ -78,6 +86,45 @@ def test_three_times_in_one_session_is_no_pattern(bed: Bed) -> None:
     for record in ("r1", "r2", "r3", "r4"):
         bed.remember(replace(GUESS, records=(record,)))
     assert bed.only("inbox").occurrences == 4
+
+
+def test_what_a_session_finds_out_about_one_problem_is_one_note(bed: Bed) -> None:
+    symptom = found("Nothing is printed because `drainQueue` returns before the lock is released.", "r1")
+    other = found("The build fails since `MAX_SIZE` is read from the wrong file.", "r2")
+    cause = found("The cause: drainQueue() compares ids as text, so 10 comes before 9.", "r3")
+    elsewhere = found("`drainQueue` never sees a job of priority 0.", "r4", session="s2")
+    counts = bed.remember(symptom, other, cause, elsewhere).counts
+    assert counts == {"inboxed": 3, "strengthened": 1}
+    (note,) = [entry for entry in bed.entries() if "compares ids as text" in entry.body]
+    assert statement_of(note.body) == symptom.statement
+    assert [record for source in note.sources for record in source.records] == ["r1", "r3"]
+    files = bed.files()
+    assert bed.remember(symptom, other, cause, elsewhere).counts == {"known": 4}
+    assert bed.files() == files
+    # Also what it finds out later, in a reading of its own.
+    assert bed.remember(found("Fixed by having drain_queue sort by number.", "r5")).counts == {"strengthened": 1}
+    assert len(bed.entries()) == 3
+
+
+def test_one_session_s_findings_are_no_pattern(bed: Bed) -> None:
+    for record, how in enumerate(("when it is tried again", "of the lowest priority", "after it has expired")):
+        bed.remember(found(f"`drainQueue` loses a job {how}.", f"r{record}"))
+    assert {entry.effective_status for entry in bed.entries()} == {"inbox"}
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("`initHookLogging()` runs before stdin is parsed", {"inithooklogging"}),
+        ("paths.ToRelativePath uses filepath.Rel(), which fails", {"torelativepath", "rel"}),
+        ("MAX_SIZE and maxSize are one name", {"maxsize"}),
+        ("the main branch of entire, in cmd/entire/cli/registry.go and lock_file.py", set()),
+        ("README.md says so", set()),
+        ("The fix is to call it earlier.", set()),
+    ],
+)
+def test_code_is_known_by_its_names_and_not_by_its_files(text: str, names: set[str]) -> None:
+    assert code_names(text) == names
 
 
 def test_reflecting_again_changes_nothing(bed: Bed) -> None:

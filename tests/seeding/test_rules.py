@@ -56,6 +56,18 @@ def test_an_order_ranks_above_advice_and_advice_above_a_description(stronger: st
     assert grade(stronger)[0] > grade(weaker)[0]
 
 
+@pytest.mark.parametrize(
+    ("rule", "description"),
+    [
+        ("Tabs in Makefiles, not spaces.", "Tabs are in the Makefiles."),
+        ("Only merge when CI is green.", "We merge when CI is green."),
+        ("Mail the team before every release.", "The team was mailed about the release."),
+    ],
+)
+def test_a_contrast_or_a_condition_makes_a_rule_of_it(rule: str, description: str) -> None:
+    assert [one.statement for one in rules_in(f"# Shop\n\n- {rule}\n- {description}\n")] == [rule]
+
+
 def decision(status: str = "Accepted") -> str:
     return (
         f"# ADR 0003: Use SQLite\n\n## Status\n\n{status}\n\n## Decision\n\nOne SQLite file.\nOne machine.\n\n"

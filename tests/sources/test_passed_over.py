@@ -74,6 +74,72 @@ def test_whatever_comes_before_and_behind_a_thought_the_turns_are_the_same(tmp_p
     assert number > 400
 
 
+def looked(number: int, use_id: str, content: object, *more: dict[str, Any], **fields: Any) -> dict[str, Any]:
+    """What a tool put out, as the host writes it."""
+    error = {"is_error": fields.pop("is_error")} if "is_error" in fields else {}
+    block = {"tool_use_id": use_id, "type": "tool_result", "content": content, **error}
+    return {
+        **thought(number),
+        "type": "user",
+        "message": {"role": "user", "content": [block, *more]},
+        "toolUseResult": {"type": "text", "file": {"content": content}},
+        **fields,
+    }
+
+
+READ, GREP, RUN = (
+    call("r1", "Read", file_path="a.py"),
+    call("g1", "Grep", pattern="x"),
+    call("b1", "Bash", command="ls"),
+)
+LOOKS: tuple[dict[str, Any], ...] = (
+    looked(21, "r1", 'line "type":"text" },{"tool_use_id":"b1"'),
+    looked(22, "g1", "found", is_error=False),
+    looked(23, "r1", "no such file", is_error=True),
+    looked(24, "b1", "error: broken"),
+    looked(25, "r1", "one", {"tool_use_id": "b1", "type": "tool_result", "content": "error: two"}),
+    looked(26, "r1", "one", text_block("Never push to main.")),
+    looked(27, "g1", [text_block("a list")]),
+    looked(28, "r1", "of a sub-agent", agentId="a"),
+    looked(29, "r1", "headless", entrypoint="sdk-py"),
+    looked(30, "r1", "nowhere", cwd=None),
+    human(31, "Go on.", cwd=None, timestamp=None),
+    queue("enqueue", "and the docs too"),
+)
+
+
+@pytest.mark.slow
+def test_only_what_tools_saw_is_left_out(tmp_path: Path) -> None:
+    """Of any two records in a row: all turns but the outputs of Read and Grep that did not fail."""
+    begin = human(20, "Hello."), assistant(33, READ, GREP, RUN)
+    for number, records in enumerate(itertools.product(LOOKS, LOOKS)):
+        path = write(tmp_path / f"{number % 50}.jsonl", *begin, *records)
+        reader, plain = ClaudeReader(path, all_outputs=False), ParsesAll(path)
+        turns, expected = list(reader), list(plain)
+        dropped = [turn for turn in expected if turn not in turns]
+        assert turns == [turn for turn in expected if turn not in dropped], [json.dumps(record) for record in records]
+        assert all(turn.tool and turn.tool.name in ("Read", "Grep") and not turn.tool.is_error for turn in dropped)
+        assert list(Miner().run(turns)) == list(Miner().run(expected))
+        assert (reader.session, reader.report.lines) == (plain.session, plain.report.lines)
+
+
+def test_what_a_tool_saw_is_not_parsed_when_it_is_not_asked_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = write(tmp_path / "s.jsonl", human(20, "Hello."), assistant(33, READ, GREP), *LOOKS[:2])
+    assert [turn.origin.value for turn in ClaudeReader(path)] == ["prompt", *2 * ["tool_use"], *2 * ["tool_result"]]
+    parsed: list[bytes] = []
+
+    def parse(_: ClaudeReader, data: bytes) -> dict[str, Any] | None:
+        parsed.append(data)
+        return parse_object(data)
+
+    monkeypatch.setattr(ClaudeReader, "_parse", parse)
+    turns = list(ClaudeReader(path, all_outputs=False))
+    assert [turn.origin.value for turn in turns] == ["prompt", *2 * ["tool_use"]]
+    assert len(parsed) == 2
+
+
 def test_a_thought_alone_is_not_parsed_and_what_it_says_of_itself_still_counts(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -104,4 +170,6 @@ def test_real_sessions_give_the_same_turns_and_candidates(real_sessions: list[Pa
     for path in real_sessions:
         quick, plain = list(ClaudeReader(path)), list(ParsesAll(path))
         assert quick == plain, path.name
-        assert list(Miner().run(quick)) == list(Miner().run(plain))
+        candidates = list(Miner().run(plain))
+        assert list(Miner().run(quick)) == candidates
+        assert list(Miner().run(ClaudeReader(path, all_outputs=False))) == candidates

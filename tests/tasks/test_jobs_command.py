@@ -70,7 +70,7 @@ def test_all_dead_jobs_are_retried_but_none_beside_its_like(sandbox: Sandbox, le
     waiting = ledger.enqueue("recover.orphans", unique_key="three")
     done = sandbox.run("jobs", "retry", "all", "--kind", "recover.orphans")
     assert done.returncode == 0
-    assert "1 jobs are queued again, 1 are waiting already" in done.stdout
+    assert "1 job is queued again, 1 is waiting already" in done.stdout
     assert [ledger.get(job).state for job in (first, second, waiting)] == ["queued", "dead", "queued"]
     assert sandbox.json("jobs", "cancel", str(waiting))["state"] == "cancelled"
 

@@ -1,0 +1,32 @@
+"""The bar that `memory reflect corpus --execute` and `memory init` show while old sessions are mined."""
+
+from __future__ import annotations
+
+import shutil
+
+from ..tasks.corpus import KIND
+from ..tasks.corpus_progress import Progress
+from .plain import redraw
+
+BAR = 25
+COLUMNS = 80
+
+
+def draw_mining(progress: Progress, *, has_worker: bool = True, away: int = 0) -> None:
+    """On stderr's line. What keeps the bar where it is stands beside it: `away` sessions are with other machines."""
+    over = progress.mined + progress.failed
+    share = over / max(progress.sessions, 1)
+    said = f" {share:4.0%} {over}/{progress.sessions} sessions"
+    if progress.paused:
+        said += f", paused (memory jobs resume {KIND})"
+    elif not has_worker:
+        said += ", no worker runs (memory up)"
+    elif away:
+        said += f", {away} with other machines"
+    elif progress.is_mined and not progress.settled:
+        said += ", ranking what they said"
+    columns = shutil.get_terminal_size((COLUMNS, 24)).columns - 1
+    width = max(0, min(BAR, columns - len(said) - len("mining []")))
+    bar = f"mining [{'#' * int(share * width):<{width}}]" if width else "mining"
+    # Filled up: what was there may have been longer. And never wrapped: \r returns to the start of one line.
+    redraw(f"{bar}{said}"[:columns].ljust(columns))
