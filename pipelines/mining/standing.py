@@ -42,12 +42,7 @@ _WORK = r"""(?:
     set|ship|show|sign|silence|simplify|skip|sort|spawn|speak|specify|spell|split|squash|stage|start|stash|state|stick|stop|store|
     strip|submit|suggest|summari[sz]e|suppress|swallow|switch|tag|talk|tell|test|throw|touch|translate|treat|trim|trust|try|turn|type|
     uninstall|update|upgrade|use|validate|verify|wait|warn|work|wrap|write|
-    allocate|align|allow|archive|audit|backfill|benchmark|bisect|bypass|clone|code|compare|
-    configure|debug|decide|derive|download|estimate|evaluate|favou?r|
-    fit|flag|hash|initiali[sz]e|inspect|justify|maintain|migrate|
-    normali[sz]e|note|patch|perform|port|prepare|prune|query|rebuild|record|regenerate|register|
-    reindex|reinstall|restart|restore|schedule|seed|serialize|share|shuffle|stub|subclass|
-    truncate|unwrap|upload|vendor|version|wipe
+    backfill|benchmark|bisect|bypass|download|fit|justify|note|rebuild|regenerate|reindex|reinstall|stub|subclass|unwrap|vendor|wipe
 )(?!\w|-)"""
 
 _OCCASION = r"(?:want\ to|add|change|commit|push|edit|write|create|delete|rename|update|touch|modify|finish|fix|release|refactor|install|make|start\ (?:a|on)|bump|move|remove|edit|deploy|rebase|refactor|implement|introduce|upgrade|migrate|review|document|propose|answer|reply|respond|cite|regenerate|need\ to|are\ (?:about\ to|done\ with|unsure|not\ sure)|open\ a\ (?:pr|pull\ request)|work\ on)"
@@ -86,7 +81,9 @@ _STATED = tuple(
         rf"^(?:keep|sign|prefix|start|end)\s+(?:every|each|all)\s+{_OWN_WORK}\b",
         rf"^(?:your\ |our\ |my\ )?{_OWN_WORK}\s+(?:should|must|need\ to|have\ to)\s+(?:always|never)\s+",
         # ask before X
-        rf"^(?:please\s+|always\s+)*(?:ask|check\ with|consult|warn|tell)\s+(?:me\s+)?(?:first\s+)?before\s+(?:you\s+)?(?:ever\s+)?(?:\w+ing|{_WORK})\s+(?:any|anything|new|an?|(?!this|its|his)[\w-]+(?<!s)s)\b",
+        rf"^(?:please\s+|always\s+)*(?:ask|check\ with|consult|warn|tell)\s+(?:me\s+(?:first\s+)?|first\s+)before\s+(?:you\s+)?(?:ever\s+)?(?:\w+ing|{_WORK})\s+(?:any|anything|new|an?|(?!this|its|his)[\w-]+(?<!s)s)\b",
+        # Whom, it does not say: "ask before deleting any account" is as likely a wish for the program.
+        r"^(?:please\s+|always\s+)*ask\s+before\s+(?:you\s+)?(?:ever\s+)?(?:add|creat|delet|edit|install|push|renam|upgrad|updat|mov|remov|bump|chang)(?:e|ing)?\s+(?:anything|new\ (?:dependenc|package|librar|file|fold|modul|test)\w*|(?:dependenc|package|librar|file|fold|modul|test)\w*)\b",
         # without asking
         r"^(?:do\ not|don'?t|dont|never|avoid)\b[^.?!]*\b(?:without\s+(?:first\s+)?(?:asking|my\b|being\ (?:asked|told)|permission|checking\ with|telling|confirm\w*)|unless\ i\ (?:ask|say|tell|explicitly))",
         # a convention, named as one

@@ -21,9 +21,7 @@ We should NEVER manually set created_at
 you must never manually edit the lockfile
 never bypass the review
 never directly push to production
-always compare floats with a tolerance
 always justify a new dependency
-never upload data to third parties
 don't ever wipe a volume
 always unwrap optionals with guard let
 from now on regenerate the client after a change
@@ -109,6 +107,18 @@ always be honest about failing tests
 """
 
 NOT_STATED = """
+Always allow users to undo.
+Never allow negative balances.
+Always configure the player with 3 lives.
+Always prepare three waves of enemies.
+Never decide the winner before the last round.
+Never derive the price from the name.
+Always compare prices before checkout.
+Always maintain the aspect ratio of images.
+Always inspect the chest before opening it.
+Always debug the boss fight.
+Ask before deleting any account.
+Always upload the avatar to the bucket.
 always cache the result of the lookup
 never reload the page after saving
 always sort the list by date
