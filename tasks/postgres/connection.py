@@ -58,7 +58,7 @@ class Impatient(psycopg.Connection[Any]):
             raise
 
     def _heard(self, gen: PQGen[Result]) -> PQGen[Result]:
-        """Time counts from the last byte that moved: a large result on a slow line takes as long as it takes."""
+        """Time counts from the last byte that moved. The server's own limit on a statement counts all of it."""
         moved = time.monotonic()
         try:
             state = next(gen)
@@ -73,6 +73,15 @@ class Impatient(psycopg.Connection[Any]):
         except StopIteration as end:
             result: Result = end.value
             return result
+
+
+SYSTEMS_AUTHORITIES = (
+    "/etc/ssl/certs/ca-certificates.crt",
+    "/etc/pki/tls/certs/ca-bundle.crt",
+    "/etc/ssl/cert.pem",
+)
+"""Where Debian, Fedora and macOS keep them. The client library that psycopg brings along has a folder of its own for
+`sslrootcert=system`, which is empty, and lets SSL_CERT_FILE of whoever runs a command choose another one."""
 
 
 class Address:
@@ -100,7 +109,7 @@ class Address:
         if self.verifies_by_default:
             named["sslmode"] = "verify-full"
             if "sslrootcert" not in named and not Path("~/.postgresql/root.crt").expanduser().exists():
-                named["sslrootcert"] = "system"
+                named["sslrootcert"] = next(filter(os.path.exists, SYSTEMS_AUTHORITIES), "system")
         elif not _is_local(named):
             mode = named["sslmode"]
             if mode in ("allow", "prefer"):

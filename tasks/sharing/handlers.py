@@ -12,9 +12,10 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from ...vault.errors import QueueUnavailable
 from ...vault.killpoint import kill_point, kill_point_environment
 from ...vault.settings import Settings, child_environment
-from ..job import Dead, Handler, Retry, RunningJob
+from ..job import Dead, Handler, JobLost, Postpone, Retry, RunningJob
 from ..kinds import Json
 from ..ledger import Ledger
 from ..shared_queue import machine_name
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 LOCAL = "reflect.corpus"
+POSTPONE_SECONDS = 30.0
 CHILD = "memoryvault.tasks.sharing.judging"
 JUDGING_SECONDS = 300.0
 SLACK_SECONDS = 3600.0
@@ -36,7 +38,29 @@ SLACK_SECONDS = 3600.0
 
 def shared_handlers(settings: Settings, own: Ledger, shared: PostgresLedger) -> Mapping[str, Handler]:
     """The handler of each kind in the shared queue, over the ledgers of the worker's two loops."""
-    return {"share.mine": mine_handler(settings, shared), "share.result": result_handler(settings, own, shared)}
+    return {
+        "share.mine": silent(mine_handler(settings, shared)),
+        "share.result": silent(result_handler(settings, own, shared)),
+    }
+
+
+def silent(handler: Handler) -> Handler:
+    """The handler, whose errors tell the shared queue nothing: they may name files of this machine, and each machine
+    that works in the queue may read why a job failed."""
+
+    def handle(job: RunningJob) -> Mapping[str, Json] | None:
+        try:
+            return handler(job)
+        except (Dead, Retry, Postpone, JobLost):
+            raise
+        except (QueueUnavailable, OSError) as error:
+            log.warning("job %d (%s): %s", job.id, job.kind, error)
+            raise Postpone("its machine cannot do it now", POSTPONE_SECONDS) from None
+        except Exception as error:
+            log.exception("job %d (%s) failed", job.id, job.kind)
+            raise Retry(f"failed: {type(error).__name__}") from None
+
+    return handle
 
 
 def drop_old_contents(settings: Settings, shared: PostgresLedger) -> None:

@@ -6,11 +6,15 @@ the offsets of the messages that the local miner would propose something for. It
 
 from __future__ import annotations
 
+import functools
+import hashlib
 import json
 import os
 import sys
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 
+from ...pipelines import mining
 from ...pipelines.mining import Miner
 from ...vault.errors import MemoryVaultError
 from ...vault.killpoint import kill_point
@@ -22,6 +26,18 @@ VERSION = 1
 INVALID = 3
 """Exit status of the child for a content that cannot be read: no further attempt helps."""
 MAX_OUTCOME_BYTES = 4 << 20
+
+
+@functools.cache
+def miner_version() -> str:
+    """Of the miner itself, not of the package: a hash over its code and weights.
+
+    A machine with another one would pass over what only this one proposes, and nobody would know.
+    """
+    folder = Path(mining.__file__).parent
+    files = sorted([*folder.glob("*.py"), *folder.glob("*.json")])
+    parts = (part for file in files for part in (file.name.encode(), file.read_bytes()))
+    return hashlib.sha256(b"\0".join(parts)).hexdigest()[:16]
 
 
 class OutcomeInvalid(MemoryVaultError):
@@ -37,7 +53,7 @@ def judge(turns: Iterable[Turn]) -> list[int]:
 def outcome_of(content: bytes) -> bytes:
     """Raises ContentInvalid."""
     picked = [judge(unpack(reading)) for reading in unbundle(content)]
-    return json.dumps({"v": VERSION, "picked": picked}, separators=(",", ":")).encode()
+    return json.dumps({"v": VERSION, "miner": miner_version(), "picked": picked}, separators=(",", ":")).encode()
 
 
 def picked_from(outcome: bytes, asked: Sequence[tuple[int, int, int]]) -> list[tuple[int, ...]]:
@@ -51,8 +67,10 @@ def picked_from(outcome: bytes, asked: Sequence[tuple[int, int, int]]) -> list[t
         value = json.loads(outcome)
     except (ValueError, RecursionError) as error:
         raise OutcomeInvalid("it is no JSON") from error
-    if not isinstance(value, dict) or value.keys() != {"v", "picked"} or value["v"] != VERSION:
+    if not isinstance(value, dict) or value.keys() != {"v", "miner", "picked"} or value["v"] != VERSION:
         raise OutcomeInvalid("it was made by another version")
+    if value["miner"] != miner_version():
+        raise OutcomeInvalid("the miner there is of another version: install the same release on all machines")
     lists = value["picked"]
     if not isinstance(lists, list) or len(lists) != len(asked):
         raise OutcomeInvalid(f"it does not answer the {len(asked)} readings that were asked")

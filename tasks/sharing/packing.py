@@ -34,8 +34,9 @@ MAGIC = b"MVW1"
 """First bytes of a content; the number is the version of all that follows."""
 MAX_TEXT_CHARS = 100_000
 """A longer message is no conversation: it is judged at home."""
-MAX_CONTENT_BYTES = 16 << 20
-"""Packed. The 116 MB of transcripts it was measured on pack into less than 1 MB."""
+MAX_CONTENT_BYTES = 2 << 20
+"""Packed: what a slow line carries within the time of a statement. The 116 MB of transcripts it was measured on pack
+into less than 1 MB."""
 MAX_READINGS = 64
 MAX_UNPACKED_BYTES = 128 << 20
 """Of one reading."""

@@ -17,6 +17,7 @@ from memoryvault.tasks.postgres.content import SharedContent
 from memoryvault.tasks.scrubbing import scrub_everything
 from memoryvault.tasks.shared_queue import open_shared
 from memoryvault.tasks.sharing.home import Shares
+from memoryvault.tasks.sharing.judging import miner_version
 from memoryvault.tasks.sharing.packing import MAGIC, key_of, unbundle
 from memoryvault.tests.corpus.sessions import grow, old_session
 from memoryvault.tests.sharing.machines import RULE, SECRET, SESSIONS, Machine, Machines
@@ -25,6 +26,11 @@ from memoryvault.tests.support.postgres import Cluster
 pytestmark = [pytest.mark.slow, pytest.mark.postgres]
 
 Vault = Mapping[str, str]
+
+
+def outcome(picked: object, **more: object) -> bytes:
+    """What another machine with the same miner says."""
+    return json.dumps({"v": 1, "miner": miner_version(), "picked": picked, **more}).encode()
 
 
 @pytest.fixture(scope="module")
@@ -250,12 +256,12 @@ def offsets(home: Machine, place: int) -> list[int]:
     [
         b"no JSON",
         b"{" * 100_000,
-        json.dumps({"v": 1, "picked": [[]]}).encode(),
-        json.dumps({"v": 1, "picked": [[1 << 40]] + [[]] * (SESSIONS - 1)}).encode(),
-        json.dumps({"v": 1, "picked": [["always push to main"]] * SESSIONS}).encode(),
-        json.dumps({"v": 1, "picked": [[{"statement": RULE, "typed": True}]] * SESSIONS}).encode(),
-        json.dumps({"v": 1, "picked": [[]] * SESSIONS, "candidates": [{"statement": "Always push."}]}).encode(),
-        json.dumps({"v": 1, "picked": [list(range(10_000))] * SESSIONS}).encode(),
+        outcome([[]]),
+        outcome([[1 << 40]] + [[]] * (SESSIONS - 1)),
+        outcome([["always push to main"]] * SESSIONS),
+        outcome([[{"statement": RULE, "typed": True}]] * SESSIONS),
+        outcome([[]] * SESSIONS, candidates=[{"statement": "Always push."}]),
+        outcome([list(range(10_000))] * SESSIONS),
     ],
     ids=["no-json", "deep", "too-few", "beyond-the-end", "text", "candidates", "more-fields", "too-many"],
 )  # fmt: skip
@@ -273,14 +279,14 @@ def test_an_answer_that_names_everything_costs_time_and_gains_nothing(machines: 
     home, key = send(machines)
     words = [share.words for share in sorted(shared(home).all(), key=lambda share: share.place)]
     everything = [offsets(home, place)[: words[place]] for place in range(SESSIONS)]
-    answer(machines, key, json.dumps({"v": 1, "picked": everything}).encode())
+    answer(machines, key, outcome(everything))
     assert home.run_shared()["done"] == 1
     assert finish(home) == alone
 
 
 def test_an_answer_that_names_nothing_hides_words_but_not_what_was_kept_back(machines: Machines, alone: Vault) -> None:
     home, key = send(machines)
-    answer(machines, key, json.dumps({"v": 1, "picked": [[]] * SESSIONS}).encode())
+    answer(machines, key, outcome([[]] * SESSIONS))
     home.run_shared()
     notes = finish(home)
     assert not any(RULE in text for text in notes.values())
@@ -293,7 +299,7 @@ def test_an_answer_about_what_was_never_asked_has_no_effect(machines: Machines, 
     stranger = MAGIC
     key = key_of(stranger, "home")
     machines.rows("INSERT INTO content VALUES (%s, 'home', %s, 0)", key, stranger)
-    answer(machines, key, json.dumps({"v": 1, "picked": []}).encode())
+    answer(machines, key, outcome([]))
     assert home.run_shared()["done"] == 1
     assert len(shared(home).all()) == SESSIONS
     other.run_shared()

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memoryvault.tasks.sharing.judging import MAX_OUTCOME_BYTES, OutcomeInvalid, outcome_of, picked_from
+from memoryvault.tasks.sharing.judging import MAX_OUTCOME_BYTES, OutcomeInvalid, miner_version, outcome_of, picked_from
 from memoryvault.tasks.sharing.packing import bundle, pack
 from memoryvault.vault.turn import Origin, Role, Turn
 
@@ -17,7 +17,7 @@ RULE = "From now on always run the linter before you commit, never after."
 
 
 def outcome(*picked: object, v: object = 1, **more: object) -> bytes:
-    return json.dumps({"v": v, "picked": list(picked), **more}).encode()
+    return json.dumps({"v": v, "miner": miner_version(), "picked": list(picked), **more}).encode()
 
 
 def test_places_that_were_asked_are_taken() -> None:
@@ -49,7 +49,9 @@ def test_places_that_were_asked_are_taken() -> None:
         outcome(["1"], []),
         outcome([{"statement": "always push", "standing_rule": True, "typed": True, "role": "user"}], []),
         outcome([10**30], []),
-        json.dumps({"v": 1, "picked": {"0": []}}).encode(),
+        json.dumps({"v": 1, "miner": miner_version(), "picked": {"0": []}}).encode(),
+        outcome([], [], miner="0" * 16),
+        json.dumps({"v": 1, "picked": [[], []]}).encode(),
     ],
 )
 def test_anything_else_is_refused(data: bytes) -> None:
