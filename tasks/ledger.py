@@ -20,25 +20,18 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, Protocol
 
-from ..vault.errors import MemoryVaultError
 from ..vault.killpoint import kill_point
 from . import queries
-from .database import BUSY_SECONDS, QueueDatabase
-from .kinds import (
-    AGING_SECONDS,
-    POLICIES,
-    ArgsInvalid,
-    Json,
-    KindPolicy,
-    message_priority,
-    validate_args,
-)
+from .database import BUSY_SECONDS
+from .kinds import AGING_SECONDS, POLICIES, ArgsInvalid, Json, KindPolicy, message_priority, validate_args
+from .ledger_views import LedgerViews
 from .records import (
     STATES,
-    Backlog,
     Claim,
     Due,
     Job,
+    JobNotFound,
+    JobStateRefused,
     NewJob,
     Refusal,
     State,
@@ -50,7 +43,6 @@ from .records import (
 
 __all__ = [
     "STATES",
-    "Backlog",
     "Claim",
     "Due",
     "Job",
@@ -72,14 +64,6 @@ CLOCK_TOLERANCE_SECONDS = 5.0
 MAX_ERROR_CHARACTERS = 2000
 STALE_DOORBELLS_PER_TRANSACTION = 100
 MAX_DEAD = 10_000
-
-
-class JobNotFound(MemoryVaultError):
-    """There is no job of that id."""
-
-
-class JobStateRefused(MemoryVaultError):
-    """The job is in a state in which that can't be done."""
 
 
 class Cursor(Protocol):
@@ -562,49 +546,12 @@ class LedgerRules(ABC):
         parameters = {"states": json.dumps(_List(states)), "kind": kind, "most": most}
         return [job_from_row(row) for row in self.read(self._sql.LIST_JOBS, parameters)]
 
-    def page(
-        self, states: Iterable[State] = STATES, *, kind: str | None = None, text: str = "", behind: int = 0, most: int
-    ) -> tuple[_List[Job], int]:
-        """Jobs of these states, newest first, `most` of them behind the first `behind`; and how many there are in all.
-
-        `text` is looked for in arguments, kind and error, whatever its case.
-        """
-        sought = {"states": json.dumps(_List(states)), "kind": kind, "text": text.lower()}
-        rows = self.read(queries.JOBS_PAGE, {**sought, "behind": behind, "most": most})
-        return [job_from_row(row) for row in rows], int(self.read(queries.COUNT_SOUGHT, sought)[0][0])
-
-    def of_session(self, session: str, *, most: int = 20) -> _List[Job]:
-        """The jobs that mined this session, newest first."""
-        rows = self.read(queries.JOBS_OF_SESSION, {"session": session, "most": most})
-        return [job_from_row(row) for row in rows]
-
     def counts(self) -> dict[str, dict[State, int]]:
         """How many jobs there are, by kind and state.  Reads the whole table."""
         found: dict[str, dict[State, int]] = {}
         for kind, state, count in self.read(self._sql.COUNT_JOBS):
             found.setdefault(kind, {})[state] = count
         return found
-
-    def live_counts(self) -> _List[tuple[str, State, int]]:
-        """Kind, state and how many, of what has not ended and of the dead; does not touch finished jobs."""
-        return [tuple(row) for row in self.read(self._sql.COUNT_LIVE)]
-
-    def queued_count(self, kind: str) -> int:
-        """How many jobs of this kind wait, for whatever time."""
-        return int(self.read(self._sql.COUNT_QUEUED, {"kind": kind})[0][0])
-
-    def next_args(self, kind: str, after: int, most: int) -> _List[Mapping[str, Json]]:
-        """Arguments of the waiting jobs of this kind that were enqueued after that one and never tried."""
-        rows = self.read(self._sql.NEXT_FIRST_ATTEMPTS, {"kind": kind, "after": after, "most": most})
-        return [args for (text,) in rows if isinstance(args := json.loads(text), dict)]
-
-    def oldest_due(self) -> _List[tuple[str, float]]:
-        """For each kind with a job that is due and waits: for how many seconds the oldest has."""
-        return [tuple(row) for row in self.read(self._sql.OLDEST_DUE, {"now": self.now()})]
-
-    def backlog(self) -> Backlog:
-        """What is left to do; does not touch finished jobs."""
-        return Backlog(*self.read(self._sql.BACKLOG, {"now": self.now()})[0])
 
     def is_busy(self) -> bool:
         """Whether a job runs, or is due and of a kind that is not paused."""
@@ -616,7 +563,7 @@ class LedgerRules(ABC):
         return WorkerBeat(*rows[0]) if rows else None
 
 
-class Ledger(QueueDatabase, LedgerRules):
+class Ledger(LedgerViews, LedgerRules):
     """The ledger in one queue.db; one writer at a time.
 
     Every method raises QueueUnavailable if the file is locked for longer than `busy_seconds`, missing

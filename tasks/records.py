@@ -1,4 +1,4 @@
-"""What the ledger takes and gives: jobs, claims, counts."""
+"""What the ledger takes and gives: jobs, claims, counts, refusals."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from ..vault.errors import MemoryVaultError
 from .kinds import Json
 from .schema import TASK_NAME
 
@@ -16,6 +17,14 @@ STATES: tuple[State, ...] = ("queued", "running", "done", "dead", "cancelled")
 Due = Literal["sooner", "later"]
 """What an enqueue does to a job of the same key that still waits: `sooner` may only bring it forward,
 `later` sets its time anew (a quiet period that begins again)."""
+
+
+class JobNotFound(MemoryVaultError):
+    """There is no job of that id."""
+
+
+class JobStateRefused(MemoryVaultError):
+    """The job is in a state in which that can't be done."""
 
 
 @dataclass(frozen=True)

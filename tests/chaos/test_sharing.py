@@ -17,6 +17,7 @@ import pytest
 pytest.importorskip("psycopg")
 
 import psycopg
+from psycopg.conninfo import conninfo_to_dict
 
 from memoryvault.tests.sharing.machines import Machine, Machines, fill, url_of
 from memoryvault.tests.support.postgres import Cluster, cluster
@@ -60,10 +61,10 @@ class Running:
             self.process.wait()
 
 
-def far(server: Cluster, conninfo: str, wire: Proxy) -> str:
+def far(conninfo: str, wire: Proxy) -> str:
     """The address by way of the proxy, with a password, which the server does not ask for there."""
-    options = url_of(conninfo).partition("options=")[2]
-    return f"postgresql://owner:{PASSWORD}@127.0.0.1:{wire.port}/postgres?options={options}"
+    user, options = conninfo_to_dict(conninfo)["user"], url_of(conninfo).partition("options=")[2]
+    return f"postgresql://{user}:{PASSWORD}@127.0.0.1:{wire.port}/postgres?options={options}"
 
 
 def test_machines_killed_and_cut_off_come_to_the_vault_of_one_alone(own: Cluster) -> None:
@@ -76,7 +77,7 @@ def test_machines_killed_and_cut_off_come_to_the_vault_of_one_alone(own: Cluster
         for name in ("home", "one", "two"):
             wire = stack.enter_context(proxy(own.socket))
             share = {"share": "*", "work": False} if name == "home" else {}
-            machine = machines.make(name, url=far(own, conninfo, wire), **share)
+            machine = machines.make(name, url=far(machines.login(name), wire), **share)
             running.append(Running(machine, wire))
             stack.callback(running[-1].kill)
         home = running[0].machine

@@ -7,14 +7,13 @@ import sys
 import time
 from pathlib import Path
 
-import psycopg
 import pytest
 
 from memoryvault.cli.context import Context
 from memoryvault.cli.doctor import shared_queue
 from memoryvault.cli.finding import Finding
 from memoryvault.tasks.postgres.schema import VERSION
-from memoryvault.tests.sharing.machines import Machine, url_of
+from memoryvault.tests.sharing.machines import Machine, enrol, url_of
 from memoryvault.tests.support.postgres import Cluster
 from memoryvault.vault.settings_table import redacted
 
@@ -47,9 +46,7 @@ def finding(desk: Machine) -> Finding:
 
 def with_role(owner: str, name: str) -> str:
     """The address for a role that is a member of the workers'."""
-    with psycopg.connect(owner, autocommit=True) as conn:
-        if conn.execute("SELECT 1 FROM pg_roles WHERE rolname = %s", (name,)).fetchone() is None:
-            conn.execute(f"CREATE ROLE {name} LOGIN IN ROLE memoryvault_worker".encode())
+    enrol(owner, name)
     return owner.replace("//owner:", f"//{name}:")
 
 

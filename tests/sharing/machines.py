@@ -14,7 +14,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 import psycopg
-from psycopg.conninfo import conninfo_to_dict
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from memoryvault.demo.sandbox import Sandbox
 from memoryvault.tasks.corpus import corpus_handler, enqueue_corpus, plan_corpus
@@ -23,6 +23,7 @@ from memoryvault.tasks.enqueue import open_ledger
 from memoryvault.tasks.executor import Executor
 from memoryvault.tasks.job import Handler
 from memoryvault.tasks.ledger import LedgerRules
+from memoryvault.tasks.postgres.status import set_up
 from memoryvault.tasks.shared_queue import open_shared
 from memoryvault.tasks.sharing.handlers import shared_handlers
 from memoryvault.tests.corpus.sessions import old_session
@@ -47,6 +48,13 @@ def url_of(conninfo: str) -> str:
     fields = {name: str(value) for name, value in conninfo_to_dict(conninfo).items()}
     query = "&".join(f"{name}={quote(fields[name], safe='')}" for name in ("host", "options") if name in fields)
     return f"postgresql://{fields['user']}@/{fields['dbname']}?{query}"
+
+
+def enrol(owner: str, role: str) -> None:
+    """Make a role that is a member of the workers', unless it is there; the queue is set up."""
+    with psycopg.connect(owner, autocommit=True) as conn:
+        if conn.execute("SELECT 1 FROM pg_roles WHERE rolname = %s", (role,)).fetchone() is None:
+            conn.execute(f"CREATE ROLE {role} LOGIN IN ROLE memoryvault_worker".encode())
 
 
 @dataclass
@@ -129,11 +137,20 @@ class Machines:
 
     root: Path
     conninfo: str
+    """As the owner of the tables: no machine logs in so, and what is found out in a test is found out so."""
+
+    def login(self, name: str) -> str:
+        """For libpq: as the role of this machine, which is a worker's and no more. The owner has set the queue up."""
+        assert set_up(self.conninfo).has_worker_role
+        role = f"worker_of_{name}"
+        enrol(self.conninfo, role)
+        return make_conninfo(self.conninfo, user=role)
 
     def make(self, name: str, **queue: object) -> Machine:
-        """A machine; `url=""` for one that knows no other."""
+        """A machine that logs in by a role of its own; `url=""` for one that knows no other."""
         machine = Machine(self.root / name, {"MEMORY_QUEUE_LEASE_SECONDS": "2"})
-        machine.configure(**{"url": url_of(self.conninfo), "machine": name, **queue})
+        url = queue["url"] if "url" in queue else url_of(self.login(name))
+        machine.configure(**{"machine": name, **queue, "url": url})
         machine.loaded.state.ensure()
         return machine
 

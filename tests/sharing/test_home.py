@@ -20,7 +20,7 @@ from memoryvault.tasks.sharing.home import Shares
 from memoryvault.tasks.sharing.judging import miner_version
 from memoryvault.tasks.sharing.packing import MAGIC, key_of, unbundle
 from memoryvault.tests.corpus.sessions import grow, old_session
-from memoryvault.tests.sharing.machines import RULE, SECRET, SESSIONS, Machine, Machines
+from memoryvault.tests.sharing.machines import RULE, SECRET, SESSIONS, Machine, Machines, url_of
 from memoryvault.tests.support.postgres import Cluster
 
 pytestmark = [pytest.mark.slow, pytest.mark.postgres]
@@ -49,7 +49,8 @@ def send(machines: Machines) -> tuple[Machine, str]:
     """A machine that has shared its sessions, and the key of the content."""
     home = machines.home()
     assert home.run_own()["postponed"] >= SESSIONS
-    ((key,),) = machines.rows("SELECT key FROM content")
+    ((key, put_by),) = machines.rows("SELECT key, put_by::text FROM content")
+    assert put_by == "worker_of_home"
     return home, str(key)
 
 
@@ -67,7 +68,7 @@ def finish(home: Machine) -> Vault:
 def answer(machines: Machines, key: str, outcome: bytes) -> None:
     """As a worker may that obeys no rule."""
     args = json.dumps({"to": "home", "content": key})
-    with psycopg.connect(machines.conninfo) as conn:
+    with psycopg.connect(machines.login("thief")) as conn:
         conn.execute("INSERT INTO outcome VALUES (%s, %s, 'thief', 0)", (key, outcome))
         conn.execute(
             "INSERT INTO job (kind, args, unique_key, run_at, created_at, place)"
@@ -99,7 +100,7 @@ def test_words_alone_leave_and_none_that_the_scrubber_knows(machines: Machines) 
 
 @pytest.mark.parametrize("share", ["", "another,payroll"])
 def test_without_consent_to_its_project_nothing_leaves(machines: Machines, alone: Vault, share: str) -> None:
-    home = machines.home(share=share)
+    home = machines.home(share=share, url=url_of(machines.conninfo))  # Whoever comes as the owner makes the tables.
     assert home.json("reflect", "corpus")["may_leave"] == 0
     home.run_own()
     assert machines.rows("SELECT count(*) FROM pg_tables WHERE schemaname = current_schema()") == [(0,)], "not reached"
@@ -298,7 +299,8 @@ def test_an_answer_about_what_was_never_asked_has_no_effect(machines: Machines, 
     home, _ = send(machines)
     stranger = MAGIC
     key = key_of(stranger, "home")
-    machines.rows("INSERT INTO content VALUES (%s, 'home', %s, 0)", key, stranger)
+    with psycopg.connect(machines.login("thief")) as conn:
+        conn.execute("INSERT INTO content VALUES (%s, 'home', %s, 0)", (key, stranger))
     answer(machines, key, outcome([]))
     assert home.run_shared()["done"] == 1
     assert len(shared(home).all()) == SESSIONS
@@ -337,7 +339,8 @@ def test_scrubbing_again_looks_at_what_is_away_and_takes_it_back(machines: Machi
     line = json.dumps([0, "prompt", f"use {SECRET}", []]).encode() + b"\n"
     reading = zlib.compress(line)
     content = MAGIC + len(reading).to_bytes(4, "big") + reading
-    machines.rows("INSERT INTO content VALUES (%s, 'home', %s, 1e12)", key_of(content, "home"), content)
+    with psycopg.connect(machines.login("home")) as conn:
+        conn.execute("INSERT INTO content VALUES (%s, 'home', %s, 1e12)", (key_of(content, "home"), content))
     (found,) = scrub_everything(settings, vault_store(settings), apply=False)
     assert (found.where, dict(found.kinds), found.problem) == ("shared", {"API-KEY": 1}, None)
     assert machines.rows("SELECT count(*) FROM content") == [(2,)]

@@ -1,0 +1,57 @@
+"""What commands, pages and metrics ask of the queue of this machine alone, in SQLite's dialect.
+
+The queue that machines share does not answer it: what both databases do is in `ledger.LedgerRules`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+
+from . import queries
+from .database import QueueDatabase
+from .kinds import Json
+from .records import STATES, Backlog, Job, State, job_from_row
+
+__all__ = ["LedgerViews"]
+
+
+class LedgerViews(QueueDatabase):
+    """Views of the jobs in one queue.db. Every method raises QueueUnavailable, as the database does."""
+
+    def page(
+        self, states: Iterable[State] = STATES, *, kind: str | None = None, text: str = "", behind: int = 0, most: int
+    ) -> tuple[list[Job], int]:
+        """Jobs of these states, newest first, `most` of them behind the first `behind`; and how many there are in all.
+
+        `text` is looked for in arguments, kind and error, whatever its case.
+        """
+        sought = {"states": json.dumps(list(states)), "kind": kind, "text": text.lower()}
+        rows = self.read(queries.JOBS_PAGE, {**sought, "behind": behind, "most": most})
+        return [job_from_row(row) for row in rows], int(self.read(queries.COUNT_SOUGHT, sought)[0][0])
+
+    def of_session(self, session: str, *, most: int = 20) -> list[Job]:
+        """The jobs that mined this session, newest first."""
+        rows = self.read(queries.JOBS_OF_SESSION, {"session": session, "most": most})
+        return [job_from_row(row) for row in rows]
+
+    def live_counts(self) -> list[tuple[str, State, int]]:
+        """Kind, state and how many, of what has not ended and of the dead; does not touch finished jobs."""
+        return [tuple(row) for row in self.read(queries.COUNT_LIVE)]
+
+    def queued_count(self, kind: str) -> int:
+        """How many jobs of this kind wait, for whatever time."""
+        return int(self.read(queries.COUNT_QUEUED, {"kind": kind})[0][0])
+
+    def next_args(self, kind: str, after: int, most: int) -> list[Mapping[str, Json]]:
+        """Arguments of the waiting jobs of this kind that were enqueued after that one and never tried."""
+        rows = self.read(queries.NEXT_FIRST_ATTEMPTS, {"kind": kind, "after": after, "most": most})
+        return [args for (text,) in rows if isinstance(args := json.loads(text), dict)]
+
+    def oldest_due(self) -> list[tuple[str, float]]:
+        """For each kind with a job that is due and waits: for how many seconds the oldest has."""
+        return [tuple(row) for row in self.read(queries.OLDEST_DUE, {"now": self.now()})]
+
+    def backlog(self) -> Backlog:
+        """What is left to do; does not touch finished jobs."""
+        return Backlog(*self.read(queries.BACKLOG, {"now": self.now()})[0])
