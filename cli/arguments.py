@@ -20,7 +20,7 @@ class CommandParser(argparse.ArgumentParser):
             return super().parse_known_args(args, namespace)
         before = argparse.Namespace() if namespace is None else copy(namespace)
         parsed, left = super().parse_known_args(args, namespace)
-        if not any(not word.startswith("-") for word in left):
+        if not any(word == "--" or not word.startswith("-") for word in left):
             return parsed, left
         self._is_second_look = True
         try:

@@ -245,12 +245,13 @@ def _follow(settings: Settings, run: Run) -> int:
 
 
 def _outcome(settings: Settings, progress: Progress) -> str:
+    cancelled = f"; {progress.cancelled} cancelled" if progress.cancelled else ""
     if not progress.settled:
-        return f"mined; the strongest come to `memory review` soon, the rest is counted in {DIGEST}"
+        return f"mined{cancelled}; the strongest come to `memory review` soon, the rest is counted in {DIGEST}"
     with open_ledger(settings) as ledger:
         done = last_settling(ledger)
     saved, proposed, held = (int(done.get(name) or 0) for name in ("saved", "proposed", "held"))
     found = [f"{counted(saved, 'rule')} of yours saved"] if saved else []
     found += [f"{proposed} put to you (memory review, memory idea list)"] if proposed else []
     found += [f"{held} counted in {DIGEST}"] if held else []
-    return "mined: " + (", ".join(found) or "nothing new in it was worth keeping")
+    return "mined: " + (", ".join(found) or "nothing new in it was worth keeping") + cancelled

@@ -267,6 +267,7 @@ def _history(plan: Plan, progress: Progress | None) -> dict[str, Any]:
         "mined_before": plan.known,
         "mined": progress.mined if progress else 0,
         "failed": progress.failed if progress else 0,
+        "cancelled": progress.cancelled if progress else 0,
         "done": not plan.to_mine or (progress is not None and progress.settled),
     }
 
@@ -319,9 +320,11 @@ def _tell_history(plan: Plan, progress: Progress | None, *, model: bool) -> None
         print(f"{counted(len(plan.to_mine), 'session waits', 'sessions wait')} for a worker: memory up")
     elif progress.settled:
         failed = f", {progress.failed} could not be read" if progress.failed else ""
+        cancelled = f", {progress.cancelled} cancelled" if progress.cancelled else ""
+        over = progress.sessions - progress.cancelled
         embeds = "; the worker embeds what was found" if model else ""
-        mined = counted(progress.sessions, "session from before is mined", "sessions from before are mined")
-        print(f"{mined}{failed}{embeds}")
+        mined = counted(over, "session from before is mined", "sessions from before are mined")
+        print(f"{mined}{failed}{cancelled}{embeds}")
     else:
         print(
             f"{progress.mined} of {progress.sessions} sessions from before are mined; "

@@ -114,7 +114,10 @@ def _pattern(sayings: Sequence[Saying], thresholds: Thresholds) -> Pattern:
     first = tiers.index(best)
     ordered = (sayings[first], *sayings[:first], *sayings[first + 1 :])
     sessions = {saying.candidate.session for saying in sayings}
-    if best is Tier.LOW and ordered[0].candidate.category != "idea" and is_pattern(len(sayings), sessions, thresholds):
+    category = ordered[0].candidate.category
+    # Of a fix, each session counts once: see is_further_finding.
+    seen = len(sessions) if category == "fix" else len(sayings)
+    if best is Tier.LOW and category != "idea" and is_pattern(seen, sessions, thresholds):
         best = Tier.MEDIUM
     return Pattern(tuple(ordered), best)
 

@@ -7,25 +7,50 @@ fix by itself, and none of them is like another in its words; but they name the 
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
-_NAME = re.compile(
-    r"""
-    (?<![\w./-])(?:\w+[.:])*                                     # a package or a type before it
-    (?P<name>
-        [A-Za-z_]\w{2,}(?=\(\))                                  # detect()
-        | [A-Za-z][a-z0-9]+(?:[A-Z][a-z0-9]*){1,}                # findBranches, StaleLock, FileID
-        | [A-Za-z0-9]+(?:_[A-Za-z0-9]+)+                         # lock_path, MAX_SIZE
-    )(?![\w/-])
-    """,
-    re.VERBOSE,
-)
-_FILE = re.compile(r"\.(?:py|go|ts|tsx|js|jsx|rs|rb|java|kt|c|h|cc|cpp|md|json|ya?ml|toml|sh|txt|lock|sql)\b", re.I)
+_IN_BACKTICKS = re.compile(r"(`[^`\n]+`)")
+_DOTTED = re.compile(r"(?<![\w.:/-])\w++(?:(?:\.|::?)\w++)*+(?![/-])")
+"""A word with the packages and types before it. Possessive, since text such as `a:a:a:` has no end of beginnings."""
+_SEPARATOR = re.compile(r"(\.|::?)")
+_CALLED = re.compile(r"[A-Za-z_]\w{2,}")  # detect()
+_SNAKE_CASE = re.compile(r"[A-Za-z0-9]+(?:_[A-Za-z0-9]+)+")  # lock_path, MAX_SIZE
+_CAMEL_CASE = re.compile(r"[A-Za-z][a-z0-9]+(?:[A-Z][a-z0-9]*)+")  # findBranches, StaleLock; GitHub and macOS, too
+_FILE_ENDING = re.compile(r"(?:py|go|ts|tsx|js|jsx|rs|rb|java|kt|c|h|cc|cpp|md|json|ya?ml|toml|sh|txt|lock|sql)", re.I)
+_COMMON_WORDS = """
+    add all any append apply build call check clear close copy create delete exec execute exists filter find format
+    get handle has init insert join len list load log main map new next open parse pop print push put read remove
+    render reset run save send set setup show sort split start stop str test update value wait write x8664
+"""
+_COMMON = frozenset(_COMMON_WORDS.split())
+"""Many programs have these: that two findings name one of them says nothing."""
 
 
+@lru_cache(maxsize=4096)
 def code_names(text: str) -> frozenset[str]:
-    """Functions, types and variables that it names, in one spelling; files are not among them: they hold many."""
-    return frozenset(
-        match["name"].replace("_", "").casefold()
-        for match in _NAME.finditer(text)
-        if _FILE.match(text, match.end()) is None
-    )
+    """Functions, types and variables that it names, in one spelling.
+
+    Files are not among them: they hold many. Nor are products (GitHub, PostgreSQL), which are spelt as types are:
+    such a name counts only in backticks, before `(` or after a dot.
+    """
+    names = set()
+    for place, piece in enumerate(_IN_BACKTICKS.split(text)):
+        for word in _DOTTED.finditer(piece):
+            name = _name_in(_SEPARATOR.split(word[0]), piece[word.end() : word.end() + 2], in_code=place % 2 == 1)
+            names.add(name.replace("_", "").casefold())
+    return frozenset(names - _COMMON - {""})
+
+
+def _name_in(parts: list[str], after: str, *, in_code: bool) -> str:
+    """The last of the words that is a name, '' when none is. `parts`: words, and between each two what parts them."""
+    for at in range(len(parts) - 1, -1, -2):
+        is_last = at == len(parts) - 1
+        is_code = in_code or (is_last and after.startswith("(")) or (at > 0 and parts[at - 1] != ":")
+        if (
+            (is_last and after == "()" and _CALLED.fullmatch(parts[at]))
+            or _SNAKE_CASE.fullmatch(parts[at])
+            or (is_code and _CAMEL_CASE.fullmatch(parts[at]))
+        ):
+            is_file = not is_last and parts[at + 1] == "." and _FILE_ENDING.fullmatch(parts[at + 2])
+            return "" if is_file else parts[at]
+    return ""

@@ -40,7 +40,7 @@ class Action(StrEnum):
 
     WRITE = "write"
     STRENGTHEN = "strengthen"
-    """The entry at `destination` gets one more occurrence and its evidence."""
+    """The entry at `destination` gets its evidence, and one more occurrence but for a further finding."""
     NOTHING = "nothing"
     """This very evidence was counted already, or the user rejected it."""
 
@@ -147,7 +147,7 @@ def _strengthened(
     # An idea stays where it is: a promoted one is a project of its own.
     idea = candidate.category == "idea"
     widened = not idea and living.project is not None and is_widened([living.project, project_of(candidate)])
-    occurrences = living.occurrences + 1
+    occurrences = living.occurrences + (not is_further_finding(candidate, living.sessions))
     if tier is Tier.LOW and is_pattern(occurrences, living.sessions | {candidate.session}, thresholds):
         tier, why = Tier.MEDIUM, f"seen {occurrences} times"
     # A rule that is stated outright needs no decision any more, also when the guess at it still waits for one;
@@ -169,6 +169,11 @@ def _strengthened(
 def is_pattern(occurrences: int, sessions: Collection[str], thresholds: Thresholds) -> bool:
     """Seen often enough to ask the user? One session that says a thing ten times is no pattern."""
     return occurrences >= thresholds.review_occurrences and len(sessions) >= LEAST_SESSIONS
+
+
+def is_further_finding(candidate: Candidate, sessions: Collection[str]) -> bool:
+    """What an agent found out next about a problem of these sessions: more evidence, but seen no more often."""
+    return candidate.category == "fix" and candidate.session in sessions
 
 
 def is_widened(projects: Sequence[str | None]) -> bool:

@@ -13,7 +13,7 @@ from .ledger import Ledger
 
 @dataclass(frozen=True)
 class Progress:
-    """Sessions mined of all, those given up, and whether what they said is in the vault."""
+    """Sessions mined of all, those given up or cancelled, and whether what they said is in the vault."""
 
     mined: int
     sessions: int
@@ -21,11 +21,18 @@ class Progress:
     settled: bool
     paused: bool = False
     """The user has paused the work."""
+    cancelled: int = 0
+    """Sessions whose jobs the user has cancelled before they were mined."""
 
     @property
     def is_mined(self) -> bool:
-        """None is left, those aside that were given up."""
-        return self.mined + self.failed >= self.sessions
+        """None is left, those aside that were given up or cancelled."""
+        return self.over >= self.sessions
+
+    @property
+    def over(self) -> int:
+        """Sessions that nothing more is done about."""
+        return self.mined + self.failed + self.cancelled
 
 
 def progress_of(ledger: Ledger, store: CorpusStore, run: Run) -> Progress:
@@ -33,17 +40,20 @@ def progress_of(ledger: Ledger, store: CorpusStore, run: Run) -> Progress:
     live = {job.id for job in ledger.list(["queued", "running"], kind=KIND, most=MOST_JOBS)}
     cursors = store.cursors()  # After the jobs: what ends in between counts as done.
     dead = {job.id for job in ledger.list(["dead"], kind=KIND, most=MOST_JOBS)}
-    waiting = failed = 0
+    called_off = {job.id for job in ledger.list(["cancelled"], kind=KIND, most=MOST_JOBS)}
+    waiting = failed = cancelled = 0
     for job, transcript in run.jobs.items():
         cursor = cursors.get(transcript.identity, {})
         # Mined with another one: its own job has not been run yet, and will find nothing to do.
         is_ahead = int(cursor.get("size", -1)) >= transcript.size and "failed" not in cursor
         waiting += job in live and not is_ahead
         failed += job in dead
+        cancelled += job in called_off and not is_ahead
     # Each transcript's job asks for the settling before it ends, so that none waiting means that it is done.
     is_over = not live & run.jobs.keys() and not ledger.list(["queued", "running"], kind=SETTLE, most=1)
     sessions = len(run.jobs)
-    return Progress(sessions - waiting - failed, sessions, failed, is_over, KIND in ledger.paused())
+    mined = sessions - waiting - failed - cancelled
+    return Progress(mined, sessions, failed, is_over, KIND in ledger.paused(), cancelled)
 
 
 def last_settling(ledger: Ledger) -> Mapping[str, Any]:

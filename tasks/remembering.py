@@ -13,7 +13,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
-from ..pipelines.candidate import Candidate
+from ..pipelines.candidate import KIND_OF_CATEGORY, Candidate
 from ..pipelines.likeness import (
     LikenessLimits,
     Wording,
@@ -36,6 +36,7 @@ from ..pipelines.routing import (
     Tier,
     beyond_limit,
     group_of,
+    is_further_finding,
     review_mode,
     route,
     status_at,
@@ -64,6 +65,7 @@ LIVE_FIRST = ("active", "pending", "incubating", "inbox")
 _ID = re.compile(r"[\w:.-]+")
 WAITING_STATUSES = frozenset({"pending", "inbox", "incubating"})
 RULE_KINDS = frozenset({"preferences", "convention"})
+FIX_KIND = KIND_OF_CATEGORY["fix"]
 
 
 @dataclass(frozen=True)
@@ -87,7 +89,12 @@ class _Note:
     project: str | None
     statement: str
     named: frozenset[str] = frozenset()
-    """What waits for a decision: all ids in its header, and so the sessions and records that are its evidence."""
+    """What waits for a decision, and fixes: all ids in its header, so the sessions and records of its evidence, too."""
+
+    @property
+    def waits(self) -> bool:
+        """For a decision of the user."""
+        return self.status in WAITING_STATUSES
 
     @cached_property
     def wording(self) -> Wording:
@@ -162,7 +169,7 @@ class VaultMemories:
 
     def waiting(self, session: str) -> Sequence[frozenset[str]]:
         """Of each entry that waits and has evidence of this session: the ids of all its evidence, and other words."""
-        return [note.named for note in self._notes.values() if session in note.named]
+        return [note.named for note in self._notes.values() if note.waits and session in note.named]
 
     def learned(self, path: str, text: str | None) -> None:
         """The note at `path` was written, or removed."""
@@ -175,15 +182,17 @@ class VaultMemories:
         fields, body = skim(text)
         parts = split(text)
         status = fields.get("status", "active").lower()
+        kind = fields.get("kind", "")
         project = fields.get("project") or _project_of_path(path)
+        has_names = parts is not None and (status in WAITING_STATUSES or kind == FIX_KIND)
         self._notes[path] = _Note(
             path=path,
-            kind=fields.get("kind", ""),
+            kind=kind,
             status=status,
             fingerprint=fields.get("fingerprint", ""),
             project=slugify(project) if project else None,
             statement=statement_of(body),
-            named=frozenset(_ID.findall(parts[1])) if parts is not None and status in WAITING_STATUSES else frozenset(),
+            named=frozenset(_ID.findall(parts[1])) if parts is not None and has_names else frozenset(),
         )
 
     def _paths(self, statement: str, kind: str, identity: str) -> list[str]:
@@ -205,15 +214,21 @@ class VaultMemories:
         return [*exact, *alike]
 
     def _of_one_problem(self, candidate: Candidate) -> list[str]:
-        """Notes that wait, of a fix that the same session found in the same piece of code: one note holds them all."""
-        asked = self._by_problem and candidate.category == "fix"
-        names = code_names(candidate.identity) if asked else frozenset()
-        return [
-            note.path
-            for note in self._notes.values()
-            if names and note.kind == candidate.kind and candidate.session in note.named
-            if names & code_names(note.statement)
+        """Notes that wait, of a fix that the same session found in the same piece of code: one note holds them all.
+
+        Of notes that were decided on, those that hold this very finding: it is not news, whatever the decision was.
+        """
+        if not self._by_problem or candidate.category != "fix":
+            return []
+        names = code_names(candidate.identity)
+        of_session = [
+            note for note in self._notes.values() if note.kind == candidate.kind and candidate.session in note.named
         ]
+        waiting = [note.path for note in of_session if note.waits and names & code_names(note.statement)]
+        decided = [note.path for note in of_session if not note.waits and note.named.issuperset(candidate.records)]
+        # Some hosts' records are numbers, which a header may have elsewhere.
+        holding = [entry.path for entry in self._read(decided) if _holds(entry, candidate)]
+        return [*waiting, *holding]
 
     def _same(self, wording: Wording, note: _Note, cosine: float | None) -> bool:
         return is_same(wording, note.wording, cosine, self._limits)
@@ -222,6 +237,12 @@ class VaultMemories:
         if self._meaning is None or all(self._same(wording, note, None) for note in notes):
             return [None] * len(notes)
         return self._meaning.cosines(wording.text, [note.statement for note in notes])
+
+
+def _holds(entry: Entry, candidate: Candidate) -> bool:
+    """Are the candidate's records of its session evidence of the entry?"""
+    records = {each for source in entry.sources if source.session == candidate.session for each in source.records}
+    return records.issuperset(candidate.records)
 
 
 def _project_of_path(path: str) -> str | None:
@@ -426,7 +447,10 @@ class _Writer:
         return path
 
     def strengthen(self, decision: RoutedCandidate) -> str:
-        """One more occurrence and its evidence; an entry that is sure enough now, or wider, moves. Its path."""
+        """Its evidence, and one more occurrence where it is one; an entry that is sure enough now, or wider, moves.
+
+        Its path.
+        """
         path = decision.supersedes or decision.destination
         for attempt in range(ATTEMPTS_AT_EDITED_FILE):
             before = text_of(self._store, path)
@@ -443,15 +467,15 @@ class _Writer:
     def _strengthen(self, decision: RoutedCandidate, path: str, before: str) -> str:
         candidate = decision.candidate
         entry = parse_entry(path, before.encode("utf-8", "surrogateescape"))
+        is_next = is_further_finding(candidate, {source.session for source in entry.sources if source.session})
         fields: dict[str, StoreValue] = {
-            "occurrences": entry.occurrences + 1,
-            "source": [*entry.sources, self._source(candidate)],
+            "occurrences": entry.occurrences + (not is_next),
+            "source": _further(entry.sources, candidate) if is_next else [*entry.sources, self._source(candidate)],
         }
         if decision.widened:
             fields |= {"project": None, "group": DEFAULT_GROUP}
         if decision.supersedes is None:
             # What a session found out next about one problem is more than the same again: it may be the cause.
-            is_next = candidate.category == "fix" and any(each.session == candidate.session for each in entry.sources)
             body = _with_evidence(entry.body, candidate) if candidate.category == "idea" or is_next else None
             self._commit([Change(path, before, self._store.edited(before, fields, body))], decision, "strengthened")
             return path
@@ -503,6 +527,13 @@ class _Writer:
         )
         for change in changes:
             self.known.learned(change.path, change.after)
+
+
+def _further(sources: Sequence[Source], candidate: Candidate) -> list[Source]:
+    """With the candidate's records among those of its session: undoing takes back an occurrence for each source."""
+    at = max(place for place, source in enumerate(sources) if source.session == candidate.session)
+    records = tuple(dict.fromkeys((*sources[at].records, *candidate.records)))
+    return [*sources[:at], replace(sources[at], records=records), *sources[at + 1 :]]
 
 
 def free_path(destination: str, store: VaultStore, promised: Collection[str] = ()) -> str:

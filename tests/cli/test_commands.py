@@ -253,6 +253,7 @@ def test_uninstall_says_what_stays(sandbox: Sandbox) -> None:
         (("watchlist", "defer", "--until", "2026-08-01", "a", "b"), {"source": "a", "pattern": "b"}),
         (("reflect", "--dry-run", "corpus"), {"what": "corpus", "dry_run": True}),
         (("idea", "archive", "--json", "a-slug"), {"json": True}),
+        (("idea", "x", "--json", "--", "-y"), {"words": ["x", "-y"], "json": True}),
         (("save", "convention", "--body", "-x- text", "a-slug"), {"slug": "a-slug", "body": "-x- text"}),
     ],
 )

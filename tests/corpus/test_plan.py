@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from memoryvault.cli.corpus import _outcome
 from memoryvault.cli.main import main
 from memoryvault.tasks import cursors
 from memoryvault.tasks.corpus import KIND, enqueue_corpus, plan_corpus, unfinished
@@ -184,9 +185,12 @@ def test_how_far_it_is_holds_for_jobs_that_an_earlier_run_had_enqueued(bed: Bed,
         ledger.bury(claim, "it cannot be read")
         ledger.pause(KIND)
         after = progress_of(ledger, store, run)
-        assert (after.mined, after.failed, after.is_mined, after.settled, after.paused) == (2, 1, True, False, True)
+        assert (after.mined, after.failed, after.cancelled) == (1, 1, 1)
+        assert (after.is_mined, after.settled, after.paused) == (True, False, True)
         ledger.cancel(second[0])
-        assert progress_of(ledger, store, run).settled
+        last = progress_of(ledger, store, run)
+        assert (last.mined, last.cancelled, last.settled) == (1, 1, True)
+    assert _outcome(bed.settings, last) == "mined: nothing new in it was worth keeping; 1 cancelled"
 
 
 def test_what_is_asked_for_already_is_told(bed: Bed, projects: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from memoryvault.demo.sandbox import Sandbox
 from memoryvault.pipelines.candidate import Candidate
 from memoryvault.pipelines.likeness import LikenessLimits, is_same, may_be_same, statement_of, wording_of
 from memoryvault.pipelines.problems import code_names
+from memoryvault.tests.support.growth import assert_linear
 
 from .support import CHOICE, GUESS, RULE, Bed, make_bed, said
 
@@ -98,6 +100,7 @@ def test_what_a_session_finds_out_about_one_problem_is_one_note(bed: Bed) -> Non
     (note,) = [entry for entry in bed.entries() if "compares ids as text" in entry.body]
     assert statement_of(note.body) == symptom.statement
     assert [record for source in note.sources for record in source.records] == ["r1", "r3"]
+    assert note.occurrences == 1
     files = bed.files()
     assert bed.remember(symptom, other, cause, elsewhere).counts == {"known": 4}
     assert bed.files() == files
@@ -109,7 +112,44 @@ def test_what_a_session_finds_out_about_one_problem_is_one_note(bed: Bed) -> Non
 def test_one_session_s_findings_are_no_pattern(bed: Bed) -> None:
     for record, how in enumerate(("when it is tried again", "of the lowest priority", "after it has expired")):
         bed.remember(found(f"`drainQueue` loses a job {how}.", f"r{record}"))
-    assert {entry.effective_status for entry in bed.entries()} == {"inbox"}
+    note = bed.only("inbox")
+    assert note.occurrences == 1
+    # Nor does a second session make one of them, before or after what else the first one finds.
+    bed.remember(found(note.title, "r3", "s2"))
+    bed.remember(found("`drainQueue` sorts its jobs as text.", "r4"))
+    note = bed.only("inbox")
+    assert [(source.session, source.records) for source in note.sources] == [
+        ("s1", ("r0", "r1", "r2", "r4")),
+        ("s2", ("r3",)),
+    ]
+    bed.remember(found(note.title, "r5", "s3"))
+    assert bed.only("pending").occurrences == 3
+
+
+@pytest.mark.parametrize("product", ["GitHub", "TypeScript", "PostgreSQL", "macOS", "OpenAI"])
+def test_fixes_that_share_a_product_s_name_are_two(bed: Bed, product: str) -> None:
+    bed.remember(found(f"The upload failed because {product} wants a newer token.", "r1"))
+    bed.remember(found(f"Dates were off by a day: the time zone was never told to {product}.", "r2"))
+    assert [entry.occurrences for entry in bed.entries()] == [1, 1]
+
+
+@pytest.mark.parametrize("decision", ["approve", "reject"])
+def test_what_was_decided_with_its_note_does_not_come_back(bed: Bed, decision: str) -> None:
+    findings = [
+        found(f"`drainQueue` loses a job {how}.", f"r{place}")
+        for place, how in enumerate(("when it is tried again", "of the lowest priority", "after it has expired"))
+    ]
+    bed.remember(*findings)
+    bed.decide_in_note(bed.only("inbox").path, decision)
+    bed.reviewer.apply_notes()
+    files = bed.files()
+    (decided,) = bed.entries()
+    assert decided.effective_status == {"approve": "active", "reject": "rejected"}[decision]
+    assert bed.remember(*findings).counts == {"known": 3}
+    assert bed.files() == files
+    # What is found out later is news, as it says something else than what was decided on; also record 1 of another one.
+    assert bed.remember(found("`drainQueue` never wakes up its caller.", "r9")).counts == {"inboxed": 1}
+    assert bed.remember(found("`drainQueue` locks out all of its readers.", "r1", "s2")).counts == {"inboxed": 1}
 
 
 @pytest.mark.parametrize(
@@ -117,7 +157,11 @@ def test_one_session_s_findings_are_no_pattern(bed: Bed) -> None:
     [
         ("`initHookLogging()` runs before stdin is parsed", {"inithooklogging"}),
         ("paths.ToRelativePath uses filepath.Rel(), which fails", {"torelativepath", "rel"}),
-        ("MAX_SIZE and maxSize are one name", {"maxsize"}),
+        ("MAX_SIZE, self.maxSize and maxSize(job) are one name", {"maxsize"}),
+        ("It is read from lock_path. The type `StaleLock` is: Lock::FileID", {"lockpath", "stalelock", "fileid"}),
+        ("drain_queue: sorts by drain_queue.order", {"drainqueue"}),
+        ("GitHub, TypeScript and PostgreSQL on macOS; see OpenAI.", set()),
+        ("`run()` is called by main(), job.get() and `print()`", set()),
         ("the main branch of entire, in cmd/entire/cli/registry.go and lock_file.py", set()),
         ("README.md says so", set()),
         ("The fix is to call it earlier.", set()),
@@ -125,6 +169,15 @@ def test_one_session_s_findings_are_no_pattern(bed: Bed) -> None:
 )
 def test_code_is_known_by_its_names_and_not_by_its_files(text: str, names: set[str]) -> None:
     assert code_names(text) == names
+
+
+@pytest.mark.parametrize("unit", ["a:", "a::", "a.", "a_", "aB", "`a", "`a` ", "aB.", "a_b.c:", "a()", "a"])
+def test_names_are_found_in_linear_time(unit: str) -> None:
+    def names(length: int) -> Callable[[], object]:
+        text = unit * (length // len(unit))
+        return lambda: code_names.__wrapped__(text)  # the function itself, without its cache
+
+    assert_linear(names, 80_000)
 
 
 def test_reflecting_again_changes_nothing(bed: Bed) -> None:
