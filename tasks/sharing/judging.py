@@ -7,13 +7,13 @@ the offsets of the messages that the local miner would propose something for. It
 from __future__ import annotations
 
 import json
-import os
 import sys
 from collections.abc import Iterable, Sequence
 
 from ...pipelines.mining import Miner
 from ...vault.errors import MemoryVaultError
 from ...vault.killpoint import kill_point
+from ...vault.priority import step_back
 from ...vault.turn import Turn
 from .. import supervisor
 from .packing import NICENESS, ContentInvalid, unbundle, unpack
@@ -73,7 +73,7 @@ def _offsets(value: object, start: int, end: int, words: int) -> tuple[int, ...]
 def main() -> int:
     """The child."""
     supervisor.watch_parent()
-    os.nice(NICENESS)
+    step_back(NICENESS)
     try:
         outcome = outcome_of(sys.stdin.buffer.read())
     except ContentInvalid as error:
