@@ -7,10 +7,10 @@ for each, as soon as it is mined. It writes nothing but a model's answers, and w
 from __future__ import annotations
 
 import json
-import os
 import sys
 
 from ..vault.killpoint import kill_point
+from ..vault.priority import step_back
 from . import supervisor
 from .mining import MiningRequest, mine_transcript, mined_to_json, settings_of_child
 
@@ -20,7 +20,7 @@ NICENESS = 15
 def main() -> int:
     """The child."""
     supervisor.watch_parent()
-    os.nice(NICENESS)
+    step_back(NICENESS)
     requests = [MiningRequest(**fields) for fields in json.load(sys.stdin)]
     settings = None if all(request.local_only for request in requests) else settings_of_child()
     for request in requests:

@@ -20,6 +20,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Literal
 
+from ..vault.priority import step_back
+
 MAX_STDOUT_BYTES = 16 * 1024 * 1024
 MAX_STDERR_BYTES = 64 * 1024
 STOP_POLL_SECONDS = 0.05
@@ -104,7 +106,10 @@ def run_child(
 
 
 def watch_parent() -> None:
-    """To be called first in a child's program: kill the whole group as soon as the parent is gone."""
+    """To be called first in a child's program: kill the whole group as soon as the parent is gone.
+
+    The child keeps the priority of the worker that started it, and its session gets the same: one begins without.
+    """
     value = os.environ.pop(PARENT_FD, "")
     if not value:
         return  # Started by hand.
@@ -118,6 +123,7 @@ def watch_parent() -> None:
         os.killpg(0, signal.SIGKILL)
 
     threading.Thread(target=watch, name="watch-parent", daemon=True).start()
+    step_back(os.getpriority(os.PRIO_PROCESS, 0))
 
 
 class _Exchange:

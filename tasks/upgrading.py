@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import json
 import logging
-import os
 import sys
 import time
 from collections.abc import Callable, Mapping
@@ -25,6 +24,7 @@ from ..index.embedder import load_embedder
 from ..index.store import IndexStore
 from ..vault.errors import IndexUnavailable, ModelUnavailable
 from ..vault.killpoint import kill_point, kill_point_environment
+from ..vault.priority import step_back
 from ..vault.settings import Settings, child_environment
 from . import supervisor
 from .indexing import UPGRADE_KIND, open_index, upgrade_key, wanted_model
@@ -213,7 +213,7 @@ def _in_child(job: RunningJob, settings: Settings, request: UpgradeRequest) -> U
 def main() -> int:
     """The child."""
     supervisor.watch_parent()
-    os.nice(NICENESS)
+    step_back(NICENESS)
     request = UpgradeRequest(**json.load(sys.stdin))
     try:
         report = embed_beside(request)

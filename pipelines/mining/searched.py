@@ -16,24 +16,24 @@ from .wanted import WordGates
 from .wording import without_lead_in
 from .words import words_of
 
-_GATES = WordGates(
-    {
-        **CUES,
-        **{f"rule {place}": pattern for place, pattern in enumerate(RULE_FORMS)},
-        **{f"explicit {place}": pattern for place, (_, _, pattern) in enumerate(EXPLICIT)},
-        "sets aside": AGENT_IDEA,
-        "states a cure": STATES_CURE,
-    }
-)
-CUE_BITS: Mapping[str, int] = {name: _GATES.bits[name] for name in CUES}
+PATTERNS: Mapping[str, re.Pattern[str]] = {
+    **CUES,
+    **{f"rule {place}": pattern for place, pattern in enumerate(RULE_FORMS)},
+    **{f"explicit {place}": pattern for place, (_, _, pattern) in enumerate(EXPLICIT)},
+    "sets aside": AGENT_IDEA,
+    "states a cure": STATES_CURE,
+}
+"""All that a sentence is searched for."""
+_GATES = WordGates(PATTERNS)
+BITS: Mapping[str, int] = _GATES.bits
+"""Name of a pattern -> its bit in `Searched.may_show`."""
+CUE_BITS: Mapping[str, int] = {name: BITS[name] for name in CUES}
 """Cue -> its bit in `Searched.may_show`."""
 _ALL_CUES = functools.reduce(operator.or_, CUE_BITS.values())
-RULE_BITS = functools.reduce(operator.or_, (bit for name, bit in _GATES.bits.items() if name.startswith("rule ")))
-EXPLICIT_BITS = functools.reduce(
-    operator.or_, (bit for name, bit in _GATES.bits.items() if name.startswith("explicit "))
-)
-ASIDE_BIT = _GATES.bits["sets aside"]
-CURE_BIT = _GATES.bits["states a cure"]
+RULE_BITS = functools.reduce(operator.or_, (bit for name, bit in BITS.items() if name.startswith("rule ")))
+EXPLICIT_BITS = functools.reduce(operator.or_, (bit for name, bit in BITS.items() if name.startswith("explicit ")))
+ASIDE_BIT = BITS["sets aside"]
+CURE_BIT = BITS["states a cure"]
 
 
 class Searched:

@@ -45,7 +45,7 @@ Clause = frozenset[Wanted]
 def clauses(pattern: re.Pattern[str]) -> tuple[Clause, ...]:
     """Clauses that all hold for each match, the one that lets least through first; () where nothing is known."""
     try:
-        # Private, so its absence must cost no more than time. tests/pipelines/test_wanted.py looks that it is there.
+        # Private, so its absence must cost no more than time. tests/pipelines/test_gated.py looks that it is there.
         parser: Any = importlib.import_module("re._parser")
         parts = parser.parse(pattern.pattern, pattern.flags)
     except (ImportError, AttributeError):

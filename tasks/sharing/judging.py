@@ -9,7 +9,6 @@ from __future__ import annotations
 import functools
 import hashlib
 import json
-import os
 import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -18,6 +17,7 @@ from ...pipelines import mining
 from ...pipelines.mining import Miner
 from ...vault.errors import MemoryVaultError
 from ...vault.killpoint import kill_point
+from ...vault.priority import step_back
 from ...vault.turn import Turn
 from .. import supervisor
 from .packing import NICENESS, ContentInvalid, unbundle, unpack
@@ -91,7 +91,7 @@ def _offsets(value: object, start: int, end: int, words: int) -> tuple[int, ...]
 def main() -> int:
     """The child."""
     supervisor.watch_parent()
-    os.nice(NICENESS)
+    step_back(NICENESS)
     try:
         outcome = outcome_of(sys.stdin.buffer.read())
     except ContentInvalid as error:

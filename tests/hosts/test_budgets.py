@@ -13,12 +13,11 @@ from typing import Any
 import pytest
 
 from memoryvault.hooks.client import BUDGET_OTHERS_SECONDS, BUDGET_SECONDS, RECORDING_END_SECONDS
-from memoryvault.tests.support.hurry import patience
 
 from ..hooks.support import Sandbox, answer_with, recall_service
 from .payloads import antigravity, antigravity_typed, codex, copilot, copilot_camel, places, shared
 
-pytestmark = [pytest.mark.slow, pytest.mark.alone, pytest.mark.hurried]
+pytestmark = [pytest.mark.slow, pytest.mark.alone]
 
 HOSTS = ("claude", "codex", "copilot", "antigravity")
 STARVED_MS = 200
@@ -29,12 +28,12 @@ Call = tuple[str, dict[str, Any]]
 
 def budget_ms(event: str) -> float:
     """What the design gives the event, in milliseconds: 300 a prompt, 500 a start, 100 whatever only records."""
-    return 1000 * patience() * BUDGET_SECONDS.get(event, BUDGET_OTHERS_SECONDS)
+    return 1000 * BUDGET_SECONDS.get(event, BUDGET_OTHERS_SECONDS)
 
 
 def hard_end_ms(event: str) -> float:
     """When the hook ends itself by force."""
-    return 1000 * patience() * BUDGET_SECONDS.get(event, RECORDING_END_SECONDS)
+    return 1000 * BUDGET_SECONDS.get(event, RECORDING_END_SECONDS)
 
 
 def own_payloads(sandbox: Sandbox, host: str) -> Iterator[Call]:

@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
+import json
 import re
 import zlib
 from itertools import pairwise
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from memoryvault.pipelines import mining
 from memoryvault.pipelines.mining import fixes
 from memoryvault.pipelines.mining.cues import CUES
 from memoryvault.pipelines.mining.features import message
+from memoryvault.pipelines.mining.forms import explicit, sets_aside
 from memoryvault.pipelines.mining.gated import GatedPattern, fold, stems
 from memoryvault.pipelines.mining.model import packaged
-from memoryvault.pipelines.mining.searched import CUE_BITS, Searched
+from memoryvault.pipelines.mining.prose import sentences
+from memoryvault.pipelines.mining.rules import RULE_FORMS, standing_rule
+from memoryvault.pipelines.mining.searched import ASIDE_BIT, BITS, CURE_BIT, PATTERNS, Searched
 from memoryvault.pipelines.mining.wanted import Wanted, WordGates, clauses
 from memoryvault.pipelines.mining.wording import without_lead_in
 from memoryvault.pipelines.mining.words import MOST_KEPT, hashed_ngrams, words_of
@@ -169,17 +175,96 @@ _PIECES = [
 ]
 
 
+_RULE_PIECES = re.split(
+    r" \| |\n",
+    """always | never | Never ever | must | must always | from now on | going forward, | in the future, | remember:
+keep in mind that | for future reference: | in this repo | here we | our convention is | I prefer
+we never want | we always use | my preference is | I hate when | prefer | for every | whenever | every commit
+tests | run | use | use snake_case | British English | stick with tabs | don't | do not | avoid | commits
+anything | without asking | ask me before | you delete | files | please | no, | Ok. | I told you to
+you forgot to | instead of npm | idea: | someday | wishlist: | would be cool if | ? | . | I wonder if we could
+leave it for later | a workaround is | caused by | the problem was | when it runs | out of scope | for a follow-up
+future work | you could clean up later | Fixed it by | the solution | retry""",
+)
+
+_ONE_OF_EACH_FORM = [
+    *re.split(
+        r" \| |\n",
+        """Always run the linter.
+never ever, push on Fridays | please never touch gen/
+UNDER NO CIRCUMSTANCES, deploy
+From now on run the tests | going forward write docs first | as a rule, squash | henceforth rebase on main
+Whenever you push, run it | before every commit run ruff | ask me first when you rename
+after each release, tag | I never want tabs | we don't ever want mocks | I do not want you to ever rebase main
+we always use pnpm | I always squash | commits must always compile | the scripts should never print secrets
+I really prefer tabs | prefer pathlib | my preference is short names | I hate when tests sleep
+tests must use real files | every module needs to have a docstring | sign each commit
+we should test any parser | I want a changelog line for every fix | we need types in all modules
+I expect docs at all times | use British spelling | write in Australian English | use conventional commits
+stick to snake_case | our convention is snake case names | my policy: small commits
+the team's rule is no mocks here | in this repo we use tabs | Here we log to stderr only
+use make in this monorepo | don't push without asking | avoid global variables | no more mocks unless I say
+stop adding comments | ask me before deleting any file | please check with me before you add new packages
+remember: the staging key rotates | keep in mind that Bob owns CI | for future reference: port 8081
+memorise: the port | 'Always lint' | _never_ push | *From now on* lint | (remember: lint) | Don’t ever push
+No, use pnpm | I already told you to lint | you forgot to lint | use pnpm instead of npm | Idea: a dark mode
+wishlist: | put it on the backlog | that would be cool to have | I wonder if we could cache it
+someday we could shard it | let's leave that for later | fixed it by clearing the cache
+The workaround is setting TZ | the issue was a stale lock | when the disk is full, it crashes
+the crash was caused by a race | This is a good follow-up | Not in scope, maybe later | resolved by the retry""",
+    ),
+    "It was caused by\na missing lock; the solution was to wait",
+    "\u017ftop adding comments",
+    "A\u017f\u212a me before adding anything",
+]
+
+
+def _has_its_gates_open(text: str) -> None:
+    searched = Searched(text)
+    looked_at = {text, text.strip(), without_lead_in(text)}
+    for name, pattern in PATTERNS.items():
+        if any(map(pattern.search, looked_at)):
+            assert searched.may_show & BITS[name], name
+    assert searched.standing_rule == standing_rule(text), "a rule of the user's would be lost"
+    if standing_rule(text) is not None:
+        assert any(form.search(said) for form in RULE_FORMS for said in looked_at), "its form is not in RULE_FORMS"
+    assert searched.explicit == explicit(text)
+    assert searched.may_show & ASIDE_BIT or not sets_aside(text)
+    assert searched.may_show & CURE_BIT or not fixes.states_cure(text)
+
+
 @settings(deadline=None)
 @given(
     pieces=st.lists(st.sampled_from(_PIECES), max_size=9),
     joints=st.lists(st.sampled_from([" ", " ", " ", ", ", "'", "_", "-", "\n", ": "]), min_size=9, max_size=9),
 )
 def test_no_gate_is_shut_to_what_its_pattern_matches(pieces: list[str], joints: list[str]) -> None:
+    _has_its_gates_open("".join(piece + joint for piece, joint in zip(pieces, joints, strict=False)))
+
+
+@settings(deadline=None)
+@given(
+    pieces=st.lists(st.sampled_from(_RULE_PIECES), max_size=5),
+    joints=st.lists(st.sampled_from([" ", " ", " ", ", ", "\n", "_"]), min_size=5, max_size=5),
+    upper=st.booleans(),
+)
+def test_no_gate_is_shut_to_a_rule(pieces: list[str], joints: list[str], upper: bool) -> None:
     text = "".join(piece + joint for piece, joint in zip(pieces, joints, strict=False))
-    searched = Searched(text)
-    for name, cue in CUES.items():
-        if cue.search(text) or cue.search(without_lead_in(text)):
-            assert searched.may_show & CUE_BITS[name], name
+    _has_its_gates_open(text.upper() if upper else text)
+
+
+def test_no_gate_is_shut_to_what_people_say() -> None:
+    """Nor is a form of `standing_rule` missing in RULE_FORMS: each has sentences here that have no other."""
+    said = [json.loads(line)["text"] for file in _SAID for line in file.read_text("utf-8").splitlines()]
+    turns = [Turn(role=Role.USER, origin=Origin.PROMPT, text=text, record="r", session="s") for text in said]
+    cut = [part.text for turn in turns for part in sentences(turn)]
+    for text in {*_ONE_OF_EACH_FORM, *said, *cut}:
+        _has_its_gates_open(text)
+    assert sum(standing_rule(text) is not None for text in cut) > 20
+
+
+_TRAINING = Path(mining.__file__).parent / "training"
+_SAID = [_TRAINING / name for name in ("examples.jsonl", "held_out.jsonl")]
 
 
 def test_what_is_kept_of_words_is_bounded() -> None:

@@ -12,6 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from memoryvault.tasks import corpus_mining, skills, upgrading
+from memoryvault.tasks.sharing import judging, packing
 from memoryvault.tasks.supervisor import ChildResult, run_child
 from memoryvault.tests.support.hurry import patience
 from memoryvault.tests.tasks.support import is_alive, pid_in, wait_until
@@ -123,6 +125,51 @@ def test_nothing_is_left_open() -> None:
         run("pass", data=b"x")
         run(SLEEP, seconds=0.05)
     assert descriptors() == before
+
+
+AUTOGROUP = Path("/proc/self/autogroup")
+groups_by_session = pytest.mark.skipif(not AUTOGROUP.exists(), reason="this kernel does not group by session")
+
+
+@groups_by_session
+@pytest.mark.slow
+def test_the_session_of_a_child_begins_with_the_priority_of_its_parent() -> None:
+    """Linux shares the processor among sessions first: a child's niceness alone says nothing beside a hook."""
+    niceness = max(12, os.getpriority(os.PRIO_PROCESS, 0))
+    child = f"""
+import os, time
+from memoryvault.tasks.supervisor import watch_parent
+watch_parent()
+until = time.monotonic() + 10
+while (session := open("{AUTOGROUP}").read().split()[-1]) == "0" and time.monotonic() < until:
+    time.sleep(0.01)
+print(os.getpriority(os.PRIO_PROCESS, 0), session)
+"""
+    parent = f"""
+import os, sys
+from memoryvault.tasks.supervisor import run_child
+os.setpriority(os.PRIO_PROCESS, 0, {niceness})
+print(run_child([sys.executable, "-c", {child!r}], b"", 60, env={{"PATH": os.environ["PATH"]}}).stdout.decode())
+"""
+    done = subprocess.run([sys.executable, "-c", parent], cwd="/", capture_output=True, text=True, check=True)
+    assert done.stdout.split() == [str(niceness)] * 2
+
+
+@groups_by_session
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "program", [corpus_mining.__name__, upgrading.__name__, skills.__name__, packing.__name__, judging.__name__]
+)
+def test_programs_with_time_step_back_further_with_their_session(program: str) -> None:
+    niceness = sys.modules[program].NICENESS
+    child = subprocess.Popen([sys.executable, "-m", program], stdin=subprocess.PIPE, cwd="/", start_new_session=True)
+    try:
+        autogroup = Path(f"/proc/{child.pid}/autogroup")
+        wait_until(lambda: autogroup.read_text().split()[-1] == str(niceness), "its session steps back")
+        assert os.getpriority(os.PRIO_PROCESS, child.pid) == max(niceness, os.getpriority(os.PRIO_PROCESS, 0))
+    finally:
+        child.kill()
+        child.communicate()
 
 
 @pytest.mark.parametrize("guard", [False, True])
