@@ -119,7 +119,9 @@ def _index(bed: Bed, details: list[str]) -> int:
     with IndexStore(Path(bed.state.index_db)) as store:
         indexed, pending = store.files(), store.pending_count("fake")
         problems = store.integrity_problems()
-    wrong = len(files ^ set(indexed)) + pending + len(problems)
+    differ = sorted(files ^ set(indexed))
+    wrong = len(differ) + pending + len(problems)
     if wrong:
-        details.append(f"index: {len(files ^ set(indexed))} files differ, {pending} texts without vector, {problems}")
+        named = ", ".join(f"{path} ({'not indexed' if path in files else 'gone'})" for path in differ[:5])
+        details.append(f"index: {len(differ)} files differ ({named}), {pending} texts without vector, {problems}")
     return wrong

@@ -18,7 +18,7 @@ def test_killed_everywhere_nothing_is_lost_doubled_or_left() -> None:
         capture_output=True,
         text=True,
         check=False,
-        timeout=300,
+        timeout=500,
     )
     assert done.returncode == 0, done.stdout + done.stderr
     (row,) = [line for line in done.stdout.splitlines() if line.startswith("| this one |")]
