@@ -32,7 +32,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace, context: Context) -> int:
-    """Run the worker; with --until-idle, exit code 1 when a job died or the time was not enough."""
+    """Run the worker; with --until-idle, exit code 1 when a job of its own died or the time was not enough."""
     settings = context.settings
     log_to(context.state.log_file, getattr(logging, settings.memory.log_level.upper()))
     if not args.until_idle:  # Nobody waits for it.
@@ -47,6 +47,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
         waiting = counted(report.delayed, "job waits for its", "jobs wait for their")
         print(f"the worker that is running did it ({waiting} time)")
     else:
-        counts = {name: getattr(report, name) for name in ("done", "retried", "dead", "postponed", "delayed")}
+        names = ("done", "retried", "dead", "dead_shared", "postponed", "delayed")
+        counts = {name.replace("_shared", " in the shared queue"): getattr(report, name) for name in names}
         print(", ".join(f"{count} {name}" for name, count in counts.items() if count) or "nothing to do")
     return 1 if report.dead or report.timed_out else 0

@@ -106,6 +106,7 @@ class RunReport:
     retried: int
     """Failed attempts that will be tried again."""
     dead: int
+    """Of this machine's own queue."""
     postponed: int
     lost: int
     """Attempts whose claim was lost: cancelled, given back, expired, overdue."""
@@ -115,6 +116,8 @@ class RunReport:
     timed_out: bool
     elsewhere: bool = False
     """Another worker was running and did the work; the counts are unknown and 0."""
+    dead_shared: int = 0
+    """Of the queues it shares: most were asked by others, and what they sent is no fault of this machine."""
 
 
 class Worker:
@@ -189,17 +192,19 @@ class Worker:
         except WorkerRunning:
             return self._wait_for_other(started, until, include_delayed_seconds)
         count = Counter(self._executor.tally.outcomes)
+        dead = count["dead"]
         for loop in self._loops:
             count.update(loop.outcomes())
         return RunReport(
             done=count["done"],
             retried=count["retried"],
-            dead=count["dead"],
+            dead=dead,
             postponed=count["postponed"],
             lost=count["lost"] + count["overdue"],
             delayed=delayed,
             seconds=time.monotonic() - started,
             timed_out=timed_out,
+            dead_shared=count["dead"] - dead,
         )
 
     def leave(self) -> None:

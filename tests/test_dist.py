@@ -166,8 +166,12 @@ def test_without_the_extra_all_of_it_works_on_keywords(wheels: tuple[Path, Path,
     with sandbox.recall_service():
         (hit,) = sandbox.json("recall", "porcelain kettle")["hits"]
         assert hit["slug"] == "kettle"
-        payload = {"session_id": "s1", "cwd": "/home/dev/shop", "prompt_id": "p", "prompt": "where is the kettle?"}
-        assert "belongs upstairs" in sandbox.hook("UserPromptSubmit", payload)
+        payload = {"session_id": "s1", "cwd": "/home/dev/shop", "prompt": "where is the kettle?"}
+        for attempt in range(10):  # On a busy machine its time may be up before it has an answer.
+            answer = sandbox.hook("UserPromptSubmit", {**payload, "prompt_id": f"p{attempt}"})
+            if answer:
+                break
+        assert "belongs upstairs" in answer
         findings = {finding["what"]: finding for finding in sandbox.json("doctor")}
     assert [finding for finding in findings.values() if finding["grade"] == "fault"] == []
     assert "semantic" in findings["model"]["detail"]

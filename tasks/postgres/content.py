@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
@@ -25,7 +26,7 @@ _PUT = translated("""
 _FETCH = translated("""
     SELECT data FROM content WHERE key = :key AND home = :home AND octet_length(data) BETWEEN 1 AND :most
 """)
-_HELD = translated("SELECT key FROM content WHERE home = :home ORDER BY created_at")
+_HELD = translated("SELECT key FROM content WHERE home = :home AND created_at < :before ORDER BY created_at")
 _COUNT = translated("SELECT count(*), coalesce(sum(octet_length(data)), 0) FROM content WHERE home = :home")
 # Nobody reads it again: the words go with the first answer. That locks the row, so that it is not withdrawn meanwhile.
 _STANDS = translated("UPDATE content SET data = '' WHERE key = :key AND home = :home")
@@ -109,9 +110,10 @@ class SharedContent:
         with self._ledger.transaction(durable=True) as conn:
             conn.execute(_WITHDRAW, {"key": key, "home": home})
 
-    def keys(self, home: str) -> list[str]:
-        """What of this machine lies there, oldest first."""
-        return [row[0] for row in self._ledger.read(_HELD, {"home": home})]
+    def keys(self, home: str, *, older_than_seconds: float | None = None) -> list[str]:
+        """What of this machine lies there, or what of it for longer than that; oldest first."""
+        before = math.inf if older_than_seconds is None else self._ledger.now() - older_than_seconds
+        return [row[0] for row in self._ledger.read(_HELD, {"home": home, "before": before})]
 
     def held(self, home: str) -> Held:
         """How much of this machine lies there."""

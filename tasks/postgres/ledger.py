@@ -156,6 +156,18 @@ class PostgresLedger(LedgerRules):
         with self.transaction() as conn:
             return conn.execute(self._sql.FORGET_SILENT_WORKERS, {"before": self.now() - seconds}).rowcount
 
+    def drop_stale(self, seconds: float, most: int) -> int:
+        """Delete jobs that were asked for so long ago and never taken, or died, with their doorbells; how many.
+
+        At most `most` at once. Such is what was for a machine that has another name now, or that no version here knows.
+        """
+        with self.transaction() as conn:
+            parameters = {"before": self.now() - seconds, "most": most}
+            stale = [row[0] for row in conn.execute(self._sql.STALE_JOBS, parameters).fetchall()]
+            if stale:
+                conn.execute(self._sql.STALE_DOORBELLS, {"jobs": stale})
+        return len(stale)
+
     def _unavailable(self, error: psycopg.Error) -> str:
         return f"the shared queue cannot be used: {self._address.said(error)}"
 

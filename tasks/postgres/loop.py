@@ -27,6 +27,7 @@ from ..executor import Executor, Tally
 from ..job import Handler
 from ..ledger import Ledger
 from ..reconciler import Reconciler
+from .content import KEPT_SECONDS
 from .ledger import PostgresLedger
 from .storage import SharedStorage
 
@@ -40,7 +41,7 @@ CHECK_SECONDS = 300.0
 PATIENCE_SECONDS = 0.5
 UPKEEP_SECONDS = 3600.0
 HISTORY_DAYS = 7
-"""Ended jobs older than this are deleted: what came of them is on the machines."""
+"""Jobs that ended well, or were cancelled, so long ago are deleted: what came of them is on the machines."""
 SILENT_DAYS = 7
 """A worker that gave no sign for so long is forgotten."""
 PRUNE_JOBS = 2000
@@ -252,6 +253,7 @@ class Turns:
     def tidy(self) -> None:
         """Delete what nobody asks for any more."""
         self.ledger.prune(HISTORY_DAYS * SECONDS_A_DAY, PRUNE_JOBS)
+        self.ledger.drop_stale(KEPT_SECONDS, PRUNE_JOBS)
         self.ledger.forget_silent_workers(SILENT_DAYS * SECONDS_A_DAY)
         self.upkeep(self.ledger)
 

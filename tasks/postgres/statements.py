@@ -118,6 +118,16 @@ _OWN = {
     "RUNS_FOR": "SELECT 1 FROM job WHERE state = 'running' AND starts_with(owner, :worker) LIMIT 1",
     "FORGET_WORKER": "DELETE FROM worker_state WHERE owner = :owner",
     "FORGET_SILENT_WORKERS": "DELETE FROM worker_state WHERE beat_at < :before",
+    "STALE_JOBS": """
+        DELETE FROM job WHERE id IN (
+            SELECT id FROM job WHERE state IN ('queued', 'dead') AND created_at < :before
+            ORDER BY id LIMIT :most FOR UPDATE SKIP LOCKED)
+        RETURNING id
+    """,
+    # One that somebody takes just now is passed over: it finds no job, and is gone then.
+    "STALE_DOORBELLS": """
+        DELETE FROM task WHERE id IN (SELECT id FROM task WHERE job_id = ANY (:jobs) FOR UPDATE SKIP LOCKED)
+    """,
     "WORKER": """
         SELECT owner, pid, version, beat, beat_at, started_at FROM worker_state ORDER BY beat_at DESC LIMIT 1
     """,

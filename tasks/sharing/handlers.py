@@ -34,6 +34,8 @@ CHILD = "memoryvault.tasks.sharing.judging"
 JUDGING_SECONDS = 300.0
 SLACK_SECONDS = 3600.0
 """Between the clocks of a machine and the database."""
+UNAWAITED_SECONDS = 300.0
+"""A content of this machine that is older, and that no share waits for, is withdrawn."""
 
 
 def shared_handlers(settings: Settings, own: Ledger, shared: PostgresLedger) -> Mapping[str, Handler]:
@@ -64,9 +66,20 @@ def silent(handler: Handler) -> Handler:
 
 
 def drop_old_contents(settings: Settings, shared: PostgresLedger) -> None:
-    """What nobody waits for any more: of this machine after its waiting time, of others once they never came back."""
-    wait_seconds = settings.queue.wait_hours * 3600.0 + SLACK_SECONDS
-    content_of(shared).drop_old(machine_name(settings), wait_seconds)
+    """What nobody waits for any more: of this machine what it has forgotten (`--reset`) or could not withdraw when it
+    took it home, and all after its waiting time; of others once they never came back.
+
+    A machine's name stands for one state folder: with two, each would withdraw what the other waits for.
+    """
+    contents, machine = content_of(shared), machine_name(settings)
+    contents.drop_old(machine, settings.queue.wait_hours * 3600.0 + SLACK_SECONDS)
+    # The shares are read after the contents, and are put down before them: none is missed.
+    lying = contents.keys(machine, older_than_seconds=UNAWAITED_SECONDS)
+    if lying:
+        awaited = {share.key for share in Shares(settings.state.state_db).all()}
+        for key in lying:
+            if key not in awaited:
+                contents.withdraw(key, machine)
 
 
 def mine_handler(settings: Settings, shared: PostgresLedger) -> Handler:

@@ -42,10 +42,14 @@ SOONEST_LOOK_SECONDS = 15.0
 LATEST_LOOK_SECONDS = 900.0
 """How long a job waits before it asks by itself what has become of its share; a result makes it due at once."""
 UNREACHABLE_SECONDS = 60.0
-"""So long nothing more is offered to a database that could not be reached."""
+"""So long a database that could not be reached is not asked again, whatever for."""
+GIVEN_UP_SECONDS = 3600.0
+"""A database that could not be reached for so long is waited for no more: the whole backfill is settled together."""
 DAYS_TO_SPARE = 2.0
 """Beside the waiting time: what its host deletes sooner is mined here at once."""
 EVERYTHING = "*"
+OUTAGE = "corpus.shared.outage"
+_DATABASE = "database"
 
 
 @dataclass(frozen=True)
@@ -98,6 +102,35 @@ class Shares:
         self._cursors.forget(identity)
 
 
+class Outage:
+    """Since when the shared database could not be reached, in state.db: a worker's restart does not end it."""
+
+    def __init__(self, path: str) -> None:
+        self._cursors = Cursors(path, OUTAGE)
+        self._since: float | None = None
+        self._is_known = False
+
+    def since(self) -> float | None:
+        """Unix seconds of the first attempt that failed; None if the last one did not."""
+        if not self._is_known:
+            value = self._cursors.get(_DATABASE)
+            self._since, self._is_known = None if value is None else float(value["since"]), True
+        return self._since
+
+    def began(self, now: float) -> None:
+        """An attempt has failed."""
+        since = self.since()
+        if since is None or since > now:  # Later than now: the clock was set back.
+            self._cursors.set(_DATABASE, {"since": now})
+            self._since = now
+
+    def over(self) -> None:
+        """An attempt has not failed."""
+        if self.since() is not None:
+            self._cursors.forget(_DATABASE)
+            self._since = None
+
+
 def _share(identity: str, value: Mapping[str, Any]) -> Share:
     picked = value["picked"]
     fields = {
@@ -138,6 +171,7 @@ class Home:
         self._settings = settings
         self._clock = clock
         self._shares = Shares(settings.state.state_db)
+        self._outage = Outage(settings.state.state_db)
         self._unreachable_until = 0.0
         self._asked: dict[str, float] = {}
         """When the database was asked about a content: what is true of one reading is true of all in it."""
@@ -187,8 +221,7 @@ class Home:
             return AtHome(request)
         share = self._shares.get(transcript.identity)
         if share is None or share.start != request.offset or share.end > transcript.size:
-            reachable = self._clock() >= self._unreachable_until
-            return MayLeave() if reachable and self.may_leave(transcript) else AtHome(request)
+            return MayLeave() if self._may_ask() and self.may_leave(transcript) else AtHome(request)
         if share.picked is not None:
             return AtHome(replace(request, picked=(*share.picked, *share.kept_back), picked_until=share.end))
         age = self._clock() - share.since
@@ -198,7 +231,7 @@ class Home:
             self.take_home(share)
             return AtHome(request)
         if ask and age >= SOONEST_LOOK_SECONDS and not self._is_on_its_way(share):
-            # Lost or failed: not offered anew, or one that loses everything would be waited for for ever.
+            # Lost, failed or out of reach: not offered anew, or one that loses everything would be waited for for ever.
             self.take_home(share)
             return AtHome(request)
         return Away(min(max(age, SOONEST_LOOK_SECONDS), LATEST_LOOK_SECONDS, self._wait_seconds - age + 1.0))
@@ -211,6 +244,8 @@ class Home:
         now = self._clock()
         if 0 <= now - self._asked.get(share.key, 0.0) < SOONEST_LOOK_SECONDS:
             return True
+        if not self._may_ask():
+            return not self._is_given_up()
         self._asked = {key: at for key, at in self._asked.items() if 0 <= now - at < SOONEST_LOOK_SECONDS}
         self._asked[share.key] = now
         try:
@@ -218,19 +253,37 @@ class Home:
                 standing = content_of(ledger).standing(share.key, self.machine)
         except QueueUnavailable as error:
             log.info("what was shared is waited for: %s", error)
-            return True
+            self._not_reached()
+            return not self._is_given_up()
+        self._outage.over()
         return standing == "waiting"
+
+    def _may_ask(self) -> bool:
+        """Has the database not failed just now? Each attempt may take as long as a server that says nothing."""
+        return not 0 < self._unreachable_until - self._clock() <= UNREACHABLE_SECONDS
+
+    def _not_reached(self) -> None:
+        now = self._clock()
+        self._unreachable_until = now + UNREACHABLE_SECONDS
+        self._outage.began(now)
+
+    def _is_given_up(self) -> bool:
+        since = self._outage.since()
+        return since is not None and self._clock() - since >= GIVEN_UP_SECONDS
 
     def take_home(self, share: Share) -> None:
         """Nobody else is waited for, for none of the content's readings. What comes back yet is dropped."""
         together = self._shares.of_key(share.key)
         log.warning("what was shared of %d transcripts has not come back: they are mined here", len(together))
         self._shares.put(replace(each, key="") for each in together)
+        if not self._may_ask():
+            return  # The worker's upkeep withdraws what no share waits for, once it can.
         try:
             with open_shared(self._settings) as ledger:
                 content_of(ledger).withdraw(share.key, self.machine)
         except QueueUnavailable as error:
-            log.info("it stays in the shared database until it is old: %s", error)
+            log.info("it stays in the shared database until that is reached again: %s", error)
+            self._not_reached()
 
     def forget(self, identity: str) -> None:
         """To be called once the transcript is mined, after that was put down."""
@@ -273,10 +326,11 @@ class Home:
                     for identity, _, _ in going:
                         self._shares.forget(identity)
                     raise
+                self._outage.over()
                 kill_point("share-put")
         except QueueUnavailable as error:
             log.warning("nothing is shared for a while: %s", error)
-            self._unreachable_until = self._clock() + UNREACHABLE_SECONDS
+            self._not_reached()
             return False
         return True
 

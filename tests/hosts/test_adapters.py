@@ -150,6 +150,7 @@ client.main(sys.argv[1:])
 
 
 @pytest.mark.slow
+@pytest.mark.alone
 @pytest.mark.parametrize("steps", [1, 12])
 def test_antigravity_gets_its_object_also_when_the_time_is_up(sandbox: Sandbox, told: Any, steps: int) -> None:
     place = str(Path(memoryvault.__file__ or "").resolve().parents[1])

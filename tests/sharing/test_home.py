@@ -7,21 +7,31 @@ import os
 import time
 import zlib
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import psycopg
 import pytest
 
+from memoryvault.tasks.corpus import plan_corpus
 from memoryvault.tasks.indexing import vault_store
+from memoryvault.tasks.mining import MiningRequest
 from memoryvault.tasks.postgres.content import SharedContent
 from memoryvault.tasks.scrubbing import scrub_everything
 from memoryvault.tasks.shared_queue import open_shared
+<<<<<<< HEAD
 from memoryvault.tasks.sharing.home import Shares
 from memoryvault.tasks.sharing.judging import miner_version
+=======
+from memoryvault.tasks.sharing.handlers import drop_old_contents
+from memoryvault.tasks.sharing.home import GIVEN_UP_SECONDS, AtHome, Away, Home, MayLeave, Shares
+>>>>>>> qa
 from memoryvault.tasks.sharing.packing import MAGIC, key_of, unbundle
 from memoryvault.tests.corpus.sessions import grow, old_session
 from memoryvault.tests.sharing.machines import RULE, SECRET, SESSIONS, Machine, Machines, url_of
 from memoryvault.tests.support.postgres import Cluster
+from memoryvault.vault.errors import QueueUnavailable
+from memoryvault.vault.settings import Settings
 
 pytestmark = [pytest.mark.slow, pytest.mark.postgres]
 
@@ -165,6 +175,95 @@ def test_what_does_not_come_back_in_time_is_mined_here_and_a_late_answer_is_drop
     assert home.run_shared() == {}
     assert shared(home).all() == []
     assert home.notes() == alone
+
+
+class Unreached:
+    """An `open_shared` that reaches nothing, and counts."""
+
+    def __init__(self) -> None:
+        self.attempts = 0
+
+    def __call__(self, settings: Settings) -> None:
+        self.attempts += 1
+        raise QueueUnavailable("it is away")
+
+
+def asks_for(home: Machine, now: float) -> list[AtHome | MayLeave | Away]:
+    """What is answered for each of what is away, by a worker that has just started."""
+    deciding = Home(home.loaded, clock=lambda: now)
+    found = []
+    for share in shared(home).all():
+        transcript = next(each for each in plan_corpus(home.loaded).to_mine if each.identity == share.identity)
+        request = MiningRequest(str(transcript.path), transcript.host, share.start, share.start)
+        found.append(deciding.stand(transcript, request, ask=True))
+    return found
+
+
+def test_what_is_out_is_waited_for_for_an_hour_while_the_database_is_away_and_then_mined_here(
+    machines: Machines, alone: Vault, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home, _ = send(machines)
+    began, away = time.time(), Unreached()
+    with monkeypatch.context() as patched:
+        patched.setattr("memoryvault.tasks.sharing.home.open_shared", away)
+        for later in (60.0, 1800.0, 3600.0):
+            assert {type(each) for each in asks_for(home, began + later)} == {Away}
+        assert away.attempts == 3, "all of what is out learns from one attempt"
+        assert {type(each) for each in asks_for(home, began + 60.0 + GIVEN_UP_SECONDS)} == {AtHome}
+        assert away.attempts == 4, "nor is what is taken home asked for"
+    assert finish(home) == alone
+
+
+def test_a_database_that_was_reached_again_is_given_another_hour(
+    machines: Machines, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home, _ = send(machines)
+    began = time.time()
+    for later, reached in ((60.0, False), (3000.0, True), (3600.0, False), (7000.0, False)):
+        with monkeypatch.context() as patched:
+            if not reached:
+                patched.setattr("memoryvault.tasks.sharing.home.open_shared", Unreached())
+            assert {type(each) for each in asks_for(home, began + later)} == {Away}
+
+
+def test_several_contents_cost_one_attempt_in_a_minute(machines: Machines, monkeypatch: pytest.MonkeyPatch) -> None:
+    home, _ = send(machines)
+    shares = shared(home)
+    shares.put(replace(each, key=f"content {number}") for number, each in enumerate(shares.all()))
+    began, away = time.time(), Unreached()
+    monkeypatch.setattr("memoryvault.tasks.sharing.home.open_shared", away)
+    assert {type(each) for each in asks_for(home, began + 60.0)} == {Away}
+    assert away.attempts == 1
+    assert {type(each) for each in asks_for(home, began + 25 * 3600.0)} == {AtHome}
+    assert away.attempts == 2, "what is taken home is withdrawn later"
+
+
+def drop_old(home: Machine) -> None:
+    with open_shared(home.loaded) as ledger:
+        drop_old_contents(home.loaded, ledger)
+
+
+def test_words_that_no_share_waits_for_are_taken_back(machines: Machines) -> None:
+    home, _ = send(machines)
+    machines.rows("INSERT INTO content VALUES ('theirs', 'another', 'words', 1e9 + 0)")
+    machines.rows("UPDATE content SET created_at = extract(epoch FROM now()) - 200")
+    home.memory("reflect", "corpus", "--reset")
+    drop_old(home)
+    assert len(machines.rows("SELECT key FROM content")) == 2, "it may just have been put there"
+    machines.rows("UPDATE content SET created_at = extract(epoch FROM now()) - 400")
+    drop_old(home)
+    assert machines.rows("SELECT key FROM content") == [("theirs",)]
+
+
+def test_words_that_are_waited_for_stay_until_consent_is_taken_back(machines: Machines, alone: Vault) -> None:
+    home, key = send(machines)
+    machines.rows("UPDATE content SET created_at = extract(epoch FROM now()) - 400")
+    drop_old(home)
+    assert machines.rows("SELECT key FROM content") == [(key,)]
+    home.configure(url=home.loaded.queue.url, machine="home", share="", work=False)
+    assert finish(home) == alone
+    drop_old(home)
+    assert machines.rows("SELECT key FROM content") == []
 
 
 def test_an_answer_that_comes_after_it_was_mined_here_changes_nothing(
@@ -317,6 +416,15 @@ def test_a_content_that_was_changed_on_its_way_is_not_looked_at(
     assert other.run_shared() == {"dead": 1}
     home.age_shares(20)
     assert finish(home) == alone
+
+
+def test_what_dies_here_of_another_machine_is_no_failure_of_this_worker(machines: Machines, other: Machine) -> None:
+    data = b"MVW9"
+    with open_shared(other.loaded) as ledger:
+        SharedContent(ledger).put(key_of(data, "thief"), "thief", data)
+    ran = other.run("worker", "--until-idle", "--timeout", "60")
+    assert machines.rows("SELECT state FROM job") == [("dead",)]
+    assert (ran.returncode, ran.stdout.strip().split(", ")[-1]) == (0, "1 dead in the shared queue")
 
 
 @pytest.mark.parametrize("data", [b"MVW9", MAGIC + b"\0\0\0\5hello", MAGIC + b"\xff\xff\xff\xffx"])

@@ -15,7 +15,7 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from memoryvault.tasks.job import Handler, RunningJob
+from memoryvault.tasks.job import Dead, Handler, RunningJob
 from memoryvault.tasks.ledger import Ledger
 from memoryvault.tasks.postgres.connection import Impatient
 from memoryvault.tasks.postgres.ledger import PostgresLedger
@@ -117,6 +117,18 @@ def test_a_worker_runs_the_jobs_of_both_queues(conninfo: str, state: StatePaths,
         assert here.keys == ["mine"]
         assert sorted(shared.keys, key=int) == [str(number) for number in range(20)]
         assert other.counts() == {"effect": {"done": 20}}
+
+
+def test_what_dies_of_the_shared_queue_is_told_apart(conninfo: str, state: StatePaths, ledger: Ledger) -> None:
+    def dies(job: RunningJob) -> None:
+        raise Dead("it cannot be read")
+
+    ledger.enqueue("effect", {"key": "mine"})
+    with shared_ledger(conninfo, "sofa") as other:
+        other.enqueue("effect", {"key": "theirs"})
+        report = worker_over(state, [loop_over(conninfo, {"effect": dies})], {"effect": Ran()}).run_until_idle(20.0)
+        assert other.counts() == {"effect": {"dead": 1}}
+    assert (report.done, report.dead, report.dead_shared) == (1, 0, 1)
 
 
 def test_what_is_addressed_to_a_machine_runs_there_alone(conninfo: str, tmp_path: Path) -> None:

@@ -11,8 +11,9 @@ import pytest
 from memoryvault.tasks.kinds import SHARED_POLICIES
 from memoryvault.tasks.postgres import rights, schema
 from memoryvault.tasks.postgres.connection import Address
-from memoryvault.tasks.postgres.content import SharedContent
+from memoryvault.tasks.postgres.content import KEPT_SECONDS, SharedContent
 from memoryvault.tasks.postgres.ledger import PostgresLedger
+from memoryvault.tasks.postgres.loop import Turns
 from memoryvault.tasks.postgres.status import set_up, status_of
 from memoryvault.tasks.reconciler import Reconciler, Repaired
 from memoryvault.tasks.sharing.judging import MAX_OUTCOME_BYTES
@@ -95,6 +96,23 @@ def test_a_workers_role_has_all_that_a_worker_does(shared: Shared) -> None:
         desk.forget_worker("desk:1:a")
         desk.prune(-1.0)
         assert desk.list() == []
+
+
+def test_a_worker_tidies_up_what_nobody_ever_took(shared: Shared) -> None:
+    with shared.ledger("desk") as desk:
+        for key, home in (("old", "desk"), ("died", "desk"), ("new", "desk")):
+            desk.enqueue("share.mine", {"content": key, "home": home}, unique_key=key)
+        desk.enqueue("share.result", {"content": "old", "to": "former"}, unique_key="renamed")
+        desk.ring_due()
+        with psycopg.connect(shared.owner, autocommit=True) as conn:
+            conn.execute("UPDATE job SET state = 'dead', finished_at = created_at WHERE unique_key = 'died'")
+            conn.execute("UPDATE job SET created_at = created_at - %s WHERE unique_key <> 'new'", (KEPT_SECONDS + 60,))
+        Turns(desk, Reconciler(desk, list), lambda: False, lambda ledger: None).tidy()
+        assert [job.unique_key for job in desk.list()] == ["new"]
+        # Doorbells are left of what is left alone.
+        assert desk.read("SELECT unique_key FROM huey_task LEFT JOIN job ON job.id = job_id") == [("new",)]
+        assert desk.claim(desk.list()[0].id, "desk:1:a-1", LEASE_SECONDS)
+        assert desk.drop_stale(-1.0, 100) == 0, "what runs stays"
 
 
 @pytest.mark.parametrize(
