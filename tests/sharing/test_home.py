@@ -19,13 +19,9 @@ from memoryvault.tasks.mining import MiningRequest
 from memoryvault.tasks.postgres.content import SharedContent
 from memoryvault.tasks.scrubbing import scrub_everything
 from memoryvault.tasks.shared_queue import open_shared
-<<<<<<< HEAD
-from memoryvault.tasks.sharing.home import Shares
-from memoryvault.tasks.sharing.judging import miner_version
-=======
 from memoryvault.tasks.sharing.handlers import drop_old_contents
 from memoryvault.tasks.sharing.home import GIVEN_UP_SECONDS, AtHome, Away, Home, MayLeave, Shares
->>>>>>> qa
+from memoryvault.tasks.sharing.judging import miner_version
 from memoryvault.tasks.sharing.packing import MAGIC, key_of, unbundle
 from memoryvault.tests.corpus.sessions import grow, old_session
 from memoryvault.tests.sharing.machines import RULE, SECRET, SESSIONS, Machine, Machines, url_of
