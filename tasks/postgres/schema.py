@@ -124,7 +124,7 @@ _THIRD = (
     "CREATE POLICY outcome_put ON outcome FOR INSERT WITH CHECK (true)",
     # What one machine writes another reads into its memory, before it can judge it. The limits are those of
     # tasks/sharing, which a test compares.
-    "ALTER TABLE content ADD CHECK (octet_length(data) <= 16777216), ADD CHECK (length(key) <= 128)",
+    "ALTER TABLE content ADD CHECK (octet_length(data) <= 2097152), ADD CHECK (length(key) <= 128)",
     "ALTER TABLE outcome ADD CHECK (octet_length(data) <= 4194304), ADD CHECK (length(worker) <= 128)",
     """
     ALTER TABLE job ADD CHECK (length(kind) <= 64), ADD CHECK (length(args) <= 65536),

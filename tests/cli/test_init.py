@@ -59,7 +59,7 @@ def test_init_ends_with_a_memory_of_a_session_from_before_and_uninstall_with_not
     assert time.monotonic() - started < LIMIT_SECONDS * patience()
     assert said["worker"] is True
     assert said["history"] | {"bytes": 0} == {
-        "sessions": 1, "bytes": 0, "mined_before": 0, "mined": 1, "failed": 0, "done": True,
+        "sessions": 1, "bytes": 0, "mined_before": 0, "mined": 1, "failed": 0, "cancelled": 0, "done": True,
     }, "the one of the last 30 days"  # fmt: skip
     assert said["consents"] == {"research.network": False, "discovery": False}
     assert said["recall"]["hits"][0]["path"] == said["recall"]["asked_for"]
