@@ -341,6 +341,11 @@ def _state(settings: Settings, apply: bool) -> list[Found]:
     return found
 
 
+_NOT_OURS = (
+    "another login put it there, so this one may not take it away: it goes after 31 days, or by the tables' owner"
+)
+
+
 def _shared(settings: Settings, apply: bool) -> list[Found]:
     """What of this machine lies in the shared database, packed by the rules of its day. Withdrawn, it is asked anew."""
     if not is_shared(settings):
@@ -360,8 +365,9 @@ def _shared(settings: Settings, apply: bool) -> list[Found]:
                 except ContentInvalid as error:
                     problem = str(error)
                 if apply and (kinds or problem):
-                    contents.withdraw(key, machine)
-                    problem = None
+                    problem = (
+                        None if contents.withdraw(key, machine) or key not in contents.keys(machine) else _NOT_OURS
+                    )
                 if kinds or problem:
                     found.append(Found("shared", key[:12], kinds, problem))
     except QueueUnavailable as error:

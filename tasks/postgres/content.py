@@ -105,10 +105,13 @@ class SharedContent:
         state = result if answered else mine
         return "waiting" if state in ("queued", "running") else "failed"
 
-    def withdraw(self, key: str, home: str) -> None:
-        """Delete a content with its outcome. A job that still asks for it finds nothing to do."""
+    def withdraw(self, key: str, home: str) -> bool:
+        """Delete a content with its outcome. A job that still asks for it finds nothing to do.
+
+        False when nothing was deleted: it is gone, or this login is not the one that put it there.
+        """
         with self._ledger.transaction(durable=True) as conn:
-            conn.execute(_WITHDRAW, {"key": key, "home": home})
+            return conn.execute(_WITHDRAW, {"key": key, "home": home}).rowcount > 0
 
     def keys(self, home: str, *, older_than_seconds: float | None = None) -> list[str]:
         """What of this machine lies there, or what of it for longer than that; oldest first."""

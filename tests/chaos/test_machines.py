@@ -8,8 +8,6 @@ from contextlib import ExitStack
 
 import pytest
 
-pytest.importorskip("psycopg")
-
 from memoryvault.bench.cluster import SERVERS_USER
 from memoryvault.tasks.postgres.ledger import PostgresLedger
 from memoryvault.tests.support.crew import Crew, assert_nothing_lost_or_doubled, prepare

@@ -9,19 +9,18 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 
+import psycopg
 import pytest
 
-psycopg = pytest.importorskip("psycopg")
-
-from memoryvault.tasks.ledger import Claim  # noqa: E402
-from memoryvault.tasks.postgres import connection  # noqa: E402
-from memoryvault.tasks.postgres.ledger import PostgresLedger  # noqa: E402
-from memoryvault.tests.support.crew import Crew, assert_nothing_lost_or_doubled, patiently, prepare  # noqa: E402
-from memoryvault.tests.support.network_worker import EFFECTS, finish  # noqa: E402
-from memoryvault.tests.support.postgres import Cluster, cluster  # noqa: E402
-from memoryvault.tests.support.proxy import Proxy, proxy  # noqa: E402
-from memoryvault.tests.tasks.support import POLICIES, wait_until  # noqa: E402
-from memoryvault.vault.errors import QueueUnavailable  # noqa: E402
+from memoryvault.tasks.ledger import Claim
+from memoryvault.tasks.postgres import connection
+from memoryvault.tasks.postgres.ledger import PostgresLedger
+from memoryvault.tests.support.crew import Crew, assert_nothing_lost_or_doubled, patiently, prepare
+from memoryvault.tests.support.network_worker import EFFECTS, finish
+from memoryvault.tests.support.postgres import Cluster, cluster
+from memoryvault.tests.support.proxy import Proxy, proxy
+from memoryvault.tests.tasks.support import POLICIES, wait_until
+from memoryvault.vault.errors import QueueUnavailable
 
 pytestmark = [pytest.mark.slow, pytest.mark.postgres]
 

@@ -12,11 +12,8 @@ from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import pytest
-
-pytest.importorskip("psycopg")
-
 import psycopg
+import pytest
 from psycopg.conninfo import conninfo_to_dict
 
 from memoryvault.tests.sharing.machines import Machine, Machines, fill, url_of

@@ -450,6 +450,12 @@ def test_scrubbing_again_looks_at_what_is_away_and_takes_it_back(machines: Machi
     assert machines.rows("SELECT count(*) FROM content") == [(2,)]
     scrub_everything(settings, vault_store(settings), apply=True)
     assert machines.rows("SELECT count(*) FROM content") == [(1,)]
+    # Put there by the login that this machine had before.
+    with psycopg.connect(machines.login("before")) as conn:
+        conn.execute("INSERT INTO content VALUES (%s, 'home', %s, 1e12)", (key_of(content, "home"), content))
+    (found,) = scrub_everything(settings, vault_store(settings), apply=True)
+    assert "another login put it there" in str(found.problem)
+    assert machines.rows("SELECT count(*) FROM content") == [(2,)]
     home.configure(url="postgresql://nobody@/none?host=/nonexistent", machine="home", share="*", work=False)
     (found,) = scrub_everything(home.loaded, vault_store(settings), apply=False)
     assert found.where == "shared"

@@ -40,7 +40,7 @@ FRAGMENTS = st.sampled_from(
         SECRET,
         f"token = {SECRET}",
         "password: 'hunter2-hunter2'",
-        "/Users/rosalind/work/shop/main.py",
+        "/Users/rosalind/shop/main.py",
         "rosalind@franklin-lab.org",
         "<private>nobody</private>",
         "From now on always run the linter.",

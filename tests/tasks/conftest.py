@@ -10,6 +10,7 @@ import pytest
 
 from memoryvault.tasks.doorbell import ring_worker
 from memoryvault.tasks.ledger import Ledger
+from memoryvault.tests.support.postgres import Cluster, cluster
 from memoryvault.tests.tasks.support import POLICIES, state_in
 from memoryvault.vault.layout import StatePaths
 
@@ -31,3 +32,16 @@ def ledger(state: StatePaths) -> Iterator[Ledger]:
     """The ledger of somebody else: a command, a hook."""
     with Ledger(state.queue_db, policies=POLICIES, bell=lambda: ring_worker(state.wake_socket)) as ledger:
         yield ledger
+
+
+@pytest.fixture
+def conninfo(postgres: Cluster) -> str:
+    """Of a schema of the test's own, on the server that all tests share."""
+    return postgres.conninfo()
+
+
+@pytest.fixture
+def own() -> Iterator[Cluster]:
+    """A server that the test may stop."""
+    with cluster() as running:
+        yield running

@@ -7,7 +7,6 @@ import sys
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterator
 from pathlib import Path
 
 import psycopg
@@ -16,25 +15,13 @@ import pytest
 from memoryvault.tasks.ledger import LedgerRules
 from memoryvault.tasks.postgres import schema
 from memoryvault.tasks.postgres.ledger import PostgresLedger
-from memoryvault.tests.support.postgres import Cluster, cluster
+from memoryvault.tests.support.postgres import Cluster
 from memoryvault.tests.tasks.support import POLICIES
 from memoryvault.vault.errors import QueueUnavailable
 
 pytestmark = [pytest.mark.slow, pytest.mark.postgres]
 
 LEASE_SECONDS = 30.0
-
-
-@pytest.fixture
-def conninfo(postgres: Cluster) -> str:
-    return postgres.conninfo()
-
-
-@pytest.fixture
-def own() -> Iterator[Cluster]:
-    """A server that the test may stop."""
-    with cluster() as running:
-        yield running
 
 
 def open_ledger(conninfo: str) -> PostgresLedger:

@@ -12,16 +12,15 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+import psycopg
 import pytest
 
-psycopg = pytest.importorskip("psycopg")
-
-from memoryvault.tasks.postgres.connection import Address, LinkRefused  # noqa: E402
-from memoryvault.tasks.postgres.ledger import PostgresLedger  # noqa: E402
-from memoryvault.tests.support.certificates import Authority, authority  # noqa: E402
-from memoryvault.tests.support.postgres import Cluster, cluster, free_port  # noqa: E402
-from memoryvault.tests.tasks.support import POLICIES  # noqa: E402
-from memoryvault.vault.errors import QueueUnavailable  # noqa: E402
+from memoryvault.tasks.postgres.connection import Address, LinkRefused
+from memoryvault.tasks.postgres.ledger import PostgresLedger
+from memoryvault.tests.support.certificates import Authority, authority
+from memoryvault.tests.support.postgres import Cluster, cluster, free_port
+from memoryvault.tests.tasks.support import POLICIES
+from memoryvault.vault.errors import QueueUnavailable
 
 PASSWORD = "geheimnis-4711"
 FAR = "db.example"

@@ -21,7 +21,7 @@ from memoryvault.tasks.postgres.connection import Impatient
 from memoryvault.tasks.postgres.ledger import PostgresLedger
 from memoryvault.tasks.postgres.loop import LoopContext, SharedLoop
 from memoryvault.tasks.worker import Worker, WorkerContext
-from memoryvault.tests.support.postgres import Cluster, cluster
+from memoryvault.tests.support.postgres import Cluster
 from memoryvault.tests.tasks.support import POLICIES, state_in, wait_until
 from memoryvault.vault.errors import QueueUnavailable
 from memoryvault.vault.layout import StatePaths
@@ -33,18 +33,6 @@ SHARED = {
     for kind, policy in POLICIES.items()
 }
 FAR_AWAY_SECONDS = 600.0
-
-
-@pytest.fixture
-def conninfo(postgres: Cluster) -> str:
-    return postgres.conninfo()
-
-
-@pytest.fixture
-def own() -> Iterator[Cluster]:
-    """A server that the test may stop."""
-    with cluster() as running:
-        yield running
 
 
 def shared_ledger(conninfo: str, machine: str = "desk", *, work: bool = True, connect: bool = True) -> PostgresLedger:

@@ -163,7 +163,7 @@ def test_words_are_gone_from_the_database_once_they_are_answered(shared: Shared)
 def test_nobody_takes_away_what_another_machine_has_put_there(shared: Shared) -> None:
     with shared.ledger("desk") as desk, shared.ledger("sofa") as sofa:
         SharedContent(desk).put("k", "desk", b"words")
-        SharedContent(sofa).withdraw("k", "desk")
+        assert not SharedContent(sofa).withdraw("k", "desk"), "and it is told that nothing was taken away"
         assert SharedContent(desk).fetch("k", "desk") == b"words"
         assert shared.may("sofa", "DELETE FROM content")
         assert SharedContent(desk).fetch("k", "desk") == b"words"
