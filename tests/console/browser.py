@@ -96,7 +96,8 @@ class Windows:
         )
         page = self.another()
         page.goto(self.console.link)
-        page.wait_for_url(self.console.base + "**")
+        # Past the page that takes the token, which goes on by itself; and loaded, so with its style sheet.
+        page.wait_for_url(lambda url: url.startswith(self.console.base) and "enter?" not in url)
         page.wait_for_selector("h1")
         return page
 
