@@ -12,11 +12,15 @@ from typing import NamedTuple, Protocol
 
 from ...vault.turn import Turn
 from .prose import Sentence, looks_pasted, sentences
-from .searched import EXPLICIT_BITS, RULE_BITS, Searched, cues_of
-from .words import BUCKETS, hashed_ngrams
+from .searched import EXPLICIT_BITS, RULE_BITS, Glance, Searched, cues_of
+from .words import BUCKETS
 
 NGRAM_VALUE = 0.4
 """A cue counts 1, an n-gram less: there are many more of them, and each knows less."""
+
+STATES_RULE = "states a rule"
+EXPLICITLY = "explicit "
+"""Of a sentence that is something by its form: with its category."""
 
 MAX_WORDS = 250
 MAX_CUED_SENTENCES = 25
@@ -98,6 +102,15 @@ class Weighing(Protocol):
         """The most that the look of a document may add."""
         ...
 
+    @property
+    def most_by_forms(self) -> float:
+        """The most that what sentences are by their form may add."""
+        ...
+
+    def most_by_ngrams(self, words: int) -> float:
+        """The most that the n-grams of so many words may add."""
+        ...
+
     def of_shape(self, shape: Shape) -> float:
         """What the shape adds."""
         ...
@@ -119,25 +132,25 @@ class Message:
         self.sentences = parts
         self.own = [part for part in parts if part.typed] if turn.is_users_words else parts
         """The sentences that are the speaker's own: the classifier looks at no others."""
-        self.searched = [Searched(part.text) for part in self.own]
-        """What is known of each of its own sentences."""
-        self.may_show = 0
-        """Bits of what any of them may show."""
-        length = 1  # the beginning counts as a word
-        words: list[str] = []
-        for sentence in self.searched:
-            self.may_show |= sentence.may_show
-            length += len(sentence.words)
-            if len(words) <= MAX_WORDS:
-                words += sentence.words
-        self._ngrams = hashed_ngrams(words[:MAX_WORDS])
-        self._shape = _shape(turn, self.own, length)
+        self._glance = Glance([part.text for part in self.own])
+        self.may_show = self._glance.may_show
+        """Bits of what they may show together."""
+        self._shape = _shape(turn, self.own, self._glance.words + 1)  # the beginning counts as a word
+
+    @cached_property
+    def searched(self) -> Sequence[Searched]:
+        """What is known of each of the first of its own sentences."""
+        return [self._glance.searched(place) for place in range(min(len(self.own), MAX_CUED_SENTENCES))]
+
+    @cached_property
+    def _ngrams(self) -> set[int]:
+        return self._glance.ngrams(MAX_WORDS)
 
     @cached_property
     def features(self) -> Features:
         """All features."""
         found = {**self._shape.features(), **_named(self._ngrams)}
-        for index, sentence in enumerate(self.searched[:MAX_CUED_SENTENCES]):
+        for index, sentence in enumerate(self.searched):
             for cue in cues_of(sentence):
                 found[cue] = 1.0
                 if index == 0:
@@ -151,18 +164,31 @@ class Message:
     def _forms(self) -> Features:
         if not self.may_show & (RULE_BITS | EXPLICIT_BITS):
             return {}
-        return _forms(self.own[:MAX_CUED_SENTENCES], self.searched)
+        return _forms(self.own, self.searched)
 
     def is_beyond(self, head: Weighing) -> bool:
         """Is `head` sure to say no, whatever `features` will hold?
 
-        To look for cues is most of the work of mining, and most messages are told by their words alone. So cues are
-        looked for one after the other, and only for as long as those that are left could still make up a yes.
+        To look for cues is most of the work of mining, and most messages are told by their words alone. So what costs
+        little is asked first, of all sentences together, and cues are looked for one after the other, and only for as
+        long as those that are left could still make up a yes.
         """
-        looked_at = self.searched[:MAX_CUED_SENTENCES]
-        missing = head.limit - head.of_shape(self._shape) - head.of_ngrams(self._ngrams) - SURE
-        missing -= head.logit(self._forms) + head.most_by_look
-        in_first, possible = (looked_at[0].may_show if looked_at else 0), self.may_show
+        missing = head.limit - head.of_shape(self._shape) - head.most_by_look - SURE
+        possible = self.may_show
+        by_forms = head.most_by_forms if possible & (RULE_BITS | EXPLICIT_BITS) else 0.0
+        left = by_forms + sum([anywhere for bit, _, anywhere in head.rises if possible & bit])
+        if left + head.most_by_ngrams(min(self._glance.words, MAX_WORDS)) < missing:
+            return True
+        missing -= head.of_ngrams(self._ngrams)
+        return left < missing or self._shows_too_little(head, missing)
+
+    def _shows_too_little(self, head: Weighing, missing: float) -> bool:
+        """Do its sentences, each looked at for itself, show less than what is `missing`?"""
+        looked_at = self.searched
+        missing -= head.logit(self._forms) if self.turn.is_users_words else head.most_by_forms
+        in_first, possible = (looked_at[0].may_show if looked_at else 0), 0
+        for sentence in looked_at:
+            possible |= sentence.may_show
         left = 0.0
         for bit, behind, anywhere in head.rises:
             if possible & bit:
@@ -181,13 +207,17 @@ class Message:
                 return True
         return False
 
+    def search(self, index: int) -> Searched:
+        """What is known of sentence number `index`, one of its `own`."""
+        place = self._places[self.sentences[index].start]
+        return self.searched[place] if place < MAX_CUED_SENTENCES else self._glance.searched(place)
+
     def speaks_for(self, head: Weighing, index: int) -> float:
         """What sentence number `index`, one of its `own`, adds alone to what `head` says; as a logit."""
-        part = self.sentences[index]
-        searched = self.searched[self._places[part.start]]
+        searched = self.search(index)
         named: dict[str, float] = dict.fromkeys(cues_of(searched), 1.0)
-        named.update(_forms((part,), (searched,)))
-        return head.logit(named) + head.of_ngrams(hashed_ngrams(searched.words[:MAX_WORDS]))
+        named.update(_forms((self.sentences[index],), (searched,)))
+        return head.logit(named) + head.of_ngrams(searched.ngrams(MAX_WORDS))
 
     @cached_property
     def _places(self) -> Mapping[int, int]:
@@ -218,7 +248,7 @@ def _forms(parts: Iterable[Sentence], searched: Iterable[Searched]) -> dict[str,
     found: dict[str, float] = {}
     for part, sentence in zip(parts, searched, strict=False):
         if part.spoken and sentence.standing_rule is not None:
-            found["states a rule"] = 1.0
+            found[STATES_RULE] = 1.0
         for form in sentence.explicit:
-            found[f"explicit {form.category}"] = 1.0
+            found[EXPLICITLY + form.category] = 1.0
     return found

@@ -11,7 +11,6 @@ import re
 from dataclasses import dataclass
 
 from ..candidate import Category
-from .gated import GatedPattern, fold
 from .wording import DEICTIC, IMPERATIVE_CHOICE, LOOKED_AT_AGAIN, cue, without_lead_in
 
 EXPLICIT: tuple[tuple[Category, str, re.Pattern[str]], ...] = (
@@ -84,9 +83,6 @@ def sets_aside(sentence: str) -> bool:
     return AGENT_IDEA.search(sentence) is not None and not sentence.rstrip().endswith("?")
 
 
-_GATED_EXPLICIT = tuple((category, reason, GatedPattern(pattern)) for category, reason, pattern in EXPLICIT)
-
-
 @dataclass(frozen=True)
 class Explicit:
     """A sentence whose form alone says what it is, with why."""
@@ -96,15 +92,14 @@ class Explicit:
 
 
 @functools.lru_cache(maxsize=LOOKED_AT_AGAIN)
-def explicit(sentence: str) -> tuple[Explicit, ...]:
+def explicit(sentence: str, possible: int = -1) -> tuple[Explicit, ...]:
     """What the sentence is by its form: at most one per category. For what is short and clear; the classifier has the
-    rest."""
+    rest. `possible`: bit n says that number n of `EXPLICIT` may match; the others are not searched."""
     if len(sentence) > 240:
         return ()
     found: dict[str, Explicit] = {}
-    folded = fold(sentence)
-    for category, reason, pattern in _GATED_EXPLICIT:
-        if category not in found and pattern.search(sentence, folded):
+    for place, (category, reason, pattern) in enumerate(EXPLICIT):
+        if possible >> place & 1 and category not in found and pattern.search(sentence):
             found[category] = Explicit(category, reason)
     return tuple(found.values())
 

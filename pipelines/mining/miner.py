@@ -11,12 +11,12 @@ from ...vault.turn import Origin, Role, Turn
 from ..candidate import Candidate, Category, Scope, moment
 from . import fixes, procedures
 from .features import Message, message
-from .forms import explicit, names_what_to_do, replaced, sets_aside
+from .forms import names_what_to_do, replaced, sets_aside
 from .model import Classifier, Head, packaged
 from .prose import Sentence, looks_pasted
-from .rules import Rule, describes, downloads_and_runs, standing_rule
+from .rules import Rule, describes, downloads_and_runs
 from .scene import Scene, names_code, needs_context, statement
-from .searched import ASIDE_BIT, CURE_BIT, cues
+from .searched import ASIDE_BIT, CURE_BIT, EXPLICIT_BITS, PROCEDURE_BITS, RULE_BITS, cues
 from .standing import Certainty
 
 MAX_RULES_PER_MESSAGE = 3
@@ -157,8 +157,10 @@ class Miner:
         document = looks_pasted(turn.text)
         found: list[Candidate] = []
         taken: set[int] = set()
-        for index, part in enumerate(said.sentences):
-            rule = standing_rule(part.text) if part.spoken and not document else None
+        spoken = [] if document else [index for index, part in enumerate(said.sentences) if part.spoken]
+        for index in spoken if said.may_show & RULE_BITS else ():
+            part = said.sentences[index]
+            rule = said.search(index).standing_rule
             if rule is None or len(found) >= MAX_RULES_PER_MESSAGE:
                 continue
             category: Category = "preference"
@@ -168,15 +170,15 @@ class Miner:
                 category = "correction"
             found.append(self._of_user(said, index, category, _named(rule), RULE_SCORE, rule=rule))
             taken.add(index)
-        if not found and not document:
-            for index, part in enumerate(said.sentences):
-                if part.spoken and procedures.described(part.text):
+        if not found and said.may_show & PROCEDURE_BITS:
+            for index in spoken:
+                if procedures.described(said.sentences[index].text):
                     found.append(self._of_user(said, index, "workflow", "a procedure the user described", 0.7))
                     taken.add(index)
                     break
-        for index, part in enumerate(said.sentences):
-            may_say = part.spoken and not document and index not in taken and not downloads_and_runs(part.text)
-            for form in explicit(part.text) if may_say else ():
+        for index in spoken if said.may_show & EXPLICIT_BITS else ():
+            may_say = index not in taken and not downloads_and_runs(said.sentences[index].text)
+            for form in said.search(index).explicit if may_say else ():
                 if not any(_alike(form.category, known.category) for known in found):
                     found.append(self._of_user(said, index, form.category, form.reason, EXPLICIT_SCORE))
                     taken.add(index)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import base64
 import functools
+import itertools
 import json
 import math
 import operator
@@ -18,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from .cues import CUES
-from .features import NGRAM_VALUE, Features, Gain, Shape
+from .features import EXPLICITLY, NGRAM_VALUE, STATES_RULE, Features, Gain, Shape
 from .searched import CUE_BITS
 from .words import BUCKETS
 
@@ -70,6 +71,22 @@ class Head:
     def most_by_look(self) -> float:
         """The most that the look of a document may add."""
         return max(0.0, self.named.get("looks pasted", 0.0))
+
+    @functools.cached_property
+    def most_by_forms(self) -> float:
+        """The most that what sentences are by their form may add."""
+        forms = (weight for name, weight in self.named.items() if name == STATES_RULE or name.startswith(EXPLICITLY))
+        return sum(max(0.0, weight) for weight in forms)
+
+    @functools.cached_property
+    def _heaviest(self) -> Sequence[float]:
+        """The sums of the heaviest n-grams, by their number."""
+        heaviest = sorted((weight for weight in self.hashed if weight > 0.0), reverse=True)
+        return [0.0, *itertools.accumulate(NGRAM_VALUE * weight for weight in heaviest)]
+
+    def most_by_ngrams(self, words: int) -> float:
+        """The most that the n-grams of so many words may add: each word and each with the one before it."""
+        return self._heaviest[min(2 * words, len(self._heaviest) - 1)]
 
     @functools.cached_property
     def _by_shape(self) -> dict[Shape, float]:

@@ -172,25 +172,30 @@ class Rule:
 
 
 @functools.lru_cache(maxsize=LOOKED_AT_AGAIN)
-def standing_rule(sentence: str) -> Rule | None:
-    """Does the sentence, by its form, state a rule for the future, and how plainly? A remark about this moment does not."""
-    rule = _rule_by_form(sentence)
-    return None if rule is None else Rule(rule.form, certainty(sentence, without_lead_in(sentence)))
+def standing_rule(sentence: str, possible: int = -1) -> Rule | None:
+    """Does the sentence, by its form, state a rule for the future, and how plainly? A remark about this moment does not.
+    `possible`: bit n says that number n of `RULE_FORMS` may match; the others are not searched."""
+    form = _rule_form(sentence, possible)
+    return None if form is None else Rule(form, certainty(sentence, without_lead_in(sentence)))
 
 
-def _rule_by_form(sentence: str) -> Rule | None:
-    if len(sentence) > 320 or len(sentence.split()) < 2 or _DOWNLOAD_AND_RUN.search(sentence):
+def _rule_form(sentence: str, possible: int) -> str | None:
+    if len(sentence) > 320 or len(sentence.split()) < 2:
         return None
     core = without_lead_in(sentence)
-    words = core.split()
-    if len(words) < 2:
+    if len(core.split()) < 2:
         return None
-    question = _QUESTION.search(sentence) is not None
-    if _REPORTED.search(sentence) or _DESCRIPTION.match(core):
+    form = _form(sentence, core, possible)
+    if form is None or downloads_and_runs(sentence) or _REPORTED.search(sentence) or _DESCRIPTION.match(core):
         return None
-    if question and not _STYLE.search(sentence):
+    if _QUESTION.search(sentence) and not _STYLE.search(sentence):
         return None
-    always = _ALWAYS_NEVER.match(core)
+    return form
+
+
+def _form(sentence: str, core: str, possible: int) -> str | None:
+    """The name of the form, if what the sentence reports or asks is let pass."""
+    always = _ALWAYS_NEVER.match(core) if possible & _IF_ALWAYS_NEVER else None
     if always is not None:
         verb = always["verb"].lower()
         if verb in {"mind", "ever", "again", "the", "a", "an"} or (
@@ -199,40 +204,59 @@ def _rule_by_form(sentence: str) -> Rule | None:
             return None
         if not re.match(r"(?:always|never|ever|under)\b", core, re.IGNORECASE) and _COMPLAINT.search(core):
             return None
-        return Rule("always or never")
-    if _FROM_NOW_ON.search(core) and not _COMPLAINT.search(core):
-        return Rule("from now on")
-    if _NEVER_WANT.search(sentence) or _WE_ALWAYS.search(sentence):
-        return Rule("what the user always or never wants")
-    if _MODAL_ALWAYS.search(sentence) and not _MOMENT.search(sentence) and not _COMPLAINT.search(sentence):
-        return Rule("must always or never")
-    if _PREFER.search(core) and not _PREFERS_HERE.search(core) and not (_TASTE.match(core) and DEICTIC.search(core)):
-        return Rule("a stated preference")
-    if _EVERY.match(core) and not DEICTIC.search(core) and not _COMPLAINT.search(core.split("(")[0]):
-        return Rule("holds for every one")
-    if _GENERAL_WANT.match(core):
-        return Rule("wanted every time")
-    if _STYLE.search(sentence) and not _MOMENT.search(sentence):
-        return Rule("a style to use")
-    if _POLICY.match(core):
-        return Rule("a convention, named as one")
+        return "always or never"
+    if possible & _IF_FROM_NOW_ON and _FROM_NOW_ON.search(core) and not _COMPLAINT.search(core):
+        return "from now on"
+    if (possible & _IF_NEVER_WANT and _NEVER_WANT.search(sentence)) or (
+        possible & _IF_WE_ALWAYS and _WE_ALWAYS.search(sentence)
+    ):
+        return "what the user always or never wants"
     if (
-        _HOUSE_RULE.search(sentence)
+        possible & _IF_MODAL_ALWAYS
+        and _MODAL_ALWAYS.search(sentence)
+        and not _MOMENT.search(sentence)
+        and not _COMPLAINT.search(sentence)
+    ):
+        return "must always or never"
+    if (
+        possible & _IF_PREFER
+        and _PREFER.search(core)
+        and not _PREFERS_HERE.search(core)
+        and not (_TASTE.match(core) and DEICTIC.search(core))
+    ):
+        return "a stated preference"
+    if (
+        possible & _IF_EVERY
+        and _EVERY.match(core)
+        and not DEICTIC.search(core)
+        and not _COMPLAINT.search(core.split("(")[0])
+    ):
+        return "holds for every one"
+    if possible & _IF_GENERAL_WANT and _GENERAL_WANT.match(core):
+        return "wanted every time"
+    if possible & _IF_STYLE and _STYLE.search(sentence) and not _MOMENT.search(sentence):
+        return "a style to use"
+    if possible & _IF_POLICY and _POLICY.match(core):
+        return "a convention, named as one"
+    if (
+        possible & _IF_HOUSE_RULE
+        and _HOUSE_RULE.search(sentence)
         and _HOUSE_VERB.search(core)
         and not _MOMENT.search(sentence)
         and _imperative_or_we(core)
     ):
-        return Rule("how this project does it")
-    negative = _NEGATIVE.match(core)
+        return "how this project does it"
+    negative = _NEGATIVE.match(core) if possible & _IF_NEGATIVE else None
     if negative is not None and not _WORRY.fullmatch(negative["verb"]) and not _MOMENT.search(sentence):
         if _GENERIC_OBJECT.search(core) and not _ANYTHING_NOW.match(core):
-            return Rule("told never to")
+            return "told never to"
         if not DEICTIC.search(core) and _PLURAL_OBJECT.match(core) and not re.search(r"\bthe\s+\w+", core):
-            return Rule("told not to")
-    if _ASK_BEFORE.match(core) and not _MOMENT.search(sentence):
-        return Rule("wants to be asked")
-    if (remember := _REMEMBER.match(sentence.strip())) and not DEICTIC.search(sentence.strip()[remember.end() :]):
-        return Rule("asked to remember")
+            return "told not to"
+    if possible & _IF_ASK_BEFORE and _ASK_BEFORE.match(core) and not _MOMENT.search(sentence):
+        return "wants to be asked"
+    remember = _REMEMBER.match(sentence.strip()) if possible & _IF_REMEMBER else None
+    if remember is not None and not DEICTIC.search(sentence.strip()[remember.end() :]):
+        return "asked to remember"
     return None
 
 
@@ -246,6 +270,22 @@ RULE_FORMS = (
     *(_GENERAL_WANT, _STYLE, _POLICY, _HOUSE_RULE, _NEGATIVE, _ASK_BEFORE, _REMEMBER),
 )
 """Without one of these a sentence states no rule."""
+(
+    _IF_ALWAYS_NEVER,
+    _IF_FROM_NOW_ON,
+    _IF_NEVER_WANT,
+    _IF_WE_ALWAYS,
+    _IF_MODAL_ALWAYS,
+    _IF_PREFER,
+    _IF_EVERY,
+    _IF_GENERAL_WANT,
+    _IF_STYLE,
+    _IF_POLICY,
+    _IF_HOUSE_RULE,
+    _IF_NEGATIVE,
+    _IF_ASK_BEFORE,
+    _IF_REMEMBER,
+) = (1 << place for place in range(len(RULE_FORMS)))
 
 
 def _imperative_or_we(core: str) -> bool:

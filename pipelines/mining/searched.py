@@ -5,21 +5,23 @@ from __future__ import annotations
 import functools
 import operator
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from itertools import accumulate, chain
+from typing import Any
 
-from .cues import CUES
+from .cues import CUES, WORKFLOW_CUES
 from .fixes import STATES_CURE
 from .forms import AGENT_IDEA, EXPLICIT, Explicit, explicit
-from .gated import fold
+from .gated import CaselessPattern, fold
 from .rules import RULE_FORMS, Rule, standing_rule
 from .wanted import WordGates
 from .wording import without_lead_in
-from .words import words_of
+from .words import buckets_of, words_of, words_of_lines
 
 PATTERNS: Mapping[str, re.Pattern[str]] = {
-    **CUES,
     **{f"rule {place}": pattern for place, pattern in enumerate(RULE_FORMS)},
     **{f"explicit {place}": pattern for place, (_, _, pattern) in enumerate(EXPLICIT)},
+    **CUES,
     "sets aside": AGENT_IDEA,
     "states a cure": STATES_CURE,
 }
@@ -30,54 +32,112 @@ BITS: Mapping[str, int] = _GATES.bits
 CUE_BITS: Mapping[str, int] = {name: BITS[name] for name in CUES}
 """Cue -> its bit in `Searched.may_show`."""
 _ALL_CUES = functools.reduce(operator.or_, CUE_BITS.values())
-RULE_BITS = functools.reduce(operator.or_, (bit for name, bit in BITS.items() if name.startswith("rule ")))
-EXPLICIT_BITS = functools.reduce(operator.or_, (bit for name, bit in BITS.items() if name.startswith("explicit ")))
+# The lowest bits, in the order of RULE_FORMS, and above them those of EXPLICIT.
+RULE_BITS = (1 << len(RULE_FORMS)) - 1
+EXPLICIT_BITS = ((1 << len(EXPLICIT)) - 1) << len(RULE_FORMS)
+PROCEDURE_BITS = functools.reduce(operator.or_, (BITS[f"workflow:{name}"] for name in WORKFLOW_CUES))
+"""Without one of them a sentence describes no procedure."""
 ASIDE_BIT = BITS["sets aside"]
 CURE_BIT = BITS["states a cure"]
+_CASELESS = {name: CaselessPattern(pattern) for name, pattern in CUES.items()}
+
+
+class Glance:
+    """Sentences of a message at a first glance: what their words say of all of them together."""
+
+    __slots__ = ("_ends", "_hashed", "_of_words", "_texts", "may_show", "words")
+
+    def __init__(self, texts: Sequence[str]) -> None:
+        """None of them may hold a line end."""
+        text = "\n".join(texts)
+        folded = fold(text)
+        cut = words_of_lines(folded)
+        self._texts = texts
+        self._ends = [*accumulate(map(len, cut), initial=0)]
+        self._of_words, *self._hashed = _known_of([*chain.from_iterable(cut)])
+        self.may_show = _GATES.open_by(self._of_words, folded)
+        """Bits of what they may show together; each alone may show less."""
+        if not text.isascii() and folded != text.lower():
+            # The classifier was trained on lower case; the two differ for a few letters of other alphabets.
+            _, *self._hashed = _known_of(words_of(text.lower()))
+        self.words = len(self._hashed[0])
+        """How many they have."""
+
+    def ngrams(self, most_words: int) -> set[int]:
+        """The buckets of the n-grams of so many words."""
+        return buckets_of(*(column[:most_words] for column in self._hashed))
+
+    def searched(self, place: int) -> Searched:
+        """One of the sentences, to be looked at closely."""
+        return Searched(self._texts[place], self._of_words[self._ends[place] : self._ends[place + 1]])
+
+
+def _known_of(words: Sequence[str]) -> Sequence[Sequence[Any]]:
+    """A column for each thing that is known of words."""
+    return [*zip(*map(_GATES.known.__getitem__, words), strict=True)] or [(), (), (), ()]
 
 
 class Searched:
     """A sentence that is asked for one thing after the other: for what its words say that it `may_show`."""
 
-    __slots__ = ("_asked", "_core", "_shown", "may_show", "text", "words")
+    __slots__ = ("_asked", "_core", "_lower", "_shown", "may_show", "text")
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, of_words: Sequence[int] | None = None) -> None:
+        """`of_words`: what is known of its words, where that was asked before."""
         self.text = text
         folded = fold(text)
-        self.words = seen = words_of(folded)
-        if not text.isascii():
-            # The classifier was trained on lower case; the two differ for a few letters of other alphabets.
-            self.words = words_of(text.lower())
-        self.may_show = _GATES.open_to(seen, folded)
+        self._lower = folded if text.isascii() else None
+        if of_words is None:
+            of_words = _known_of(words_of(folded))[0]
+        self.may_show = _GATES.open_by(of_words, folded)
         """The bits of the cues that it may show, and of the forms that it may have: it holds the words for them."""
         self._core: str | None = None
+        """What may match where the text does not; None: not looked at."""
         self._asked = self._shown = 0
+
+    def ngrams(self, most_words: int) -> set[int]:
+        """The buckets of its n-grams."""
+        _, *hashed = _known_of(words_of(self.text.lower())[:most_words])
+        return buckets_of(*hashed)
 
     def shows(self, cue: str) -> bool:
         """Does it show this cue, with the words that open it or without them?"""
         bit = CUE_BITS[cue]
         if not self._asked & bit:
             self._asked |= bit
-            if self._search(CUES[cue]):
+            if self._search(_CASELESS[cue]):
                 self._shown |= bit
         return self._shown & bit != 0
 
-    def _search(self, pattern: re.Pattern[str]) -> bool:
-        if pattern.search(self.text):
+    def _search(self, asked: CaselessPattern) -> bool:
+        lower = self._lower
+        pattern = asked.in_lower_case if lower is not None else None
+        if lower is None or pattern is None:
+            pattern, lower = asked.pattern, self.text
+        if pattern.search(lower):
             return True
         if self._core is None:
             self._core = without_lead_in(self.text)
-        return self._core != self.text and pattern.search(self._core) is not None
+        if self._core == self.text or not (asked.asks_for_beginning or self._begins_within_a_word()):
+            return False
+        return asked.pattern.search(self._core) is not None
+
+    def _begins_within_a_word(self) -> bool:
+        """Can a pattern that asks for no beginning match the core alone? Only where the edge of a word was cut off."""
+        core = self._core or ""
+        return not self.text.endswith(core) or self.text[: len(self.text) - len(core)].endswith("_")
 
     @property
     def standing_rule(self) -> Rule | None:
         """`standing_rule` of it."""
-        return standing_rule(self.text) if self.may_show & RULE_BITS else None
+        possible = self.may_show & RULE_BITS
+        return standing_rule(self.text, possible) if possible else None
 
     @property
     def explicit(self) -> tuple[Explicit, ...]:
         """`explicit` of it."""
-        return explicit(self.text) if self.may_show & EXPLICIT_BITS else ()
+        possible = (self.may_show & EXPLICIT_BITS) >> len(RULE_FORMS)
+        return explicit(self.text, possible) if possible else ()
 
 
 def cues(sentence: str) -> frozenset[str]:

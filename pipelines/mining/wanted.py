@@ -13,12 +13,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .gated import fold
-from .words import kept, word_matches
+from .words import Hashed, kept, word_matches
 
 if TYPE_CHECKING:
-    _Numbers = dict[str, int]
+    _KnownWords = dict[str, tuple[int, int, int, bytes]]
 else:
-    _Numbers = dict
+    _KnownWords = dict
 
 MOST_CLAUSES = 3
 """Groups of words of a pattern that are looked for; a fourth would hardly ever be the one that is missing."""
@@ -62,7 +62,7 @@ class WordGates:
         self._all = (1 << self._width) - 1
         # One such number for each clause, side by side in a longer one. A clause that a pattern lacks is fulfilled.
         self._fulfilled = 0
-        self._signs: list[tuple[str, int]] = []
+        self._signs: dict[str, int] = {}
         words: dict[Wanted, int] = {}
         for name, pattern in patterns.items():
             known = clauses(pattern)
@@ -75,23 +75,27 @@ class WordGates:
                     if wanted.is_word:
                         words[wanted] = words.get(wanted, 0) | bit
                     else:
-                        self._signs.append((wanted.text, bit))
-        self._fulfilled_by = _FulfilledBy(words)
-        self._bits_of = self._fulfilled_by.__getitem__
+                        self._signs[wanted.text] = self._signs.get(wanted.text, 0) | bit
+        self.known = _Known(words)
+        """Word -> the bits of the clauses that it fulfils, and its `Hashed`."""
 
     def open_to(self, words: Sequence[str], folded: str) -> int:
         """The bits of all patterns that may match in a text; `words` are `words_of(folded)`."""
+        return self.open_by([self.known[word][0] for word in words], folded)
+
+    def open_by(self, of_words: Sequence[int], folded: str) -> int:
+        """The same by what is `known` of its words."""
         found = self._fulfilled
-        for bits in filter(None, map(self._bits_of, words)):
+        for bits in filter(None, of_words):
             found |= bits
-        for signs, bit in self._signs:
+        for signs, bits in self._signs.items():
             if signs in folded:
-                found |= bit
+                found |= bits
         return found & (found >> self._width) & (found >> 2 * self._width) & self._all
 
 
-class _FulfilledBy(_Numbers):
-    """Word of a text -> the bits of the clauses that it fulfils."""
+class _Known(_KnownWords):
+    """What is known of each word: one look for all that is asked of it."""
 
     def __init__(self, wanted: Mapping[Wanted, int]) -> None:
         super().__init__()
@@ -99,7 +103,10 @@ class _FulfilledBy(_Numbers):
         for item, bits in wanted.items():
             self._by_first.setdefault(item.text[0], []).append((item, bits))
 
-    def __missing__(self, word: str) -> int:
+    def __missing__(self, word: str) -> tuple[int, int, int, bytes]:
+        return kept(self, word, (self._fulfilled_by(word), *Hashed.of(word)))
+
+    def _fulfilled_by(self, word: str) -> int:
         found = 0
         for place, letter in enumerate(word):
             for (text, begins, ends), bits in self._by_first.get(letter, ()):
@@ -111,7 +118,7 @@ class _FulfilledBy(_Numbers):
                     continue
                 if word.startswith(text, place):
                     found |= bits
-        return kept(self, word, found)
+        return found
 
 
 # ------------------------------------------------------------------------------------------------ reading a pattern

@@ -8,13 +8,7 @@ from __future__ import annotations
 import re
 import zlib
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, TypeVar
-
-if TYPE_CHECKING:
-    _Numbers = dict[str, int]
-    _Bytes = dict[str, bytes]
-else:
-    _Numbers = _Bytes = dict
+from typing import NamedTuple, TypeVar
 
 MOST_KEPT = 20_000
 """Words; beyond that all are forgotten."""
@@ -23,48 +17,50 @@ BUCKETS = 4096
 LONGEST_KEPT = 40
 """Characters; a longer "word" is a key or a path, and does not come again."""
 
-_Value = TypeVar("_Value", int, bytes)
+_Value = TypeVar("_Value")
 _WORD = re.compile(r"[a-z']+|[?!]|\d+|[😀-🙏🌀-🗿🤀-🧿]")
 _START = zlib.crc32(b"^")
 
 
-_SIGNS = dict.fromkeys(range(128), " ") | {ord(sign): sign for sign in "abcdefghijklmnopqrstuvwxyz'?!"}
-_SIGNS |= {ord(digit): "0" for digit in "0123456789"}
+_KEPT_SIGNS = b"abcdefghijklmnopqrstuvwxyz0123456789'?!\n"
+_BLANKED = bytes(code if code in _KEPT_SIGNS else 32 for code in range(256))
+_BEYOND_PLAIN = re.compile(rb"[\xd9-\xe1\xea\xef-\xff]")
+"""First bytes, in UTF-8, of emoji and of digits that are not ASCII. Other letters and signs are no part of a word."""
+_NUMBER_IN_WORD = re.compile(rb"[0-9](?:(?=[a-z'])|(?<=[a-z'][0-9]))")
+_EDGE_OF_NUMBER = re.compile(rb"(?<=[0-9])(?=[a-z'])|(?<=[a-z'])(?=[0-9])")
 
 
 def words_of(folded: str) -> list[str]:
     """The words, numbers, question and exclamation marks and emoji of a lower-case text, in order."""
-    if folded.isascii():
-        # Most sentences hold nothing but words: to cut them at blanks costs a third of the pattern.
-        plain = folded.translate(_SIGNS)
-        if "0" not in plain:
-            if "?" in plain or "!" in plain:
-                plain = plain.replace("?", " ? ").replace("!", " ! ")
-            return plain.split()
-    return _WORD.findall(folded)
+    plain = _plain(folded)
+    return _WORD.findall(folded) if plain is None else plain.split()
+
+
+def words_of_lines(folded: str) -> list[list[str]]:
+    """The same of each line of a text."""
+    plain = _plain(folded)
+    if plain is None:
+        return [_WORD.findall(line) for line in folded.split("\n")]
+    return [line.split() for line in plain.split("\n")]
+
+
+def _plain(folded: str) -> str | None:
+    """The text with blanks around its words and nothing else, which costs a fifth of the pattern; None where only the
+    pattern knows."""
+    text = folded.encode("utf-8", "surrogatepass")
+    if not folded.isascii() and _BEYOND_PLAIN.search(text):
+        return None
+    plain = text.translate(_BLANKED)
+    if b"?" in plain or b"!" in plain:
+        plain = plain.replace(b"?", b" ? ").replace(b"!", b" ! ")
+    if _NUMBER_IN_WORD.search(plain):
+        plain = _EDGE_OF_NUMBER.sub(b" ", plain)
+    return plain.decode("ascii")
 
 
 def word_matches(folded: str) -> Iterator[re.Match[str]]:
     """The same with their places."""
     return _WORD.finditer(folded)
-
-
-class _Checksums(_Numbers):
-    """Word -> its crc32. All numbers are one word."""
-
-    def __missing__(self, word: str) -> int:
-        return kept(self, word, zlib.crc32(_bytes_of(word)))
-
-
-class _Following(_Bytes):
-    """Word -> its bytes behind a space: what a pair of words adds to the first one's checksum."""
-
-    def __missing__(self, word: str) -> bytes:
-        return kept(self, word, b" " + _bytes_of(word))
-
-
-def _bytes_of(word: str) -> bytes:
-    return b"#" if word.isdigit() else word.encode()
 
 
 def kept(known: dict[str, _Value], word: str, value: _Value) -> _Value:
@@ -76,22 +72,31 @@ def kept(known: dict[str, _Value], word: str, value: _Value) -> _Value:
     return value
 
 
-class _Buckets(_Numbers):
-    """Word -> the bucket of its checksum."""
+class Hashed(NamedTuple):
+    """What n-grams need to know of a word. All numbers are one word."""
 
-    def __missing__(self, word: str) -> int:
-        return kept(self, word, _checksum_of(word) % BUCKETS)
+    checksum: int
+    """Its crc32."""
+    bucket: int
+    """That of the word alone."""
+    following: bytes
+    """Its bytes behind a space: what a pair of words adds to the checksum of the first."""
 
-
-_checksum_of = _Checksums().__getitem__
-_following = _Following().__getitem__
-_bucket_of = _Buckets().__getitem__
+    @classmethod
+    def of(cls, word: str) -> Hashed:
+        spelled = b"#" if word.isdigit() else word.encode()
+        checksum = zlib.crc32(spelled)
+        return cls(checksum, checksum % BUCKETS, b" " + spelled)
 
 
 def hashed_ngrams(words: Sequence[str]) -> set[int]:
     """The buckets of the words and of each two neighbours, the beginning ("^") being a neighbour too."""
-    before = [_START, *map(_checksum_of, words)]
+    return buckets_of(*zip(*map(Hashed.of, words), strict=True)) if words else set()
+
+
+def buckets_of(checksums: Sequence[int], buckets: Sequence[int], following: Sequence[bytes]) -> set[int]:
+    """The same of words that are known."""
     # The checksum of "a b" goes on from that of "a".
-    found = {checksum % BUCKETS for checksum in map(zlib.crc32, map(_following, words), before)}
-    found.update(map(_bucket_of, words))
+    found = {checksum % BUCKETS for checksum in map(zlib.crc32, following, (_START, *checksums))}
+    found.update(buckets)
     return found
