@@ -42,11 +42,15 @@ _SILENT = frozenset(
 _TYPE = b'"type":"'
 _SIDECHAIN = b'"isSidechain":true'
 _THINKING = b'"content":[{"type":"thinking"'
+_THINKING_BEGINS_BYTES = 1000
+"""Where the content of a message begins, at the latest, behind its brace; one that begins later is parsed."""
 _NOT_THINKING_ALONE = re.compile(rb'"type":"(?:text|tool_use)"|"agentId"|"sdk')
 _NOT_A_PERSONS = (b'"agentId"', b'"sdk')
 _FIELDS_BEHIND_BYTES = 600
 """What a record says of itself behind the raw result."""
+_COMMAND_KEYS = ("command", "cmd")
 _FILE_KEYS = ("file_path", "path", "notebook_path")
+_TARGET_KEYS = (*_COMMAND_KEYS, *_FILE_KEYS, "pattern", "query", "url", "skill", "description")
 _TOOL_USE_RESULT = b',"toolUseResult":'
 _LOOKING_TOOLS = frozenset({"Read", "Grep", "Glob", "LS", "TodoWrite", "TaskCreate", "TaskUpdate", "TaskList"})
 """They run nothing and change no file."""
@@ -129,14 +133,24 @@ class ClaudeReader(TranscriptReader):
     def _is_irrelevant(self, data: bytes) -> bool:
         # What stands before the second brace is at the top level. (A brace in a string just costs the parsing.)
         brace = data.find(b"{", 1)
-        named = data.find(_TYPE, 0, brace) + len(_TYPE)
-        kind = data[named : data.find(b'"', named, brace)] if named >= len(_TYPE) else b""
-        if kind in _SILENT or data.find(_SIDECHAIN, 0, brace) >= 0:
+        named = data.find(_TYPE, 0, brace)
+        if named < 0:
+            kind = b""
+        else:
+            named += len(_TYPE)
+            kind = data[named : data.find(b'"', named, brace)]
+            if kind in _SILENT:
+                return True
+        if data.find(_SIDECHAIN, 0, brace) >= 0:
             return True
         if kind == b"user":
             passed_over = not self._all_outputs and self._only_looked(data, brace)
         else:
-            passed_over = not self._pending and self._only_thinks(data, brace)
+            passed_over = (
+                data.find(_THINKING, brace, brace + _THINKING_BEGINS_BYTES) >= 0
+                and not self._pending
+                and self._only_thinks(data, brace)
+            )
         if passed_over:
             self._passed_over = data
         return passed_over
@@ -163,12 +177,8 @@ class ClaudeReader(TranscriptReader):
 
     @staticmethod
     def _only_thinks(data: bytes, brace: int) -> bool:
-        """Is it the agent's thinking and nothing else, and names its session and folder at the top level?"""
-        return (
-            data.find(_THINKING, brace) >= 0
-            and _NOT_THINKING_ALONE.search(data) is None
-            and _names_its_place(data, brace)
-        )
+        """Is a record that begins with thinking nothing else, and names its session and folder at the top level?"""
+        return _NOT_THINKING_ALONE.search(data) is None and _names_its_place(data, brace)
 
     def _learn_from_passed_over(self) -> None:
         """Take from the last line that was passed over what a record without these words goes by."""
@@ -453,11 +463,18 @@ class ClaudeReader(TranscriptReader):
 
 def tool_call(use_id: str, name: str, arguments: dict[str, Any]) -> ToolEvent:
     """A call, and what it acts on out of its arguments."""
-    command = next((arguments[key] for key in ("command", "cmd") if isinstance(arguments.get(key), str)), None)
-    file_path = next((arguments[key] for key in _FILE_KEYS if isinstance(arguments.get(key), str)), None)
+    command = file_path = None
+    for key in _COMMAND_KEYS:
+        if key in arguments and isinstance(arguments[key], str):
+            command = arguments[key]
+            break
+    for key in _FILE_KEYS:
+        if key in arguments and isinstance(arguments[key], str):
+            file_path = arguments[key]
+            break
     target = ""
-    for key in ("command", "cmd", *_FILE_KEYS, "pattern", "query", "url", "skill", "description"):
-        if target := one_line(arguments.get(key)):
+    for key in _TARGET_KEYS:
+        if key in arguments and (target := one_line(arguments[key])):
             break
     return ToolEvent(
         name,

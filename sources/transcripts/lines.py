@@ -16,6 +16,10 @@ MAX_QUICK_BYTES = 1 << 20
 """orjson takes some twelve times a line's size while it parses; longer ones go to the standard library's parser."""
 
 
+_line = tuple.__new__
+"""Makes a `Line` in half the time: a session has thousands."""
+
+
 class Line(NamedTuple):
     """One line without its newline."""
 
@@ -44,7 +48,7 @@ def complete_lines(
             start = position
             position += len(data)
             if data.endswith(b"\n"):
-                yield Line(start, position, data)
+                yield _line(Line, (start, position, data, False))
             elif len(data) < max_bytes:
                 if _is_whole(data):
                     yield Line(start, position, data)

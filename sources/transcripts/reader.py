@@ -94,18 +94,18 @@ class TranscriptReader(ABC):
 
     def __iter__(self) -> Iterator[Turn]:
         self._read_header()
-        for line in complete_lines(self.path, self._start):
-            self._end = line.end
-            if line.data.isspace():
+        for offset, end, data, too_long in complete_lines(self.path, self._start):
+            self._end = end
+            if data.isspace():
                 continue
             self._lines += 1
-            if self._headless or (not line.too_long and self._is_irrelevant(line.data)):
+            if self._headless or (not too_long and self._is_irrelevant(data)):
                 continue
-            record = None if line.too_long else self._parse(line.data)
+            record = None if too_long else self._parse(data)
             if record is None:
                 self._bad += 1
                 continue
-            self._offset_of_line = line.offset
+            self._offset_of_line = offset
             for turn in self._turns_of(record):
                 self._turns += 1
                 yield _without_private(turn)
@@ -149,18 +149,18 @@ class TranscriptReader(ABC):
         pasted: tuple[tuple[int, int], ...] = (),
     ) -> Turn:
         return Turn(
-            role=role,
-            origin=origin,
-            text=text,
-            record=self._name_of(record) or f"line:{self._offset_of_line}",
-            session=self.session,
-            timestamp=as_text(record.get("timestamp")) or self._timestamp,
-            cwd=self._cwd,
-            tool=tool,
-            offset=self._offset_of_line,
-            pasted=pasted,
-            about=about,
-            host=self.host,
+            role,
+            origin,
+            text,
+            self._name_of(record) or f"line:{self._offset_of_line}",
+            self.session,
+            as_text(record.get("timestamp")) or self._timestamp,
+            self._cwd,
+            tool,
+            self._offset_of_line,
+            self.host,
+            pasted,
+            about,
         )
 
     def _name_of(self, record: dict[str, Any]) -> str:
@@ -174,16 +174,19 @@ class TranscriptReader(ABC):
 
 def _may_mark(text: str) -> bool:
     """Could the text hold a tag, plain or escaped (`&lt;`)? Most do not, which spares them all else."""
-    return "<" in text or "&" in text
+    return ("<" in text or "&" in text) and "private" in text.lower()
 
 
 def _without_private(turn: Turn) -> Turn:
     """Whoever repeats a private passage, it is gone before anything quotes, cuts or rewords it."""
     tool = turn.tool
-    texts = [turn.text, turn.about]
+    texts: tuple[str | None, ...] = (turn.text, turn.about)
     if tool is not None:
-        texts += [tool.target, tool.command or "", tool.file_path or ""]
-    if not any(map(_may_mark, texts)):
+        texts += (tool.target, tool.command, tool.file_path)
+    for text in texts:
+        if text and _may_mark(text):
+            break
+    else:
         return turn
     if tool is not None:
         command = None if tool.command is None else without_private(tool.command)

@@ -104,6 +104,7 @@ _MACHINE_LINE = re.compile(
     """,
     re.VERBOSE,
 )
+_NO_LETTERS = bytes(code for code in range(128) if not (chr(code).isalpha() or chr(code) == " "))
 _HEADING = re.compile(r"^#{1,6} \S", re.MULTILINE)
 _INTRODUCES = re.compile(
     r"\b(?:feedback|comments?|reviews?|reviewer|output|logs?|errors?|message|messages|response|report(?:ed|s)?|says?|said"
@@ -194,8 +195,14 @@ def _is_machine(line: str) -> bool:
         return False
     if _MACHINE_LINE.match(head):
         return True
-    letters = sum(character.isalpha() or character == " " for character in head)
-    return len(head) > 12 and letters < 0.6 * len(head)
+    return len(head) > 12 and _letters(head) < 0.6 * len(head)
+
+
+def _letters(text: str) -> int:
+    """How many of its characters are letters or blanks."""
+    if text.isascii():
+        return len(text.encode("ascii").translate(None, _NO_LETTERS))
+    return sum(map(str.isalpha, text)) + text.count(" ")
 
 
 def _reads_as_document(text: str, lines: list[str]) -> bool:
