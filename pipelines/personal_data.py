@@ -59,6 +59,8 @@ _NAMED_PHONE = re.compile(
     r"(?P<number>[+(]{0,2}\d[\d\s().-]{5,18}\d)(?![\w.-]?\d)",
     re.IGNORECASE,
 )
+_SEVEN_DIGITS = re.compile(r"(?:\d\D*+){7}")
+"""No number of a telephone or a card has fewer."""
 _DATE = re.compile(r"\d{4}-\d\d-\d\d")
 _CARD = re.compile(
     r"(?<![\w.-])(?:\d{4}[ -]?){3}\d{1,7}(?![\w-]|\.\d)|(?<![\w.-])3\d{3}[ -]?\d{6}[ -]?\d{4,5}(?![\w-])"
@@ -79,6 +81,8 @@ def personal_data(text: str) -> Iterator[tuple[int, int, str]]:
                 yield match.start(), match.end(), "EMAIL"
     if any(hint in text for hint in _HOME_HINTS):
         yield from _homes(text)
+    if _SEVEN_DIGITS.search(text) is None:
+        return
     for pattern, group in ((_PHONE, 0), (_NAMED_PHONE, "number")):
         for match in pattern.finditer(text):
             number = match.group(group)

@@ -93,8 +93,8 @@ def findings(text: str, policy: Policy = Policy.FULL) -> tuple[Finding, ...]:
 
 
 def _shapes(text: str) -> Iterator[Finding]:
-    for pattern, kind in SHAPES:
-        for match in pattern.finditer(text):
+    for pattern, kind, signs in SHAPES:
+        for match in pattern.finditer(text) if signs in text else ():
             group = "value" if "value" in pattern.groupindex else 0
             start, end = match.span(group)
             if group and is_placeholder(text[start:end], quoted=True):

@@ -68,8 +68,8 @@ CANDIDATE = re.compile(r"(?<![\w+/~.-])[\w~+/.-][\w+/=.~:!%@-]{11,}")
 _LINE_START = r"(?:[\s>|#*+\"',]|\\{1,2}[rnt]|\d{1,6}(?:[\t|:→]|\\t)){0,24}+"
 """Between the lines of a key file: line ends, quotes, numbers."""
 
-# Whole shapes that need no candidate.
-SHAPES: tuple[tuple[re.Pattern[str], str], ...] = (
+# Whole shapes that need no candidate, each with its kind and signs that it never lacks.
+SHAPES: tuple[tuple[re.Pattern[str], str, str], ...] = (
     (
         re.compile(
             r"-{4,5} ?BEGIN (?:[A-Z0-9]{1,12} ){0,3}PRIVATE KEY(?: BLOCK)? ?-{4,5}"
@@ -80,18 +80,20 @@ SHAPES: tuple[tuple[re.Pattern[str], str], ...] = (
             rf"(?:{_LINE_START}[\w+/]{{0,15}}={{1,2}})?)"
         ),
         "PRIVATE-KEY",
+        "BEGIN ",
     ),
-    (re.compile(r"\bPrivate-Lines: \d{1,3}\s{1,4}(?:[\w+/=]{1,80}\s{1,4}){1,80}"), "PRIVATE-KEY"),
+    (re.compile(r"\bPrivate-Lines: \d{1,3}\s{1,4}(?:[\w+/=]{1,80}\s{1,4}){1,80}"), "PRIVATE-KEY", "Private-Lines"),
     # Hashes of passwords, crypt(3) and kin; Kerberos tickets as tools print them.
     (
         re.compile(
             r"\$(?:1|2[abxy]?|[3-9]|y|gy|md5|apr1|sha1|argon2(?:id?|d)|scrypt|pbkdf2[\w-]{0,12})\$[\w./+,=$-]{20,400}"
         ),
         "PASSWORD",
+        "$",
     ),
-    (re.compile(r"\$(?:krb5\w{2,6}|NT|DCC2|PHPS|S|P|H)\$[^\s'\"]{16,4000}"), "PASSWORD"),
-    (re.compile(r"\{(?:SSHA|SHA|SMD5|MD5|CRYPT|PBKDF2)(?:-?\d+)?\}[\w./+=$-]{16,200}"), "PASSWORD"),
-    (re.compile(r"(?<![\w:])[^\s:]{1,64}:\d{1,6}:[a-fA-F0-9]{32}:[a-fA-F0-9]{32}:"), "PASSWORD"),
+    (re.compile(r"\$(?:krb5\w{2,6}|NT|DCC2|PHPS|S|P|H)\$[^\s'\"]{16,4000}"), "PASSWORD", "$"),
+    (re.compile(r"\{(?:SSHA|SHA|SMD5|MD5|CRYPT|PBKDF2)(?:-?\d+)?\}[\w./+=$-]{16,200}"), "PASSWORD", "{"),
+    (re.compile(r"(?<![\w:])[^\s:]{1,64}:\d{1,6}:[a-fA-F0-9]{32}:[a-fA-F0-9]{32}:"), "PASSWORD", ":"),
     # Credentials in addresses: user:password@host.
     # Up to the last @ of the authority: many a password holds one that nobody has escaped.
     (
@@ -99,19 +101,29 @@ SHAPES: tuple[tuple[re.Pattern[str], str], ...] = (
             r"(?<=://)[^\s/:@'\"<>]{0,100}:(?P<value>[^\s/@'\"<>]{1,200}(?:@[^\s/@'\"<>?&=,;]{1,100}){0,4})@(?=[\w.\[-])"
         ),
         "PASSWORD",
+        "://",
     ),
-    (re.compile(r"(?<=://)(?P<value>[A-Za-z0-9_-]{20,200})@(?=[\w.-])"), "API-KEY"),
+    (re.compile(r"(?<=://)(?P<value>[A-Za-z0-9_-]{20,200})@(?=[\w.-])"), "API-KEY", "://"),
     # Addresses that are the secret.
-    (re.compile(r"(?<=hooks\.slack\.com/)(?P<value>(?:services|workflows|triggers)/[\w/-]{20,200})"), "API-KEY"),
-    (re.compile(r"(?<=/webhooks/)(?P<value>\d{15,22}/[\w-]{40,100})"), "API-KEY"),
+    (
+        re.compile(r"(?<=hooks\.slack\.com/)(?P<value>(?:services|workflows|triggers)/[\w/-]{20,200})"),
+        "API-KEY",
+        "hooks.slack.com/",
+    ),
+    (re.compile(r"(?<=/webhooks/)(?P<value>\d{15,22}/[\w-]{40,100})"), "API-KEY", "/webhooks/"),
     (
         re.compile(
             r"(?:webhook\.office\.com|outlook\.office\.com|office365\.com)/webhook(?:b2)?/(?P<value>[\w@-]{20,120}/[\w/-]{20,200})"
         ),
         "API-KEY",
+        "/webhook",
     ),
-    (re.compile(r"(?i)/api/v\d/(?P<value>(?=[a-z0-9]*\d[a-z0-9]*\d)(?=[a-z0-9]*[a-z])[a-z0-9]{20})(?=/)"), "API-KEY"),
-    (re.compile(r"\botpauth://\S{1,200}?secret=(?P<value>\w{8,100})"), "API-KEY"),
+    (
+        re.compile(r"(?i)/api/v\d/(?P<value>(?=[a-z0-9]*\d[a-z0-9]*\d)(?=[a-z0-9]*[a-z])[a-z0-9]{20})(?=/)"),
+        "API-KEY",
+        "/",
+    ),
+    (re.compile(r"\botpauth://\S{1,200}?secret=(?P<value>\w{8,100})"), "API-KEY", "otpauth://"),
 )
 
 # --- what stands for a secret, but is none ---

@@ -38,6 +38,9 @@ USER_WORDS = frozenset({Origin.PROMPT, Origin.QUEUED, Origin.REJECTION, Origin.A
 """Origins that hold the user's own natural-language words."""
 
 
+_USER = Role.USER
+
+
 class ToolEvent(NamedTuple):
     """A tool call (`Origin.TOOL_USE`) or its outcome (`Origin.TOOL_RESULT`, `Origin.REJECTION`)."""
 
@@ -99,4 +102,4 @@ class Turn(NamedTuple):
     @property
     def is_users_words(self) -> bool:
         """True for what the user said, false for what a program said under the user's name."""
-        return self.role is Role.USER and self.origin in USER_WORDS
+        return self.role is _USER and self.origin in USER_WORDS

@@ -8,7 +8,6 @@ from pathlib import PurePosixPath
 
 from .scene import EDITS, Step
 
-COMMAND_CHARS = 100
 SYMPTOM_CHARS = 200
 
 _SPEAKS = re.compile(
@@ -68,12 +67,6 @@ def announces(sentence: str) -> bool:
     return text.endswith(":") or (len(text.split()) < 9 and _ANNOUNCES.search(text) is not None)
 
 
-def one_line(step: Step) -> str:
-    """The step's command, shortened."""
-    line = " ".join(step.command.split())
-    return line if len(line) <= COMMAND_CHARS else line[: COMMAND_CHARS - 1] + "…"
-
-
 def last_failure(steps: Sequence[Step]) -> Step | None:
     return next((step for step in reversed(steps) if step.failed and step.command), None)
 
@@ -81,13 +74,13 @@ def last_failure(steps: Sequence[Step]) -> Step | None:
 def cured(steps: Sequence[Step], passed: Step) -> tuple[Step, str, str] | None:
     """The same command failed for a reason of the machine, something was changed, and now it passes: the failed step,
     what it said, and the change."""
-    command = one_line(passed)
+    command = passed.line
     if not command or passed not in steps:
         return None
     end = steps.index(passed)
     for begin in range(end - 1, -1, -1):
         failed = steps[begin]
-        if one_line(failed) != command:
+        if failed.line != command:
             continue
         symptom = _ENVIRONMENT.search(failed.error) if failed.failed else None
         change = _change([step for step in steps[begin + 1 : end] if step.failed is False])
@@ -100,4 +93,4 @@ def _change(steps: Sequence[Step]) -> str:
     if files:
         return f"a change to {', '.join(dict.fromkeys(files[-2:]))}"
     commands = [step for step in steps if _CHANGES_THE_MACHINE.match(step.command)]
-    return f"`{one_line(commands[-1])}`" if commands else ""
+    return f"`{commands[-1].line}`" if commands else ""

@@ -254,11 +254,12 @@ class Miner:
             if scored:
                 found.append(self._of_agent(said, -max(scored)[1], "fix", probability))
         if not found and said.may_show & CURE_BIT:
-            stated = next((i for i, part in enumerate(said.sentences) if fixes.states_cure(part.text)), None)
-            if stated is not None:
-                found.append(self._of_agent(said, stated, "fix", STATED_CURE_SCORE))
+            for index, part in enumerate(said.sentences):
+                if said.search(index).may_show & CURE_BIT and fixes.states_cure(part.text):
+                    found.append(self._of_agent(said, index, "fix", STATED_CURE_SCORE))
+                    break
         for index, part in enumerate(said.sentences) if said.may_show & ASIDE_BIT else ():
-            if sets_aside(part.text):
+            if said.search(index).may_show & ASIDE_BIT and sets_aside(part.text):
                 found.append(self._of_agent(said, index, "idea", AGENT_IDEA_SCORE))
                 break
         return found
@@ -280,7 +281,7 @@ class Miner:
         broken = fixes.last_failure(self._scene.recent_steps) if category == "fix" else None
         reason = "what the agent found to be wrong" if category == "fix" else "an idea the agent mentioned"
         if broken is not None:
-            reason += f", after `{fixes.one_line(broken)}` failed"
+            reason += f", after `{broken.line}` failed"
         return Candidate(
             category=category,
             statement=_plain(text),
@@ -321,7 +322,7 @@ class Miner:
         cured = fixes.cured(steps, step) if self._scene.failed_before else None
         if cured is not None:
             broken, symptom, change = cured
-            text = f"`{fixes.one_line(broken)}` failed with “{symptom}”; it passed after {change}"
+            text = f"`{broken.line}` failed with “{symptom}”; it passed after {change}"
             found.append(
                 self._of_tools(
                     turn,

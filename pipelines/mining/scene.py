@@ -6,6 +6,7 @@ reach the same candidates (`Miner.resume_offset`).
 
 from __future__ import annotations
 
+import functools
 import re
 from dataclasses import dataclass, field
 
@@ -17,6 +18,7 @@ QUOTE_CHARS = 160
 MAX_STEPS = 400
 """Tool steps remembered within one turn of the user; a longer one forgets its beginning."""
 
+COMMAND_CHARS = 100
 ERROR_CHARS = 2000
 
 EDITS = frozenset({"Edit", "Write", "MultiEdit", "NotebookEdit", "apply_patch", "str_replace", "create"})
@@ -34,7 +36,6 @@ _FILE = re.compile(
     r"@?((?<![\w.-])(?<![\w.-]/)(?:[\w.-]+/)+[\w.-]+\.\w{1,6}"
     r"|(?<!\w-)\b[\w-]+\.(?:py|go|ts|tsx|js|jsx|rs|rb|java|md|sh|yml|yaml|toml|json|sql|css|html))\b(?::\d+(?:-\d+)?)?"
 )
-_QUESTION = re.compile(r"[^.!?\n]*\?")
 _MARKUP = re.compile(r"[*`#>|]+|(?<!\w)_+|_+(?!\w)")
 
 
@@ -49,6 +50,12 @@ class Step:
     failed: bool | None = None
     result_record: str = ""
     error: str = ""
+
+    @functools.cached_property
+    def line(self) -> str:
+        """The command, shortened."""
+        line = " ".join(self.command.split())
+        return line if len(line) <= COMMAND_CHARS else line[: COMMAND_CHARS - 1] + "…"
 
 
 @dataclass
@@ -155,9 +162,10 @@ def names_code(text: str) -> bool:
 def _asked(said: str) -> str:
     """The agent's question, else its last line."""
     tail = said.strip()[-1500:]
-    questions = _QUESTION.findall(tail)
-    if questions and questions[-1].strip():
-        return _one_line(questions[-1])
+    end = tail.rfind("?")
+    question = tail[max(tail.rfind(sign, 0, max(end, 0)) for sign in ".!?\n") + 1 : end + 1]
+    if question.strip():
+        return _one_line(question)
     lines = [line for line in tail.splitlines() if line.strip() and not line.strip().startswith("```")]
     return _one_line(lines[-1]) if lines else ""
 

@@ -7,7 +7,9 @@ alone, for many patterns at once (`WordGates`), and only what is left has to be 
 
 from __future__ import annotations
 
+import functools
 import importlib
+import operator
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -85,9 +87,7 @@ class WordGates:
 
     def open_by(self, of_words: Sequence[int], folded: str) -> int:
         """The same by what is `known` of its words."""
-        found = self._fulfilled
-        for bits in filter(None, of_words):
-            found |= bits
+        found = functools.reduce(operator.or_, filter(None, of_words), self._fulfilled)
         for signs, bits in self._signs.items():
             if signs in folded:
                 found |= bits
