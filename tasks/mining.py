@@ -107,8 +107,9 @@ def mine_transcript(request: MiningRequest, settings: Settings | None = None) ->
             if near and turn.origin not in OPENING and not reader.report.restarted:
                 return mine_transcript(replace(request, said=None), settings)
             anything_new = True
-        if may_propose(turn):
-            found += (_scrubbed(candidate) for candidate in miner.feed(turn))
+        if may_propose is None or may_propose(turn):
+            for candidate in miner.feed(turn):
+                found.append(_scrubbed(candidate))
         else:
             miner.follow(turn)
         if packer is not None:
@@ -139,9 +140,10 @@ def mine_transcript(request: MiningRequest, settings: Settings | None = None) ->
     return replace(mined, candidates=candidates, model=told, answers=modelled.answers)
 
 
-def _picked(request: MiningRequest) -> Callable[[Turn], bool]:
+def _picked(request: MiningRequest) -> Callable[[Turn], bool] | None:
+    """Which turns may propose something; None: all."""
     if request.picked is None:
-        return lambda _: True
+        return None
     picked, until = frozenset(request.picked), request.picked_until
     return lambda turn: turn.role is Role.TOOL or turn.offset in picked or turn.offset >= until
 

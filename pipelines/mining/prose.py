@@ -77,6 +77,9 @@ _SOMEBODY_WROTE = re.compile(
 """How mails and chats name who speaks next."""
 
 
+_DOCUMENT_BEGINS = re.compile(r"#{1,6}\s+\S|```|~~~|\|.*\|$|={3,}|<[a-z!][^>]*>")
+
+
 class Sentence(NamedTuple):
     """One sentence of a message. `start` and `end` are character offsets into the message's text."""
 
@@ -184,7 +187,7 @@ def _document_start(text: str) -> int | None:
                 headed = position
             else:
                 headed = -1
-            if re.match(r"#{1,6}\s+\S|```|~~~|\|.*\|$|={3,}|<[a-z!][^>]*>", stripped):
+            if _DOCUMENT_BEGINS.match(stripped):
                 return position
             if previous and _INTRODUCES_QUOTE.search(previous) and not _MARKER.match(line):
                 return position

@@ -86,14 +86,14 @@ class Scene:
         elif turn.origin is Origin.ASSISTANT:
             self.said, self.said_offset = turn.text, turn.offset
             self.steps_when_said = len(self.steps)
-        elif turn.origin is Origin.TOOL_USE and turn.tool is not None:
-            step = Step(turn.record, turn.tool.name, turn.tool.command or "", turn.tool.file_path or "")
+        elif turn.origin is Origin.TOOL_USE and (tool := turn.tool) is not None:
+            step = Step(turn.record, tool.name, tool.command or "", tool.file_path or "")
             self.steps.append(step)
             if len(self.steps) > MAX_STEPS:
                 del self.steps[0]
                 self.steps_when_said = max(0, self.steps_when_said - 1)
-            if turn.tool.use_id:
-                self.calls[turn.tool.use_id] = step
+            if tool.use_id:
+                self.calls[tool.use_id] = step
                 if len(self.calls) > MAX_STEPS:
                     del self.calls[next(iter(self.calls))]
         elif turn.role is Role.TOOL and turn.tool is not None:

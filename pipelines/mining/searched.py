@@ -31,6 +31,7 @@ BITS: Mapping[str, int] = _GATES.bits
 """Name of a pattern -> its bit in `Searched.may_show`."""
 CUE_BITS: Mapping[str, int] = {name: BITS[name] for name in CUES}
 """Cue -> its bit in `Searched.may_show`."""
+_CUE_OF_BIT = {bit: name for name, bit in CUE_BITS.items()}
 _ALL_CUES = functools.reduce(operator.or_, CUE_BITS.values())
 # The lowest bits, in the order of RULE_FORMS, and above them those of EXPLICIT.
 RULE_BITS = (1 << len(RULE_FORMS)) - 1
@@ -147,5 +148,11 @@ def cues(sentence: str) -> frozenset[str]:
 
 def cues_of(searched: Searched) -> list[str]:
     """The same, in the order of `CUES`, of a sentence that was looked at before."""
-    may_show = searched.may_show & _ALL_CUES
-    return [name for name, bit in CUE_BITS.items() if may_show & bit and searched.shows(name)] if may_show else []
+    left = searched.may_show & _ALL_CUES
+    shown = []
+    while left:
+        bit = left & -left
+        left ^= bit
+        if searched.shows(name := _CUE_OF_BIT[bit]):
+            shown.append(name)
+    return shown

@@ -41,8 +41,9 @@ def complete_lines(
     with path.open("rb", buffering=buffer_bytes) as file:
         file.seek(offset)
         position = offset
+        readline = file.readline
         while True:
-            data = file.readline(max_bytes)
+            data = readline(max_bytes)
             if not data:
                 return
             start = position
