@@ -20,7 +20,7 @@ MAX_SENTENCES = 60
 MAX_SENTENCE_CHARS = 600
 
 _MARKER = re.compile(r"^\s*(?:[-*•+]\s+|\(?\d{1,2}[.)]\s+|[A-Za-z][.)]\s+|#{1,6}\s+|>\s?)")
-_BOUNDARY = re.compile(r"[.!?…](?P<between>[\"')\]*_`]*\s+)(?=\S)")
+_BOUNDARY = re.compile(r"[.!?…]([\"')\]*_`]*\s+)(?=\S)")
 _ABBREVIATION = re.compile(
     r"(?:\b(?:e\.g|i\.e|etc|vs|cf|approx|incl|resp|fig|no|mr|ms|dr|st)\.|\.\.\.?)$", re.IGNORECASE
 )
@@ -213,7 +213,7 @@ def _split(line: str) -> list[tuple[int, int]]:
     low = marker.end() if marker else 0
     spans: list[tuple[int, int]] = []
     for boundary in _BOUNDARY.finditer(line, low):
-        start, end = boundary.span("between")
+        start, end = boundary.span(1)
         # Its end alone: a line of nothing but abbreviations would be read again at each of them.
         if not line[end].isupper() and _ABBREVIATION.search(line[max(low, start - _LONGEST_ABBREVIATION) : start]):
             continue

@@ -24,8 +24,9 @@ _START = zlib.crc32(b"^")
 
 _KEPT_SIGNS = b"abcdefghijklmnopqrstuvwxyz0123456789'?!\n"
 _BLANKED = bytes(code if code in _KEPT_SIGNS else 32 for code in range(256))
-_BEYOND_PLAIN = re.compile(rb"[\xd9-\xe1\xea\xef-\xff]")
-"""First bytes, in UTF-8, of emoji and of digits that are not ASCII. Other letters and signs are no part of a word."""
+_SURELY_PLAIN = bytes(code for code in range(256) if not (0xD9 <= code <= 0xE1 or code == 0xEA or code >= 0xEF))
+"""All bytes but those with which, in UTF-8, emoji and digits that are not ASCII begin. Other letters and signs are no
+part of a word."""
 _NUMBER_IN_WORD = re.compile(rb"[0-9](?:(?=[a-z'])|(?<=[a-z'][0-9]))")
 _EDGE_OF_NUMBER = re.compile(rb"(?<=[0-9])(?=[a-z'])|(?<=[a-z'])(?=[0-9])")
 
@@ -47,9 +48,12 @@ def words_of_lines(folded: str) -> list[list[str]]:
 def _plain(folded: str) -> str | None:
     """The text with blanks around its words and nothing else, which costs a fifth of the pattern; None where only the
     pattern knows."""
-    text = folded.encode("utf-8", "surrogatepass")
-    if not folded.isascii() and _BEYOND_PLAIN.search(text):
-        return None
+    if folded.isascii():
+        text = folded.encode("ascii")
+    else:
+        text = folded.encode("utf-8", "surrogatepass")
+        if text.translate(None, _SURELY_PLAIN):
+            return None
     plain = text.translate(_BLANKED)
     if b"?" in plain or b"!" in plain:
         plain = plain.replace(b"?", b" ? ").replace(b"!", b" ! ")

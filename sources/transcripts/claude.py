@@ -158,15 +158,17 @@ class ClaudeReader(TranscriptReader):
     def _only_looked(self, data: bytes, brace: int) -> bool:
         """Is it the output of a tool that only looked and did not fail, and nothing else?"""
         begins = _RESULT_BEGINS.match(data, brace)
-        if begins is None or not _names_its_place(data, brace):
+        if begins is None:
             return False
-        for foreign in _NOT_A_PERSONS:
-            if data.find(foreign, 0, brace) >= 0 or data.find(foreign, -_FIELDS_BEHIND_BYTES) >= 0:
-                return False
         call = begins[1].decode()
         event = self._calls.get(call)
         if event is None or event.name not in _LOOKING_TOOLS or event.command is not None:
             return False
+        if not _names_its_place(data, brace):
+            return False
+        for foreign in _NOT_A_PERSONS:
+            if data.find(foreign, 0, brace) >= 0 or data.find(foreign, -_FIELDS_BEHIND_BYTES) >= 0:
+                return False
         at = data.find(_TOOL_USE_RESULT, begins.end())
         ends = _RESULT_ENDS.search(data, max(begins.end(), at - _RESULT_END_BYTES), at) if at > 0 else None
         # Another part of the message would have a type.

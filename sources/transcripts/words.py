@@ -184,7 +184,9 @@ def _blocks(text: str) -> Iterator[tuple[int, int]]:
         yield headings[0], len(text)
 
     for index, (_, end, line) in enumerate(lines):
-        if _INTRODUCES.search(line) and _reads_as_document(text[end:], [item[2] for item in lines[index + 1 :]]):
+        # A line that introduces something ends with a colon, which is told sooner.
+        introduces = line.rstrip().endswith(":") and _INTRODUCES.search(line)
+        if introduces and _reads_as_document(text[end:], [item[2] for item in lines[index + 1 :]]):
             yield end, len(text)
             break
 
