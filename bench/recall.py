@@ -6,7 +6,7 @@ often a prompt about nothing in the vault is answered, and the recall that costs
 
 MEMORYVAULT_DATA names the folder with the data sets; without it only the project's own vaults are measured.
 LoCoMo, devbench and the notes with misleading neighbours are development data: their figures are in-sample, and so
-are those of the notes that echo the question, except for the questions held out.
+are those of the notes that echo the question and of the mixed notes, except for the questions held out.
 """
 
 from __future__ import annotations
@@ -77,7 +77,8 @@ def tasks(data: Path | None) -> Iterator[Task]:
         yield Task("LoCoMo, two conversations, by turn", partial(_open, documents), questions, foreign)
         yield _devbench(folder / "devbench.json", silent)
     yield _misleading()
-    yield _echoing()
+    yield _of_kinds("notes that echo the question", "echoing.json")
+    yield _of_kinds("mixed notes", "mixed.json")
     yield _regression(regression, silent)
 
 
@@ -119,15 +120,15 @@ def _misleading() -> Task:
     return Task("notes with misleading neighbours", partial(_open, documents), questions, silent)
 
 
-def _echoing() -> Task:
-    """A vault in which several notes have nearly all the words of a sideways question, in another sense."""
-    content = json.loads((REGRESSION / "echoing.json").read_text(encoding="utf-8"))
+def _of_kinds(name: str, file: str) -> Task:
+    """A vault with questions of several kinds, some of them held out; what it is made of, it says in its `note`."""
+    content = json.loads((REGRESSION / file).read_text(encoding="utf-8"))
     documents = [Document(note["id"], f"# {note['title']}\n\n{note['text']}") for note in content["notes"]]
     questions = [
         Question(row["id"], row["text"], None, frozenset([row["expect"]]), row["kind"]) for row in content["questions"]
     ]
     silent = [Question(text, text) for text in content["unanswerable"]]
-    return Task("notes that echo the question", partial(_open, documents), questions, silent)
+    return Task(name, partial(_open, documents), questions, silent)
 
 
 def _regression(rows: Sequence[dict[str, object]], silent: Sequence[str]) -> Task:
