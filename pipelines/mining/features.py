@@ -12,6 +12,7 @@ from typing import NamedTuple, Protocol
 
 from ...vault.turn import Turn
 from .prose import Sentence, looks_pasted, sentences
+from .scene import asks, offers
 from .searched import EXPLICIT_BITS, RULE_BITS, Searched, cues_of
 from .words import BUCKETS, hashed_ngrams
 
@@ -25,6 +26,9 @@ _LENGTHS = (2, 4, 7, 12, 20, 35, 60, 110, 200)
 
 Features = Mapping[str, float]
 """Feature name -> value. A name "h:<bucket>" is a hashed n-gram, any other is spelled out."""
+
+ASKED, OFFERED = "the agent asked", "the agent offered"
+"""What a message follows. Names of features."""
 
 SURE = 1e-6
 """Logits; more than what is lost by adding up in another order."""
@@ -49,7 +53,7 @@ class Gain(NamedTuple):
 
 
 class Shape(NamedTuple):
-    """What is known of a message without reading it."""
+    """What is known of a message without reading it, and of what it follows."""
 
     origin: str
     length: int
@@ -61,6 +65,10 @@ class Shape(NamedTuple):
     """Begins in lower case."""
     pasted: bool
     """Holds a pasted passage."""
+    asked: bool
+    """Follows a question of the agent."""
+    offered: bool
+    """Follows an offer of the agent."""
 
     def features(self) -> Features:
         """The same for the classifier."""
@@ -72,6 +80,10 @@ class Shape(NamedTuple):
             found["starts in lower case"] = 1.0
         if self.pasted:
             found["holds a pasted passage"] = 1.0
+        if self.asked:
+            found[ASKED] = 1.0
+        if self.offered:
+            found[OFFERED] = 1.0
         return found
 
 
@@ -114,7 +126,7 @@ class Weighing(Protocol):
 class Message:
     """A message of the user or the agent, cut into sentences. What else there is to know is found out when asked."""
 
-    def __init__(self, turn: Turn, parts: Sequence[Sentence]) -> None:
+    def __init__(self, turn: Turn, parts: Sequence[Sentence], before: str = "") -> None:
         self.turn = turn
         self.sentences = parts
         self.own = [part for part in parts if part.typed] if turn.is_users_words else parts
@@ -131,7 +143,7 @@ class Message:
             if len(words) <= MAX_WORDS:
                 words += sentence.words
         self._ngrams = hashed_ngrams(words[:MAX_WORDS])
-        self._shape = _shape(turn, self.own, length)
+        self._shape = _shape(turn, self.own, length, before)
 
     @cached_property
     def features(self) -> Features:
@@ -194,12 +206,12 @@ class Message:
         return {part.start: place for place, part in enumerate(self.own)}
 
 
-def message(turn: Turn) -> Message:
-    """The turn as a message."""
-    return Message(turn, sentences(turn))
+def message(turn: Turn, before: str = "") -> Message:
+    """The turn as a message. `before`: the agent's last words before the user's, "" where they are not known."""
+    return Message(turn, sentences(turn), before)
 
 
-def _shape(turn: Turn, parts: Sequence[Sentence], length: int) -> Shape:
+def _shape(turn: Turn, parts: Sequence[Sentence], length: int, before: str) -> Shape:
     return Shape(
         turn.origin.value,
         bisect_left(_LENGTHS, length),
@@ -207,6 +219,8 @@ def _shape(turn: Turn, parts: Sequence[Sentence], length: int) -> Shape:
         asks=bool(parts) and parts[-1].text.rstrip(" )\"'😅").endswith("?"),
         lower=bool(parts) and parts[0].text[:1].islower(),
         pasted=bool(turn.pasted),
+        asked=asks(before),
+        offered=offers(before),
     )
 
 
