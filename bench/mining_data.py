@@ -38,8 +38,6 @@ class Labelled:
     """One of our examples that resembles a development message: not used where that message is judged."""
     doubtful: bool = False
     """We could not decide at first: judged on in whole sessions, never trained on."""
-    before: str = ""
-    """The agent's last words before the user's; "" where they are not known."""
 
     @property
     def by_agent(self) -> bool:
@@ -66,26 +64,21 @@ def labelled(data: Path, sessions: list[Path]) -> list[Labelled]:
     """All labelled messages, in a fixed order. Messages of sessions that are not at hand come from their text alone."""
     wanted = {(row["session"], row["record"]): row for row in _rows(TRAINING / "labels.jsonl")}
     development = _rows(data / "labelled" / "dev.jsonl")
-    at_hand: dict[tuple[str, str], tuple[Turn, str]] = {}
+    at_hand: dict[tuple[str, str], Turn] = {}
     ours: list[Labelled] = []
     keys = {(row["session"], row["record"]) for row in development if "record" in row}
     for path in sessions:
-        agent_said = ""
         for turn in said(path):
             key = (turn.session, turn.record)
-            before = agent_said if turn.is_users_words else ""
             if key in keys:
-                at_hand.setdefault(key, (turn, before))
+                at_hand.setdefault(key, turn)
             elif key in wanted:
                 label = wanted.pop(key)
-                doubtful = bool(label.get("doubtful"))
-                ours.append(Labelled(turn, label["label"], "labels", doubtful=doubtful, before=before))
-            if turn.origin is Origin.ASSISTANT:
-                agent_said = turn.text
+                ours.append(Labelled(turn, label["label"], "labels", doubtful=bool(label.get("doubtful"))))
     found: list[Labelled] = []
     for row in development:
-        turn, before = at_hand.get((row["session"], row.get("record", "")), (_turn(row), ""))
-        found.append(Labelled(turn, row["label"], "dev", before=before))
+        known = at_hand.get((row["session"], row.get("record", "")))
+        found.append(Labelled(known or _turn(row), row["label"], "dev"))
     return [*found, *ours, *_examples("examples.jsonl")]
 
 

@@ -14,11 +14,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from ..pipelines.mining import Miner
+from ..pipelines.mining import mine
 from ..pipelines.mining.features import Features, message
+from ..pipelines.mining.fitting import Examples
 from ..pipelines.mining.model import Classifier, packaged
 from ..pipelines.mining.words import BUCKETS
-from ..vault.turn import Origin, Role, Turn
 from .mining_data import Labelled, held_out, labelled, said, unpacked_sessions
 from .train_miner import FOLDS, Training, fold_of, rows_of
 
@@ -106,13 +106,10 @@ def interval(
 
 
 def by_miner(messages: Sequence[Labelled], classifier: Classifier) -> Found:
-    """What the miner proposes, message by message, each after what the agent said last before it."""
+    """What the miner proposes, message by message. (Context changes a statement, not whether there is one.)"""
     found: Found = {}
     for item in messages:
-        miner = Miner(classifier=classifier)
-        if item.before:
-            miner.follow(Turn(Role.ASSISTANT, Origin.ASSISTANT, item.before, "before", item.turn.session))
-        for candidate in miner.feed(item.turn):
+        for candidate in mine([item.turn], classifier=classifier):
             _note(found, item, candidate.category)
             if candidate.standing_rule and candidate.typed and candidate.role == "user":
                 _note(found, item, "high")
@@ -158,7 +155,7 @@ def cross_validated(
     messages: Sequence[Labelled], rows: Sequence[Features], find: Callable[[Sequence[Labelled], Classifier], Found]
 ) -> Found:
     """Each fold is judged by a classifier (weights and thresholds) that saw only other sessions."""
-    training = Training(messages, rows)
+    training = Training(messages, Examples(rows))
     folds = fold_of(messages)
     found: Found = {}
     for fold in range(FOLDS):

@@ -11,10 +11,9 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 
-from ..pipelines.mining.features import ASKED, OFFERED, Features, message
+from ..pipelines.mining.features import Features, message
 from ..pipelines.mining.fitting import Examples, Vector
 from ..pipelines.mining.model import WEIGHTS_FILE, Classifier, Head
 from .mining_data import Labelled, labelled, unpacked_sessions
@@ -41,9 +40,6 @@ class Question:
     lowest: bool = False
     """Of thresholds that do nearly as well take the lowest, not the middle one: of messages of other projects the
     answers are less sure, so that there recall falls and precision does not."""
-    follows: bool = False
-    """Does it count what the message follows? An answer to the agent's question is less often a lasting wish; of ideas
-    and of corrections among these it tells nothing."""
 
 
 QUESTIONS = (
@@ -54,7 +50,6 @@ QUESTIONS = (
         0.3,
         goal=(0.45, 0.6),
         lowest=True,
-        follows=True,
     ),
     Question(
         "correction",
@@ -70,7 +65,7 @@ QUESTIONS = (
 
 
 def rows_of(messages: Sequence[Labelled]) -> list[Features]:
-    return [message(item.turn, item.before).features for item in messages]
+    return [message(item.turn).features for item in messages]
 
 
 def fold_of(messages: Sequence[Labelled], folds: int = FOLDS) -> list[int]:
@@ -108,34 +103,21 @@ class Training:
     """The labelled messages with their features, ready for any number of fits."""
 
     messages: Sequence[Labelled]
-    rows: Sequence[Features]
-
-    @cached_property
-    def _with_what_it_follows(self) -> Examples:
-        return Examples(self.rows)
-
-    @cached_property
-    def _alone(self) -> Examples:
-        return Examples(
-            [{name: value for name, value in row.items() if name not in (ASKED, OFFERED)} for row in self.rows]
-        )
-
-    def _examples(self, question: Question) -> Examples:
-        return self._with_what_it_follows if question.follows else self._alone
+    examples: Examples
 
     def classifier(self, use: Sequence[int]) -> Classifier:
         """All heads, on the messages `use`; their thresholds by cross-validation inside these."""
         heads: dict[str, Head] = {}
         for question in QUESTIONS:
             inside = [index for index in use if question.among(self.messages[index])]
-            heads[question.head] = self._examples(question).head(
+            heads[question.head] = self.examples.head(
                 inside, self._solve(question, inside), self._threshold(question, inside)
             )
         return Classifier(heads)
 
     def _solve(self, question: Question, inside: Sequence[int]) -> Vector:
         group = [self.messages[index] for index in inside]
-        return self._examples(question).solve(
+        return self.examples.solve(
             inside,
             [question.asks(item) for item in group],
             [SOURCE_WEIGHT[item.source] for item in group],
@@ -149,7 +131,7 @@ class Training:
             inside = [i for i, own in zip(use, folds, strict=True) if own != fold and not self.messages[i].near]
             outside = [i for i, own in zip(use, folds, strict=True) if own == fold]
             if outside:
-                answers = self._examples(question).probabilities(outside, inside, self._solve(question, inside))
+                answers = self.examples.probabilities(outside, inside, self._solve(question, inside))
                 for probability, i in zip(answers, outside, strict=True):
                     item = self.messages[i]
                     judged.append((probability, question.asks(item), SOURCE_WEIGHT[item.source]))
@@ -188,7 +170,7 @@ def main() -> int:
     data = Path(root)
     with unpacked_sessions(data) as sessions:
         messages = [item for item in labelled(data, sessions) if not item.doubtful]
-    classifier = Training(messages, rows_of(messages)).classifier(range(len(messages)))
+    classifier = Training(messages, Examples(rows_of(messages))).classifier(range(len(messages)))
     WEIGHTS_FILE.write_text(classifier.dump(), encoding="utf-8")
     for name, head in classifier.heads.items():
         print(f"{name}: {len(head.named)} named weights, threshold {head.threshold:.3f}")

@@ -12,7 +12,6 @@ from typing import NamedTuple, Protocol
 
 from ...vault.turn import Turn
 from .prose import Sentence, looks_pasted, sentences
-from .scene import asks, offers
 from .searched import EXPLICIT_BITS, RULE_BITS, Searched, cues_of
 from .words import BUCKETS, hashed_ngrams
 
@@ -26,9 +25,6 @@ _LENGTHS = (2, 4, 7, 12, 20, 35, 60, 110, 200)
 
 Features = Mapping[str, float]
 """Feature name -> value. A name "h:<bucket>" is a hashed n-gram, any other is spelled out."""
-
-ASKED, OFFERED = "the agent asked", "the agent offered"
-"""What a message follows. Names of features."""
 
 SURE = 1e-6
 """Logits; more than what is lost by adding up in another order."""
@@ -53,7 +49,7 @@ class Gain(NamedTuple):
 
 
 class Shape(NamedTuple):
-    """What is known of a message without reading it, and of what it follows."""
+    """What is known of a message without reading it."""
 
     origin: str
     length: int
@@ -65,10 +61,6 @@ class Shape(NamedTuple):
     """Begins in lower case."""
     pasted: bool
     """Holds a pasted passage."""
-    asked: bool
-    """Follows a question of the agent."""
-    offered: bool
-    """Follows an offer of the agent."""
 
     def features(self) -> Features:
         """The same for the classifier."""
@@ -80,10 +72,6 @@ class Shape(NamedTuple):
             found["starts in lower case"] = 1.0
         if self.pasted:
             found["holds a pasted passage"] = 1.0
-        if self.asked:
-            found[ASKED] = 1.0
-        if self.offered:
-            found[OFFERED] = 1.0
         return found
 
 
@@ -126,7 +114,7 @@ class Weighing(Protocol):
 class Message:
     """A message of the user or the agent, cut into sentences. What else there is to know is found out when asked."""
 
-    def __init__(self, turn: Turn, parts: Sequence[Sentence], before: str = "") -> None:
+    def __init__(self, turn: Turn, parts: Sequence[Sentence]) -> None:
         self.turn = turn
         self.sentences = parts
         self.own = [part for part in parts if part.typed] if turn.is_users_words else parts
@@ -143,7 +131,7 @@ class Message:
             if len(words) <= MAX_WORDS:
                 words += sentence.words
         self._ngrams = hashed_ngrams(words[:MAX_WORDS])
-        self._shape = _shape(turn, self.own, length, before)
+        self._shape = _shape(turn, self.own, length)
 
     @cached_property
     def features(self) -> Features:
@@ -206,12 +194,12 @@ class Message:
         return {part.start: place for place, part in enumerate(self.own)}
 
 
-def message(turn: Turn, before: str = "") -> Message:
-    """The turn as a message. `before`: the agent's last words before the user's, "" where they are not known."""
-    return Message(turn, sentences(turn), before)
+def message(turn: Turn) -> Message:
+    """The turn as a message."""
+    return Message(turn, sentences(turn))
 
 
-def _shape(turn: Turn, parts: Sequence[Sentence], length: int, before: str) -> Shape:
+def _shape(turn: Turn, parts: Sequence[Sentence], length: int) -> Shape:
     return Shape(
         turn.origin.value,
         bisect_left(_LENGTHS, length),
@@ -219,8 +207,6 @@ def _shape(turn: Turn, parts: Sequence[Sentence], length: int, before: str) -> S
         asks=bool(parts) and parts[-1].text.rstrip(" )\"'😅").endswith("?"),
         lower=bool(parts) and parts[0].text[:1].islower(),
         pasted=bool(turn.pasted),
-        asked=asks(before),
-        offered=offers(before),
     )
 
 

@@ -150,7 +150,7 @@ class Miner:
     # ------------------------------------------------------------------------------------------ the user's words
 
     def _from_user(self, turn: Turn) -> list[Candidate]:
-        said = message(turn, self._scene.said)
+        said = message(turn)
         own = [part for part in said.sentences if part.typed]
         if not own or (len(own) == 1 and len(own[0].text.split()) < 2):
             return []

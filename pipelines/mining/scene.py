@@ -35,9 +35,6 @@ _FILE = re.compile(
     r"|(?<!\w-)\b[\w-]+\.(?:py|go|ts|tsx|js|jsx|rs|rb|java|md|sh|yml|yaml|toml|json|sql|css|html))\b(?::\d+(?:-\d+)?)?"
 )
 _QUESTION = re.compile(r"[^.!?\n]*\?")
-_OFFER = re.compile(r"\b(?:would you like|should i|shall i|do you want|want me to|ready to)\b", re.IGNORECASE)
-OFFER_CHARS = 200
-"""An offer stands at the end of what the agent says."""
 _MARKUP = re.compile(r"[*`#>|]+|(?<!\w)_+|_+(?!\w)")
 
 
@@ -106,16 +103,6 @@ class Scene:
     def recent_steps(self) -> list[Step]:
         """What the agent did since its last words."""
         return self.steps[self.steps_when_said :]
-
-
-def asks(said: str) -> bool:
-    """Do the agent's words end with a question? What follows is likely to be its answer."""
-    return said[-OFFER_CHARS:].rstrip(" \n*_`)\"'").endswith("?")
-
-
-def offers(said: str) -> bool:
-    """Does the agent end by proposing what it could do next?"""
-    return _OFFER.search(said.rstrip()[-OFFER_CHARS:]) is not None
 
 
 def statement(sentence: str, turn: Turn, said: str, before: str = "") -> str:

@@ -7,16 +7,15 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable, Iterable
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from memoryvault.pipelines.candidate import Candidate, moment
 from memoryvault.pipelines.mining import Miner, mine
-from memoryvault.pipelines.mining.features import ASKED, OFFERED, message
+from memoryvault.pipelines.mining.features import message
 from memoryvault.pipelines.mining.forms import explicit, replaced
-from memoryvault.pipelines.mining.model import WEIGHTS_FILE, Classifier, load, packaged
+from memoryvault.pipelines.mining.model import WEIGHTS_FILE, load, packaged
 from memoryvault.pipelines.mining.prose import sentences
 from memoryvault.pipelines.mining.rules import standing_rule
 from memoryvault.pipelines.mining.words import BUCKETS
@@ -378,44 +377,6 @@ def test_an_elliptic_sentence_gets_what_it_answers() -> None:
     session = Session().agent("I added a cache. Should I put it into the request handler?")
     (found,) = session.user("no, put it next to the models").mined()
     assert "Should I put it into the request handler?" in found.statement
-
-
-@pytest.mark.parametrize(
-    ("agent_said", "seen"),
-    [
-        ("The tests pass. Which of the two do you mean?", {ASKED}),
-        ("Which one: **the first or the second?**\n", {ASKED}),
-        ("Two helpers are left. Shall I remove them too?", {ASKED, OFFERED}),
-        ("Let me know if you want me to remove the rest.", {OFFERED}),
-        ("Should I? I did not. " + "The cache is closed on every path now. " * 8, set()),
-        ("All tests pass.", set()),
-        ("", set()),
-    ],
-)
-def test_what_the_agent_asked_or_offered_is_seen_in_the_reply(agent_said: str, seen: set[str]) -> None:
-    (reply,) = Session().user("take the second one and keep the names short").turns
-    assert {ASKED, OFFERED} & set(message(reply, agent_said).features) == seen
-
-
-def test_a_reply_to_a_question_needs_more_to_count_as_a_lasting_wish() -> None:
-    durable = packaged()["durable"]
-    assert durable.weights[ASKED] + durable.weights[OFFERED] < 0
-    # As if nothing else counted, so that the test does not hang on the words of one sentence.
-    only = replace(durable, named={"bias": 1.0, ASKED: -2.0}, hashed=(0.0,) * BUCKETS, threshold=0.5)
-    classifier = Classifier({**packaged().heads, "durable": only})
-
-    def found(agent_said: str) -> list[Candidate]:
-        turns = Session().agent(agent_said).user("the second one, with short names").turns
-        return mine(turns, classifier=classifier)
-
-    assert len(found("I used the first one.")) == 1
-    assert found("Which one do you want?") == []
-
-
-def test_a_rule_in_a_reply_to_a_question_is_a_rule() -> None:
-    session = Session().agent("Done. Should I push it as well?").user("Never push without asking me first.")
-    (found,) = session.mined()
-    assert found.standing_rule
 
 
 def test_the_project_comes_from_the_callers_function() -> None:
