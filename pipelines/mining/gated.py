@@ -12,9 +12,13 @@ from collections.abc import Iterator
 from typing import Any
 
 
+_TURKISH = str.maketrans("İı", "ii")
+"""`re.IGNORECASE` takes both for an "i"; `casefold` does not."""
+
+
 def fold(text: str) -> str:
     """The text as gates want it: what `re.IGNORECASE` holds equal is equal."""
-    return text.lower() if text.isascii() else text.casefold()
+    return text.lower() if text.isascii() else text.translate(_TURKISH).casefold()
 
 
 class CaselessPattern:
