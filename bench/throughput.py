@@ -114,7 +114,7 @@ def stages_of(paths: Sequence[Path], root: Path) -> Stages:
             said = message(turn)
             for head in heads if turn.is_users_words else (of_agent,):
                 if not said.is_beyond(head):
-                    head.probability(said.features)
+                    said.probability(head)
     found: list[Candidate] = []
     with stages.measure("all of mining"):
         for session in read:

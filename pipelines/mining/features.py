@@ -119,8 +119,12 @@ class Weighing(Protocol):
         """What n-grams in these buckets add."""
         ...
 
-    def logit(self, features: Features) -> float:
-        """The sum over these features."""
+    def logit(self, features: Features, buckets: Iterable[int] = ()) -> float:
+        """The sum over these features, and n-grams in these buckets."""
+        ...
+
+    def probability(self, features: Features, buckets: Iterable[int] = ()) -> float:
+        """That the answer is yes."""
         ...
 
 
@@ -149,7 +153,12 @@ class Message:
     @cached_property
     def features(self) -> Features:
         """All features."""
-        found = {**self._shape.features(), **_named(self._ngrams)}
+        return {**self._few, **_named(self._ngrams)}
+
+    @cached_property
+    def _few(self) -> Features:
+        """All but the n-grams."""
+        found = dict(self._shape.features())
         for index, sentence in enumerate(self.searched):
             for cue in cues_of(sentence):
                 found[cue] = 1.0
@@ -165,6 +174,10 @@ class Message:
         if not self.may_show & (RULE_BITS | EXPLICIT_BITS):
             return {}
         return _forms(self.own, self.searched)
+
+    def probability(self, head: Weighing) -> float:
+        """`Head.probability` of `features`, without a name for each n-gram."""
+        return head.probability(self._few, self._ngrams)
 
     def is_beyond(self, head: Weighing) -> bool:
         """Is `head` sure to say no, whatever `features` will hold?

@@ -11,7 +11,6 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-
 _TURKISH = str.maketrans("İı", "ii")
 """`re.IGNORECASE` takes both for an "i"; `casefold` does not."""
 

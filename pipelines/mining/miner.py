@@ -187,7 +187,7 @@ class Miner:
             head = self._classifier[name]
             if any(_alike(category, known.category) for known in found) or said.is_beyond(head):
                 continue
-            probability = head.probability(said.features)
+            probability = said.probability(head)
             if probability < head.threshold:
                 continue
             chosen = self._best(said, head, taken)
@@ -201,7 +201,7 @@ class Miner:
 
     def _is_correction(self, said: Message) -> bool:
         head = self._classifier["correction"]
-        return head.probability(said.features) >= head.threshold
+        return said.probability(head) >= head.threshold
 
     def _best(self, said: Message, head: Head, taken: set[int]) -> int | None:
         """The sentence that speaks most for the head's answer; None when nothing of it was typed."""
@@ -244,7 +244,7 @@ class Miner:
         head = self._classifier["agent-fix"]
         said = message(turn)
         found: list[Candidate] = []
-        probability = 0.0 if said.is_beyond(head) else head.probability(said.features)
+        probability = 0.0 if said.is_beyond(head) else said.probability(head)
         if probability >= head.threshold:
             scored = [
                 (said.speaks_for(head, index), -index)

@@ -104,11 +104,14 @@ class Head:
         hashed = self.hashed
         return NGRAM_VALUE * sum([hashed[bucket] for bucket in buckets])  # a generator takes half as long again
 
-    def logit(self, features: Features) -> float:
-        return math.fsum(map(operator.mul, map(self.weights.__getitem__, features), features.values()))
+    def logit(self, features: Features, buckets: Iterable[int] = ()) -> float:
+        """`buckets`: of n-grams that are not among the features. `fsum` does not mind the order."""
+        hashed = self.hashed
+        named = map(operator.mul, map(self.weights.__getitem__, features), features.values())
+        return math.fsum([*named, *[hashed[bucket] * NGRAM_VALUE for bucket in buckets]])
 
-    def probability(self, features: Features) -> float:
-        return _probability(self.logit(features))
+    def probability(self, features: Features, buckets: Iterable[int] = ()) -> float:
+        return _probability(self.logit(features, buckets))
 
 
 def _probability(logit: float) -> float:

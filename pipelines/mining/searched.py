@@ -51,14 +51,16 @@ class Glance:
     def __init__(self, texts: Sequence[str]) -> None:
         """None of them may hold a line end."""
         text = "\n".join(texts)
-        folded = fold(text)
-        cut = words_of_lines(folded)
+        cut = words_of_lines(text)
+        as_it_is = cut is not None
+        if cut is None:
+            cut = [words_of(line) for line in fold(text).split("\n")]
         self._texts = texts
         self._ends = [*accumulate(map(len, cut), initial=0)]
         self._of_words, *self._hashed = _known_of([*chain.from_iterable(cut)])
-        self.may_show = _GATES.open_by(self._of_words, folded)
+        self.may_show = _GATES.open_by(self._of_words, text)
         """Bits of what they may show together; each alone may show less."""
-        if not text.isascii() and folded != text.lower():
+        if not as_it_is:
             # The classifier was trained on lower case; the two differ for a few letters of other alphabets.
             _, *self._hashed = _known_of(words_of(text.lower()))
         self.words = len(self._hashed[0])
@@ -86,12 +88,12 @@ class Searched:
     def __init__(self, text: str, of_words: Sequence[int] | None = None) -> None:
         """`of_words`: what is known of its words, where that was asked before."""
         self.text = text
-        folded = fold(text)
-        self._lower = folded if text.isascii() else None
         if of_words is None:
-            of_words = _known_of(words_of(folded))[0]
-        self.may_show = _GATES.open_by(of_words, folded)
+            of_words = _known_of(words_of(fold(text)))[0]
+        self.may_show = _GATES.open_by(of_words, text)
         """The bits of the cues that it may show, and of the forms that it may have: it holds the words for them."""
+        self._lower: str | None = None
+        """Of ASCII the lower case, else ""; None: not looked at."""
         self._core: str | None = None
         """What may match where the text does not; None: not looked at."""
         self._asked = self._shown = 0
@@ -111,11 +113,12 @@ class Searched:
         return self._shown & bit != 0
 
     def _search(self, asked: CaselessPattern) -> bool:
-        lower = self._lower
-        pattern = asked.in_lower_case if lower is not None else None
-        if lower is None or pattern is None:
-            pattern, lower = asked.pattern, self.text
-        if pattern.search(lower):
+        if self._lower is None:
+            self._lower = self.text.lower() if self.text.isascii() else ""
+        if self._lower and asked.in_lower_case is not None:
+            if asked.in_lower_case.search(self._lower):
+                return True
+        elif asked.pattern.search(self.text):
             return True
         if self._core is None:
             self._core = without_lead_in(self.text)

@@ -76,20 +76,22 @@ class WordGates:
                 for wanted in known[place]:
                     if wanted.is_word:
                         words[wanted] = words.get(wanted, 0) | bit
+                    elif wanted.text.lower() != wanted.text.upper():
+                        self._fulfilled |= bit  # Letters of other alphabets: not looked for.
                     else:
                         self._signs[wanted.text] = self._signs.get(wanted.text, 0) | bit
         self.known = _Known(words)
         """Word -> the bits of the clauses that it fulfils, and its `Hashed`."""
 
-    def open_to(self, words: Sequence[str], folded: str) -> int:
-        """The bits of all patterns that may match in a text; `words` are `words_of(folded)`."""
-        return self.open_by([self.known[word][0] for word in words], folded)
+    def open_to(self, words: Sequence[str], text: str) -> int:
+        """The bits of all patterns that may match in a text; `words` are those of the folded text."""
+        return self.open_by([self.known[word][0] for word in words], text)
 
-    def open_by(self, of_words: Sequence[int], folded: str) -> int:
+    def open_by(self, of_words: Sequence[int], text: str) -> int:
         """The same by what is `known` of its words."""
         found = functools.reduce(operator.or_, filter(None, of_words), self._fulfilled)
         for signs, bits in self._signs.items():
-            if signs in folded:
+            if signs in text:
                 found |= bits
         return found & (found >> self._width) & (found >> 2 * self._width) & self._all
 

@@ -23,38 +23,41 @@ _START = zlib.crc32(b"^")
 
 
 _KEPT_SIGNS = b"abcdefghijklmnopqrstuvwxyz0123456789'?!\n"
-_BLANKED = bytes(code if code in _KEPT_SIGNS else 32 for code in range(256))
-_SURELY_PLAIN = bytes(code for code in range(256) if not (0xD9 <= code <= 0xE1 or code == 0xEA or code >= 0xEF))
-"""All bytes but those with which, in UTF-8, emoji and digits that are not ASCII begin. Other letters and signs are no
-part of a word."""
+_BLANKED = bytes(code if code in _KEPT_SIGNS else 32 for code in bytes(range(256)).lower())
+_FIRST_OF_WORDS = {*range(0xD9, 0xE2), 0xEA, *range(0xEF, 0x100)}
+"""Bytes with which, in UTF-8, emoji and digits that are not ASCII begin. Other letters and signs are no part of a
+word."""
+_FIRST_OF_FOLDED = {0xC3, 0xC4, 0xC5, 0xC7}
+"""And those of letters that are ASCII when they are folded, but for one: the sign of kelvin."""
+_NO_WORDS = bytes({*range(256)} - _FIRST_OF_WORDS)
+_NO_WORDS_AS_IT_IS = bytes({*_NO_WORDS} - _FIRST_OF_FOLDED)
+_KELVIN = "\u212a"
 _NUMBER_IN_WORD = re.compile(rb"[0-9](?:(?=[a-z'])|(?<=[a-z'][0-9]))")
 _EDGE_OF_NUMBER = re.compile(rb"(?<=[0-9])(?=[a-z'])|(?<=[a-z'])(?=[0-9])")
 
 
 def words_of(folded: str) -> list[str]:
     """The words, numbers, question and exclamation marks and emoji of a lower-case text, in order."""
-    plain = _plain(folded)
+    plain = _plain(folded, _NO_WORDS)
     return _WORD.findall(folded) if plain is None else plain.split()
 
 
-def words_of_lines(folded: str) -> list[list[str]]:
-    """The same of each line of a text."""
-    plain = _plain(folded)
-    if plain is None:
-        return [_WORD.findall(line) for line in folded.split("\n")]
-    return [line.split() for line in plain.split("\n")]
+def words_of_lines(text: str) -> list[list[str]] | None:
+    """The same of each line of a text in whatever case; None where it has to be folded first."""
+    plain = None if _KELVIN in text else _plain(text, _NO_WORDS_AS_IT_IS)
+    return None if plain is None else [line.split() for line in plain.split("\n")]
 
 
-def _plain(folded: str) -> str | None:
+def _plain(text: str, no_words: bytes) -> str | None:
     """The text with blanks around its words and nothing else, which costs a fifth of the pattern; None where only the
-    pattern knows."""
-    if folded.isascii():
-        text = folded.encode("ascii")
+    pattern knows: it holds others than the bytes `no_words`."""
+    if text.isascii():
+        coded = text.encode("ascii")
     else:
-        text = folded.encode("utf-8", "surrogatepass")
-        if text.translate(None, _SURELY_PLAIN):
+        coded = text.encode("utf-8", "surrogatepass")
+        if coded.translate(None, no_words):
             return None
-    plain = text.translate(_BLANKED)
+    plain = coded.translate(_BLANKED)
     if b"?" in plain or b"!" in plain:
         plain = plain.replace(b"?", b" ? ").replace(b"!", b" ! ")
     if _NUMBER_IN_WORD.search(plain):

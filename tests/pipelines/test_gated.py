@@ -130,6 +130,7 @@ def test_a_message_left_alone_would_have_been_told_no(head_name: str, parts: lis
     role, origin = (Role.ASSISTANT, Origin.ASSISTANT) if by_agent else (Role.USER, Origin.PROMPT)
     turn = Turn(role=role, origin=origin, text=" ".join(parts) or "-", record="r", session="s")
     said = message(turn)
+    assert said.probability(head) == head.probability(said.features)
     if said.is_beyond(head):
         assert head.probability(said.features) < head.threshold
 
@@ -149,7 +150,8 @@ def test_ngrams_fall_into_the_buckets_of_their_checksums(text: list[str]) -> Non
 def test_words_are_what_their_pattern_finds(letters: list[str]) -> None:
     folded = fold("".join(letters))
     assert words_of(folded) == [match[0] for match in word_matches(folded)]
-    assert words_of_lines(folded) == [words_of(line) for line in folded.split("\n")]
+    cut = words_of_lines("".join(letters))
+    assert cut == [words_of(line) for line in folded.split("\n")] or (cut is None and not "".join(letters).isascii())
 
 
 @given(
