@@ -319,7 +319,7 @@ class Miner:
                         0.4,
                     )
                 )
-        cured = fixes.cured(steps, step) if self._scene.failed_before else None
+        cured = fixes.cured(steps, step) if step.line in self._scene.failed_lines else None
         if cured is not None:
             broken, symptom, change = cured
             text = f"`{broken.line}` failed with “{symptom}”; it passed after {change}"

@@ -70,8 +70,8 @@ class Scene:
     steps: list[Step] = field(default_factory=list)
     """Tool calls since the user last spoke."""
     calls: dict[str, Step] = field(default_factory=dict)
-    failed_before: bool = False
-    """Has any of the steps failed?"""
+    failed_lines: set[str] = field(default_factory=set)
+    """The commands of those that failed, shortened."""
     steps_when_said: int = 0
     """How many of the steps the agent had done when it said its last words."""
 
@@ -81,7 +81,7 @@ class Scene:
             self.spoken_before_prompt = self.said_offset
             self.steps.clear()
             self.calls.clear()
-            self.failed_before = False
+            self.failed_lines.clear()
             self.steps_when_said = 0
         elif turn.origin is Origin.ASSISTANT:
             self.said, self.said_offset = turn.text, turn.offset
@@ -104,7 +104,10 @@ class Scene:
                 done.failed = turn.tool.is_error or bool(asked and _reports_failure(turn.text))
                 done.result_record = turn.record
                 done.error = _tail(turn.text) if done.failed else ""
-                self.failed_before = self.failed_before or done.failed
+                if done.failed:
+                    self.failed_lines.add(done.line)
+                    if len(self.failed_lines) > MAX_STEPS:
+                        self.failed_lines = {step.line for step in self.steps if step.failed}
 
     @property
     def recent_steps(self) -> list[Step]:
