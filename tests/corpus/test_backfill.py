@@ -15,6 +15,8 @@ from pathlib import Path
 import pytest
 
 from memoryvault.demo.sandbox import Sandbox
+from memoryvault.tests.support.forked import ForkedSandbox
+from memoryvault.tests.tasks.support import make_due
 
 from .sessions import RULE, grow, old_session
 
@@ -73,14 +75,14 @@ def test_it_mines_everything_once_and_goes_on_where_a_file_grew(sandbox: Sandbox
 def test_killed_at_any_point_it_comes_to_the_same_vault(
     tmp_path: Path, whole_vault: dict[str, str], points: tuple[str, ...]
 ) -> None:
-    killed = backfilled(Sandbox(tmp_path / "killed", SHORT_LEASE), points)
+    killed = backfilled(ForkedSandbox(tmp_path / "killed", SHORT_LEASE), points)
     assert killed == whole_vault
 
 
 @pytest.fixture(scope="module")
 def whole_vault(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     """What comes of it when nothing is killed."""
-    return backfilled(Sandbox(tmp_path_factory.mktemp("whole"), SHORT_LEASE))
+    return backfilled(ForkedSandbox(tmp_path_factory.mktemp("whole"), SHORT_LEASE))
 
 
 def backfilled(sandbox: Sandbox, kills: tuple[str, ...] = ()) -> dict[str, str]:
@@ -92,8 +94,8 @@ def backfilled(sandbox: Sandbox, kills: tuple[str, ...] = ()) -> dict[str, str]:
         assert done.returncode == (-signal.SIGKILL if "child" not in point else 0), done.stderr
     until = time.monotonic() + 120
     while sandbox.json("jobs", "list", "--state", "queued", "--kind", "reflect.corpus") and time.monotonic() < until:
+        make_due(sandbox.state / "queue.db", "reflect.corpus")
         sandbox.memory(*IDLE)
-        time.sleep(0.5)
     sandbox.memory(*IDLE)
     assert sandbox.json("jobs", "list", "--state", "dead") == []
     return vault(sandbox)
@@ -172,7 +174,7 @@ def test_ctrl_c_leaves_the_bar_and_not_the_work(sandbox: Sandbox) -> None:
 
 
 def test_a_fresh_session_goes_before_a_backfill_that_was_asked_for_long_ago(tmp_path: Path) -> None:
-    sandbox = Sandbox(tmp_path, {"MEMORY_QUEUE_WORKERS": "1"})
+    sandbox = ForkedSandbox(tmp_path, {"MEMORY_QUEUE_WORKERS": "1"})
     corpus(sandbox)
     sandbox.memory("reflect", "corpus", "--execute")
     fresh = old_session(sandbox.projects / "-home-dev-shop", 99, RULE)

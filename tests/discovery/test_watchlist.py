@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import subprocess
-import sys
 from datetime import date, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -21,6 +20,7 @@ from memoryvault.tasks.reviewing import Reviewer
 from memoryvault.tasks.scanning import Answer, Question
 from memoryvault.tasks.undoing import Selector, Undo
 from memoryvault.tasks.watchlist import CopyRefused, NotDecided, Watchlist, WatchlistWriter
+from memoryvault.tests.support import forked
 from memoryvault.vault.errors import EntryNotFound, PathRefused
 from memoryvault.vault.scrubbed import Scrubbed
 
@@ -41,14 +41,7 @@ def found(bed: Bed, title: str = "commit-hook", description: str = DESCRIPTION, 
 
 
 def memory(bed: Bed, *arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "memoryvault", *arguments],
-        env=bed.env,
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    return forked.memory(bed.env, *arguments)
 
 
 def as_json(bed: Bed, *arguments: str) -> Any:

@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
-import subprocess
-import sys
 import time
 from collections.abc import Mapping
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -23,11 +19,13 @@ from memoryvault.tasks.researching import PURPOSE
 from memoryvault.tasks.spending import Spent, spent_since
 from memoryvault.tasks.worker import RunReport, Worker, WorkerContext
 from memoryvault.tests.review.support import Bed, make_bed
+from memoryvault.tests.support import forked
 from memoryvault.tests.support.loopback_site import Reply, Site, page
 from memoryvault.vault.entry import Entry
 from memoryvault.vault.scrubbed import Scrubbed
 from memoryvault.vault.settings import Settings
 
+PROGRAM = "memoryvault.tests.research.program"
 SLUG = "greenhouse-watering-robot"
 TITLE = "Greenhouse watering robot"
 STATEMENT = "A robot for the greenhouse could water tomatoes at night when the soil moisture is low."
@@ -104,8 +102,7 @@ class ResearchBed:
 
     def command(self, *arguments: str) -> Any:
         """What `memory … --json` prints."""
-        command = [sys.executable, "-m", "memoryvault", *arguments, "--json"]
-        return json.loads(subprocess.run(command, env=dict(self.bed.env), capture_output=True, check=True).stdout)
+        return json.loads(forked.memory(self.bed.env, *arguments, "--json").stdout)
 
     def job(self) -> Job:
         with open_ledger(self.settings) as ledger:
@@ -114,20 +111,9 @@ class ResearchBed:
     def program(self, access: WebAccess, kill_point: str = "") -> int:
         """The same in a process of its own, which may be killed; its exit status."""
         armed = {"MEMORY_TEST_MODE": "1", "MEMORY_TEST_KILL_POINT": kill_point} if kill_point else {}
-        process = subprocess.Popen(
-            [sys.executable, "-m", "memoryvault.tests.research.program", as_json(access)],
-            env={**self.bed.env, **armed},
-            start_new_session=True,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-        try:
-            _, errors = process.communicate(timeout=60)
-        finally:
-            with suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGKILL)
-        assert process.returncode in (0, -signal.SIGKILL), errors
-        return process.returncode
+        done = forked.run(PROGRAM, [as_json(access)], env={**self.bed.env, **armed})
+        assert done.returncode in (0, -signal.SIGKILL), done.stderr
+        return done.returncode
 
 
 def worker(settings: Settings, access: WebAccess | None = None, **changes: object) -> Worker:

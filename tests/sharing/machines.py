@@ -16,7 +16,6 @@ from urllib.parse import quote
 import psycopg
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
-from memoryvault.demo.sandbox import Sandbox
 from memoryvault.tasks.corpus import corpus_handler, enqueue_corpus, plan_corpus
 from memoryvault.tasks.corpus_settling import settle_handler
 from memoryvault.tasks.enqueue import open_ledger
@@ -27,6 +26,7 @@ from memoryvault.tasks.postgres.status import set_up
 from memoryvault.tasks.shared_queue import open_shared
 from memoryvault.tasks.sharing.handlers import shared_handlers
 from memoryvault.tests.corpus.sessions import old_session
+from memoryvault.tests.support.forked import ForkedSandbox
 from memoryvault.vault.settings import Settings, load_settings
 
 IDLE = ("worker", "--until-idle", "--timeout", "60")
@@ -58,7 +58,7 @@ def enrol(owner: str, role: str) -> None:
 
 
 @dataclass
-class Machine(Sandbox):
+class Machine(ForkedSandbox):
     """One of several."""
 
     def configure(self, **queue: object) -> None:

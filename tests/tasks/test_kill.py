@@ -130,8 +130,7 @@ def test_of_two_workers_started_at_once_one_works(state: StatePaths, ledger: Led
         wait_until(lambda: not ledger.is_busy(), "all is done")
         refused, serving = (first, second) if first.poll() is not None else (second, first)
         assert refused.wait() == 1
-        assert refused.stderr is not None
-        complaint = refused.stderr.read()
+        complaint = refused.complaint()
         assert complaint.startswith("a worker is already running")
         assert complaint.count("\n") == 1
         assert serving.poll() is None
