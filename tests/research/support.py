@@ -35,6 +35,7 @@ CONFIG = """
 network = {network}
 {more}
 """
+TOMATOES = "# Tomatoes\n\nThe greenhouse tomatoes need water at night, when the soil moisture is below 40 percent.\n"
 
 
 @dataclass
@@ -179,3 +180,13 @@ ENGINES = ("wikipedia", "github", "hackernews", "arxiv")
 def access_to(web: Site, *names: str) -> WebAccess:
     bases: Mapping[str, str] = dict.fromkeys(names or ENGINES, web.url)
     return WebAccess(bases, web.allowed)
+
+
+def evidence(*lines: str) -> str:
+    return f"{STATEMENT}\n\n## Evidence\n\nProposed because: an idea.\n\n" + "\n".join(f"> {line}" for line in lines)
+
+
+def results_in(bed: ResearchBed, engine: str) -> int:
+    note = bed.note(f"research-{engine}")
+    assert "https://example.org/" in note or "/wiki/" in note
+    return note.count("\n- ")

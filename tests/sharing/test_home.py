@@ -29,7 +29,7 @@ from memoryvault.tests.support.postgres import Cluster
 from memoryvault.vault.errors import QueueUnavailable
 from memoryvault.vault.settings import Settings
 
-pytestmark = [pytest.mark.slow, pytest.mark.postgres]
+pytestmark = [pytest.mark.slow, pytest.mark.postgres, pytest.mark.usefixtures("forked_children")]
 
 Vault = Mapping[str, str]
 

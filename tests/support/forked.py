@@ -26,9 +26,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import IO, NoReturn
+from typing import IO, Literal, NoReturn
 
 from memoryvault.demo.sandbox import STOP_SECONDS, Sandbox
+from memoryvault.tasks import supervisor
+from memoryvault.tasks.supervisor import ChildResult
 from memoryvault.vault import killpoint
 
 SERVER = "memoryvault.tests.support.forked"
@@ -156,6 +158,41 @@ class ForkedSandbox(Sandbox):
 def memory(env: Mapping[str, str], *arguments: str) -> subprocess.CompletedProcess[str]:
     """Run the `memory` command, whatever comes of it."""
     return run(COMMAND, arguments, env=env)
+
+
+def run_child(
+    argv: Sequence[str],
+    input: bytes,
+    deadline_seconds: float,
+    *,
+    env: Mapping[str, str],
+    stop: threading.Event | None = None,
+    guard: bool = False,
+    max_stdout_bytes: int = supervisor.MAX_STDOUT_BYTES,
+    cwd: str = "/",
+) -> ChildResult:
+    """In the place of `supervisor.run_child`, in tests of what comes of a child and not of how it is watched.
+
+    It is killed at its deadline, but neither stopped nor cut short.
+    """
+    assert list(argv[:2]) == [sys.executable, "-m"], "a program of this package"
+    assert not guard, "it needs none"
+    started = time.monotonic()
+    with tempfile.TemporaryFile() as given, tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as errors:
+        given.write(input)
+        given.seek(0)
+        streams = [each.fileno() for each in (given, out, errors)]
+        process = start(argv[2], argv[3:], env=env, cwd=cwd, streams=streams, session=True)
+        try:
+            process.wait(deadline_seconds)
+        except subprocess.TimeoutExpired:
+            ended: Literal["deadline", "exited"] = "deadline"
+            process.kill()
+        else:
+            ended = "exited"
+        status = process.wait()
+        out.seek(0)
+        return ChildResult(ended, status, out.read(), _text(errors), time.monotonic() - started)
 
 
 def _text(file: IO[bytes]) -> str:
