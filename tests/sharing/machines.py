@@ -42,6 +42,9 @@ SAID = (
 )
 SESSIONS = 8
 
+Vault = Mapping[str, str]
+"""Every note with its text, but for the dashboard, which has a time of day of its own."""
+
 
 def url_of(conninfo: str) -> str:
     """The same as an address, for a setting."""
@@ -80,8 +83,8 @@ class Machine(ForkedSandbox):
         env = {"MEMORY_TEST_MODE": "1", "MEMORY_TEST_KILL_POINT": kill} if kill else {}
         return self.run(*IDLE, env=env).returncode
 
-    def notes(self) -> Mapping[str, str]:
-        """Every note with its text, but for the dashboard, which has a time of day of its own."""
+    def notes(self) -> Vault:
+        """What is in its vault."""
         return {
             str(path.relative_to(self.vault)): path.read_text("utf-8")
             for path in self.vault.rglob("*.md")
@@ -172,7 +175,7 @@ class Machines:
         if self.rows("SELECT to_regclass('job')") != [(None,)]:
             self.rows("UPDATE job SET run_at = 0, rung_at = NULL WHERE state = 'queued'")
 
-    def alone(self) -> Mapping[str, str]:
+    def alone(self) -> Vault:
         """The vault of a machine that mines the same sessions without any other."""
         machine = self.make("alone", url="")
         fill(machine)

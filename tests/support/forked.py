@@ -305,6 +305,7 @@ def _become(
     os.environ.clear()
     os.environ.update(env)
     time.tzset()
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # Whoever started us may have been in the background.
     killpoint.arm(os.environ)
     os.chdir(cwd)
     sys.argv[1:] = arguments
