@@ -130,6 +130,8 @@ _HINTS = tuple(
     """.split()  # noqa: SIM905  a list of literals would take a page
 )
 _ASCII_LOWER = {code: code + 32 for code in range(ord("A"), ord("Z") + 1)}
+MAX_SPACES = 3
+"""More words than these are a sentence, not a phrase that somebody chose."""
 HINT_REACH_CHARS = 1300
 """How far behind its name, on the same line, a value is looked for."""
 _VALUE = re.compile(r"(?P<lead>(?:[\\]*[\"'`]){1,3})?(?P<value>[^\s\"'`]{1,2000})")
@@ -306,6 +308,11 @@ def _value_after(text: str, name: re.Match[str], end: int) -> tuple[str, int, bo
         value = quoted.group(group).rstrip()
         if (dots := _DOTS.search(value)) is not None and dots.start() >= MIN_TOKEN_CHARS:
             value = value[: dots.start()]
+        quote = quoted.group("q")
+        closed = not quote or text.startswith(quote, quoted.end())
+        if not closed and value.count(" ") > (MAX_SPACES if name.group("password") else 0):
+            # What follows is a sentence: the value was its first word.
+            return value.partition(" ")[0].rstrip(".,:;"), quoted.start(group), False
         return value, quoted.start(group), True
     bare = _VALUE.match(text, at, end)
     if bare is None:
@@ -328,7 +335,7 @@ def _is_password(text: str, name: re.Match[str], value: str, start: int, quoted:
     ):
         return False
     if quoted:
-        return "  " not in value and not (" " in value and value.count(" ") > 3)
+        return "  " not in value and value.count(" ") <= MAX_SPACES
     if "==" in gap or "!=" in gap or "," in gap:
         return False
     if " is" in gap:

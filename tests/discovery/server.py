@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
+
+from memoryvault.tests.support.loopback_http import LoopbackServer
 
 Write = Callable[[bytes], object]
 
@@ -70,13 +71,6 @@ def serving() -> Iterator[Site]:
                 self.end_headers()
                 self.wfile.write(reply.body)
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    site = Site(server.server_port)
-    thread = threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True)
-    thread.start()
-    try:
+    with LoopbackServer(Handler) as server:
+        site = Site(server.port)
         yield site
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()

@@ -12,9 +12,10 @@ import statistics
 import threading
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from types import TracebackType
-from typing import Any, Self
+from http.server import BaseHTTPRequestHandler
+from typing import Any
+
+from ..support.loopback_http import LoopbackServer
 
 
 @dataclass(frozen=True)
@@ -28,7 +29,7 @@ class HookRun:
     succeeded: int
 
 
-class HookListener:
+class HookListener(LoopbackServer):
     """`with HookListener() as listener:` receives on loopback.
 
     `listener.environment()` points the client to it.
@@ -37,27 +38,14 @@ class HookListener:
     def __init__(self) -> None:
         self._runs: list[HookRun] = []
         self._lock = threading.Lock()
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(self))
-        self._server.daemon_threads = True
-        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.02,), daemon=True)
-
-    def __enter__(self) -> Self:
-        self._thread.start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._server.shutdown()
-        self._server.server_close()
-        self._thread.join()
+        super().__init__(_handler(self))
 
     def environment(self) -> dict[str, str]:
         return {
             "CLAUDE_CODE_ENABLE_TELEMETRY": "1",
             "OTEL_LOGS_EXPORTER": "otlp",
             "OTEL_EXPORTER_OTLP_PROTOCOL": "http/json",
-            "OTEL_EXPORTER_OTLP_ENDPOINT": f"http://127.0.0.1:{self._server.server_address[1]}",
+            "OTEL_EXPORTER_OTLP_ENDPOINT": f"http://127.0.0.1:{self.port}",
             "OTEL_LOGS_EXPORT_INTERVAL": "100",
         }
 

@@ -7,19 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from memoryvault.vault.layout import leave_socket_folder, make_socket_folder
-
-from .support import Sandbox
+from .support import Sandbox, sandbox_at
 
 
 @pytest.fixture
 def sandbox(tmp_path: Path) -> Iterator[Sandbox]:
-    """An untouched home, vault and project; a test may put sockets where ours would be."""
-    made = Sandbox(tmp_path)
-    sockets = (made.state.recall_socket, made.state.wake_socket)
-    if made.state.sockets != made.state.run:
-        make_socket_folder(sockets[0])
-    yield made
-    for path in sockets:
-        Path(path).unlink(missing_ok=True)
-    leave_socket_folder(sockets[0])
+    with sandbox_at(tmp_path) as made:
+        yield made

@@ -17,7 +17,7 @@ from typing import Any
 
 from memoryvault.hooks.install import STUB
 from memoryvault.tests.support.hurry import patience
-from memoryvault.vault.layout import StatePaths, vault_id
+from memoryvault.vault.layout import StatePaths, leave_socket_folder, make_socket_folder, vault_id
 from memoryvault.vault.settings import compile_snapshot
 from memoryvault.vault.snapshot import read_snapshot
 
@@ -179,3 +179,16 @@ def answer_with(**fields: object) -> Callable[[dict[str, Any]], bytes]:
     """A service that always says the same."""
     line = json.dumps({"v": 1, "ok": True, "degraded": [], **fields}).encode() + b"\n"
     return lambda request: line
+
+
+@contextmanager
+def sandbox_at(root: Path) -> Iterator[Sandbox]:
+    """An untouched home, vault and project; a test may put sockets where ours would be."""
+    made = Sandbox(root)
+    sockets = (made.state.recall_socket, made.state.wake_socket)
+    if made.state.sockets != made.state.run:
+        make_socket_folder(sockets[0])
+    yield made
+    for path in sockets:
+        Path(path).unlink(missing_ok=True)
+    leave_socket_folder(sockets[0])

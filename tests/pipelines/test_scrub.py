@@ -71,6 +71,10 @@ def test_the_recorded_cases(text: str, expected: str) -> None:
         f"/builds/00000000-0000-0000-0000-000000000000/ghp_{RANDOM}",
         f"id=12345678:ghp_{RANDOM}",
         "postgres://app:p@hunter22@db.internal/shop",
+        # The quote never closes, and the line goes on.
+        f'api_key = "{RANDOM} and then we go on',
+        f"use token: '{RANDOM} there",
+        "password = 'hunter22 and then restart the server now please",
     ],
 )
 @pytest.mark.parametrize("policy", list(Policy))

@@ -4,6 +4,10 @@ A hook ends at 300 or 500 ms whatever it has found by then. A test marked `hurri
 while the machine had more work than cores, it is run once more with hooks that are given `MORE` times the time. What a
 hook answers is then judged as ever. A hook that is too slow by itself fails at once where nothing else runs, and a hook
 that answers wrongly fails both times.
+
+So are the slow tests, those marked `alone` left out: three of them share two cores with servers, browsers and workers,
+all real, and one of nine hundred found its page, its job or its connection a moment too late in most runs. A second
+try hides what goes wrong rarely, so the summary names the test with what the first one said: to be read.
 """
 
 from __future__ import annotations
@@ -18,9 +22,11 @@ import pytest
 from _pytest.runner import runtestprotocol
 
 MARKER = "hurried"
+CROWDED, APART = "slow", "alone"
+"""Tests that run beside others, and those among them that do not."""
 MORE = 8.0
 SECOND_TRY = "second try on a busy machine"
-"""User property of the reports of a test that was run again: the summary names them."""
+"""User property of the reports of a test that was run again; its value is the test and what the first try said."""
 BUSY_SHARE = 0.2
 """A test during which something waited for a core for more than this share of the time says little about speed."""
 
@@ -66,24 +72,39 @@ class Busyness:
         return waited - self._waited > BUSY_SHARE * (time.monotonic() - self._began)
 
 
+def may_be_hurried(item: pytest.Item) -> bool:
+    """Whether a failure of this test may be the machine's."""
+    marks = {mark.name for mark in item.iter_markers()}
+    return MARKER in marks or (CROWDED in marks and APART not in marks)
+
+
 def run_hurried(item: pytest.Item, nextitem: pytest.Item | None) -> None:
     """Run the test, and once more with patience where it failed on a busy machine."""
     item.ihook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
     machine = Busyness()
     reports = runtestprotocol(item, nextitem=nextitem, log=False)
-    if any(report.failed for report in reports) and machine.is_busy():
+    failures = [report for report in reports if report.failed]
+    if failures and machine.is_busy():
+        told = f"{item.nodeid}: {_last_line(failures[0])}"
         item._initrequest()  # type: ignore[attr-defined]  # as pytest-rerunfailures does: fixtures are made anew
         with _more_patience():
             reports = runtestprotocol(item, nextitem=nextitem, log=False)
         for report in reports:
-            report.user_properties.append((SECOND_TRY, item.nodeid))
+            report.user_properties.append((SECOND_TRY, told))
     for report in reports:
         item.ihook.pytest_runtest_logreport(report=report)
     item.ihook.pytest_runtest_logfinish(nodeid=item.nodeid, location=item.location)
 
 
+def _last_line(report: pytest.TestReport) -> str:
+    """What went wrong and where: the line under the traceback's last frame."""
+    crash = getattr(report.longrepr, "reprcrash", None)
+    text = f"{crash.path}:{crash.lineno}: {crash.message}" if crash else report.longreprtext.strip()
+    return text.partition("\n")[0][:300]
+
+
 def second_tries(reports: Iterable[object]) -> list[str]:
-    """The tests among these reports (others than of tests are passed over) that were run again."""
+    """The tests among these reports (others than of tests are passed over) that were run again, and why."""
     found = {
         str(value)
         for report in reports

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import json
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Any
+
+from .loopback_http import LoopbackServer
 
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
 
@@ -61,17 +62,9 @@ class LoopbackHub:
 
     @contextmanager
     def serving(self) -> Iterator[LoopbackHub]:
-        server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(self))
-        server.daemon_threads = True
-        self.port = server.server_port
-        thread = threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True)
-        thread.start()
-        try:
+        with LoopbackServer(_handler(self)) as server:
+            self.port = server.port
             yield self
-        finally:
-            server.shutdown()
-            server.server_close()
-            thread.join(5)
 
 
 def _handler(hub: LoopbackHub) -> type[BaseHTTPRequestHandler]:

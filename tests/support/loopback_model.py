@@ -7,8 +7,10 @@ import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from typing import Any
+
+from .loopback_http import LoopbackServer
 
 Answer = Mapping[str, Any]
 USAGE = {"prompt_tokens": 700, "completion_tokens": 40, "total_tokens": 740}
@@ -66,18 +68,12 @@ class LoopbackModel:
     @contextmanager
     def serving(self) -> Iterator[LoopbackModel]:
         self._over = threading.Event()
-        server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(self))
-        server.daemon_threads = True
-        self.port = server.server_port
-        thread = threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True)
-        thread.start()
-        try:
-            yield self
-        finally:
-            self._over.set()
-            server.shutdown()
-            server.server_close()
-            thread.join(5)
+        with LoopbackServer(_handler(self)) as server:
+            self.port = server.port
+            try:
+                yield self
+            finally:
+                self._over.set()
 
     def wait(self, seconds: float) -> bool:
         """Pause; True once the test is over."""

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-import threading
 from collections.abc import Callable, Mapping
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from types import TracebackType
-from typing import Any, Self
+from http.server import BaseHTTPRequestHandler
+from typing import Any
+
+from .loopback_http import LoopbackServer
 
 ANSWER = "Understood."
 NO_TOKENS = {"input_tokens": 1, "output_tokens": 1, "total_tokens": 2}
@@ -21,7 +21,7 @@ def use_tool(name: str, arguments: Mapping[str, object], *, namespace: str | Non
     return {**call, **({"namespace": namespace} if namespace else {})}
 
 
-class StandInResponses:
+class StandInResponses(LoopbackServer):
     """`with StandInResponses() as model:` serves on `model.url`; `model.requests` is what it was sent.
 
     `model.rule` may choose the output item for a request; without one, or where it gives None, the answer is ANSWER.
@@ -30,24 +30,11 @@ class StandInResponses:
     def __init__(self) -> None:
         self.requests: list[Request] = []
         self.rule: Callable[[Request], dict[str, Any] | None] = lambda request: None
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(self))
-        self._server.daemon_threads = True
-        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.02,), daemon=True)
-
-    def __enter__(self) -> Self:
-        self._thread.start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._server.shutdown()
-        self._server.server_close()
-        self._thread.join()
+        super().__init__(_handler(self))
 
     @property
     def url(self) -> str:
-        return f"http://127.0.0.1:{self._server.server_address[1]}/v1"
+        return f"http://127.0.0.1:{self.port}/v1"
 
     def texts_of(self, role: str, after: int = 0) -> list[str]:
         """What the requests from number `after` on hold under a role, one text per part."""
