@@ -7,7 +7,6 @@ program in a process of its own, without half a second of imports for each of hu
 from __future__ import annotations
 
 import contextlib
-import gc
 import json
 import os
 import random
@@ -86,7 +85,6 @@ class Bed:
         self.state = StatePaths(self.settings.state.root)
         self.state.ensure()
         precompile()
-        gc.freeze()  # What a collection looks at in a forked process is copied.
         self._hooks = {event: hook_argv(event, self.settings) for event in ("SessionStart", "Stop", "SessionEnd")}
         self._children: set[int] = set()
         self._errors = root / "processes.stderr"
