@@ -7,15 +7,15 @@ import os
 import pty
 import signal
 import sqlite3
-import subprocess
-import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
 from memoryvault.demo.sandbox import Sandbox
-from memoryvault.tests.support.forked import ForkedSandbox
+from memoryvault.tests.support.forked import COMMAND, Forked, ForkedSandbox, start
 from memoryvault.tests.tasks.support import make_due
 
 from .sessions import RULE, grow, old_session
@@ -125,19 +125,19 @@ def test_a_transcript_that_begins_with_lines_of_a_newer_version_is_mined(sandbox
     assert any("linter" in text for text in vault(sandbox).values())
 
 
-def backfill_on_a_terminal(sandbox: Sandbox) -> tuple[subprocess.Popen[bytes], int]:
+@contextmanager
+def backfill_on_a_terminal(sandbox: Sandbox) -> Iterator[tuple[Forked, int]]:
     """The command and the file descriptor of the terminal that it speaks to."""
     leader, follower = pty.openpty()
-    process = subprocess.Popen(
-        [sys.executable, "-m", "memoryvault", "reflect", "corpus", "--execute"],
-        env=sandbox.environment,
-        stdin=follower,
-        stdout=follower,
-        stderr=follower,
-        start_new_session=True,
-    )
+    command = ["reflect", "corpus", "--execute"]
+    bar = start(COMMAND, command, env=sandbox.environment, streams=[follower] * 3, session=True)
     os.close(follower)
-    return process, leader
+    try:
+        yield bar, leader
+    finally:
+        bar.kill()
+        bar.wait()
+        os.close(leader)
 
 
 def read_until(leader: int, awaited: bytes) -> bytes:
@@ -156,20 +156,18 @@ def test_ctrl_c_leaves_the_bar_and_not_the_work(sandbox: Sandbox) -> None:
             assert time.monotonic() < deadline
             time.sleep(0.1)
         sandbox.memory("jobs", "pause", "reflect.corpus")
-        bar, leader = backfill_on_a_terminal(sandbox)
-        shown = read_until(leader, b"0/12 sessions, paused")
-        bar.send_signal(signal.SIGINT)
-        assert bar.wait(60) == 0
-        os.close(leader)
+        with backfill_on_a_terminal(sandbox) as (bar, leader):
+            read_until(leader, b"0/12 sessions, paused")
+            bar.send_signal(signal.SIGINT)
+            assert bar.wait(60) == 0
         # Asked for again, it shows the same work: nothing of it is done yet.
-        bar, leader = backfill_on_a_terminal(sandbox)
-        shown = read_until(leader, b"0/12 sessions, paused")
-        assert b"12/12" not in shown
-        sandbox.memory("jobs", "resume", "reflect.corpus")
-        shown = read_until(leader, b"put to you")
-        assert b"12/12 sessions" in shown
-        assert bar.wait(60) == 0
-        os.close(leader)
+        with backfill_on_a_terminal(sandbox) as (bar, leader):
+            shown = read_until(leader, b"0/12 sessions, paused")
+            assert b"12/12" not in shown
+            sandbox.memory("jobs", "resume", "reflect.corpus")
+            shown = read_until(leader, b"put to you")
+            assert b"12/12 sessions" in shown
+            assert bar.wait(60) == 0
     assert sandbox.json("reflect", "corpus")["skipped_already_processed"] == SESSIONS
 
 

@@ -302,6 +302,10 @@ def _become(
     for target, descriptor in enumerate(streams):
         os.dup2(descriptor, target)
         os.close(descriptor)
+    # What Python has made of them at its start is for other files: those cannot be sought in, say.
+    sys.stdin = os.fdopen(0, encoding=sys.stdin.encoding, closefd=False)
+    sys.stdout = os.fdopen(1, "w", encoding=sys.stdout.encoding, closefd=False)
+    sys.stderr = os.fdopen(2, "w", buffering=1, encoding=sys.stderr.encoding, errors="backslashreplace", closefd=False)
     os.environ.clear()
     os.environ.update(env)
     time.tzset()
