@@ -69,9 +69,11 @@ def wait_until(condition: Callable[[], object], what: str, seconds: float = WAIT
         time.sleep(0.01)
 
 
-def make_due(queue_db: str | Path, kind: str) -> None:
-    """As if the jobs of this kind that wait, after a failure say, had waited long enough."""
+def make_due(queue_db: str | Path, kind: str, within: float = WAIT_SECONDS) -> None:
+    """As if the jobs of this kind that wait, after a failure say, had waited long enough: at most so many seconds."""
     with closing(sqlite3.connect(queue_db)) as conn, conn:
+        (last,) = conn.execute("SELECT max(run_at) FROM job WHERE state = 'queued' AND kind = ?", (kind,)).fetchone()
+        assert last is None or last - time.time() < within, f"{kind} waits for {last - time.time():.0f} s"
         conn.execute("UPDATE job SET run_at = 0, rung_at = NULL WHERE state = 'queued' AND kind = ?", (kind,))
 
 
