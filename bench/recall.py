@@ -6,7 +6,7 @@ often a prompt about nothing in the vault is answered, and the recall that costs
 
 MEMORYVAULT_DATA names the folder with the data sets; without it only the project's own vaults are measured.
 LoCoMo, devbench and the notes with misleading neighbours are development data: their figures are in-sample, and so
-are those of the notes that echo the question, except for the questions held out.
+are those of the notes that echo the question and of the mixed notes, except for the questions held out.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -62,6 +62,8 @@ class Task:
     open: Open
     questions: Sequence[Question]
     unanswerable: Sequence[Question]
+    documents: Sequence[Document] = ()
+    """Where they are no files."""
 
 
 def tasks(data: Path | None) -> Iterator[Task]:
@@ -74,10 +76,12 @@ def tasks(data: Path | None) -> Iterator[Task]:
         questions = load_questions(folder / "locomo-dev.queries.jsonl")
         groups = sorted({question.group or "" for question in questions})
         foreign = [Question(f"{group}/{text}", text, group) for group in groups for text in silent]
-        yield Task("LoCoMo, two conversations, by turn", partial(_open, documents), questions, foreign)
+        yield Task("LoCoMo, two conversations, by turn", partial(_open, documents), questions, foreign, documents)
         yield _devbench(folder / "devbench.json", silent)
     yield _misleading()
-    yield _echoing()
+    yield _of_kinds("notes that echo the question", "echoing.json")
+    yield _of_kinds("mixed notes", "mixed.json")
+    yield _together()
     yield _regression(regression, silent)
 
 
@@ -98,7 +102,7 @@ def _devbench(path: Path, silent: Sequence[str]) -> Task:
     ]
     negative = [question for question in questions if not question.gold]
     negative += [Question(text, text) for text in silent]
-    return Task("devbench", partial(_open, documents), [q for q in questions if q.gold], negative)
+    return Task("devbench", partial(_open, documents), [q for q in questions if q.gold], negative, documents)
 
 
 def _misleading() -> Task:
@@ -116,18 +120,35 @@ def _misleading() -> Task:
     ]
     vaults = sorted({note["vault"] for note in notes})
     silent = [Question(f"{vault}/{text}", text, vault) for vault in vaults for text in content["unanswerable"]]
-    return Task("notes with misleading neighbours", partial(_open, documents), questions, silent)
+    return Task("notes with misleading neighbours", partial(_open, documents), questions, silent, documents)
 
 
-def _echoing() -> Task:
-    """A vault in which several notes have nearly all the words of a sideways question, in another sense."""
-    content = json.loads((REGRESSION / "echoing.json").read_text(encoding="utf-8"))
+def _of_kinds(name: str, file: str) -> Task:
+    """A vault with questions of several kinds, some of them held out; what it is made of, it says in its `note`."""
+    content = json.loads((REGRESSION / file).read_text(encoding="utf-8"))
     documents = [Document(note["id"], f"# {note['title']}\n\n{note['text']}") for note in content["notes"]]
     questions = [
         Question(row["id"], row["text"], None, frozenset([row["expect"]]), row["kind"]) for row in content["questions"]
     ]
     silent = [Question(text, text) for text in content["unanswerable"]]
-    return Task("notes that echo the question", partial(_open, documents), questions, silent)
+    return Task(name, partial(_open, documents), questions, silent, documents)
+
+
+def _together() -> Task:
+    """All these notes in one vault: nothing was chosen on it as a whole."""
+    documents, questions, silent = list[Document](), list[Question](), dict[str, Question]()
+    for name, task in (
+        ("misleading", _misleading()),
+        ("echoing", _of_kinds("", "echoing.json")),
+        ("mixed", _of_kinds("", "mixed.json")),
+    ):
+        documents += [replace(each, id=f"{name}/{each.id}", group=None) for each in task.documents]
+        for each in task.questions:
+            gold = frozenset(f"{name}/{id_}" for id_ in each.gold)
+            kind = each.kind.removesuffix(", held out").replace("paraphrase", "sideways")
+            questions.append(replace(each, id=f"{name}/{each.id}", group=None, gold=gold, kind=kind))
+        silent |= {each.text: Question(each.text, each.text) for each in task.unanswerable}
+    return Task("all these notes in one vault", partial(_open, documents), questions, list(silent.values()), documents)
 
 
 def _regression(rows: Sequence[dict[str, object]], silent: Sequence[str]) -> Task:

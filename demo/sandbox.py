@@ -39,6 +39,8 @@ class Sandbox:
     """The interpreter whose installed package runs."""
     hook_ms: list[tuple[str, float]] = field(default_factory=list)
     """Event and time of every hook that was run, as whole processes, in milliseconds."""
+    _hook_argv: dict[str, list[str]] = field(default_factory=dict)
+    """What the host runs for an event, asked once: a host, too, has it from its settings."""
 
     def __post_init__(self) -> None:
         self.vault.mkdir(parents=True, exist_ok=True)
@@ -102,7 +104,10 @@ class Sandbox:
 
     def hook(self, event: str, payload: Mapping[str, Any], *, argv: list[str] | None = None) -> str:
         """Run a hook exactly as a host would; its stdout. It must exit with 0."""
-        argv = argv or json.loads(self.memory("hook-command", event, "--json"))
+        if argv is None:
+            if event not in self._hook_argv:
+                self._hook_argv[event] = json.loads(self.memory("hook-command", event, "--json"))
+            argv = self._hook_argv[event]
         started = time.perf_counter()
         done = subprocess.run(
             argv,

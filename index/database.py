@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import fcntl
+import functools
+import importlib.util
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -73,19 +75,30 @@ def open_reader(path: Path, *, vectors: bool = True, busy_milliseconds: int = 10
 
 def load_vectors(connection: apsw.Connection) -> bool:
     """Load sqlite-vec; False where it is not to be had (then there is no dense arm)."""
-    try:
-        import sqlite_vec
-    except ImportError:
+    extension = _vector_extension()
+    if extension is None:
         return False
     try:
         connection.enable_load_extension(True)
         try:
-            connection.load_extension(sqlite_vec.loadable_path())
+            connection.load_extension(extension)
         finally:
             connection.enable_load_extension(False)
     except (apsw.Error, AttributeError, OSError):
         return False
     return True
+
+
+@functools.cache
+def _vector_extension() -> str | None:
+    """What `sqlite_vec.loadable_path()` answers. That package is not imported for it: it would bring numpy along, which
+    takes longer than most commands."""
+    try:
+        found = importlib.util.find_spec("sqlite_vec")
+    except ValueError:  # it was taken out of sys.modules
+        return None
+    folders = found.submodule_search_locations if found is not None else None
+    return os.path.join(folders[0], "vec0") if folders else None
 
 
 def has_vectors(connection: apsw.Connection) -> bool:

@@ -6,22 +6,23 @@ What each arm says of a chunk is weighed by how much it says about this question
   (its vector in its context, not its spelling). They count in full only when the rest of the question
   is met too; words shared by chance come without it.
 - Words that the chunk has not count by their nearest relative in it.
-- The likeness of question and chunk as a whole is added.
+- The likeness of question and chunk as a whole is added, and counts for more the more the nearest chunk stands out from
+  those around it: between turns of one conversation all are about as near, between notes on many things few are.
 - Words can mislead all the same: when several notes echo a question, they are all ahead of the one that answers it in
-  other words. So the five that a prompt gets are not all chosen by one measure: the last two places are for what
-  answers best by meaning among the entries that hardly share a word with the question. Of ten the last one is for the
-  nearest vector that is not there yet, where the vectors tell these passages from the others at all.
+  other words. So the five that a prompt gets are not all chosen by one measure: behind the first come some that answer
+  best by meaning among the entries that hardly share a word with the question; more of them where the first entry has
+  nearly all of the words already.
 
-The constants were chosen on two conversations of LoCoMo, devbench and two vaults of notes with misleading
-neighbours; figures on these (docs/benchmarks.md) are in-sample. The rules for identifiers, for misspelt words
-and for sentences with one significant word were corrected after looking at misses of the regression vault, so
-its figures are not held out either.
+The constants were chosen on two conversations of LoCoMo, devbench, two vaults of notes with misleading neighbours
+and halves of two others; figures on these (docs/benchmarks.md) are in-sample. The rules for identifiers, for
+misspelt words and for sentences with one significant word were corrected after looking at misses of the
+regression vault, so its figures are not held out either.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 
@@ -35,14 +36,17 @@ SUPPORT_NONE, SUPPORT_FULL = 0.10, 0.30
 """Likeness of the unmet words to their nearest word: of two texts that have nothing to do with each
 other, and of a text that answers the question."""
 WORDS_SHARE, DENSE_SHARE = 0.75, 0.25
+STANDS_OUT, DENSE_SHARE_MORE = 0.5, 2.0
+"""The nearest chunk stands out if half of its likeness is its own, not that of what lies around it; for what is its own
+beyond that half, the vectors count so much more."""
 FIRST_BY_SCORE, THEN_BY_MEANING = 3, 2
 """Places: a prompt gets five entries."""
 HARDLY_SHARED = 0.25
 """Of the question, by weight: an entry with more of its words in any passage had its chance by them."""
-
-NEAREST_AT, LEAD_OVER, LEAD = 9, 9, 0.25
-"""The place (from 0) that is kept for the nearest vector, if the first of all is this much nearer than the tenth: where
-they are all about as near, as between turns of one conversation, the vectors say little about this question."""
+NEARLY_ALL_SHARED = 0.8
+FIRST_WHEN_ALL_SHARED, THEN_WHEN_ALL_SHARED = 2, 4
+"""The places where the first entry has so much of the question, and the nearest stands out: if that is not the answer,
+the words have led astray, and another entry with the same words is no better."""
 
 # The floor: a logistic model of "this prompt is answered here".
 FLOOR_DENSE, FLOOR_MARGIN, FLOOR_WORDS, FLOOR_ONE_WORD, FLOOR_BIAS = 11.0, 10.5, 9.0, -9.0, -7.5
@@ -149,11 +153,12 @@ def fuse(
     found = evidence or {}
     most = max(bm25.values(), default=0.0)
     around = _around([hit.similarity for hit in dense])
+    own_share = _own_share(max(similarity.values(), default=0.0), around)
+    dense_share = _dense_share(query, own_share)
     newest = max((facts.updated for facts in entries.values() if facts.updated), default=None)
     best: dict[int, Scored] = {}
     shared: dict[int, float] = {}
     meaning: dict[int, float] = {}
-    nearest: dict[int, float] = {}
     for chunk, entry in owners.items():
         if entry not in entries:
             continue
@@ -161,7 +166,7 @@ def fuse(
         by_words = words_score(words)
         score = (
             2 * weights.keyword * WORDS_SHARE * by_words
-            + 2 * weights.dense * DENSE_SHARE * (cosine or 0.0)
+            + 2 * weights.dense * dense_share * (cosine or 0.0)
             + _prior(entries[entry], newest)
         )
         if entry not in best or best[entry].score < score:
@@ -170,36 +175,35 @@ def fuse(
         shared[entry] = max(words.covered, shared.get(entry, 0.0))
         if cosine is not None:
             meaning[entry] = max(words.related + cosine, meaning.get(entry, -1.0))
-            nearest[entry] = max(cosine, nearest.get(entry, -1.0))
     ranked = sorted(best.values(), key=lambda row: (-row.score, entries[row.entry_rowid].path))
-    if weights.dense <= 0:
+    if weights.dense <= 0 or not ranked:
         return ranked
     sideways = [row for row in ranked if row.entry_rowid in meaning and shared[row.entry_rowid] <= HARDLY_SHARED]
     sideways.sort(key=lambda row: -meaning[row.entry_rowid])
-    found_by_both = _with_places_for(sideways[:THEN_BY_MEANING], ranked)
-    return _with_place_for_nearest(nearest, found_by_both) if _lead(similarity.values()) >= LEAD else found_by_both
+    if own_share >= STANDS_OUT and shared[ranked[0].entry_rowid] >= NEARLY_ALL_SHARED:
+        return _with_places_for(sideways[:THEN_WHEN_ALL_SHARED], ranked, FIRST_WHEN_ALL_SHARED)
+    return _with_places_for(sideways[:THEN_BY_MEANING], ranked, FIRST_BY_SCORE)
 
 
-def _with_places_for(sideways: Sequence[Scored], ranked: Sequence[Scored]) -> list[Scored]:
-    """`ranked` with `sideways` behind its first FIRST_BY_SCORE, unless they are among those."""
-    first = list(ranked[:FIRST_BY_SCORE])
+def _with_places_for(sideways: Sequence[Scored], ranked: Sequence[Scored], first_by_score: int) -> list[Scored]:
+    """`ranked` with `sideways` behind its first ones, unless they are among those."""
+    first = list(ranked[:first_by_score])
     ahead = {row.entry_rowid for row in first}
     first += [row for row in sideways if row.entry_rowid not in ahead]
     ahead |= {row.entry_rowid for row in sideways}
     return first + [row for row in ranked if row.entry_rowid not in ahead]
 
 
-def _with_place_for_nearest(nearest: Mapping[int, float], ranked: Sequence[Scored]) -> list[Scored]:
-    head, rest = list(ranked[:NEAREST_AT]), ranked[NEAREST_AT:]
-    known = [row for row in rest if row.entry_rowid in nearest]
-    first = max(known, key=lambda row: nearest[row.entry_rowid], default=None)
-    return head + ([first] if first is not None else []) + [row for row in rest if row is not first]
+def _own_share(nearest: float, around: float) -> float:
+    """How much of the nearest chunk's likeness is its own, 0..1: about 0.3 in a conversation, 0.8 among notes."""
+    return max(0.0, 1.0 - around / nearest) if nearest > 0 else 0.0
 
 
-def _lead(similarities: Iterable[float]) -> float:
-    """How much nearer the first passage is than the tenth (or the last): whether the vectors say anything here."""
-    ordered = sorted(similarities, reverse=True)
-    return ordered[0] - ordered[min(LEAD_OVER, len(ordered) - 1)] if ordered else 0.0
+def _dense_share(query: QueryAnalysis, own_share: float) -> float:
+    """What the likeness as a whole counts: more where the nearest stands out, less so for misspelt words (their
+    vectors mean nothing)."""
+    well_spelt = sum(term.weight for term in query.terms if not term.respelt)
+    return DENSE_SHARE + DENSE_SHARE_MORE * max(0.0, own_share - STANDS_OUT) * well_spelt
 
 
 def words_score(words: WordEvidence) -> float:

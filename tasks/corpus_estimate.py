@@ -6,10 +6,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from ..pipelines.mining.answers import system_prompt
-from ..pipelines.mining.windows import WindowPacker
 from ..sources.transcripts.corpus import Transcript
-from ..sources.transcripts.hosts import open_transcript
 from ..vault.settings import Settings
 from .completion import BudgetedCompleter
 from .corpus import AHEAD_BYTES, AHEAD_TRANSCRIPTS, Plan
@@ -79,6 +76,9 @@ def estimate(plan: Plan, settings: Settings, *, clock: Callable[[], float] = tim
 
 
 def _sampled(plan: Plan, settings: Settings, clock: Callable[[], float]) -> _Sample:
+    # Loaded before the clock starts: a child does it once, and SECONDS_A_CHILD has it.
+    from ..pipelines import mining  # noqa: F401
+
     sample = _Sample()
     packing = settings.reflection.miner != "local"
     # The middle of the sizes first: neither the many tiny ones nor a giant says much.
@@ -106,6 +106,10 @@ def _sampled(plan: Plan, settings: Settings, clock: Callable[[], float]) -> _Sam
 
 def _pack(transcript: Transcript, settings: Settings, sample: _Sample) -> None:
     """Count what a model would be shown of it."""
+    from ..pipelines.mining.answers import system_prompt
+    from ..pipelines.mining.windows import WindowPacker
+    from ..sources.transcripts.hosts import open_transcript
+
     packer = WindowPacker(settings.reflection.window_tokens)
     for turn in open_transcript(transcript.path, 0, transcript.host):
         packer.feed(turn)

@@ -9,6 +9,7 @@ from contextlib import suppress
 from dataclasses import asdict
 from datetime import date
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ..index.client import RecallClient, ServiceRefused, ServiceUnavailable, ensure_service
 from ..index.database import doubt
@@ -17,7 +18,6 @@ from ..index.embedder import model_name
 from ..index.models import is_installed
 from ..index.reconcile import ReconcileReport, rebuild, reconcile, reconcile_paths
 from ..index.store import IndexStore, open_or_rebuild
-from ..index.watcher import VaultWatcher
 from ..vault.errors import IndexUnavailable, QueueUnavailable, SettingsError, VaultUnavailable
 from ..vault.layout import INBOX, INDEX_WANTED, REVIEW, WATCHLIST, special_folder
 from ..vault.settings import Settings, load_settings
@@ -25,6 +25,9 @@ from ..vault.store import VaultStore
 from .job import Handler, Postpone, RunningJob
 from .kinds import Json
 from .ledger import Ledger
+
+if TYPE_CHECKING:
+    from ..index.watcher import VaultWatcher
 
 log = logging.getLogger(__name__)
 
@@ -221,6 +224,7 @@ class WatchedVault:
 
     def start(self, ledger: Ledger) -> None:
         """Watch until `stop`."""
+        from ..index.watcher import VaultWatcher
 
         def changed(paths: frozenset[str] | None) -> None:
             some = paths is not None and len(paths) <= MAX_PATHS_IN_JOB

@@ -2,6 +2,9 @@
 
 `python -m memoryvault.tasks.mining` is the child: a request as JSON on stdin, candidates as JSON on stdout. It
 writes nothing to disk, and what it prints is scrubbed.
+
+The miner and the readers of transcripts are imported where a transcript is mined: their patterns take a while to
+compile, and most of those who know of this module have the child do it.
 """
 
 from __future__ import annotations
@@ -16,11 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from ..pipelines.candidate import Candidate
-from ..pipelines.mining import Miner
-from ..pipelines.mining.answers import merged
-from ..pipelines.mining.windows import WindowPacker
 from ..pipelines.scrub import scrub
-from ..sources.transcripts.hosts import open_transcript
 from ..vault.errors import SettingsError
 from ..vault.killpoint import kill_point
 from ..vault.project import project_of
@@ -28,7 +27,6 @@ from ..vault.settings import Settings, load_settings
 from ..vault.turn import Origin, Role, Turn
 from . import supervisor
 from .kinds import Json
-from .model_mining import mine_windows
 
 CAN_NOT_READ = 3
 OPENING = frozenset({Origin.PROMPT, Origin.QUEUED, Origin.COMMAND_ARGS})
@@ -83,6 +81,9 @@ def mine_transcript(request: MiningRequest, settings: Settings | None = None) ->
 
     Raises OSError when the transcript cannot be read.
     """
+    from ..pipelines.mining import Miner
+    from ..sources.transcripts.hosts import open_transcript
+
     path = Path(request.transcript)
     begin = min(request.resume, request.offset)
     # After a prompt nothing counts that the agent did before its last words, and these are near: most readings
@@ -99,6 +100,8 @@ def mine_transcript(request: MiningRequest, settings: Settings | None = None) ->
     may_propose = _picked(request)
     packer = None
     if settings is not None and settings.reflection.miner != "local":
+        from ..pipelines.mining.windows import WindowPacker
+
         packer = WindowPacker(settings.reflection.window_tokens, request.offset)
     found: list[Candidate] = []
     anything_new = False
@@ -133,6 +136,9 @@ def mine_transcript(request: MiningRequest, settings: Settings | None = None) ->
     )
     if packer is None or settings is None or report.headless:
         return mined
+    from ..pipelines.mining.answers import merged
+    from .model_mining import mine_windows
+
     modelled = mine_windows(packer.windows(), settings, request.session or reader.session, project_of)
     candidates = merged(mined.candidates, [_scrubbed(candidate) for candidate in modelled.candidates])
     told = {**modelled.told, **({"turns_not_sent": packer.unsent} if packer.unsent else {})}

@@ -17,11 +17,9 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..pipelines.candidate import Candidate
-from ..pipelines.mining.answers import answer_schema, read_answer, system_prompt
-from ..pipelines.mining.windows import Window
 from ..pipelines.scrub import scrub
 from ..sources.completion import Completion, CompletionFailed
 from ..vault.errors import MemoryVaultError
@@ -32,6 +30,9 @@ from ..vault.settings import Settings
 from .completion import BudgetedCompleter, completer_of
 from .kinds import Json
 from .spending import BudgetRefused, Cap, SpendingBook
+
+if TYPE_CHECKING:
+    from ..pipelines.mining.windows import Window
 
 log = logging.getLogger(__name__)
 
@@ -101,6 +102,8 @@ def mine_windows(
 ) -> ModelMined:
     """Ask the model that the settings name about each window. Never raises for what a model, a network or a budget
     can do."""
+    from ..pipelines.mining.answers import read_answer  # Not before: see tasks/mining.py.
+
     told: dict[str, Json] = {"miner": settings.reflection.miner}
     if not windows:
         return ModelMined((), {**told, "asked": 0}, ())
@@ -123,7 +126,10 @@ class _Asking:
     """One reading's calls: after the first failure no more are made, kept answers are used all the same."""
 
     def __init__(self, settings: Settings, session: str, sleep: Callable[[float], None]) -> None:
+        from ..pipelines.mining.answers import answer_schema, system_prompt
+
         self.kept: list[str] = []
+        self._system, self._schema = system_prompt(), answer_schema()
         self._settings = settings
         self._session = session
         self._sleep = sleep
@@ -210,8 +216,8 @@ class _Asking:
         return self._budgeted.ask(
             self._session,
             window.text,
-            system=system_prompt(),
-            schema=answer_schema(),
+            system=self._system,
+            schema=self._schema,
             max_output_tokens=MAX_OUTPUT_TOKENS,
             deadline_seconds=seconds,
         )
@@ -220,11 +226,11 @@ class _Asking:
         return self._until - time.monotonic()
 
     def _estimate(self, window: Window) -> int:
-        return BudgetedCompleter.estimate(window.text, system_prompt(), MAX_OUTPUT_TOKENS)
+        return BudgetedCompleter.estimate(window.text, self._system, MAX_OUTPUT_TOKENS)
 
     def _key(self, window: Window) -> str:
         chosen = self._settings.reflection
-        parts = (chosen.miner, chosen.endpoint, chosen.model, system_prompt(), json.dumps(answer_schema()), window.text)
+        parts = (chosen.miner, chosen.endpoint, chosen.model, self._system, json.dumps(self._schema), window.text)
         return hashlib.sha256("\0".join(parts).encode("utf-8", "replace")).hexdigest()
 
 

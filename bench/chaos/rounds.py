@@ -8,8 +8,8 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 
+from ...tasks.handlers import handlers
 from ...tasks.kinds import POLICIES
-from ...tasks.wiring import handlers
 from ...vault.errors import QueueUnavailable
 from .bed import LEASE_SECONDS, Bed
 

@@ -42,9 +42,13 @@ class GatedPattern:
         return False
 
 
+_TURKISH = str.maketrans("İı", "ii")
+"""`re.IGNORECASE` takes both for an "i"; `casefold` does not."""
+
+
 def fold(text: str) -> str:
     """The text as gates want it: what `re.IGNORECASE` holds equal is equal."""
-    return text.lower() if text.isascii() else text.casefold()
+    return text.lower() if text.isascii() else text.translate(_TURKISH).casefold()
 
 
 def stems(pattern: re.Pattern[str]) -> tuple[str, ...]:

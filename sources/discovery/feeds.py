@@ -8,8 +8,6 @@ import re
 from typing import Any
 from urllib.parse import urljoin
 
-import feedparser
-
 from .listed import MAX_LISTED, Listed, listed
 from .plain import text_of_html
 
@@ -49,6 +47,8 @@ def feed_items(body: bytes, url: str, content_type: str = "") -> list[Listed]:
 
 
 def _parsed(body: bytes, url: str, content_type: str) -> Any:
+    import feedparser  # Not before: many commands know of this module, and this takes as long as one of them.
+
     headers = {"content-type": content_type, "content-location": url}
     try:
         return feedparser.parse(io.BytesIO(body), response_headers=headers, sanitize_html=False)

@@ -2,24 +2,27 @@
 
 What it reaches is decided on the resolved address, and the connection goes to exactly that address; each redirect
 is judged again. It sends no cookie, no credential, and reads no proxy or netrc from the environment.
+
+httpx is imported where a request is made: many commands know of this module, few of them make one.
 """
 
 from __future__ import annotations
 
 import email.utils
-import ssl
 import time
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
-
-import httpcore
-import httpx
+from typing import TYPE_CHECKING
 
 from ... import __version__
 from ...vault.errors import MemoryVaultError
 from .addresses import Resolver, is_own_network, is_public, resolve_within, system_resolver
 from .decoding import BodyBroken, BodyTooLarge, BoundedBody, decoded_text
-from .pinned import PinnedBackend, PinnedTransport
+
+if TYPE_CHECKING:
+    import ssl
+
+    import httpx
 
 USER_AGENT = f"MemoryVault/{__version__}"
 MAX_URL_CHARS = 4096
@@ -116,6 +119,8 @@ class Fetcher:
 
         Raises FetchRefused, FetchFailed, and what before_request raises.
         """
+        import httpx
+
         deadline = time.monotonic() + self._limits.total_seconds
         sent = {name.lower(): value for name, value in (headers or {}).items()}
         current = _parsed(url)
@@ -173,6 +178,11 @@ class Fetcher:
         content_types: Collection[str] | None,
     ) -> httpx.URL | tuple[int, Mapping[str, str], bytes]:
         """Where it redirects to, or status, headers and body. A client of its own: no cookie, no connection is kept."""
+        import httpcore
+        import httpx
+
+        from .pinned import PinnedBackend, PinnedTransport
+
         backend = PinnedBackend(addresses, self._limits.connect_seconds, deadline)
         # br and zstd are not asked for: their decoders can't be held to a size while they run.
         sent = {"accept": "*/*", **headers, "user-agent": USER_AGENT, "accept-encoding": "gzip, deflate"}
@@ -191,6 +201,8 @@ class Fetcher:
     def _answer(
         self, url: httpx.URL, response: httpx.Response, deadline: float, content_types: Collection[str] | None
     ) -> httpx.URL | tuple[int, Mapping[str, str], bytes]:
+        import httpcore
+
         headers = {name.lower(): value for name, value in response.headers.items()}
         if response.status_code in _REDIRECTS and "location" in headers:
             return _parsed(headers["location"], base=url)
@@ -218,12 +230,16 @@ class Fetcher:
 
     def _tls(self) -> ssl.SSLContext:
         if self._context is None:
+            import httpx
+
             self._context = httpx.create_ssl_context(trust_env=False)
         return self._context
 
 
 def _parsed(text: str, base: httpx.URL | None = None) -> httpx.URL:
     """Raises FetchRefused."""
+    import httpx
+
     try:
         if len(text) > MAX_URL_CHARS:
             raise httpx.InvalidURL("too long")

@@ -13,8 +13,6 @@ import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from ...pipelines import mining
-from ...pipelines.mining import Miner
 from ...vault.errors import MemoryVaultError
 from ...vault.killpoint import kill_point
 from ...vault.priority import step_back
@@ -34,7 +32,7 @@ def miner_version() -> str:
 
     A machine with another one would pass over what only this one proposes, and nobody would know.
     """
-    folder = Path(mining.__file__).parent
+    folder = Path(__file__).resolve().parents[2] / "pipelines" / "mining"
     files = sorted([*folder.glob("*.py"), *folder.glob("*.json")])
     parts = (part for file in files for part in (file.name.encode(), file.read_bytes()))
     return hashlib.sha256(b"\0".join(parts)).hexdigest()[:16]
@@ -46,6 +44,8 @@ class OutcomeInvalid(MemoryVaultError):
 
 def judge(turns: Iterable[Turn]) -> list[int]:
     """Offsets of the messages for which the miner proposes something, ascending."""
+    from ...pipelines.mining import Miner  # Not before: see tasks/mining.py.
+
     miner = Miner()
     return sorted({turn.offset for turn in turns if miner.feed(turn)})
 

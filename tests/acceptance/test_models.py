@@ -16,6 +16,7 @@ from memoryvault.demo.sandbox import Sandbox
 from memoryvault.index.client import RecallClient
 from memoryvault.index.drain import drain, embed_with
 from memoryvault.index.embedder import CHECKSUM_FILE, DEFAULT_MODEL, Embedder, load_embedder, locate_model
+from memoryvault.index.hub import download
 from memoryvault.index.store import IndexStore
 from memoryvault.tasks.indexing import open_index, reconcile_now
 from memoryvault.tests.support.loopback_hub import LoopbackHub
@@ -38,12 +39,10 @@ def tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return root
 
 
-@pytest.fixture(scope="module")
-def quick(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def quick_model(folder: Path) -> Path:
     """A downloaded model that loads without sentence-transformers, whose import takes most of a process' time here:
-    the packaged weights in a folder of another name, with another dimension than the old model's."""
+    the packaged weights in a folder of another name."""
     packaged = locate_model(DEFAULT_MODEL, Path())
-    folder = tmp_path_factory.mktemp("quick") / "quick"
     folder.mkdir()
     for file in packaged.folder.iterdir():
         (folder / file.name).symlink_to(file)
@@ -52,15 +51,25 @@ def quick(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
+def quick(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """With another dimension than the old model's."""
+    return quick_model(tmp_path_factory.mktemp("quick") / "quick")
+
+
+@pytest.fixture(scope="module")
 def old(tiny: Path) -> Embedder:
     return load_embedder(str(tiny / "old"), models_folder=tiny, threads=1)
 
 
 @pytest.fixture
-def sandbox(tmp_path: Path, tiny: Path, old: Embedder) -> Sandbox:
+def sandbox(tmp_path: Path, old: Embedder) -> Sandbox:
     """A vault of notes, embedded by the old model."""
-    made = Sandbox(tmp_path, {"MEMORY_QUEUE_LEASE_SECONDS": "2", "MEMORY_EMBEDDING_THREADS": "1"})
-    (tmp_path / "config.toml").write_text(f'# mine\n[embedding]\nmodel = "{tiny / "old"}"\n', "utf-8")
+    return embedded_vault(tmp_path, old)
+
+
+def embedded_vault(root: Path, model: Embedder) -> Sandbox:
+    made = Sandbox(root, {"MEMORY_QUEUE_LEASE_SECONDS": "2", "MEMORY_EMBEDDING_THREADS": "1"})
+    (root / "config.toml").write_text(f'# mine\n[embedding]\nmodel = "{model.name}"\n', "utf-8")
     folder = made.vault / "personal-private" / "fix"
     folder.mkdir(parents=True)
     for number in range(NOTES):
@@ -69,8 +78,8 @@ def sandbox(tmp_path: Path, tiny: Path, old: Embedder) -> Sandbox:
     settings = load_settings(made.environment)
     reconcile_now(settings)
     with open_index(settings) as index:
-        assert drain(index, embed_with(old), model=old.name).remaining == 0
-        index.put_in_force(old.name)
+        assert drain(index, embed_with(model), model=model.name).remaining == 0
+        index.put_in_force(model.name)
     return made
 
 
@@ -114,36 +123,48 @@ def test_without_consent_nothing_is_requested_and_nothing_changes(sandbox: Sandb
 
 
 def test_a_model_is_downloaded_embedded_beside_swapped_and_taken_back(
-    sandbox: Sandbox, hub: LoopbackHub, tiny: Path
+    sandbox: Sandbox, quick: Path, tiny: Path
 ) -> None:
-    done = sandbox.run("model", "use", NAME, "--yes", "--json", env={"HF_ENDPOINT": hub.endpoint})
-    assert done.returncode == 0, done.stderr
-    said = json.loads(done.stdout)
-    assert (said["in_force"], said["to_do"], said["dimension"]) == (False, NOTES, 32)
-    assert said["query_ms"] > 0
-    assert (sandbox.root / "config.toml").read_text("utf-8") == f'# mine\n[embedding]\nmodel = "{NAME}"\n'
-    assert in_force(sandbox)["name"] == str(tiny / "old")
-    served = len(hub.requests)
-    with sandbox.recall_service():
-        before = sandbox.json("recall", "which day does the worker deploy?")
-        assert before["degraded"] == [], "the old model answers"
-        sandbox.memory("worker", "--until-idle")
-        assert in_force(sandbox) | {"embedded": 0} == {
-            "name": NAME, "installed": True, "in_force": True, "dimension": 32, "embedded": 0, "to_do": 0,
-            "coming": False,
-        }  # fmt: skip
-        socket = StatePaths(str(sandbox.state)).recall_socket
-        with RecallClient(socket) as client:
-            wait_until(lambda: client.ping()["model"] == NAME, "the service that runs changes over")
-        assert sandbox.json("recall", "which day does the worker deploy?")["degraded"] == []
-        assert vectors(sandbox) == {"old": NOTES, "bge-large-en-v1.5": NOTES}
-        # Back: its vectors are still there.
-        back = sandbox.json("model", "use", str(tiny / "old"))
-        assert back["in_force"] is True
-        with RecallClient(socket) as client:
-            wait_until(lambda: client.ping()["model"] == str(tiny / "old"), "and back")
-        assert sandbox.json("recall", "which day does the worker deploy?")["degraded"] == []
-    assert len(hub.requests) == served, "after the download nobody asked the hub again"
+    """From a model of 24 dimensions to one of 384, and back."""
+    with LoopbackHub(NAME, quick).serving() as hub:
+        sandbox.settings = {**sandbox.settings, "HF_ENDPOINT": hub.endpoint}  # for all that runs
+        done = sandbox.run("model", "use", NAME, "--yes", "--json")
+        assert done.returncode == 0, done.stderr
+        said = json.loads(done.stdout)
+        assert (said["in_force"], said["to_do"], said["dimension"]) == (False, NOTES, 384)
+        assert said["query_ms"] > 0
+        assert (sandbox.root / "config.toml").read_text("utf-8") == f'# mine\n[embedding]\nmodel = "{NAME}"\n'
+        assert in_force(sandbox)["name"] == str(tiny / "old")
+        served = len(hub.requests)
+        with sandbox.recall_service():
+            before = sandbox.json("recall", "which day does the worker deploy?")
+            assert before["degraded"] == [], "the old model answers"
+            sandbox.memory("worker", "--until-idle")
+            assert in_force(sandbox) | {"embedded": 0} == {
+                "name": NAME, "installed": True, "in_force": True, "dimension": 384, "embedded": 0, "to_do": 0,
+                "coming": False,
+            }  # fmt: skip
+            socket = StatePaths(str(sandbox.state)).recall_socket
+            with RecallClient(socket) as client:
+                wait_until(lambda: client.ping()["model"] == NAME, "the service that runs changes over")
+            assert sandbox.json("recall", "which day does the worker deploy?")["degraded"] == []
+            assert vectors(sandbox) == {"old": NOTES, "bge-large-en-v1.5": NOTES}
+            # Back: its vectors are still there.
+            back = sandbox.json("model", "use", str(tiny / "old"))
+            assert back["in_force"] is True
+            with RecallClient(socket) as client:
+                wait_until(lambda: client.ping()["model"] == str(tiny / "old"), "and back")
+            assert sandbox.json("recall", "which day does the worker deploy?")["degraded"] == []
+        assert len(hub.requests) == served, "after the download nobody asked the hub again"
+
+
+def test_what_was_downloaded_is_all_that_it_takes_to_load_a_model(tmp_path: Path, hub: LoopbackHub, tiny: Path) -> None:
+    """One that takes sentence-transformers, unlike that of the test before."""
+    download(NAME, tmp_path, hub.endpoint)
+    loaded = load_embedder(NAME, models_folder=tmp_path, threads=1)
+    original = load_embedder(str(tiny / "bge-large-en-v1.5"), models_folder=tiny, threads=1)
+    assert (loaded.name, loaded.dimension, loaded.query_prefix) == (NAME, 32, original.query_prefix)
+    assert abs(loaded.encode(["we deploy on tuesday"]) - original.encode(["we deploy on tuesday"])).max() < 1e-6
 
 
 def test_a_damaged_download_changes_nothing(sandbox: Sandbox, hub: LoopbackHub, tiny: Path) -> None:
@@ -180,11 +201,13 @@ def _swapped(sandbox: Sandbox, folder: Path) -> bool:
     return in_force(sandbox)["name"] == str(folder)
 
 
-def test_a_change_of_mind_cancels_the_change(sandbox: Sandbox, tiny: Path, quick: Path) -> None:
+def test_a_change_of_mind_cancels_the_change(tmp_path: Path, quick: Path) -> None:
+    before = quick_model(tmp_path / "before")
+    sandbox = embedded_vault(tmp_path, load_embedder(str(before), models_folder=tmp_path, threads=1))
     sandbox.memory("model", "use", str(quick))
-    assert sandbox.json("model", "use", str(tiny / "old"))["in_force"] is True
+    assert sandbox.json("model", "use", str(before))["in_force"] is True
     sandbox.memory("worker", "--until-idle")
-    assert in_force(sandbox)["name"] == str(tiny / "old")
+    assert in_force(sandbox)["name"] == str(before)
     states = {job["state"] for job in sandbox.json("jobs", "list") if job["kind"] == "model.upgrade"}
     assert states == {"cancelled"}
 

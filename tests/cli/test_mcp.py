@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
-import functools
 import json
 import subprocess
 import sys
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 import anyio
 import pytest
+from anyio.from_thread import BlockingPortal, start_blocking_portal
 from mcp import Client, MCPError, StdioServerParameters
 from mcp.client.stdio import stdio_client
 from mcp_types import TextContent, TextResourceContents
 
+from memoryvault.cli.context import Context
+from memoryvault.cli.mcp import build_server
 from memoryvault.demo.sandbox import Sandbox
+from memoryvault.tests.support.command import memory, memory_json
 from memoryvault.vault.store import MAX_ENTRY_BYTES
 
 pytestmark = pytest.mark.slow
@@ -28,27 +32,38 @@ REWRITES = {"write_topic"}
 
 
 class Agent:
-    """A host with our server as one of its tools; each conversation is a server process of its own."""
+    """A host with our server as one of its tools: one process that lives as long as the session does."""
 
     def __init__(self, sandbox: Sandbox) -> None:
         self.sandbox = sandbox
         self.cwd = sandbox.root / "shop"
         self.cwd.mkdir()
         self.env: dict[str, str] = {}
+        self._open = ExitStack()
+        self._session: tuple[BlockingPortal, Client] | None = None
 
     def talk(self, conversation: Callable[[Client], Awaitable[Any]]) -> Any:
-        parameters = StdioServerParameters(
-            command=sys.executable,
-            args=["-m", "memoryvault", "mcp"],
-            env={**self.sandbox.environment, **self.env},
-            cwd=self.cwd,
-        )
+        if self._session is None:
+            parameters = StdioServerParameters(
+                command=sys.executable,
+                args=["-m", "memoryvault", "mcp"],
+                env={**self.sandbox.environment, **self.env},
+                cwd=self.cwd,
+            )
+            portal = self._open.enter_context(start_blocking_portal())
+            client = self._open.enter_context(portal.wrap_async_context_manager(Client(stdio_client(parameters))))
+            self._session = portal, client
+        portal, client = self._session
+        return portal.call(conversation, client)
 
-        async def main() -> Any:
-            async with Client(stdio_client(parameters)) as client:
-                return await conversation(client)
+    def hang_up(self) -> None:
+        """End the session; the next word begins another, with a server that reads the settings anew."""
+        self._session = None
+        self._open.close()
 
-        return anyio.run(main)
+    def memory(self, *arguments: str) -> str:
+        """A command of the user's, meanwhile."""
+        return memory(self.sandbox.environment, *arguments)
 
     def call(self, tool: str, **arguments: Any) -> Any:
         """The tool's structured result; AssertionError with its text when it is an error."""
@@ -68,23 +83,27 @@ def text_of(result: Any) -> str:
 
 
 def filled(root: Path) -> Agent:
-    sandbox = Sandbox(root)
-    sandbox.memory("save", "preferences", "tabs", "--tags", "style", "--body", "Indent with tabs, never with spaces.")
-    sandbox.memory("save", "fix", "other-secret", "--project", "bank", "--group", "personal-projects/bank",
-                   "--body", "The ledger of the bank rounds down.")  # fmt: skip
-    sandbox.memory("reindex")
-    return Agent(sandbox)
+    made = Agent(Sandbox(root))
+    made.memory("save", "preferences", "tabs", "--tags", "style", "--body", "Indent with tabs, never with spaces.")
+    made.memory("save", "fix", "other-secret", "--project", "bank", "--group", "personal-projects/bank",
+                "--body", "The ledger of the bank rounds down.")  # fmt: skip
+    made.memory("reindex")
+    return made
 
 
 @pytest.fixture
-def agent(tmp_path: Path) -> Agent:
-    return filled(tmp_path)
+def agent(tmp_path: Path) -> Iterator[Agent]:
+    made = filled(tmp_path)
+    yield made
+    made.hang_up()
 
 
 @pytest.fixture(scope="module")
-def reader(tmp_path_factory: pytest.TempPathFactory) -> Agent:
+def reader(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Agent]:
     """One vault for the tests that write nothing."""
-    return filled(tmp_path_factory.mktemp("reader"))
+    made = filled(tmp_path_factory.mktemp("reader"))
+    yield made
+    made.hang_up()
 
 
 def test_every_tool_says_what_it_does_to_the_vault(reader: Agent) -> None:
@@ -120,11 +139,11 @@ def test_what_an_agent_saves_waits_for_the_user_and_is_not_recalled(agent: Agent
     assert "source: agent" in note
     assert "status: pending" in note
     assert "always_load: true" not in note
-    agent.sandbox.memory("reindex")
+    agent.memory("reindex")
     assert agent.call("recall", query="releases are cut from the trunk on Mondays")["hits"] == []
     assert agent.call("review")["review"] == 1
-    agent.sandbox.memory("review", "--decide", f"{saved['path']}=approve")
-    agent.sandbox.memory("reindex")
+    agent.memory("review", "--decide", f"{saved['path']}=approve")
+    agent.memory("reindex")
     assert len(agent.call("recall", query="releases are cut from the trunk on Mondays")["hits"]) == 1
 
 
@@ -132,7 +151,7 @@ def test_the_same_thing_is_not_proposed_twice_nor_after_it_was_rejected(agent: A
     arguments = {"kind": "workflow", "title": "Release", "text": "Releases are cut from the trunk on Mondays."}
     first = agent.call("save", **arguments)
     assert agent.call("save", **arguments) == {"verdict": "known already", "path": first["path"]}
-    agent.sandbox.memory("review", "--decide", f"{first['path']}=reject")
+    agent.memory("review", "--decide", f"{first['path']}=reject")
     assert agent.call("save", **arguments)["verdict"] == "rejected before"
 
 
@@ -149,13 +168,13 @@ def test_evolving_proposes_and_the_old_entry_holds_until_approved(agent: Agent) 
     assert "It would replace [[personal-private/preferences/tabs]]" in (
         agent.sandbox.vault / proposed["path"]
     ).read_text("utf-8")
-    agent.sandbox.memory("review", "--decide", f"{proposed['path']}=approve")
-    assert agent.sandbox.json("list", "--status", "superseded")
+    agent.memory("review", "--decide", f"{proposed['path']}=approve")
+    assert memory_json(agent.sandbox.environment, "list", "--status", "superseded")
 
 
 def test_an_idea_waits_and_becomes_an_incubating_one(agent: Agent) -> None:
     proposed = agent.call("idea", title="Offline maps", summary="Ship the tiles with the app for hikers.")
-    agent.sandbox.memory("review", "--decide", f"{proposed['path']}=approve")
+    agent.memory("review", "--decide", f"{proposed['path']}=approve")
     assert list(agent.sandbox.vault.rglob("_idea-incubator/*/_index.md"))
 
 
@@ -218,7 +237,7 @@ def test_a_result_is_bounded(agent: Agent) -> None:
         (folder / f"long-{number}.md").write_text(
             f"---\nkind: fix\nstatus: active\n---\n\n# Long {number}\n\n" + "pump " * 9000
         )
-    agent.sandbox.memory("reindex")
+    agent.memory("reindex")
     answer = agent.call("recall", query="pump", k=20)
     assert sum(len(hit["text"]) for hit in answer["hits"]) <= 24_000
     for number in range(40):
@@ -270,14 +289,14 @@ def test_what_a_topic_says_is_scrubbed_and_never_recalled_into_a_prompt(agent: A
     token = "ghp_" + "vT0rQz7LmKx2Nf9WcYb4HsJd6PgA1eRu8iXo"
     agent.call("write_topic", **{**TOPIC, "text": f"The deploy uses {token} as its token."})
     assert not any(token in path.read_text("utf-8") for path in agent.sandbox.vault.rglob("*.md"))
-    agent.sandbox.memory("reindex")
+    agent.memory("reindex")
     payload = {"session_id": "s1", "cwd": str(agent.cwd), "prompt": "which token does the deploy use?"}
     assert "deploy" not in agent.sandbox.hook("UserPromptSubmit", payload)
 
 
 def test_a_topic_that_an_agent_wrote_is_taken_back_by_undo(agent: Agent) -> None:
     written = agent.call("write_topic", **TOPIC)
-    agent.sandbox.memory("undo", "--of", "agent", "--yes")
+    agent.memory("undo", "--of", "agent", "--yes")
     assert not (agent.sandbox.vault / written["path"]).exists()
     assert not (agent.sandbox.vault / "personal-projects/shop/memory/MEMORY.md").exists()
 
@@ -288,6 +307,7 @@ def test_topics_can_be_switched_off_each_and_all(agent: Agent) -> None:
 
     def offered(text: str) -> set[str]:
         config.write_text(text)
+        agent.hang_up()
         return {tool.name for tool in agent.talk(lambda client: client.list_tools()).tools}
 
     assert offered("[mcp]\nwrite_topic = false\n") & {"read_topic", "write_topic"} == {"read_topic"}
@@ -297,14 +317,17 @@ def test_topics_can_be_switched_off_each_and_all(agent: Agent) -> None:
 
 
 def test_each_tool_has_a_permission_of_its_own(agent: Agent) -> None:
-    async def offered_and_said(client: Client, name: str) -> tuple[set[str], str]:
-        tools = {tool.name for tool in (await client.list_tools()).tools}
-        return tools, text_of(await client.call_tool(name, {}))
+    """The servers of this one are in this process; `topics_can_be_switched_off` has the same with real ones."""
+
+    async def offered_and_said(name: str) -> tuple[set[str], str]:
+        async with Client(build_server(Context(agent.sandbox.environment), str(agent.cwd))) as client:
+            tools = {tool.name for tool in (await client.list_tools()).tools}
+            return tools, text_of(await client.call_tool(name, {}))
 
     everything = READ_ONLY | WRITES
     for name in sorted(everything):
         Path(agent.sandbox.environment["MEMORY_CONFIG"]).write_text(f"[mcp]\n{name} = false\n")
-        tools, said = agent.talk(functools.partial(offered_and_said, name=name))
+        tools, said = anyio.run(offered_and_said, name)
         assert tools == everything - {name}
         assert f"Unknown tool: {name}" in said
 
@@ -348,12 +371,11 @@ def test_a_repository_can_not_switch_them_on(agent: Agent) -> None:
     assert "save" not in {tool.name for tool in agent.talk(lambda client: client.list_tools()).tools}
 
 
-def test_our_own_headless_calls_get_no_tools(reader: Agent) -> None:
-    reader.env = {"MEMORY_WORKER_CHILD": "1"}
-    try:
-        assert reader.talk(lambda client: client.list_tools()).tools == []
-    finally:
-        reader.env = {}
+def test_our_own_headless_calls_get_no_tools(tmp_path: Path) -> None:
+    child = Agent(Sandbox(tmp_path))
+    child.env = {"MEMORY_WORKER_CHILD": "1"}
+    assert child.talk(lambda client: client.list_tools()).tools == []
+    child.hang_up()
 
 
 def test_fifty_proposals_wait_at_most(agent: Agent) -> None:

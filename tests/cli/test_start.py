@@ -1,0 +1,87 @@
+"""What a command does not need is not imported: it would take longer than the command itself."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from memoryvault.cli.main import COMMANDS
+from memoryvault.tasks.handlers import handlers
+from memoryvault.tasks.kinds import POLICIES
+from memoryvault.vault.settings import load_settings
+
+HEAVY = (
+    "numpy",
+    "torch",
+    "httpx",
+    "httpcore",
+    "feedparser",
+    "trafilatura",
+    "watchdog",
+    "psycopg",
+    "huey",
+    "starlette",
+    "uvicorn",
+    "pydantic",
+    "memoryvault.pipelines.mining",
+)
+"""What takes 20 to 200 milliseconds, our own miner's patterns included."""
+SERVE = {"console": "starlette, uvicorn, huey", "mcp": "pydantic, starlette", "worker": "huey", "up": "huey"}
+"""Commands that stay, and what they serve with."""
+
+
+def imported_by(code: str) -> list[str]:
+    """Which of the heavy modules a program has imported at its end."""
+    told = f"import sys\n{code}\nprint(*[name for name in {HEAVY!r} if name in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", told], capture_output=True, text=True, check=True)
+    return done.stdout.split()
+
+
+def test_no_command_that_ends_by_itself_imports_what_it_may_not_need() -> None:
+    modules = sorted({module for name, (module, _) in COMMANDS.items() if name not in SERVE})
+    assert imported_by("\n".join(f"import memoryvault.cli.{module}" for module in modules)) == []
+
+
+def test_a_worker_does_not_import_what_only_its_children_and_few_of_its_jobs_need() -> None:
+    code = "from memoryvault.tasks.wiring import build_worker"
+    assert set(imported_by(code)) <= {"huey", "psycopg"}, "huey itself imports every client that is installed"
+
+
+def test_the_index_is_opened_with_its_vectors_and_without_numpy(tmp_path: Path) -> None:
+    code = (
+        "from pathlib import Path; from memoryvault.index.database import *\n"
+        f"assert has_vectors(open_writer(Path({str(tmp_path / 'index.db')!r})))\n"
+        f"assert has_vectors(open_reader(Path({str(tmp_path / 'index.db')!r})))"
+    )
+    assert imported_by(code) == []
+
+
+@pytest.mark.slow
+def test_each_kind_has_a_handler_that_is_loaded_with_its_first_job(tmp_path: Path) -> None:
+    env = {"HOME": str(tmp_path), "MEMORY_VAULT_PATH": str(tmp_path / "vault"), "MEMORY_STATE_DIR": str(tmp_path)}
+    made = handlers(load_settings({**env, "PATH": os.environ["PATH"]}))
+    assert set(made) == set(POLICIES) - {"spool.ingest"}, "the spool is taken in by the worker itself"
+    for each in made.values():
+        assert callable(each.load())
+        assert each.load() is each.load()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("stays", [True, False])
+def test_a_worker_that_stays_loads_them_all_at_once(tmp_path: Path, stays: bool) -> None:
+    """An update that is installed under it would bring in half of itself; one that ends when it is idle need not."""
+    env = {"HOME": str(tmp_path), "MEMORY_VAULT_PATH": str(tmp_path / "vault"), "MEMORY_STATE_DIR": str(tmp_path)}
+    code = (
+        "import sys; from memoryvault.tasks.handlers import HANDLERS\n"
+        "from memoryvault.tasks.wiring import build_worker\n"
+        "from memoryvault.vault.settings import load_settings\n"
+        f"build_worker(load_settings({env!r}), watch={stays})\n"
+        "modules = {module for module, _ in HANDLERS.values()}\n"
+        "print(all(f'memoryvault.tasks.{module}' in sys.modules for module in modules))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == f"{stays}\n"
