@@ -15,7 +15,7 @@ import pytest
 from memoryvault.bench.chaos.bed import Bed, Session
 from memoryvault.bench.chaos.restarts import KILLED, come_and_go
 from memoryvault.hooks.enqueue import enqueue_reflection
-from memoryvault.tasks.doorbell import ring_worker
+from memoryvault.tasks.queue.doorbell import ring_worker
 from memoryvault.vault.marker import touch_marker
 
 EVENTS = 2_000

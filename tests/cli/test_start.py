@@ -11,7 +11,7 @@ import pytest
 
 from memoryvault.cli.main import COMMANDS
 from memoryvault.tasks.handlers import handlers
-from memoryvault.tasks.kinds import POLICIES
+from memoryvault.tasks.queue.kinds import POLICIES
 from memoryvault.vault.settings import load_settings
 
 HEAVY = (

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from memoryvault.demo.sandbox import Sandbox
-from memoryvault.tasks.adapting import SOURCES_NOTE
+from memoryvault.tasks.discovery.adapting import SOURCES_NOTE
 from memoryvault.tests.support.forked import ForkedSandbox
 
 from .server import Site, serving

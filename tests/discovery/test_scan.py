@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 
 from memoryvault.sources.discovery.github import raw_address
-from memoryvault.tasks.adapting import SOURCES_NOTE
-from memoryvault.tasks.discovery import NotConfirmed
-from memoryvault.tasks.enqueue import open_ledger
-from memoryvault.tasks.records import Job
-from memoryvault.tasks.scanning import Answer, Question, answer, ask_in_child
+from memoryvault.tasks.discovery.adapting import SOURCES_NOTE
+from memoryvault.tasks.discovery.scan import NotConfirmed
+from memoryvault.tasks.discovery.scanning import Answer, Question, answer, ask_in_child
+from memoryvault.tasks.queue.enqueue import open_ledger
+from memoryvault.tasks.queue.records import Job
 from memoryvault.tests.support import forked
 from memoryvault.tests.support.hurry import patience
 from memoryvault.vault.settings import load_settings
@@ -256,7 +256,7 @@ def test_a_body_without_end_is_given_up(bed: Bed, site: Site, reply: Reply) -> N
 
 @pytest.mark.slow
 def test_a_body_that_trickles_is_given_up_in_time(bed: Bed, site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("memoryvault.tasks.scanning.FETCH_SECONDS", 1.0)
+    monkeypatch.setattr("memoryvault.tasks.discovery.scanning.FETCH_SECONDS", 1.0)
     site.pages["/l.md"] = Reply(stream=trickle)
     started = time.monotonic()
     found = answer(Question("list", site.url("/l.md"), allow=(("127.0.0.1", site.port),)))
@@ -290,7 +290,7 @@ def test_a_public_source_may_not_lead_to_the_own_machine(bed: Bed) -> None:
 
 def test_a_reader_that_bursts_takes_only_its_own_process(bed: Bed, site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     def run(*_: object, **__: object) -> object:
-        from memoryvault.tasks.supervisor import ChildResult
+        from memoryvault.tasks.queue.supervisor import ChildResult
 
         return ChildResult("exited", -9, b"", "Killed", 1.0)
 

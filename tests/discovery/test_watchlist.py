@@ -14,12 +14,12 @@ from memoryvault.cli.main import main
 from memoryvault.pipelines.adaptation import DEFAULT_TRUSTED
 from memoryvault.pipelines.discovery import Pattern
 from memoryvault.pipelines.watchlist import Defer, Dismiss, Promote
-from memoryvault.tasks.adapting import TRUSTED_NOTE, owners_in
-from memoryvault.tasks.found import Found
+from memoryvault.tasks.discovery.adapting import TRUSTED_NOTE, owners_in
+from memoryvault.tasks.discovery.found import Found
+from memoryvault.tasks.discovery.scanning import Answer, Question
+from memoryvault.tasks.discovery.watchlist import CopyRefused, NotDecided, Watchlist, WatchlistWriter
 from memoryvault.tasks.reviewing import Reviewer
-from memoryvault.tasks.scanning import Answer, Question
 from memoryvault.tasks.undoing import Selector, Undo
-from memoryvault.tasks.watchlist import CopyRefused, NotDecided, Watchlist, WatchlistWriter
 from memoryvault.tests.support import forked
 from memoryvault.vault.errors import EntryNotFound, PathRefused
 from memoryvault.vault.scrubbed import Scrubbed
@@ -346,7 +346,7 @@ def test_a_decision_in_the_note_is_carried_out(three: Bed, written: str, status:
 
 
 def test_a_decision_that_makes_no_sense_is_told_in_the_note(three: Bed, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("memoryvault.tasks.watchlist.SETTLED_SECONDS", 0.0)
+    monkeypatch.setattr("memoryvault.tasks.discovery.watchlist.SETTLED_SECONDS", 0.0)
     file = edit(three, f"{FOLDER}/source-a/entry-one.md", "hmm")
     (result,) = three.watchlist.apply_notes()
     assert isinstance(result, NotDecided)

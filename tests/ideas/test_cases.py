@@ -18,8 +18,8 @@ from typing import Any
 import pytest
 
 from memoryvault.pipelines.incubation import Answer
-from memoryvault.tasks.ideas import find_idea, promote, put_away
-from memoryvault.tasks.incubator import refresh_list
+from memoryvault.tasks.ideas.incubator import refresh_list
+from memoryvault.tasks.ideas.ledger import find_idea, promote, put_away
 from memoryvault.tests.support import forked
 from memoryvault.vault.errors import EntryExists, EntryNotFound
 

@@ -10,14 +10,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from memoryvault.tasks.enqueue import open_ledger
-from memoryvault.tasks.ideas import find_idea
-from memoryvault.tasks.kinds import POLICIES, KindPolicy
-from memoryvault.tasks.ledger import Job
-from memoryvault.tasks.research import WebAccess, request_research, research_handler
-from memoryvault.tasks.researching import PURPOSE
+from memoryvault.tasks.ideas.ledger import find_idea
+from memoryvault.tasks.ideas.research import WebAccess, request_research, research_handler
+from memoryvault.tasks.ideas.researching import PURPOSE
+from memoryvault.tasks.queue.enqueue import open_ledger
+from memoryvault.tasks.queue.kinds import POLICIES, KindPolicy
+from memoryvault.tasks.queue.ledger import Job
+from memoryvault.tasks.queue.worker import RunReport, Worker, WorkerContext
 from memoryvault.tasks.spending import Spent, spent_since
-from memoryvault.tasks.worker import RunReport, Worker, WorkerContext
 from memoryvault.tests.review.support import Bed, make_bed
 from memoryvault.tests.support import forked
 from memoryvault.tests.support.loopback_site import Reply, Site, page

@@ -8,9 +8,9 @@ import socket
 
 import pytest
 
-from memoryvault.tasks.enqueue import open_ledger
-from memoryvault.tasks.kinds import POLICIES
-from memoryvault.tasks.research import UnresearchedIdeas, WebAccess
+from memoryvault.tasks.ideas.research import UnresearchedIdeas, WebAccess
+from memoryvault.tasks.queue.enqueue import open_ledger
+from memoryvault.tasks.queue.kinds import POLICIES
 from memoryvault.tests.research.support import (
     ENGINES,
     SLUG,

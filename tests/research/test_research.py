@@ -10,8 +10,8 @@ import pytest
 
 from memoryvault.index.engine import RecallEngine, RecallQuery
 from memoryvault.tasks import handlers
+from memoryvault.tasks.ideas.research import WebAccess, plan
 from memoryvault.tasks.indexing import reconcile_now
-from memoryvault.tasks.research import WebAccess, plan
 from memoryvault.tasks.undoing import Selector
 from memoryvault.tests.ideas.support import IDEA
 from memoryvault.tests.research.support import (
@@ -229,7 +229,7 @@ def test_production_refuses_loopback(online: ResearchBed, web: Site) -> None:
     assert online.state == "done"
     assert online.notes() == ["related-memoryvault", "related-obsidian"]
     source = Path(handlers.__file__).read_text("utf-8")
-    assert handlers.HANDLERS["research.idea"] == ("research", "research_handler")
+    assert handlers.HANDLERS["research.idea"] == ("ideas.research", "research_handler")
     assert "make(self._settings)" in source
     assert "WebAccess" not in source
     assert plan(online.settings, WebAccess(), online.entry()).allow == []

@@ -16,13 +16,13 @@ from urllib.parse import quote
 import psycopg
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
-from memoryvault.tasks.corpus import corpus_handler, enqueue_corpus, plan_corpus
-from memoryvault.tasks.corpus_settling import settle_handler
-from memoryvault.tasks.enqueue import open_ledger
-from memoryvault.tasks.executor import Executor
-from memoryvault.tasks.job import Handler
-from memoryvault.tasks.ledger import LedgerRules
+from memoryvault.tasks.corpus.backfill import corpus_handler, enqueue_corpus, plan_corpus
+from memoryvault.tasks.corpus.settling import settle_handler
 from memoryvault.tasks.postgres.status import set_up
+from memoryvault.tasks.queue.enqueue import open_ledger
+from memoryvault.tasks.queue.executor import Executor
+from memoryvault.tasks.queue.job import Handler
+from memoryvault.tasks.queue.ledger import LedgerRules
 from memoryvault.tasks.shared_queue import open_shared
 from memoryvault.tasks.sharing.handlers import shared_handlers
 from memoryvault.tests.corpus.sessions import old_session

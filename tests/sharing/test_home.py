@@ -12,7 +12,7 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from memoryvault.tasks.corpus import plan_corpus
+from memoryvault.tasks.corpus.backfill import plan_corpus
 from memoryvault.tasks.indexing import vault_store
 from memoryvault.tasks.mining import MiningRequest
 from memoryvault.tasks.postgres.content import SharedContent

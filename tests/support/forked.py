@@ -29,17 +29,17 @@ from pathlib import Path
 from typing import IO, Literal, NoReturn
 
 from memoryvault.demo.sandbox import STOP_SECONDS, Sandbox
-from memoryvault.tasks import supervisor
-from memoryvault.tasks.supervisor import ChildResult
+from memoryvault.tasks.queue import supervisor
+from memoryvault.tasks.queue.supervisor import ChildResult
 from memoryvault.vault import killpoint
 
 SERVER = "memoryvault.tests.support.forked"
 COMMAND = "memoryvault.cli.main"
 CHILDREN = (
-    "tasks.corpus_mining",
+    "tasks.corpus.mining",
     "tasks.mining",
-    "tasks.researching",
-    "tasks.scanning",
+    "tasks.ideas.researching",
+    "tasks.discovery.scanning",
     "tasks.sharing.judging",
     "tasks.sharing.packing",
 )

@@ -12,8 +12,8 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
-from memoryvault.tasks.kinds import KindPolicy
-from memoryvault.tasks.ledger import Job, LedgerRules
+from memoryvault.tasks.queue.kinds import KindPolicy
+from memoryvault.tasks.queue.ledger import Job, LedgerRules
 from memoryvault.tests.support import forked
 from memoryvault.vault.layout import StatePaths
 

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from memoryvault.demo.sandbox import Sandbox
-from memoryvault.tasks.kinds import POLICIES
-from memoryvault.tasks.ledger import Claim, Ledger
+from memoryvault.tasks.queue.kinds import POLICIES
+from memoryvault.tasks.queue.ledger import Claim, Ledger
 from memoryvault.tests.support.forked import ForkedSandbox
 from memoryvault.vault.layout import StatePaths
 

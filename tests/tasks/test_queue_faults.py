@@ -14,8 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from memoryvault.tasks.ledger import Ledger, NewJob
-from memoryvault.tasks.worker import Worker, WorkerContext
+from memoryvault.tasks.queue.ledger import Ledger, NewJob
+from memoryvault.tasks.queue.worker import Worker, WorkerContext
 from memoryvault.tests.support.forked import ForkedSandbox
 from memoryvault.tests.support.readonly import with_readonly
 from memoryvault.tests.tasks.support import only_job, policy, run_worker, wait_until, worker_process
@@ -26,7 +26,7 @@ pytestmark = pytest.mark.slow
 
 FILL = """
 import resource, sys
-from memoryvault.tasks.ledger import Ledger
+from memoryvault.tasks.queue.ledger import Ledger
 from memoryvault.tests.tasks.support import POLICIES
 from memoryvault.vault.errors import QueueUnavailable
 ledger = Ledger(sys.argv[1], policies=POLICIES)

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from memoryvault.tasks.ledger import Ledger
-from memoryvault.tasks.salvage import backup_of
+from memoryvault.tasks.queue.ledger import Ledger
+from memoryvault.tasks.queue.salvage import backup_of
 from memoryvault.tasks.upkeep import KEEP_DAYS, SECONDS_A_DAY, clean_temporaries, delete_old, rotate_logs
 from memoryvault.tests.support.forked import ForkedSandbox
 from memoryvault.vault.layout import StatePaths
