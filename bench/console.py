@@ -31,7 +31,7 @@ from ..index.embedder import DEFAULT_MODEL, Embedder, load_embedder
 from ..index.store import IndexStore
 from ..tasks.indexing import vault_store
 from ..tasks.journal import MAX_JOURNAL_BYTES, Journal
-from ..tasks.ledger import Ledger
+from ..tasks.queue.ledger import Ledger
 from ..vault.errors import ModelUnavailable
 from ..vault.marker import REFLECTED, Marker, create_marker, mark_reflected, marker_path
 from .corpus import embed_some, make_up_rest, sentences

@@ -28,7 +28,7 @@ from ..index.drain import drain
 from ..index.embedder import DEFAULT_MODEL
 from ..index.reconcile import reconcile
 from ..index.store import IndexStore
-from ..tasks import schema
+from ..tasks.queue import schema
 from ..vault.errors import MemoryVaultError
 from ..vault.settings import Settings, compile_snapshot, load_settings
 from ..vault.store import VaultStore

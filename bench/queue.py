@@ -30,11 +30,11 @@ from huey import SqliteHuey
 from huey.consumer import Consumer
 
 from ..hooks.enqueue import enqueue_reflection
-from ..tasks.doorbell import ring_worker
-from ..tasks.job import RunningJob
-from ..tasks.kinds import Json, KindPolicy
-from ..tasks.ledger import Ledger, NewJob
-from ..tasks.worker import Worker, WorkerContext
+from ..tasks.queue.doorbell import ring_worker
+from ..tasks.queue.job import RunningJob
+from ..tasks.queue.kinds import Json, KindPolicy
+from ..tasks.queue.ledger import Ledger, NewJob
+from ..tasks.queue.worker import Worker, WorkerContext
 from ..vault.layout import StatePaths
 from ..vault.lock import lock_holder
 

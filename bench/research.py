@@ -20,13 +20,13 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from ..tasks.enqueue import open_ledger
-from ..tasks.ideas import find_idea, research_key
+from ..tasks.ideas.ledger import find_idea, research_key
+from ..tasks.ideas.research import START_SECONDS, WebAccess, request_research, research_handler
+from ..tasks.ideas.researching import PURPOSE
 from ..tasks.indexing import reconcile_now, vault_store
-from ..tasks.research import START_SECONDS, WebAccess, request_research, research_handler
-from ..tasks.researching import PURPOSE
+from ..tasks.queue.enqueue import open_ledger
+from ..tasks.queue.worker import Worker, WorkerContext
 from ..tasks.statedb import state_transaction
-from ..tasks.worker import Worker, WorkerContext
 from ..vault.scrubbed import Scrubbed
 from ..vault.settings import Settings, load_settings
 

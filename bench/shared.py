@@ -28,8 +28,8 @@ from typing import Any
 from urllib.parse import quote
 
 from ..demo.sandbox import Sandbox
-from ..tasks.kinds import UNLIMITED, KindPolicy
-from ..tasks.ledger import NewJob
+from ..tasks.queue.kinds import UNLIMITED, KindPolicy
+from ..tasks.queue.ledger import NewJob
 from .cluster import Cluster, binaries, cluster
 from .queue import Report
 
@@ -376,7 +376,7 @@ def _hurry(until: float) -> None:
 
 
 def _is_settled(home: Sandbox) -> bool:
-    from ..tasks.ledger import Ledger
+    from ..tasks.queue.ledger import Ledger
 
     with Ledger(home.state / "queue.db", create=False) as ledger:
         counts = ledger.counts()

@@ -6,9 +6,9 @@ import argparse
 from typing import Any
 
 from ..pipelines.adaptation import Confidence, judge
-from ..tasks.adapting import TRUSTED_NOTE, Adaptation, Adapted, is_confirmed, model_for
-from ..tasks.enqueue import request_indexing
-from ..tasks.scanning import ask_in_child
+from ..tasks.discovery.adapting import TRUSTED_NOTE, Adaptation, Adapted, is_confirmed, model_for
+from ..tasks.discovery.scanning import ask_in_child
+from ..tasks.queue.enqueue import request_indexing
 from ..vault.errors import UsageError
 from .context import Context
 from .output import add_json, counted, note, print_json, print_table

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from ..tasks.agent_proposals import Proposed
-from ..tasks.enqueue import request_indexing
+from ..tasks.queue.enqueue import request_indexing
 from ..vault.errors import EntryInvalid
 from .context import Context
 from .output import note, print_json

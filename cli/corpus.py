@@ -14,12 +14,12 @@ from typing import Any
 
 from ..sources.transcripts.corpus import Transcript, claude_cleanup_days
 from ..tasks.completion import completer_of
-from ..tasks.corpus import KIND, Plan, Run, enqueue_corpus, enqueue_settling, plan_corpus
-from ..tasks.corpus_estimate import estimate
-from ..tasks.corpus_progress import Progress, asked_for, last_settling, progress_of
-from ..tasks.corpus_settling import DIGEST
-from ..tasks.corpus_store import CorpusStore
-from ..tasks.enqueue import open_ledger
+from ..tasks.corpus.backfill import KIND, Plan, Run, enqueue_corpus, enqueue_settling, plan_corpus
+from ..tasks.corpus.estimate import estimate
+from ..tasks.corpus.progress import Progress, asked_for, last_settling, progress_of
+from ..tasks.corpus.settling import DIGEST
+from ..tasks.corpus.store import CorpusStore
+from ..tasks.queue.enqueue import open_ledger
 from ..tasks.sharing.home import Home
 from ..vault.errors import QueueUnavailable, SettingsError, UsageError
 from ..vault.lock import lock_holder

@@ -7,9 +7,9 @@ import sys
 from typing import Any
 
 from ..pipelines.discovery import Pattern, Source, SourcesNote
-from ..tasks.adapting import SOURCES_NOTE
-from ..tasks.discovery import Discovery, ScanReport, SourceReport
-from ..tasks.scanning import ask_in_child
+from ..tasks.discovery.adapting import SOURCES_NOTE
+from ..tasks.discovery.scan import Discovery, ScanReport, SourceReport
+from ..tasks.discovery.scanning import ask_in_child
 from .context import Context
 from .output import add_json, counted, note, print_json, print_table
 

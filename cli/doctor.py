@@ -15,8 +15,8 @@ from ..index.embedder import locate_model, missing_library, model_name, verify_m
 from ..index.models import model_in_force
 from ..index.receipts import TRIAL_CALLER
 from ..tasks.completion import completer_of
-from ..tasks.enqueue import open_ledger
 from ..tasks.indexing import drain_now, open_index, reconcile_now
+from ..tasks.queue.enqueue import open_ledger
 from ..tasks.shared_queue import NO_CLIENT, is_shared, machine_name
 from ..vault.errors import MemoryVaultError, ModelUnavailable, QueueUnavailable
 from ..vault.layout import DEFAULT_GROUP

@@ -7,9 +7,9 @@ from pathlib import Path
 
 from ..pipelines.scrub import Policy, scrub
 from ..tasks.agent_proposals import AgentProposals
-from ..tasks.enqueue import request_indexing
 from ..tasks.evolving import evolve, resolve_entry
 from ..tasks.journal import Journal
+from ..tasks.queue.enqueue import request_indexing
 from ..vault.entry import INCIDENT
 from ..vault.errors import UsageError
 from .agent_shell import agent_of, tell_proposed

@@ -9,8 +9,8 @@ from contextlib import suppress
 from ..pipelines.incubation import Answer
 from ..pipelines.scrub import Policy, scrub
 from ..tasks.agent_proposals import AgentProposals
-from ..tasks.enqueue import enqueue, request_indexing
-from ..tasks.ideas import (
+from ..tasks.ideas.incubator import LIST_PATH, refresh_list
+from ..tasks.ideas.ledger import (
     find_idea,
     idea_as_json,
     ideas,
@@ -24,8 +24,8 @@ from ..tasks.ideas import (
     slug_of,
     surface,
 )
-from ..tasks.incubator import LIST_PATH, refresh_list
 from ..tasks.journal import Journal
+from ..tasks.queue.enqueue import enqueue, request_indexing
 from ..tasks.remembering import capture_idea
 from ..vault.entry import Entry
 from ..vault.errors import MemoryVaultError, QueueUnavailable, UsageError

@@ -9,7 +9,7 @@ from typing import Any
 
 from ..pipelines.likeness import statement_of
 from ..pipelines.triage import Expire, Merge, Promote, TriageStep
-from ..tasks.enqueue import request_indexing
+from ..tasks.queue.enqueue import request_indexing
 from ..tasks.reviewing import Reviewer
 from ..tasks.triaging import Answer, Triaged, plan_triage, run_triage
 from ..vault.entry import Entry

@@ -11,8 +11,8 @@ from pathlib import Path
 from ..index.client import RecallClient, ServiceRefused, ServiceUnavailable
 from ..index.engine import RecallEngine, RecallQuery
 from ..tasks.agent_proposals import AgentProposals
-from ..tasks.enqueue import request_indexing
 from ..tasks.incidents import add, find, propose
+from ..tasks.queue.enqueue import request_indexing
 from ..vault.entry import INCIDENT
 from ..vault.errors import IndexUnavailable
 from ..vault.project import project_of

@@ -7,7 +7,7 @@ import os
 from dataclasses import asdict
 from pathlib import Path
 
-from ..tasks.enqueue import request_indexing
+from ..tasks.queue.enqueue import request_indexing
 from ..tasks.skills import all_roots, forget_root, index_skills, remember_root, scan
 from ..vault.errors import UsageError
 from ..vault.layout import home_folder

@@ -17,13 +17,8 @@ from ..hooks.wiring import CLAUDE, HOSTS, WIRINGS, file_of, install_for
 from ..index.client import ServiceUnavailable, ensure_service
 from ..index.models import is_installed
 from ..pipelines.discovery import DEFAULT_SOURCES
-from ..tasks.adapting import SOURCES_NOTE
-from ..tasks.corpus import KIND, Plan, Run
-from ..tasks.corpus_progress import Progress
-from ..tasks.discovery import Discovery
-from ..tasks.enqueue import enqueue, open_ledger, request_indexing
-from ..tasks.health import count_entries
-from ..tasks.history import (
+from ..tasks.corpus.backfill import KIND, Plan, Run
+from ..tasks.corpus.history import (
     HISTORY_DAYS,
     FirstRecall,
     enqueue_history,
@@ -31,8 +26,13 @@ from ..tasks.history import (
     plan_history,
     wait_for_history,
 )
+from ..tasks.corpus.progress import Progress
+from ..tasks.discovery.adapting import SOURCES_NOTE
+from ..tasks.discovery.scan import Discovery
+from ..tasks.discovery.scanning import ask_in_child
+from ..tasks.health import count_entries
 from ..tasks.indexing import reconcile_now, vault_store
-from ..tasks.scanning import ask_in_child
+from ..tasks.queue.enqueue import enqueue, open_ledger, request_indexing
 from ..vault.errors import IndexUnavailable, QueueUnavailable, UsageError, VaultUnavailable
 from ..vault.settings import Settings, compile_snapshot, load_settings
 from .context import Context

@@ -10,9 +10,9 @@ from collections.abc import Iterable
 from datetime import UTC, datetime
 from typing import Any
 
-from ..tasks.enqueue import open_ledger
-from ..tasks.kinds import POLICIES, KindPolicy
-from ..tasks.ledger import STATES, Job, Ledger
+from ..tasks.queue.enqueue import open_ledger
+from ..tasks.queue.kinds import POLICIES, KindPolicy
+from ..tasks.queue.ledger import STATES, Job, Ledger
 from ..vault.errors import UsageError
 from ..vault.layout import StatePaths
 from ..vault.lock import lock_holder

@@ -22,9 +22,9 @@ from pydantic import Field
 from .. import __version__
 from ..index.asking import ask
 from ..tasks.agent_proposals import AgentProposals, Proposed
-from ..tasks.enqueue import request_indexing
 from ..tasks.health import count_entries
 from ..tasks.journal import Journal
+from ..tasks.queue.enqueue import request_indexing
 from ..tasks.topics import Topic, Topics, find_project
 from ..vault.entry import Entry
 from ..vault.errors import MemoryVaultError, UsageError

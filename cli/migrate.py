@@ -7,9 +7,9 @@ import sys
 from collections import Counter
 from pathlib import Path
 
-from ..tasks.enqueue import request_indexing
 from ..tasks.journal import Journal
 from ..tasks.migrating import Migrated, Migration
+from ..tasks.queue.enqueue import request_indexing
 from .context import Context
 from .output import add_json, counted, note, print_json
 from .plain import redraw

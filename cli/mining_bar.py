@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import shutil
 
-from ..tasks.corpus import KIND
-from ..tasks.corpus_progress import Progress
+from ..tasks.corpus.backfill import KIND
+from ..tasks.corpus.progress import Progress
 from .plain import redraw
 
 BAR = 25

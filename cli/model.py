@@ -12,8 +12,8 @@ from typing import Any
 from ..index.embedder import load_embedder, model_name
 from ..index.hub import download, endpoint_of, is_hub_name
 from ..index.models import SLOW_QUERY_MS, is_installed, known_models, query_milliseconds
-from ..tasks.enqueue import open_ledger, request_indexing
 from ..tasks.indexing import UPGRADE_KIND, open_index
+from ..tasks.queue.enqueue import open_ledger, request_indexing
 from ..tasks.upgrading import ask_for, cancel_all, embed_beside, is_complete, put_in_force, request_of
 from ..vault.errors import UsageError
 from .context import Context

@@ -9,7 +9,7 @@ from contextlib import suppress
 from typing import Literal
 
 from ..index.client import start_service
-from ..tasks.units import worker_command
+from ..tasks.queue.units import worker_command
 from ..vault.layout import StatePaths
 from ..vault.lock import lock_holder
 from ..vault.settings import Settings

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import argparse
 
-from ..tasks.enqueue import request_indexing
-from ..tasks.ideas import promote
+from ..tasks.ideas.ledger import promote
 from ..tasks.journal import Journal
+from ..tasks.queue.enqueue import request_indexing
 from .context import Context
 from .output import add_json, print_json
 

@@ -9,9 +9,9 @@ from typing import Any
 
 from ..pipelines.routing import RoutedCandidate
 from ..sources.transcripts.hosts import HOSTS
-from ..tasks.enqueue import request_indexing
 from ..tasks.mining import MiningRequest, mine_transcript
 from ..tasks.model_mining import AnswerCache
+from ..tasks.queue.enqueue import request_indexing
 from ..tasks.remembering import preview, remember
 from ..vault.errors import UsageError
 from ..vault.settings import BY_NAME, Settings

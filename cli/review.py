@@ -18,9 +18,9 @@ from ..pipelines.review import HOW_TO_DECIDE, Approve, Decision, Reject, Skip, S
 from ..pipelines.review import without_replacement_line as kept_text
 from ..pipelines.scrub import Policy, scrub
 from ..tasks.conflicts import Choice, ConflictCopy, settle_copy, waiting_copies
-from ..tasks.enqueue import request_indexing
-from ..tasks.ideas import IDEA_NOTE, INCUBATOR_FOLDER
-from ..tasks.incubator import parse_listed
+from ..tasks.ideas.incubator import parse_listed
+from ..tasks.ideas.ledger import IDEA_NOTE, INCUBATOR_FOLDER
+from ..tasks.queue.enqueue import request_indexing
 from ..tasks.reviewing import Decided, Reviewer
 from ..vault.entry import INCIDENT, Entry
 from ..vault.errors import EditConflict, EntryInvalid, EntryNotFound, MemoryVaultError, UsageError

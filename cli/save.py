@@ -8,7 +8,7 @@ from pathlib import Path
 
 from ..pipelines.scrub import Policy, scrub
 from ..tasks.agent_proposals import AgentProposals
-from ..tasks.enqueue import request_indexing
+from ..tasks.queue.enqueue import request_indexing
 from ..vault.entry import INCIDENT
 from ..vault.errors import UsageError
 from ..vault.layout import DEFAULT_GROUP

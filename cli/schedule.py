@@ -7,9 +7,9 @@ from datetime import datetime
 from typing import Any
 
 from ..schedules.table import SCHEDULES
-from ..tasks.enqueue import open_ledger
 from ..tasks.handlers import handlers
-from ..tasks.scheduler import Scheduler, ScheduleStatus, local_timezone
+from ..tasks.queue.enqueue import open_ledger
+from ..tasks.queue.scheduler import Scheduler, ScheduleStatus, local_timezone
 from ..vault.errors import UsageError
 from .context import Context
 from .output import add_json, print_json, print_table

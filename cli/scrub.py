@@ -7,7 +7,7 @@ import sys
 from collections import Counter
 
 from ..pipelines.scrub import Policy, scrub
-from ..tasks.enqueue import request_indexing
+from ..tasks.queue.enqueue import request_indexing
 from ..tasks.scrubbing import scrub_everything
 from .context import Context
 from .output import add_json, counted, note, print_json, print_table

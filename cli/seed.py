@@ -6,7 +6,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from ..tasks.enqueue import request_indexing
+from ..tasks.queue.enqueue import request_indexing
 from ..tasks.seeding import DEFAULT_MOST, Planned, Seeding, SeedPlan
 from ..vault.errors import UsageError
 from .context import Context

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from ..tasks.units import service_manager
+from ..tasks.queue.units import service_manager
 from ..vault.errors import UsageError
 from ..vault.lock import lock_holder
 from .context import Context

@@ -12,11 +12,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from ..hooks.install import EVENTS, hook_argv, installed_events, plugin_installed
-from ..tasks.corpus import plan_corpus
+from ..tasks.corpus.backfill import plan_corpus
 from ..tasks.dashboard import conflict_copies
 from ..tasks.device import SETTINGS_NOTE, acting_device, acts_here
 from ..tasks.health import SECONDS_A_DAY, log_lines, time_of
-from ..tasks.units import service_manager
+from ..tasks.queue.units import service_manager
 from .context import Context
 from .corpus import WARN_DAYS, ending_soon
 from .finding import Finding

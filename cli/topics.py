@@ -6,9 +6,9 @@ import argparse
 import os
 from dataclasses import asdict
 
-from ..tasks.enqueue import request_indexing
 from ..tasks.importing import HostMemory
 from ..tasks.journal import Journal
+from ..tasks.queue.enqueue import request_indexing
 from ..tasks.topics import Topic, Topics, find_project
 from ..vault.automemory import TYPES
 from ..vault.errors import UsageError

@@ -7,8 +7,8 @@ import re
 import sys
 from datetime import UTC, datetime, timedelta
 
-from ..tasks.enqueue import request_indexing
 from ..tasks.journal import AUTOMATIC, Journal
+from ..tasks.queue.enqueue import request_indexing
 from ..tasks.undoing import Selector, Undo, UndoPlan
 from ..vault.errors import UsageError
 from .context import Context

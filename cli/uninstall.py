@@ -6,7 +6,7 @@ import argparse
 
 from ..hooks.install import uninstall
 from ..hooks.wiring import WIRINGS, uninstall_for
-from ..tasks.units import ServiceManagerUnavailable, service_manager
+from ..tasks.queue.units import ServiceManagerUnavailable, service_manager
 from ..vault.errors import SettingsError
 from .context import Context
 from .output import add_json, note, print_json

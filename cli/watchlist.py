@@ -10,8 +10,8 @@ from typing import Any
 
 from ..pipelines.scrub import Policy, scrub
 from ..pipelines.watchlist import DEFER_DAYS, Decision, Defer, Dismiss, Promote, is_archived, parts_of
-from ..tasks.enqueue import request_indexing
-from ..tasks.watchlist import Decided, Watchlist
+from ..tasks.discovery.watchlist import Decided, Watchlist
+from ..tasks.queue.enqueue import request_indexing
 from ..vault.entry import Entry
 from ..vault.errors import EntryInvalid, UsageError
 from ..vault.scrubbed import Scrubbed

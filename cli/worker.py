@@ -5,8 +5,8 @@ from __future__ import annotations
 import argparse
 import logging
 
+from ..tasks.queue.worklog import log_to
 from ..tasks.wiring import build_worker
-from ..tasks.worklog import log_to
 from ..vault.priority import step_back
 from .context import Context
 from .output import add_json, counted, print_json

@@ -17,9 +17,9 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
 from .. import __version__
-from ..tasks.enqueue import request_indexing
 from ..tasks.indexing import vault_store
 from ..tasks.journal import Act
+from ..tasks.queue.enqueue import request_indexing
 from ..tasks.reviewing import Reviewer
 from ..tasks.waiting import waiting_paths
 from ..vault.entry import Entry

@@ -1,6 +1,6 @@
 """The hook's half of the queue: one ledger row, and its doorbell when it is due; else a line in the spool.
 
-The schema belongs to `tasks/schema.py`; this module knows the columns it writes and the version they
+The schema belongs to `tasks/queue/schema.py`; this module knows the columns it writes and the version they
 belong to. A hook never creates queue.db: what cannot be enqueued within the patience is spooled, and the
 worker takes it in.
 """
@@ -19,9 +19,9 @@ NOW = "(julianday('now')-2440587.5)*86400.0"
 """Unix seconds by the database's clock; SQLite before 3.42 has no unixepoch('subsec')."""
 
 PRIORITY = 10
-"""Of `reflect.session`, as in `tasks/kinds.py`."""
+"""Of `reflect.session`, as in `tasks/queue/kinds.py`."""
 AGING_SECONDS = 60.0
-"""What a point of priority is worth in huey's order, as in `tasks/kinds.py`."""
+"""What a point of priority is worth in huey's order, as in `tasks/queue/kinds.py`."""
 
 _INSERT = (
     "INSERT INTO job(kind, args, unique_key, priority, run_at, created_at)"

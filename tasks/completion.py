@@ -19,7 +19,7 @@ from ..sources.completion.openai import OpenAICompleter, endpoint_fault
 from ..vault.errors import SettingsError
 from ..vault.killpoint import kill_point
 from ..vault.settings import Settings, child_environment
-from . import supervisor
+from .queue import supervisor
 from .spending import Cap, SpendingBook
 
 BYTES_A_TOKEN = 3

@@ -27,8 +27,8 @@ from ..vault.slug import slugify
 from ..vault.store import VaultStore
 from .cursors import Cursors
 from .indexing import vault_store
-from .job import Handler, Postpone, RunningJob
-from .kinds import Json
+from .queue.job import Handler, Postpone, RunningJob
+from .queue.kinds import Json
 from .sessions import is_under
 
 log = logging.getLogger(__name__)

@@ -21,8 +21,8 @@ from ..vault.settings import Settings
 from ..vault.store import VaultStore
 from .device import acting_device, acts_here
 from .indexing import vault_store
-from .job import Handler, Postpone, RunningJob
-from .kinds import Json
+from .queue.job import Handler, Postpone, RunningJob
+from .queue.kinds import Json
 
 KIND = "dashboard.write"
 DASHBOARD = f"{META}/dashboard.md"

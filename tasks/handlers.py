@@ -8,13 +8,13 @@ from collections.abc import Mapping
 from typing import cast
 
 from ..vault.settings import Settings
-from .job import Handler, RunningJob
-from .kinds import Json
+from .queue.job import Handler, RunningJob
+from .queue.kinds import Json
 
 HANDLERS: Mapping[str, tuple[str, str]] = {
     "reflect.session": ("reflection", "reflect_handler"),
-    "reflect.corpus": ("corpus", "corpus_handler"),
-    "corpus.settle": ("corpus_settling", "settle_handler"),
+    "reflect.corpus": ("corpus.backfill", "corpus_handler"),
+    "corpus.settle": ("corpus.settling", "settle_handler"),
     "skills.index": ("skills", "skills_handler"),
     "recover.orphans": ("markers", "recover_handler"),
     "markers.gc": ("markers", "collect_handler"),
@@ -26,11 +26,11 @@ HANDLERS: Mapping[str, tuple[str, str]] = {
     "session.cost": ("costs", "cost_handler"),
     "memory.import": ("importing", "import_handler"),
     "inbox.triage": ("triaging", "triage_handler"),
-    "incubator.gc": ("incubator", "gc_handler"),
+    "incubator.gc": ("ideas.incubator", "gc_handler"),
     "dashboard.write": ("dashboard", "dashboard_handler"),
-    "research.idea": ("research", "research_handler"),
-    "discover.scan": ("discovery", "discover_handler"),
-    "adapt.evaluate": ("adapting", "adapt_handler"),
+    "research.idea": ("ideas.research", "research_handler"),
+    "discover.scan": ("discovery.scan", "discover_handler"),
+    "adapt.evaluate": ("discovery.adapting", "adapt_handler"),
 }
 """Kind -> module of this package and what makes the handler there, of the settings."""
 

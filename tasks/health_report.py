@@ -14,7 +14,6 @@ from ..index.receipts import marks_of, read_marks
 from ..vault.errors import MemoryVaultError
 from ..vault.lock import lock_holder
 from ..vault.settings import Settings
-from .enqueue import open_ledger
 from .health import (
     SECONDS_A_DAY,
     TRIAL_SESSION,
@@ -29,6 +28,7 @@ from .health import (
     why_unheard,
 )
 from .indexing import open_index, vault_store
+from .queue.enqueue import open_ledger
 from .shared_link import read_link
 from .shared_queue import NO_CLIENT, is_shared
 from .spending import spending_report

@@ -29,9 +29,9 @@ from ..vault.slug import free_slug, slugify
 from ..vault.store import VaultStore
 from .cursors import Cursors
 from .indexing import vault_store
-from .job import Handler, Postpone, RunningJob
 from .journal import Change, Journal, hash_of, text_of
-from .kinds import Json
+from .queue.job import Handler, Postpone, RunningJob
+from .queue.kinds import Json
 from .topics import type_of
 
 SCAN = "host-memory"

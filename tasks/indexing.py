@@ -22,9 +22,9 @@ from ..vault.errors import IndexUnavailable, QueueUnavailable, SettingsError, Va
 from ..vault.layout import INBOX, INDEX_WANTED, REVIEW, WATCHLIST, special_folder
 from ..vault.settings import Settings, load_settings
 from ..vault.store import VaultStore
-from .job import Handler, Postpone, RunningJob
-from .kinds import Json
-from .ledger import Ledger
+from .queue.job import Handler, Postpone, RunningJob
+from .queue.kinds import Json
+from .queue.ledger import Ledger
 
 if TYPE_CHECKING:
     from ..index.watcher import VaultWatcher
@@ -36,7 +36,7 @@ APPLY_KEY = "review.apply"
 DECISION_FOLDERS = frozenset({REVIEW, INBOX})
 """Where a changed note may hold a decision of the user."""
 WATCHED_FOLDERS = DECISION_FOLDERS | {WATCHLIST}
-"""With the watchlist, whose notes have decisions of their own (`tasks/watchlist.py`)."""
+"""With the watchlist, whose notes have decisions of their own (`tasks/discovery/watchlist.py`)."""
 DRAIN_KEY = "embed.drain"
 UPGRADE_KIND = "model.upgrade"
 MODEL_PATIENCE_SECONDS = 90.0

@@ -6,8 +6,8 @@ import time
 from collections.abc import Mapping
 
 from ..vault.settings import Settings
-from .job import Handler, RunningJob
-from .kinds import Json
+from .queue.job import Handler, RunningJob
+from .queue.kinds import Json
 from .sessions import collect_old_markers, sweep
 
 SECONDS_A_MINUTE = 60.0

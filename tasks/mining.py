@@ -25,8 +25,8 @@ from ..vault.killpoint import kill_point
 from ..vault.project import project_of
 from ..vault.settings import Settings, load_settings
 from ..vault.turn import Origin, Role, Turn
-from . import supervisor
-from .kinds import Json
+from .queue import supervisor
+from .queue.kinds import Json
 
 CAN_NOT_READ = 3
 OPENING = frozenset({Origin.PROMPT, Origin.QUEUED, Origin.COMMAND_ARGS})

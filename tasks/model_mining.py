@@ -28,7 +28,7 @@ from ..vault.layout import StatePaths
 from ..vault.paths import sync_folder
 from ..vault.settings import Settings
 from .completion import BudgetedCompleter, completer_of
-from .kinds import Json
+from .queue.kinds import Json
 from .spending import BudgetRefused, Cap, SpendingBook
 
 if TYPE_CHECKING:

@@ -18,12 +18,12 @@ from ..vault.errors import VaultUnavailable
 from ..vault.killpoint import kill_point, kill_point_environment
 from ..vault.marker import Marker, forget_end, has_ended, mark_reflected, marker_path, read_marker, rewrite_marker
 from ..vault.settings import Settings, child_environment
-from .ideas import research_key
+from .ideas.ledger import research_key
 from .indexing import vault_store
-from .job import Dead, Handler, Postpone, Retry, RunningJob
-from .kinds import Json
 from .mining import Mined, MiningRequest, mined_from_json
 from .model_mining import MODEL_SECONDS, AnswerCache
+from .queue.job import Dead, Handler, Postpone, Retry, RunningJob
+from .queue.kinds import Json
 from .remembering import Remembered, ideas_to_research, remember
 from .sessions import is_under
 

@@ -53,10 +53,10 @@ from ..vault.settings import Settings
 from ..vault.slug import free_slug, slugify
 from ..vault.store import VaultStore
 from .boundary import is_outside
-from .ideas import commit_idea, is_idea_path, new_idea_path, slug_of
+from .ideas.ledger import commit_idea, is_idea_path, new_idea_path, slug_of
 from .journal import Change, Journal, text_of
-from .kinds import Json
 from .meaning import Meaning
+from .queue.kinds import Json
 
 log = logging.getLogger(__name__)
 

@@ -55,17 +55,17 @@ from ..vault.settings import Settings
 from ..vault.store import VaultStore
 from .boundary import consent_of, is_outside
 from .device import acting_device, acts_here
+from .discovery.watchlist import Decided as WatchlistDecided
+from .discovery.watchlist import Watchlist
 from .evolving import archived_text, free_archive_path, require_living, resolve_entry
-from .ideas import ask_next, decline, surface, taken_back
-from .incubator import answer_listed, parse_listed
+from .ideas.incubator import answer_listed, parse_listed
+from .ideas.ledger import ask_next, decline, surface, taken_back
 from .indexing import APPLY_KEY, DECISION_FOLDERS, vault_store
-from .job import Handler, Postpone, RunningJob
 from .journal import Act, Change, FolderMove, Journal, Recorded, hash_of, text_of
-from .kinds import Json
-from .ledger import Ledger
+from .queue.job import Handler, Postpone, RunningJob
+from .queue.kinds import Json
+from .queue.ledger import Ledger
 from .remembering import free_path
-from .watchlist import Decided as WatchlistDecided
-from .watchlist import Watchlist
 
 log = logging.getLogger(__name__)
 

@@ -33,13 +33,13 @@ from ..vault.layout import FILE_MODE
 from ..vault.scrubbed import Scrubbed
 from ..vault.settings import Settings
 from ..vault.store import VaultStore
-from . import queries
-from .corpus_store import FOLDER as CORPUS_FOLDER
-from .enqueue import open_ledger
+from .corpus.store import FOLDER as CORPUS_FOLDER
+from .ideas.scrubbing import scrub_ideas_list
 from .indexing import open_index, reconcile_now
 from .journal import Journal, hash_of, text_of
-from .salvage import back_up, backup_of
-from .scrubbing_ideas import scrub_ideas_list
+from .queue import queries
+from .queue.enqueue import open_ledger
+from .queue.salvage import back_up, backup_of
 from .shared_queue import is_shared, machine_name, open_shared
 from .sharing.home import Shares, content_of
 from .sharing.packing import MAGIC, ContentInvalid, unbundle, unpack

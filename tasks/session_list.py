@@ -26,11 +26,11 @@ from ..vault.marker import (
 )
 from ..vault.project import project_of
 from ..vault.settings import Settings
-from .corpus_store import CorpusStore, OldSession
-from .enqueue import open_ledger
+from .corpus.store import CorpusStore, OldSession
 from .indexing import vault_store
 from .journal import Journal
-from .ledger import Job
+from .queue.enqueue import open_ledger
+from .queue.ledger import Job
 
 OLD = "old"
 """State of a session that was mined from its transcript, and has no marker."""

@@ -19,7 +19,7 @@ from .shared_link import LinkNote
 if TYPE_CHECKING:
     from .postgres.ledger import PostgresLedger
     from .postgres.loop import MakeHandlers, Upkeep
-    from .worker import Loop
+    from .queue.worker import Loop
 
 NO_CLIENT = "queue.url is set, but psycopg is not installed: pip install 'memoryvault[shared]'"
 _UNFIT = re.compile(r"[^A-Za-z0-9._-]+")

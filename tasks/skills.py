@@ -48,11 +48,11 @@ from ..vault.scrubbed import Scrubbed
 from ..vault.settings import Settings, child_environment
 from ..vault.slug import free_slug
 from ..vault.store import VaultStore
-from . import supervisor
 from .cursors import Cursors
 from .indexing import vault_store
-from .job import Handler, Postpone, Retry, RunningJob
-from .kinds import Json
+from .queue import supervisor
+from .queue.job import Handler, Postpone, Retry, RunningJob
+from .queue.kinds import Json
 
 CHILD = "memoryvault.tasks.skills"
 SCAN = "skills"

@@ -13,7 +13,7 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 
 from ..vault.errors import QueueUnavailable, SchemaTooNew
-from .schema import retry_locked
+from .queue.schema import retry_locked
 
 VERSION = 1
 BUSY_SECONDS = 10.0

@@ -20,10 +20,10 @@ from ..vault.scrubbed import Scrubbed
 from ..vault.settings import Settings
 from ..vault.slug import validate_kind, validate_slug
 from .evolving import archived_text, free_archive_path
-from .job import Handler, Postpone, RunningJob
 from .journal import Change, text_of
-from .kinds import Json
 from .meaning import Meaning
+from .queue.job import Handler, Postpone, RunningJob
+from .queue.kinds import Json
 from .remembering import free_path
 from .reviewing import Reviewer, merged_sources
 

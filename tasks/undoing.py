@@ -20,7 +20,7 @@ from ..vault.scrubbed import Scrubbed
 from ..vault.store import VaultStore
 from ..vault.wording import counted
 from .boundary import is_outside
-from .ideas import is_idea_path, taken_back
+from .ideas.ledger import is_idea_path, taken_back
 from .journal import AUTOMATIC, Act, Change, Journal, Recorded, hash_of, text_of
 
 Step = Literal["remove", "restore", "weaken", "leave"]

@@ -26,11 +26,11 @@ from ..vault.errors import IndexUnavailable, ModelUnavailable
 from ..vault.killpoint import kill_point, kill_point_environment
 from ..vault.priority import step_back
 from ..vault.settings import Settings, child_environment
-from . import supervisor
 from .indexing import UPGRADE_KIND, open_index, upgrade_key, wanted_model
-from .job import Dead, Handler, Postpone, Retry, RunningJob
-from .kinds import Json
-from .ledger import Ledger
+from .queue import supervisor
+from .queue.job import Dead, Handler, Postpone, Retry, RunningJob
+from .queue.kinds import Json
+from .queue.ledger import Ledger
 
 log = logging.getLogger(__name__)
 

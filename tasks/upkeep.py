@@ -15,15 +15,15 @@ from ..vault.errors import SettingsError, VaultUnavailable
 from ..vault.layout import StatePaths
 from ..vault.settings import Settings
 from .completion import CALLS_FOLDER
-from .corpus_store import FOLDER as CORPUS_FOLDER
-from .enqueue import open_ledger
-from .ideas import clean_beside_list, purge_trash
+from .corpus.store import FOLDER as CORPUS_FOLDER
+from .ideas.ledger import clean_beside_list, purge_trash
 from .indexing import vault_store
-from .job import Handler, RunningJob
 from .journal import Journal
-from .kinds import Json
 from .model_mining import ANSWERS_FOLDER
-from .salvage import back_up
+from .queue.enqueue import open_ledger
+from .queue.job import Handler, RunningJob
+from .queue.kinds import Json
+from .queue.salvage import back_up
 
 SECONDS_A_DAY = 86_400.0
 ROTATE_DAYS = 7

@@ -10,12 +10,12 @@ from functools import partial
 from ..vault.errors import QueueUnavailable
 from ..vault.settings import Settings
 from .handlers import handlers
+from .ideas.research import UnresearchedIdeas
 from .indexing import WantedIndex, WatchedVault
-from .kinds import POLICIES, KindPolicy
-from .research import UnresearchedIdeas
+from .queue.kinds import POLICIES, KindPolicy
+from .queue.worker import Loop, Service, Worker, WorkerContext
 from .reviewing import DecisionsAtStart
 from .shared_queue import build_loop, is_shared
-from .worker import Loop, Service, Worker, WorkerContext
 
 log = logging.getLogger(__name__)
 

@@ -9,6 +9,8 @@ from collections.abc import Iterator
 import pytest
 
 from memoryvault.cli.agent_shell import VARIABLES
+from memoryvault.tasks.queue import supervisor
+from memoryvault.tests.support import forked
 from memoryvault.tests.support.hurry import may_be_hurried, run_hurried, second_tries
 from memoryvault.tests.support.postgres import Cluster, cluster
 
@@ -21,6 +23,12 @@ def postgres() -> Iterator[Cluster]:
     """A server for all tests of this run; each asks it for a schema of its own."""
     with cluster() as running:
         yield running
+
+
+@pytest.fixture
+def forked_children(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Jobs that run in the process of the test have their children forked."""
+    monkeypatch.setattr(supervisor, "run_child", forked.run_child)
 
 
 def say_left_out(terminalreporter: pytest.TerminalReporter) -> None:

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from .bed import Bed
 from .plain import PlainVerdict, run_plain
+from .restarts import RESTARTS, come_and_go
 from .rounds import POINTS, at_point, plan
 from .verdict import Verdict, reckon
 
@@ -52,13 +53,24 @@ def main(argv: list[str]) -> int:
             transcripts = [session.transcript for session in bed.sessions][:PLAIN_JOBS]
             share = 4 if options.short else 1
             plain = run_plain(Path(folder, "plain"), transcripts[: PLAIN_JOBS // share], PLAIN_KILLS // share, chance)
+        left = [] if options.short else _restart(Path(folder, "restarts"), chance)
         _report(bed, verdict, plain, rounds, took)
+        if not options.short:
+            print(f"{RESTARTS} restarts have left: {', '.join(left) or 'nothing'}")
         if not verdict.clean or bed.tally.unexpected:
             print(bed.errors()[-4000:], file=sys.stderr)
     short_of = bed.tally.total < kills and not options.short
     if short_of:
         print(f"only {bed.tally.total} kills in {took:.0f} s", file=sys.stderr)
-    return 0 if verdict.clean and not bed.tally.unexpected and not short_of else 1
+    return 0 if verdict.clean and not bed.tally.unexpected and not short_of and not left else 1
+
+
+def _restart(root: Path, chance: random.Random) -> list[str]:
+    bed = Bed(root, chance)
+    try:
+        return come_and_go(bed, RESTARTS)
+    finally:
+        bed.stop_all()
 
 
 def _disturb(bed: Bed, kills: int, seconds: float) -> tuple[int, float]:

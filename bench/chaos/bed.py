@@ -24,9 +24,9 @@ from pathlib import Path
 from ...cli.main import main as memory_command
 from ...demo.sandbox import Sandbox
 from ...hooks.install import hook_argv, precompile
-from ...tasks.doorbell import ring_worker
-from ...tasks.ledger import Ledger
-from ...tasks.records import doorbell_message
+from ...tasks.queue.doorbell import ring_worker
+from ...tasks.queue.ledger import Ledger
+from ...tasks.queue.records import doorbell_message
 from ...tasks.wiring import build_worker  # noqa: F401 - loaded before the fork
 from ...tests.index.serve import main as serve_with_fake_model
 from ...vault import killpoint

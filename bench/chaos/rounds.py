@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 
 from ...tasks.handlers import handlers
-from ...tasks.kinds import POLICIES
+from ...tasks.queue.kinds import POLICIES
 from ...vault.errors import QueueUnavailable
 from .bed import LEASE_SECONDS, Bed
 

@@ -13,11 +13,11 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from ...schedules.table import SCHEDULES
-from ...tasks.enqueue import open_ledger
 from ...tasks.handlers import handlers
-from ...tasks.kinds import POLICIES
-from ...tasks.ledger import STATES, Job, Ledger
-from ...tasks.scheduler import Scheduler, local_timezone
+from ...tasks.queue.enqueue import open_ledger
+from ...tasks.queue.kinds import POLICIES
+from ...tasks.queue.ledger import STATES, Job, Ledger
+from ...tasks.queue.scheduler import Scheduler, local_timezone
 from ...vault.errors import UsageError
 from ...vault.lock import lock_holder
 from ..desk import Desk, Said, attempt, counted, page_number

@@ -11,8 +11,8 @@ from starlette.routing import Route
 
 from ...pipelines.scrub import Policy, scrub
 from ...pipelines.watchlist import DEFER_DAYS, FOLDER, Decision, Defer, Dismiss, Promote, is_archived, parts_of
+from ...tasks.discovery.watchlist import Watchlist, is_deferred, is_waiting
 from ...tasks.waiting import WaitingPage
-from ...tasks.watchlist import Watchlist, is_deferred, is_waiting
 from ...vault.entry import Entry
 from ...vault.errors import EditConflict, EntryNotFound, PathRefused, UsageError
 from ...vault.layout import WATCHLIST

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from ..kinds import Json
-from ..ledger import NewJob
+from ..queue.kinds import Json
+from ..queue.ledger import NewJob
 from ..sharing.judging import MAX_OUTCOME_BYTES
 from ..sharing.packing import MAX_CONTENT_BYTES
 from .ledger import PostgresLedger

@@ -18,8 +18,8 @@ import psycopg
 
 from ...vault.errors import QueueUnavailable, SchemaTooNew
 from ...vault.killpoint import kill_point
-from ..kinds import SHARED_POLICIES, UNLIMITED, KindPolicy
-from ..ledger import Claim, Connection, LedgerRules, NewJob, Refusal
+from ..queue.kinds import SHARED_POLICIES, UNLIMITED, KindPolicy
+from ..queue.ledger import Claim, Connection, LedgerRules, NewJob, Refusal
 from . import schema, statements
 from .connection import Address
 

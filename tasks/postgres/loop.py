@@ -21,12 +21,12 @@ from huey.consumer import BaseProcess
 
 from ... import __version__
 from ...vault.errors import QueueUnavailable
-from ..app import Claiming, ThreadConsumer, VaultHuey
-from ..doorbell import Chime
-from ..executor import Executor, Tally
-from ..job import Handler
-from ..ledger import Ledger
-from ..reconciler import Reconciler
+from ..queue.app import Claiming, ThreadConsumer, VaultHuey
+from ..queue.doorbell import Chime
+from ..queue.executor import Executor, Tally
+from ..queue.job import Handler
+from ..queue.ledger import Ledger
+from ..queue.reconciler import Reconciler
 from .content import KEPT_SECONDS
 from .ledger import PostgresLedger
 from .storage import SharedStorage

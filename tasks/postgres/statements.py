@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import re
 
-from .. import queries
-from ..schema import QUEUE_NAME
+from ..queue import queries
+from ..queue.schema import QUEUE_NAME
 
 TABLE_PREFIX = "huey"
 PLACED = "to"

@@ -12,7 +12,7 @@ import psycopg
 from huey.storage import PostgresStorage
 
 from ...vault.errors import QueueUnavailable
-from ..app import Claiming, ClaimingStorage
+from ..queue.app import Claiming, ClaimingStorage
 from .ledger import PostgresLedger
 from .statements import TABLE_PREFIX
 

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING
 from ...vault.errors import QueueUnavailable
 from ...vault.killpoint import kill_point, kill_point_environment
 from ...vault.settings import Settings, child_environment
-from ..job import Dead, Handler, JobLost, Postpone, Retry, RunningJob
-from ..kinds import Json
-from ..ledger import Ledger
+from ..queue.job import Dead, Handler, JobLost, Postpone, Retry, RunningJob
+from ..queue.kinds import Json
+from ..queue.ledger import Ledger
 from ..shared_queue import machine_name
 from .home import Share, Shares, content_of
 from .judging import INVALID, MAX_OUTCOME_BYTES, OutcomeInvalid, picked_from

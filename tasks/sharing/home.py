@@ -22,10 +22,10 @@ from ...vault.killpoint import kill_point, kill_point_environment
 from ...vault.project import project_of
 from ...vault.settings import Settings, child_environment
 from ...vault.slug import slugify
-from ..corpus_store import SHARED
+from ..corpus.store import SHARED
 from ..cursors import Cursors
-from ..job import Retry, RunningJob
 from ..mining import MiningRequest
+from ..queue.job import Retry, RunningJob
 from ..shared_queue import is_shared, machine_name, open_shared
 from .packing import MAX_CONTENT_BYTES, Packed, PackingRequest, bundle, key_of, packed_from
 

@@ -17,7 +17,7 @@ from ...vault.errors import MemoryVaultError
 from ...vault.killpoint import kill_point
 from ...vault.priority import step_back
 from ...vault.turn import Turn
-from .. import supervisor
+from ..queue import supervisor
 from .packing import NICENESS, ContentInvalid, unbundle, unpack
 
 VERSION = 1

@@ -28,7 +28,7 @@ from ...vault.killpoint import kill_point
 from ...vault.priority import step_back
 from ...vault.project import project_of
 from ...vault.turn import USER_WORDS, Origin, Role, Turn
-from .. import supervisor
+from ..queue import supervisor
 
 MAGIC = b"MVW1"
 """First bytes of a content; the number is the version of all that follows."""

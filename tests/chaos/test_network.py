@@ -12,9 +12,9 @@ from dataclasses import dataclass
 import psycopg
 import pytest
 
-from memoryvault.tasks.ledger import Claim
 from memoryvault.tasks.postgres import connection
 from memoryvault.tasks.postgres.ledger import PostgresLedger
+from memoryvault.tasks.queue.ledger import Claim
 from memoryvault.tests.support.crew import Crew, assert_nothing_lost_or_doubled, patiently, prepare
 from memoryvault.tests.support.network_worker import EFFECTS, finish
 from memoryvault.tests.support.postgres import Cluster, cluster

@@ -22,7 +22,7 @@ from memoryvault.cli.finding import Finding
 from memoryvault.demo.sandbox import Sandbox
 from memoryvault.hooks.install import STUB, install, settings_file_of
 from memoryvault.tasks.device import SETTINGS_NOTE
-from memoryvault.tasks.units import service_manager
+from memoryvault.tasks.queue.units import service_manager
 from memoryvault.vault import hooklog
 
 SHIPPED_SESSION = Path(__file__).resolve().parents[2] / "demo" / "session.jsonl"

@@ -16,9 +16,9 @@ from memoryvault.cli.hook_trial import try_hooks
 from memoryvault.cli.init import VAULT_NAME, _found
 from memoryvault.demo.sandbox import Sandbox
 from memoryvault.hooks.install import EVENTS, STUB
-from memoryvault.tasks.enqueue import open_ledger
+from memoryvault.tasks.corpus.history import question_about
 from memoryvault.tasks.health import log_lines
-from memoryvault.tasks.history import question_about
+from memoryvault.tasks.queue.enqueue import open_ledger
 from memoryvault.tests.support.hurry import patience
 from memoryvault.vault.lock import lock_holder
 from memoryvault.vault.settings import compile_snapshot, load_settings

@@ -21,7 +21,7 @@ from mcp_types import TextContent, TextResourceContents
 from memoryvault.cli.context import Context
 from memoryvault.cli.mcp import build_server
 from memoryvault.demo.sandbox import Sandbox
-from memoryvault.tests.support.command import memory, memory_json
+from memoryvault.tests.support.forked import ForkedSandbox
 from memoryvault.vault.store import MAX_ENTRY_BYTES
 
 pytestmark = pytest.mark.slow
@@ -63,7 +63,7 @@ class Agent:
 
     def memory(self, *arguments: str) -> str:
         """A command of the user's, meanwhile."""
-        return memory(self.sandbox.environment, *arguments)
+        return self.sandbox.memory(*arguments)
 
     def call(self, tool: str, **arguments: Any) -> Any:
         """The tool's structured result; AssertionError with its text when it is an error."""
@@ -83,7 +83,7 @@ def text_of(result: Any) -> str:
 
 
 def filled(root: Path) -> Agent:
-    made = Agent(Sandbox(root))
+    made = Agent(ForkedSandbox(root))
     made.memory("save", "preferences", "tabs", "--tags", "style", "--body", "Indent with tabs, never with spaces.")
     made.memory("save", "fix", "other-secret", "--project", "bank", "--group", "personal-projects/bank",
                 "--body", "The ledger of the bank rounds down.")  # fmt: skip
@@ -169,7 +169,7 @@ def test_evolving_proposes_and_the_old_entry_holds_until_approved(agent: Agent) 
         agent.sandbox.vault / proposed["path"]
     ).read_text("utf-8")
     agent.memory("review", "--decide", f"{proposed['path']}=approve")
-    assert memory_json(agent.sandbox.environment, "list", "--status", "superseded")
+    assert agent.sandbox.json("list", "--status", "superseded")
 
 
 def test_an_idea_waits_and_becomes_an_incubating_one(agent: Agent) -> None:
@@ -372,7 +372,7 @@ def test_a_repository_can_not_switch_them_on(agent: Agent) -> None:
 
 
 def test_our_own_headless_calls_get_no_tools(tmp_path: Path) -> None:
-    child = Agent(Sandbox(tmp_path))
+    child = Agent(ForkedSandbox(tmp_path))
     child.env = {"MEMORY_WORKER_CHILD": "1"}
     assert child.talk(lambda client: client.list_tools()).tools == []
     child.hang_up()

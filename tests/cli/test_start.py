@@ -11,7 +11,7 @@ import pytest
 
 from memoryvault.cli.main import COMMANDS
 from memoryvault.tasks.handlers import handlers
-from memoryvault.tasks.kinds import POLICIES
+from memoryvault.tasks.queue.kinds import POLICIES
 from memoryvault.vault.settings import load_settings
 
 HEAVY = (
@@ -68,3 +68,20 @@ def test_each_kind_has_a_handler_that_is_loaded_with_its_first_job(tmp_path: Pat
     for each in made.values():
         assert callable(each.load())
         assert each.load() is each.load()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("stays", [True, False])
+def test_a_worker_that_stays_loads_them_all_at_once(tmp_path: Path, stays: bool) -> None:
+    """An update that is installed under it would bring in half of itself; one that ends when it is idle need not."""
+    env = {"HOME": str(tmp_path), "MEMORY_VAULT_PATH": str(tmp_path / "vault"), "MEMORY_STATE_DIR": str(tmp_path)}
+    code = (
+        "import sys; from memoryvault.tasks.handlers import HANDLERS\n"
+        "from memoryvault.tasks.wiring import build_worker\n"
+        "from memoryvault.vault.settings import load_settings\n"
+        f"build_worker(load_settings({env!r}), watch={stays})\n"
+        "modules = {module for module, _ in HANDLERS.values()}\n"
+        "print(all(f'memoryvault.tasks.{module}' in sys.modules for module in modules))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == f"{stays}\n"

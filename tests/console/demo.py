@@ -17,7 +17,7 @@ from memoryvault.index.receipts import append_receipt, new_mark, receipt
 from memoryvault.index.reconcile import reconcile
 from memoryvault.index.store import IndexStore
 from memoryvault.pipelines.candidate import Candidate
-from memoryvault.tasks.ledger import Claim, Ledger
+from memoryvault.tasks.queue.ledger import Claim, Ledger
 from memoryvault.tasks.spending import SpendingBook
 from memoryvault.tests.review.support import Bed, make_bed
 from memoryvault.vault.entry import Source

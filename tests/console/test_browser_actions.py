@@ -12,8 +12,8 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from memoryvault.index.receipts import read_marks, read_receipts
-from memoryvault.tasks.enqueue import open_ledger
-from memoryvault.tasks.scheduler import Scheduler, local_timezone
+from memoryvault.tasks.queue.enqueue import open_ledger
+from memoryvault.tasks.queue.scheduler import Scheduler, local_timezone
 from memoryvault.tests.review.support import Bed
 
 from .browser import Windows

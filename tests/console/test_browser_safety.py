@@ -21,7 +21,7 @@ from playwright.sync_api import Browser, Page
 from memoryvault.console.pages import PAGES
 from memoryvault.index.reconcile import reconcile
 from memoryvault.index.store import IndexStore
-from memoryvault.tasks.enqueue import open_ledger
+from memoryvault.tasks.queue.enqueue import open_ledger
 from memoryvault.tasks.spending import SpendingBook
 from memoryvault.tests.review.support import Bed
 from memoryvault.tests.support.hurry import patience

@@ -6,9 +6,9 @@ import re
 
 import pytest
 
-from memoryvault.tasks.enqueue import open_ledger
-from memoryvault.tasks.ledger import Claim
-from memoryvault.tasks.scheduler import Scheduler, local_timezone
+from memoryvault.tasks.queue.enqueue import open_ledger
+from memoryvault.tasks.queue.ledger import Claim
+from memoryvault.tasks.queue.scheduler import Scheduler, local_timezone
 from memoryvault.tests.review.support import Bed
 
 from .support import Front, said, visible

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, Literal
 import pytest
 
 from memoryvault.console.pages import PAGES
-from memoryvault.tasks.enqueue import open_ledger
-from memoryvault.tasks.ledger import Claim
+from memoryvault.tasks.queue.enqueue import open_ledger
+from memoryvault.tasks.queue.ledger import Claim
 from memoryvault.tests.review.support import Bed
 
 from .demo import demo_vault

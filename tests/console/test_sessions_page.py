@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import pytest
 
-from memoryvault.tasks.corpus_store import CorpusStore
-from memoryvault.tasks.enqueue import open_ledger
+from memoryvault.tasks.corpus.store import CorpusStore
+from memoryvault.tasks.queue.enqueue import open_ledger
 from memoryvault.tests.review.support import RULE, Bed
 from memoryvault.vault.marker import Marker, create_marker, mark_reflected
 

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from memoryvault.demo.sandbox import Sandbox
 from memoryvault.tests.review.support import Bed, make_bed
+from memoryvault.tests.support.forked import ForkedSandbox
 
 
 @pytest.fixture
@@ -14,5 +14,5 @@ def bed(tmp_path: Path) -> Bed:
 
 
 @pytest.fixture
-def sandbox(tmp_path: Path) -> Sandbox:
-    return Sandbox(tmp_path, {"MEMORY_QUEUE_LEASE_SECONDS": "2"})
+def sandbox(tmp_path: Path) -> ForkedSandbox:
+    return ForkedSandbox(tmp_path, {"MEMORY_QUEUE_LEASE_SECONDS": "2"})

@@ -7,14 +7,16 @@ import os
 import pty
 import signal
 import sqlite3
-import subprocess
-import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
 from memoryvault.demo.sandbox import Sandbox
+from memoryvault.tests.support.forked import COMMAND, Forked, ForkedSandbox, start
+from memoryvault.tests.tasks.support import make_due
 
 from .sessions import RULE, grow, old_session
 
@@ -73,14 +75,14 @@ def test_it_mines_everything_once_and_goes_on_where_a_file_grew(sandbox: Sandbox
 def test_killed_at_any_point_it_comes_to_the_same_vault(
     tmp_path: Path, whole_vault: dict[str, str], points: tuple[str, ...]
 ) -> None:
-    killed = backfilled(Sandbox(tmp_path / "killed", SHORT_LEASE), points)
+    killed = backfilled(ForkedSandbox(tmp_path / "killed", SHORT_LEASE), points)
     assert killed == whole_vault
 
 
 @pytest.fixture(scope="module")
 def whole_vault(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     """What comes of it when nothing is killed."""
-    return backfilled(Sandbox(tmp_path_factory.mktemp("whole"), SHORT_LEASE))
+    return backfilled(ForkedSandbox(tmp_path_factory.mktemp("whole"), SHORT_LEASE))
 
 
 def backfilled(sandbox: Sandbox, kills: tuple[str, ...] = ()) -> dict[str, str]:
@@ -92,8 +94,8 @@ def backfilled(sandbox: Sandbox, kills: tuple[str, ...] = ()) -> dict[str, str]:
         assert done.returncode == (-signal.SIGKILL if "child" not in point else 0), done.stderr
     until = time.monotonic() + 120
     while sandbox.json("jobs", "list", "--state", "queued", "--kind", "reflect.corpus") and time.monotonic() < until:
+        make_due(sandbox.state / "queue.db", "reflect.corpus")
         sandbox.memory(*IDLE)
-        time.sleep(0.5)
     sandbox.memory(*IDLE)
     assert sandbox.json("jobs", "list", "--state", "dead") == []
     return vault(sandbox)
@@ -123,19 +125,19 @@ def test_a_transcript_that_begins_with_lines_of_a_newer_version_is_mined(sandbox
     assert any("linter" in text for text in vault(sandbox).values())
 
 
-def backfill_on_a_terminal(sandbox: Sandbox) -> tuple[subprocess.Popen[bytes], int]:
+@contextmanager
+def backfill_on_a_terminal(sandbox: Sandbox) -> Iterator[tuple[Forked, int]]:
     """The command and the file descriptor of the terminal that it speaks to."""
     leader, follower = pty.openpty()
-    process = subprocess.Popen(
-        [sys.executable, "-m", "memoryvault", "reflect", "corpus", "--execute"],
-        env=sandbox.environment,
-        stdin=follower,
-        stdout=follower,
-        stderr=follower,
-        start_new_session=True,
-    )
+    command = ["reflect", "corpus", "--execute"]
+    bar = start(COMMAND, command, env=sandbox.environment, streams=[follower] * 3, session=True)
     os.close(follower)
-    return process, leader
+    try:
+        yield bar, leader
+    finally:
+        bar.kill()
+        bar.wait()
+        os.close(leader)
 
 
 def read_until(leader: int, awaited: bytes) -> bytes:
@@ -154,25 +156,23 @@ def test_ctrl_c_leaves_the_bar_and_not_the_work(sandbox: Sandbox) -> None:
             assert time.monotonic() < deadline
             time.sleep(0.1)
         sandbox.memory("jobs", "pause", "reflect.corpus")
-        bar, leader = backfill_on_a_terminal(sandbox)
-        shown = read_until(leader, b"0/12 sessions, paused")
-        bar.send_signal(signal.SIGINT)
-        assert bar.wait(60) == 0
-        os.close(leader)
+        with backfill_on_a_terminal(sandbox) as (bar, leader):
+            read_until(leader, b"0/12 sessions, paused")
+            bar.send_signal(signal.SIGINT)
+            assert bar.wait(60) == 0
         # Asked for again, it shows the same work: nothing of it is done yet.
-        bar, leader = backfill_on_a_terminal(sandbox)
-        shown = read_until(leader, b"0/12 sessions, paused")
-        assert b"12/12" not in shown
-        sandbox.memory("jobs", "resume", "reflect.corpus")
-        shown = read_until(leader, b"put to you")
-        assert b"12/12 sessions" in shown
-        assert bar.wait(60) == 0
-        os.close(leader)
+        with backfill_on_a_terminal(sandbox) as (bar, leader):
+            shown = read_until(leader, b"0/12 sessions, paused")
+            assert b"12/12" not in shown
+            sandbox.memory("jobs", "resume", "reflect.corpus")
+            shown = read_until(leader, b"put to you")
+            assert b"12/12 sessions" in shown
+            assert bar.wait(60) == 0
     assert sandbox.json("reflect", "corpus")["skipped_already_processed"] == SESSIONS
 
 
 def test_a_fresh_session_goes_before_a_backfill_that_was_asked_for_long_ago(tmp_path: Path) -> None:
-    sandbox = Sandbox(tmp_path, {"MEMORY_QUEUE_WORKERS": "1"})
+    sandbox = ForkedSandbox(tmp_path, {"MEMORY_QUEUE_WORKERS": "1"})
     corpus(sandbox)
     sandbox.memory("reflect", "corpus", "--execute")
     fresh = old_session(sandbox.projects / "-home-dev-shop", 99, RULE)

@@ -13,12 +13,12 @@ import pytest
 from memoryvault.cli.corpus import _outcome
 from memoryvault.cli.main import main
 from memoryvault.tasks import cursors
-from memoryvault.tasks.corpus import KIND, enqueue_corpus, plan_corpus, unfinished
-from memoryvault.tasks.corpus_progress import asked_for, progress_of
-from memoryvault.tasks.corpus_store import CorpusStore
-from memoryvault.tasks.enqueue import open_ledger
+from memoryvault.tasks.corpus.backfill import KIND, enqueue_corpus, plan_corpus, unfinished
+from memoryvault.tasks.corpus.progress import asked_for, progress_of
+from memoryvault.tasks.corpus.store import CorpusStore
 from memoryvault.tasks.mining import Mined
-from memoryvault.tasks.records import Claim
+from memoryvault.tasks.queue.enqueue import open_ledger
+from memoryvault.tasks.queue.records import Claim
 from memoryvault.tasks.statedb import state_transaction
 from memoryvault.tests.review.support import RULE, Bed
 from memoryvault.tests.support.syncs import record_syncs

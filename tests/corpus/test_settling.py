@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 
 from memoryvault.pipelines.candidate import Candidate
-from memoryvault.tasks.corpus_settling import DIGEST, Settled, settle
-from memoryvault.tasks.corpus_store import CorpusStore
+from memoryvault.tasks.corpus.settling import DIGEST, Settled, settle
+from memoryvault.tasks.corpus.store import CorpusStore
 from memoryvault.tasks.mining import Mined
 from memoryvault.tasks.scrubbing import scrub_everything
 from memoryvault.tests.review.support import CHOICE, GUESS, RULE, Bed, said
@@ -173,7 +173,7 @@ def test_a_kill_while_settling_leaves_the_same_vault(bed: Bed, point: str) -> No
         "import os\n"
         "from memoryvault.vault.settings import load_settings\n"
         "from memoryvault.tasks.indexing import vault_store\n"
-        "from memoryvault.tasks.corpus_settling import settle\n"
+        "from memoryvault.tasks.corpus.settling import settle\n"
         "settings = load_settings(os.environ)\n"
         "settle(settings, vault_store(settings))\n"
     )

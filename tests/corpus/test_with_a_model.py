@@ -14,6 +14,7 @@ import pytest
 from memoryvault.demo.sandbox import Sandbox
 from memoryvault.tasks.spending import spent_since
 from memoryvault.tests.support.loopback_model import USAGE, LoopbackModel
+from memoryvault.tests.tasks.support import make_due
 from memoryvault.vault.settings import Settings, load_settings
 
 from .sessions import old_session
@@ -106,8 +107,8 @@ def test_killed_at_any_point_no_answer_is_paid_for_twice(sandbox: Sandbox, model
     assert done.returncode in (0, -signal.SIGKILL), done.stderr
     until = time.monotonic() + 60
     while sandbox.json("jobs", "list", "--state", "queued", "--kind", "reflect.corpus") and time.monotonic() < until:
+        make_due(sandbox.state / "queue.db", "reflect.corpus")
         sandbox.memory(*IDLE)
-        time.sleep(0.5)
     sandbox.memory(*IDLE)
     assert len(model.requests) == SESSIONS
     assert REWORDED in vault(sandbox)

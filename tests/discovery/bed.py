@@ -7,11 +7,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from memoryvault.tasks.adapting import SOURCES_NOTE, Adaptation, Adapted
-from memoryvault.tasks.discovery import Discovery, ScanReport
+from memoryvault.tasks.discovery.adapting import SOURCES_NOTE, Adaptation, Adapted
+from memoryvault.tasks.discovery.scan import Discovery, ScanReport
+from memoryvault.tasks.discovery.scanning import Ask, answer
+from memoryvault.tasks.discovery.watchlist import Watchlist
 from memoryvault.tasks.indexing import vault_store
-from memoryvault.tasks.scanning import Ask, answer
-from memoryvault.tasks.watchlist import Watchlist
 from memoryvault.vault.entry import Entry
 from memoryvault.vault.settings import Settings, load_settings
 from memoryvault.vault.store import VaultStore

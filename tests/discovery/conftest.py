@@ -1,11 +1,11 @@
 from __future__ import annotations
 
-import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+
+from memoryvault.tests.support import forked
 
 from .bed import Bed, make_bed
 from .server import Site, serving
@@ -27,8 +27,7 @@ def run_worker() -> Callable[[Bed], None]:
     """Run all that is due, in a real worker."""
 
     def run(bed: Bed) -> None:
-        command = [sys.executable, "-m", "memoryvault", "worker", "--until-idle"]
-        done = subprocess.run(command, env=bed.env, capture_output=True, text=True, check=False)
+        done = forked.memory(bed.env, "worker", "--until-idle")
         assert done.returncode == 0, done.stderr
 
     return run

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -12,11 +10,12 @@ from pathlib import Path
 import pytest
 
 from memoryvault.sources.discovery.github import raw_address
-from memoryvault.tasks.adapting import SOURCES_NOTE
-from memoryvault.tasks.discovery import NotConfirmed
-from memoryvault.tasks.enqueue import open_ledger
-from memoryvault.tasks.records import Job
-from memoryvault.tasks.scanning import Answer, Question, answer, ask_in_child
+from memoryvault.tasks.discovery.adapting import SOURCES_NOTE
+from memoryvault.tasks.discovery.scan import NotConfirmed
+from memoryvault.tasks.discovery.scanning import Answer, Question, answer, ask_in_child
+from memoryvault.tasks.queue.enqueue import open_ledger
+from memoryvault.tasks.queue.records import Job
+from memoryvault.tests.support import forked
 from memoryvault.tests.support.hurry import patience
 from memoryvault.vault.settings import load_settings
 
@@ -156,8 +155,7 @@ def test_a_source_that_fails_leaves_the_others_alone(bed: Bed, site: Site) -> No
 @pytest.mark.slow
 def test_a_failure_is_told_once_and_in_one_line(bed: Bed, site: Site) -> None:
     bed.sources(f"list: {site.url('/missing')}")
-    command = [sys.executable, "-m", "memoryvault", "discover-skills"]
-    done = subprocess.run(command, env=bed.env, capture_output=True, text=True, check=False)
+    done = forked.memory(bed.env, "discover-skills")
     assert (done.returncode, done.stdout.count("\n"), done.stderr.count("\n")) == (1, 1, 1)
     assert done.stderr.startswith("memory: ")
     assert "status 404" in done.stderr
@@ -218,8 +216,7 @@ def test_killed_at_any_step_nothing_is_lost_and_nothing_doubled(bed: Bed, site: 
 
     def command(name: str, kill: str = "") -> int:
         armed = {"MEMORY_TEST_MODE": "1", "MEMORY_TEST_KILL_POINT": kill} if kill else {}
-        arguments = [sys.executable, "-m", "memoryvault", name]
-        return subprocess.run(arguments, env={**bed.env, **armed}, capture_output=True, check=False).returncode
+        return forked.memory({**bed.env, **armed}, name).returncode
 
     assert [command("discover-skills", point), command("adapt-skills", point)].count(-9) == 1
     assert [command("discover-skills"), command("adapt-skills")] == [0, 0]
@@ -259,7 +256,7 @@ def test_a_body_without_end_is_given_up(bed: Bed, site: Site, reply: Reply) -> N
 
 @pytest.mark.slow
 def test_a_body_that_trickles_is_given_up_in_time(bed: Bed, site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("memoryvault.tasks.scanning.FETCH_SECONDS", 1.0)
+    monkeypatch.setattr("memoryvault.tasks.discovery.scanning.FETCH_SECONDS", 1.0)
     site.pages["/l.md"] = Reply(stream=trickle)
     started = time.monotonic()
     found = answer(Question("list", site.url("/l.md"), allow=(("127.0.0.1", site.port),)))
@@ -293,7 +290,7 @@ def test_a_public_source_may_not_lead_to_the_own_machine(bed: Bed) -> None:
 
 def test_a_reader_that_bursts_takes_only_its_own_process(bed: Bed, site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     def run(*_: object, **__: object) -> object:
-        from memoryvault.tasks.supervisor import ChildResult
+        from memoryvault.tasks.queue.supervisor import ChildResult
 
         return ChildResult("exited", -9, b"", "Killed", 1.0)
 
@@ -309,13 +306,7 @@ def test_a_bomb_in_a_feed_is_told_in_one_line(bed: Bed, site: Site) -> None:
     )
     site.put("/f.xml", bomb, content_type="application/rss+xml")
     bed.sources(f"feed: {site.url('/f.xml')}")
-    done = subprocess.run(
-        [sys.executable, "-m", "memoryvault", "discover-skills"],
-        env=bed.env,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = forked.memory(bed.env, "discover-skills")
     assert done.returncode == 1
     assert "entities" in done.stderr
     assert "Traceback" not in done.stderr
@@ -331,8 +322,7 @@ def test_the_worker_scans_when_it_is_due_and_writes_the_notes(
     bed.sources(f"list: {site.put('/l.md', a_list('a-skill'))}")
     bed.scan()
     site.put("/l.md", a_list("a-skill", "agent-hook"))
-    command = [sys.executable, "-m", "memoryvault", "schedule", "run", "discovery"]
-    assert subprocess.run(command, env=bed.env, capture_output=True, check=False).returncode == 0
+    assert forked.memory(bed.env, "schedule", "run", "discovery").returncode == 0
     run_worker(bed)
     assert [note.path for note in bed.notes()] == [
         f"personal-private/_skill-watchlist/{bed.scan().sources[0].source.slug}/agent-hook.md"
@@ -353,8 +343,7 @@ def test_a_source_that_failed_is_asked_again_by_itself_when_its_host_allows_not_
         f"list: {site.put('/l.md', a_list('a-skill'))}",
         f"folder: {folder.parent}",
     )
-    command = [sys.executable, "-m", "memoryvault", "schedule", "run", "discovery"]
-    subprocess.run(command, env=bed.env, capture_output=True, check=True)
+    assert forked.memory(bed.env, "schedule", "run", "discovery").returncode == 0
     run_worker(bed)
     assert site.paths() == ["/fails.md"]
     waiting = waiting_scans(bed)
@@ -377,8 +366,7 @@ def test_the_worker_asks_nobody_while_nothing_is_confirmed(
     bed: Bed, site: Site, run_worker: Callable[[Bed], None]
 ) -> None:
     bed.sources(f"list: {site.put('/l.md', a_list('a'))}", confirmed="false")
-    command = [sys.executable, "-m", "memoryvault", "schedule", "run", "discovery"]
-    subprocess.run(command, env=bed.env, capture_output=True, check=True)
+    assert forked.memory(bed.env, "schedule", "run", "discovery").returncode == 0
     run_worker(bed)
     assert site.asked == []
     assert load_settings(bed.env).discovery.patterns_per_run == 20

@@ -12,9 +12,9 @@ from memoryvault.pipelines.discovery import Pattern
 from memoryvault.pipelines.second_opinion import opinion_in
 from memoryvault.sources.completion import Completion, CompletionFailed
 from memoryvault.sources.discovery.github import text_address
-from memoryvault.tasks.adapting import Adaptation, Adapted, model_for
-from memoryvault.tasks.found import Found
-from memoryvault.tasks.scanning import Answer, Question
+from memoryvault.tasks.discovery.adapting import Adaptation, Adapted, model_for
+from memoryvault.tasks.discovery.found import Found
+from memoryvault.tasks.discovery.scanning import Answer, Question
 from memoryvault.tasks.spending import spent_since
 from memoryvault.vault.settings import load_settings
 
@@ -67,7 +67,7 @@ def body(bed: Bed, result: Adapted) -> str:
 
 @pytest.fixture(autouse=True)
 def no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("memoryvault.tasks.politeness.PAUSE_SECONDS", 0.0)
+    monkeypatch.setattr("memoryvault.tasks.discovery.politeness.PAUSE_SECONDS", 0.0)
 
 
 def test_its_words_take_the_place_of_ours_and_what_it_cost_is_in_the_books(bed: Bed) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import subprocess
-import sys
 from datetime import date, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -15,12 +14,13 @@ from memoryvault.cli.main import main
 from memoryvault.pipelines.adaptation import DEFAULT_TRUSTED
 from memoryvault.pipelines.discovery import Pattern
 from memoryvault.pipelines.watchlist import Defer, Dismiss, Promote
-from memoryvault.tasks.adapting import TRUSTED_NOTE, owners_in
-from memoryvault.tasks.found import Found
+from memoryvault.tasks.discovery.adapting import TRUSTED_NOTE, owners_in
+from memoryvault.tasks.discovery.found import Found
+from memoryvault.tasks.discovery.scanning import Answer, Question
+from memoryvault.tasks.discovery.watchlist import CopyRefused, NotDecided, Watchlist, WatchlistWriter
 from memoryvault.tasks.reviewing import Reviewer
-from memoryvault.tasks.scanning import Answer, Question
 from memoryvault.tasks.undoing import Selector, Undo
-from memoryvault.tasks.watchlist import CopyRefused, NotDecided, Watchlist, WatchlistWriter
+from memoryvault.tests.support import forked
 from memoryvault.vault.errors import EntryNotFound, PathRefused
 from memoryvault.vault.scrubbed import Scrubbed
 
@@ -41,14 +41,7 @@ def found(bed: Bed, title: str = "commit-hook", description: str = DESCRIPTION, 
 
 
 def memory(bed: Bed, *arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "memoryvault", *arguments],
-        env=bed.env,
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    return forked.memory(bed.env, *arguments)
 
 
 def as_json(bed: Bed, *arguments: str) -> Any:
@@ -353,7 +346,7 @@ def test_a_decision_in_the_note_is_carried_out(three: Bed, written: str, status:
 
 
 def test_a_decision_that_makes_no_sense_is_told_in_the_note(three: Bed, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("memoryvault.tasks.watchlist.SETTLED_SECONDS", 0.0)
+    monkeypatch.setattr("memoryvault.tasks.discovery.watchlist.SETTLED_SECONDS", 0.0)
     file = edit(three, f"{FOLDER}/source-a/entry-one.md", "hmm")
     (result,) = three.watchlist.apply_notes()
     assert isinstance(result, NotDecided)

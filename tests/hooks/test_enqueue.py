@@ -19,10 +19,10 @@ import pytest
 
 from memoryvault.hooks import enqueue
 from memoryvault.hooks.install import STUB
-from memoryvault.tasks import kinds, schema
-from memoryvault.tasks.ledger import Ledger
-from memoryvault.tasks.records import doorbell_message
-from memoryvault.tasks.spool import Spool
+from memoryvault.tasks.queue import kinds, schema
+from memoryvault.tasks.queue.ledger import Ledger
+from memoryvault.tasks.queue.records import doorbell_message
+from memoryvault.tasks.queue.spool import Spool
 from memoryvault.tests.support.hurry import patience
 from memoryvault.vault.marker import (
     REFLECTED,

@@ -142,8 +142,13 @@ def test_antigravity_is_answered_once_a_turn_and_recorded_when_it_is_idle(sandbo
 CAUGHT = """\
 import sys, time
 sys.path.insert(0, sys.argv.pop(1))
-del sys.argv[1 : 4 if "patient" in sys.argv[1] else 2]
+more = float(sys.argv[2]) if "patient" in sys.argv[1] else 1
+del sys.argv[1 : 2 if more == 1 else 4]
 from memoryvault.hooks import client
+for name, value in vars(client).copy().items():  # as support/patient_stub.py
+    if name.endswith("_SECONDS") and name != "AGING_SECONDS":
+        longer = {key: each * more for key, each in value.items()} if isinstance(value, dict) else value * more
+        setattr(client, name, longer)
 client._prompt = lambda *arguments: time.sleep(30)
 client.main(sys.argv[1:])
 """

@@ -10,8 +10,8 @@ import pytest
 
 from memoryvault.pipelines.incubation import Answer
 from memoryvault.pipelines.review import Approve, Reject
-from memoryvault.tasks.ideas import promote, put_away, restore
-from memoryvault.tasks.incubator import refresh_list
+from memoryvault.tasks.ideas.incubator import refresh_list
+from memoryvault.tasks.ideas.ledger import promote, put_away, restore
 from memoryvault.tasks.undoing import Selector
 
 from ..review.support import CHOICE, GUESS, RULE, Bed, said
@@ -45,22 +45,22 @@ WRITERS = {
     "index/reconcile.py": "nothing: it opens files to read",
     "index/service.py": STATE,
     "sources/completion/agent_cli.py": STATE,
-    "tasks/corpus_store.py": STATE,
-    "tasks/doorbell.py": STATE,
+    "tasks/corpus/store.py": STATE,
+    "tasks/queue/doorbell.py": STATE,
     "tasks/indexing.py": STATE,
     "tasks/journal.py": STATE,
-    "tasks/lock.py": STATE,
-    "tasks/research.py": STATE,
+    "tasks/queue/lock.py": STATE,
+    "tasks/ideas/research.py": STATE,
     "tasks/model_mining.py": STATE,
-    "tasks/researching.py": STATE,
-    "tasks/salvage.py": STATE,
-    "tasks/schema.py": STATE,
+    "tasks/ideas/researching.py": STATE,
+    "tasks/queue/salvage.py": STATE,
+    "tasks/queue/schema.py": STATE,
     "tasks/scrubbing.py": STATE,
     "tasks/sessions.py": STATE,
     "tasks/shared_link.py": STATE,
-    "tasks/spool.py": STATE,
+    "tasks/queue/spool.py": STATE,
     "tasks/statedb.py": STATE,
-    "tasks/units.py": "the unit of systemd or launchd, on the user's word",
+    "tasks/queue/units.py": "the unit of systemd or launchd, on the user's word",
     "tasks/upkeep.py": STATE,
     "vault/hooklog.py": STATE,
     "vault/layout.py": STATE,
@@ -74,15 +74,15 @@ WRITERS = {
 neither into the user's notes nor around VaultStore."""
 KNOW_THE_USERS_FOLDER = {
     "cli/idea.py": "to print where the section is",
-    "tasks/ideas.py": "makes changes of it, which the journal hands to the door",
-    "tasks/incubator.py": "reads notes for links",
-    "tasks/research.py": "hands the folder to a child that reads the notes in it",
-    "tasks/scrubbing_ideas.py": "hands what it has scrubbed to the door",
+    "tasks/ideas/ledger.py": "makes changes of it, which the journal hands to the door",
+    "tasks/ideas/incubator.py": "reads notes for links",
+    "tasks/ideas/research.py": "hands the folder to a child that reads the notes in it",
+    "tasks/ideas/scrubbing.py": "hands what it has scrubbed to the door",
     "vault/settings.py": "says where it is",
     "vault/settings_table.py": "says where it is",
 }
 """Modules that can name a file of the user outside MemoryVault/. None but one opens or removes files itself."""
-READ_HERE_WRITE_THERE = {"tasks/research.py"}
+READ_HERE_WRITE_THERE = {"tasks/ideas/research.py"}
 
 _CALLS = {"write_text", "write_bytes", "symlink_to", "hardlink_to", "touch", "unlink", "rename", "rmdir"}
 """Methods of Path; `replace` is one too, with one argument."""

@@ -13,10 +13,10 @@ from memoryvault.demo.sandbox import Sandbox
 from memoryvault.pipelines.likeness import LikenessLimits, is_same, wording_of
 from memoryvault.pipelines.review import Approve, Reject, Supersede
 from memoryvault.tasks.boundary import consent_of, outside_write, without_change
-from memoryvault.tasks.ideas import MOST_QUESTIONS, ask_next, find_idea, ideas
+from memoryvault.tasks.ideas.ledger import MOST_QUESTIONS, ask_next, find_idea, ideas
+from memoryvault.tasks.ideas.research import WebAccess, plan
 from memoryvault.tasks.journal import Change
 from memoryvault.tasks.remembering import ideas_to_research
-from memoryvault.tasks.research import WebAccess, plan
 from memoryvault.tasks.reviewing import Decided
 from memoryvault.tasks.undoing import Selector
 from memoryvault.vault.boundary import Consent

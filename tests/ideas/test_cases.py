@@ -9,8 +9,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import subprocess
-import sys
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -20,8 +18,9 @@ from typing import Any
 import pytest
 
 from memoryvault.pipelines.incubation import Answer
-from memoryvault.tasks.ideas import find_idea, promote, put_away
-from memoryvault.tasks.incubator import refresh_list
+from memoryvault.tasks.ideas.incubator import refresh_list
+from memoryvault.tasks.ideas.ledger import find_idea, promote, put_away
+from memoryvault.tests.support import forked
 from memoryvault.vault.errors import EntryExists, EntryNotFound
 
 from ..review.support import Bed, make_bed
@@ -53,8 +52,7 @@ def cases() -> Mapping[str, Any]:
 
 
 def run(bed: Bed, *arguments: str) -> int:
-    command = [sys.executable, "-m", "memoryvault", *arguments]
-    return subprocess.run(command, env={**bed.env}, capture_output=True, check=False, timeout=60).returncode
+    return forked.memory(bed.env, *arguments).returncode
 
 
 def surfaced(bed: Bed, row: Row) -> None:

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from memoryvault.demo.sandbox import Sandbox
+from memoryvault.tests.support.forked import ForkedSandbox
 from memoryvault.tests.support.hurry import patience
 
 from ..review.test_commands import Terminal
@@ -29,7 +30,7 @@ APPLY_SECONDS = 10.0
 
 @pytest.fixture
 def sandbox(tmp_path: Path) -> Sandbox:
-    return Sandbox(tmp_path)
+    return ForkedSandbox(tmp_path)
 
 
 def ask(sandbox: Sandbox, *arguments: str) -> Any:
@@ -136,7 +137,7 @@ def test_a_box_ticked_in_the_note_is_carried_out_by_a_running_worker(sandbox: Sa
 @pytest.mark.parametrize("mode", ["interactive", "silent"])
 def test_a_session_with_an_idea_goes_through_the_worker(tmp_path: Path, mode: str) -> None:
     """Hooks, mining, research offline, the list: outside MemoryVault/ only Ideas.md changes, in silent mode."""
-    sandbox = Sandbox(tmp_path, settings={"MEMORY_REVIEW_MODE": mode})
+    sandbox = ForkedSandbox(tmp_path, settings={"MEMORY_REVIEW_MODE": mode})
     home = sandbox.vault.parent
     (home / "Ideas.md").write_bytes(b"# Mine\r\n\r\nno end")
     (home / "Notes").mkdir()

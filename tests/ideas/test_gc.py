@@ -18,9 +18,9 @@ from memoryvault.index.store import IndexStore
 from memoryvault.pipelines.incubation import Answer, listed, parse_answers
 from memoryvault.pipelines.research import receipt_text, with_receipt
 from memoryvault.pipelines.review import Approve
-from memoryvault.tasks.ideas import IDEA_ARCHIVE, IDEA_TRASH, find_idea, ideas, purge_trash, put_away, restore
-from memoryvault.tasks.incubator import LIST_PATH, refresh_list
-from memoryvault.tasks.researching import PURPOSE
+from memoryvault.tasks.ideas.incubator import LIST_PATH, refresh_list
+from memoryvault.tasks.ideas.ledger import IDEA_ARCHIVE, IDEA_TRASH, find_idea, ideas, purge_trash, put_away, restore
+from memoryvault.tasks.ideas.researching import PURPOSE
 from memoryvault.tasks.reviewing import Decided, NotDecided
 from memoryvault.vault.errors import EntryInvalid, EntryNotFound
 
@@ -30,7 +30,7 @@ from .support import IDEA, INCUBATOR, old_idea, outside
 ANSWER = """
 import os
 from memoryvault.pipelines.incubation import Answer
-from memoryvault.tasks.incubator import LIST_PATH
+from memoryvault.tasks.ideas.incubator import LIST_PATH
 from memoryvault.tasks.reviewing import Reviewer
 from memoryvault.vault.settings import load_settings
 reviewer = Reviewer(load_settings(os.environ))
@@ -164,7 +164,7 @@ def test_what_is_no_file_among_the_notes_holds_nothing_up(bed: Bed) -> None:
     old_idea(bed, "one", 400)
     os.mkfifo(bed.root / "pipe.md")
     (bed.root / "endless.md").symlink_to("/dev/zero")
-    code = "import os\nfrom memoryvault.tasks.incubator import stale_ideas\n"
+    code = "import os\nfrom memoryvault.tasks.ideas.incubator import stale_ideas\n"
     code += "from memoryvault.tasks.indexing import vault_store\nfrom memoryvault.vault.settings import load_settings\n"
     code += "s = load_settings(os.environ)\nprint([i.slug for i in stale_ideas(s, vault_store(s))])"
     limit = "import resource; resource.setrlimit(resource.RLIMIT_AS, (2 << 30, 2 << 30))\n"

@@ -13,7 +13,7 @@ import pytest
 
 from memoryvault.index.reconcile import reconcile
 from memoryvault.index.store import IndexStore
-from memoryvault.tasks.ideas import Promoted, clean_beside_list, promote, slug_of
+from memoryvault.tasks.ideas.ledger import Promoted, clean_beside_list, promote, slug_of
 from memoryvault.vault.errors import EntryExists, EntryNotFound, PathRefused, VaultUnavailable
 from memoryvault.vault.store import VaultStore
 
@@ -22,7 +22,7 @@ from .support import IDEA, INCUBATOR, ideas_file, outside, write_down
 
 PROMOTE = """
 import os
-from memoryvault.tasks.ideas import promote
+from memoryvault.tasks.ideas.ledger import promote
 from memoryvault.tasks.indexing import vault_store
 from memoryvault.tasks.journal import Journal
 from memoryvault.vault.settings import load_settings

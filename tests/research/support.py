@@ -3,31 +3,29 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
-import subprocess
-import sys
 import time
 from collections.abc import Mapping
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from memoryvault.tasks.enqueue import open_ledger
-from memoryvault.tasks.ideas import find_idea
-from memoryvault.tasks.kinds import POLICIES, KindPolicy
-from memoryvault.tasks.ledger import Job
-from memoryvault.tasks.research import WebAccess, request_research, research_handler
-from memoryvault.tasks.researching import PURPOSE
+from memoryvault.tasks.ideas.ledger import find_idea
+from memoryvault.tasks.ideas.research import WebAccess, request_research, research_handler
+from memoryvault.tasks.ideas.researching import PURPOSE
+from memoryvault.tasks.queue.enqueue import open_ledger
+from memoryvault.tasks.queue.kinds import POLICIES, KindPolicy
+from memoryvault.tasks.queue.ledger import Job
+from memoryvault.tasks.queue.worker import RunReport, Worker, WorkerContext
 from memoryvault.tasks.spending import Spent, spent_since
-from memoryvault.tasks.worker import RunReport, Worker, WorkerContext
 from memoryvault.tests.review.support import Bed, make_bed
+from memoryvault.tests.support import forked
 from memoryvault.tests.support.loopback_site import Reply, Site, page
 from memoryvault.vault.entry import Entry
 from memoryvault.vault.scrubbed import Scrubbed
 from memoryvault.vault.settings import Settings
 
+PROGRAM = "memoryvault.tests.research.program"
 SLUG = "greenhouse-watering-robot"
 TITLE = "Greenhouse watering robot"
 STATEMENT = "A robot for the greenhouse could water tomatoes at night when the soil moisture is low."
@@ -37,6 +35,7 @@ CONFIG = """
 network = {network}
 {more}
 """
+TOMATOES = "# Tomatoes\n\nThe greenhouse tomatoes need water at night, when the soil moisture is below 40 percent.\n"
 
 
 @dataclass
@@ -104,8 +103,7 @@ class ResearchBed:
 
     def command(self, *arguments: str) -> Any:
         """What `memory … --json` prints."""
-        command = [sys.executable, "-m", "memoryvault", *arguments, "--json"]
-        return json.loads(subprocess.run(command, env=dict(self.bed.env), capture_output=True, check=True).stdout)
+        return json.loads(forked.memory(self.bed.env, *arguments, "--json").stdout)
 
     def job(self) -> Job:
         with open_ledger(self.settings) as ledger:
@@ -114,20 +112,9 @@ class ResearchBed:
     def program(self, access: WebAccess, kill_point: str = "") -> int:
         """The same in a process of its own, which may be killed; its exit status."""
         armed = {"MEMORY_TEST_MODE": "1", "MEMORY_TEST_KILL_POINT": kill_point} if kill_point else {}
-        process = subprocess.Popen(
-            [sys.executable, "-m", "memoryvault.tests.research.program", as_json(access)],
-            env={**self.bed.env, **armed},
-            start_new_session=True,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-        try:
-            _, errors = process.communicate(timeout=60)
-        finally:
-            with suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGKILL)
-        assert process.returncode in (0, -signal.SIGKILL), errors
-        return process.returncode
+        done = forked.run(PROGRAM, [as_json(access)], env={**self.bed.env, **armed})
+        assert done.returncode in (0, -signal.SIGKILL), done.stderr
+        return done.returncode
 
 
 def worker(settings: Settings, access: WebAccess | None = None, **changes: object) -> Worker:
@@ -193,3 +180,13 @@ ENGINES = ("wikipedia", "github", "hackernews", "arxiv")
 def access_to(web: Site, *names: str) -> WebAccess:
     bases: Mapping[str, str] = dict.fromkeys(names or ENGINES, web.url)
     return WebAccess(bases, web.allowed)
+
+
+def evidence(*lines: str) -> str:
+    return f"{STATEMENT}\n\n## Evidence\n\nProposed because: an idea.\n\n" + "\n".join(f"> {line}" for line in lines)
+
+
+def results_in(bed: ResearchBed, engine: str) -> int:
+    note = bed.note(f"research-{engine}")
+    assert "https://example.org/" in note or "/wiki/" in note
+    return note.count("\n- ")

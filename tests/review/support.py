@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -14,6 +12,7 @@ from memoryvault.tasks.journal import Journal
 from memoryvault.tasks.remembering import Remembered, remember
 from memoryvault.tasks.reviewing import Reviewer
 from memoryvault.tasks.undoing import Undo
+from memoryvault.tests.support import forked
 from memoryvault.vault.entry import Entry
 from memoryvault.vault.scrubbed import Scrubbed
 from memoryvault.vault.settings import Settings, load_settings
@@ -98,9 +97,7 @@ class Bed:
     def run_python(self, code: str, kill_point: str = "") -> int:
         """A program with this vault in its environment, which may be killed; its exit status."""
         armed = {"MEMORY_TEST_MODE": "1", "MEMORY_TEST_KILL_POINT": kill_point} if kill_point else {}
-        done = subprocess.run(
-            [sys.executable, "-c", code], env={**self.env, **armed}, capture_output=True, text=True, check=False
-        )
+        done = forked.run(code, env={**self.env, **armed})
         assert "Traceback" not in done.stderr, done.stderr
         return done.returncode
 

@@ -11,7 +11,7 @@ import pytest
 
 from memoryvault.demo.sandbox import Sandbox
 from memoryvault.pipelines.scrub import Policy
-from memoryvault.tasks.salvage import back_up
+from memoryvault.tasks.queue.salvage import back_up
 from memoryvault.tasks.scrubbing import scrub_note
 from memoryvault.tasks.statedb import state_transaction
 

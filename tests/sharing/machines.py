@@ -16,17 +16,17 @@ from urllib.parse import quote
 import psycopg
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
-from memoryvault.demo.sandbox import Sandbox
-from memoryvault.tasks.corpus import corpus_handler, enqueue_corpus, plan_corpus
-from memoryvault.tasks.corpus_settling import settle_handler
-from memoryvault.tasks.enqueue import open_ledger
-from memoryvault.tasks.executor import Executor
-from memoryvault.tasks.job import Handler
-from memoryvault.tasks.ledger import LedgerRules
+from memoryvault.tasks.corpus.backfill import corpus_handler, enqueue_corpus, plan_corpus
+from memoryvault.tasks.corpus.settling import settle_handler
 from memoryvault.tasks.postgres.status import set_up
+from memoryvault.tasks.queue.enqueue import open_ledger
+from memoryvault.tasks.queue.executor import Executor
+from memoryvault.tasks.queue.job import Handler
+from memoryvault.tasks.queue.ledger import LedgerRules
 from memoryvault.tasks.shared_queue import open_shared
 from memoryvault.tasks.sharing.handlers import shared_handlers
 from memoryvault.tests.corpus.sessions import old_session
+from memoryvault.tests.support.forked import ForkedSandbox
 from memoryvault.vault.settings import Settings, load_settings
 
 IDLE = ("worker", "--until-idle", "--timeout", "60")
@@ -41,6 +41,9 @@ SAID = (
     ("From now on always look at /Users/rosalind/shop/main.py first, never at the tests.",),
 )
 SESSIONS = 8
+
+Vault = Mapping[str, str]
+"""Every note with its text, but for the dashboard, which has a time of day of its own."""
 
 
 def url_of(conninfo: str) -> str:
@@ -58,7 +61,7 @@ def enrol(owner: str, role: str) -> None:
 
 
 @dataclass
-class Machine(Sandbox):
+class Machine(ForkedSandbox):
     """One of several."""
 
     def configure(self, **queue: object) -> None:
@@ -80,8 +83,8 @@ class Machine(Sandbox):
         env = {"MEMORY_TEST_MODE": "1", "MEMORY_TEST_KILL_POINT": kill} if kill else {}
         return self.run(*IDLE, env=env).returncode
 
-    def notes(self) -> Mapping[str, str]:
-        """Every note with its text, but for the dashboard, which has a time of day of its own."""
+    def notes(self) -> Vault:
+        """What is in its vault."""
         return {
             str(path.relative_to(self.vault)): path.read_text("utf-8")
             for path in self.vault.rglob("*.md")
@@ -172,7 +175,7 @@ class Machines:
         if self.rows("SELECT to_regclass('job')") != [(None,)]:
             self.rows("UPDATE job SET run_at = 0, rung_at = NULL WHERE state = 'queued'")
 
-    def alone(self) -> Mapping[str, str]:
+    def alone(self) -> Vault:
         """The vault of a machine that mines the same sessions without any other."""
         machine = self.make("alone", url="")
         fill(machine)

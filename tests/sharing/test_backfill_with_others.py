@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from memoryvault.tests.sharing.machines import SESSIONS, Machine, Machines
+from memoryvault.tests.sharing.machines import SESSIONS, Machine, Machines, Vault
 from memoryvault.tests.tasks.support import wait_until
 
 pytestmark = [pytest.mark.slow, pytest.mark.postgres]
@@ -35,7 +35,7 @@ def work_on(machines: Machines, *each: Machine) -> None:
             machine.make_due()
 
 
-def test_what_others_look_at_comes_to_the_same_vault(machines: Machines) -> None:
+def test_what_others_look_at_comes_to_the_same_vault(machines: Machines, alone: Vault) -> None:
     home, other = machines.home(), machines.make("other")
     assert home.work() == 0
     assert home.jobs("reflect.corpus", "queued") == SESSIONS
@@ -44,7 +44,7 @@ def test_what_others_look_at_comes_to_the_same_vault(machines: Machines) -> None
     assert other.notes() == {}
     assert home.work() == 0
     assert home.jobs("reflect.corpus", "done") == SESSIONS
-    assert home.notes() == machines.alone()
+    assert home.notes() == alone
     assert machines.rows("SELECT count(*) FROM content") == [(0,)]
     assert machines.rows("SELECT kind, state, count(*) FROM job GROUP BY 1, 2 ORDER BY 1") == [
         ("share.mine", "done", 1),
@@ -61,7 +61,7 @@ def test_what_others_look_at_comes_to_the_same_vault(machines: Machines) -> None
     ],
 )
 def test_killed_anywhere_on_either_machine_it_comes_to_the_same_vault(
-    machines: Machines, at_home: tuple[str, ...], elsewhere: tuple[str, ...], then: tuple[str, ...]
+    machines: Machines, alone: Vault, at_home: tuple[str, ...], elsewhere: tuple[str, ...], then: tuple[str, ...]
 ) -> None:
     home, other = machines.home(), machines.make("other")
 
@@ -82,6 +82,6 @@ def test_killed_anywhere_on_either_machine_it_comes_to_the_same_vault(
     time.sleep(2.0)  # Leases of the killed run out.
     work_on(machines, home, other)
     assert home.json("jobs", "list", "--state", "dead") == []
-    assert home.notes() == machines.alone()
+    assert home.notes() == alone
     assert machines.rows("SELECT count(*) FROM content") == [(0,)]
     assert machines.rows("SELECT count(*) FROM job WHERE state = 'dead'") == [(0,)]

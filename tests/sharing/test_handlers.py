@@ -7,8 +7,8 @@ from typing import Any, cast
 
 import pytest
 
-from memoryvault.tasks.job import Dead, Postpone, Retry, RunningJob
-from memoryvault.tasks.kinds import Json
+from memoryvault.tasks.queue.job import Dead, Postpone, Retry, RunningJob
+from memoryvault.tasks.queue.kinds import Json
 from memoryvault.tasks.sharing.handlers import silent
 from memoryvault.vault.errors import QueueUnavailable
 

@@ -6,14 +6,13 @@ import json
 import os
 import time
 import zlib
-from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
 import psycopg
 import pytest
 
-from memoryvault.tasks.corpus import plan_corpus
+from memoryvault.tasks.corpus.backfill import plan_corpus
 from memoryvault.tasks.indexing import vault_store
 from memoryvault.tasks.mining import MiningRequest
 from memoryvault.tasks.postgres.content import SharedContent
@@ -24,25 +23,16 @@ from memoryvault.tasks.sharing.home import GIVEN_UP_SECONDS, AtHome, Away, Home,
 from memoryvault.tasks.sharing.judging import miner_version
 from memoryvault.tasks.sharing.packing import MAGIC, key_of, unbundle
 from memoryvault.tests.corpus.sessions import grow, old_session
-from memoryvault.tests.sharing.machines import RULE, SECRET, SESSIONS, Machine, Machines, url_of
-from memoryvault.tests.support.postgres import Cluster
+from memoryvault.tests.sharing.machines import RULE, SECRET, SESSIONS, Machine, Machines, Vault, url_of
 from memoryvault.vault.errors import QueueUnavailable
 from memoryvault.vault.settings import Settings
 
-pytestmark = [pytest.mark.slow, pytest.mark.postgres]
-
-Vault = Mapping[str, str]
+pytestmark = [pytest.mark.slow, pytest.mark.postgres, pytest.mark.usefixtures("forked_children")]
 
 
 def outcome(picked: object, **more: object) -> bytes:
     """What another machine with the same miner says."""
     return json.dumps({"v": 1, "miner": miner_version(), "picked": picked, **more}).encode()
-
-
-@pytest.fixture(scope="module")
-def alone(postgres: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Vault:
-    """The vault of a machine that knows no other."""
-    return Machines(tmp_path_factory.mktemp("alone"), postgres.conninfo()).alone()
 
 
 @pytest.fixture

@@ -14,9 +14,9 @@ import threading
 import time
 from collections.abc import Callable
 
-from memoryvault.tasks.ledger import Claim
 from memoryvault.tasks.postgres import connection
 from memoryvault.tasks.postgres.ledger import PostgresLedger
+from memoryvault.tasks.queue.ledger import Claim
 from memoryvault.tests.tasks.support import POLICIES
 from memoryvault.vault.errors import QueueUnavailable
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from memoryvault.tasks.doorbell import ring_worker
-from memoryvault.tasks.ledger import Ledger
+from memoryvault.tasks.queue.doorbell import ring_worker
+from memoryvault.tasks.queue.ledger import Ledger
 from memoryvault.tests.support.postgres import Cluster, cluster
 from memoryvault.tests.tasks.support import POLICIES, state_in
 from memoryvault.vault.layout import StatePaths

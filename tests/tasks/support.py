@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import os
 import signal
+import sqlite3
 import subprocess
-import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
-from memoryvault.tasks.kinds import KindPolicy
-from memoryvault.tasks.ledger import Job, LedgerRules
+from memoryvault.tasks.queue.kinds import KindPolicy
+from memoryvault.tasks.queue.ledger import Job, LedgerRules
+from memoryvault.tests.support import forked
 from memoryvault.vault.layout import StatePaths
 
 WAIT_SECONDS = 60.0
+WORKER = "memoryvault.tests.tasks.worker_program"
 
 
 def policy(
@@ -66,6 +69,14 @@ def wait_until(condition: Callable[[], object], what: str, seconds: float = WAIT
         time.sleep(0.01)
 
 
+def make_due(queue_db: str | Path, kind: str, within: float = WAIT_SECONDS) -> None:
+    """As if the jobs of this kind that wait, after a failure say, had waited long enough: at most so many seconds."""
+    with closing(sqlite3.connect(queue_db)) as conn, conn:
+        (last,) = conn.execute("SELECT max(run_at) FROM job WHERE state = 'queued' AND kind = ?", (kind,)).fetchone()
+        assert last is None or last - time.time() < within, f"{kind} waits for {last - time.time():.0f} s"
+        conn.execute("UPDATE job SET run_at = 0, rung_at = NULL WHERE state = 'queued' AND kind = ?", (kind,))
+
+
 def is_alive(pid: int) -> bool:
     """Whether the process exists and is not a zombie."""
     found = subprocess.run(["ps", "-o", "stat=", "-p", str(pid)], capture_output=True, text=True, check=False)
@@ -85,32 +96,24 @@ def only_job(ledger: LedgerRules) -> Job:
 
 
 @contextmanager
-def worker_process(
-    state: StatePaths, *arguments: str, kill_point: str | None = None
-) -> Iterator[subprocess.Popen[str]]:
+def worker_process(state: StatePaths, *arguments: str, kill_point: str | None = None) -> Iterator[forked.Forked]:
     """A real worker (`worker_program`) in a process group of its own, killed at the end."""
     env = {"PATH": os.environ["PATH"], "HOME": "/nonexistent"}
     if kill_point:
         env |= {"MEMORY_TEST_MODE": "1", "MEMORY_TEST_KILL_POINT": kill_point}
-    process = subprocess.Popen(
-        [sys.executable, "-m", "memoryvault.tests.tasks.worker_program", state.root, *arguments],
-        env=env,
-        cwd="/",
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
-    )
-    try:
-        yield process
-    finally:
-        with suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)
-        process.communicate()
+    with tempfile.TemporaryFile() as errors, open(os.devnull, "r+b") as null:
+        streams = [null.fileno(), null.fileno(), errors.fileno()]
+        process = forked.start(WORKER, [state.root, *arguments], env=env, streams=streams, session=True)
+        process.errors = errors
+        try:
+            yield process
+        finally:
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
 
 
 def run_worker(state: StatePaths, *arguments: str, kill_point: str | None = None) -> tuple[int, str]:
     """Run a worker to its end; exit status and standard error."""
     with worker_process(state, *arguments, kill_point=kill_point) as process:
-        _, errors = process.communicate(timeout=WAIT_SECONDS)
-        return process.returncode, errors
+        return process.wait(WAIT_SECONDS), process.complaint()

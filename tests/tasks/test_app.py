@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from huey.registry import Message
 
-from memoryvault.tasks.app import Claiming, JsonSerializer, VaultHuey
-from memoryvault.tasks.doorbell import Chime
-from memoryvault.tasks.ledger import Claim, Ledger
+from memoryvault.tasks.queue.app import Claiming, JsonSerializer, VaultHuey
+from memoryvault.tasks.queue.doorbell import Chime
+from memoryvault.tasks.queue.ledger import Claim, Ledger
 from memoryvault.tests.tasks.support import POLICIES, only_job
 
 

@@ -16,6 +16,7 @@ from memoryvault.sources.completion import Completion, CompletionFailed
 from memoryvault.sources.completion.openai import OpenAICompleter
 from memoryvault.tasks.completion import BudgetedCompleter, completer_of, estimated_tokens
 from memoryvault.tasks.spending import BudgetRefused, Cap, SpendingBook, spent_since
+from memoryvault.tests.support.forked import ForkedSandbox
 from memoryvault.tests.support.hurry import patience
 from memoryvault.tests.support.stand_in_agent import StandInAgent
 from memoryvault.tests.tasks.support import is_alive, wait_until
@@ -27,7 +28,7 @@ SCHEMA = {"type": "object"}
 
 @pytest.fixture
 def sandbox(tmp_path: Path) -> Sandbox:
-    return Sandbox(tmp_path)
+    return ForkedSandbox(tmp_path)
 
 
 def settings_with(sandbox: Sandbox, shaped: Mapping[str, str] = {}, /, **reflection: object) -> Settings:

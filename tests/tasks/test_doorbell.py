@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from memoryvault.tasks.doorbell import Bell, ring_worker
-from memoryvault.tasks.ledger import Ledger
-from memoryvault.tasks.worker import WorkerContext
+from memoryvault.tasks.queue.doorbell import Bell, ring_worker
+from memoryvault.tasks.queue.ledger import Ledger
+from memoryvault.tasks.queue.worker import WorkerContext
 from memoryvault.tests.tasks.support import POLICIES, wait_until
 from memoryvault.tests.tasks.test_worker import nothing, serving
 from memoryvault.vault.layout import StatePaths

@@ -12,14 +12,15 @@ from pathlib import Path
 import pytest
 
 from memoryvault.demo.sandbox import Sandbox
-from memoryvault.tasks.kinds import POLICIES
-from memoryvault.tasks.ledger import Claim, Ledger
+from memoryvault.tasks.queue.kinds import POLICIES
+from memoryvault.tasks.queue.ledger import Claim, Ledger
+from memoryvault.tests.support.forked import ForkedSandbox
 from memoryvault.vault.layout import StatePaths
 
 
 @pytest.fixture(scope="module")
 def sandbox(tmp_path_factory: pytest.TempPathFactory) -> Sandbox:
-    sandbox = Sandbox(tmp_path_factory.mktemp("jobs"))
+    sandbox = ForkedSandbox(tmp_path_factory.mktemp("jobs"))
     sandbox.memory("jobs")
     return sandbox
 
@@ -123,7 +124,7 @@ def test_schedules_have_last_and_next_times_and_can_be_run_paused_and_resumed(sa
 
 @pytest.mark.slow
 def test_who_waits_for_another_worker_is_told_who_did_the_work(tmp_path: Path) -> None:
-    sandbox = Sandbox(tmp_path)
+    sandbox = ForkedSandbox(tmp_path)
     sandbox.memory("jobs")
     with sandbox.process("worker"):
         until = time.monotonic() + 60

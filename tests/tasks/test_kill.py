@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from memoryvault.tasks.ledger import Ledger
+from memoryvault.tasks.queue.ledger import Ledger
 from memoryvault.tests.tasks.support import (
     is_alive,
     only_job,
@@ -130,8 +130,7 @@ def test_of_two_workers_started_at_once_one_works(state: StatePaths, ledger: Led
         wait_until(lambda: not ledger.is_busy(), "all is done")
         refused, serving = (first, second) if first.poll() is not None else (second, first)
         assert refused.wait() == 1
-        assert refused.stderr is not None
-        complaint = refused.stderr.read()
+        complaint = refused.complaint()
         assert complaint.startswith("a worker is already running")
         assert complaint.count("\n") == 1
         assert serving.poll() is None
@@ -204,8 +203,8 @@ def test_a_poison_job_ends_dead_and_the_others_done(state: StatePaths, ledger: L
 def test_eight_processes_enqueue_while_a_worker_runs(state: StatePaths, ledger: Ledger) -> None:
     program = """
 import sys
-from memoryvault.tasks.doorbell import ring_worker
-from memoryvault.tasks.ledger import Ledger
+from memoryvault.tasks.queue.doorbell import ring_worker
+from memoryvault.tasks.queue.ledger import Ledger
 from memoryvault.tests.tasks.support import POLICIES
 ledger = Ledger(sys.argv[1], policies=POLICIES, bell=lambda: ring_worker(sys.argv[2]))
 for n in range(10):

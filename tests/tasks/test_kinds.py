@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from memoryvault.schedules.table import SCHEDULES
-from memoryvault.tasks.kinds import POLICIES, ArgsInvalid, validate_args
+from memoryvault.tasks.queue.kinds import POLICIES, ArgsInvalid, validate_args
 
 DESIGN = """reflect.session reflect.corpus embed.drain research.idea recover.orphans review.apply inbox.triage
 discover.scan adapt.evaluate skills.index incubator.gc markers.gc index.reconcile spool.ingest model.upgrade

@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
-from memoryvault.tasks import queries
-from memoryvault.tasks.kinds import AGING_SECONDS, ArgsInvalid
-from memoryvault.tasks.ledger import (
+from memoryvault.tasks.queue import queries
+from memoryvault.tasks.queue.kinds import AGING_SECONDS, ArgsInvalid
+from memoryvault.tasks.queue.ledger import (
     Claim,
     JobNotFound,
     JobStateRefused,

@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from memoryvault.tasks.job import Dead, RunningJob
-from memoryvault.tasks.ledger import Ledger
-from memoryvault.tasks.metrics import ADDRESS, HookTimes, MetricsServer
-from memoryvault.tasks.worker import WorkerContext
+from memoryvault.tasks.queue.job import Dead, RunningJob
+from memoryvault.tasks.queue.ledger import Ledger
+from memoryvault.tasks.queue.metrics import ADDRESS, HookTimes, MetricsServer
+from memoryvault.tasks.queue.worker import WorkerContext
 from memoryvault.tests.tasks.support import POLICIES, wait_until
 from memoryvault.tests.tasks.test_worker import serving
 from memoryvault.vault import hooklog

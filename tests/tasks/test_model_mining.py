@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import sys
 import time
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -24,9 +23,12 @@ from memoryvault.sources.transcripts.hosts import open_transcript
 from memoryvault.tasks.mining import Mined, MiningRequest, mine_transcript
 from memoryvault.tasks.model_mining import ANSWERS_FOLDER, AnswerCache
 from memoryvault.tasks.spending import Spent, spent_since
+from memoryvault.tests.support import forked
+from memoryvault.tests.support.forked import ForkedSandbox
 from memoryvault.tests.support.loopback_model import USAGE, LoopbackModel
 from memoryvault.tests.support.stand_in_agent import StandInAgent
 from memoryvault.tests.support.syncs import record_syncs
+from memoryvault.tests.tasks.support import make_due
 from memoryvault.vault.errors import SettingsError
 from memoryvault.vault.settings import Settings, load_settings
 from memoryvault.vault.turn import Origin
@@ -103,7 +105,7 @@ def finds(quote: str, statement: str = "", category: str = "preference") -> Call
 
 @pytest.fixture
 def sandbox(tmp_path: Path) -> Sandbox:
-    return Sandbox(tmp_path, {"MEMORY_QUEUE_LEASE_SECONDS": "2"})
+    return ForkedSandbox(tmp_path, {"MEMORY_QUEUE_LEASE_SECONDS": "2"})
 
 
 @pytest.fixture
@@ -325,18 +327,12 @@ def test_the_day_s_cap_holds_for_all_sessions_together(sandbox: Sandbox, model: 
 # ------------------------------------------------------------------------------------------------ crashes
 
 
-def child(sandbox: Sandbox, kill_point: str = "") -> subprocess.CompletedProcess[bytes]:
+def child(sandbox: Sandbox, kill_point: str = "") -> subprocess.CompletedProcess[str]:
     """The mining child of the worker, killed at that point."""
     path = sandbox.transcript(SESSION, lines(TALK))
     env = {**sandbox.environment, "MEMORY_TEST_MODE": "1", "MEMORY_TEST_KILL_POINT": kill_point}
-    return subprocess.run(
-        [sys.executable, "-m", "memoryvault.tasks.mining"],
-        input=MiningRequest(str(path), "claude", 0, 0, session=SESSION).to_json(),
-        env=env,
-        cwd="/",
-        capture_output=True,
-        check=False,
-    )
+    request = MiningRequest(str(path), "claude", 0, 0, session=SESSION)
+    return forked.run("memoryvault.tasks.mining", env=env, stdin=request.to_json().decode())
 
 
 @pytest.mark.slow
@@ -352,7 +348,7 @@ def test_a_kill_between_reserving_and_committing_never_spends_more_than_is_put_d
     before = spent(settings).spent
     done = child(sandbox)
     assert done.returncode == 0, done.stderr
-    assert b"narrow font" in done.stdout
+    assert "narrow font" in done.stdout
     assert len(model.requests) == requests
     assert spent(settings).saved == saved
     assert before >= (0 if not model.requests else TOKENS)
@@ -399,8 +395,8 @@ def test_a_worker_killed_between_answer_and_vault_does_not_pay_again(sandbox: Sa
     assert notes(sandbox) == []
     until = time.monotonic() + 60
     while not notes(sandbox) and time.monotonic() < until:
+        make_due(sandbox.state / "queue.db", "reflect.session")
         sandbox.memory("worker", "--until-idle")
-        time.sleep(0.2)
     (note,) = notes(sandbox)
     assert "occurrences: 1" in note
     assert len(model.requests) == 1

@@ -14,9 +14,9 @@ from pathlib import Path
 
 import pytest
 
-from memoryvault.demo.sandbox import Sandbox
-from memoryvault.tasks.ledger import Ledger, NewJob
-from memoryvault.tasks.worker import Worker, WorkerContext
+from memoryvault.tasks.queue.ledger import Ledger, NewJob
+from memoryvault.tasks.queue.worker import Worker, WorkerContext
+from memoryvault.tests.support.forked import ForkedSandbox
 from memoryvault.tests.support.readonly import with_readonly
 from memoryvault.tests.tasks.support import only_job, policy, run_worker, wait_until, worker_process
 from memoryvault.vault.layout import StatePaths
@@ -26,7 +26,7 @@ pytestmark = pytest.mark.slow
 
 FILL = """
 import resource, sys
-from memoryvault.tasks.ledger import Ledger
+from memoryvault.tasks.queue.ledger import Ledger
 from memoryvault.tests.tasks.support import POLICIES
 from memoryvault.vault.errors import QueueUnavailable
 ledger = Ledger(sys.argv[1], policies=POLICIES)
@@ -56,7 +56,7 @@ def test_when_the_disk_is_full_an_enqueue_is_refused_whole_and_what_was_accepted
 
 
 def test_a_readonly_state_folder_is_one_line(tmp_path: Path) -> None:
-    sandbox = Sandbox(tmp_path)
+    sandbox = ForkedSandbox(tmp_path)
     sandbox.memory("worker", "--until-idle")
     state = sandbox.state
     try:

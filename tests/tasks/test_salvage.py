@@ -11,10 +11,17 @@ from pathlib import Path
 
 import pytest
 
-from memoryvault.tasks.kinds import POLICIES as REAL_POLICIES
-from memoryvault.tasks.ledger import Ledger
-from memoryvault.tasks.salvage import back_up, backup_of, find_damage, finish_rebuilding, open_queue, restore_if_damaged
-from memoryvault.tasks.worker import Worker, WorkerContext
+from memoryvault.tasks.queue.kinds import POLICIES as REAL_POLICIES
+from memoryvault.tasks.queue.ledger import Ledger
+from memoryvault.tasks.queue.salvage import (
+    back_up,
+    backup_of,
+    find_damage,
+    finish_rebuilding,
+    open_queue,
+    restore_if_damaged,
+)
+from memoryvault.tasks.queue.worker import Worker, WorkerContext
 from memoryvault.tests.tasks.support import POLICIES, run_worker, wait_until
 from memoryvault.vault.errors import QueueUnavailable
 from memoryvault.vault.layout import StatePaths

@@ -10,8 +10,8 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from memoryvault.schedules.table import Schedule
-from memoryvault.tasks.ledger import Ledger
-from memoryvault.tasks.scheduler import Scheduler, local_timezone
+from memoryvault.tasks.queue.ledger import Ledger
+from memoryvault.tasks.queue.scheduler import Scheduler, local_timezone
 from memoryvault.tests.tasks.support import POLICIES
 from memoryvault.vault.errors import UsageError
 

@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 from huey.storage import SqliteStorage
 
-from memoryvault.tasks import schema
-from memoryvault.tasks.ledger import Ledger
+from memoryvault.tasks.queue import schema
+from memoryvault.tasks.queue.ledger import Ledger
 from memoryvault.vault.errors import SchemaTooNew
 
-OPEN = "import sys; from memoryvault.tasks.ledger import Ledger; Ledger(sys.argv[1]).enqueue('embed.drain')"
+OPEN = "import sys; from memoryvault.tasks.queue.ledger import Ledger; Ledger(sys.argv[1]).enqueue('embed.drain')"
 
 
 def opened(path: Path) -> sqlite3.Connection:

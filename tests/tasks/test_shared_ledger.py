@@ -12,9 +12,9 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from memoryvault.tasks.ledger import LedgerRules
 from memoryvault.tasks.postgres import schema
 from memoryvault.tasks.postgres.ledger import PostgresLedger
+from memoryvault.tasks.queue.ledger import LedgerRules
 from memoryvault.tests.support.postgres import Cluster
 from memoryvault.tests.tasks.support import POLICIES
 from memoryvault.vault.errors import QueueUnavailable

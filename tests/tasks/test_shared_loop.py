@@ -15,12 +15,12 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from memoryvault.tasks.job import Dead, Handler, RunningJob
-from memoryvault.tasks.ledger import Ledger
 from memoryvault.tasks.postgres.connection import Impatient
 from memoryvault.tasks.postgres.ledger import PostgresLedger
 from memoryvault.tasks.postgres.loop import LoopContext, SharedLoop
-from memoryvault.tasks.worker import Worker, WorkerContext
+from memoryvault.tasks.queue.job import Dead, Handler, RunningJob
+from memoryvault.tasks.queue.ledger import Ledger
+from memoryvault.tasks.queue.worker import Worker, WorkerContext
 from memoryvault.tests.support.postgres import Cluster
 from memoryvault.tests.tasks.support import POLICIES, state_in, wait_until
 from memoryvault.vault.errors import QueueUnavailable

@@ -8,14 +8,14 @@ from dataclasses import dataclass
 import psycopg
 import pytest
 
-from memoryvault.tasks.kinds import SHARED_POLICIES
 from memoryvault.tasks.postgres import rights, schema
 from memoryvault.tasks.postgres.connection import Address
 from memoryvault.tasks.postgres.content import KEPT_SECONDS, SharedContent
 from memoryvault.tasks.postgres.ledger import PostgresLedger
 from memoryvault.tasks.postgres.loop import Turns
 from memoryvault.tasks.postgres.status import set_up, status_of
-from memoryvault.tasks.reconciler import Reconciler, Repaired
+from memoryvault.tasks.queue.kinds import SHARED_POLICIES
+from memoryvault.tasks.queue.reconciler import Reconciler, Repaired
 from memoryvault.tasks.sharing.judging import MAX_OUTCOME_BYTES
 from memoryvault.tasks.sharing.packing import MAX_CONTENT_BYTES
 from memoryvault.tests.support.postgres import Cluster

@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -15,6 +13,7 @@ from memoryvault.cli.main import main
 from memoryvault.index.chunking import chunks_of
 from memoryvault.tasks.skills import Indexed, all_roots, forget_root, index_skills, remember_root, scan
 from memoryvault.tests.review.support import Bed, make_bed
+from memoryvault.tests.support import forked
 from memoryvault.vault.marker import Marker, create_marker
 
 
@@ -224,9 +223,7 @@ def test_the_command_says_what_it_did(
 def test_init_and_the_worker_index_them_unasked(bed: Bed) -> None:
     write(bed.settings.hosts.claude_config_dir / "skills" / "mine", "mine")
     for arguments in (["init", "--yes", "--vault", str(bed.vault)], ["worker", "--until-idle"]):
-        done = subprocess.run(
-            [sys.executable, "-m", "memoryvault", *arguments], env=dict(bed.env), capture_output=True, check=False
-        )
+        done = forked.memory(bed.env, *arguments)
         assert done.returncode == 0, done.stderr
     assert (bed.vault / "personal-skills" / "user--mine.md").is_file()
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from memoryvault.tasks.ledger import Ledger
-from memoryvault.tasks.spool import Ingested, Spool
+from memoryvault.tasks.queue.ledger import Ledger
+from memoryvault.tasks.queue.spool import Ingested, Spool
 from memoryvault.tests.tasks.support import POLICIES, only_job
 
 

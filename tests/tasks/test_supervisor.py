@@ -12,9 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from memoryvault.tasks import corpus_mining, skills, upgrading
+from memoryvault.tasks import skills, upgrading
+from memoryvault.tasks.corpus import mining as corpus_mining
+from memoryvault.tasks.queue.supervisor import ChildResult, run_child
 from memoryvault.tasks.sharing import judging, packing
-from memoryvault.tasks.supervisor import ChildResult, run_child
 from memoryvault.tests.support.hurry import patience
 from memoryvault.tests.tasks.support import is_alive, pid_in, wait_until
 
@@ -138,7 +139,7 @@ def test_the_session_of_a_child_begins_with_the_priority_of_its_parent() -> None
     niceness = max(12, os.getpriority(os.PRIO_PROCESS, 0))
     child = f"""
 import os, time
-from memoryvault.tasks.supervisor import watch_parent
+from memoryvault.tasks.queue.supervisor import watch_parent
 watch_parent()
 until = time.monotonic() + 10
 while (session := open("{AUTOGROUP}").read().split()[-1]) == "0" and time.monotonic() < until:
@@ -147,7 +148,7 @@ print(os.getpriority(os.PRIO_PROCESS, 0), session)
 """
     parent = f"""
 import os, sys
-from memoryvault.tasks.supervisor import run_child
+from memoryvault.tasks.queue.supervisor import run_child
 os.setpriority(os.PRIO_PROCESS, 0, {niceness})
 print(run_child([sys.executable, "-c", {child!r}], b"", 60, env={{"PATH": os.environ["PATH"]}}).stdout.decode())
 """
@@ -175,11 +176,11 @@ def test_programs_with_time_step_back_further_with_their_session(program: str) -
 @pytest.mark.parametrize("guard", [False, True])
 def test_when_the_parent_is_killed_the_group_dies(tmp_path: Path, guard: bool) -> None:
     pid_file = tmp_path / "grandchild"
-    watch = "" if guard else "from memoryvault.tasks.supervisor import watch_parent; watch_parent()\n"
+    watch = "" if guard else "from memoryvault.tasks.queue.supervisor import watch_parent; watch_parent()\n"
     program = watch + FAMILY + "time.sleep(60)"
     parent = f"""
 import os, sys
-from memoryvault.tasks.supervisor import run_child
+from memoryvault.tasks.queue.supervisor import run_child
 run_child([sys.executable, "-c", {program!r}, {str(pid_file)!r}], b"", 60,
           env={{"PATH": os.environ["PATH"]}}, guard={guard})
 """

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from memoryvault.tasks.units import LaunchAgent, ServiceManagerUnavailable, SystemdUser, worker_command
+from memoryvault.tasks.queue.units import LaunchAgent, ServiceManagerUnavailable, SystemdUser, worker_command
 
 
 class Machine:

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from memoryvault import __version__
-from memoryvault.tasks.doorbell import ring_worker
-from memoryvault.tasks.ledger import Ledger
-from memoryvault.tasks.versions import installed_version, is_newer
-from memoryvault.tasks.worker import Worker, WorkerContext
+from memoryvault.tasks.queue.doorbell import ring_worker
+from memoryvault.tasks.queue.ledger import Ledger
+from memoryvault.tasks.queue.versions import installed_version, is_newer
+from memoryvault.tasks.queue.worker import Worker, WorkerContext
 from memoryvault.tests.tasks.support import POLICIES, state_in, wait_until
 
 pytestmark = pytest.mark.slow
@@ -52,7 +52,7 @@ def test_a_worker_finishes_what_it_runs_and_leaves_when_a_newer_version_comes(
         if sign == "client":
             ring_worker(state.wake_socket, "999.0")
         else:
-            monkeypatch.setattr("memoryvault.tasks.worker.installed_version", lambda: "999.0")
+            monkeypatch.setattr("memoryvault.tasks.queue.worker.installed_version", lambda: "999.0")
         wait_until(lambda: worker._leaving, "it has noticed")
         proceed.set()
         thread.join(timeout=60.0)

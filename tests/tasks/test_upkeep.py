@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from memoryvault.demo.sandbox import Sandbox
-from memoryvault.tasks.ledger import Ledger
-from memoryvault.tasks.salvage import backup_of
+from memoryvault.tasks.queue.ledger import Ledger
+from memoryvault.tasks.queue.salvage import backup_of
 from memoryvault.tasks.upkeep import KEEP_DAYS, SECONDS_A_DAY, clean_temporaries, delete_old, rotate_logs
+from memoryvault.tests.support.forked import ForkedSandbox
 from memoryvault.vault.layout import StatePaths
 
 NOW = datetime(2027, 3, 10, 4, 30, tzinfo=UTC).timestamp()
@@ -60,7 +60,7 @@ def test_only_what_is_old_is_deleted(state: StatePaths) -> None:
 
 @pytest.mark.slow
 def test_the_job_prunes_and_copies(tmp_path: Path) -> None:
-    sandbox = Sandbox(tmp_path)
+    sandbox = ForkedSandbox(tmp_path)
     sandbox.memory("worker", "--until-idle")
     path = sandbox.state / "queue.db"
     with Ledger(path) as ledger, ledger.transaction() as conn:

@@ -18,11 +18,11 @@ from typing import Any
 import pytest
 
 from memoryvault.schedules.table import Schedule
-from memoryvault.tasks.job import Dead, Handler, Postpone, Retry, RunningJob
-from memoryvault.tasks.kinds import Json, KindPolicy
-from memoryvault.tasks.ledger import Ledger
-from memoryvault.tasks.lock import WorkerLock
-from memoryvault.tasks.worker import RunReport, Service, Worker, WorkerContext, WorkerRunning
+from memoryvault.tasks.queue.job import Dead, Handler, Postpone, Retry, RunningJob
+from memoryvault.tasks.queue.kinds import Json, KindPolicy
+from memoryvault.tasks.queue.ledger import Ledger
+from memoryvault.tasks.queue.lock import WorkerLock
+from memoryvault.tasks.queue.worker import RunReport, Service, Worker, WorkerContext, WorkerRunning
 from memoryvault.tests.support.hurry import patience
 from memoryvault.tests.tasks.support import POLICIES, is_alive, only_job, pid_in, wait_until
 from memoryvault.vault.errors import VaultUnavailable
@@ -216,7 +216,7 @@ def test_a_child_past_its_deadline_is_an_attempt_that_failed(state: StatePaths, 
 def test_a_handler_past_its_deadline_loses_the_job_and_its_result(
     state: StatePaths, ledger: Ledger, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("memoryvault.tasks.job.LATE_SECONDS", 0.1)
+    monkeypatch.setattr("memoryvault.tasks.queue.job.LATE_SECONDS", 0.1)
     still_owned: list[bool] = []
 
     def handler(job: RunningJob) -> None:
@@ -335,7 +335,7 @@ def test_work_goes_on_after_the_file_was_locked(
     def handler(job: RunningJob) -> None:
         proceed.wait(60)
 
-    monkeypatch.setattr("memoryvault.tasks.worker.BUSY_SECONDS", 0.2)
+    monkeypatch.setattr("memoryvault.tasks.queue.worker.BUSY_SECONDS", 0.2)
     with serving(replace(context(state), lease_seconds=60.0), {"effect": handler}):
         job_id = ledger.enqueue("effect")
         wait_until(lambda: ledger.get(job_id).state == "running", "the first runs")

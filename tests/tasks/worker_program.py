@@ -13,10 +13,10 @@ import time
 from collections.abc import Mapping
 from pathlib import Path
 
-from memoryvault.tasks import supervisor
-from memoryvault.tasks.job import RunningJob
-from memoryvault.tasks.kinds import Json
-from memoryvault.tasks.worker import Worker, WorkerContext
+from memoryvault.tasks.queue import supervisor
+from memoryvault.tasks.queue.job import RunningJob
+from memoryvault.tasks.queue.kinds import Json
+from memoryvault.tasks.queue.worker import Worker, WorkerContext
 from memoryvault.vault.errors import MemoryVaultError
 from memoryvault.vault.killpoint import kill_point, kill_point_environment
 from memoryvault.vault.layout import StatePaths

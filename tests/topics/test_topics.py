@@ -16,6 +16,7 @@ from memoryvault.index.scope import ON_DEMAND
 from memoryvault.pipelines.topic_index import index_lines
 from memoryvault.tasks.indexing import reconcile_now
 from memoryvault.tasks.topics import Topics
+from memoryvault.tests.support import forked
 from memoryvault.vault.errors import EditConflict, EntryExists, EntryInvalid, EntryNotFound, PathRefused, UsageError
 from memoryvault.vault.store import MAX_ENTRY_BYTES
 
@@ -253,8 +254,7 @@ def test_a_write_that_is_killed_is_whole_or_not_there(bed: Bed, point: str, repa
     elif repair == "rebuild-index":
         topics(bed).rebuild_index()
     else:
-        worker = [sys.executable, "-m", "memoryvault", "worker", "--until-idle"]
-        subprocess.run(worker, env={**bed.env}, cwd=bed.root, check=True, capture_output=True, timeout=60)
+        assert forked.memory(bed.env, "worker", "--until-idle").returncode == 0
     on_disk = {path.rsplit("/", 1)[-1] for path in bed.files() if path.startswith(FOLDER)} - {"MEMORY.md"}
     assert on_disk == set(files(bed))
     if point.startswith("journal-applied") or point == "journal-recorded":

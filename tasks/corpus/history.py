@@ -1,0 +1,114 @@
+"""The last weeks of sessions, imported when MemoryVault is set up, and the first question that they answer."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from ...index.engine import Hit, RecallEngine, RecallQuery
+from ...index.query import is_significant, word_spans
+from ...pipelines.likeness import own_words, statement_of
+from ...vault.entry import Entry
+from ...vault.errors import EntryInvalid, EntryNotFound, IndexUnavailable, QueueUnavailable
+from ...vault.layout import ALWAYS_LOAD, special_folder
+from ...vault.settings import Settings
+from ..indexing import vault_store
+from ..queue.enqueue import open_ledger
+from .backfill import Plan, Run, enqueue_corpus, plan_corpus
+from .progress import Progress, progress_of
+from .store import CorpusStore
+
+HISTORY_DAYS = 30
+"""What Claude Code keeps of its transcripts unless told otherwise."""
+SECONDS_A_DAY = 86_400.0
+POLL_SECONDS = 0.2
+WORDS_ASKED = 4
+LEAST_WORDS = 3
+MOST_NOTES_ASKED = 5
+
+
+@dataclass(frozen=True)
+class FirstRecall:
+    """A question made of a note's words, and what keywords alone find for it."""
+
+    question: str
+    note: str
+    """Path of the note it was made of."""
+    hits: tuple[Hit, ...]
+
+
+def plan_history(settings: Settings, days: int) -> Plan:
+    """The sessions of so many days that were not mined yet."""
+    return plan_corpus(settings, since=time.time() - days * SECONDS_A_DAY)
+
+
+def enqueue_history(settings: Settings, plan: Plan) -> Run | None:
+    """Ask the worker for them; None when there is nothing to do. Raises QueueUnavailable."""
+    return enqueue_corpus(settings, plan)
+
+
+def wait_for_history(
+    settings: Settings, run: Run, seconds: float, tell: Callable[[Progress], None] = lambda _: None
+) -> Progress:
+    """Until the run is mined and settled, or the time is over: the worker goes on without us."""
+    until = time.monotonic() + seconds
+    progress = Progress(0, len(run.jobs), 0, settled=False)
+    store = CorpusStore(settings.state)
+    while True:
+        with suppress(QueueUnavailable), open_ledger(settings) as ledger:
+            progress = progress_of(ledger, store, run)
+        tell(progress)
+        if progress.settled or time.monotonic() >= until:
+            return progress
+        time.sleep(POLL_SECONDS)
+
+
+def first_recall(settings: Settings) -> FirstRecall | None:
+    """Ask for a memory as a later session would; None when no note has enough to ask for.
+
+    By keywords: vectors come later. Notes that sessions said are tried newest first, until one comes back.
+    """
+    engine = RecallEngine(Path(settings.state.index_db), settings.required_vault_path, None)
+    asked = None
+    try:
+        for entry in _mined_notes(settings):
+            question = question_about(statement_of(entry.body))
+            if question is None:
+                continue
+            hits = engine.recall(RecallQuery(question, k=3, all_projects=True)).hits
+            asked = asked or FirstRecall(question, entry.path, hits)
+            if hits:
+                return FirstRecall(question, entry.path, hits)
+    except (IndexUnavailable, OSError):
+        return asked
+    finally:
+        engine.close()
+    return asked
+
+
+def question_about(statement: str) -> str | None:
+    """A question with the statement's longest words in another order; None when it has too few."""
+    spelt = {word.lower() for _, _, word in word_spans(own_words(statement)) if word.isalpha()}
+    words = sorted((word for word in spelt if is_significant(word)), key=lambda word: (-len(word), word))
+    chosen = words[:WORDS_ASKED]
+    if len(chosen) < LEAST_WORDS:
+        return None
+    return f"what about {', '.join(chosen[:-1])} and {chosen[-1]}?"
+
+
+def _mined_notes(settings: Settings) -> list[Entry]:
+    """Active notes with a session in their evidence, the newest first; a few of them."""
+    store = vault_store(settings)
+    found = []
+    for path in store.walk():
+        if special_folder(path) not in ("", ALWAYS_LOAD):
+            continue
+        with suppress(EntryNotFound, EntryInvalid):
+            entry = store.read(path)
+            if entry.effective_status == "active" and any(source.session for source in entry.sources):
+                found.append(entry)
+    found.sort(key=lambda entry: (entry.created or "", entry.path), reverse=True)
+    return found[:MOST_NOTES_ASKED]

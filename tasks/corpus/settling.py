@@ -1,0 +1,221 @@
+"""corpus.settle: what all old sessions said is counted, ranked and bounded, then written.
+
+The outcome depends on what was mined and on the vault alone. A settling that was killed is done again: what it had
+written is recognised by its records, and takes its place among the bounded ones.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from typing import TypeAlias
+
+from ...pipelines.candidate import Candidate
+from ...pipelines.corpus import (
+    HEADING,
+    CorpusFigures,
+    Pattern,
+    Selection,
+    digest_body,
+    patterns_of,
+    select,
+    unconfirmed,
+)
+from ...pipelines.likeness import LikenessLimits
+from ...pipelines.routing import REJECTED_STATUSES, Thresholds, Tier
+from ...vault.entry import parse_entry
+from ...vault.errors import EditConflict, EntryInvalid, EntryNotFound, VaultUnavailable
+from ...vault.killpoint import kill_point
+from ...vault.layout import META
+from ...vault.registry import HEADER_BYTES
+from ...vault.scrubbed import Scrubbed
+from ...vault.settings import Settings
+from ...vault.store import VaultStore
+from ...vault.wording import counted
+from ..indexing import vault_store
+from ..queue.enqueue import open_ledger
+from ..queue.job import Handler, Postpone, Retry, RunningJob
+from ..queue.kinds import Json
+from ..remembering import VaultMemories, remember
+from .backfill import unfinished
+from .store import CorpusStore
+
+DIGEST = f"{META}/corpus-digest.md"
+DIGEST_TITLE = "What old sessions said"
+INTRODUCTION = (
+    "Made by `memory reflect corpus`. It is rewritten when more is mined; what you write above the heading below stays."
+)
+WAITING = frozenset({"pending", "inbox", "incubating"})
+WAIT_SECONDS = 30.0
+VAULT_PAUSE_SECONDS = 10.0
+_WORD = re.compile(rb"[A-Za-z0-9_:.-]{2,128}")
+Evidence: TypeAlias = "tuple[str, str]"
+"""Session and record."""
+
+
+@dataclass(frozen=True)
+class Settled:
+    """What a settling did; counts of patterns."""
+
+    saved: int
+    proposed: int
+    held: int
+    strengthened: int
+
+
+def settle(settings: Settings, store: VaultStore, check: Callable[[], None] = lambda: None) -> Settled:
+    """Write what is new and strong enough, then the digest. `check` may raise before any write.
+
+    Raises VaultUnavailable, EditConflict.
+    """
+    corpus = CorpusStore(settings.state)
+    limits = LikenessLimits(settings.reflection.same_wording, settings.reflection.same_meaning)
+    thresholds = Thresholds(settings.reflection.review_occurrences)
+    patterns = patterns_of(list(corpus.sayings()), limits, thresholds)
+    by_record = _known_records(store, (saying.candidate for pattern in patterns for saying in pattern.sayings))
+    placed = _placed(patterns, by_record, store, settings)
+    new = [pattern for pattern, status in zip(patterns, placed, strict=True) if status is None]
+    known = [(pattern, status) for pattern, status in zip(patterns, placed, strict=True) if status is not None]
+    waiting = sum(status in WAITING for _, status in known)
+    # Also those that the user took back: a rule that goes makes no room for another one unasked.
+    saved = sum(status not in WAITING for pattern, status in known if pattern.tier is Tier.HIGH)
+    ideas = sum(status in WAITING for pattern, status in known if pattern.candidate.category == "idea")
+    most = settings.reflection.corpus_review_entries
+    chosen: Selection = select(
+        new, settings.reflection.corpus_saved_rules - saved, most - (waiting - ideas), most - ideas
+    )
+    strengthened = 0
+    for pattern, status in known:
+        # Only what its note does not name yet: each writing looks through the whole vault.
+        news = [each for each in pattern.sayings if not by_record.keys() >= _evidence(each.candidate)]
+        if news and status not in REJECTED_STATUSES:
+            more = replace(pattern, sayings=(*pattern.sayings[:1], *news))
+            # What waits for the user goes on waiting, whatever other old sessions say.
+            more = unconfirmed(more) if status == "pending" and pattern.tier is Tier.HIGH else more
+            strengthened += _write(more, store, settings, check)
+    for pattern in (*chosen.saved, *chosen.proposed):
+        _write(pattern, store, settings, check)
+        kill_point("corpus-written")
+    figures = CorpusFigures(
+        sessions=len(corpus.cursors()),
+        in_vault=len(known) + len(chosen.saved) + len(chosen.proposed),
+        waiting=waiting + len(chosen.proposed),
+    )
+    check()
+    write_digest(store, chosen.held, figures)
+    return Settled(len(chosen.saved), len(chosen.proposed), len(chosen.held), strengthened)
+
+
+def _placed(
+    patterns: Sequence[Pattern], by_record: Mapping[Evidence, str], store: VaultStore, settings: Settings
+) -> list[str | None]:
+    """Of each pattern the status of the note that holds it, None where none does."""
+    memories = VaultMemories(store, settings)
+    statuses: list[str | None] = []
+    for pattern in patterns:
+        evidence = sorted({each for saying in pattern.sayings for each in _evidence(saying.candidate)})
+        path = next((by_record[each] for each in evidence if each in by_record), None)
+        if path is None:
+            same = memories.same(pattern.candidate)
+            statuses.append(same[0].status if same else None)
+            continue
+        status = None
+        with suppress(EntryNotFound, EntryInvalid):
+            status = store.read(path).effective_status
+        statuses.append(status)
+    return statuses
+
+
+def _evidence(candidate: Candidate) -> set[Evidence]:
+    return {(candidate.session, record) for record in candidate.records}
+
+
+def _known_records(store: VaultStore, candidates: Iterable[Candidate]) -> Mapping[Evidence, str]:
+    """Paths of the notes whose evidence names these records of these sessions."""
+    # Some hosts' records have no id but their place in the file: without the session they say nothing.
+    sessions: dict[str, set[str]] = {}
+    for candidate in candidates:
+        for record in candidate.records:
+            sessions.setdefault(record, set()).add(candidate.session)
+    found: dict[Evidence, str] = {}
+    for path, head in store.heads(HEADER_BYTES):
+        header = head.split(b"\n---", 1)[0]
+        words = {word.decode("ascii") for word in _WORD.findall(header)}
+        for record in words & sessions.keys():
+            for session in sessions[record] & words:
+                found.setdefault((session, record), path)
+    store.require_vault()
+    return found
+
+
+def _write(pattern: Pattern, store: VaultStore, settings: Settings, check: Callable[[], None]) -> bool:
+    """Remember each of its sayings; whether anything was written. Under the vault's lock, which others get between."""
+    wording = pattern.candidate.statement
+    changed = False
+    with store.lock():
+        check()
+        for host, candidates in _by_host(
+            # One pattern, one note: all of them in the wording of the first.
+            (saying.host, replace(saying.candidate, statement=wording))
+            for saying in pattern.sayings
+        ):
+            changed |= bool(remember(candidates, store, settings, host=host).written)
+    return changed
+
+
+def _by_host(pairs: Iterable[tuple[str, Candidate]]) -> list[tuple[str, list[Candidate]]]:
+    runs: list[tuple[str, list[Candidate]]] = []
+    for host, candidate in pairs:
+        if not runs or runs[-1][0] != host:
+            runs.append((host, []))
+        runs[-1][1].append(candidate)
+    return runs
+
+
+def write_digest(store: VaultStore, held: Sequence[Pattern], figures: CorpusFigures) -> None:
+    """Write the note, or only its generated part; the same again writes nothing. Raises EditConflict."""
+    generated = digest_body(held, figures)
+    with store.lock():
+        try:
+            data = store.read_bytes(DIGEST)
+        except EntryNotFound:
+            body = _scrubbed(f"{INTRODUCTION}\n\n{generated}")
+            store.create(DIGEST, {"kind": "corpus-digest"}, _scrubbed(DIGEST_TITLE), body)
+            return
+        entry = parse_entry(DIGEST, data)
+        above = entry.body.split(HEADING, 1)[0].rstrip() if HEADING in entry.body else entry.body
+        if f"{above}\n\n{generated}".strip() != entry.body.strip():
+            store.update(DIGEST, entry.content_hash, body=_scrubbed(f"{above}\n\n{generated}"))
+
+
+def _scrubbed(text: str) -> Scrubbed:
+    return Scrubbed.trusted(text, reason="statements that the mining child scrubbed, the user's own note, our words")
+
+
+def settle_handler(settings: Settings) -> Handler:
+    """The handler of corpus.settle."""
+
+    def handle(job: RunningJob) -> Mapping[str, Json]:
+        with open_ledger(settings) as ledger:
+            left = len(unfinished(ledger, CorpusStore(settings.state)))
+        if left:
+            # The last of them asks again, and sooner; this is for one that dies without a word.
+            raise Postpone(f"{counted(left, 'transcript is', 'transcripts are')} still to be mined", WAIT_SECONDS)
+        try:
+            settled = settle(settings, vault_store(settings), job.check_owned)
+        except VaultUnavailable as error:
+            raise Postpone(str(error), VAULT_PAUSE_SECONDS) from error
+        except EditConflict as error:
+            raise Retry(str(error), 2.0) from error
+        if settled.saved or settled.proposed or settled.strengthened:
+            job.enqueue("index.reconcile", {}, unique_key="index.reconcile")
+        return {
+            "saved": settled.saved,
+            "proposed": settled.proposed,
+            "held": settled.held,
+            "strengthened": settled.strengthened,
+        }
+
+    return handle

@@ -1,0 +1,135 @@
+"""What was mined from old sessions and waits to be settled: scrubbed candidates, one file for each reading.
+
+`<state>/corpus/<identity>@<offset>.json`. A reading that is repeated writes the same file, so nothing is counted
+twice. All of it can be mined again from the transcripts, as long as those are there.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import shutil
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from ...pipelines.candidate import Candidate
+from ...pipelines.corpus import Saying
+from ...vault.layout import FILE_MODE, StatePaths, make_private_folder
+from ...vault.paths import sync_folder
+from ..cursors import Cursors
+from ..mining import Mined
+
+log = logging.getLogger(__name__)
+
+FOLDER = "corpus"
+"""In the state folder."""
+SCAN = "corpus"
+SHARED = "corpus.shared"
+"""Scan name under which it stands what of the transcripts is with other machines."""
+ROOTS = "corpus.roots"
+"""Scan name under which the folders stand that the user named with --root."""
+
+
+@dataclass(frozen=True)
+class OldSession:
+    """A session that was mined from its transcript alone."""
+
+    session: str
+    host: str
+    cwd: str
+    path: str
+    modified: float
+    """Of the transcript when it was mined, unix seconds."""
+    offset: int
+    """How far it is mined, bytes."""
+
+
+class CorpusStore:
+    """Cursors in state.db and the files beside it."""
+
+    def __init__(self, state: StatePaths) -> None:
+        self._folder = Path(state.root) / FOLDER
+        self._cursors = Cursors(state.state_db, SCAN)
+        self._shared = Cursors(state.state_db, SHARED)
+        self._roots = Cursors(state.state_db, ROOTS)
+
+    def cursor(self, identity: str) -> Mapping[str, Any]:
+        """How far the transcript is mined (offset, resume, size, run), and whose it is; {} before its first reading."""
+        return self._cursors.get(identity) or {}
+
+    def cursors(self) -> Mapping[str, Mapping[str, Any]]:
+        """Of all transcripts."""
+        return self._cursors.all()
+
+    def sessions(self) -> dict[str, OldSession]:
+        """The sessions that were mined, by their ids; without those that a release before this one mined."""
+        found: dict[str, OldSession] = {}
+        for cursor in self._cursors.all().values():
+            session = cursor.get("session")
+            if isinstance(session, str) and session:
+                found[session] = OldSession(
+                    session,
+                    host=str(cursor.get("host", "")),
+                    cwd=str(cursor.get("cwd", "")),
+                    path=str(cursor.get("path", "")),
+                    modified=float(cursor.get("modified", 0.0)),
+                    offset=int(cursor.get("offset", 0)),
+                )
+        return found
+
+    def advance(self, identity: str, value: Mapping[str, Any]) -> None:
+        """Put down how far it is mined. Call it after `keep`."""
+        self._cursors.set(identity, value)
+
+    def keep(self, identity: str, offset: int, modified: float, mined: Mined) -> None:
+        """Keep the candidates of the reading that began at `offset`, durably; a repeated one replaces itself."""
+        file = self._folder / f"{identity}@{offset:016d}.json"
+        if not mined.candidates:
+            file.unlink(missing_ok=True)
+            return
+        make_private_folder(str(self._folder))
+        value = {
+            "v": 1,
+            "host": mined.host,
+            "modified": modified,
+            "candidates": [asdict(candidate) for candidate in mined.candidates],
+        }
+        temporary = file.with_suffix(f".{os.getpid()}.tmp")
+        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, FILE_MODE)
+        with open(descriptor, "w", encoding="utf-8") as out:
+            json.dump(value, out)
+            out.flush()
+            os.fsync(descriptor)
+        os.replace(temporary, file)
+        sync_folder(self._folder)  # Before the cursor says that it is there.
+
+    def sayings(self) -> Iterator[Saying]:
+        """Everything that was kept. A file that is damaged is passed over: `--reset` mines it anew."""
+        if not self._folder.is_dir():
+            return
+        for file in sorted(self._folder.glob("*.json")):
+            try:
+                value = json.loads(file.read_bytes())
+                for place, fields in enumerate(value["candidates"]):
+                    candidate = Candidate(**{**fields, "records": tuple(fields["records"])})
+                    yield Saying(candidate, str(value["host"]), (float(value["modified"]), file.stem, place))
+            except (OSError, ValueError, KeyError, TypeError) as error:
+                log.warning("%s is damaged and passed over: %s", file, error)
+
+    def forget(self) -> None:
+        """As if nothing had ever been mined. What is in the vault stays."""
+        for cursors in (self._shared, self._cursors):
+            for identity in cursors.all():
+                cursors.forget(identity)
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+    def allow_root(self, root: Path) -> None:
+        """The user named this folder: jobs may read transcripts in it."""
+        self._roots.set(str(root), {})
+
+    def roots(self) -> list[str]:
+        """The folders that the user named."""
+        return sorted(self._roots.all())

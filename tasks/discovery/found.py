@@ -1,0 +1,65 @@
+"""Patterns that were found and what came of each, in state.db: between a scan and the notes made of it.
+
+Decisions are not here, they are in the notes of the watchlist.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from ...pipelines.discovery import Pattern
+from ...pipelines.scrub import scrub
+from ..cursors import Cursors
+
+
+@dataclass(frozen=True)
+class FoundPattern:
+    """A pattern, the day it was found, and how it was judged; '' while it waits."""
+
+    pattern: Pattern
+    day: str
+    confidence: str = ""
+
+
+class Found:
+    """The found patterns of one vault, by key."""
+
+    def __init__(self, state_db: Path | str) -> None:
+        self._rows = Cursors(state_db, "found")
+
+    def add(self, patterns: Iterable[Pattern], day: str) -> int:
+        """Those that are not there yet, scrubbed; how many."""
+        added = 0
+        for pattern in patterns:
+            if self._rows.get(pattern.key) is None:
+                told = {"title": scrub(pattern.title), "description": scrub(pattern.description)}
+                self._rows.set(pattern.key, {"pattern": {**asdict(pattern), **told}, "day": day, "confidence": ""})
+                added += 1
+        return added
+
+    def get(self, key: str) -> FoundPattern | None:
+        """One, or None."""
+        row = self._rows.get(key)
+        return None if row is None else _found(row)
+
+    def waiting(self) -> list[FoundPattern]:
+        """Those that were not judged yet, by key."""
+        rows = self._rows.all()
+        return [_found(rows[key]) for key in sorted(rows) if not rows[key].get("confidence")]
+
+    def judged(self) -> int:
+        """How many were."""
+        return sum(bool(row.get("confidence")) for row in self._rows.all().values())
+
+    def judge(self, key: str, confidence: str) -> None:
+        """Take the verdict down."""
+        row = self._rows.get(key)
+        if row is not None:
+            self._rows.set(key, {**row, "confidence": confidence})
+
+
+def _found(row: Mapping[str, Any]) -> FoundPattern:
+    return FoundPattern(Pattern(**row["pattern"]), str(row["day"]), str(row["confidence"]))

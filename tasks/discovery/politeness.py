@@ -1,0 +1,90 @@
+"""How each host of discovery is treated: pauses, back-off, allowances; remembered in state.db across runs."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime
+from urllib.parse import urlsplit
+
+from ...pipelines.discovery import is_own_machine
+from ..cursors import Cursors
+from .scanning import Answer
+
+PAUSE_SECONDS = 2.0
+"""Between two requests to one host."""
+FIRST_BACKOFF_SECONDS = 300.0
+LIMIT_BACKOFF_SECONDS = 3600.0
+"""After 403 or 429 without a word on when to return: GitHub's allowance is per hour."""
+LONGEST_BACKOFF_SECONDS = 86_400.0
+
+
+def host_of(url: str) -> str:
+    """Host and port, as politeness is kept by."""
+    return urlsplit(url).netloc.rpartition("@")[2].lower()
+
+
+class AskedHost:
+    """One host."""
+
+    def __init__(
+        self,
+        cursors: Cursors,
+        url: str,
+        *,
+        clock: Callable[[], float] = time.time,
+        pause: Callable[[float], None] = time.sleep,
+    ) -> None:
+        self.name = host_of(url)
+        self._cursors = cursors
+        self._key = f"host:{self.name}"
+        self._clock = clock
+        self._pause = pause
+
+    def not_before(self) -> float:
+        """Unix seconds before which it is not asked; 0 when it may be."""
+        state = self._cursors.get(self._key) or {}
+        until = float(state.get("not_before") or 0)
+        if state.get("remaining") == 0:
+            until = max(until, float(state.get("reset_at") or 0))
+        # A clock that was set back, or a server's nonsense, must not silence it for years.
+        until = min(until, self._clock() + LONGEST_BACKOFF_SECONDS)
+        return until if until > self._clock() else 0.0
+
+    def left_alone(self) -> str:
+        """Until when, in words; '' when it may be asked."""
+        until = self.not_before()
+        if not until:
+            return ""
+        return f"{self.name} is left alone until {datetime.fromtimestamp(until, UTC):%Y-%m-%d %H:%M} UTC"
+
+    def be_polite(self) -> None:
+        """Wait until the pause since the last request is over."""
+        asked = float((self._cursors.get(self._key) or {}).get("asked") or 0)
+        wait = min(PAUSE_SECONDS, asked + PAUSE_SECONDS - self._clock())
+        if wait > 0:
+            self._pause(wait)
+
+    def remember(self, answer: Answer) -> None:
+        """What it said of its allowance, and whether it failed. A missing or refused page is no failure of the host."""
+        state = dict(self._cursors.get(self._key) or {})
+        limited = answer.status in (403, 429)
+        failed = bool(answer.problem) and not answer.refused
+        state |= {"asked": self._clock(), "remaining": answer.remaining, "reset_at": answer.reset_at}
+        if failed and (limited or answer.status is None or answer.status >= 500):
+            failures = int(state.get("failures") or 0) + 1
+            base = LIMIT_BACKOFF_SECONDS if limited else FIRST_BACKOFF_SECONDS
+            pause = base * 2.0 ** min(failures - 1, 16) if answer.retry_after is None else answer.retry_after
+            pause = min(max(pause, PAUSE_SECONDS), LONGEST_BACKOFF_SECONDS)
+            state |= {"failures": failures, "not_before": self._clock() + pause}
+        else:
+            state |= {"failures": 0, "not_before": 0.0}
+        self._cursors.set(self._key, state)
+
+
+def own_machine(url: str) -> tuple[tuple[str, int], ...]:
+    """Host and port, if the user wrote an address of the own machine or network himself. A page never can."""
+    if not is_own_machine(url):
+        return ()
+    parts = urlsplit(url)
+    return ((parts.hostname or "", parts.port or (443 if parts.scheme == "https" else 80)),)

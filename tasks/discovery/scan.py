@@ -1,0 +1,303 @@
+"""discover.scan: what is new in the sources that the user has confirmed.
+
+The sources stand in a note; nothing is asked for before that says `confirmed: true`. What was found is written down
+before the source's cursor moves, under keys of its own, so that a scan which was killed and runs again finds the same.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from datetime import UTC, date, datetime, timedelta
+from typing import Literal
+
+from ...pipelines.discovery import (
+    SOURCES_BODY,
+    SOURCES_TITLE,
+    Pattern,
+    Source,
+    SourcesNote,
+    novelty,
+    parse_sources,
+)
+from ...sources.discovery.github import raw_address, search_address, tree_address
+from ...vault.entry import Entry
+from ...vault.errors import EntryExists, EntryNotFound, MemoryVaultError, UsageError, VaultUnavailable
+from ...vault.frontmatter import is_broken
+from ...vault.header import split
+from ...vault.killpoint import kill_point, kill_point_environment
+from ...vault.layout import expand_home
+from ...vault.scrubbed import Scrubbed
+from ...vault.settings import Settings
+from ...vault.store import VaultStore
+from ..cursors import Cursors
+from ..device import acting_device, acts_here
+from ..indexing import vault_store
+from ..queue.job import Handler, Postpone, Retry, RunningJob
+from ..queue.kinds import Json
+from .adapting import SOURCES_NOTE, choose
+from .found import Found
+from .politeness import AskedHost, own_machine
+from .scanning import Answer, Ask, Question, ask_in_child
+
+log = logging.getLogger(__name__)
+
+KIND = "discover.scan"
+TOPIC_DAYS = 90
+"""Repositories with a topic are new if they were created since."""
+VAULT_PAUSE_SECONDS = 60.0
+
+State = Literal["fetched", "unchanged", "error", "waiting"]
+
+
+class NotConfirmed(MemoryVaultError):
+    """The user has not said yes to the sources."""
+
+
+@dataclass(frozen=True)
+class SourceReport:
+    """What became of one source. `baseline`: what a first scan took down as known."""
+
+    source: Source
+    state: State
+    new: tuple[Pattern, ...] = ()
+    listed: int = 0
+    baseline: int = 0
+    detail: str = ""
+    again_at: float | None = None
+    """Unix seconds; when its host may be asked again, if it was left alone."""
+
+
+@dataclass(frozen=True)
+class ScanReport:
+    """What one scan brought."""
+
+    sources: tuple[SourceReport, ...] = ()
+    problems: tuple[str, ...] = ()
+    """Lines of the note that are no source."""
+
+    @property
+    def again_at(self) -> float | None:
+        """Unix seconds; the earliest time at which a host that was left alone may be asked."""
+        return min((report.again_at for report in self.sources if report.again_at is not None), default=None)
+
+    def count(self, state: State) -> int:
+        """Sources in this state."""
+        return sum(report.state == state for report in self.sources)
+
+    @property
+    def new(self) -> tuple[Pattern, ...]:
+        """All of it, source by source."""
+        return tuple(pattern for report in self.sources for pattern in report.new)
+
+
+class Discovery:
+    """The sources of one vault and how far each was read."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        ask: Ask,
+        store: VaultStore | None = None,
+        *,
+        clock: Callable[[], float] = time.time,
+        pause: Callable[[float], None] = time.sleep,
+    ) -> None:
+        self._settings = settings
+        self._ask = ask
+        self.store = store or vault_store(settings)
+        self._cursors = Cursors(settings.state.state_db, "discovery")
+        self._found = Found(settings.state.state_db)
+        self._clock = clock
+        self._pause = pause
+
+    def seed(self) -> bool:
+        """Write the note as a proposal when there is none; whether it was written. Raises VaultUnavailable."""
+        if self.store.exists(SOURCES_NOTE):
+            return False
+        title, body = (Scrubbed.trusted(text, reason="our own text") for text in (SOURCES_TITLE, SOURCES_BODY))
+        fields = {"kind": "settings", "slug": None, "always_load": None, "status": None, "confirmed": False}
+        with suppress(EntryExists):
+            self.store.create(SOURCES_NOTE, fields, title, body)
+            return True
+        return False
+
+    def note(self) -> SourcesNote:
+        """What the note says. Raises EntryNotFound, EntryInvalid, VaultUnavailable."""
+        read = sources_in(self.store.read(SOURCES_NOTE))
+        text = self.store.read_bytes(SOURCES_NOTE).decode("utf-8", "replace").replace("\r\n", "\n")
+        parts = split(text)
+        if parts is None and text.lstrip("\ufeff").startswith("---"):
+            problem = "its properties have no end: put a line of --- below them"
+        elif parts is not None and is_broken(parts[1]):
+            problem = "its properties are not valid YAML, so not all of them were read"
+        else:
+            return read
+        return replace(read, problems=(problem, *read.problems))
+
+    def scan(
+        self,
+        only: str | None = None,
+        *,
+        everything: bool = False,
+        still_owned: Callable[[], bool] = lambda: True,
+        on_source: Callable[[Source, int, int], None] | None = None,
+    ) -> ScanReport:
+        """Ask each source, or `only` the one with this slug or address, for what is new.
+
+        A source's first scan takes down what it lists as known and proposes nothing of it; `everything` proposes
+        all that was not found before. Raises NotConfirmed, UsageError, and what `note` raises.
+        """
+        note = self.note()
+        if not note.confirmed:
+            raise NotConfirmed(
+                f"the sources are not confirmed: look at {SOURCES_NOTE} in the vault and set `confirmed: true` there"
+            )
+        chosen = [source for source in note.sources if only in (None, source.slug, source.target)]
+        if only is not None and not chosen:
+            raise UsageError(
+                f"{only} is no source: {', '.join(source.slug for source in note.sources) or 'there is none'}"
+            )
+        reports = []
+        for number, source in enumerate(chosen):
+            if not still_owned():
+                break
+            if on_source is not None:
+                on_source(source, number, len(chosen))
+            reports.append(self._scan(source, everything))
+        return ScanReport(tuple(reports), note.problems)
+
+    def _scan(self, source: Source, everything: bool) -> SourceReport:
+        name = source.identity
+        cursor = dict(self._cursors.get(name) or {})
+        question = self._question(source, {} if everything else cursor)
+        host = AskedHost(self._cursors, question.url, clock=self._clock, pause=self._pause)
+        if question.kind == "folder":
+            answer = self._ask(question)
+        elif until := host.not_before():
+            return SourceReport(source, "waiting", detail=host.left_alone(), again_at=until)
+        else:
+            host.be_polite()
+            answer = self._ask(question)
+            host.remember(answer)
+        if answer.problem:
+            # The host is left alone for a while: trying the job again sooner would spend an attempt on nothing.
+            return SourceReport(source, "error", detail=answer.problem, again_at=host.not_before() or None)
+        if answer.unchanged:
+            self._cursors.set(name, {**cursor, "checked": self._clock()})
+            return SourceReport(source, "unchanged")
+        return self._take_in(source, name, cursor, answer, everything)
+
+    def _take_in(
+        self, source: Source, name: str, cursor: dict[str, Json], answer: Answer, everything: bool
+    ) -> SourceReport:
+        known = cursor.get("known")
+        first = not isinstance(known, list)
+        brought = novelty(
+            answer.items, () if everything or not isinstance(known, list) else [str(k) for k in known], source.slug
+        )
+        new = brought.new if everything or not first else ()
+        if everything:
+            new = tuple(pattern for pattern in new if self._found.get(pattern.key) is None)
+        self._found.add(new, self._today().isoformat())
+        kill_point("discovery-found")
+        keys = {*brought.known, *(str(k) for k in known)} if isinstance(known, list) else set(brought.known)
+        self._cursors.set(
+            name,
+            {
+                "known": sorted(keys),
+                "etag": answer.etag,
+                "modified": answer.modified,
+                "checked": self._clock(),
+                "first": cursor.get("first") or self._today().isoformat(),
+            },
+        )
+        baseline = len(answer.items) if first and not everything else 0
+        return SourceReport(source, "fetched", new, len(answer.items), baseline)
+
+    def _question(self, source: Source, cursor: Mapping[str, Json]) -> Question:
+        """What is asked of the source; with validators, so that what did not change is not sent."""
+        etag, modified = str(cursor.get("etag") or ""), str(cursor.get("modified") or "")
+        target, api = source.target, self._settings.discovery.github_api
+        match source.kind:
+            case "topic":
+                url = search_address(api, target, self._today() - timedelta(days=TOPIC_DAYS))
+                return Question("topic", url, allow=own_machine(url))
+            case "folder":
+                if not target.startswith(("http://", "https://")):
+                    return Question("folder", expand_home(target, self._settings.environment))
+                tree = tree_address(api, target)
+                if tree is not None:
+                    return Question("tree", tree, target, etag, modified, own_machine(tree))
+                return Question("list", target, target, etag, modified, own_machine(target))
+            case "feed":
+                return Question("feed", target, target, etag, modified, own_machine(target))
+            case "list":
+                raw = raw_address(target)
+                return Question("list", raw, target if raw == target else raw, etag, modified, own_machine(target))
+
+    def _today(self) -> date:
+        return datetime.fromtimestamp(self._clock(), UTC).date()
+
+
+def sources_in(entry: Entry) -> SourcesNote:
+    """The sources that the note names."""
+    return parse_sources(entry.body, entry.extra.get("confirmed"))
+
+
+def discover_handler(settings: Settings) -> Handler:
+    """discover.scan: args may name one `source`. What was found goes on to adapt.evaluate, the best first."""
+
+    def handle(job: RunningJob) -> Mapping[str, Json]:
+        ask = ask_in_child(settings, job.run_child, kill_point_environment())
+        discovery = Discovery(settings, ask)
+        source = job.args.get("source")
+        try:
+            discovery.store.require_vault()
+            if not acts_here(discovery.store.vault):
+                # Two devices would each ask the sources, and their notes would collide.
+                return {"elsewhere": acting_device(discovery.store.vault) or ""}
+            report = discovery.scan(str(source) if source is not None else None, still_owned=job.still_owned)
+        except (NotConfirmed, EntryNotFound):
+            return {"nothing": "the sources are not confirmed"}
+        except UsageError as error:
+            return {"nothing": str(error)}  # the user has taken it out of the note meanwhile
+        except VaultUnavailable as error:
+            raise Postpone(str(error), VAULT_PAUSE_SECONDS) from error
+        for each in report.sources:
+            if each.state == "error":
+                log.warning("source %s: %s", each.source.slug, each.detail)
+        job.check_owned()
+        done = report.count("fetched") + report.count("unchanged")
+        if report.sources and not done:
+            if source is not None and job.attempt >= job.policy.attempts:
+                # It is asked again at the next slot; a dead job for each week of it would help nobody.
+                return {"sources": len(report.sources), "errors": report.count("error"), "given_up": 1}
+            wait = None if report.again_at is None else max(0.0, report.again_at - time.time())
+            raise Retry(f"no source could be read: {report.sources[0].detail}", wait)
+        later = [each for each in report.sources if each.again_at is not None]
+        for each in later:
+            # By itself, as often as the kind allows, when its host may be asked: not only at the next slot.
+            job.enqueue(
+                KIND,
+                {"source": each.source.slug},
+                unique_key=f"{KIND}:{each.source.slug}",
+                delay_seconds=max(0.0, (each.again_at or 0.0) - time.time()),
+                due="later",
+            )
+        chosen = choose(settings, discovery.store)
+        for key in chosen:
+            job.enqueue("adapt.evaluate", {"pattern": key}, unique_key=f"adapt.evaluate:{key}")
+        counts = {
+            "sources": done,
+            "errors": report.count("error"),
+            "asked_again": len(later),
+            "new": len(report.new),
+            "chosen": len(chosen),
+        }
+        return {name: value for name, value in counts.items() if value or name == "sources"}
+
+    return handle

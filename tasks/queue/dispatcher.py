@@ -1,0 +1,86 @@
+"""The worker's clockwork: rings for due jobs, takes in the spool, runs schedules and the reconciler."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from huey.consumer import BaseProcess
+
+from ...vault.errors import QueueUnavailable
+from .doorbell import Bell
+from .ledger import Ledger
+from .reconciler import Reconciler
+from .scheduler import Scheduler
+from .spool import Spool
+
+log = logging.getLogger(__name__)
+
+SCHEDULE_SECONDS = 5.0
+
+
+@dataclass(frozen=True)
+class Clockwork:
+    """The parts that a dispatcher drives; shared by the ones that replace a dead one."""
+
+    ledger: Ledger
+    bell: Bell
+    spool: Spool
+    scheduler: Scheduler
+    reconciler: Reconciler
+    closed: Callable[[], bool]
+    """True while nothing may start: STOP file, or the worker is leaving."""
+    check: Callable[[], None]
+    """Called with each reconciliation: may tell the worker to leave."""
+    poll_seconds: float
+    reconcile_seconds: float
+
+
+class Dispatcher(BaseProcess):  # type: ignore[misc]
+    """Runs as the scheduler process of huey's consumer.
+
+    One loop is one turn: at most `poll_seconds` after the last, at once when the bell rings.
+    """
+
+    process_name = "Dispatcher"
+
+    def __init__(self, huey: object, stop_flag: threading.Event, clockwork: Clockwork) -> None:
+        super().__init__(huey, stop_flag)
+        self._clockwork = clockwork
+        now = time.monotonic()
+        self._next_schedule = now
+        self._next_reconciliation = now + clockwork.reconcile_seconds
+        self._failing = False
+
+    def loop(self, now: object = None) -> None:
+        """One turn; then wait."""
+        rings = self._clockwork.bell.rings
+        try:
+            self._turn()
+            self._failing = False
+        except QueueUnavailable as error:
+            if not self._failing:
+                log.warning("dispatcher waits: %s", error)
+            self._failing = True
+        except Exception:
+            log.exception("dispatcher failed; it goes on")
+        if not self.stop_flag.is_set():
+            self._clockwork.bell.wait(rings, self._clockwork.poll_seconds)
+
+    def _turn(self) -> None:
+        parts, now = self._clockwork, time.monotonic()
+        if now >= self._next_reconciliation:
+            self._next_reconciliation = now + parts.reconcile_seconds
+            parts.check()
+            parts.reconciler.run()
+            parts.ledger.checkpoint()
+        if parts.closed():
+            return
+        parts.spool.ingest()
+        if now >= self._next_schedule:
+            self._next_schedule = now + SCHEDULE_SECONDS
+            parts.scheduler.tick()
+        parts.ledger.ring_due()

@@ -1,0 +1,111 @@
+"""The wake-up: one datagram on a UNIX socket tells the worker that a job is due.
+
+It is only a hint.  Whoever sends it ignores every error, and the worker looks for work every second anyway.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+import socket
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+from ...vault.layout import leave_socket_folder, make_socket_folder
+
+log = logging.getLogger(__name__)
+
+DATAGRAM = b"1"
+"""A version may follow, after a space: that of the client who rings."""
+
+
+def ring_worker(wake_socket: Path | str, version: str = "") -> None:
+    """Wake the worker that listens there, if one does.  Never blocks, never raises."""
+    with contextlib.suppress(OSError), socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as sock:
+        sock.setblocking(False)
+        sock.sendto(DATAGRAM + (f" {version}".encode() if version else b""), os.fspath(wake_socket))
+
+
+class Chime:
+    """Threads wait on it, `ring` wakes them all."""
+
+    def __init__(self) -> None:
+        self._changed = threading.Condition()
+        self._rings = 0
+
+    @property
+    def rings(self) -> int:
+        """How often it rang: read it, look for work, then `wait` for a change."""
+        return self._rings
+
+    def ring(self) -> None:
+        """Wake every thread that waits."""
+        with self._changed:
+            self._rings += 1
+            self._changed.notify_all()
+
+    def wait(self, seen: int, seconds: float) -> None:
+        """Return when it rang after `seen` was read, at the latest after that time."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._rings != seen, timeout=seconds)
+
+
+class Bell(Chime):
+    """The worker's end: a datagram rings as well."""
+
+    def __init__(self, wake_socket: Path | str, *, on_datagram: Callable[[str], None] | None = None) -> None:
+        super().__init__()
+        self._path = os.fspath(wake_socket)
+        self._on_datagram = on_datagram
+        self._socket: socket.socket | None = None
+        self._inode: int | None = None
+        self._thread: threading.Thread | None = None
+
+    def open(self) -> None:
+        """Bind the socket, in place of a dead worker's.  If that fails, polling alone has to do."""
+        sock = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        try:
+            make_socket_folder(self._path)
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(self._path)
+            sock.bind(self._path)
+            os.chmod(self._path, 0o600)
+            self._inode = os.stat(self._path).st_ino
+        except OSError as error:
+            sock.close()
+            log.warning("no wake-up socket at %s (%s): jobs start up to a second later", self._path, error)
+            return
+        self._socket = sock
+        self._thread = threading.Thread(target=self._listen, args=(sock,), name="bell", daemon=True)
+        self._thread.start()
+
+    def close(self) -> None:
+        """Unbind and wake everybody."""
+        sock, self._socket = self._socket, None
+        if sock is not None:
+            with contextlib.suppress(OSError):
+                if os.stat(self._path).st_ino == self._inode:  # Not that of a worker who took over.
+                    ring_worker(self._path)  # Ends the thread's recv at once.
+                    os.unlink(self._path)
+                    leave_socket_folder(self._path)
+            if self._thread is not None:
+                self._thread.join(timeout=1.0)
+            sock.close()
+        self.ring()
+
+    def _listen(self, sock: socket.socket) -> None:
+        sock.settimeout(0.5)  # Bounds `close` if that datagram is lost.
+        while self._socket is sock:
+            try:
+                data = sock.recv(64)
+                if not data:
+                    continue
+            except TimeoutError:
+                continue
+            except OSError:
+                return
+            self.ring()
+            if self._on_datagram is not None:
+                self._on_datagram(data[len(DATAGRAM) :].strip().decode("ascii", "replace"))

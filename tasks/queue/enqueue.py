@@ -1,0 +1,43 @@
+"""Enqueueing by commands: a ledger row and its doorbell, and the worker woken."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from ... import __version__
+from ...vault.errors import QueueUnavailable
+from ...vault.settings import Settings
+from .doorbell import ring_worker
+from .kinds import Json
+from .ledger import Ledger
+
+COMMAND_PATIENCE_SECONDS = 2.0
+"""How long a command waits for the queue; what it did to the files stands without it."""
+
+
+def open_ledger(settings: Settings, *, busy_seconds: float = COMMAND_PATIENCE_SECONDS) -> Ledger:
+    """The ledger of this vault, whose commits wake the worker. Raises QueueUnavailable, SchemaTooNew."""
+    state = settings.state
+    try:
+        state.ensure()
+    except OSError as error:
+        raise QueueUnavailable(f"the state folder {state.root} cannot be written: {error.strerror}") from error
+    return Ledger(state.queue_db, busy_seconds=busy_seconds, bell=lambda: ring_worker(state.wake_socket, __version__))
+
+
+def enqueue(settings: Settings, kind: str, args: Mapping[str, Json] | None = None, *, unique_key: str) -> int:
+    """Enqueue one job that is due now; its id. Raises QueueUnavailable."""
+    with open_ledger(settings) as ledger:
+        return ledger.enqueue(kind, args, unique_key=unique_key)
+
+
+def request_indexing(settings: Settings) -> bool:
+    """Ask for the files to be indexed; False when the queue could not be reached.
+
+    That is no failure of what was written: the next walk of the vault finds it in any case.
+    """
+    try:
+        enqueue(settings, "index.reconcile", unique_key="index.reconcile")
+    except QueueUnavailable:
+        return False
+    return True

@@ -1,0 +1,235 @@
+"""Runs claimed jobs in the consumer's threads, keeps their leases alive and records how they ended."""
+
+from __future__ import annotations
+
+import errno
+import json
+import logging
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from ...vault.errors import ModelUnavailable, QueueUnavailable, VaultUnavailable
+from ...vault.killpoint import kill_point
+from .app import EndAndTake
+from .job import Dead, Handler, JobLost, Postpone, Retry, RunningJob
+from .kinds import ArgsInvalid, Json, validate_args
+from .ledger import Claim, LedgerRules
+from .metrics import Attempts
+
+log = logging.getLogger(__name__)
+
+RECORD_RETRY_SECONDS = 0.25
+RECORD_GIVE_UP_SECONDS = 120.0
+POSTPONE_SECONDS = 30.0
+_FULL_OR_READ_ONLY = {errno.ENOSPC, errno.EDQUOT, errno.EROFS}
+
+
+@dataclass
+class Tally:
+    """How the attempts of this worker ended."""
+
+    outcomes: Counter[str] = field(default_factory=Counter)
+    """done, retried, dead, postponed, lost, overdue"""
+    attempts: Attempts = field(default_factory=Attempts)
+
+
+class Executor:
+    """Runs claims with the handlers; one per worker."""
+
+    def __init__(self, ledger: LedgerRules, handlers: Mapping[str, Handler], lease_seconds: float) -> None:
+        self.tally = Tally()
+        self._ledger = ledger
+        self._handlers = handlers
+        self._lease_seconds = lease_seconds
+        self._lock = threading.Lock()
+        self._running: dict[str, RunningJob] = {}
+        self._beat_now = threading.Event()
+        self._ended = threading.Event()
+        self._heart: threading.Thread | None = None
+
+    # ---- running
+
+    def run(self, claim: Claim, end_and_take: EndAndTake = lambda end: end()) -> None:
+        """Run one claimed attempt to its recorded end.  Raises nothing."""
+        kill_point("after-claim")
+        try:
+            job = self._prepare(claim)
+        except ArgsInvalid as error:
+            self._record(claim, "dead", lambda reason=str(error): self._ledger.bury(claim, reason))  # type: ignore[misc]
+            return
+        with self._lock:
+            self._running[claim.owner] = job
+        try:
+            self._attempt(job, self._handlers[claim.kind], end_and_take)
+        finally:
+            with self._lock:
+                self._running.pop(claim.owner, None)
+
+    def _prepare(self, claim: Claim) -> RunningJob:
+        policy = self._ledger.policies.get(claim.kind)
+        if policy is None or claim.kind not in self._handlers:
+            raise ArgsInvalid(f"this version knows no job kind {claim.kind!r}")
+        try:
+            args = json.loads(claim.args)
+        except ValueError as error:
+            raise ArgsInvalid(f"arguments are not JSON: {error}") from error
+        return RunningJob(self._ledger, claim, validate_args(claim.kind, args, self._ledger.policies), policy)
+
+    def _attempt(self, job: RunningJob, handler: Handler, end_and_take: EndAndTake) -> None:
+        claim, ledger = job.claim, self._ledger
+        try:
+            result = handler(job)
+            kill_point("before-completion")
+            job.ending = True
+            self._record(claim, "done", lambda: end_and_take(lambda: ledger.complete(claim, _as_json(result))))
+        except JobLost:
+            self._count("lost", claim)
+        except Dead as error:
+            reason = str(error)
+            self._record(claim, "dead", lambda: ledger.bury(claim, reason))
+        except Retry as error:
+            reason, after = str(error), error.after_seconds
+            self._fail(claim, reason, after)
+        except Postpone as error:
+            reason, seconds = str(error), error.seconds
+            self._record(claim, "postponed", lambda: ledger.postpone(claim, reason, seconds))
+        except (VaultUnavailable, ModelUnavailable, QueueUnavailable) as error:
+            reason = str(error)
+            self._record(claim, "postponed", lambda: ledger.postpone(claim, reason, POSTPONE_SECONDS))
+        except OSError as error:
+            reason = f"{type(error).__name__}: {error}"
+            if error.errno in _FULL_OR_READ_ONLY:
+                self._record(claim, "postponed", lambda: ledger.postpone(claim, reason, POSTPONE_SECONDS))
+            else:
+                log.exception("job %d (%s) failed", job.id, job.kind)
+                self._fail(claim, reason, None)
+        except BaseException as error:  # SystemExit of a handler must not end the consumer's thread.
+            if job.lost.is_set():
+                self._count("lost", claim)
+                return
+            log.exception("job %d (%s) failed", job.id, job.kind)
+            self._fail(claim, f"{type(error).__name__}: {error}", None)
+
+    def _fail(self, claim: Claim, reason: str, after_seconds: float | None) -> None:
+        policy = self._ledger.policies[claim.kind]
+        name = "dead" if claim.attempt >= policy.attempts else "retried"
+        log.warning("job %d (%s), attempt %d: %s", claim.job_id, claim.kind, claim.attempt, reason)
+        self._record(claim, name, lambda: self._ledger.fail(claim, reason, after_seconds=after_seconds) is not None)
+
+    def _record(self, claim: Claim, outcome: str, write: Callable[[], bool]) -> None:
+        """Write the end of an attempt; a locked file is waited for as long as that makes sense."""
+        give_up = time.monotonic() + RECORD_GIVE_UP_SECONDS
+        while True:
+            try:
+                if write():
+                    self._count(outcome, claim)
+                else:
+                    log.warning("job %d: attempt %d is no longer ours, result dropped", claim.job_id, claim.attempt)
+                    self._count("lost", claim)
+                return
+            except QueueUnavailable as error:
+                if time.monotonic() > give_up or self._ledger.damaged:
+                    # The lease expires and the job runs again, without effect.
+                    log.error("job %d: can't record that it is %s: %s", claim.job_id, outcome, error)
+                    self._count("lost", claim)
+                    return
+                time.sleep(RECORD_RETRY_SECONDS)
+
+    def _count(self, outcome: str, claim: Claim) -> None:
+        with self._lock:
+            self.tally.outcomes[outcome] += 1
+            job = self._running.get(claim.owner)
+        self.tally.attempts.ended(claim.kind, outcome, job.elapsed_seconds() if job else 0.0)
+        self._ended.set()
+
+    # ---- waiting
+
+    def wait_for_an_end(self, seconds: float) -> None:
+        """Return when an attempt has ended since the last call, at the latest after that time."""
+        self._ended.wait(seconds)
+        self._ended.clear()
+
+    def running(self) -> list[RunningJob]:
+        """The attempts in progress."""
+        with self._lock:
+            return list(self._running.values())
+
+    def abandon(self) -> int:
+        """Give back what still runs and stop its children; returns how many."""
+        jobs = self.running()
+        for job in jobs:
+            try:
+                self._ledger.release(job.claim)
+            except QueueUnavailable as error:
+                log.warning("job %d keeps its lease until it expires: %s", job.id, error)
+            job.lost.set()
+        return len(jobs)
+
+    # ---- the heart
+
+    def start_heart(self, beat: Callable[[], None]) -> None:
+        """Extend leases and call `beat` three times per lease, in a thread of its own."""
+        self._heart = threading.Thread(target=self._beat_forever, args=(beat,), name="heart", daemon=True)
+        self._heart_stopped = threading.Event()
+        self._heart.start()
+
+    def stop_heart(self) -> None:
+        """End that thread."""
+        if self._heart is not None:
+            self._heart_stopped.set()
+            self._beat_now.set()
+            self._heart.join(timeout=5.0)
+
+    def check_soon(self) -> None:
+        """Somebody may have cancelled what runs: let the heart look now."""
+        if self._running:
+            self._beat_now.set()
+
+    def _beat_forever(self, beat: Callable[[], None]) -> None:
+        failing = False
+        while not self._heart_stopped.is_set():
+            try:
+                beat()
+                self.extend_leases()
+                failing = False
+            except QueueUnavailable as error:
+                if not failing:  # Said once, not at every beat.
+                    log.warning("heartbeat failed: %s", error)
+                failing = True
+            except Exception:
+                log.exception("heartbeat failed")
+            self._beat_now.wait(self._lease_seconds / 3)
+            self._beat_now.clear()
+
+    def extend_leases(self) -> None:
+        """One heartbeat: extend, notice lost claims, give up attempts far past their deadline."""
+        jobs = self.running()
+        for job in jobs:
+            if job.overdue and not job.lost.is_set():
+                reason = f"did not end at its deadline of {job.policy.deadline_seconds:.0f} s"
+                if self._ledger.fail(job.claim, reason):
+                    self._count("overdue", job.claim)
+                job.lost.set()  # Only now: a handler that waits for it must not end the attempt first.
+        kept = [job for job in jobs if not job.lost.is_set()]
+        if not kept:
+            return
+        lost = {claim.owner for claim in self._ledger.heartbeat((job.claim for job in kept), self._lease_seconds)}
+        for job in kept:
+            if job.claim.owner in lost and not job.ending and job in self.running():
+                log.warning("job %d (%s) is no longer ours", job.id, job.kind)
+                job.lost.set()
+
+
+def _as_json(result: Mapping[str, Json] | None) -> Mapping[str, Json] | None:
+    """What the history can hold: the effect has happened, so an odd result must not fail the job."""
+    if result is None:
+        return None
+    try:
+        text = json.dumps(dict(result))
+    except (TypeError, ValueError):
+        log.error("a handler returned what is not JSON: a %s", type(result).__name__)
+        return None
+    return dict(result) if len(text) <= 4096 else {"truncated": text[:4000]}

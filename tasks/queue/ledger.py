@@ -1,0 +1,596 @@
+"""The job ledger: which jobs exist, who runs them, how they ended.  huey only carries their doorbells.
+
+Guarantees, each by one transaction of SQLite:
+
+- a job and its doorbell are enqueued together, and a doorbell is taken off together with the claim;
+- at most one job of a unique key is queued and at most one is running;
+- only the owner of the current attempt can end it (fencing), so a zombie's late result is dropped;
+- an attempt that ends leaves a record in `history`; nothing but `prune` ever deletes a job.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import random
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Collection, Iterable, Mapping
+from contextlib import AbstractContextManager
+from pathlib import Path
+from types import ModuleType
+from typing import Any, Protocol
+
+from ...vault.killpoint import kill_point
+from . import queries
+from .database import BUSY_SECONDS
+from .kinds import AGING_SECONDS, POLICIES, ArgsInvalid, Json, KindPolicy, message_priority, validate_args
+from .ledger_views import LedgerViews
+from .records import (
+    STATES,
+    Claim,
+    Due,
+    Job,
+    JobNotFound,
+    JobStateRefused,
+    NewJob,
+    Refusal,
+    State,
+    WorkerBeat,
+    doorbell_message,
+    job_from_row,
+    job_id_of,
+)
+
+__all__ = [
+    "STATES",
+    "Claim",
+    "Due",
+    "Job",
+    "JobNotFound",
+    "JobStateRefused",
+    "Ledger",
+    "NewJob",
+    "Refusal",
+    "State",
+    "WorkerBeat",
+]
+
+log = logging.getLogger(__name__)
+
+_List = list  # Inside the class `list` is the method.
+
+LONGEST_LEASE_SECONDS = 3600.0
+CLOCK_TOLERANCE_SECONDS = 5.0
+MAX_ERROR_CHARACTERS = 2000
+STALE_DOORBELLS_PER_TRANSACTION = 100
+MAX_DEAD = 10_000
+
+
+class Cursor(Protocol):
+    """What is used of a database's cursor."""
+
+    @property
+    def rowcount(self) -> int: ...
+
+    def fetchone(self) -> Any: ...
+
+    def fetchall(self) -> list[Any]: ...
+
+
+class Connection(Protocol):
+    """What is used of a database's connection: named parameters, positional rows."""
+
+    def execute(self, sql: str, parameters: Any = ..., /) -> Cursor: ...
+
+
+class LedgerRules(ABC):
+    """The rules, the same over every database.  Safe to share between threads.
+
+    Every method raises QueueUnavailable while the database can't be used.
+    """
+
+    policies: Mapping[str, KindPolicy]
+    bell: Callable[[], None] | None
+    """Called after each commit that made a job due."""
+    _sql: ModuleType
+    """The statements in the database's own dialect, by the names of `queries.py`."""
+    _chance: random.Random
+    _depth: int
+    """How many transactions the thread is in, one inside the other."""
+    _ring_after_commit: bool
+    damaged = False
+    """Set once the database was found broken; nothing can be recorded in it any more."""
+    doorbells: Mapping[str, object] = {}
+    """Parameters that say which doorbells are for this worker; in a queue of one machine all are."""
+
+    @abstractmethod
+    def transaction(self, *, durable: bool = False) -> AbstractContextManager[Connection]:
+        """One write transaction, as a context that gives the connection; joins the one this thread is in.
+
+        `durable`: once it is committed, a power cut does not undo it.
+        """
+
+    @abstractmethod
+    def read(self, sql: str, parameters: Mapping[str, object] | None = None) -> list[Any]:
+        """All rows of a query of `_sql`."""
+
+    @abstractmethod
+    def now(self) -> float:
+        """Unix seconds of the database's clock; one transaction has one time."""
+
+    # ---- enqueueing
+
+    def enqueue(
+        self,
+        kind: str,
+        args: Mapping[str, Json] | None = None,
+        *,
+        unique_key: str | None = None,
+        delay_seconds: float = 0.0,
+        run_at: float | None = None,
+        due: Due = "sooner",
+        priority: int | None = None,
+    ) -> int:
+        """Enqueue durably and return the job's id: the id of the waiting one if its key is queued already.
+
+        Raises ArgsInvalid if the arguments do not fit the kind.
+        """
+        new = NewJob(kind, args or {}, unique_key, delay_seconds, run_at, due, priority)
+        return self.enqueue_all([new])[0]
+
+    def enqueue_all(self, jobs: Iterable[NewJob]) -> _List[int]:
+        """Enqueue all of them in one durable transaction, or none."""
+        jobs = _List(jobs)
+        for job in jobs:
+            self.check(job)
+        with self.transaction(durable=True) as conn:
+            return [self._enqueue(conn, job) for job in jobs]
+
+    def check(self, job: NewJob) -> None:
+        """Raise ArgsInvalid if its arguments do not fit its kind."""
+        validate_args(job.kind, dict(job.args), self.policies)
+
+    def _enqueue(self, conn: Connection, job: NewJob) -> int:
+        now = self.now()
+        run_at = job.run_at if job.run_at is not None else now + job.delay_seconds
+        waiting = None
+        if job.unique_key is not None:
+            waiting = conn.execute(self._sql.QUEUED_BY_KEY, {"unique_key": job.unique_key}).fetchone()
+        if waiting is None:
+            priority = job.priority if job.priority is not None else self.policies[job.kind].priority
+            inserted = conn.execute(
+                self._sql.INSERT_JOB,
+                {
+                    "kind": job.kind,
+                    "args": json.dumps(job.args, separators=(",", ":")),
+                    "unique_key": job.unique_key,
+                    "priority": priority,
+                    "run_at": run_at,
+                    "now": now,
+                },
+            ).fetchone()
+            job_id, rung = int(inserted[0]), False
+        else:
+            job_id, waiting_until, priority, rung_at = waiting
+            rung = rung_at is not None
+            run_at = run_at if job.due == "later" else min(run_at, waiting_until)
+            conn.execute(self._sql.MOVE, {"id": job_id, "run_at": run_at})
+        if run_at <= now and not rung:
+            self._ring(conn, job_id, priority, run_at, now)
+        return job_id
+
+    def record_dead(self, kind: str, args: str, reason: str) -> None:
+        """Keep something that could not even be enqueued, where `memory jobs` shows it."""
+        with self.transaction(durable=True) as conn:
+            parameters = {"kind": kind, "args": args, "error": _one_line(reason), "now": self.now()}
+            conn.execute(self._sql.INSERT_DEAD, parameters)
+
+    def _ring(self, conn: Connection, job_id: int, priority: int, run_at: float, now: float) -> None:
+        data = doorbell_message(job_id)
+        conn.execute(self._sql.RING, {"data": data, "priority": message_priority(priority, run_at)})
+        conn.execute(self._sql.MARK_RUNG, {"id": job_id, "now": now})
+        self._ring_after_commit = True
+
+    # ---- claiming
+
+    def take_doorbell(self, owner: Callable[[], str], lease_seconds: float) -> tuple[bytes, Claim] | None:
+        """Take the first doorbell off huey's table and claim its job, in one transaction.
+
+        Returns huey's message and the claim, or None if nothing can be claimed.  Doorbells of jobs that
+        can't be claimed now are removed on the way.  `owner` gives a fresh owner for each claim.
+        """
+        while self._depth or self.read(self._sql.ANY_DOORBELL, self.doorbells):  # An idle look costs no write lock.
+            kill_point("before-claim")
+            with self.transaction() as conn:
+                for _ in range(STALE_DOORBELLS_PER_TRANSACTION):
+                    rows = conn.execute(self._sql.TAKE_DOORBELL, self.doorbells).fetchall()
+                    if not rows:
+                        return None
+                    ((data,),) = rows
+                    job_id = job_id_of(bytes(data))
+                    if job_id is None:
+                        log.warning("removed a message from huey's table that is not ours")
+                        continue
+                    claim = self._claim(conn, job_id, owner(), lease_seconds, self.now())
+                    if isinstance(claim, Claim):
+                        return bytes(data), claim
+        return None
+
+    def claim(self, job_id: int, owner: str, lease_seconds: float) -> Claim | Refusal:
+        """Claim this job without its doorbell."""
+        with self.transaction() as conn:
+            return self._claim(conn, job_id, owner, lease_seconds, self.now())
+
+    def _claim(self, conn: Connection, job_id: int, owner: str, lease_seconds: float, now: float) -> Claim | Refusal:
+        row = conn.execute(self._sql.CLAIMABLE, {"id": job_id}).fetchone()
+        if row is None or row[4] != "queued":
+            return Refusal(job_id, "not queued")
+        kind, args, unique_key, attempt, _, run_at, created_at, key_busy, kind_running, paused = row
+        policy = self.policies.get(kind)
+        refusal: Refusal | None = None
+        if paused:
+            refusal = Refusal(job_id, "kind paused")
+        elif run_at > now and created_at <= now:  # A job from the future: the clock was set back.
+            refusal = Refusal(job_id, "not due")
+        elif key_busy:
+            refusal = Refusal(job_id, "key busy")
+        elif policy is not None and kind_running >= policy.concurrency:
+            refusal = Refusal(job_id, "kind busy")
+        if refusal is not None:
+            conn.execute(self._sql.MARK_UNRUNG, {"id": job_id})
+            return refusal
+        conn.execute(
+            self._sql.CLAIM,
+            {
+                "id": job_id,
+                "owner": owner,
+                "now": now,
+                "lease": lease_seconds,
+                "deadline": policy.deadline_seconds if policy else lease_seconds,
+            },
+        )
+        return Claim(job_id, kind, args, unique_key, attempt + 1, owner)
+
+    # ---- while it runs
+
+    def heartbeat(self, claims: Iterable[Claim], lease_seconds: float) -> _List[Claim]:
+        """Extend the leases; returns the claims that are no longer ours (expired, cancelled)."""
+        lost: _List[Claim] = []
+        with self.transaction() as conn:
+            now = self.now()
+            for claim in claims:
+                parameters = {**_fence(claim), "now": now, "lease": lease_seconds}
+                if conn.execute(self._sql.HEARTBEAT, parameters).rowcount != 1:
+                    lost.append(claim)
+        return lost
+
+    def still_owned(self, claim: Claim) -> bool:
+        """Whether the claim still holds; to be asked right before an effect."""
+        return bool(self.read(self._sql.STILL_OWNED, _fence(claim)))
+
+    # ---- ending an attempt; each returns False and changes nothing if the claim no longer holds
+
+    def complete(self, claim: Claim, result: Mapping[str, Json] | None = None) -> bool:
+        """The job is done."""
+        with self.transaction() as conn:
+            parameters = self._ending(claim, "done", None, result)
+            ended = conn.execute(self._sql.COMPLETE, parameters).rowcount == 1
+            if ended:
+                self._ring_next(conn, claim.kind, parameters["now"])
+        return ended
+
+    def fail(self, claim: Claim, error: str, *, after_seconds: float | None = None) -> State | None:
+        """The attempt failed: queued again after the kind's backoff (or `after_seconds`), or dead if it was
+        the last.  Returns the new state, None if the claim no longer holds."""
+        policy = self.policies.get(claim.kind)
+        if policy is None or claim.attempt >= policy.attempts:
+            return "dead" if self.bury(claim, error) else None
+        pause = policy.backoff_seconds(claim.attempt, self._chance) if after_seconds is None else after_seconds
+        return "queued" if self._requeue(claim, "failed", error, pause, uncounted=False) else None
+
+    def bury(self, claim: Claim, reason: str) -> bool:
+        """The job is dead: kept with its reason, to be replayed by `retry`."""
+        with self.transaction() as conn:
+            return self._finish(conn, claim, "dead", "dead", reason)
+
+    def postpone(self, claim: Claim, reason: str, seconds: float) -> bool:
+        """Try again later without counting this attempt: what was missing is not the job's fault."""
+        return self._requeue(claim, "postponed", reason, seconds, uncounted=True)
+
+    def release(self, claim: Claim) -> bool:
+        """Give the job back at once, uncounted: the worker is leaving."""
+        return self._requeue(claim, "released", "the worker was stopped", 0.0, uncounted=True)
+
+    def _requeue(self, claim: Claim, outcome: str, error: str, pause: float, *, uncounted: bool) -> bool:
+        with self.transaction() as conn:
+            return self._requeue_in(conn, claim, outcome, error, pause, uncounted=uncounted)
+
+    def _requeue_in(
+        self,
+        conn: Connection,
+        claim: Claim,
+        outcome: str,
+        error: str,
+        pause: float,
+        *,
+        uncounted: bool,
+    ) -> bool:
+        parameters = self._ending(claim, outcome, error, None)
+        run_at = parameters["now"] + pause
+        if claim.unique_key is not None:
+            key = {"unique_key": claim.unique_key}
+            if successor := conn.execute(self._sql.QUEUED_BY_KEY, key).fetchone():
+                # Somebody enqueued the same work meanwhile: it goes on there, its failures included.
+                reason = f"{error} (continued by job {successor[0]})"
+                if not self._finish(conn, claim, "cancelled", outcome, reason):
+                    return False
+                inherit = {
+                    "id": successor[0],
+                    "attempt": claim.attempt - uncounted,
+                    "run_at": run_at if pause else 0.0,
+                }
+                conn.execute(self._sql.INHERIT_ATTEMPTS, inherit)
+                return True
+        parameters.update(run_at=run_at, uncounted=int(uncounted))
+        if conn.execute(self._sql.REQUEUE, parameters).rowcount != 1:
+            return False
+        self._ring_next(conn, claim.kind, parameters["now"])
+        return True
+
+    def _finish(self, conn: Connection, claim: Claim, state: State, outcome: str, error: str) -> bool:
+        parameters = {**self._ending(claim, outcome, error, None), "state": state}
+        if conn.execute(self._sql.FINISH, parameters).rowcount != 1:
+            return False
+        self._ring_next(conn, claim.kind, parameters["now"])
+        return True
+
+    def _ending(
+        self, claim: Claim, outcome: str, error: str | None, result: Mapping[str, Json] | None
+    ) -> dict[str, Any]:
+        return {
+            **_fence(claim),
+            "now": self.now(),
+            "outcome": outcome,
+            "error": None if error is None else _one_line(error),
+            "result": "null" if result is None else json.dumps(result, separators=(",", ":")),
+        }
+
+    def _ring_next(self, conn: Connection, kind: str, now: float) -> None:
+        """A place of this kind became free: ring for who waits for it."""
+        policy = self.policies.get(kind)
+        self._ring_kind(conn, kind, now, policy.concurrency if policy else 1)
+
+    def _ring_kind(self, conn: Connection, kind: str, now: float, most: int) -> int:
+        """Ring for the first of this kind that are due and have no doorbell."""
+        if most <= 0:
+            return 0
+        parameters = {"kind": kind, "now": now, "most": most, "aging": AGING_SECONDS}
+        rows = conn.execute(self._sql.UNRUNG_DUE_OF_KIND, parameters).fetchall()
+        for job_id, priority, run_at in rows:
+            self._ring(conn, job_id, priority, run_at, now)
+        return len(rows)
+
+    # ---- the user's hand
+
+    def cancel(self, job_id: int, reason: str = "cancelled by the user") -> Job:
+        """Cancel a queued or running job; the owner of a running one stops its child when it notices.
+
+        Raises JobNotFound, JobStateRefused if it has already ended.
+        """
+        with self.transaction(durable=True) as conn:
+            job = self.get(job_id)
+            parameters: dict[str, Any] = {
+                "id": job_id,
+                "now": self.now(),
+                "outcome": "cancelled",
+                "error": reason,
+                "result": "null",
+            }
+            if not (
+                conn.execute(self._sql.CANCEL_QUEUED, parameters).rowcount
+                or conn.execute(self._sql.CANCEL_RUNNING, parameters).rowcount
+            ):
+                raise JobStateRefused(f"job {job_id} is {job.state}: only queued and running ones can be cancelled")
+            self._ring_next(conn, job.kind, parameters["now"])
+            self._ring_after_commit = True  # The worker looks whether it still owns what it runs.
+            return self.get(job_id)
+
+    def retry(self, job_id: int) -> Job:
+        """Queue a dead or cancelled job again with all its attempts; its history is kept.
+
+        Raises JobNotFound, JobStateRefused if it is in another state or its key is queued already.
+        """
+        with self.transaction(durable=True) as conn:
+            job = self.get(job_id)
+            if job.state not in ("dead", "cancelled"):
+                raise JobStateRefused(f"job {job_id} is {job.state}: only dead and cancelled ones can be retried")
+            if job.unique_key is not None:
+                key = {"unique_key": job.unique_key}
+                if waiting := conn.execute(self._sql.QUEUED_BY_KEY, key).fetchone():
+                    raise JobStateRefused(f"job {waiting[0]} already waits to do the same as job {job_id}")
+            now = self.now()
+            conn.execute(self._sql.REPLAY, {"id": job_id, "now": now})
+            self._ring(conn, job_id, job.priority, now, now)
+            return self.get(job_id)
+
+    def retry_dead(self, kind: str | None = None) -> tuple[_List[Job], _List[str]]:
+        """`retry` for every dead job, of `kind` alone if it is given: those queued again, and why others are not."""
+        again, refused = [], []
+        for job in self.list(["dead"], kind=kind, most=MAX_DEAD):
+            try:
+                again.append(self.retry(job.id))
+            except JobStateRefused as error:
+                refused.append(str(error))
+        return again, refused
+
+    def pause(self, kind: str) -> None:
+        """Let no job of this kind start; running ones go on.  Raises ArgsInvalid for an unknown kind."""
+        self._known(kind)
+        with self.transaction(durable=True) as conn:
+            conn.execute(self._sql.PAUSE_KIND, {"kind": kind, "now": self.now()})
+
+    def resume(self, kind: str) -> None:
+        """Undo `pause`."""
+        self._known(kind)
+        with self.transaction(durable=True) as conn:
+            conn.execute(self._sql.RESUME_KIND, {"kind": kind})
+            self._ring_next(conn, kind, self.now())
+
+    def paused(self) -> _List[str]:
+        """The paused kinds."""
+        return [row[0] for row in self.read(self._sql.PAUSED_KINDS)]
+
+    def _known(self, kind: str) -> None:
+        if kind not in self.policies:
+            raise ArgsInvalid(f"no such job kind: {kind!r}")
+
+    # ---- upkeep
+
+    def ring_due(self) -> int:
+        """Ring for due jobs that have no doorbell, no more than can run at once; returns how many."""
+        if not self.read(self._sql.ANY_UNRUNG_DUE, {"now": self.now()}):
+            return 0
+        with self.transaction() as conn:
+            now = self.now()
+            running = dict(conn.execute(self._sql.RUNNING_BY_KIND).fetchall())
+            rung = 0
+            for (kind,) in conn.execute(self._sql.UNRUNG_KINDS).fetchall():
+                policy = self.policies.get(kind)
+                free = policy.concurrency - running.get(kind, 0) if policy else STALE_DOORBELLS_PER_TRANSACTION
+                rung += self._ring_kind(conn, kind, now, free)
+        return rung
+
+    def requeue_expired(self, held: Collection[str] = (), *, all_held_elsewhere: bool = False) -> _List[int]:
+        """Requeue running jobs whose lease has expired, except those of the owners `held`; with
+        `all_held_elsewhere` the others too, for a caller who knows that their owners are gone.
+        The lost attempt counts: after the last one the job is dead.  Returns the ids."""
+        lost: _List[int] = []
+        parameters = {
+            "held": json.dumps(_List(held)),
+            "all_others": all_held_elsewhere,
+            "now": self.now(),
+            "longest_lease": LONGEST_LEASE_SECONDS,
+        }
+        if not self.read(self._sql.EXPIRED, parameters):
+            return lost
+        with self.transaction() as conn:
+            for job_id, kind, unique_key, owner, attempt in conn.execute(self._sql.EXPIRED, parameters).fetchall():
+                claim = Claim(job_id, kind, "", unique_key, attempt, owner)
+                policy = self.policies.get(kind)
+                error = f"the worker died or lost its lease in attempt {attempt}"
+                if policy is None or attempt >= policy.attempts:
+                    self._finish(conn, claim, "dead", "lost", error)
+                else:
+                    self._requeue_in(conn, claim, "lost", error, 0.0, uncounted=False)
+                lost.append(job_id)
+        return lost
+
+    def forget_lost_doorbells(self, older_than_seconds: float) -> int:
+        """Let the dispatcher ring again for jobs whose doorbell is no longer in huey's table."""
+        parameters = {"now": self.now(), "older": older_than_seconds}
+        if not self.read(self._sql.LOST_DOORBELLS, parameters):
+            return 0  # Without the write lock: with thousands in the queue this takes a while.
+        with self.transaction() as conn:
+            return conn.execute(self._sql.FORGET_LOST_DOORBELLS, parameters).rowcount
+
+    def follow_clock(self) -> int:
+        """Repair times that a clock set back has put into the future; returns how many jobs moved."""
+        longest = max(policy.backoff_cap_seconds for policy in self.policies.values())
+        parameters = {"now": self.now(), "tolerance": CLOCK_TOLERANCE_SECONDS, "longest": longest}
+        with self.transaction() as conn:
+            moved = conn.execute(self._sql.PULL_FROM_FUTURE, parameters).rowcount
+            return moved + conn.execute(self._sql.CAP_RETRIES, parameters).rowcount
+
+    def hasten(self, unique_key: str) -> bool:
+        """Make the waiting job of this key due now; False where none waits."""
+        with self.transaction() as conn:
+            waiting = conn.execute(self._sql.QUEUED_BY_KEY, {"unique_key": unique_key}).fetchone()
+            if waiting is None:
+                return False
+            job_id, run_at, priority, rung_at = waiting
+            now = self.now()
+            if run_at > now:
+                conn.execute(self._sql.MOVE, {"id": job_id, "run_at": now})
+            if rung_at is None:
+                self._ring(conn, job_id, priority, min(run_at, now), now)
+            return True
+
+    def advance(self, within_seconds: float) -> int:
+        """Make jobs due now that would be within that time, unless they wait after a failure."""
+        with self.transaction() as conn:
+            parameters = {"now": self.now(), "within": within_seconds}
+            return conn.execute(self._sql.ADVANCE, parameters).rowcount
+
+    def prune(self, older_than_seconds: float, most: int = 5000) -> int:
+        """Delete done and cancelled jobs that ended so long ago, at most `most`; dead ones stay."""
+        with self.transaction() as conn:
+            parameters = {"before": self.now() - older_than_seconds, "most": most}
+            return conn.execute(self._sql.PRUNE, parameters).rowcount
+
+    def beat(self, owner: str, pid: int, version: str) -> None:
+        """Say that the worker lives."""
+        with self.transaction() as conn:
+            conn.execute(self._sql.BEAT, {"owner": owner, "pid": pid, "version": version, "now": self.now()})
+
+    # ---- looking
+
+    def get(self, job_id: int) -> Job:
+        """Raises JobNotFound."""
+        rows = self.read(self._sql.GET_JOB, {"id": job_id})
+        if not rows:
+            raise JobNotFound(f"there is no job {job_id}: see `memory jobs list`")
+        return job_from_row(rows[0])
+
+    def list(self, states: Iterable[State] = STATES, *, kind: str | None = None, most: int = 100) -> _List[Job]:
+        """The newest jobs in these states, newest first."""
+        parameters = {"states": json.dumps(_List(states)), "kind": kind, "most": most}
+        return [job_from_row(row) for row in self.read(self._sql.LIST_JOBS, parameters)]
+
+    def counts(self) -> dict[str, dict[State, int]]:
+        """How many jobs there are, by kind and state.  Reads the whole table."""
+        found: dict[str, dict[State, int]] = {}
+        for kind, state, count in self.read(self._sql.COUNT_JOBS):
+            found.setdefault(kind, {})[state] = count
+        return found
+
+    def is_busy(self) -> bool:
+        """Whether a job runs, or is due and of a kind that is not paused."""
+        return bool(self.read(self._sql.IS_BUSY, {"now": self.now()})[0][0])
+
+    def worker(self) -> WorkerBeat | None:
+        """What the last worker said of itself."""
+        rows = self.read(self._sql.WORKER)
+        return WorkerBeat(*rows[0]) if rows else None
+
+
+class Ledger(LedgerViews, LedgerRules):
+    """The ledger in one queue.db; one writer at a time.
+
+    Every method raises QueueUnavailable if the file is locked for longer than `busy_seconds`, missing
+    (unless `create`) or damaged.
+    """
+
+    _sql = queries
+
+    def __init__(
+        self,
+        path: Path | str,
+        *,
+        policies: Mapping[str, KindPolicy] = POLICIES,
+        clock: Callable[[], float] | None = None,
+        chance: random.Random | None = None,
+        busy_seconds: float = BUSY_SECONDS,
+        create: bool = True,
+        bell: Callable[[], None] | None = None,
+    ) -> None:
+        super().__init__(path, clock=clock, busy_seconds=busy_seconds, create=create, bell=bell)
+        self.policies = policies
+        self._chance = chance or random.Random()
+
+
+def _fence(claim: Claim) -> dict[str, Any]:
+    return {"id": claim.job_id, "owner": claim.owner, "attempt": claim.attempt}
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())[:MAX_ERROR_CHARACTERS]

@@ -1,0 +1,61 @@
+"""Puts right what deaths, lost messages and clocks have left in the ledger."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
+
+from ...vault.killpoint import kill_point
+from .ledger import LedgerRules
+
+log = logging.getLogger(__name__)
+
+LOST_DOORBELL_SECONDS = 5.0
+"""A doorbell this old is looked up in huey's table."""
+
+
+@dataclass(frozen=True)
+class Repaired:
+    """What one pass changed."""
+
+    requeued: int
+    doorbells: int
+    moved: int
+
+
+class Reconciler:
+    """Requeues expired leases, finds lost doorbells, follows a clock that was set back."""
+
+    def __init__(self, ledger: LedgerRules, held: Callable[[], Collection[str]]) -> None:
+        self._ledger = ledger
+        self._held = held
+        """Owners of what runs here: those leases are the heartbeat's business, whatever the clock says."""
+
+    def at_start(self, *, sole: bool) -> Repaired:
+        """The first pass.  `sole`: the lock was free, so whoever holds a lease is dead; no need to wait."""
+        return self._pass(all_others=sole, doorbell_age=0.0)
+
+    def run(self) -> Repaired:
+        """One pass."""
+        return self._pass(all_others=False, doorbell_age=LOST_DOORBELL_SECONDS)
+
+    def requeue(self) -> int:
+        """The part of a pass that cannot wait, and costs little however long the queue is: how many expired leases."""
+        requeued = len(self._ledger.requeue_expired(self._held()))
+        if requeued:
+            log.warning("repaired: %d jobs of dead workers", requeued)
+        return requeued
+
+    def _pass(self, *, all_others: bool, doorbell_age: float) -> Repaired:
+        moved = self._ledger.follow_clock()
+        requeued = self._ledger.requeue_expired(self._held(), all_held_elsewhere=all_others)
+        kill_point("reconciler")
+        doorbells = self._ledger.forget_lost_doorbells(doorbell_age)
+        repaired = Repaired(len(requeued), doorbells, moved)
+        if repaired != Repaired(0, 0, 0):
+            log.warning(
+                "repaired: %d jobs of dead workers, %d lost doorbells, %d times in the future",
+                repaired.requeued, repaired.doorbells, repaired.moved,
+            )  # fmt: skip
+        return repaired

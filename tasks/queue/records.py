@@ -1,0 +1,138 @@
+"""What the ledger takes and gives: jobs, claims, counts, refusals."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from ...vault.errors import MemoryVaultError
+from .kinds import Json
+from .schema import TASK_NAME
+
+State = Literal["queued", "running", "done", "dead", "cancelled"]
+STATES: tuple[State, ...] = ("queued", "running", "done", "dead", "cancelled")
+Due = Literal["sooner", "later"]
+"""What an enqueue does to a job of the same key that still waits: `sooner` may only bring it forward,
+`later` sets its time anew (a quiet period that begins again)."""
+
+
+class JobNotFound(MemoryVaultError):
+    """There is no job of that id."""
+
+
+class JobStateRefused(MemoryVaultError):
+    """The job is in a state in which that can't be done."""
+
+
+@dataclass(frozen=True)
+class NewJob:
+    """What to enqueue.  `run_at` is in unix seconds of the database's clock and wins over the delay."""
+
+    kind: str
+    args: Mapping[str, Json]
+    unique_key: str | None = None
+    delay_seconds: float = 0.0
+    run_at: float | None = None
+    due: Due = "sooner"
+    priority: int | None = None
+
+
+@dataclass(frozen=True)
+class Job:
+    """One row of the ledger; times in unix seconds."""
+
+    id: int
+    kind: str
+    args: Json
+    """The parsed object; the raw text if it is not JSON."""
+    unique_key: str | None
+    priority: int
+    state: State
+    attempt: int
+    run_at: float
+    lease_until: float | None
+    owner: str | None
+    deadline: float | None
+    error: str | None
+    history: tuple[Mapping[str, Any], ...]
+    created_at: float
+    started_at: float | None
+    finished_at: float | None
+    rung_at: float | None
+
+
+@dataclass(frozen=True)
+class Claim:
+    """The right to run one attempt of a job.  `owner` and `attempt` fence everything done with it."""
+
+    job_id: int
+    kind: str
+    args: str
+    """JSON text as stored; not yet validated."""
+    unique_key: str | None
+    attempt: int
+    owner: str
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """Why a job can't be claimed now.  Its doorbell is void; the dispatcher rings again when it can."""
+
+    job_id: int
+    reason: Literal["not queued", "not due", "key busy", "kind busy", "kind paused"]
+
+
+@dataclass(frozen=True)
+class Backlog:
+    """What is left to do: counts, and when the next queued job is due."""
+
+    running: int
+    due: int
+    """Queued, due, and of a kind that is not paused."""
+    delayed: int
+    next_run_at: float | None
+
+
+@dataclass(frozen=True)
+class WorkerBeat:
+    """What the worker last said of itself."""
+
+    owner: str
+    pid: int
+    version: str
+    beat: int
+    beat_at: float
+    started_at: float
+
+
+def job_from_row(row: tuple[Any, ...]) -> Job:
+    """The job in a row of queries.JOB_COLUMNS."""
+    fields = list(row)
+    try:
+        fields[2] = json.loads(row[2])
+    except ValueError:
+        fields[2] = row[2]
+    fields[12] = tuple(json.loads(row[12]))
+    return Job(*fields)
+
+
+def doorbell_message(job_id: int) -> bytes:
+    """The huey message that runs this job; huey's serializer fills in the rest of its fields."""
+    return b'{"id":"%s","name":"%s","args":[%d]}' % (
+        os.urandom(16).hex().encode(),
+        TASK_NAME.encode(),
+        job_id,
+    )
+
+
+def job_id_of(message: bytes) -> int | None:
+    """The job that a huey message rings for; None if it is not one of ours."""
+    try:
+        fields = json.loads(message)
+        job_id = fields["args"][0] if fields["name"] == TASK_NAME else None
+    except (ValueError, TypeError, LookupError):
+        return None
+    return job_id if isinstance(job_id, int) else None

@@ -1,0 +1,168 @@
+"""Enqueues the slots that are due, and remembers them in the same transaction."""
+
+from __future__ import annotations
+
+import os
+import platform
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta, timezone, tzinfo
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+from ...schedules.due import decide, jitter, next_slot, slot_key
+from ...schedules.table import SCHEDULES, Schedule
+from ...vault.errors import UsageError
+from ...vault.killpoint import kill_point
+from . import queries
+from .ledger import Ledger, NewJob
+
+
+@dataclass(frozen=True)
+class ScheduleStatus:
+    """A schedule with its times, for `memory schedule`."""
+
+    schedule: Schedule
+    last_slot: datetime | None
+    next_slot: datetime
+    paused: bool
+
+
+class Scheduler:
+    """Brings the cron table and the ledger together.  Schedules whose kind is not in `kinds` are left out."""
+
+    def __init__(
+        self,
+        ledger: Ledger,
+        *,
+        kinds: Collection[str],
+        tz: tzinfo,
+        schedules: Sequence[Schedule] = SCHEDULES,
+        machine: str | None = None,
+    ) -> None:
+        self._ledger = ledger
+        self._tz = tz
+        self._schedules = [schedule for schedule in schedules if schedule.kind in kinds]
+        self._machine = platform.node() if machine is None else machine
+
+    def tick(self) -> int:
+        """Enqueue what is due; returns how many jobs.  Two workers at once enqueue a slot once."""
+        now = _datetime(self._ledger.now())
+        last_slots = self._last_slots()
+        if not any(self._is_due(schedule, last_slots, now) for schedule in self._schedules):
+            return 0
+        enqueued = 0
+        with self._ledger.transaction(durable=True):
+            last_slots = self._last_slots()  # Another worker may have been here.
+            for schedule in self._schedules:
+                if self._is_due(schedule, last_slots, now):
+                    enqueued += self._enqueue_due(schedule, last_slots, now)
+            kill_point("schedule-tick")
+        return enqueued
+
+    def _is_due(self, schedule: Schedule, last_slots: Mapping[str, tuple[float, bool]], now: datetime) -> bool:
+        last, paused = last_slots.get(schedule.name, (None, False))
+        if paused:
+            return False
+        if last is None:
+            return True
+        last_slot = _datetime(last)
+        return decide(schedule, last_slot, now, self._tz).last_slot != last_slot
+
+    def _enqueue_due(self, schedule: Schedule, last_slots: Mapping[str, tuple[float, bool]], now: datetime) -> int:
+        last = last_slots[schedule.name][0] if schedule.name in last_slots else None
+        due = decide(schedule, None if last is None else _datetime(last), now, self._tz)
+        enqueued = 0
+        for slot in due.slots:
+            if schedule.overlap == "skip" and self._live(schedule):
+                continue
+            delay = jitter(schedule, slot, self._machine)
+            self._enqueue(schedule, slot, max(slot + timedelta(seconds=delay), now))
+            enqueued += 1
+        self._remember(schedule, due.last_slot)
+        return enqueued
+
+    def _enqueue(self, schedule: Schedule, slot: datetime, start: datetime) -> int:
+        job = NewJob(
+            schedule.kind,
+            {**schedule.args, "slot": slot_key(schedule, slot)},
+            unique_key=slot_key(schedule, slot),
+            run_at=start.timestamp(),
+        )
+        return self._ledger.enqueue_all([job])[0]
+
+    def _live(self, schedule: Schedule) -> bool:
+        with self._ledger.transaction() as conn:
+            key_range = {"first": f"{schedule.name}:", "after": f"{schedule.name};"}  # ';' follows ':'
+            return conn.execute(queries.LIVE_IN_KEY_RANGE, key_range).fetchone() is not None
+
+    def _remember(self, schedule: Schedule, slot: datetime) -> None:
+        with self._ledger.transaction() as conn:
+            conn.execute(queries.SET_LAST_SLOT, {"name": schedule.name, "last_slot": slot.timestamp()})
+
+    def _last_slots(self) -> dict[str, tuple[float, bool]]:
+        rows = self._ledger.read(queries.SCHEDULE_STATES)
+        return {name: (last, paused_at is not None) for name, last, paused_at in rows}
+
+    def status(self) -> list[ScheduleStatus]:
+        """Every schedule, in the order of the table."""
+        last_slots, now = self._last_slots(), _datetime(self._ledger.now())
+        return [
+            ScheduleStatus(
+                schedule,
+                _datetime(last_slots[schedule.name][0]) if schedule.name in last_slots else None,
+                next_slot(schedule, now, self._tz),
+                last_slots.get(schedule.name, (0.0, False))[1],
+            )
+            for schedule in self._schedules
+        ]
+
+    def kind_of(self, name: str) -> str:
+        """The job kind of a schedule.  Raises UsageError for an unknown name."""
+        return self._named(name).kind
+
+    def run_now(self, name: str) -> int:
+        """Enqueue the schedule's job out of turn; returns its id.  Raises UsageError for an unknown name."""
+        schedule = self._named(name)
+        now = _datetime(self._ledger.now())
+        return self._ledger.enqueue(
+            schedule.kind,
+            {**schedule.args, "slot": f"{schedule.name}:by-hand"},
+            unique_key=f"{schedule.name}:by-hand",
+            run_at=now.timestamp(),
+        )
+
+    def pause(self, name: str, *, paused: bool = True) -> None:
+        """Pause or resume a schedule; on resuming, its catch-up policy decides.  Raises UsageError."""
+        schedule = self._named(name)
+        with self._ledger.transaction(durable=True) as conn:
+            now = self._ledger.now()
+            if schedule.name not in self._last_slots():
+                first = decide(schedule, None, _datetime(now), self._tz)
+                self._remember(schedule, first.last_slot)
+            parameters = {"name": schedule.name, "paused_at": now if paused else None}
+            conn.execute(queries.PAUSE_SCHEDULE, parameters)
+
+    def _named(self, name: str) -> Schedule:
+        for schedule in self._schedules:
+            if schedule.name == name:
+                return schedule
+        names = ", ".join(schedule.name for schedule in self._schedules)
+        raise UsageError(f"no schedule {name!r}; there are: {names}")
+
+
+def local_timezone(
+    environ: Mapping[str, str] = os.environ, readlink: Callable[[str], str] = os.path.realpath
+) -> tzinfo:
+    """The machine's time zone with its rules, not just today's offset, where that can be found out."""
+    for name in (environ.get("TZ", "").lstrip(":"), readlink("/etc/localtime").rpartition("zoneinfo/")[2]):
+        if name and not name.startswith("/"):
+            try:
+                return ZoneInfo(name)
+            except (ZoneInfoNotFoundError, ValueError, OSError):
+                continue
+    offset = datetime.now(UTC).astimezone().utcoffset()
+    return timezone(offset) if offset is not None else UTC
+
+
+def _datetime(seconds: float) -> datetime:
+    return datetime.fromtimestamp(seconds, UTC)

@@ -1,0 +1,224 @@
+"""Schema of queue.db: the job ledger, schedules, the worker's beat, and huey's own tables.
+
+Migrations run in order, each in one transaction together with its record in `migration` and the new
+`PRAGMA user_version`; a process killed half way leaves the version before.  Hooks insert into `job` and
+`task` themselves (see `hooks/`), so a change of those columns needs a new version.
+
+Times are unix seconds (REAL) of the database's clock: `NOW`.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from pathlib import Path
+
+from ...vault.errors import QueueUnavailable, SchemaTooNew
+from ...vault.killpoint import kill_point
+
+NOW = "(julianday('now')-2440587.5)*86400.0"
+"""Unix seconds with milliseconds; `unixepoch('subsec')` would need SQLite 3.42."""
+
+QUEUE_NAME = "memoryvault"
+"""huey's name of our queue, in the column `queue` of its tables."""
+
+TASK_NAME = "memoryvault.run"
+"""huey's name of the one task there is: run the job whose id is its argument."""
+
+_JOB_LEDGER = (
+    """
+    CREATE TABLE job (
+        id          INTEGER PRIMARY KEY AUTOINCREMENT,   -- never reused: a late doorbell rings nobody else
+        kind        TEXT NOT NULL,                       -- one of kinds.POLICIES
+        args        TEXT NOT NULL,                       -- JSON object of ids and paths, never content
+        unique_key  TEXT,                                -- at most one queued and one running job per key
+        priority    INTEGER NOT NULL DEFAULT 0,          -- higher first; see kinds.AGING_SECONDS
+        state       TEXT NOT NULL DEFAULT 'queued'
+                    CHECK (state IN ('queued', 'running', 'done', 'dead', 'cancelled')),
+        attempt     INTEGER NOT NULL DEFAULT 0,          -- claims that count; a crash counts
+        run_at      REAL NOT NULL,                       -- not to be claimed before
+        lease_until REAL,                                -- running: the owner must beat before
+        owner       TEXT,                                -- running: host:boot:pid:nonce of this claim
+        deadline    REAL,                                -- running: hard end of this attempt
+        error       TEXT,                                -- of the last attempt, one line
+        history     TEXT NOT NULL DEFAULT '[]',          -- JSON list, one object per ended attempt
+        created_at  REAL NOT NULL,
+        started_at  REAL,                                -- of the last attempt
+        finished_at REAL,                                -- when it became done, dead or cancelled
+        rung_at     REAL                                 -- queued: when its doorbell was put into huey
+    )
+    """,
+    # Also what makes an enqueue of something already waiting a no-op.
+    "CREATE UNIQUE INDEX job_one_queued ON job(unique_key) WHERE state = 'queued' AND unique_key IS NOT NULL",
+    # The partial indexes hold only live rows: a million finished jobs cost a claim nothing.
+    "CREATE UNIQUE INDEX job_one_running ON job(unique_key) WHERE state = 'running' AND unique_key IS NOT NULL",
+    "CREATE INDEX job_queued ON job(run_at) WHERE state = 'queued'",
+    "CREATE INDEX job_unrung ON job(kind, run_at) WHERE state = 'queued' AND rung_at IS NULL",
+    "CREATE INDEX job_running ON job(kind) WHERE state = 'running'",
+    "CREATE INDEX job_dead ON job(finished_at) WHERE state = 'dead'",
+)
+
+_OPERATION = (
+    """
+    CREATE TABLE schedule_state (
+        name      TEXT PRIMARY KEY,      -- Schedule.name
+        last_slot REAL NOT NULL,         -- newest slot that was enqueued or passed over
+        paused_at REAL                   -- set: no slot is enqueued
+    )
+    """,
+    "CREATE TABLE kind_state (kind TEXT PRIMARY KEY, paused_at REAL NOT NULL)",
+    """
+    CREATE TABLE worker_state (
+        id         INTEGER PRIMARY KEY CHECK (id = 1),   -- one worker per state folder
+        owner      TEXT NOT NULL,                        -- host:boot:pid:nonce
+        pid        INTEGER NOT NULL,
+        version    TEXT NOT NULL,                        -- of the package
+        beat       INTEGER NOT NULL,                     -- counts up while the worker lives
+        beat_at    REAL NOT NULL,
+        started_at REAL NOT NULL
+    )
+    """,
+)
+
+_HUEY = (  # Word for word what huey 3.5.4 creates (a test compares): its own DDL takes an exclusive lock.
+    "CREATE TABLE kv (queue text not null, key text not null, value blob not null, primary key(queue, key))",
+    "CREATE TABLE schedule (id integer not null primary key, queue text not null, "
+    "data blob not null, timestamp real not null)",
+    "CREATE INDEX schedule_queue_timestamp on schedule (queue, timestamp)",
+    "CREATE TABLE task (id integer not null primary key, queue text not null, "
+    "data blob not null, priority real not null default 0.0)",
+    "CREATE INDEX task_queue_priority_id on task (queue, priority desc, id)",
+    "CREATE TABLE counter (queue text not null, key text not null, "
+    "value integer not null default 0, primary key(queue, key))",
+)
+
+MIGRATIONS: tuple[Sequence[str], ...] = ((*_JOB_LEDGER, *_OPERATION, *_HUEY),)
+"""`MIGRATIONS[n]` leads from version n to n + 1."""
+
+_MIGRATION_RECORD = """
+    CREATE TABLE IF NOT EXISTS migration (version INTEGER PRIMARY KEY, applied_at REAL NOT NULL)
+"""
+
+VERSION = len(MIGRATIONS)
+
+APPLICATION_ID = 0x4D56_5121
+"""In the file's header once nothing is missing in it: see `salvage`."""
+
+
+class QueueDamaged(QueueUnavailable):
+    """queue.db is no database or a broken one; the worker sets it aside and builds a new one."""
+
+
+def is_damage(error: BaseException | None) -> bool:
+    """Whether SQLite says that the file itself is broken, rather than busy, full or out of reach."""
+    code = getattr(error, "sqlite_errorcode", None)
+    return code is not None and code & 0xFF in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
+
+
+def is_busy(error: BaseException) -> bool:
+    """Whether another connection holds the lock that was wanted."""
+    code = getattr(error, "sqlite_errorcode", None)
+    return code is not None and code & 0xFF in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
+
+
+def unavailable(path: Path, error: Exception) -> QueueUnavailable:
+    """A database's error in our words: what is wrong, and what will happen or is to be done."""
+    if is_damage(error):
+        return QueueDamaged(f"{path} is damaged ({error}): `memory worker` sets it aside and rebuilds it at its start")
+    if "locked" in str(error):
+        return QueueUnavailable(f"{path} is locked by another program; nothing was written, try again")
+    if "readonly" in str(error):
+        return QueueUnavailable(f"{path} cannot be written (read-only folder or disk); make it writable again")
+    if "full" in str(error):
+        return QueueUnavailable(f"{path} cannot grow: the disk is full; free some space")
+    return QueueUnavailable(f"cannot use {path}: {error}")
+
+
+def connect(path: Path, *, busy_seconds: float, create: bool) -> sqlite3.Connection:
+    """Open queue.db in WAL mode and bring its schema up to `VERSION`.
+
+    With `create` false a missing file raises QueueUnavailable.  SchemaTooNew if a newer package wrote it,
+    QueueUnavailable if it is locked for longer than `busy_seconds` or unreadable, QueueDamaged if it is broken.
+    """
+    try:
+        if create:
+            path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            # Never open a file that is there: closing it would drop the locks that SQLite holds on it for this
+            # process's other connections (POSIX locks belong to the process), and another process would then take
+            # the write-ahead log away under them.
+            with suppress(FileExistsError):
+                os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
+        elif not path.exists():
+            raise QueueUnavailable(f"{path} does not exist yet: start `memory worker` once to create it")
+        conn = sqlite3.connect(path, timeout=busy_seconds, check_same_thread=False, isolation_level=None)
+    except (OSError, sqlite3.Error) as error:
+        raise unavailable(path, error) from error
+    try:
+        _refuse_newer(conn, path)
+        retry_locked(lambda: conn.execute("PRAGMA journal_mode = wal"), busy_seconds)
+        migrate(conn, path)
+        conn.execute("PRAGMA synchronous = normal")
+        conn.execute("PRAGMA busy_timeout = 0")  # QueueDatabase waits by itself, more evenly.
+        conn.execute("PRAGMA wal_autocheckpoint = 4000")  # 16 MB: a checkpoint syncs, whoever it hits waits
+    except sqlite3.Error as error:
+        conn.close()
+        raise unavailable(path, error) from error
+    except BaseException:
+        conn.close()
+        raise
+    return conn
+
+
+def version_of(conn: sqlite3.Connection) -> int:
+    """The schema version that the file has now."""
+    return int(conn.execute("PRAGMA user_version").fetchone()[0])
+
+
+def migrate(conn: sqlite3.Connection, path: Path, migrations: Sequence[Sequence[str]] = MIGRATIONS) -> list[int]:
+    """Apply what is missing; returns the versions reached.  Safe when several processes call it at once."""
+    reached: list[int] = []
+    while version_of(conn) < len(migrations):
+        conn.execute("BEGIN IMMEDIATE")
+        try:
+            version = version_of(conn)  # Another process may have migrated while we waited for the lock.
+            if version < len(migrations):
+                for statement in migrations[version]:
+                    conn.execute(statement)
+                kill_point("migration")
+                conn.execute(_MIGRATION_RECORD)
+                conn.execute(f"INSERT INTO migration VALUES (?, {NOW})", (version + 1,))
+                conn.execute(f"PRAGMA user_version = {version + 1:d}")
+                reached.append(version + 1)
+            conn.execute("COMMIT")
+        except BaseException:
+            if conn.in_transaction:
+                conn.execute("ROLLBACK")
+            raise
+    _refuse_newer(conn, path, len(migrations))
+    return reached
+
+
+def _refuse_newer(conn: sqlite3.Connection, path: Path, known: int = VERSION) -> None:
+    found = version_of(conn)
+    if found > known:
+        raise SchemaTooNew(
+            f"{path} has schema {found}, this MemoryVault knows up to {known}: "
+            "update it and restart what is still running"
+        )
+
+
+def retry_locked(action: Callable[[], object], seconds: float) -> None:
+    """Try `action` again for so long as another connection holds the lock. Raises sqlite3.OperationalError."""
+    # Switching a new file to WAL upgrades a read lock, which SQLite refuses at once instead of waiting.
+    until = time.monotonic() + seconds
+    while True:
+        try:
+            action()
+            return
+        except sqlite3.OperationalError as error:
+            if "locked" not in str(error) or time.monotonic() >= until:
+                raise
+            time.sleep(0.01)

@@ -1,0 +1,126 @@
+"""Enqueues that a hook could not put into queue.db: one JSON file each, taken in by the worker.
+
+A file is deleted after its job is committed.  A crash in between enqueues it twice, which its unique key and
+the idempotence of jobs make harmless; nothing is ever dropped: what can't be enqueued becomes a dead job.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import logging
+import os
+import threading
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ...vault.killpoint import kill_point
+from .kinds import ArgsInvalid
+from .ledger import Ledger, NewJob
+
+log = logging.getLogger(__name__)
+
+BATCH_FILES = 200
+MAX_FILE_BYTES = 256 * 1024
+
+
+@dataclass(frozen=True)
+class Ingested:
+    """What one call took in."""
+
+    enqueued: int
+    refused: int
+    """Unreadable or of an unknown kind; kept as dead jobs."""
+
+
+class Spool:
+    """The folder `spool/`; files `<time_ns>-<pid>.json`, written elsewhere and renamed into place."""
+
+    def __init__(self, folder: Path | str, ledger: Ledger) -> None:
+        self._folder = Path(folder)
+        self._ledger = ledger
+        self._lock = threading.Lock()
+
+    def is_empty(self) -> bool:
+        """Whether nothing waits."""
+        return not self._waiting()
+
+    def _waiting(self) -> list[str]:
+        try:
+            with os.scandir(self._folder) as found:
+                names = [entry.name for entry in found if entry.name.endswith(".json") and entry.name[0] != "."]
+        except OSError:
+            return []
+        return sorted(names, key=_written_at)
+
+    def ingest(self) -> Ingested:
+        """Enqueue everything that waits, oldest first.  Raises QueueUnavailable; the files then stay."""
+        enqueued = refused = 0
+        with self._lock:
+            while names := self._waiting()[:BATCH_FILES]:
+                jobs: list[NewJob] = []
+                done: list[Path] = []
+                for name in names:
+                    path = self._folder / name
+                    try:
+                        text = _read(path)
+                    except FileNotFoundError:
+                        continue
+                    except OSError as error:
+                        log.warning("can't read %s: %s", path, error)
+                        _set_aside(path)
+                        continue
+                    try:
+                        job = _parse(text)
+                        self._ledger.check(job)
+                        jobs.append(job)
+                    except (ValueError, ArgsInvalid) as error:
+                        self._ledger.record_dead("spool.ingest", json.dumps(text[:4096]), f"{name}: {error}")
+                        refused += 1
+                    done.append(path)
+                self._ledger.enqueue_all(jobs)
+                enqueued += len(jobs)
+                kill_point("spool-ingest")
+                for path in done:
+                    with contextlib.suppress(FileNotFoundError):
+                        path.unlink()
+                if not done:
+                    break
+        if enqueued or refused:
+            log.info("took %d jobs from the spool, %d refused", enqueued, refused)
+        return Ingested(enqueued, refused)
+
+
+def _read(path: Path) -> str:
+    fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
+    with open(fd, "rb") as file:
+        return file.read(MAX_FILE_BYTES).decode(errors="replace")
+
+
+def _set_aside(path: Path) -> None:
+    with contextlib.suppress(OSError):
+        path.rename(path.with_suffix(".unreadable"))
+
+
+def _written_at(name: str) -> tuple[int, str]:
+    digits = name.partition("-")[0]
+    return (int(digits) if digits.isdecimal() else 0, name)
+
+
+def _parse(text: str) -> NewJob:
+    """Raises ValueError saying what is wrong."""
+    fields: Any = json.loads(text)
+    if not isinstance(fields, dict):
+        raise ValueError("not an object")
+    kind, args, key = fields.get("kind"), fields.get("args"), fields.get("unique_key")
+    run_at, due = fields.get("run_at"), fields.get("policy") or "sooner"
+    if not isinstance(kind, str) or not isinstance(args, dict):
+        raise ValueError("kind or args missing")
+    if key is not None and not isinstance(key, str):
+        raise ValueError("unique_key is not text")
+    if run_at is not None and not isinstance(run_at, int | float):
+        raise ValueError("run_at is not a number")
+    if due not in ("sooner", "later"):
+        raise ValueError("policy is neither sooner nor later")
+    return NewJob(kind, args, unique_key=key, run_at=run_at, due="later" if due == "later" else "sooner")

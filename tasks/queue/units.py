@@ -1,0 +1,226 @@
+"""The worker as a service of the user's login: a systemd user unit, or a launchd agent.
+
+Both run `memory worker` with nothing but the variables that say which vault is meant. The recall service is
+not among them: worker and hooks start it on demand, and it leaves when nobody asks.
+"""
+
+from __future__ import annotations
+
+import os
+import plistlib
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from ...vault.errors import MemoryVaultError
+from ...vault.settings import SETTINGS
+
+UNIT = "memoryvault.service"
+LABEL = "dev.memoryvault.worker"
+COMMAND_SECONDS = 30.0
+RESTART_SECONDS = 30
+"""A worker that leaves for a newer version, or finds another one at work, is tried again so much later."""
+_WHICH = ("CLAUDE_CONFIG_DIR", "CODEX_HOME", "XDG_CONFIG_HOME", "XDG_STATE_HOME")
+
+
+class ServiceManagerUnavailable(MemoryVaultError):
+    """There is no manager of user services here, or it refused."""
+
+
+@dataclass(frozen=True)
+class UnitState:
+    """What the manager says of our unit."""
+
+    definition: Path
+    installed: bool
+    running: bool
+
+
+class ServiceManager(Protocol):
+    """What starts programs at login and keeps them running."""
+
+    @property
+    def definition(self) -> Path:
+        """The file that describes our unit."""
+
+    def install(self) -> bool:
+        """Write the definition and start the unit, now and at every login; False when it was so already.
+
+        Raises ServiceManagerUnavailable with the manager's own words.
+        """
+
+    def state(self) -> UnitState:
+        """Whether it is installed, and runs. Never raises."""
+
+    def remove(self) -> bool:
+        """Stop the unit and delete its definition; False when there was none."""
+
+
+def worker_command() -> list[str]:
+    """The command line of the worker, by absolute path and free of the user's Python settings."""
+    return [sys.executable, "-I", "-m", "memoryvault", "worker"]
+
+
+def identity(env: Mapping[str, str]) -> dict[str, str]:
+    """The variables of `env` that name a setting or a place; what they leave open is read at each start."""
+    known = {row.variable for row in SETTINGS if row.variable} | {"MEMORY_CONFIG", "MEMORY_STATE_DIR", *_WHICH}
+    return {name: env[name] for name in sorted(known) if env.get(name)}
+
+
+def service_manager(env: Mapping[str, str], platform: str = sys.platform) -> ServiceManager:
+    """The one of this platform."""
+    return LaunchAgent(env) if platform == "darwin" else SystemdUser(env)
+
+
+def _run(argv: Sequence[str], env: Mapping[str, str]) -> subprocess.CompletedProcess[str]:
+    try:
+        return subprocess.run(
+            argv, env=dict(env), cwd="/", capture_output=True, text=True, timeout=COMMAND_SECONDS, check=False
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise ServiceManagerUnavailable(
+            f"{argv[0]} can't be used here ({error}); nothing is lost: the first hook of a session starts the worker"
+        ) from error
+
+
+def _checked(argv: Sequence[str], env: Mapping[str, str]) -> None:
+    done = _run(argv, env)
+    if done.returncode != 0:
+        said = (done.stderr.strip() or done.stdout.strip() or f"exit status {done.returncode}").splitlines()[-1]
+        raise ServiceManagerUnavailable(
+            f"`{' '.join(argv)}` failed: {said}; without it the first hook of a session starts the worker"
+        )
+
+
+class SystemdUser:
+    """A unit of the user's systemd (Linux)."""
+
+    def __init__(self, env: Mapping[str, str]) -> None:
+        self._env = env
+        config = env.get("XDG_CONFIG_HOME") or os.path.join(env.get("HOME") or os.path.expanduser("~"), ".config")
+        self.definition = Path(config) / "systemd" / "user" / UNIT
+
+    def text(self) -> str:
+        """The unit file."""
+        variables = "".join(
+            f"Environment={_quoted(f'{name}={value}')}\n" for name, value in identity(self._env).items()
+        )
+        return (
+            "[Unit]\n"
+            "Description=MemoryVault: memory for coding agents\n"
+            "\n"
+            "[Service]\n"
+            f"ExecStart={' '.join(_quoted(word).replace('$', '$$') for word in worker_command())}\n"
+            f"{variables}"
+            "WorkingDirectory=/\n"
+            "UMask=0077\n"
+            "Nice=5\n"
+            "Restart=always\n"
+            f"RestartSec={RESTART_SECONDS}\n"
+            "KillSignal=SIGTERM\n"
+            "TimeoutStopSec=60\n"
+            "\n"
+            "[Install]\n"
+            "WantedBy=default.target\n"
+        )
+
+    def install(self) -> bool:
+        _checked(["systemctl", "--user", "show-environment"], self._env)
+        text = self.text()
+        changed = not self.definition.is_file() or self.definition.read_text("utf-8") != text
+        if changed:
+            self.definition.parent.mkdir(parents=True, exist_ok=True)
+            _replace(self.definition, text)
+            _checked(["systemctl", "--user", "daemon-reload"], self._env)
+        elif self.state().running:
+            return False
+        _checked(["systemctl", "--user", "enable", UNIT], self._env)
+        _checked(["systemctl", "--user", "restart", UNIT], self._env)
+        return True
+
+    def state(self) -> UnitState:
+        try:
+            running = _run(["systemctl", "--user", "is-active", "--quiet", UNIT], self._env).returncode == 0
+        except ServiceManagerUnavailable:
+            running = False
+        return UnitState(self.definition, self.definition.is_file(), running)
+
+    def remove(self) -> bool:
+        if not self.definition.is_file():
+            return False
+        _checked(["systemctl", "--user", "disable", "--now", UNIT], self._env)
+        self.definition.unlink()
+        _checked(["systemctl", "--user", "daemon-reload"], self._env)
+        return True
+
+
+class LaunchAgent:
+    """An agent of the user's launchd (macOS)."""
+
+    def __init__(self, env: Mapping[str, str]) -> None:
+        self._env = env
+        home = env.get("HOME") or os.path.expanduser("~")
+        self.definition = Path(home) / "Library" / "LaunchAgents" / f"{LABEL}.plist"
+        self._domain = f"gui/{os.getuid()}"
+
+    def text(self) -> str:
+        """The property list."""
+        return plistlib.dumps(
+            {
+                "Label": LABEL,
+                "ProgramArguments": worker_command(),
+                "EnvironmentVariables": identity(self._env),
+                "WorkingDirectory": "/",
+                "Umask": 0o077,
+                "ProcessType": "Background",
+                "RunAtLoad": True,
+                "KeepAlive": True,
+                "ThrottleInterval": RESTART_SECONDS,
+                "ExitTimeOut": 60,
+                "StandardOutPath": "/dev/null",
+                "StandardErrorPath": "/dev/null",
+            },
+            sort_keys=False,
+        ).decode()
+
+    def install(self) -> bool:
+        text = self.text()
+        if self.definition.is_file() and self.definition.read_text("utf-8") == text and self.state().running:
+            return False
+        self.definition.parent.mkdir(parents=True, exist_ok=True)
+        _replace(self.definition, text)
+        # An agent that is loaded keeps its old definition until it is taken out.
+        _run(["launchctl", "bootout", f"{self._domain}/{LABEL}"], self._env)
+        _checked(["launchctl", "bootstrap", self._domain, str(self.definition)], self._env)
+        return True
+
+    def state(self) -> UnitState:
+        try:
+            shown = _run(["launchctl", "print", f"{self._domain}/{LABEL}"], self._env)
+            running = shown.returncode == 0 and "state = running" in shown.stdout
+        except ServiceManagerUnavailable:
+            running = False
+        return UnitState(self.definition, self.definition.is_file(), running)
+
+    def remove(self) -> bool:
+        if not self.definition.is_file():
+            return False
+        _run(["launchctl", "bootout", f"{self._domain}/{LABEL}"], self._env)
+        self.definition.unlink()
+        return True
+
+
+def _replace(path: Path, text: str) -> None:
+    """The whole file or the old one: a manager may read it at any moment."""
+    temporary = path.with_name(f".{path.name}.tmp")
+    temporary.write_text(text, "utf-8")
+    temporary.replace(path)
+
+
+def _quoted(value: str) -> str:
+    """One word of a unit file; `%` begins a specifier there."""
+    escaped = value.replace("\\", "\\\\").replace('"', '\\"').replace("%", "%%").replace("\n", "\\n")
+    return f'"{escaped}"' if escaped != value or any(char in " \t'" for char in value) else value

@@ -1,0 +1,477 @@
+"""The worker: huey's consumer over the ledger, with everything that keeps it honest around it."""
+
+from __future__ import annotations
+
+import itertools
+import logging
+import os
+import platform
+import secrets
+import select
+import signal
+import threading
+import time
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass, field
+from datetime import tzinfo
+from pathlib import Path
+from typing import Protocol
+
+from ... import __version__
+from ...schedules.table import SCHEDULES, Schedule
+from ...vault.errors import QueueUnavailable, SchemaTooNew
+from ...vault.layout import StatePaths
+from . import schema
+from .app import Claiming, ThreadConsumer, VaultHuey
+from .dispatcher import Clockwork, Dispatcher
+from .doorbell import Bell, ring_worker
+from .executor import Executor
+from .job import Handler
+from .kinds import POLICIES, KindPolicy
+from .ledger import Ledger
+from .lock import WorkerLock, WorkerRunning
+from .metrics import HookTimes, MetricsServer, render
+from .reconciler import Reconciler
+from .salvage import finish_rebuilding, open_queue, restore_if_damaged
+from .scheduler import Scheduler, local_timezone
+from .spool import Spool
+from .versions import installed_version, is_newer
+
+log = logging.getLogger(__name__)
+
+BUSY_SECONDS = 15.0
+IDLE_POLL_SECONDS = 0.05
+HEALTH_SECONDS = 10.0
+STUCK_SECONDS = 30.0
+EXIT_STUCK = 75
+
+
+class Service(Protocol):
+    """Something that lives as long as the worker, such as the vault's watcher."""
+
+    def start(self, ledger: Ledger) -> None:
+        """Start its threads; it may enqueue."""
+
+    def stop(self) -> None:
+        """End them."""
+
+
+class Loop(Service, Protocol):
+    """A service that runs jobs from another queue. None of its methods but `stop` waits for anything."""
+
+    def leave(self) -> None:
+        """Start nothing more."""
+
+    def check_health(self) -> None:
+        """Replace threads that have died."""
+
+    def is_busy(self) -> bool:
+        """Whether it runs a job or has one to run; False while its queue is away."""
+
+    def outcomes(self) -> Mapping[str, int]:
+        """How its attempts have ended (Tally.outcomes)."""
+
+
+@dataclass(frozen=True)
+class WorkerContext:
+    """Where the worker works and how patient it is."""
+
+    state: StatePaths
+    workers: int = 2
+    poll_seconds: float = 1.0
+    lease_seconds: float = 30.0
+    drain_seconds: float = 20.0
+    quiet_seconds: float = 90.0
+    """Of a session whose job is made again from its marker."""
+    metrics_port: int = 0
+    """0: no metrics."""
+    policies: Mapping[str, KindPolicy] = field(default_factory=lambda: POLICIES)
+    schedules: Sequence[Schedule] = SCHEDULES
+    tz: tzinfo | None = None
+    """None: the machine's."""
+
+    @property
+    def reconcile_seconds(self) -> float:
+        """Between two passes of the reconciler."""
+        return min(3.0, self.lease_seconds / 3)
+
+
+@dataclass(frozen=True)
+class RunReport:
+    """What `run_until_idle` did: attempts by how they ended, and what is left."""
+
+    done: int
+    retried: int
+    """Failed attempts that will be tried again."""
+    dead: int
+    """Of this machine's own queue."""
+    postponed: int
+    lost: int
+    """Attempts whose claim was lost: cancelled, given back, expired, overdue."""
+    delayed: int
+    """Jobs still queued for later."""
+    seconds: float
+    timed_out: bool
+    elsewhere: bool = False
+    """Another worker was running and did the work; the counts are unknown and 0."""
+    dead_shared: int = 0
+    """Of the queues it shares: most were asked by others, and what they sent is no fault of this machine."""
+
+
+class Worker:
+    """Runs jobs of one state folder; there is at most one at a time.
+
+    `run_forever` and `run_until_idle` raise WorkerRunning, QueueUnavailable or SchemaTooNew at start.
+    In the main thread SIGTERM and SIGINT drain: nothing new starts, running jobs get `drain_seconds`,
+    then their children are killed and their leases given back.  A second signal ends the wait.
+    """
+
+    def __init__(
+        self,
+        context: WorkerContext,
+        handlers: Mapping[str, Handler],
+        services: Sequence[Service] = (),
+        loops: Sequence[Loop] = (),
+    ) -> None:
+        self._context = context
+        self._handlers = handlers
+        self._services = (*services, *loops)
+        self._loops = loops
+        self._nonce = f"{_host()}:{_boot()}:{os.getpid()}:{secrets.token_hex(4)}"
+        self._claim_numbers = itertools.count(1)
+        self._lock = WorkerLock(context.state.worker_lock)
+        self._leaving = False
+        self._signals = 0
+        self._wake_read, self._wake_write = -1, -1
+        self._stuck_since: float | None = None
+        self._queue_file: tuple[int, int] | None = None
+
+    # ---- the two ways to run
+
+    def run_forever(self) -> int:
+        """Serve until told to leave; returns the exit status."""
+        while True:
+            with ExitStack() as stack:
+                self._start(stack)
+                next_health = time.monotonic() + HEALTH_SECONDS
+                while not self._leaving and not self._lost_queue():
+                    self._wait(HEALTH_SECONDS / 10)
+                    if time.monotonic() >= next_health:
+                        next_health = time.monotonic() + HEALTH_SECONDS
+                        self._check_health()
+                again = not self._leaving
+                self._drain()
+            if not again or self._signals:
+                return 0
+            self._leaving = False
+
+    def run_until_idle(
+        self, timeout_seconds: float | None = None, *, include_delayed_seconds: float = 0.0
+    ) -> RunReport:
+        """Run all that is due, and what comes of it; then leave.
+
+        `include_delayed_seconds` does not wait for jobs that are due within that time but runs them now
+        (the quiet period after a session), except those that wait after a failure.  If another worker
+        is running, this waits for it to become idle.
+        """
+        started = time.monotonic()
+        until = None if timeout_seconds is None else started + timeout_seconds
+        try:
+            while True:
+                with ExitStack() as stack:
+                    self._start(stack)
+                    timed_out = self._until_idle(self._ledger, until, include_delayed_seconds)
+                    again = not self._leaving and self._lost_queue()
+                    self._drain()
+                    if not again or self._signals:
+                        delayed = self._ledger.backlog().delayed
+                        break
+                self._leaving = False
+        except WorkerRunning:
+            return self._wait_for_other(started, until, include_delayed_seconds)
+        count = Counter(self._executor.tally.outcomes)
+        dead = count["dead"]
+        for loop in self._loops:
+            count.update(loop.outcomes())
+        return RunReport(
+            done=count["done"],
+            retried=count["retried"],
+            dead=dead,
+            postponed=count["postponed"],
+            lost=count["lost"] + count["overdue"],
+            delayed=delayed,
+            seconds=time.monotonic() - started,
+            timed_out=timed_out,
+            dead_shared=count["dead"] - dead,
+        )
+
+    def leave(self) -> None:
+        """Drain and return from `run_*`; may be called from any thread."""
+        self._leaving = True
+        with suppress(OSError):
+            os.write(self._wake_write, b"!")
+
+    def _until_idle(self, ledger: Ledger, until: float | None, include_delayed: float) -> bool:
+        """Whether the time was up before it was idle."""
+        while not self._leaving:
+            if until is not None and time.monotonic() > until:
+                return True
+            if os.path.exists(self._context.state.stop_file) or self._lost_queue():
+                return False
+            try:
+                if not self._executor.running() and self._is_idle(ledger, include_delayed):
+                    return False
+            except QueueUnavailable as error:
+                log.warning("waiting: %s", error)
+            self._executor.wait_for_an_end(IDLE_POLL_SECONDS)
+            time.sleep(IDLE_POLL_SECONDS / 10)  # Jobs may end by the thousand.
+            self._check_health()
+        return True
+
+    def _is_idle(self, ledger: Ledger, include_delayed: float) -> bool:
+        if include_delayed > 0 and ledger.advance(include_delayed):
+            self._bell.ring()
+        # Asked twice: each queue gives work to the other.
+        return (
+            not self._is_busy_elsewhere()
+            and not ledger.is_busy()
+            and self._spool.is_empty()
+            and not self._is_busy_elsewhere()
+        )
+
+    def _is_busy_elsewhere(self) -> bool:
+        return any(loop.is_busy() for loop in self._loops)
+
+    def _wait_for_other(self, started: float, until: float | None, include_delayed: float) -> RunReport:
+        timed_out, state = False, self._context.state
+        with Ledger(state.queue_db, policies=self._context.policies) as ledger:
+            spool = Spool(state.spool, ledger)
+            while True:
+                if include_delayed > 0 and ledger.advance(include_delayed):
+                    ring_worker(state.wake_socket)
+                if (not ledger.is_busy() and spool.is_empty()) or os.path.exists(state.stop_file):
+                    break
+                if self._lock.acquire():  # It has gone: the work is ours.
+                    self._lock.release()
+                    left = None if until is None else max(0.0, until - time.monotonic())
+                    return self.run_until_idle(left, include_delayed_seconds=include_delayed)
+                if until is not None and time.monotonic() > until:
+                    timed_out = True
+                    break
+                time.sleep(IDLE_POLL_SECONDS)
+            seconds = time.monotonic() - started
+            return RunReport(0, 0, 0, 0, 0, ledger.backlog().delayed, seconds, timed_out, elsewhere=True)
+
+    # ---- starting
+
+    def _start(self, stack: ExitStack) -> None:
+        context, state = self._context, self._context.state
+        try:
+            state.ensure()
+            sole = self._take_lock()
+        except OSError as error:
+            raise QueueUnavailable(f"the state folder {state.root} cannot be written: {error.strerror}") from error
+        stack.callback(self._lock.release)
+        opened = open_queue(state, policies=context.policies, busy_seconds=BUSY_SECONDS)
+        ledger = opened.ledger
+        stack.callback(ledger.close)
+        for note in (*opened.notes, restore_if_damaged(Path(state.state_db))):
+            if note:
+                log.warning("%s", note)
+        self._queue_file = _identity(state.queue_db)
+        executor = Executor(ledger, self._handlers, context.lease_seconds)
+        bell = Bell(state.wake_socket, on_datagram=self._on_datagram)
+        ledger.bell = bell.ring
+        self._ledger, self._executor, self._bell = ledger, executor, bell
+        self._spool = Spool(state.spool, ledger)
+        clockwork = Clockwork(
+            ledger=ledger,
+            bell=bell,
+            spool=self._spool,
+            scheduler=Scheduler(
+                ledger,
+                kinds=self._handlers.keys(),
+                tz=context.tz or local_timezone(),
+                schedules=context.schedules,
+            ),
+            reconciler=Reconciler(ledger, lambda: [job.claim.owner for job in executor.running()]),
+            closed=self._closed,
+            check=self._check_place,
+            poll_seconds=context.poll_seconds,
+            reconcile_seconds=context.reconcile_seconds,
+        )
+        clockwork.reconciler.at_start(sole=sole)
+        if opened.rebuilt:
+            self._spool.ingest()
+            made = finish_rebuilding(state, ledger, context.quiet_seconds)
+            if made:
+                log.warning("%d sessions that were not mined to their end are queued again", made)
+        if not self._closed():
+            self._spool.ingest()
+            clockwork.scheduler.tick()
+            ledger.ring_due()
+        bell.open()
+        stack.callback(bell.close)
+        self._wake_read, self._wake_write = os.pipe()
+        os.set_blocking(self._wake_write, False)
+        stack.callback(self._close_wake)
+        self._install_signals(stack)
+        executor.start_heart(lambda: ledger.beat(self._nonce, os.getpid(), __version__))
+        stack.callback(executor.stop_heart)
+        huey = VaultHuey(
+            executor.run,
+            ledger=ledger,
+            claiming=Claiming(
+                bell=bell,
+                owner=lambda: f"{self._nonce}-{next(self._claim_numbers)}",
+                lease_seconds=context.lease_seconds,
+                poll_seconds=context.poll_seconds,
+                closed=self._closed,
+            ),
+        )
+        stack.callback(huey.storage.close)
+        self._consumer = ThreadConsumer(
+            huey, workers=context.workers, dispatcher=lambda stop: Dispatcher(huey, stop, clockwork)
+        )
+        if context.metrics_port:
+            hooks, attempts = HookTimes(state.log_file), executor.tally.attempts
+            metrics = MetricsServer(context.metrics_port, lambda: render(ledger, attempts, hooks, state.spool))
+            metrics.start()
+            stack.callback(metrics.stop)
+        for service in self._services:
+            service.start(ledger)
+            stack.callback(service.stop)
+        self._consumer.start()
+        stack.callback(self._halt)
+        log.info("worker %s started", self._nonce)
+
+    def _take_lock(self) -> bool:
+        """True if the lock was free, False if it was taken from a holder that has stopped beating."""
+        if self._lock.acquire():
+            return True
+        holder = self._lock.holder()
+        if not self._holder_is_silent() or not self._lock.take_over():
+            raise WorkerRunning(f"a worker is already running for this state folder (pid {holder})")
+        log.warning("took over from worker %s, which has stopped beating", holder)
+        return False
+
+    def _holder_is_silent(self) -> bool:
+        """Whether the lock's holder has missed its beats.  An old beat alone is no proof (the machine may
+        have slept, the clock jumped), so it is also watched for longer than the pause between two."""
+        try:
+            with Ledger(self._context.state.queue_db, policies=self._context.policies, create=False) as ledger:
+                first = ledger.worker()
+                if first is None or 0 <= ledger.now() - first.beat_at <= self._context.lease_seconds:
+                    return False
+                time.sleep(self._context.lease_seconds / 3 * 1.5)
+                second = ledger.worker()
+        except QueueUnavailable:
+            return False
+        return second is not None and second.beat == first.beat
+
+    def _install_signals(self, stack: ExitStack) -> None:
+        if threading.current_thread() is not threading.main_thread():
+            return
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+            previous = signal.signal(number, self._on_signal)
+            stack.callback(signal.signal, number, previous)
+
+    def _on_signal(self, number: int, frame: object) -> None:
+        # Between two bytecodes of anything: set plain attributes, write to a pipe, nothing that locks.
+        self._signals += 1
+        self.leave()
+
+    def _close_wake(self) -> None:
+        read, write, self._wake_read, self._wake_write = self._wake_read, self._wake_write, -1, -1
+        os.close(read)
+        os.close(write)
+
+    def _wait(self, seconds: float) -> None:
+        ready, _, _ = select.select([self._wake_read], [], [], seconds)
+        if ready:
+            os.read(self._wake_read, 64)
+
+    # ---- while it runs
+
+    def _lost_queue(self) -> bool:
+        """Whether queue.db was found damaged, or was deleted or replaced: then everything starts anew."""
+        if self._ledger.damaged:
+            log.error("queue.db is damaged: starting again with a new one")
+        elif _identity(self._context.state.queue_db) != self._queue_file:
+            log.error("queue.db was removed or replaced: starting again")
+        else:
+            return False
+        return True
+
+    def _on_datagram(self, caller_version: str) -> None:
+        if is_newer(caller_version):
+            log.warning("a client of MemoryVault %s came: leaving, so that it can start its own worker", caller_version)
+            self.leave()
+        self._executor.check_soon()
+
+    def _closed(self) -> bool:
+        return self._leaving or os.path.exists(self._context.state.stop_file)
+
+    def _check_place(self) -> None:
+        """Leave if another worker took over, or if a newer package is here."""
+        if not self._lock.is_held():
+            log.warning("another worker took over: leaving")
+            self.leave()
+        elif self._ledger.schema_version() > schema.VERSION:
+            log.warning("a newer MemoryVault has migrated queue.db: leaving")
+            self.leave()
+        elif is_newer(newer := installed_version()):
+            log.warning("MemoryVault %s was installed: leaving, so that it can take over", newer)
+            self.leave()
+
+    def _check_health(self) -> None:
+        self._consumer.check_worker_health()
+        for loop in self._loops:
+            loop.check_health()
+        overdue = [job for job in self._executor.running() if job.overdue]
+        if len(overdue) < self._context.workers:
+            self._stuck_since = None
+        elif self._stuck_since is None:
+            self._stuck_since = time.monotonic()
+        elif time.monotonic() - self._stuck_since > STUCK_SECONDS:
+            # Threads can't be killed; the process can.  Its attempts are recorded as failed already.
+            log.critical("all threads hang in jobs past their deadline: leaving by force")
+            os._exit(EXIT_STUCK)
+
+    def _drain(self) -> None:
+        """Wait for the consumer's threads, which end with the job they are at; then stop what still runs."""
+        self._halt()
+        for loop in self._loops:
+            loop.leave()  # They drain while we do.
+        signals = max(self._signals, 1)
+        self._consumer.drain(self._context.drain_seconds, self._executor.abandon, lambda: self._signals > signals)
+        log.info("worker %s left", self._nonce)
+
+    def _halt(self) -> None:
+        self._leaving = True
+        self._consumer.halt()
+
+
+def _identity(path: str) -> tuple[int, int] | None:
+    """Device and inode; None if there is no such file."""
+    try:
+        status = os.stat(path)
+    except OSError:
+        return None
+    return status.st_dev, status.st_ino
+
+
+def _host() -> str:
+    return platform.node().replace(":", "_") or "localhost"
+
+
+def _boot() -> str:
+    """Tells boots of this machine apart, since pids repeat."""
+    with suppress(OSError):
+        return Path("/proc/sys/kernel/random/boot_id").read_text().strip()[:8]
+    return f"{time.time() - time.monotonic():.0f}"
+
+
+__all__ = ["RunReport", "SchemaTooNew", "Service", "Worker", "WorkerContext", "WorkerRunning"]

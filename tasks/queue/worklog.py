@@ -1,0 +1,34 @@
+"""The worker's log: the same JSON lines, in the same file, as the hooks write."""
+
+from __future__ import annotations
+
+import logging
+import sys
+
+from ...vault import hooklog
+
+
+class JsonLines(logging.Handler):
+    """Each record as one JSON line appended to the file; warnings also as a line on stderr."""
+
+    def __init__(self, log_file: str) -> None:
+        super().__init__()
+        self._log_file = log_file
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Never raises: a log that cannot be written must not stop a job."""
+        message = " ".join(record.getMessage().split())
+        fields: dict[str, object] = {"message": message}
+        if record.exc_info and record.exc_info[1] is not None:
+            fields["error"] = repr(record.exc_info[1])
+        hooklog.append(self._log_file, record.levelname.lower(), record.name.removeprefix("memoryvault."), **fields)
+        if record.levelno >= logging.WARNING:
+            print(f"memory: {message}", file=sys.stderr)
+
+
+def log_to(log_file: str, level: int) -> None:
+    """Send this program's log to the file, and nothing else's but their warnings."""
+    root = logging.getLogger()
+    root.handlers[:] = [JsonLines(log_file)]
+    root.setLevel(logging.WARNING)
+    logging.getLogger("memoryvault").setLevel(level)

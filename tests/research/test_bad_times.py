@@ -1,0 +1,230 @@
+"""research.idea when things go wrong: servers that misbehave, no network, kills, the user at the same note."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import socket
+
+import pytest
+
+from memoryvault.tasks.ideas.research import UnresearchedIdeas, WebAccess
+from memoryvault.tasks.queue.enqueue import open_ledger
+from memoryvault.tasks.queue.kinds import POLICIES
+from memoryvault.tests.research.support import (
+    ENGINES,
+    SLUG,
+    TOMATOES,
+    ResearchBed,
+    access_to,
+    answers,
+    results_in,
+    worker,
+)
+from memoryvault.tests.support.loopback_site import Reply, Site
+from memoryvault.vault.scrubbed import Scrubbed
+
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("forked_children")]
+
+
+# ---- servers that misbehave
+
+
+MISBEHAVING = {
+    "429": Reply(status=429, headers={"Retry-After": "3600"}),
+    "500": Reply(status=500),
+    "no JSON": Reply(b"not JSON"),
+    "a list": Reply(b"[]", type="application/json"),
+    "odd rows": Reply(json.dumps({"query": {"search": [{"title": 7, "snippet": None}, 3]}, "items": 3}).encode()),
+    "huge": Reply(b"x" * 3_000_000),
+    "bomb": Reply(gzip.compress(bytes(50_000_000)), headers={"Content-Encoding": "gzip"}),
+    "to metadata": Reply(status=302, headers={"Location": "http://169.254.169.254/latest/"}),
+    "charset": Reply("Größe".encode("latin-1"), type="application/json; charset=utf-8"),
+    "reset": Reply(reset=True),
+}
+
+
+@pytest.mark.parametrize("two", [("429", "500"), ("no JSON", "a list"), ("odd rows", "huge"), ("bomb", "to metadata"),
+                                 ("charset", "reset")])  # fmt: skip
+def test_an_engine_that_misbehaves_costs_only_its_own_note(
+    online: ResearchBed, web: Site, two: tuple[str, str]
+) -> None:
+    """Two of the three, each in its way; the third is read all the same, and nothing is tried again."""
+    web.replies |= {"/w/api.php": MISBEHAVING[two[0]], "/search/repositories": MISBEHAVING[two[1]]}
+    online.idea()
+    report = online.run(access_to(web))
+    assert (report.done, report.retried) == (2, 0)
+    assert online.state == "done"
+    assert "research-hackernews" in online.notes()
+    if "odd rows" not in two:  # of which one can be read
+        assert {"research-wikipedia", "research-github"}.isdisjoint(online.notes())
+
+
+# ---- offline
+
+
+NOWHERE = WebAccess(dict.fromkeys(ENGINES, "https://nowhere.invalid"))
+
+
+def test_offline_is_normal(online: ResearchBed) -> None:
+    """Names that do not resolve: the two local notes at once, as many attempts as the table says, then done."""
+    online.idea()
+    report = online.run(NOWHERE)
+    assert (report.delayed, online.state) == (1, "waiting")
+    assert online.notes() == ["related-memoryvault", "related-obsidian"]
+    online.run_out(NOWHERE)
+    job = online.job()
+    assert (job.state, job.attempt) == ("done", POLICIES["research.idea"].attempts)
+    assert online.state == "offline"
+    assert online.notes() == ["related-memoryvault", "related-obsidian"]
+    assert "nowhere.invalid" in online.note("_index")
+    assert online.spent().get("fetches", 0) == 0
+
+
+def test_a_network_that_resolves_names_but_connects_to_nothing_is_offline(online: ResearchBed) -> None:
+    with socket.socket() as unused:
+        unused.bind(("127.0.0.1", 0))
+        place = ("127.0.0.1", unused.getsockname()[1])
+        nobody = WebAccess(dict.fromkeys(ENGINES, f"http://{place[0]}:{place[1]}"), frozenset({place}))
+        online.idea()
+        assert online.run(nobody).delayed == 1
+        assert online.spent().get("fetches", 0) == 0
+        online.run_out(nobody)
+    job = online.job()
+    assert (job.state, job.attempt) == ("done", POLICIES["research.idea"].attempts)
+    assert online.state == "offline"
+
+
+def test_consent_that_comes_later_is_used_once_and_on_the_same_budget(bed: ResearchBed, web: Site) -> None:
+    bed.own_note("Tomatoes.md", TOMATOES)
+    bed.idea()
+    bed.run(access_to(web))
+    local, before = bed.spent(), bed.note("related-obsidian")
+    assert "research: local" in bed.note("_index")
+    bed.configure(network=True)
+    service = UnresearchedIdeas(bed.settings)
+    with open_ledger(bed.settings) as ledger:
+        service.start(ledger)
+    worker(bed.settings, access_to(web)).run_until_idle(60.0)
+    assert bed.state == "done"
+    assert len(web.requests) == 3
+    assert bed.note("related-obsidian") == before, "what is on this machine is not gone through again"
+    assert local["tokens"] < bed.spent()["tokens"] <= 5000
+    with open_ledger(bed.settings) as ledger:
+        waiting = len(ledger.list())
+        service.start(ledger)
+        assert len(ledger.list()) == waiting, "only once"
+
+
+def test_a_pass_that_waits_for_the_network_is_not_doubled_when_the_worker_starts(bed: ResearchBed, web: Site) -> None:
+    bed.idea()
+    bed.run()
+    bed.configure(network=True)
+    bed.run(NOWHERE, pass_="consent")
+    assert bed.state == "waiting"
+    with open_ledger(bed.settings) as ledger:
+        before = len(ledger.list())
+        UnresearchedIdeas(bed.settings).start(ledger)
+        assert len(ledger.list()) == before
+    bed.run_out(access_to(web))
+    assert "research: done" in bed.note("_index")
+
+
+def test_another_pass_can_be_asked_for(online: ResearchBed, web: Site) -> None:
+    """After a time offline: a new budget, since the user asks; asked for twice it is done once."""
+    online.idea()
+    assert online.command("idea", "research", SLUG)["pass"] == "", "it was never looked up"
+    worker(online.settings, NOWHERE, backoff_base_seconds=0.0).run_until_idle(60.0)
+    online.run_out(NOWHERE)
+    assert online.state == "offline"
+    again = online.command("idea", "research", SLUG)
+    assert again["pass"]
+    assert online.command("idea", "research", SLUG)["job"] == again["job"]
+    worker(online.settings, access_to(web)).run_until_idle(60.0)
+    assert "research: done" in online.note("_index")
+    assert len(web.requests) == 3
+
+
+def test_when_the_network_comes_back_the_rest_is_looked_up(online: ResearchBed, web: Site) -> None:
+    online.idea()
+    online.run(NOWHERE)
+    online.run_out(access_to(web))
+    assert online.state == "done"
+    assert "research-wikipedia" in online.notes()
+
+
+# ---- crashes
+
+
+@pytest.mark.parametrize(
+    "point",
+    [
+        "research-reserved",
+        "research-reserved@3",
+        "research-kept",
+        "research-kept@2",
+        "research-request",
+        "research-request@2",
+        "before-effect",
+        "research-note-written",
+        "research-note-written@3",
+        "vault-before-rename@2",
+        "after-effect",
+    ],
+)
+def test_killed_anywhere_the_budget_holds_and_nothing_is_doubled(online: ResearchBed, web: Site, point: str) -> None:
+    online.idea()
+    online.program(access_to(web), kill_point=point)  # A child that is killed is repeated in the same worker.
+    if online.state not in ("done", "partial"):
+        online.run(access_to(web))
+    assert online.state in ("done", "partial")
+    assert len(web.requests) <= 3
+    assert online.spent()["fetches"] <= 3
+    assert {"related-memoryvault", "related-obsidian"} <= set(online.notes())
+    assert len(online.notes()) <= 5
+    texts = [online.note(name).partition("---\n\n")[2] for name in online.notes()]
+    assert len(set(texts)) == len(texts), "no finding is in two notes"
+    for engine in {"wikipedia", "github", "hackernews"} & {name.removeprefix("research-") for name in online.notes()}:
+        assert results_in(online, engine) == 2
+    assert online.note("_index").count("## Research receipt") == 1
+
+
+def test_an_idea_that_is_promoted_meanwhile_is_left_alone(online: ResearchBed, web: Site) -> None:
+    def promoted(path: str) -> Reply:
+        target = online.bed.vault / "personal-projects" / SLUG
+        if not target.exists():
+            target.parent.mkdir(parents=True)
+            online.folder.rename(target)
+        return answers()["/w/api.php"]
+
+    web.replies["/w/api.php"] = promoted
+    online.idea()
+    assert online.run(access_to(web)).dead == 0
+    assert not (online.folder / "_index.md").exists()
+    assert not list(online.folder.glob("*.md"))
+
+
+def test_an_edit_of_the_note_meanwhile_is_kept(online: ResearchBed, web: Site) -> None:
+    def edited(path: str) -> Reply:
+        file = online.folder / "_index.md"
+        file.write_text(file.read_text("utf-8") + "\nMy own line.\n", "utf-8")
+        return answers()["/w/api.php"]
+
+    web.replies["/w/api.php"] = edited
+    online.idea()
+    online.run(access_to(web, "wikipedia"))
+    assert "My own line." in online.note("_index")
+    assert online.state == "done"
+
+
+# ---- by itself
+
+
+def test_a_worker_asks_for_the_research_that_nobody_asked_for(bed: ResearchBed) -> None:
+    bed.idea()
+    bed.idea(slug="researched", research=Scrubbed("done"))
+    with open_ledger(bed.settings) as ledger:
+        service = UnresearchedIdeas(bed.settings)
+        service.start(ledger)
+        service.start(ledger)
+        assert [job.unique_key for job in ledger.list()] == [f"research.idea:{SLUG}"]
