@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from collections import Counter
 from collections.abc import Iterator
 
@@ -13,6 +14,9 @@ from memoryvault.tasks.queue import supervisor
 from memoryvault.tests.support import forked
 from memoryvault.tests.support.hurry import may_be_hurried, run_hurried, second_tries
 from memoryvault.tests.support.postgres import Cluster, cluster
+
+# A program that is started in the background of a shell ignores Ctrl-C, and so do its children: they shall not.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 for _name in VARIABLES:
     os.environ.pop(_name, None)

@@ -107,6 +107,7 @@ def start(
 
     `streams` are the descriptors of its standard input, output and error; `session`: it leads one of its own.
     """
+    assert "PYTHONPATH" not in env, "what is forked has found its modules already: use Sandbox"
     request = {
         "program": program,
         "arguments": list(arguments),
