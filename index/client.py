@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from ..vault.errors import MemoryVaultError, ModelUnavailable
 from ..vault.layout import FILE_MODE
 from .drain import EmbeddedBatch
-from .protocol import VERSION, LineReader, MessageTooLong, decode, encode
+from .protocol import VERSION, LineReader, MessageTooLong, decode, encode, program_version
 
 if TYPE_CHECKING:
     from ..vault.settings import Settings
@@ -148,8 +148,6 @@ def ensure_service(
     failed to). A service of another program version is asked to leave first.
     Raises ServiceUnavailable when it cannot be started.
     """
-    from .service import program_version
-
     state = settings.state
     deadline = time.monotonic() + wait_seconds
     started = False

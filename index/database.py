@@ -75,8 +75,9 @@ def open_reader(path: Path, *, vectors: bool = True, busy_milliseconds: int = 10
 
 def load_vectors(connection: apsw.Connection) -> bool:
     """Load sqlite-vec; False where it is not to be had (then there is no dense arm)."""
-    extension = _vector_extension()
-    if extension is None:
+    try:
+        extension = _vector_extension()
+    except ImportError:
         return False
     try:
         connection.enable_load_extension(True)
@@ -90,15 +91,20 @@ def load_vectors(connection: apsw.Connection) -> bool:
 
 
 @functools.cache
-def _vector_extension() -> str | None:
+def _vector_extension() -> str:
     """What `sqlite_vec.loadable_path()` answers. That package is not imported for it: it would bring numpy along, which
-    takes longer than most commands."""
+    takes longer than most commands.
+
+    Raises ImportError, which is not remembered: a worker may outlive an installation.
+    """
     try:
         found = importlib.util.find_spec("sqlite_vec")
-    except ValueError:  # it was taken out of sys.modules
-        return None
+    except ValueError as error:  # it was taken out of sys.modules
+        raise ImportError("sqlite_vec") from error
     folders = found.submodule_search_locations if found is not None else None
-    return os.path.join(folders[0], "vec0") if folders else None
+    if not folders:
+        raise ImportError("sqlite_vec")
+    return os.path.join(folders[0], "vec0")
 
 
 def has_vectors(connection: apsw.Connection) -> bool:

@@ -18,6 +18,7 @@ import socket
 import struct
 import sys
 from collections.abc import Mapping
+from importlib import metadata
 from typing import Any
 
 from ..vault.errors import UsageError
@@ -30,6 +31,14 @@ MAX_K = 100
 MAX_TEXT_CHARACTERS = 100_000
 SESSION_ID = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]{0,127}")
 _READ_BYTES = 65_536
+
+
+def program_version() -> str:
+    """What a ping answers as `version`: that of the package as it is installed."""
+    try:
+        return metadata.version("memoryvault")
+    except metadata.PackageNotFoundError:
+        return "0"
 
 
 class MessageTooLong(Exception):

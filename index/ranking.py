@@ -43,6 +43,8 @@ FIRST_BY_SCORE, THEN_BY_MEANING = 3, 2
 """Places: a prompt gets five entries."""
 HARDLY_SHARED = 0.25
 """Of the question, by weight: an entry with more of its words in any passage had its chance by them."""
+FEW_TERMS = 2
+"""A name and a word beside it: several notes may answer, all of them by that name, and no place is kept for others."""
 NEARLY_ALL_SHARED = 0.8
 FIRST_WHEN_ALL_SHARED, THEN_WHEN_ALL_SHARED = 2, 4
 """The places where the first entry has so much of the question, and the nearest stands out: if that is not the answer,
@@ -176,7 +178,7 @@ def fuse(
         if cosine is not None:
             meaning[entry] = max(words.related + cosine, meaning.get(entry, -1.0))
     ranked = sorted(best.values(), key=lambda row: (-row.score, entries[row.entry_rowid].path))
-    if weights.dense <= 0 or not ranked:
+    if weights.dense <= 0 or len(query.terms) <= FEW_TERMS or not ranked:
         return ranked
     sideways = [row for row in ranked if row.entry_rowid in meaning and shared[row.entry_rowid] <= HARDLY_SHARED]
     sideways.sort(key=lambda row: -meaning[row.entry_rowid])
@@ -196,7 +198,7 @@ def _with_places_for(sideways: Sequence[Scored], ranked: Sequence[Scored], first
 
 def _own_share(nearest: float, around: float) -> float:
     """How much of the nearest chunk's likeness is its own, 0..1: about 0.3 in a conversation, 0.8 among notes."""
-    return max(0.0, 1.0 - around / nearest) if nearest > 0 else 0.0
+    return min(max(0.0, 1.0 - around / nearest), 1.0) if nearest > 0 else 0.0
 
 
 def _dense_share(query: QueryAnalysis, own_share: float) -> float:

@@ -17,7 +17,6 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
 from enum import Enum
-from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -44,6 +43,7 @@ from .protocol import (
     encode,
     number_field,
     peer_uid,
+    program_version,
     strings_field,
     text_field,
 )
@@ -67,13 +67,6 @@ EMBED_WAIT_SECONDS = 60.0
 _TICK_SECONDS = 0.5
 _BUSY = float("inf")
 _NO_DESCRIPTORS_SECONDS = 0.1
-
-
-def program_version() -> str:
-    try:
-        return metadata.version("memoryvault")
-    except metadata.PackageNotFoundError:
-        return "0"
 
 
 @dataclass(frozen=True)

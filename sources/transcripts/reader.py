@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
+from ...vault.private import may_hold
 from ...vault.turn import Origin, Role, ToolEvent, Turn
 from .lines import Line, as_text, complete_lines, parse_object
 from .words import without_private
@@ -172,11 +173,6 @@ class TranscriptReader(ABC):
         return iter(())
 
 
-def _may_mark(text: str) -> bool:
-    """Could the text hold a tag, plain or escaped (`&lt;`)? Most do not, which spares them all else."""
-    return ("<" in text or "&" in text) and "private" in text.lower()
-
-
 def _without_private(turn: Turn) -> Turn:
     """Whoever repeats a private passage, it is gone before anything quotes, cuts or rewords it."""
     tool = turn.tool
@@ -184,7 +180,7 @@ def _without_private(turn: Turn) -> Turn:
     if tool is not None:
         texts += (tool.target, tool.command, tool.file_path)
     for text in texts:
-        if text and _may_mark(text):
+        if text and may_hold(text):
             break
     else:
         return turn

@@ -64,8 +64,7 @@ def own_text(text: str) -> str:
 
 def without_private(text: str) -> str:
     """The text without `<private>` passages. One whose beginning was cut off is taken to begin with the text."""
-    # Most turns are a tool's output and name nothing private: a plain search is all they cost.
-    return private.without_private(text) if "private" in text.lower() else text
+    return private.without_private(text) if private.may_hold(text) else text
 
 
 _FENCE = re.compile(r"^[ \t]{0,3}(`{3,}|~{3,})[^\n]*$", re.MULTILINE)

@@ -1,7 +1,7 @@
 """reflect.corpus: old sessions are mined, one job for each transcript, behind everything that is fresh.
 
-A job puts what it mined into the state folder (`corpus_store`); once none is left, corpus.settle counts and ranks
-all of it and writes to the vault (`corpus_settling`). So the order in which jobs end, and how often they were
+A job puts what it mined into the state folder (`store`); once none is left, corpus.settle counts and ranks
+all of it and writes to the vault (`settling`). So the order in which jobs end, and how often they were
 killed, does not show in the vault.
 
 A child process costs more to start than a usual transcript to mine. So a job's child reads ahead: it mines the next

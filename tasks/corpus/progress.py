@@ -57,7 +57,7 @@ def progress_of(ledger: Ledger, store: CorpusStore, run: Run) -> Progress:
 
 
 def last_settling(ledger: Ledger) -> Mapping[str, Any]:
-    """What the last settling did, as `corpus_settling.Settled` counts it; {} when there was none."""
+    """What the last settling did, as `settling.Settled` counts it; {} when there was none."""
     for job in ledger.list(["done"], kind=SETTLE, most=1):
         result = job.history[-1].get("result") if job.history else None
         return result if isinstance(result, dict) else {}

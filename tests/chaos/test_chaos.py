@@ -10,6 +10,7 @@ import pytest
 from memoryvault.bench.chaos.rounds import POINTS
 
 
+@pytest.mark.once
 @pytest.mark.slow
 def test_killed_everywhere_nothing_is_lost_doubled_or_left() -> None:
     done = subprocess.run(

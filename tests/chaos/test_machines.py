@@ -15,7 +15,7 @@ from memoryvault.tests.support.namespaces import NETWORK, SERVER_ADDRESS, lan, w
 from memoryvault.tests.support.postgres import cluster
 from memoryvault.tests.tasks.support import POLICIES, wait_until
 
-pytestmark = [pytest.mark.slow, pytest.mark.postgres]
+pytestmark = [pytest.mark.slow, pytest.mark.once, pytest.mark.postgres]
 
 LEASE_SECONDS = 0.8
 JOBS, MACHINES, WORK_SECONDS = 60, 3, 0.2

@@ -22,7 +22,7 @@ from memoryvault.tests.support.proxy import Proxy, proxy
 from memoryvault.tests.tasks.support import POLICIES, wait_until
 from memoryvault.vault.errors import QueueUnavailable
 
-pytestmark = [pytest.mark.slow, pytest.mark.postgres]
+pytestmark = [pytest.mark.slow, pytest.mark.once, pytest.mark.postgres]
 
 LEASE_SECONDS = 0.8
 SILENCE_SECONDS, STALLED_SECONDS = 1.5, 1

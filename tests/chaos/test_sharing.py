@@ -21,7 +21,7 @@ from memoryvault.tests.support.postgres import Cluster, cluster
 from memoryvault.tests.support.proxy import Proxy, proxy
 from memoryvault.tests.tasks.support import wait_until
 
-pytestmark = [pytest.mark.slow, pytest.mark.postgres]
+pytestmark = [pytest.mark.slow, pytest.mark.once, pytest.mark.postgres]
 
 SESSIONS = 40
 PASSWORD = "geheimnis-4711"

@@ -64,6 +64,7 @@ def test_it_mines_everything_once_and_goes_on_where_a_file_grew(sandbox: Sandbox
     assert vault(sandbox) == before
 
 
+@pytest.mark.once
 @pytest.mark.parametrize(
     "points",
     [

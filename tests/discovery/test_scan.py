@@ -207,6 +207,7 @@ def test_an_allowance_that_is_used_up_is_remembered(bed: Bed, site: Site) -> Non
 # --- crashes ---
 
 
+@pytest.mark.once
 @pytest.mark.slow
 @pytest.mark.parametrize("point", ["discovery-found", "adaptation-written"])
 def test_killed_at_any_step_nothing_is_lost_and_nothing_doubled(bed: Bed, site: Site, point: str) -> None:

@@ -152,7 +152,9 @@ def test_near_duplicates_are_told_from_notes_about_the_same_thing() -> None:
     assert not is_near_duplicate("", "")
 
 
-def _echoes_and_an_answer(weights: Weights, covered: float = 0.7, *, as_near: int = 0) -> list[Scored]:
+def _echoes_and_an_answer(
+    weights: Weights, covered: float = 0.7, *, as_near: int = 0, query: QueryAnalysis = QUERY
+) -> list[Scored]:
     """Entries 1 to 6 have this share of the question's words, 7 means it; 8 has half of the words too. `as_near` more
     are nearly as near as any, but answer nothing."""
     names = dict.fromkeys([*"abcdefgh", *(f"z{n:02}" for n in range(as_near))])
@@ -162,7 +164,7 @@ def _echoes_and_an_answer(weights: Weights, covered: float = 0.7, *, as_near: in
     evidence[7] = WordEvidence(same=0.0, related=0.25, covered=0.0)
     evidence[8] = WordEvidence(same=0.1, related=0.2, covered=0.5)
     evidence |= {n: WordEvidence(0.0, 0.0, 0.0) for n in range(9, 9 + as_near)}
-    return fuse(QUERY, dense, [], facts(**names), weights, evidence)
+    return fuse(query, dense, [], facts(**names), weights, evidence)
 
 
 def test_what_answers_without_the_words_has_a_place_among_the_five_behind_notes_that_echo_them() -> None:
@@ -175,6 +177,11 @@ def test_where_the_first_has_all_the_words_only_one_more_is_shown_for_them_first
     assert order(_echoes_and_an_answer(Weights(), covered=0.9))[:5] == [1, 2, 7, 3, 4]
     # Unless all are about as near: then the words are what there is to go by.
     assert order(_echoes_and_an_answer(Weights(), covered=0.9, as_near=40))[:5] == [1, 2, 3, 7, 9]
+
+
+def test_a_question_of_a_name_or_two_is_answered_by_all_that_bear_it() -> None:
+    ranked = _echoes_and_an_answer(Weights(), covered=0.9, query=analyse("ERR_9931"))
+    assert order(ranked)[:5] == [1, 2, 3, 4, 5]
 
 
 def test_what_is_first_by_score_keeps_its_place_though_it_shares_no_word() -> None:

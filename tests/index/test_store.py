@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import sqlite3
 import stat
@@ -305,6 +306,20 @@ def test_stats_count_what_is_there(bed: Bed) -> None:
     bed.index()
     stats = bed.store.stats()
     assert (stats.entries, stats.embedded, stats.pending, stats.models) == (3, 2, 1, ("fake",))
+
+
+def test_an_extension_that_is_installed_while_a_worker_runs_is_found(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = importlib.util.find_spec("sqlite_vec")
+    database._vector_extension.cache_clear()
+    connection = apsw.Connection(":memory:")
+    with monkeypatch.context() as hidden:
+        hidden.setattr(importlib.util, "find_spec", lambda name: None)
+        assert not database.load_vectors(connection)
+    assert found is not None
+    assert database.load_vectors(connection)
+    connection.close()
 
 
 def test_without_the_extension_the_store_still_indexes(bed: Bed, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -156,6 +156,7 @@ def test_when_the_network_comes_back_the_rest_is_looked_up(online: ResearchBed, 
 # ---- crashes
 
 
+@pytest.mark.once
 @pytest.mark.parametrize(
     "point",
     [

@@ -52,6 +52,7 @@ def test_what_others_look_at_comes_to_the_same_vault(machines: Machines, alone: 
     ]
 
 
+@pytest.mark.once
 @pytest.mark.parametrize(
     ("at_home", "elsewhere", "then"),
     [

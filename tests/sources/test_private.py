@@ -24,6 +24,7 @@ HIDDEN = f"<private>{CANARY}</private>"
         (f"a <private>{CANARY} to the end", "a "),
         (f"{CANARY} whose beginning was cut off</private> b", " b"),
         ("private matters", "private matters"),
+        *[(f"a <{word}>{CANARY}</{word}> b", "a  b") for word in ("PR\u0130VATE", "pr\u0131vate")],  # Turkish letters
     ],
 )
 def test_a_passage_is_taken_out(text: str, left: str) -> None:
@@ -80,7 +81,14 @@ def test_no_candidate_holds_a_word_of_it(tmp_path: Path) -> None:
     assert [c.statement for c in found if c.standing_rule] == ["Always deploy with make ship."]
 
 
-@pytest.mark.parametrize("tag", [("<private>", "</private>"), ("&lt;private&gt;", "&LT;/PRIVATE&GT;")])
+@pytest.mark.parametrize(
+    "tag",
+    [
+        ("<private>", "</private>"),
+        ("&lt;private&gt;", "&LT;/PRIVATE&GT;"),
+        ("<PR\u0130VATE>", "</pr\u0131vate>"),
+    ],
+)
 def test_a_tag_is_known_plain_and_escaped_in_text_and_in_arguments(tmp_path: Path, tag: tuple[str, str]) -> None:
     hidden = CANARY.join(tag)
     records = (agent(text(f"Said {hidden}.")), run("t1", f"echo {hidden}"), result("t1", f"out {hidden}"))

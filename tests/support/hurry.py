@@ -7,7 +7,8 @@ that answers wrongly fails both times.
 
 So are the slow tests, those marked `alone` left out: three of them share two cores with servers, browsers and workers,
 all real, and one of nine hundred found its page, its job or its connection a moment too late in most runs. A second
-try hides what goes wrong rarely, so the summary names the test with what the first one said: to be read.
+try hides what goes wrong rarely, so the summary names the test with what the first one said: to be read. What asks
+after a kill whether anything was lost or doubled has one try (`once`): no machine is too busy for that.
 """
 
 from __future__ import annotations
@@ -22,8 +23,8 @@ import pytest
 from _pytest.runner import runtestprotocol
 
 MARKER = "hurried"
-CROWDED, APART = "slow", "alone"
-"""Tests that run beside others, and those among them that do not."""
+CROWDED, APART, ONCE = "slow", "alone", "once"
+"""Tests that run beside others, those among them that do not, and those whose failure is nobody else's fault."""
 MORE = 8.0
 SECOND_TRY = "second try on a busy machine"
 """User property of the reports of a test that was run again; its value is the test and what the first try said."""
@@ -75,7 +76,7 @@ class Busyness:
 def may_be_hurried(item: pytest.Item) -> bool:
     """Whether a failure of this test may be the machine's."""
     marks = {mark.name for mark in item.iter_markers()}
-    return MARKER in marks or (CROWDED in marks and APART not in marks)
+    return MARKER in marks or (CROWDED in marks and not marks & {APART, ONCE})
 
 
 def run_hurried(item: pytest.Item, nextitem: pytest.Item | None) -> None:

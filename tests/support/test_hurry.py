@@ -24,7 +24,7 @@ def pytest_terminal_summary(terminalreporter):
     for test in hurry.second_tries(r for rs in terminalreporter.stats.values() for r in rs):
         terminalreporter.write_line("again: " + test)
 """
-SETTINGS = "[pytest]\nmarkers =\n    slow: s\n    alone: a\n    hurried: h\n"
+SETTINGS = "[pytest]\nmarkers =\n    slow: s\n    alone: a\n    once: o\n    hurried: h\n"
 FAILS_ONCE = """
 import pathlib, pytest
 @pytest.fixture(scope="module")
@@ -72,9 +72,10 @@ def test_a_test_that_fails_once_on_a_busy_machine_passes_and_is_named_with_its_r
         (FAILS_TWICE, True),
         (FAILS_ONCE.format(marks="@pytest.mark.slow"), False),
         (FAILS_ONCE.format(marks="@pytest.mark.slow\n@pytest.mark.alone"), True),
+        (FAILS_ONCE.format(marks="@pytest.mark.slow\n@pytest.mark.once"), True),
         (FAILS_ONCE.format(marks=""), True),
     ],
-    ids=["twice", "on a machine at rest", "alone", "quick"],
+    ids=["twice", "on a machine at rest", "alone", "once", "quick"],
 )
 def test_all_others_fail(tmp_path: Path, test: str, busy: bool) -> None:
     assert run(tmp_path, test, busy=busy).returncode == 1

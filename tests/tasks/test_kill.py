@@ -22,7 +22,7 @@ from memoryvault.tests.tasks.support import (
 )
 from memoryvault.vault.layout import StatePaths
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.once]
 
 
 def effects(state: StatePaths) -> list[str]:

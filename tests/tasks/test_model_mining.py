@@ -387,6 +387,7 @@ def notes(sandbox: Sandbox) -> list[str]:
     return [path.read_text("utf-8") for path in sandbox.vault.rglob("*.md") if "narrow font" in path.read_text("utf-8")]
 
 
+@pytest.mark.once
 @pytest.mark.slow
 def test_a_worker_killed_between_answer_and_vault_does_not_pay_again(sandbox: Sandbox, model: LoopbackModel) -> None:
     settings = endpoint_of(sandbox, model)
