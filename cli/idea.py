@@ -17,13 +17,11 @@ from ..tasks.ideas.ledger import (
     is_surfaced,
     link_of,
     pitch_of,
-    put_away,
-    put_away_ideas,
     research_key,
-    restore,
     slug_of,
     surface,
 )
+from ..tasks.ideas.putting_away import put_away, put_away_ideas, restore
 from ..tasks.journal import Journal
 from ..tasks.queue.enqueue import enqueue, request_indexing
 from ..tasks.remembering import capture_idea

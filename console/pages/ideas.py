@@ -10,7 +10,8 @@ from starlette.routing import Route
 
 from ...pipelines.incubation import TRASH_DAYS, Answer, listed
 from ...tasks.ideas.incubator import LIST_PATH, decide_on_idea
-from ...tasks.ideas.ledger import is_idea_path, is_surfaced, pitch_of, put_away_ideas, slug_of
+from ...tasks.ideas.ledger import is_idea_path, is_surfaced, pitch_of, slug_of
+from ...tasks.ideas.putting_away import put_away_ideas
 from ...tasks.waiting import waiting_order, waiting_page, waiting_paths
 from ...vault.entry import Entry
 from ...vault.errors import EditConflict, EntryInvalid, EntryNotFound, MemoryVaultError, UsageError

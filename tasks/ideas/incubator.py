@@ -49,16 +49,15 @@ from ..queue.kinds import Json
 from .ledger import (
     ATTEMPTS_AT_EDITED_FILE,
     INCUBATOR_FOLDER,
-    PutAway,
     ask_next,
     find_idea,
     idea_folder,
     ideas,
     link_of,
     pitch_of,
-    put_away,
     slug_of,
 )
+from .putting_away import PutAway, put_away
 
 log = logging.getLogger(__name__)
 

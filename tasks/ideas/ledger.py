@@ -1,4 +1,4 @@
-"""The idea ledger: where ideas are kept, how one is captured, promoted, put away and restored.
+"""The idea ledger: where ideas are kept, how one is captured and promoted (put away and restored: `putting_away`).
 
 Whatever touches several files, `Ideas.md` among them, is one act of the journal: killed anywhere, it is done or
 not done. `Ideas.md` is written only through the boundary.
@@ -7,11 +7,9 @@ not done. `Ideas.md` is written only through the boundary.
 from __future__ import annotations
 
 import logging
-import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from datetime import date, timedelta
 from pathlib import Path
 
 from ...pipelines.ideas_file import (
@@ -23,10 +21,9 @@ from ...pipelines.ideas_file import (
     with_section,
     without_section,
 )
-from ...pipelines.incubation import SURFACE_KIND, TRASH_DAYS, Answer
+from ...pipelines.incubation import SURFACE_KIND
 from ...pipelines.likeness import own_words, statement_of
-from ...vault.boundary import Consent
-from ...vault.entry import Entry, fingerprint, parse_entry
+from ...vault.entry import Entry, parse_entry
 from ...vault.errors import (
     EditConflict,
     EntryExists,
@@ -34,7 +31,6 @@ from ...vault.errors import (
     EntryNotFound,
     MemoryVaultError,
     OutsideUnavailable,
-    VaultUnavailable,
 )
 from ...vault.fields import StoreValue
 from ...vault.layout import ARCHIVE, DEFAULT_GROUP, INCUBATOR, PROJECTS, REVIEW, TRASH
@@ -43,7 +39,7 @@ from ...vault.settings import Settings
 from ...vault.slug import free_slug, idea_slug, validate_slug
 from ...vault.store import VaultStore
 from ..boundary import clean_outside, consent_of, is_outside
-from ..journal import Act, Actor, Change, FolderMove, Journal, hash_of, text_of
+from ..journal import Act, Actor, Change, FolderMove, Journal, text_of
 
 log = logging.getLogger(__name__)
 
@@ -66,15 +62,6 @@ class Promoted:
     slug: str
     path: str
     annotation: str
-
-
-@dataclass(frozen=True)
-class PutAway:
-    """What became of an idea: `verdict` kept, archived, deleted or restored; `path`: its note now."""
-
-    slug: str
-    verdict: str
-    path: str
 
 
 def idea_folder(slug: str) -> str:
@@ -243,7 +230,7 @@ def commit_idea(
                 section = surface_change(settings, store, note.path, title, statement)
                 changes = [note] if section is None else [note, section]
                 if is_idea_path(note.path):
-                    changes += _answered_question(store, slug_of(note.path))
+                    changes += answered_question(store, slug_of(note.path))
             elif settings.memory.review_mode == "interactive":
                 changes = _asked_or_later(settings, store, note, title, statement)
             journal.commit(changes, run=run, actor=actor, what=what, session=session, consent=consent)
@@ -275,7 +262,7 @@ def surface(settings: Settings, journal: Journal, slug: str, *, run: str, confir
         if entry.extra.get("surface") is not None:
             before = text_of(store, entry.path) or ""
             changes.append(Change(entry.path, before, store.edited(before, {"surface": None})))
-        changes += _answered_question(store, slug)
+        changes += answered_question(store, slug)
         if changes:
             journal.commit(
                 changes,
@@ -299,7 +286,8 @@ def decline(journal: Journal, slug: str, question: str, *, run: str) -> str:
     return path if before is not None else question
 
 
-def _answered_question(store: VaultStore, slug: str) -> list[Change]:
+def answered_question(store: VaultStore, slug: str) -> list[Change]:
+    """The change that takes away the question whether an idea may be listed, if there is one."""
     text = text_of(store, question_path(slug))
     return [] if text is None else [Change(question_path(slug), text, None)]
 
@@ -307,7 +295,7 @@ def _answered_question(store: VaultStore, slug: str) -> list[Change]:
 def taken_back(store: VaultStore, act: Act, now: str | None) -> str | None:
     """Ideas.md as it is now, without what the act put in; None when that cannot be told any more."""
     if act.moves:
-        return _follow(store, now, [(move.to, move.path) for move in act.moves])
+        return follow_links(store, now, [(move.to, move.path) for move in act.moves])
     slugs = (slug_of(change.path) for change in act.changes if is_idea_path(change.path))
     questions = (
         Path(change.path).stem.removeprefix("surface-")
@@ -385,7 +373,7 @@ def _promote(
             annotation = "written"
             reason = "the user's own file and our own words"
             changes.append(Change(ideas_file, listed, Scrubbed.trusted(text, reason=reason)))
-    changes += _answered_question(store, slug)
+    changes += answered_question(store, slug)
     journal.commit(
         changes,
         run=journal.new_run("promote"),
@@ -397,81 +385,7 @@ def _promote(
     return Promoted(slug, path, annotation)
 
 
-def put_away(
-    journal: Journal,
-    slug: str,
-    answer: Answer,
-    *,
-    run: str,
-    actor: Actor,
-    also: Sequence[Change] = (),
-    ideas_file: Path | None = None,
-    expected_hash: str | None = None,
-) -> PutAway:
-    """Keep, archive or delete an idea, on the user's word; `also` changes with it, as one act.
-
-    `expected_hash` is its note as the user saw it: raises EditConflict when it is another now.
-
-    Its link in `ideas_file` follows it: Obsidian would make an empty idea of a link that leads nowhere. Raises
-    EntryNotFound, EditConflict, VaultUnavailable.
-    """
-    store = journal.store
-    with store.lock():
-        journal.recover()
-        entry = find_idea(store, slug)
-        before, today = text_of(store, entry.path) or "", store.today()
-        if expected_hash is not None and hash_of(before) != expected_hash:
-            raise EditConflict(f"{entry.path} was changed since you saw it: look at it again")
-        moves: list[FolderMove] = []
-        changes: list[Change] = []
-        path = entry.path
-        match answer:
-            case Answer.KEEP:
-                verdict = "kept"
-                changes.append(Change(path, before, store.edited(before, {"kept": today})))
-            case Answer.ARCHIVE:
-                verdict = "archived"
-                path = _moved(store, slug, IDEA_ARCHIVE, moves)
-                changes.append(Change(path, before, store.edited(before, {"status": "archived", "archived": today})))
-            case Answer.DELETE:
-                verdict = "deleted"
-                path = _moved(store, slug, IDEA_TRASH, moves)
-                fields: dict[str, StoreValue] = {"status": "dismissed", "deleted": today}
-                changes.append(Change(path, before, store.edited(before, fields)))
-                changes.append(_tombstone(store, entry))
-        if moves:
-            changes += _answered_question(store, slug)
-        what = f"{verdict}: {slug}"
-        _commit_moved(journal, [*changes, *also], moves, ideas_file, run=run, actor=actor, what=what)
-    return PutAway(slug, verdict, path)
-
-
-def _commit_moved(
-    journal: Journal,
-    changes: Sequence[Change],
-    moves: Sequence[FolderMove],
-    ideas_file: Path | None,
-    *,
-    run: str,
-    actor: Actor,
-    what: str,
-) -> None:
-    """Commit it with the links in Ideas.md, or without them when that cannot be read or written."""
-    consent = Consent.REQUESTED if actor == "idea" else Consent.CONFIRMED
-    try:
-        listed = text_of(journal.store, str(ideas_file)) if ideas_file is not None else None
-        links = _follow(journal.store, listed, [(move.path, move.to) for move in moves])
-        if ideas_file is not None and links is not None:
-            text = Scrubbed.trusted(links, reason="the user's own file and our own words")
-            also = [Change(str(ideas_file), listed, text)]
-            journal.commit([*changes, *also], run=run, actor=actor, what=what, moves=moves, consent=consent)
-            return
-    except OutsideUnavailable as error:
-        log.warning("a link to an idea leads nowhere now: %s", error)
-    journal.commit(changes, run=run, actor=actor, what=what, moves=moves)
-
-
-def _follow(store: VaultStore, text: str | None, folders: Sequence[tuple[str, str]]) -> str | None:
+def follow_links(store: VaultStore, text: str | None, folders: Sequence[tuple[str, str]]) -> str | None:
     """Ideas.md with links that follow ideas from folder to folder; None: there is none to change."""
     changed = None
     for old, new in folders:
@@ -480,123 +394,6 @@ def _follow(store: VaultStore, text: str | None, folders: Sequence[tuple[str, st
         if found is not None:
             text = changed = found
     return changed
-
-
-def _moved(store: VaultStore, slug: str, folder: str, moves: list[FolderMove]) -> str:
-    name = free_slug(slug, lambda taken: store.is_taken(f"{folder}/{taken}"))
-    moves.append(FolderMove(idea_folder(slug), f"{folder}/{name}"))
-    return f"{folder}/{name}/{IDEA_NOTE}"
-
-
-def _tombstone(store: VaultStore, entry: Entry) -> Change:
-    """What stays of a deleted idea, none of its words: what was said once must not propose it again."""
-    slug = slug_of(entry.path)
-    folder = f"{DEFAULT_GROUP}/{ARCHIVE}"
-    path = f"{folder}/{free_slug(f'idea-{slug}', lambda taken: store.exists(f'{folder}/{taken}.md'))}.md"
-    text = store.compose(
-        path,
-        {
-            "kind": "idea",
-            "status": "dismissed",
-            "fingerprint": entry.fingerprint or fingerprint(statement_of(entry.body)),
-            "source": list(entry.sources) or None,
-            "idea": slug,
-            "deleted": store.today(),
-        },
-        None,
-        Scrubbed.trusted(
-            "You deleted this idea. This note keeps it from being proposed again; delete the note to allow that.",
-            reason="our own words",
-        ),
-    )
-    return Change(path, None, text)
-
-
-def restore(journal: Journal, slug: str, *, ideas_file: Path | None = None) -> PutAway:
-    """Bring an idea back from the trash or the archive, and its link in `ideas_file` with it.
-
-    Raises EntryNotFound, EntryExists, VaultUnavailable.
-    """
-    store = journal.store
-    target = idea_folder(slug)
-    with store.lock():
-        journal.recover()
-        folder = next((f for f in (f"{IDEA_TRASH}/{slug}", f"{IDEA_ARCHIVE}/{slug}") if store.is_taken(f)), None)
-        if folder is None:
-            raise EntryNotFound(f"no idea {slug} lies in the trash or the archive: `memory idea list --all` shows them")
-        if store.is_taken(target):
-            raise EntryExists(f"there is an idea {slug} in the incubator: promote or archive that one first")
-        path = f"{target}/{IDEA_NOTE}"
-        before = text_of(store, f"{folder}/{IDEA_NOTE}")
-        changes = []
-        if before is not None:
-            fields: dict[str, StoreValue] = {
-                "status": "incubating",
-                "archived": None,
-                "deleted": None,
-                "kept": store.today(),
-            }
-            changes.append(Change(path, before, store.edited(before, fields)))
-            deleted = parse_entry(path, before.encode("utf-8", "surrogateescape"))
-            changes += _tombstones(store, deleted.fingerprint or fingerprint(statement_of(deleted.body)))
-        moves, run = [FolderMove(folder, target)], journal.new_run("idea")
-        _commit_moved(journal, changes, moves, ideas_file, run=run, actor="idea", what=f"restored: {slug}")
-    return PutAway(slug, "restored", path)
-
-
-def _tombstones(store: VaultStore, known_by: str) -> Iterator[Change]:
-    for entry in store.readable([path for path in store.walk() if path.startswith(f"{DEFAULT_GROUP}/{ARCHIVE}/idea-")]):
-        if entry.fingerprint == known_by and entry.status == "dismissed" and "idea" in entry.extra:
-            yield Change(entry.path, text_of(store, entry.path), None)
-
-
-def put_away_ideas(store: VaultStore) -> list[tuple[str, Entry]]:
-    """(archived or deleted, note) of ideas that can be restored."""
-    found = []
-    for verdict, folder in (("archived", IDEA_ARCHIVE), ("deleted", IDEA_TRASH)):
-        for slug in _folders(store, folder):
-            with suppress(EntryNotFound, EntryInvalid):
-                found.append((verdict, store.read(f"{folder}/{slug}/{IDEA_NOTE}")))
-    return found
-
-
-def purge_trash(store: VaultStore) -> int:
-    """Delete for good what has lain in the trash for 30 days; how many ideas. Raises VaultUnavailable.
-
-    What does not say since when, as a folder that was dragged there, is dated today. An interrupted change has to be
-    ended before (`Journal.recover`).
-    """
-    limit = store.today() - timedelta(days=TRASH_DAYS)
-    purged = 0
-    for slug in _folders(store, IDEA_TRASH):
-        folder = f"{IDEA_TRASH}/{slug}"
-        with suppress(EntryNotFound, EntryInvalid, EditConflict):  # without a note that can be dated it stays
-            entry = store.read(f"{folder}/{IDEA_NOTE}")
-            deleted = _deleted_on(entry)
-            if deleted is None:
-                store.update(entry.path, entry.content_hash, fields={"deleted": store.today()})
-            elif deleted <= limit:
-                store.purge(folder)
-                purged += 1
-    return purged
-
-
-def _deleted_on(entry: Entry) -> date | None:
-    try:
-        return date.fromisoformat(str(entry.extra.get("deleted"))[:10])
-    except ValueError:
-        return None
-
-
-def _folders(store: VaultStore, folder: str) -> list[str]:
-    store.require_vault()
-    try:
-        with os.scandir(store.vault / folder) as children:
-            return sorted(c.name for c in children if c.name[0] not in "._" and c.is_dir(follow_symlinks=False))
-    except FileNotFoundError:
-        return []
-    except OSError as error:
-        raise VaultUnavailable(f"{folder} cannot be read: {error.strerror}") from error
 
 
 def idea_as_json(entry: Entry, surfaced: bool | None) -> Mapping[str, object]:

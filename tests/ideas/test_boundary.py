@@ -11,7 +11,8 @@ import pytest
 from memoryvault.pipelines.incubation import Answer
 from memoryvault.pipelines.review import Approve, Reject
 from memoryvault.tasks.ideas.incubator import refresh_list
-from memoryvault.tasks.ideas.ledger import promote, put_away, restore
+from memoryvault.tasks.ideas.ledger import promote
+from memoryvault.tasks.ideas.putting_away import put_away, restore
 from memoryvault.tasks.undoing import Selector
 
 from ..review.support import CHOICE, GUESS, RULE, Bed, said

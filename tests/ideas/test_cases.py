@@ -19,7 +19,8 @@ import pytest
 
 from memoryvault.pipelines.incubation import Answer
 from memoryvault.tasks.ideas.incubator import refresh_list
-from memoryvault.tasks.ideas.ledger import find_idea, promote, put_away
+from memoryvault.tasks.ideas.ledger import find_idea, promote
+from memoryvault.tasks.ideas.putting_away import put_away
 from memoryvault.tests.support import forked
 from memoryvault.vault.errors import EntryExists, EntryNotFound
 

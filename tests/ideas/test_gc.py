@@ -19,7 +19,8 @@ from memoryvault.pipelines.incubation import Answer, listed, parse_answers
 from memoryvault.pipelines.research import receipt_text, with_receipt
 from memoryvault.pipelines.review import Approve
 from memoryvault.tasks.ideas.incubator import LIST_PATH, refresh_list
-from memoryvault.tasks.ideas.ledger import IDEA_ARCHIVE, IDEA_TRASH, find_idea, ideas, purge_trash, put_away, restore
+from memoryvault.tasks.ideas.ledger import IDEA_ARCHIVE, IDEA_TRASH, find_idea, ideas
+from memoryvault.tasks.ideas.putting_away import purge_trash, put_away, restore
 from memoryvault.tasks.ideas.researching import PURPOSE
 from memoryvault.tasks.reviewing import Decided, NotDecided
 from memoryvault.vault.errors import EntryInvalid, EntryNotFound
