@@ -89,7 +89,7 @@ CORRECTION_CUES: Mapping[str, re.Pattern[str]] = {
         r"\byou\s+(?:\w+\s+)?(?:forgot|missed|removed|deleted|changed|broke|added|committed|skipped|didn'?t|should\ have|were\ supposed|mixed|flipped|dropped|lost|invented|keep|ignored|overwrote|got)\b|\byou(?:'re|\ are)\ (?:\w+\ )?(?:plotting|answering|describing|looking|reading|mixing|confus\w+|assuming|guessing)\b|\bif\ you\ had\b|\byou\ (?:need|have)\ to\b|\byou\ can(?:'?t|not)\b|\byou\ only\b"
     ),
     "pushes_back": cue(
-        r"^but\b|\byou\ said\b|\bare\ you\ sure\b|\bdid\ you\ (?:not|even)\b|\b(?:didn'?t|don'?t|haven'?t)\ (?:you|we)\b|\bwhy\ did(?:n'?t|\ not|\ you\ not)\b|\bhow\ is\ (?:it|this|that)\ (?:even\ )?possible\b|\b(?:wtf|ffs|fuck\w*|what\ the\ \w+|stupid|crazy|seriously|nonsense)\b|\bi\ mean\b"
+        r"^but\b|\b(?:you\ said|are\ you\ sure|did\ you\ (?:not|even)|(?:didn'?t|don'?t|haven'?t)\ (?:you|we)|why\ did(?:n'?t|\ not|\ you\ not)|how\ is\ (?:it|this|that)\ (?:even\ )?possible|wtf|ffs|fuck\w*|what\ the\ \w+|stupid|crazy|seriously|nonsense|i\ mean)\b"
     ),
     "already_there": cue(
         r"\b(?:i|we|there|you|they|it)\ (?:have\ |has\ |is\ |was\ |'?ve\ )?already\b|\bthere\ is\ (?:already|one)\b|\balready\ (?:have|has|exists?|defined|handles?|does)\b"
@@ -210,7 +210,7 @@ WORKFLOW_CUES: Mapping[str, re.Pattern[str]] = {
     "ordered": cue(
         r"\b(?:first|start\ (?:by|with))\b[^.\n]{3,120}\b(?:then|after\ that|afterwards|next|finally|before)\b"
     ),
-    "arrow": cue(r"\S+\s*(?:->|→|=>)\s*\S+[^.\n]*(?:->|→|=>)\s*\S+"),
+    "arrow": cue(r"\S\s*(?:->|→|=>)\s*\S+[^.\n]*(?:->|→|=>)\s*\S"),
     "whenever_steps": cue(
         r"\b(?:before|after|when(?:ever)?|every\ time|each\ time|once|as\ soon\ as)\b[^.\n]{3,80}[,:]\s*(?:please\s+)?(?:always\s+)?(?:run|commit|push|update|check|open|create|write|rebase|do|execute|build|test|lint|format)\b[^.\n]{2,80}\b(?:then|and|followed\ by)\b"
     ),
