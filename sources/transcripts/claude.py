@@ -47,7 +47,8 @@ _THINKING = b'"content":[{"type":"thinking"'
 _THINKING_BEGINS_BYTES = 1000
 """Where the content of a message begins, at the latest, behind its brace; one that begins later is parsed."""
 _THOUGHT_SIGNED = b'","signature":"'
-_NOT_THINKING_ALONE = re.compile(rb'"type":"(?:text|tool_use)"|"agentId"|"sdk')
+_SPEAKS = b'"type":"t'
+"""A text or a tool's call; neither a message nor an assistant."""
 _NOT_A_PERSONS = (b'"agentId"', b'"sdk')
 _FIELDS_BEHIND_BYTES = 600
 """What a record says of itself behind the raw result."""
@@ -72,6 +73,9 @@ _RESULT_END_BYTES = 220
 """As much as its end takes."""
 
 
+# To ask an enumeration for a member by name takes longer than to make half a turn.
+_TOOL, _ASSISTANT = Role.TOOL, Role.ASSISTANT
+_TOOL_USE, _TOOL_RESULT, _ASSISTANT_TEXT = Origin.TOOL_USE, Origin.TOOL_RESULT, Origin.ASSISTANT
 _event = tuple.__new__
 """Makes a `ToolEvent` in half the time."""
 
@@ -194,13 +198,12 @@ class ClaudeReader(TranscriptReader):
         # and its signature, most of the line, is searched.
         signed = data.find(_THOUGHT_SIGNED, thinking)
         ends = data.find(b'"', signed + len(_THOUGHT_SIGNED))
-        return (
-            signed > 0
-            and data.startswith(b'"}', ends)
-            and _NOT_THINKING_ALONE.search(data, ends) is None
-            and _NOT_THINKING_ALONE.search(data, 0, thinking) is None
-            and _names_its_place(data, brace)
-        )
+        if signed < 0 or not data.startswith(b'"}]', ends) or data.find(_SPEAKS, ends) >= 0:
+            return False
+        for foreign in _NOT_A_PERSONS:
+            if data.find(foreign, 0, thinking) >= 0 or data.find(foreign, ends) >= 0:
+                return False
+        return _names_its_place(data, brace)
 
     def _learn_from_passed_over(self) -> None:
         """Take from the last line that was passed over what a record without these words goes by."""
@@ -425,7 +428,7 @@ class ClaudeReader(TranscriptReader):
             return
         if is_error:
             event = event._replace(is_error=True, rejected=rejected)
-        yield self._turn(record, Role.TOOL, Origin.TOOL_RESULT, text, event)
+        yield self._turn(record, _TOOL, _TOOL_RESULT, text, event)
 
     def _answers(self, record: dict[str, Any], result: dict[str, Any]) -> Iterator[Turn]:
         labels: dict[str, set[str]] = {}
@@ -464,14 +467,14 @@ class ClaudeReader(TranscriptReader):
             kind = block.get("type")
             if kind == "text":
                 if text := clean(as_text(block.get("text"))).strip():
-                    yield self._turn(record, Role.ASSISTANT, Origin.ASSISTANT, text)
+                    yield self._turn(record, _ASSISTANT, _ASSISTANT_TEXT, text)
             elif kind == "tool_use":
                 arguments = as_object(block.get("input"))
                 event = tool_call(as_text(block.get("id")), as_text(block.get("name")), arguments)
                 if len(self._calls) >= REMEMBERED_CALLS:
                     self._calls.pop(next(iter(self._calls)))
                 self._calls[event.use_id or ""] = event
-                yield self._turn(record, Role.TOOL, Origin.TOOL_USE, call_text(event, arguments), event)
+                yield self._turn(record, _TOOL, _TOOL_USE, call_text(event, arguments), event)
 
     def _is_repeated(self, uuid: object) -> bool:
         """Resumed and forked files repeat records. 16 bytes each: 20 MB for the records of a 1 GB file."""
