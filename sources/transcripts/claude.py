@@ -194,11 +194,13 @@ class ClaudeReader(TranscriptReader):
     @staticmethod
     def _only_thinks(data: bytes, brace: int, thinking: int) -> bool:
         """Is a record that begins with thinking nothing else, and names its session and folder at the top level?"""
+        if data.find(_SPEAKS, thinking + len(_THINKING)) >= 0:
+            return False
         # A quote inside the thought is escaped: the first plain one ends it. Only what stands around the thought
-        # and its signature, most of the line, is searched.
+        # and its signature, most of the line, is searched for the rest.
         signed = data.find(_THOUGHT_SIGNED, thinking)
         ends = data.find(b'"', signed + len(_THOUGHT_SIGNED))
-        if signed < 0 or not data.startswith(b'"}]', ends) or data.find(_SPEAKS, ends) >= 0:
+        if signed < 0 or not data.startswith(b'"}]', ends):
             return False
         for foreign in _NOT_A_PERSONS:
             if data.find(foreign, 0, thinking) >= 0 or data.find(foreign, ends) >= 0:
