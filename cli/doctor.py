@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import secrets
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -108,6 +109,12 @@ def _other_agents(context: Context) -> Finding:
 
 
 def _worker(context: Context) -> Finding:
+    if not context.settings.memory.enabled:
+        told = "memory.enabled is false: nothing is recorded, and nothing is said to sessions"
+        return Finding("worker", "note", told, f"set it to true in {context.settings.config_file}")
+    if os.path.exists(context.state.stop_file):
+        told = f"{context.state.stop_file} is there: nothing is recorded, and nothing is said to sessions"
+        return Finding("worker", "note", told, "delete it")
     process = lock_holder(context.state.worker_lock)
     if process is not None:
         return Finding("worker", "ok", f"runs as process {process}")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from difflib import get_close_matches
 
 from ..pipelines.incubation import Answer
 from ..pipelines.scrub import Policy, scrub
@@ -27,6 +28,7 @@ from ..tasks.queue.enqueue import enqueue, request_indexing
 from ..tasks.remembering import capture_idea
 from ..vault.entry import Entry
 from ..vault.errors import MemoryVaultError, QueueUnavailable, UsageError
+from ..vault.slug import slugify
 from .agent_shell import agent_of, tell_proposed
 from .context import Context
 from .output import add_json, note, print_json, print_table
@@ -64,6 +66,8 @@ def run(args: argparse.Namespace, context: Context) -> int:
         return _WITH_SLUG[word](rest[0], args, context)
     if word == "add" and len(rest) == 2:
         return _capture(rest[0], rest[1], args, context)
+    if len(rest) == 1 and rest[0] == slugify(rest[0]) and (meant := get_close_matches(word, _WITH_SLUG, 1)):
+        raise UsageError(f"no such word: {word!r}; did you mean `memory idea {meant[0]} {rest[0]}`?")
     if len(rest) != 1 or word in _ALONE:
         raise UsageError('give a title and a summary, each in quotes: memory idea "Retry dashboard" "A page that …"')
     return _capture(word, rest[0], args, context)

@@ -67,10 +67,17 @@ HISTORY_SECONDS = 35.0
 EXCERPT_CHARACTERS = 200
 
 
+def folder_named(text: str) -> Path:
+    """A folder as it was named; an empty name is that of a variable which is not set, not of the current folder."""
+    if not text.strip():
+        raise argparse.ArgumentTypeError("the name is empty: name the folder MemoryVault/")
+    return Path(text)
+
+
 def configure(parser: argparse.ArgumentParser) -> None:
     """Arguments of `memory init`."""
     parser.epilog = EPILOG
-    parser.add_argument("--vault", type=Path, help="the folder MemoryVault/ itself (made if it is not there)")
+    parser.add_argument("--vault", type=folder_named, help="the folder MemoryVault/ itself (made if it is not there)")
     parser.add_argument(
         "--host",
         action="append",

@@ -5,11 +5,11 @@ from __future__ import annotations
 import argparse
 
 from ..tasks.queue.units import service_manager
-from ..vault.errors import UsageError
+from ..vault.errors import MemoryVaultError, UsageError
 from ..vault.lock import lock_holder
 from .context import Context
 from .output import add_json, note, print_json
-from .processes import stop_background
+from .processes import ensure_worker, stop_background
 
 EPILOG = """example:
   memory service install     a systemd user unit, or a launchd agent: the worker runs from login on
@@ -33,9 +33,15 @@ def run(args: argparse.Namespace, context: Context) -> int:
         if not context.settings.memory.enabled:
             raise UsageError("memory.enabled is false: the worker would do nothing")
         # The unit's worker could not take the lock from one that a session started.
-        if not manager.state().running and stop_background(context.state, "worker"):
+        stopped = not manager.state().running and stop_background(context.state, "worker")
+        if stopped:
             note("memory: stopped the worker that a session had started; the service takes over")
-        changed = manager.install()
+        try:
+            changed = manager.install()
+        except MemoryVaultError:
+            if stopped and ensure_worker(context.settings):
+                note("memory: the worker runs again, without a service")
+            raise
     elif args.action == "remove":
         changed = manager.remove()
     state = manager.state()

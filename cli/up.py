@@ -10,6 +10,8 @@ from honcho.manager import Manager
 
 from ..vault.settings import child_environment
 from .context import Context
+from .output import note
+from .processes import stop_background
 
 EPILOG = """example:
   memory up             worker and recall service in one terminal; Ctrl-C stops both
@@ -26,7 +28,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace, context: Context) -> int:
     """Run both until one ends or a signal comes; the other is stopped with it. Without a vault nothing is recalled."""
     del args
-    _ = context.state
+    if stop_background(context.state, "recall"):
+        note("memory: stopped the recall service that a session had started; this one takes over")
     manager = Manager()
     environment = child_environment(context.settings)
     programs = (

@@ -324,9 +324,13 @@ def _value_after(text: str, name: re.Match[str], end: int) -> tuple[str, int, bo
     return value.rstrip(".,:"), bare.start("value"), bool(bare.group("lead"))
 
 
+# `research_pass: 2026-03-01T10:00:00Z`: a pass of ours, and when it was.
+_MOMENT = re.compile(r"\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:\.\d{1,6})?)?(?:Z|[+-]\d\d:?\d\d)?)?")
+
+
 def _is_password(text: str, name: re.Match[str], value: str, start: int, quoted: bool) -> bool:
     gap = name.group("gap")
-    if len(value) < 3 or is_placeholder(value, quoted) or is_filled(value):
+    if len(value) < 3 or is_placeholder(value, quoted) or is_filled(value) or _MOMENT.fullmatch(value):
         return False
     if (
         name.group("after")

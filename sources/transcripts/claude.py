@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import re
 from collections import Counter, deque
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Any, ClassVar
 
 from ...vault.turn import Origin, Role, ToolEvent, Turn
-from .lines import as_text, clean, one_line, parse_object, shorten
+from .lines import as_object, as_text, clean, one_line, parse_object, shorten
 from .reader import TranscriptReader
 from .words import own_text, pasted_ranges
 
@@ -39,12 +40,15 @@ _SILENT = frozenset(
         *(b"ai-title", b"custom-title", b"permission-mode"),
     ]
 )
+_SPEAKING = ("assistant", "user", "attachment")
 _TYPE = b'"type":"'
 _SIDECHAIN = b'"isSidechain":true'
 _THINKING = b'"content":[{"type":"thinking"'
 _THINKING_BEGINS_BYTES = 1000
 """Where the content of a message begins, at the latest, behind its brace; one that begins later is parsed."""
-_NOT_THINKING_ALONE = re.compile(rb'"type":"(?:text|tool_use)"|"agentId"|"sdk')
+_THOUGHT_SIGNED = b'","signature":"'
+_SPEAKS = b'"type":"t'
+"""A text or a tool's call; neither a message nor an assistant."""
 _NOT_A_PERSONS = (b'"agentId"', b'"sdk')
 _FIELDS_BEHIND_BYTES = 600
 """What a record says of itself behind the raw result."""
@@ -54,6 +58,12 @@ _TARGET_KEYS = (*_COMMAND_KEYS, *_FILE_KEYS, "pattern", "query", "url", "skill",
 _TOOL_USE_RESULT = b',"toolUseResult":'
 _LOOKING_TOOLS = frozenset({"Read", "Grep", "Glob", "LS", "TodoWrite", "TaskCreate", "TaskUpdate", "TaskList"})
 """They run nothing and change no file."""
+_ASKS_NOTHING = _LOOKING_TOOLS | {"Bash", "Edit", "MultiEdit", "NotebookEdit", "Write", "WebFetch", "WebSearch"}
+"""Their results hold no answer of the user's."""
+_RAW_RESULT_BYTES = 2000
+"""A shorter raw result is parsed with the rest."""
+_ANSWERS_BEGIN_BYTES = 20_000
+"""Where the answers to the agent's questions begin, at the latest, in a raw result."""
 # A record with one result that is a string and no error, from the message on: between the two stands only that string.
 _RESULT_BEGINS = re.compile(
     rb'\{"role":"user","content":\[\{"tool_use_id":"([\w-]{1,80})","type":"tool_result","content":"'
@@ -61,6 +71,13 @@ _RESULT_BEGINS = re.compile(
 _RESULT_ENDS = re.compile(rb'"(?:,"is_error":false)?\}\]\},"uuid":"([\w-]{1,80})","timestamp":"[^"\\]{1,40}"\Z')
 _RESULT_END_BYTES = 220
 """As much as its end takes."""
+
+
+# To ask an enumeration for a member by name takes longer than to make half a turn.
+_TOOL, _ASSISTANT = Role.TOOL, Role.ASSISTANT
+_TOOL_USE, _TOOL_RESULT, _ASSISTANT_TEXT = Origin.TOOL_USE, Origin.TOOL_RESULT, Origin.ASSISTANT
+_event = tuple.__new__
+"""Makes a `ToolEvent` in half the time."""
 
 
 @dataclass
@@ -146,11 +163,8 @@ class ClaudeReader(TranscriptReader):
         if kind == b"user":
             passed_over = not self._all_outputs and self._only_looked(data, brace)
         else:
-            passed_over = (
-                data.find(_THINKING, brace, brace + _THINKING_BEGINS_BYTES) >= 0
-                and not self._pending
-                and self._only_thinks(data, brace)
-            )
+            thinking = data.find(_THINKING, brace, brace + _THINKING_BEGINS_BYTES)
+            passed_over = thinking >= 0 and not self._pending and self._only_thinks(data, brace, thinking)
         if passed_over:
             self._passed_over = data
         return passed_over
@@ -178,9 +192,20 @@ class ClaudeReader(TranscriptReader):
         return True
 
     @staticmethod
-    def _only_thinks(data: bytes, brace: int) -> bool:
+    def _only_thinks(data: bytes, brace: int, thinking: int) -> bool:
         """Is a record that begins with thinking nothing else, and names its session and folder at the top level?"""
-        return _NOT_THINKING_ALONE.search(data) is None and _names_its_place(data, brace)
+        if data.find(_SPEAKS, thinking + len(_THINKING)) >= 0:
+            return False
+        # A quote inside the thought is escaped: the first plain one ends it. Only what stands around the thought
+        # and its signature, most of the line, is searched for the rest.
+        signed = data.find(_THOUGHT_SIGNED, thinking)
+        ends = data.find(b'"', signed + len(_THOUGHT_SIGNED))
+        if signed < 0 or not data.startswith(b'"}]', ends):
+            return False
+        for foreign in _NOT_A_PERSONS:
+            if data.find(foreign, 0, thinking) >= 0 or data.find(foreign, ends) >= 0:
+                return False
+        return _names_its_place(data, brace)
 
     def _learn_from_passed_over(self) -> None:
         """Take from the last line that was passed over what a record without these words goes by."""
@@ -196,22 +221,35 @@ class ClaudeReader(TranscriptReader):
         # The result of a tool stands in a record twice, the second time raw and much longer. What comes before it
         # is a record of its own once the brace is closed, and only then was the key at the top level.
         at = data.find(_TOOL_USE_RESULT)
-        if at > 0 and len(data) - at > 2000 and b'"answers"' not in data[at : at + 20_000]:
+        if at > 0 and len(data) - at > _RAW_RESULT_BYTES:
             record = parse_object(data[:at] + b"}")
-            if record is not None and _only_results(record):
+            if (
+                record is not None
+                and _only_results(record)
+                # To look for answers takes as long as to parse all that comes before: most tools have none.
+                and (self._asked_nothing(record) or data.find(b'"answers"', at, at + _ANSWERS_BEGIN_BYTES) < 0)
+            ):
                 return record
         return parse_object(data)
 
-    def _turns_of(self, record: dict[str, Any]) -> Iterator[Turn]:
+    def _asked_nothing(self, record: dict[str, Any]) -> bool:
+        """Are these the results of tools that are known to ask the user nothing?"""
+        for block in _content(record):
+            event = self._calls.get(as_text(as_object(block).get("tool_use_id")))
+            if event is None or event.name not in _ASKS_NOTHING:
+                return False
+        return True
+
+    def _turns_of(self, record: dict[str, Any]) -> Iterable[Turn]:
         kind = record.get("type")
         if kind == "queue-operation":
             self._learn_from_passed_over()
             self._queue_operation(record)
-            return
-        if kind not in ("user", "assistant", "attachment") or record.get("isSidechain") or record.get("agentId"):
-            return
+            return ()
+        if kind not in _SPEAKING or record.get("isSidechain") or record.get("agentId"):
+            return ()
         if _is_headless(record) or self._is_repeated(record.get("uuid")):
-            return
+            return ()
         cwd, session = as_text(record.get("cwd")), as_text(record.get("sessionId"))
         if self._passed_over is not None:
             if cwd and session:
@@ -222,13 +260,9 @@ class ClaudeReader(TranscriptReader):
         self.session = session or self.session
         self._timestamp = as_text(record.get("timestamp")) or None
         if kind == "assistant":
-            if self._pending:
-                yield from self._left_the_queue()
-            yield from self._assistant(record)
-        elif kind == "user":
-            yield from self._user(record)
-        else:
-            yield from self._attachment(record)
+            turns = self._assistant(record)
+            return chain(self._left_the_queue(), turns) if self._pending else turns
+        return self._user(record) if kind == "user" else self._attachment(record)
 
     def _at_end(self) -> Iterator[Turn]:
         self._learn_from_passed_over()
@@ -381,7 +415,7 @@ class ClaudeReader(TranscriptReader):
 
     def _tool_result(self, record: dict[str, Any], block: dict[str, Any]) -> Iterator[Turn]:
         call = as_text(block.get("tool_use_id"))
-        event = self._calls.pop(call, ToolEvent("", call))
+        event = self._calls.pop(call, None) or ToolEvent("", call)
         is_error = block.get("is_error") is True
         text = clean(shorten(_result_text(block.get("content")), TOOL_TEXT_CHARS))
         rejected = is_error and _REJECTED.search(text[:400]) is not None
@@ -394,13 +428,9 @@ class ClaudeReader(TranscriptReader):
         if isinstance(answers, dict) and isinstance(answers.get("answers"), dict):
             yield from self._answers(record, answers)
             return
-        yield self._turn(
-            record,
-            Role.TOOL,
-            Origin.TOOL_RESULT,
-            text,
-            tool=event if not is_error else event._replace(is_error=True, rejected=rejected),
-        )
+        if is_error:
+            event = event._replace(is_error=True, rejected=rejected)
+        yield self._turn(record, _TOOL, _TOOL_RESULT, text, event)
 
     def _answers(self, record: dict[str, Any], result: dict[str, Any]) -> Iterator[Turn]:
         labels: dict[str, set[str]] = {}
@@ -436,55 +466,48 @@ class ClaudeReader(TranscriptReader):
         for block in content if isinstance(content, list) else ():
             if not isinstance(block, dict):
                 continue
-            if block.get("type") == "text":
+            kind = block.get("type")
+            if kind == "text":
                 if text := clean(as_text(block.get("text"))).strip():
-                    yield self._turn(record, Role.ASSISTANT, Origin.ASSISTANT, text)
-            elif block.get("type") == "tool_use":
-                arguments = block.get("input")
-                event = tool_call(
-                    as_text(block.get("id")),
-                    as_text(block.get("name")),
-                    arguments if isinstance(arguments, dict) else {},
-                )
+                    yield self._turn(record, _ASSISTANT, _ASSISTANT_TEXT, text)
+            elif kind == "tool_use":
+                arguments = as_object(block.get("input"))
+                event = tool_call(as_text(block.get("id")), as_text(block.get("name")), arguments)
                 if len(self._calls) >= REMEMBERED_CALLS:
                     self._calls.pop(next(iter(self._calls)))
                 self._calls[event.use_id or ""] = event
-                text = call_text(event, arguments if isinstance(arguments, dict) else {})
-                yield self._turn(record, Role.TOOL, Origin.TOOL_USE, text, tool=event)
+                yield self._turn(record, _TOOL, _TOOL_USE, call_text(event, arguments), event)
 
     def _is_repeated(self, uuid: object) -> bool:
         """Resumed and forked files repeat records. 16 bytes each: 20 MB for the records of a 1 GB file."""
         if not isinstance(uuid, str) or not uuid:
             return False
-        key = _compact(uuid)
-        if key in self._uuids:
-            return True
+        try:
+            key = bytes.fromhex(uuid.replace("-", ""))
+        except ValueError:
+            key = uuid.encode("utf-8", "replace")
+        known = len(self._uuids)
         self._uuids.add(key)
-        return False
+        return len(self._uuids) == known
 
 
 def tool_call(use_id: str, name: str, arguments: dict[str, Any]) -> ToolEvent:
     """A call, and what it acts on out of its arguments."""
-    command = file_path = None
-    for key in _COMMAND_KEYS:
-        if key in arguments and isinstance(arguments[key], str):
-            command = arguments[key]
-            break
-    for key in _FILE_KEYS:
-        if key in arguments and isinstance(arguments[key], str):
-            file_path = arguments[key]
-            break
+    command, file_path = _first_text(arguments, _COMMAND_KEYS), _first_text(arguments, _FILE_KEYS)
     target = ""
     for key in _TARGET_KEYS:
         if key in arguments and (target := one_line(arguments[key])):
             break
-    return ToolEvent(
-        name,
-        use_id or None,
-        command=shorten(clean(command), TOOL_TEXT_CHARS) if command else None,
-        file_path=clean(file_path) if file_path else None,
-        target=target,
-    )
+    ran = shorten(clean(command), TOOL_TEXT_CHARS) if command else None
+    return _event(ToolEvent, (name, use_id or None, ran, clean(file_path) if file_path else None, False, False, target))
+
+
+def _first_text(arguments: dict[str, Any], keys: tuple[str, ...]) -> str | None:
+    for key in keys:
+        if key in arguments and isinstance(arguments[key], str):
+            text: str = arguments[key]
+            return text
+    return None
 
 
 def call_text(event: ToolEvent, arguments: dict[str, Any]) -> str:
@@ -560,10 +583,3 @@ def _result_text(content: object) -> str:
 
 def _prompt_text(prompt: object) -> str:
     return prompt if isinstance(prompt, str) else _result_text(prompt)
-
-
-def _compact(uuid: str) -> bytes:
-    try:
-        return bytes.fromhex(uuid.replace("-", ""))
-    except ValueError:
-        return uuid.encode("utf-8", "replace")

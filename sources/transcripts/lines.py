@@ -38,29 +38,37 @@ def complete_lines(
     A last line without a newline counts as complete when it is a whole JSON object: one that was cut short
     never is. Raises OSError.
     """
-    with path.open("rb", buffering=buffer_bytes) as file:
+    position = offset
+    begun: list[bytes] = []
+    held = 0  # bytes of a line whose end has not come yet; it stands in `begun` unless it is too long
+    with path.open("rb", buffering=0) as file:
         file.seek(offset)
-        position = offset
-        readline = file.readline
-        while True:
-            data = readline(max_bytes)
-            if not data:
-                return
-            start = position
-            position += len(data)
-            if data.endswith(b"\n"):
-                yield _line(Line, (start, position, data, False))
-            elif len(data) < max_bytes:
-                if _is_whole(data):
-                    yield Line(start, position, data)
-                return
-            else:
-                while data and not data.endswith(b"\n"):
-                    data = file.readline(READ_BUFFER_BYTES)
-                    position += len(data)
-                if not data:
-                    return
-                yield Line(start, position, b"", too_long=True)
+        # Whole blocks, searched here: to ask the file for each line takes longer.
+        while block := file.read(buffer_bytes):
+            begin, end = 0, block.find(b"\n") + 1
+            if held and end:
+                size = held + end
+                begun.append(block[:end])
+                start, position = position, position + size
+                too_long = size > max_bytes
+                yield Line(start, position, b"" if too_long else b"".join(begun), too_long)
+                begun.clear()
+                begin, held, end = end, 0, block.find(b"\n", end) + 1
+            before = position - begin
+            while end:
+                start, position = position, before + end
+                if end - begin <= max_bytes:
+                    yield _line(Line, (start, position, block[begin:end], False))
+                else:
+                    yield Line(start, position, b"", too_long=True)
+                begin, end = end, block.find(b"\n", end) + 1
+            held += len(block) - begin
+            if held > max_bytes:
+                begun.clear()
+            elif begin < len(block):
+                begun.append(block[begin:])
+    if 0 < held < max_bytes and _is_whole(data := b"".join(begun)):
+        yield Line(position, position + held, data)
 
 
 def _is_whole(data: bytes) -> bool:
@@ -101,9 +109,12 @@ def as_object(value: object) -> dict[str, Any]:
 
 def clean(text: str) -> str:
     """Text that can be written as UTF-8: JSON may escape half of a surrogate pair; NUL ends strings elsewhere."""
-    if text.isascii():
-        return text.replace("\0", "") if "\0" in text else text
-    return text.encode("utf-8", "replace").decode("utf-8").replace("\0", "")
+    if not text.isascii():
+        try:
+            text.encode()
+        except UnicodeEncodeError:
+            text = text.encode("utf-8", "replace").decode("utf-8")
+    return text.replace("\0", "") if "\0" in text else text
 
 
 def shorten(text: str, limit: int) -> str:

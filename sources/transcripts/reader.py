@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
@@ -42,6 +42,10 @@ class SessionHeader:
     cwd: str
     """'' when it does not say."""
     headless: bool
+
+
+_turn = tuple.__new__
+"""Makes a `Turn` in half the time: a session has thousands."""
 
 
 class TranscriptReader(ABC):
@@ -136,7 +140,7 @@ class TranscriptReader(ABC):
         """Can this line be told from its bytes to hold nothing? Parsing is what a reading costs most."""
 
     @abstractmethod
-    def _turns_of(self, record: dict[str, Any]) -> Iterator[Turn]:
+    def _turns_of(self, record: dict[str, Any]) -> Iterable[Turn]:
         """The turns of one record; a record of unknown shape has none."""
 
     def _turn(
@@ -149,20 +153,11 @@ class TranscriptReader(ABC):
         about: str = "",
         pasted: tuple[tuple[int, int], ...] = (),
     ) -> Turn:
-        return Turn(
-            role,
-            origin,
-            text,
-            self._name_of(record) or f"line:{self._offset_of_line}",
-            self.session,
-            as_text(record.get("timestamp")) or self._timestamp,
-            self._cwd,
-            tool,
-            self._offset_of_line,
-            self.host,
-            pasted,
-            about,
-        )
+        offset = self._offset_of_line
+        name = self._name_of(record) or f"line:{offset}"
+        timestamp = as_text(record.get("timestamp")) or self._timestamp
+        said = (role, origin, text, name, self.session, timestamp, self._cwd, tool, offset, self.host, pasted, about)
+        return _turn(Turn, said)
 
     def _name_of(self, record: dict[str, Any]) -> str:
         """The id that the host gave the record; '' where it gives none."""
@@ -173,16 +168,14 @@ class TranscriptReader(ABC):
         return iter(())
 
 
+def _may_be_marked(tool: ToolEvent) -> bool:
+    return may_hold(tool.target) or may_hold(tool.command or "") or may_hold(tool.file_path or "")
+
+
 def _without_private(turn: Turn) -> Turn:
     """Whoever repeats a private passage, it is gone before anything quotes, cuts or rewords it."""
     tool = turn.tool
-    texts: tuple[str | None, ...] = (turn.text, turn.about)
-    if tool is not None:
-        texts += (tool.target, tool.command, tool.file_path)
-    for text in texts:
-        if text and may_hold(text):
-            break
-    else:
+    if not (may_hold(turn.text) or may_hold(turn.about) or (tool is not None and _may_be_marked(tool))):
         return turn
     if tool is not None:
         command = None if tool.command is None else without_private(tool.command)

@@ -112,6 +112,7 @@ def test_a_secret_is_removed_under_either_policy(text: str, policy: Policy) -> N
         "-----BEGIN PUBLIC KEY-----\nMIIBIjANBgkqhkiG9w0BAQEFAAOCAQ8AMIIBCgKCAQEAx\n-----END PUBLIC KEY-----",
         '<input name="authenticity_token" value="aB3dE6gH9jK2mN5pQ8sT1vW4yZ7bC0eF3hI6kL9nO2qR5tU8xA1bD4f">',
         "X_ACCESS_KEY: AbCe45",
+        "research_pass: 2026-03-01T10:00:00Z",
         "auth = settings.provider.credentials",
         "fail when the diff holds -----BEGIN PRIVATE KEY----- anywhere",
         "http://localhost:8080/a@b and https://x.test/?mail=a",

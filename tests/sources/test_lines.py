@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from memoryvault.sources.transcripts.lines import MAX_QUICK_BYTES, parse_object
+from memoryvault.sources.transcripts.lines import MAX_QUICK_BYTES, complete_lines, parse_object
 
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),
@@ -45,3 +46,23 @@ def test_what_other_parsers_refuse_is_read_all_the_same(line: bytes, expected: o
 def test_a_very_long_line_is_read_too() -> None:
     text = "x" * MAX_QUICK_BYTES
     assert parse_object(json.dumps({"a": text}).encode()) == {"a": text}
+
+
+@pytest.mark.parametrize("block", [1, 2, 3, 7, 64])
+def test_lines_are_the_same_whatever_the_blocks_they_are_read_in(tmp_path: Path, block: int) -> None:
+    lines = [b"{}\n", b"\n", b'{"a": "\r"}\n', b"x" * 21 + b"\n", b"y" * 20 + b"\n", b"\n", b'{"b": 1}']
+    path = tmp_path / "s.jsonl"
+    path.write_bytes(b"".join(lines))
+    read = list(complete_lines(path, 0, 21, block))
+    assert [line.data for line in read] == [b"" if len(line) > 21 else line for line in lines]
+    assert [line.too_long for line in read] == [len(line) > 21 for line in lines]
+    assert [line.end - line.offset for line in read] == [len(line) for line in lines]
+    assert read[-1].end == path.stat().st_size
+    assert list(complete_lines(path, read[2].end, 21, block)) == read[3:]
+
+
+@pytest.mark.parametrize("rest", [b'{"b": 1', b"x" * 30, b"x" * 21])
+def test_a_line_whose_end_has_not_come_is_left_for_the_next_time(tmp_path: Path, rest: bytes) -> None:
+    path = tmp_path / "s.jsonl"
+    path.write_bytes(b"{}\n" + rest)
+    assert [line.data for line in complete_lines(path, 0, 21, 4)] == [b"{}\n"]

@@ -155,6 +155,14 @@ def test_a_thought_alone_is_not_parsed_and_what_it_says_of_itself_still_counts(
     assert len(parsed) == 2
 
 
+def test_a_call_behind_an_unsigned_thought_is_read_whatever_it_holds(tmp_path: Path) -> None:
+    unsigned = {"type": "thinking", "thinking": "Sign it."}
+    signs = call("t1", "Sign", items=[{"by": "me", "signature": "s"}])
+    record = {**thought(2), "message": {"role": "assistant", "content": [unsigned, signs]}}
+    path = write(tmp_path / "s.jsonl", human(1, "Hello."), record)
+    assert [turn.origin.value for turn in ClaudeReader(path)] == ["prompt", "tool_use"]
+
+
 @pytest.fixture
 def real_sessions(tmp_path: Path) -> list[Path]:
     if "MEMORYVAULT_DATA" not in os.environ:
