@@ -17,7 +17,7 @@ import pytest
 
 from memoryvault.cli import surroundings
 from memoryvault.cli.context import Context
-from memoryvault.cli.doctor import CHECKS
+from memoryvault.cli.doctor import CHECKS, _worker
 from memoryvault.cli.finding import Finding
 from memoryvault.demo.sandbox import Sandbox
 from memoryvault.hooks.install import STUB, install, settings_file_of
@@ -55,6 +55,17 @@ def line_of_a_hook(context: Context, ago: timedelta, **fields: object) -> None:
 )
 def test_a_fresh_vault_is_in_order(context: Context, check: Callable[[Context], Finding]) -> None:
     assert check(context).grade == "ok"
+
+
+def test_that_all_is_switched_off_is_told_with_what_switches_it_on(context: Context) -> None:
+    stop = Path(context.state.stop_file)
+    stop.parent.mkdir(parents=True, exist_ok=True)
+    stop.touch()
+    assert (_worker(context).grade, _worker(context).todo) == ("note", "delete it")
+    stop.unlink()
+    assert "runs" in _worker(context).detail or "does not run" in _worker(context).detail
+    off = Context({**context.env, "MEMORY_ENABLED": "false"})
+    assert "memory.enabled is false" in _worker(off).detail
 
 
 def test_a_full_disk_is_a_fault(context: Context, monkeypatch: pytest.MonkeyPatch) -> None:

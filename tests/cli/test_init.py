@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import time
+from argparse import ArgumentTypeError
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ import pytest
 
 from memoryvault.cli.context import Context
 from memoryvault.cli.hook_trial import try_hooks
-from memoryvault.cli.init import VAULT_NAME, _found
+from memoryvault.cli.init import VAULT_NAME, _found, folder_named
 from memoryvault.demo.sandbox import Sandbox
 from memoryvault.hooks.install import EVENTS, STUB
 from memoryvault.tasks.corpus.history import question_about
@@ -136,6 +137,12 @@ def test_the_trial_of_the_hooks_leaves_no_session_behind(tmp_path: Path) -> None
     )
     (Path(settings.state.harness) / "STOP").touch()
     assert try_hooks(settings, sandbox.environment) == []
+
+
+def test_an_empty_name_is_not_the_current_folder() -> None:
+    """That of a variable which is not set."""
+    with pytest.raises(ArgumentTypeError, match="empty"):
+        folder_named("")
 
 
 @pytest.mark.parametrize(

@@ -65,6 +65,7 @@ def test_an_idea_is_written_at_once_listed_shown_and_promoted(sandbox: Sandbox) 
         (("idea", "Title", "   "), 2),
         (("idea", "  ", "summary"), 2),
         (("idea", "a", "b", "c"), 2),
+        (("idea", "shw", "retry-page"), 2),
         (("idea", "show", "no-such-idea"), 1),
         (("idea", "research", "no-such-idea"), 1),
         (("idea", "restore", "no-such-idea"), 1),

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from memoryvault.index import service as service_module
+from memoryvault.index import client as client_module
 from memoryvault.index.asking import ask
 from memoryvault.index.client import RecallClient, ServiceUnavailable, ensure_service
 from memoryvault.index.service import ServiceConfig
@@ -74,7 +74,7 @@ def test_a_service_of_another_version_is_replaced(user: Settings, monkeypatch: p
     assert ensure_service(user, 30, command=fake(user))
     with RecallClient(user.state.recall_socket) as client:
         first = client.ping()["pid"]
-    monkeypatch.setattr(service_module, "program_version", lambda: "99")
+    monkeypatch.setattr(client_module, "program_version", lambda: "99")
     # The one that comes is of the old version too (it is our own program), but it is not asked to leave again.
     assert ensure_service(user, 30, command=fake(user))
     with RecallClient(user.state.recall_socket) as client:
