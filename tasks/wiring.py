@@ -41,6 +41,8 @@ def build_worker(settings: Settings, *, watch: bool) -> Worker:
     )
     able = handlers(settings)
     if watch:  # It lives long: an update that is installed under it must not bring in half of itself.
+        from ..index import watcher  # noqa: F401  # Its service would import it later.
+
         for each in able.values():
             each.load()
     if settings.only_works_for_others:

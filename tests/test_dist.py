@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 
 from memoryvault.demo.sandbox import Sandbox
+from memoryvault.vault.settings import load_settings
 
 ROOT = Path(__file__).resolve().parents[1]
 SHIPPED_SESSION = ROOT / "demo" / "session.jsonl"
@@ -26,6 +27,7 @@ PLUGIN = (".claude-plugin", ".mcp.json")  # The second lies in the first.
 NOT_SOURCE = (".*", "build", "dist", "*.egg-info", "__pycache__", "tests", "node_modules")
 INSTALL_SECONDS = 120
 RETRY_SECONDS = 60
+START_SECONDS = 60
 SEMANTIC = (
     "numpy",
     "torch",
@@ -204,6 +206,12 @@ def test_an_upgrade_under_a_live_worker_loses_nothing_and_doubles_nothing(
 
     sessions = list(rules.items())
     with sandbox.process("worker") as old:
+        # What is replaced while a worker still loads it is no worker of the old version.
+        wake = Path(load_settings(sandbox.environment).state.wake_socket)
+        until = time.monotonic() + START_SECONDS
+        while not wake.exists() and time.monotonic() < until:
+            time.sleep(0.1)
+        assert old.poll() is None
         for session, rule in sessions[:4]:
             record(session, rule)
         environment.install(wheels[2])
