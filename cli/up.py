@@ -8,6 +8,8 @@ import sys
 
 from honcho.manager import Manager
 
+from ..tasks.queue.lock import WorkerRunning
+from ..vault.lock import lock_holder
 from ..vault.settings import child_environment
 from .context import Context
 from .output import note
@@ -28,6 +30,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace, context: Context) -> int:
     """Run both until one ends or a signal comes; the other is stopped with it. Without a vault nothing is recalled."""
     del args
+    if (holder := lock_holder(context.state.worker_lock)) is not None:
+        # Asked before anything is stopped: it may be another `memory up`, which would end with its recall service.
+        raise WorkerRunning(f"a worker is already running for this state folder (pid {holder}); end it first")
     if stop_background(context.state, "recall"):
         note("memory: stopped the recall service that a session had started; this one takes over")
     manager = Manager()

@@ -1,0 +1,46 @@
+"""`memory up`: worker and recall service in one terminal, whatever runs already."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from memoryvault.demo.sandbox import Sandbox
+from memoryvault.vault.lock import lock_holder
+from memoryvault.vault.settings import load_settings
+
+pytestmark = pytest.mark.slow
+WAIT_SECONDS = 30.0
+
+
+@pytest.fixture
+def sandbox(tmp_path: Path) -> Sandbox:
+    made = Sandbox(tmp_path)
+    made.memory("save", "fix", "kettle", "--body", "The porcelain kettle belongs upstairs.")
+    return made
+
+
+def wait_until(true: Callable[[], bool], what: str) -> None:
+    until = time.monotonic() + WAIT_SECONDS
+    while not true():
+        assert time.monotonic() < until, what
+        time.sleep(0.1)
+
+
+def test_it_takes_over_from_a_recall_service_and_a_second_one_disturbs_nothing(sandbox: Sandbox) -> None:
+    state = load_settings(sandbox.environment).state
+    with sandbox.process("serve"):
+        wait_until(lambda: lock_holder(state.recall_lock) is not None, "a session has started one")
+        before = lock_holder(state.recall_lock)
+        with sandbox.process("up") as up:
+            wait_until(lambda: lock_holder(state.worker_lock) is not None, "the worker runs")
+            wait_until(lambda: lock_holder(state.recall_lock) not in (None, before), "a service of its own")
+            running = lock_holder(state.worker_lock), lock_holder(state.recall_lock)
+            second = sandbox.run("up")
+            assert (second.returncode, len(second.stderr.splitlines())) == (1, 1)
+            assert f"pid {running[0]}" in second.stderr
+            assert (lock_holder(state.worker_lock), lock_holder(state.recall_lock)) == running
+            assert up.poll() is None
