@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from ...vault.turn import Origin, Role, ToolEvent, Turn
-from .claude import TOOL_TEXT_CHARS, call_text, tool_call
+from .calls import TOOL_TEXT_CHARS, call_text, tool_call
 from .lines import as_text, clean, shorten
 from .reader import TranscriptReader
 from .words import own_text, pasted_ranges

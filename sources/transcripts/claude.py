@@ -14,15 +14,14 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from ...vault.turn import Origin, Role, ToolEvent, Turn
+from .calls import REMEMBERED_CALLS, TOOL_TEXT_CHARS, call_text, tool_call
 from .lines import as_object, as_text, clean, one_line, parse_object, shorten
 from .reader import TranscriptReader
 from .words import own_text, pasted_ranges
 
-TOOL_TEXT_CHARS = 1600
 LOOK_BACK_BYTES = 64 << 10
 """Before the offset, to know which queued prompts the reading before has already yielded."""
 REMEMBERED_PROMPTS = 500
-REMEMBERED_CALLS = 2000
 
 _USER_SAID = re.compile(r"(?:To tell you how to proceed, )?the user said:\s*", re.IGNORECASE)
 _REJECTED = re.compile(r"the user doesn't want to|user rejected|tool use was rejected", re.IGNORECASE)
@@ -52,9 +51,6 @@ _SPEAKS = b'"type":"t'
 _NOT_A_PERSONS = (b'"agentId"', b'"sdk')
 _FIELDS_BEHIND_BYTES = 600
 """What a record says of itself behind the raw result."""
-_COMMAND_KEYS = ("command", "cmd")
-_FILE_KEYS = ("file_path", "path", "notebook_path")
-_TARGET_KEYS = (*_COMMAND_KEYS, *_FILE_KEYS, "pattern", "query", "url", "skill", "description")
 _TOOL_USE_RESULT = b',"toolUseResult":'
 _LOOKING_TOOLS = frozenset({"Read", "Grep", "Glob", "LS", "TodoWrite", "TaskCreate", "TaskUpdate", "TaskList"})
 """They run nothing and change no file."""
@@ -76,8 +72,6 @@ _RESULT_END_BYTES = 220
 # To ask an enumeration for a member by name takes longer than to make half a turn.
 _TOOL, _ASSISTANT = Role.TOOL, Role.ASSISTANT
 _TOOL_USE, _TOOL_RESULT, _ASSISTANT_TEXT = Origin.TOOL_USE, Origin.TOOL_RESULT, Origin.ASSISTANT
-_event = tuple.__new__
-"""Makes a `ToolEvent` in half the time."""
 
 
 @dataclass
@@ -489,36 +483,6 @@ class ClaudeReader(TranscriptReader):
         known = len(self._uuids)
         self._uuids.add(key)
         return len(self._uuids) == known
-
-
-def tool_call(use_id: str, name: str, arguments: dict[str, Any]) -> ToolEvent:
-    """A call, and what it acts on out of its arguments."""
-    command, file_path = _first_text(arguments, _COMMAND_KEYS), _first_text(arguments, _FILE_KEYS)
-    target = ""
-    for key in _TARGET_KEYS:
-        if key in arguments and (target := one_line(arguments[key])):
-            break
-    ran = shorten(clean(command), TOOL_TEXT_CHARS) if command else None
-    return _event(ToolEvent, (name, use_id or None, ran, clean(file_path) if file_path else None, False, False, target))
-
-
-def _first_text(arguments: dict[str, Any], keys: tuple[str, ...]) -> str | None:
-    for key in keys:
-        if key in arguments and isinstance(arguments[key], str):
-            text: str = arguments[key]
-            return text
-    return None
-
-
-def call_text(event: ToolEvent, arguments: dict[str, Any]) -> str:
-    """A call as short text: a command in full, an edit as what goes and what comes."""
-    if event.command:
-        return event.command
-    old, new = arguments.get("old_string"), arguments.get("new_string", arguments.get("content"))
-    if isinstance(new, str):
-        removed = f"- {shorten(clean(old), 300)}\n" if isinstance(old, str) and old else ""
-        return f"{event.target}\n{removed}+ {shorten(clean(new), 600)}"
-    return event.target
 
 
 def transcript_files(root: Path) -> Iterator[Path]:

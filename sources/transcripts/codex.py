@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from ...vault.turn import Origin, Role, ToolEvent, Turn
-from .claude import REMEMBERED_CALLS, TOOL_TEXT_CHARS, call_text, tool_call
+from .calls import REMEMBERED_CALLS, TOOL_TEXT_CHARS, call_text, tool_call
 from .lines import as_text, clean, shorten
 from .reader import TranscriptReader
 from .words import own_text, pasted_ranges
