@@ -89,17 +89,18 @@ def mine_transcript(request: MiningRequest, settings: Settings | None = None) ->
     # After a prompt nothing counts that the agent did before its last words, and these are near: most readings
     # begin there. Where something else follows, the turn that goes on is read again from its beginning.
     near = request.said is not None and request.said > begin
+    asks_a_model = settings is not None and settings.reflection.miner != "local"
     reader = open_transcript(
         path,
         min(request.said or 0, request.offset) if near else begin,
         request.host or None,
         look_back=not near,
-        all_outputs=False,
+        all_steps=asks_a_model,
     )
     miner = Miner(start=request.offset, project_of=project_of)
     may_propose = _picked(request)
     packer = None
-    if settings is not None and settings.reflection.miner != "local":
+    if settings is not None and asks_a_model:
         from ..pipelines.mining.windows import WindowPacker
 
         packer = WindowPacker(settings.reflection.window_tokens, request.offset)

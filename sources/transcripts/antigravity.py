@@ -34,8 +34,8 @@ class AntigravityReader(TranscriptReader):
 
     host: ClassVar[str] = "antigravity"
 
-    def __init__(self, path: Path, offset: int = 0, look_back: bool = True, all_outputs: bool = True) -> None:
-        super().__init__(path, offset, look_back, all_outputs)
+    def __init__(self, path: Path, offset: int = 0, look_back: bool = True, all_steps: bool = True) -> None:
+        super().__init__(path, offset, look_back, all_steps)
         parts = path.parts[-len(LOG.parts) :]
         self.session = path.parents[len(LOG.parts) - 1].name if parts == LOG.parts else path.stem
         self._call = ToolEvent("")

@@ -42,8 +42,11 @@ _SILENT = frozenset(
 _SPEAKING = ("assistant", "user", "attachment")
 _TYPE = b'"type":"'
 _SIDECHAIN = b'"isSidechain":true'
-_THINKING = b'"content":[{"type":"thinking"'
-_THINKING_BEGINS_BYTES = 1000
+_IS_MESSAGE = b'"message":'
+_FIRST_BLOCK = b'"content":[{"type":"t'
+"""A message begins with a thought, a text, a tool's call."""
+_THINKING = _FIRST_BLOCK + b'hinking"'
+_CONTENT_BEGINS_BYTES = 1000
 """Where the content of a message begins, at the latest, behind its brace; one that begins later is parsed."""
 _THOUGHT_SIGNED = b'","signature":"'
 _SPEAKS = b'"type":"t'
@@ -54,6 +57,13 @@ _FIELDS_BEHIND_BYTES = 600
 _TOOL_USE_RESULT = b',"toolUseResult":'
 _LOOKING_TOOLS = frozenset({"Read", "Grep", "Glob", "LS", "TodoWrite", "TaskCreate", "TaskUpdate", "TaskList"})
 """They run nothing and change no file."""
+_LOOKING_CALL = re.compile(
+    rb'"content":\[\{"type":"tool_use","id":"([\w-]{1,80})","name":"(?:%b)","input":\{'
+    % "|".join(sorted(_LOOKING_TOOLS)).encode()
+)
+_LONGEST_UNREAD_BYTES = 4000
+"""Of the record of a call, which is kept until its outcome is known."""
+_RUNS = (b'"command":', b'"cmd":')
 _ASKS_NOTHING = _LOOKING_TOOLS | {"Bash", "Edit", "MultiEdit", "NotebookEdit", "Write", "WebFetch", "WebSearch"}
 """Their results hold no answer of the user's."""
 _RAW_RESULT_BYTES = 2000
@@ -87,10 +97,11 @@ class ClaudeReader(TranscriptReader):
     host: ClassVar[str] = "claude"
     record_id: ClassVar[str] = "uuid"
 
-    def __init__(self, path: Path, offset: int = 0, look_back: bool = True, all_outputs: bool = True) -> None:
-        super().__init__(path, offset, look_back, all_outputs)
+    def __init__(self, path: Path, offset: int = 0, look_back: bool = True, all_steps: bool = True) -> None:
+        super().__init__(path, offset, look_back, all_steps)
         self._uuids: set[bytes] = set()
-        self._calls: dict[str, ToolEvent] = {}
+        self._calls: dict[str, ToolEvent | bytes] = {}
+        """Without their outcome yet; as bytes, the record of one that only looks and was not read."""
         self._pending: deque[_Pending] = deque()
         # Queued prompts already yielded, by text: their second record is to be passed over.
         self._yielded_queued: Counter[str] = Counter()
@@ -155,10 +166,15 @@ class ClaudeReader(TranscriptReader):
         if data.find(_SIDECHAIN, 0, brace) >= 0:
             return True
         if kind == b"user":
-            passed_over = not self._all_outputs and self._only_looked(data, brace)
+            passed_over = not self._all_steps and self._only_looked(data, brace)
         else:
-            thinking = data.find(_THINKING, brace, brace + _THINKING_BEGINS_BYTES)
-            passed_over = thinking >= 0 and not self._pending and self._only_thinks(data, brace, thinking)
+            first = data.find(_FIRST_BLOCK, brace, brace + _CONTENT_BEGINS_BYTES)
+            if first < 0 or self._pending:
+                passed_over = False
+            elif data.startswith(_THINKING, first):
+                passed_over = self._only_thinks(data, brace, first)
+            else:
+                passed_over = not self._all_steps and self._only_looks(data, brace, first)
         if passed_over:
             self._passed_over = data
         return passed_over
@@ -170,7 +186,7 @@ class ClaudeReader(TranscriptReader):
             return False
         call = begins[1].decode()
         event = self._calls.get(call)
-        if event is None or event.name not in _LOOKING_TOOLS or event.command is not None:
+        if event is None or not (isinstance(event, bytes) or (event.name in _LOOKING_TOOLS and event.command is None)):
             return False
         if not _names_its_place(data, brace):
             return False
@@ -183,6 +199,20 @@ class ClaudeReader(TranscriptReader):
         if ends is None or data.find(_TYPE, begins.end(), at) >= 0 or self._is_repeated(ends[1].decode()):
             return False
         del self._calls[call]
+        return True
+
+    def _only_looks(self, data: bytes, brace: int, first: int) -> bool:
+        """Is it one call of a tool that only looks, and nothing else? What the call says is read if its outcome asks
+        for it."""
+        call = _LOOKING_CALL.match(data, first)
+        if call is None or len(data) > _LONGEST_UNREAD_BYTES or not data.endswith(_IS_MESSAGE, 0, brace):
+            return False
+        if data.find(_SPEAKS, call.end()) >= 0 or not _names_its_place(data, brace):
+            return False
+        for foreign in (*_NOT_A_PERSONS, *_RUNS):
+            if data.find(foreign) >= 0:
+                return False
+        self._remember_call(call[1].decode(), data)
         return True
 
     @staticmethod
@@ -230,7 +260,7 @@ class ClaudeReader(TranscriptReader):
         """Are these the results of tools that are known to ask the user nothing?"""
         for block in _content(record):
             event = self._calls.get(as_text(as_object(block).get("tool_use_id")))
-            if event is None or event.name not in _ASKS_NOTHING:
+            if event is None or not (isinstance(event, bytes) or event.name in _ASKS_NOTHING):
                 return False
         return True
 
@@ -410,6 +440,8 @@ class ClaudeReader(TranscriptReader):
     def _tool_result(self, record: dict[str, Any], block: dict[str, Any]) -> Iterator[Turn]:
         call = as_text(block.get("tool_use_id"))
         event = self._calls.pop(call, None) or ToolEvent("", call)
+        if isinstance(event, bytes):
+            event = _call_in(event)
         is_error = block.get("is_error") is True
         text = clean(shorten(_result_text(block.get("content")), TOOL_TEXT_CHARS))
         rejected = is_error and _REJECTED.search(text[:400]) is not None
@@ -467,10 +499,13 @@ class ClaudeReader(TranscriptReader):
             elif kind == "tool_use":
                 arguments = as_object(block.get("input"))
                 event = tool_call(as_text(block.get("id")), as_text(block.get("name")), arguments)
-                if len(self._calls) >= REMEMBERED_CALLS:
-                    self._calls.pop(next(iter(self._calls)))
-                self._calls[event.use_id or ""] = event
+                self._remember_call(event.use_id or "", event)
                 yield self._turn(record, _TOOL, _TOOL_USE, call_text(event, arguments), event)
+
+    def _remember_call(self, use_id: str, call: ToolEvent | bytes) -> None:
+        if len(self._calls) >= REMEMBERED_CALLS:
+            self._calls.pop(next(iter(self._calls)))
+        self._calls[use_id] = call
 
     def _is_repeated(self, uuid: object) -> bool:
         """Resumed and forked files repeat records. 16 bytes each: 20 MB for the records of a 1 GB file."""
@@ -522,6 +557,13 @@ def _is_the_users(record: dict[str, Any]) -> bool:
         return bool(origin["kind"] == "human")
     source = record.get("promptSource")
     return source is None or source in ("typed", "queued")
+
+
+def _call_in(data: bytes) -> ToolEvent:
+    """The call in a record that was not read when it came."""
+    content = _content(parse_object(data) or {})
+    block = as_object(content[0]) if content else {}
+    return tool_call(as_text(block.get("id")), as_text(block.get("name")), as_object(block.get("input")))
 
 
 def _only_results(record: dict[str, Any]) -> bool:

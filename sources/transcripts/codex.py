@@ -27,8 +27,8 @@ _COMPACTED = "Another language model started to solve this problem"
 class CodexReader(TranscriptReader):
     host: ClassVar[str] = "codex"
 
-    def __init__(self, path: Path, offset: int = 0, look_back: bool = True, all_outputs: bool = True) -> None:
-        super().__init__(path, offset, look_back, all_outputs)
+    def __init__(self, path: Path, offset: int = 0, look_back: bool = True, all_steps: bool = True) -> None:
+        super().__init__(path, offset, look_back, all_steps)
         self._calls: dict[str, ToolEvent] = {}
         self._messages: dict[Role, tuple[str, str]] = {}
         """The newest message of each side: the form it was written in, and its text."""

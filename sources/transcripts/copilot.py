@@ -20,8 +20,8 @@ class CopilotReader(TranscriptReader):
     host: ClassVar[str] = "copilot"
     record_id: ClassVar[str] = "id"
 
-    def __init__(self, path: Path, offset: int = 0, look_back: bool = True, all_outputs: bool = True) -> None:
-        super().__init__(path, offset, look_back, all_outputs)
+    def __init__(self, path: Path, offset: int = 0, look_back: bool = True, all_steps: bool = True) -> None:
+        super().__init__(path, offset, look_back, all_steps)
         self.session = path.parent.name if path.stem == "events" else path.stem
         self._calls: dict[str, ToolEvent] = {}
         self._seen: set[str] = set()

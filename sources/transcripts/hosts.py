@@ -90,11 +90,11 @@ def host_of(path: Path) -> str | None:
 
 
 def open_transcript(
-    path: Path, offset: int = 0, host: str | None = None, look_back: bool = True, all_outputs: bool = True
+    path: Path, offset: int = 0, host: str | None = None, look_back: bool = True, all_steps: bool = True
 ) -> TranscriptReader:
     """A reader for a session. Without `host` it is found out; what nobody wrote is read as Claude Code's,
     which accepts unknown records. Raises OSError; KeyError for an unknown host."""
-    return HOSTS[host or host_of(path) or "claude"].reader(path, offset, look_back, all_outputs)
+    return HOSTS[host or host_of(path) or "claude"].reader(path, offset, look_back, all_steps)
 
 
 def transcript_roots(env: Mapping[str, str], home: Path) -> Mapping[str, Path]:

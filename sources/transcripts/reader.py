@@ -58,13 +58,14 @@ class TranscriptReader(ABC):
     record_id: ClassVar[str] = ""
     """The field that names a record; where there is none, its place in the file does."""
 
-    def __init__(self, path: Path, offset: int = 0, look_back: bool = True, all_outputs: bool = True) -> None:
+    def __init__(self, path: Path, offset: int = 0, look_back: bool = True, all_steps: bool = True) -> None:
         """Without `look_back` nothing before `offset` is read but the file's header: `offset` is then one that
-        `needed_from` of the reading before allows. Without `all_outputs` a reader may leave out what a tool put out
-        that only looked (read, searched) and did not fail: most of a transcript's bytes, and nothing to learn from."""
+        `needed_from` of the reading before allows. Without `all_steps` a reader may leave out the calls of tools that
+        only look (read, search), and what they put out if they did not fail: most of a transcript's bytes, and nothing
+        to learn from."""
         self.path = path
         self._may_look_back = look_back
-        self._all_outputs = all_outputs
+        self._all_steps = all_steps
         self.session = path.stem
         self._cwd: str | None = None
         self._timestamp: str | None = None

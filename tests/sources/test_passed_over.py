@@ -92,6 +92,31 @@ READ, GREP, RUN = (
     call("g1", "Grep", pattern="x"),
     call("b1", "Bash", command="ls"),
 )
+
+
+def asks(number: int, *blocks: dict[str, Any], **fields: Any) -> dict[str, Any]:
+    """What the agent calls, as the host writes it: mostly one call in a record."""
+    return {**thought(number), "message": {"role": "assistant", "content": [*blocks]}, **fields}
+
+
+NESTED = {**asks(41), "type": "progress", "data": {"message": asks(41, call("b1", "Read", file_path="of a sub-agent"))}}
+CALLS: tuple[dict[str, Any], ...] = (
+    asks(34, READ),
+    asks(35, GREP),
+    asks(36, RUN),
+    asks(37, call("r1", "Read", file_path="b.py"), text_block("The cause was a stale cache.")),
+    asks(38, call("b1", "LS", command="ls")),
+    asks(39, READ, agentId="a"),
+    asks(40, READ, cwd=None),
+    {key: value for key, value in NESTED.items() if key != "message"},
+    asks(42, READ, entrypoint="sdk-py"),
+)
+SAYS: tuple[dict[str, Any], ...] = (
+    result(43, "r1", "The user doesn't want to read it. The user said: Use the index.", is_error=True),
+    human(44, "Go on.", cwd=None, timestamp=None),
+    queue("enqueue", "and the docs too"),
+    queue("dequeue"),
+)
 LOOKS: tuple[dict[str, Any], ...] = (
     looked(21, "r1", 'line "type":"text" },{"tool_use_id":"b1"'),
     looked(22, "g1", "found", is_error=False),
@@ -114,13 +139,51 @@ def test_only_what_tools_saw_is_left_out(tmp_path: Path) -> None:
     begin = human(20, "Hello."), assistant(33, READ, GREP, RUN)
     for number, records in enumerate(itertools.product(LOOKS, LOOKS)):
         path = write(tmp_path / f"{number % 50}.jsonl", *begin, *records)
-        reader, plain = ClaudeReader(path, all_outputs=False), ParsesAll(path)
+        reader, plain = ClaudeReader(path, all_steps=False), ParsesAll(path)
         turns, expected = list(reader), list(plain)
         dropped = [turn for turn in expected if turn not in turns]
         assert turns == [turn for turn in expected if turn not in dropped], [json.dumps(record) for record in records]
         assert all(turn.tool and turn.tool.name in ("Read", "Grep") and not turn.tool.is_error for turn in dropped)
         assert list(Miner().run(turns)) == list(Miner().run(expected))
         assert (reader.session, reader.report.lines) == (plain.session, plain.report.lines)
+
+
+@pytest.mark.slow
+def test_only_calls_to_look_are_left_out(tmp_path: Path) -> None:
+    """Of any three records in a row with a call among them: all turns but the calls to Read and Grep, and what these
+    put out if they did not fail. A refused one still says what was refused."""
+    number = 0
+    for records in itertools.product((*CALLS, *SAYS), (*CALLS, *LOOKS, *SAYS), (LOOKS[0], LOOKS[2], LOOKS[3], *SAYS)):
+        if not any(record in CALLS for record in records):
+            continue
+        number += 1
+        path = write(tmp_path / f"{number % 50}.jsonl", human(20, "Hello."), *records)
+        reader, plain = ClaudeReader(path, all_steps=False), ParsesAll(path)
+        turns, expected = list(reader), list(plain)
+        dropped = [turn for turn in expected if turn not in turns]
+        assert turns == [turn for turn in expected if turn not in dropped], [json.dumps(record) for record in records]
+        assert all(turn.tool and turn.tool.name in ("Read", "Grep") and not turn.tool.is_error for turn in dropped)
+        assert list(Miner().run(turns)) == list(Miner().run(expected))
+        assert (reader.session, reader.report.lines) == (plain.session, plain.report.lines)
+    assert number > 1500
+
+
+def test_a_call_to_look_is_not_parsed_until_it_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = write(tmp_path / "s.jsonl", human(20, "Hello."), CALLS[0], CALLS[1], LOOKS[1], SAYS[0])
+    parsed: list[bytes] = []
+
+    def parse(_: ClaudeReader, data: bytes) -> dict[str, Any] | None:
+        parsed.append(data)
+        return parse_object(data)
+
+    monkeypatch.setattr(ClaudeReader, "_parse", parse)
+    turns = list(ClaudeReader(path, all_steps=False))
+    assert [(turn.origin.value, turn.about) for turn in turns] == [
+        ("prompt", ""),
+        ("rejection", "Read: a.py"),
+        ("tool_result", ""),
+    ]
+    assert len(parsed) == 2
 
 
 def test_what_a_tool_saw_is_not_parsed_when_it_is_not_asked_for(
@@ -135,7 +198,7 @@ def test_what_a_tool_saw_is_not_parsed_when_it_is_not_asked_for(
         return parse_object(data)
 
     monkeypatch.setattr(ClaudeReader, "_parse", parse)
-    turns = list(ClaudeReader(path, all_outputs=False))
+    turns = list(ClaudeReader(path, all_steps=False))
     assert [turn.origin.value for turn in turns] == ["prompt", *2 * ["tool_use"]]
     assert len(parsed) == 2
 
@@ -180,4 +243,4 @@ def test_real_sessions_give_the_same_turns_and_candidates(real_sessions: list[Pa
         assert quick == plain, path.name
         candidates = list(Miner().run(plain))
         assert list(Miner().run(quick)) == candidates
-        assert list(Miner().run(ClaudeReader(path, all_outputs=False))) == candidates
+        assert list(Miner().run(ClaudeReader(path, all_steps=False))) == candidates
