@@ -12,7 +12,7 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
@@ -29,6 +29,8 @@ from .queue import supervisor
 from .queue.kinds import Json
 
 CAN_NOT_READ = 3
+BATCH_TURNS = 1000
+BATCH_CHARS = 1 << 20
 OPENING = frozenset({Origin.PROMPT, Origin.QUEUED, Origin.COMMAND_ARGS})
 """With these a turn of the user begins. (A refusal answers a call, which may lie far back.)"""
 
@@ -106,7 +108,7 @@ def mine_transcript(request: MiningRequest, settings: Settings | None = None) ->
         packer = WindowPacker(settings.reflection.window_tokens, request.offset)
     found: list[Candidate] = []
     anything_new = False
-    for turn in reader:
+    for turn in _in_batches(reader):
         if turn.offset >= request.offset and not anything_new:
             if near and turn.origin not in OPENING and not reader.report.restarted:
                 return mine_transcript(replace(request, said=None), settings)
@@ -145,6 +147,22 @@ def mine_transcript(request: MiningRequest, settings: Settings | None = None) ->
     candidates = merged(mined.candidates, [_scrubbed(candidate) for candidate in modelled.candidates])
     told = {**modelled.told, **({"turns_not_sent": packer.unsent} if packer.unsent else {})}
     return replace(mined, candidates=candidates, model=told, answers=modelled.answers)
+
+
+def _in_batches(turns: Iterable[Turn]) -> Iterator[Turn]:
+    """The same turns, read some time before they are asked for: reading and mining each leave little of what the other
+    has in the processor's caches, and by turns take some 3 % longer. The first batches are small: often one is enough.
+    """
+    held: list[Turn] = []
+    most, chars = 8, 0
+    for turn in turns:
+        held.append(turn)
+        chars += len(turn.text)
+        if len(held) >= most or chars >= BATCH_CHARS:
+            yield from held
+            held.clear()
+            most, chars = min(2 * most, BATCH_TURNS), 0
+    yield from held
 
 
 def _picked(request: MiningRequest) -> Callable[[Turn], bool] | None:
