@@ -95,7 +95,9 @@ def moment(timestamp: str | None) -> str | None:
     try:
         # Within this length there is nothing but a time; without a zone hosts write UTC.
         at = datetime.fromisoformat((timestamp or "")[:40])
-        return (at.astimezone(UTC) if at.tzinfo else at).strftime("%Y-%m-%dT%H:%M:%SZ") if at.year >= 1970 else None
+        if at.tzinfo:
+            at = at.astimezone(UTC).replace(tzinfo=None)
+        return f"{at.isoformat(timespec='seconds')}Z" if at.year >= 1970 else None
     except (ValueError, OverflowError):
         return None
 

@@ -59,8 +59,10 @@ _NAMED_PHONE = re.compile(
     r"(?P<number>[+(]{0,2}\d[\d\s().-]{5,18}\d)(?![\w.-]?\d)",
     re.IGNORECASE,
 )
-_SEVEN_DIGITS = re.compile(r"(?:\d\D*+){7}")
-"""No number of a telephone or a card has fewer."""
+FEWEST_DIGITS = 7
+"""Of a telephone's number; a card has more."""
+_SEVEN_DIGITS = re.compile(rf"(?:\d\D*+){{{FEWEST_DIGITS}}}")
+_NO_DIGITS = bytes(code for code in range(128) if not chr(code).isdigit())
 _DATE = re.compile(r"\d{4}-\d\d-\d\d")
 _CARD = re.compile(
     r"(?<![\w.-])(?:\d{4}[ -]?){3}\d{1,7}(?![\w-]|\.\d)|(?<![\w.-])3\d{3}[ -]?\d{6}[ -]?\d{4,5}(?![\w-])"
@@ -81,7 +83,7 @@ def personal_data(text: str) -> Iterator[tuple[int, int, str]]:
                 yield match.start(), match.end(), "EMAIL"
     if any(hint in text for hint in _HOME_HINTS):
         yield from _homes(text)
-    if _SEVEN_DIGITS.search(text) is None:
+    if not _may_hold_number(text):
         return
     for pattern, group in ((_PHONE, 0), (_NAMED_PHONE, "number")):
         for match in pattern.finditer(text):
@@ -92,6 +94,12 @@ def personal_data(text: str) -> Iterator[tuple[int, int, str]]:
         digits = [int(character) for character in match.group() if character.isdigit()]
         if 14 <= len(digits) <= 19 and _CARD_START.match("".join(map(str, digits))) and _luhn(digits):
             yield match.start(), match.end(), "CARD"
+
+
+def _may_hold_number(text: str) -> bool:
+    if text.isascii():
+        return len(text.encode("ascii").translate(None, _NO_DIGITS)) >= FEWEST_DIGITS
+    return _SEVEN_DIGITS.search(text) is not None
 
 
 def _homes(text: str) -> Iterator[tuple[int, int, str]]:

@@ -477,23 +477,29 @@ def _tokens(text: str) -> Iterator[Finding]:
             ):
                 marked = True
                 yield Finding(base + match.start(), base + match.end(), "API-KEY")
-        if _OF_ONE_PAGE.search(text, max(0, base - 60), base):
-            continue
+        # What costs least is asked first.
         if (
             marked
-            or is_filled(token)
             or not MIN_TOKEN_CHARS <= len(token) <= MAX_TOKEN_CHARS
+            or is_filled(token)
             or _DIGEST.match(token)
             or _NAMED_ID.match(token)
+            or _OF_ONE_PAGE.search(text, max(0, base - 60), base)
         ):
             continue
         if any(start <= base < end for start, end in public):
             continue
         if "://" in token or _URL_BEFORE.search(text[max(0, base - 300) : base]):
             continue
-        if (named := _NAMED_BEFORE.search(text, max(0, base - 60), base)) and named.group(1).lower() not in _NO_NAMES:
+        named = _NAMED_BEFORE.search(text, max(0, base - 60), base) if _is_assigned(text, base) else None
+        if named and named.group(1).lower() not in _NO_NAMES:
             continue
         yield from _by_chance(token, base, text)
+
+
+def _is_assigned(text: str, base: int) -> bool:
+    """Does an operator of `_NAMED_BEFORE` stand there?"""
+    return text[max(0, base - 8) : base].rstrip(" \t\\\"'").endswith(("=", ":"))
 
 
 def _by_chance(token: str, base: int, text: str) -> Iterator[Finding]:

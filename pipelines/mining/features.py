@@ -5,9 +5,10 @@ N-grams are hashed (crc32), so that the weights hold no text of the messages the
 
 from __future__ import annotations
 
+import functools
+import operator
 from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
-from functools import cached_property
 from typing import NamedTuple, Protocol
 
 from ...vault.turn import Turn
@@ -93,8 +94,8 @@ class Weighing(Protocol):
         ...
 
     @property
-    def rises(self) -> Sequence[tuple[int, float, float]]:
-        """Bit, `behind` and `anywhere` of the gains that are above 0."""
+    def cues(self) -> int:
+        """The bits of the cues that count for something."""
         ...
 
     @property
@@ -105,6 +106,10 @@ class Weighing(Protocol):
     @property
     def most_by_forms(self) -> float:
         """The most that what sentences are by their form may add."""
+        ...
+
+    def most_by_cues(self, possible: int, in_first: int) -> float:
+        """The most that cues with these bits may add, where the first sentence may show those of `in_first`."""
         ...
 
     def most_by_ngrams(self, words: int) -> float:
@@ -139,23 +144,31 @@ class Message:
         self._glance = Glance([part.text for part in self.own])
         self.may_show = self._glance.may_show
         """Bits of what they may show together."""
+        self._searched: Sequence[Searched] | None = None
+        self._buckets: set[int] | None = None
         self._shape = _shape(turn, self.own, self._glance.words + 1)  # the beginning counts as a word
 
-    @cached_property
+    # Of the next two nearly every message is asked, and `cached_property` takes longer for it: it locks.
+
+    @property
     def searched(self) -> Sequence[Searched]:
         """What is known of each of the first of its own sentences."""
-        return [self._glance.searched(place) for place in range(min(len(self.own), MAX_CUED_SENTENCES))]
+        if self._searched is None:
+            self._searched = [self._glance.searched(place) for place in range(min(len(self.own), MAX_CUED_SENTENCES))]
+        return self._searched
 
-    @cached_property
+    @property
     def _ngrams(self) -> set[int]:
-        return self._glance.ngrams(MAX_WORDS)
+        if self._buckets is None:
+            self._buckets = self._glance.ngrams(MAX_WORDS)
+        return self._buckets
 
-    @cached_property
+    @functools.cached_property
     def features(self) -> Features:
         """All features."""
         return {**self._few, **_named(self._ngrams)}
 
-    @cached_property
+    @functools.cached_property
     def _few(self) -> Features:
         """All but the n-grams."""
         found = dict(self._shape.features())
@@ -169,7 +182,7 @@ class Message:
         found.update(self._forms)
         return found
 
-    @cached_property
+    @functools.cached_property
     def _forms(self) -> Features:
         if not self.may_show & (RULE_BITS | EXPLICIT_BITS):
             return {}
@@ -189,7 +202,7 @@ class Message:
         missing = head.limit - head.of_shape(self._shape) - head.most_by_look - SURE
         possible = self.may_show
         by_forms = head.most_by_forms if possible & (RULE_BITS | EXPLICIT_BITS) else 0.0
-        left = by_forms + sum([anywhere for bit, _, anywhere in head.rises if possible & bit])
+        left = by_forms + head.most_by_cues(possible, possible)
         if left + head.most_by_ngrams(min(self._glance.words, MAX_WORDS)) < missing:
             return True
         missing -= head.of_ngrams(self._ngrams)
@@ -198,23 +211,17 @@ class Message:
     def _shows_too_little(self, head: Weighing, missing: float) -> bool:
         """Do its sentences, each looked at for itself, show less than what is `missing`?"""
         looked_at = self.searched
+        may_show = [sentence.may_show for sentence in looked_at]
         missing -= head.logit(self._forms) if self.turn.is_users_words else head.most_by_forms
-        in_first, possible = (looked_at[0].may_show if looked_at else 0), 0
-        for sentence in looked_at:
-            possible |= sentence.may_show
-        left = 0.0
-        for bit, behind, anywhere in head.rises:
-            if possible & bit:
-                left += anywhere if in_first & bit else behind
+        in_first, possible = (may_show[0] if may_show else 0), functools.reduce(operator.or_, may_show, 0)
+        left = head.most_by_cues(possible, in_first)
         if left < missing:
             return True
-        for cue, bit, behind, anywhere, shown, of_first in head.gains:
-            if not possible & bit:
-                continue
+        for cue, bit, behind, anywhere, shown, of_first in [gain for gain in head.gains if possible & gain[1]]:
             left -= anywhere if in_first & bit else behind
-            for sentence in looked_at:
-                if sentence.may_show & bit and sentence.shows(cue):
-                    missing -= of_first if sentence is looked_at[0] else shown
+            for place, bits in enumerate(may_show):
+                if bits & bit and looked_at[place].shows(cue):
+                    missing -= shown if place else of_first
                     break
             if left < missing:
                 return True
@@ -227,12 +234,13 @@ class Message:
 
     def speaks_for(self, head: Weighing, index: int) -> float:
         """What sentence number `index`, one of its `own`, adds alone to what `head` says; as a logit."""
+        place = self._places[self.sentences[index].start]
         searched = self.search(index)
-        named: dict[str, float] = dict.fromkeys(cues_of(searched), 1.0)
+        named: dict[str, float] = dict.fromkeys(cues_of(searched, head.cues), 1.0)
         named.update(_forms((self.sentences[index],), (searched,)))
-        return head.logit(named) + head.of_ngrams(searched.ngrams(MAX_WORDS))
+        return head.logit(named) + head.of_ngrams(self._glance.ngrams_of(place, MAX_WORDS))
 
-    @cached_property
+    @functools.cached_property
     def _places(self) -> Mapping[int, int]:
         return {part.start: place for place, part in enumerate(self.own)}
 

@@ -1,11 +1,12 @@
 """Patterns in whatever case, searched in the lower case of a text.
 
 Without regard to case a search takes two to three times as long, since no letter tells at a glance where a match may
-not begin. Of text in ASCII the lower case answers as well.
+not begin. The lower case of a text answers as well where all that is not ASCII is without case.
 """
 
 from __future__ import annotations
 
+import functools
 import importlib
 import re
 from collections.abc import Iterator
@@ -18,6 +19,20 @@ _TURKISH = str.maketrans("İı", "ii")
 def fold(text: str) -> str:
     """The text as gates want it: what `re.IGNORECASE` holds equal is equal."""
     return text.lower() if text.isascii() else text.translate(_TURKISH).casefold()
+
+
+_ASCII = bytes(range(128))
+
+
+def is_lowered_in_ascii_alone(text: str) -> bool:
+    """Is all that is not ASCII without case (dashes, arrows, emoji)?"""
+    return text.isascii() or _has_no_case(text.encode("utf-8", "surrogatepass").translate(None, _ASCII))
+
+
+@functools.lru_cache(maxsize=1024)
+def _has_no_case(encoded: bytes) -> bool:
+    text = encoded.decode("utf-8", "surrogatepass")
+    return text.lower() == text == text.upper()
 
 
 class CaselessPattern:
@@ -36,7 +51,8 @@ class CaselessPattern:
         self.asks_for_beginning = parts is None or any(map(_looks_back, parts))
         """It may match the end of a text and not the whole: it asks for the beginning, or for what stands before."""
         self.in_lower_case: re.Pattern[str] | None = None
-        """Matches the lower case of a text in ASCII where `pattern` matches the text; None where that is not known."""
+        """Matches the lower case of a text that `is_lowered_in_ascii_alone` where `pattern` matches it; None where
+        that is not known."""
         if parts is not None and all(map(_is_in_lower_case, parts)):
             self.in_lower_case = re.compile(pattern.pattern, pattern.flags & ~re.IGNORECASE)
 

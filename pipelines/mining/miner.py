@@ -319,7 +319,8 @@ class Miner:
                         0.4,
                     )
                 )
-        cured = fixes.cured(steps, step) if step.line in self._scene.failed_lines else None
+        failed_lines = self._scene.failed_lines
+        cured = fixes.cured(steps, step) if failed_lines and step.line in failed_lines else None
         if cured is not None:
             broken, symptom, change = cured
             text = f"`{broken.line}` failed with “{symptom}”; it passed after {change}"

@@ -20,7 +20,7 @@ from typing import Any
 
 from .cues import CUES
 from .features import EXPLICITLY, NGRAM_VALUE, STATES_RULE, Features, Gain, Shape
-from .searched import CUE_BITS
+from .searched import BITS, CUE_BITS
 from .words import BUCKETS
 
 FORMAT = 1
@@ -30,6 +30,27 @@ WEIGHTS_FILE = Path(__file__).with_name("weights.json")
 class _Weights(dict[str, float]):
     def __missing__(self, name: str) -> float:
         return 0.0
+
+
+class _ByteSums(dict[int, float]):
+    """One byte of a number of bits -> the sum of what its bits count, found out once for each byte there is."""
+
+    def __init__(self, counts: Sequence[float]) -> None:
+        super().__init__()
+        self._counts = counts
+
+    def __missing__(self, byte: int) -> float:
+        self[byte] = found = math.fsum(count for place, count in enumerate(self._counts) if byte >> place & 1)
+        return found
+
+
+_BYTES = (max(BITS.values()).bit_length() + 7) // 8
+"""Of all the bits that a sentence may show."""
+
+
+def _by_bytes(counts: Mapping[int, float]) -> Sequence[_ByteSums]:
+    """Bit -> what it counts, for sums of many bits: a byte at a time takes a quarter of one bit after the other."""
+    return [_ByteSums([counts.get(1 << (8 * byte + place), 0.0) for place in range(8)]) for byte in range(_BYTES)]
 
 
 @dataclass(frozen=True)
@@ -63,9 +84,25 @@ class Head:
         return sorted(gains, key=lambda gain: -max(abs(gain.shown), abs(gain.first)))
 
     @functools.cached_property
-    def rises(self) -> Sequence[tuple[int, float, float]]:
-        """Bit, `behind` and `anywhere` of the gains that are above 0."""
-        return [(gain.bit, gain.behind, gain.anywhere) for gain in self.gains if gain.anywhere > 0.0]
+    def cues(self) -> int:
+        """The bits of the cues with a weight."""
+        return functools.reduce(operator.or_, (gain.bit for gain in self.gains), 0)
+
+    @functools.cached_property
+    def _most_anywhere(self) -> Sequence[_ByteSums]:
+        return _by_bytes({gain.bit: gain.anywhere for gain in self.gains})
+
+    @functools.cached_property
+    def _most_behind(self) -> Sequence[_ByteSums]:
+        return _by_bytes({gain.bit: gain.behind for gain in self.gains})
+
+    def most_by_cues(self, possible: int, in_first: int) -> float:
+        """The most that cues with these bits may add, where the first sentence may show those of `in_first`."""
+        first = possible & in_first
+        most: float = sum(map(operator.getitem, self._most_anywhere, first.to_bytes(_BYTES, "little")))
+        if possible != first:
+            most += sum(map(operator.getitem, self._most_behind, (possible ^ first).to_bytes(_BYTES, "little")))
+        return most
 
     @functools.cached_property
     def most_by_look(self) -> float:

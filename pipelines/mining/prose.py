@@ -209,7 +209,8 @@ def _starts_as_order(sentence: str) -> bool:
 
 def _split(line: str) -> list[tuple[int, int]]:
     """Sentence spans of one line, without list markers and surrounding space."""
-    marker = _MARKER.match(line)
+    # Most lines begin with a word, which is no marker.
+    marker = None if line[:2].isalpha() else _MARKER.match(line)
     low = marker.end() if marker else 0
     spans: list[tuple[int, int]] = []
     for boundary in _BOUNDARY.finditer(line, low):
@@ -228,4 +229,5 @@ def _add_trimmed(spans: list[tuple[int, int]], line: str, low: int, high: int) -
     trimmed = piece.strip()
     if trimmed:
         start = low if trimmed[0] == piece[0] else high - len(piece.lstrip())
-        spans.append((start, start + min(len(trimmed), MAX_SENTENCE_CHARS)))
+        length = len(trimmed)
+        spans.append((start, start + (length if length < MAX_SENTENCE_CHARS else MAX_SENTENCE_CHARS)))

@@ -12,7 +12,7 @@ from typing import Any
 from .cues import CUES, WORKFLOW_CUES
 from .fixes import STATES_CURE
 from .forms import AGENT_IDEA, EXPLICIT, Explicit, explicit
-from .gated import CaselessPattern, fold
+from .gated import CaselessPattern, fold, is_lowered_in_ascii_alone
 from .rules import RULE_FORMS, Rule, standing_rule
 from .wanted import WordGates
 from .wording import without_lead_in
@@ -46,7 +46,7 @@ _CASELESS = {name: CaselessPattern(pattern) for name, pattern in CUES.items()}
 class Glance:
     """Sentences of a message at a first glance: what their words say of all of them together."""
 
-    __slots__ = ("_ends", "_hashed", "_of_words", "_texts", "may_show", "words")
+    __slots__ = ("_as_it_is", "_ends", "_hashed", "_of_words", "_texts", "may_show", "words")
 
     def __init__(self, texts: Sequence[str]) -> None:
         """None of them may hold a line end."""
@@ -55,6 +55,8 @@ class Glance:
         as_it_is = cut is not None
         if cut is None:
             cut = [words_of(line) for line in fold(text).split("\n")]
+        self._as_it_is = as_it_is
+        """The words that are hashed are those whose patterns are known."""
         self._texts = texts
         self._ends = [*accumulate(map(len, cut), initial=0)]
         self._of_words, *self._hashed = _known_of([*chain.from_iterable(cut)])
@@ -69,6 +71,14 @@ class Glance:
     def ngrams(self, most_words: int) -> set[int]:
         """The buckets of the n-grams of so many words."""
         return buckets_of(*(column[:most_words] for column in self._hashed))
+
+    def ngrams_of(self, place: int, most_words: int) -> set[int]:
+        """The same of one of the sentences alone."""
+        if not self._as_it_is:
+            return buckets_of(*_known_of(words_of(self._texts[place].lower())[:most_words])[1:])
+        begin = self._ends[place]
+        end = min(self._ends[place + 1], begin + most_words)
+        return buckets_of(*(column[begin:end] for column in self._hashed))
 
     def searched(self, place: int) -> Searched:
         """One of the sentences, to be looked at closely."""
@@ -93,15 +103,10 @@ class Searched:
         self.may_show = _GATES.open_by(of_words, text)
         """The bits of the cues that it may show, and of the forms that it may have: it holds the words for them."""
         self._lower: str | None = None
-        """Of ASCII the lower case, else ""; None: not looked at."""
+        """The lower case where it tells as much as the text, else ""; None: not looked at."""
         self._core: str | None = None
         """What may match where the text does not; None: not looked at."""
         self._asked = self._shown = 0
-
-    def ngrams(self, most_words: int) -> set[int]:
-        """The buckets of its n-grams."""
-        _, *hashed = _known_of(words_of(self.text.lower())[:most_words])
-        return buckets_of(*hashed)
 
     def shows(self, cue: str) -> bool:
         """Does it show this cue, with the words that open it or without them?"""
@@ -114,7 +119,7 @@ class Searched:
 
     def _search(self, asked: CaselessPattern) -> bool:
         if self._lower is None:
-            self._lower = self.text.lower() if self.text.isascii() else ""
+            self._lower = self.text.lower() if is_lowered_in_ascii_alone(self.text) else ""
         if self._lower and asked.in_lower_case is not None:
             if asked.in_lower_case.search(self._lower):
                 return True
@@ -149,9 +154,9 @@ def cues(sentence: str) -> frozenset[str]:
     return frozenset(cues_of(Searched(sentence)))
 
 
-def cues_of(searched: Searched) -> list[str]:
-    """The same, in the order of `CUES`, of a sentence that was looked at before."""
-    left = searched.may_show & _ALL_CUES
+def cues_of(searched: Searched, asked: int = _ALL_CUES) -> list[str]:
+    """The same, in the order of `CUES`, of a sentence that was looked at before; only those with the bits `asked`."""
+    left = searched.may_show & asked
     shown = []
     while left:
         bit = left & -left

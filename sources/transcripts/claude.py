@@ -107,6 +107,8 @@ class ClaudeReader(TranscriptReader):
         self._yielded_queued: Counter[str] = Counter()
         self._yielded_order: deque[str] = deque()
         self._yielded_at: dict[str, int] = {}
+        self._may_hold_result = False
+        """Says the line that is looked at, before its message, that it is one under the user's name?"""
         self._passed_over: bytes | None = None
         """The last line that was passed over: what it says of session, folder and time is asked for when need be."""
 
@@ -163,6 +165,7 @@ class ClaudeReader(TranscriptReader):
             kind = data[named : data.find(b'"', named, brace)]
             if kind in _SILENT:
                 return True
+        self._may_hold_result = kind == b"user"
         if data.find(_SIDECHAIN, 0, brace) >= 0:
             return True
         if kind == b"user":
@@ -244,7 +247,7 @@ class ClaudeReader(TranscriptReader):
     def _parse(self, data: bytes) -> dict[str, Any] | None:
         # The result of a tool stands in a record twice, the second time raw and much longer. What comes before it
         # is a record of its own once the brace is closed, and only then was the key at the top level.
-        at = data.find(_TOOL_USE_RESULT)
+        at = data.find(_TOOL_USE_RESULT) if self._may_hold_result else -1
         if at > 0 and len(data) - at > _RAW_RESULT_BYTES:
             record = parse_object(data[:at] + b"}")
             if (

@@ -68,6 +68,7 @@ def without_private(text: str) -> str:
 
 
 _FENCE = re.compile(r"^[ \t]{0,3}(`{3,}|~{3,})[^\n]*$", re.MULTILINE)
+_BEGINS_BLOCK = re.compile(r"\s*(?:`{3}|~{3}|>)")
 _QUOTE_LINE = re.compile(r"\s{0,3}>")
 _MACHINE_LINE = re.compile(
     r"""
@@ -135,8 +136,14 @@ def pasted_ranges(text: str) -> tuple[tuple[int, int], ...]:
     """
     if len(text) > IMPERSONAL_CHARS and not _CONVERSES.search(text):
         return ((0, len(text)),)
-    ranges = [*_fences(text), *_blocks(text), *((m.start(), m.end()) for m in _LONG_QUOTE.finditer(text))]
-    return _merged(ranges, len(text))
+    if len(text) <= LONG_MESSAGE and len(text.splitlines()) < 2 and not _BEGINS_BLOCK.match(text):
+        # Most messages: all but a quotation takes two lines, or tells by its beginning.
+        return _merged(_long_quotes(text), len(text))
+    return _merged([*_fences(text), *_blocks(text), *_long_quotes(text)], len(text))
+
+
+def _long_quotes(text: str) -> list[tuple[int, int]]:
+    return [match.span() for match in _LONG_QUOTE.finditer(text)] if '"' in text or "“" in text else []
 
 
 def _fences(text: str) -> Iterator[tuple[int, int]]:
