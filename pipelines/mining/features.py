@@ -251,14 +251,9 @@ def message(turn: Turn) -> Message:
 
 
 def _shape(turn: Turn, parts: Sequence[Sentence], length: int) -> Shape:
-    return Shape(
-        turn.origin.value,
-        bisect_left(_LENGTHS, length),
-        min(len(parts), 6),
-        asks=bool(parts) and parts[-1].text.rstrip(" )\"'😅").endswith("?"),
-        lower=bool(parts) and parts[0].text[:1].islower(),
-        pasted=bool(turn.pasted),
-    )
+    asks = bool(parts) and "?" in parts[-1].text and parts[-1].text.rstrip(" )\"'😅").endswith("?")
+    lower = bool(parts) and parts[0].text[:1].islower()
+    return Shape(turn.origin.value, bisect_left(_LENGTHS, length), min(len(parts), 6), asks, lower, bool(turn.pasted))
 
 
 def _named(grams: Iterable[int]) -> dict[str, float]:

@@ -29,6 +29,9 @@ STATED_CURE_SCORE = 0.6
 EXPLICIT_SCORE = 0.8
 AGENT_IDEA_SCORE = 0.5
 
+# To ask an enumeration for a member by name takes long.
+_TOOL, _ASSISTANT = Role.TOOL, Origin.ASSISTANT
+
 ProjectOf = Callable[[str], str]
 """Working directory -> slug of its project, "" for none."""
 
@@ -133,14 +136,15 @@ class Miner:
     def feed(self, turn: Turn) -> list[Candidate]:
         """The candidates that this turn settles."""
         found: list[Candidate] = []
-        if turn.offset >= self._start:
-            if turn.is_users_words:
-                found = self._from_user(turn)
-            elif turn.origin is Origin.ASSISTANT:
-                found = self._from_agent(turn)
+        mined = turn.offset >= self._start
+        if turn.role is _TOOL:
+            self._scene.advance(turn)
+            return self._from_tools(turn) if mined else found
+        if mined and turn.is_users_words:
+            found = self._from_user(turn)
+        elif mined and turn.origin is _ASSISTANT:
+            found = self._from_agent(turn)
         self._scene.advance(turn)
-        if turn.offset >= self._start and turn.role is Role.TOOL:
-            found = self._from_tools(turn)
         return found
 
     def follow(self, turn: Turn) -> None:

@@ -66,6 +66,7 @@ _LONGEST_UNREAD_BYTES = 4000
 _RUNS = (b'"command":', b'"cmd":')
 _ASKS_NOTHING = _LOOKING_TOOLS | {"Bash", "Edit", "MultiEdit", "NotebookEdit", "Write", "WebFetch", "WebSearch"}
 """Their results hold no answer of the user's."""
+_RAW_TYPE_BEGINS_BYTES = 40
 _RAW_RESULT_BYTES = 2000
 """A shorter raw result is parsed with the rest."""
 _ANSWERS_BEGIN_BYTES = 20_000
@@ -196,10 +197,14 @@ class ClaudeReader(TranscriptReader):
         for foreign in _NOT_A_PERSONS:
             if data.find(foreign, 0, brace) >= 0 or data.find(foreign, -_FIELDS_BEHIND_BYTES) >= 0:
                 return False
-        at = data.find(_TOOL_USE_RESULT, begins.end())
+        # Another part of the message would have a type, and most raw results begin with theirs: so to look for one
+        # finds both.
+        typed = data.find(_TYPE, begins.end())
+        at = data.rfind(_TOOL_USE_RESULT, max(begins.end(), typed - _RAW_TYPE_BEGINS_BYTES), max(0, typed))
+        if at < 0:
+            at = data.find(_TOOL_USE_RESULT, begins.end(), typed if typed >= 0 else len(data))
         ends = _RESULT_ENDS.search(data, max(begins.end(), at - _RESULT_END_BYTES), at) if at > 0 else None
-        # Another part of the message would have a type.
-        if ends is None or data.find(_TYPE, begins.end(), at) >= 0 or self._is_repeated(ends[1].decode()):
+        if ends is None or self._is_repeated(ends[1].decode()):
             return False
         del self._calls[call]
         return True

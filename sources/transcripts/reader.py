@@ -100,19 +100,20 @@ class TranscriptReader(ABC):
 
     def __iter__(self) -> Iterator[Turn]:
         self._read_header()
+        is_irrelevant, turns_of = self._is_irrelevant, self._turns_of
         for offset, end, data, too_long in complete_lines(self.path, self._start):
             self._end = end
             if data.isspace():
                 continue
             self._lines += 1
-            if self._headless or (not too_long and self._is_irrelevant(data)):
+            if self._headless or (not too_long and is_irrelevant(data)):
                 continue
             record = None if too_long else self._parse(data)
             if record is None:
                 self._bad += 1
                 continue
             self._offset_of_line = offset
-            for turn in self._turns_of(record):
+            for turn in turns_of(record):
                 self._turns += 1
                 yield _without_private(turn)
         for turn in self._at_end():
