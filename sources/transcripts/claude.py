@@ -15,6 +15,21 @@ from typing import Any, ClassVar
 
 from ...vault.turn import Origin, Role, ToolEvent, Turn
 from .calls import REMEMBERED_CALLS, TOOL_TEXT_CHARS, call_text, tool_call
+from .claude_bytes import (
+    CONTENT_BEGINS_BYTES,
+    EDITING_TOOLS,
+    FIRST_BLOCK,
+    LOOKING_TOOLS,
+    SIDECHAIN,
+    SILENT,
+    THINKING,
+    TOOL_USE_RESULT,
+    TYPE,
+    call_to_look,
+    only_thinks,
+    only_went_well,
+    outcome,
+)
 from .lines import as_object, as_text, clean, one_line, parse_object, shorten
 from .reader import TranscriptReader
 from .words import own_text, pasted_ranges
@@ -32,54 +47,15 @@ _COMMAND_NAME = re.compile(r"<command-name>\s*(\S{1,100}?)\s*</command-name>")
 _BASH_INPUT = re.compile(r"\s*<bash-input>(.*?)</bash-input>", re.DOTALL)
 _SLASH = re.compile(r"/[a-zA-Z][\w:.-]*(?:\s+(.*))?\Z", re.DOTALL)
 
-# A line without a word of user or agent: of such a type, or a sub-agent's.
-_SILENT = frozenset(
-    [
-        *(b"progress", b"file-history-snapshot", b"system", b"summary", b"pr-link"),
-        *(b"ai-title", b"custom-title", b"permission-mode"),
-    ]
-)
 _SPEAKING = ("assistant", "user", "attachment")
-_TYPE = b'"type":"'
-_SIDECHAIN = b'"isSidechain":true'
-_IS_MESSAGE = b'"message":'
-_FIRST_BLOCK = b'"content":[{"type":"t'
-"""A message begins with a thought, a text, a tool's call."""
-_THINKING = _FIRST_BLOCK + b'hinking"'
-_CONTENT_BEGINS_BYTES = 1000
-"""Where the content of a message begins, at the latest, behind its brace; one that begins later is parsed."""
-_THOUGHT_SIGNED = b'","signature":"'
-_SPEAKS = b'"type":"t'
-"""A text or a tool's call; neither a message nor an assistant."""
-_NOT_A_PERSONS = (b'"agentId"', b'"sdk')
-_FIELDS_BEHIND_BYTES = 600
-"""What a record says of itself behind the raw result."""
-_TOOL_USE_RESULT = b',"toolUseResult":'
-_LOOKING_TOOLS = frozenset({"Read", "Grep", "Glob", "LS", "TodoWrite", "TaskCreate", "TaskUpdate", "TaskList"})
-"""They run nothing and change no file."""
-_LOOKING_CALL = re.compile(
-    rb'"content":\[\{"type":"tool_use","id":"([\w-]{1,80})","name":"(?:%b)","input":\{'
-    % "|".join(sorted(_LOOKING_TOOLS)).encode()
-)
-_LONGEST_UNREAD_BYTES = 4000
-"""Of the record of a call, which is kept until its outcome is known."""
-_RUNS = (b'"command":', b'"cmd":')
-_ASKS_NOTHING = _LOOKING_TOOLS | {"Bash", "Edit", "MultiEdit", "NotebookEdit", "Write", "WebFetch", "WebSearch"}
+_EDITED = object()
+"""The type of the record of an edit that did not fail, as `_parse` makes it."""
+_ASKS_NOTHING = LOOKING_TOOLS | EDITING_TOOLS | {"Bash", "WebFetch", "WebSearch"}
 """Their results hold no answer of the user's."""
-_RAW_TYPE_BEGINS_BYTES = 40
 _RAW_RESULT_BYTES = 2000
 """A shorter raw result is parsed with the rest."""
 _ANSWERS_BEGIN_BYTES = 20_000
 """Where the answers to the agent's questions begin, at the latest, in a raw result."""
-# A record with one result that is a string and no error, from the message on: between the two stands only that string.
-_RESULT_BEGINS = re.compile(
-    rb'\{"role":"user","content":\[\{"tool_use_id":"([\w-]{1,80})","type":"tool_result","content":"'
-)
-_RESULT_ENDS = re.compile(rb'"(?:,"is_error":false)?\}\]\},"uuid":"([\w-]{1,80})","timestamp":"[^"\\]{1,40}"\Z')
-_RESULT_END_BYTES = 220
-"""As much as its end takes."""
-
-
 # To ask an enumeration for a member by name takes longer than to make half a turn.
 _TOOL, _ASSISTANT = Role.TOOL, Role.ASSISTANT
 _TOOL_USE, _TOOL_RESULT, _ASSISTANT_TEXT = Origin.TOOL_USE, Origin.TOOL_RESULT, Origin.ASSISTANT
@@ -108,6 +84,8 @@ class ClaudeReader(TranscriptReader):
         self._yielded_queued: Counter[str] = Counter()
         self._yielded_order: deque[str] = deque()
         self._yielded_at: dict[str, int] = {}
+        self._edited: dict[str, Any] | None = None
+        """What is known of the line that is looked at."""
         self._may_hold_result = False
         """Says the line that is looked at, before its message, that it is one under the user's name?"""
         self._passed_over: bytes | None = None
@@ -156,27 +134,28 @@ class ClaudeReader(TranscriptReader):
                         self._remember_queued(text, at)
 
     def _is_irrelevant(self, data: bytes) -> bool:
+        # Not cut into functions: every line comes here, and most go no further.
         # What stands before the second brace is at the top level. (A brace in a string just costs the parsing.)
         brace = data.find(b"{", 1)
-        named = data.find(_TYPE, 0, brace)
+        named = data.find(TYPE, 0, brace)
         if named < 0:
             kind = b""
         else:
-            named += len(_TYPE)
+            named += len(TYPE)
             kind = data[named : data.find(b'"', named, brace)]
-            if kind in _SILENT:
+            if kind in SILENT:
                 return True
-        self._may_hold_result = kind == b"user"
-        if data.find(_SIDECHAIN, 0, brace) >= 0:
+        if data.find(SIDECHAIN, 0, brace) >= 0:
             return True
+        self._may_hold_result = kind == b"user"
         if kind == b"user":
             passed_over = not self._all_steps and self._only_looked(data, brace)
         else:
-            first = data.find(_FIRST_BLOCK, brace, brace + _CONTENT_BEGINS_BYTES)
+            first = data.find(FIRST_BLOCK, brace, brace + CONTENT_BEGINS_BYTES)
             if first < 0 or self._pending:
                 passed_over = False
-            elif data.startswith(_THINKING, first):
-                passed_over = self._only_thinks(data, brace, first)
+            elif data.startswith(THINKING, first):
+                passed_over = only_thinks(data, brace, first)
             else:
                 passed_over = not self._all_steps and self._only_looks(data, brace, first)
         if passed_over:
@@ -184,60 +163,31 @@ class ClaudeReader(TranscriptReader):
         return passed_over
 
     def _only_looked(self, data: bytes, brace: int) -> bool:
-        """Is it the output of a tool that only looked and did not fail, and nothing else?"""
-        begins = _RESULT_BEGINS.match(data, brace)
-        if begins is None:
+        """Is it the output of a tool that only looked and did not fail, and nothing else? That of an edit is not passed
+        over, but what there is to know of it is known then."""
+        begun = outcome(data, brace)
+        event = self._calls.get(begun[0]) if begun is not None else None
+        if begun is None or event is None:
             return False
-        call = begins[1].decode()
-        event = self._calls.get(call)
-        if event is None or not (isinstance(event, bytes) or (event.name in _LOOKING_TOOLS and event.command is None)):
+        edited = None if isinstance(event, bytes) or event.name not in EDITING_TOOLS else event
+        if not (edited or isinstance(event, bytes) or (event.name in LOOKING_TOOLS and event.command is None)):
             return False
-        if not _names_its_place(data, brace):
+        told = only_went_well(data, brace, begun[1])
+        if told is None or self._is_repeated(told[0]):
             return False
-        for foreign in _NOT_A_PERSONS:
-            if data.find(foreign, 0, brace) >= 0 or data.find(foreign, -_FIELDS_BEHIND_BYTES) >= 0:
-                return False
-        # Another part of the message would have a type, and most raw results begin with theirs: so to look for one
-        # finds both.
-        typed = data.find(_TYPE, begins.end())
-        at = data.rfind(_TOOL_USE_RESULT, max(begins.end(), typed - _RAW_TYPE_BEGINS_BYTES), max(0, typed))
-        if at < 0:
-            at = data.find(_TOOL_USE_RESULT, begins.end(), typed if typed >= 0 else len(data))
-        ends = _RESULT_ENDS.search(data, max(begins.end(), at - _RESULT_END_BYTES), at) if at > 0 else None
-        if ends is None or self._is_repeated(ends[1].decode()):
-            return False
-        del self._calls[call]
-        return True
+        del self._calls[begun[0]]
+        if edited is None:
+            return True
+        self._edited = {"type": _EDITED, "uuid": told[0], "timestamp": told[1], "call": edited}
+        self._passed_over = data
+        return False
 
     def _only_looks(self, data: bytes, brace: int, first: int) -> bool:
-        """Is it one call of a tool that only looks, and nothing else? What the call says is read if its outcome asks
-        for it."""
-        call = _LOOKING_CALL.match(data, first)
-        if call is None or len(data) > _LONGEST_UNREAD_BYTES or not data.endswith(_IS_MESSAGE, 0, brace):
-            return False
-        if data.find(_SPEAKS, call.end()) >= 0 or not _names_its_place(data, brace):
-            return False
-        for foreign in (*_NOT_A_PERSONS, *_RUNS):
-            if data.find(foreign) >= 0:
-                return False
-        self._remember_call(call[1].decode(), data)
-        return True
-
-    @staticmethod
-    def _only_thinks(data: bytes, brace: int, thinking: int) -> bool:
-        """Is a record that begins with thinking nothing else, and names its session and folder at the top level?"""
-        if data.find(_SPEAKS, thinking + len(_THINKING)) >= 0:
-            return False
-        # A quote inside the thought is escaped: the first plain one ends it. Only what stands around the thought
-        # and its signature, most of the line, is searched for the rest.
-        signed = data.find(_THOUGHT_SIGNED, thinking)
-        ends = data.find(b'"', signed + len(_THOUGHT_SIGNED))
-        if signed < 0 or not data.startswith(b'"}]', ends):
-            return False
-        for foreign in _NOT_A_PERSONS:
-            if data.find(foreign, 0, thinking) >= 0 or data.find(foreign, ends) >= 0:
-                return False
-        return _names_its_place(data, brace)
+        """Is it one call of a tool that only looks, and nothing else? It is read if its outcome asks for it."""
+        call = call_to_look(data, brace, first)
+        if call is not None:
+            self._remember_call(call, data)
+        return call is not None
 
     def _learn_from_passed_over(self) -> None:
         """Take from the last line that was passed over what a record without these words goes by."""
@@ -250,9 +200,12 @@ class ClaudeReader(TranscriptReader):
                 self._timestamp = as_text(record.get("timestamp")) or None
 
     def _parse(self, data: bytes) -> dict[str, Any] | None:
+        if self._edited is not None:
+            known, self._edited = self._edited, None
+            return known
         # The result of a tool stands in a record twice, the second time raw and much longer. What comes before it
         # is a record of its own once the brace is closed, and only then was the key at the top level.
-        at = data.find(_TOOL_USE_RESULT) if self._may_hold_result else -1
+        at = data.find(TOOL_USE_RESULT) if self._may_hold_result else -1
         if at > 0 and len(data) - at > _RAW_RESULT_BYTES:
             record = parse_object(data[:at] + b"}")
             if (
@@ -274,6 +227,8 @@ class ClaudeReader(TranscriptReader):
 
     def _turns_of(self, record: dict[str, Any]) -> Iterable[Turn]:
         kind = record.get("type")
+        if kind is _EDITED:
+            return (self._turn(record, _TOOL, _TOOL_RESULT, "", record["call"]),)
         if kind == "queue-operation":
             self._learn_from_passed_over()
             self._queue_operation(record)
@@ -508,7 +463,8 @@ class ClaudeReader(TranscriptReader):
                 arguments = as_object(block.get("input"))
                 event = tool_call(as_text(block.get("id")), as_text(block.get("name")), arguments)
                 self._remember_call(event.use_id or "", event)
-                yield self._turn(record, _TOOL, _TOOL_USE, call_text(event, arguments), event)
+                text = call_text(event, arguments) if self._all_steps else ""
+                yield self._turn(record, _TOOL, _TOOL_USE, text, event)
 
     def _remember_call(self, use_id: str, call: ToolEvent | bytes) -> None:
         if len(self._calls) >= REMEMBERED_CALLS:
@@ -537,11 +493,6 @@ def transcript_files(root: Path) -> Iterator[Path]:
         if path.name == "journal.jsonl" or path.name.startswith("agent-") or not path.is_file():
             continue
         yield path
-
-
-def _names_its_place(data: bytes, brace: int) -> bool:
-    """Are session and folder named before the first inner brace?"""
-    return data.find(b',"cwd":"', 0, brace) >= 0 and data.find(b',"sessionId":"', 0, brace) >= 0
 
 
 def _is_headless(record: dict[str, Any]) -> bool:

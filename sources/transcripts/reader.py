@@ -61,8 +61,8 @@ class TranscriptReader(ABC):
     def __init__(self, path: Path, offset: int = 0, look_back: bool = True, all_steps: bool = True) -> None:
         """Without `look_back` nothing before `offset` is read but the file's header: `offset` is then one that
         `needed_from` of the reading before allows. Without `all_steps` a reader may leave out the calls of tools that
-        only look (read, search), and what they put out if they did not fail: most of a transcript's bytes, and nothing
-        to learn from."""
+        only look (read, search), what they put out if they did not fail, and the text of calls and of edits that went
+        well: most of a transcript's bytes, and nothing to learn from."""
         self.path = path
         self._may_look_back = look_back
         self._all_steps = all_steps
