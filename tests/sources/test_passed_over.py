@@ -101,7 +101,11 @@ def asks(number: int, *blocks: dict[str, Any], **fields: Any) -> dict[str, Any]:
     return {**thought(number), "message": {"role": "assistant", "content": [*blocks]}, **fields}
 
 
-NESTED = {**asks(41), "type": "progress", "data": {"message": asks(41, call("b1", "Read", file_path="of a sub-agent"))}}
+NESTED = {
+    **{key: value for key, value in thought(41).items() if key not in ("type", "message", "uuid", "timestamp")},
+    "data": {"message": asks(41, call("b1", "Read", file_path="of a sub-agent"))["message"]},
+    "type": "progress",
+}
 CALLS: tuple[dict[str, Any], ...] = (
     asks(34, READ),
     asks(35, GREP),
@@ -111,7 +115,7 @@ CALLS: tuple[dict[str, Any], ...] = (
     asks(38, call("b1", "LS", command="ls")),
     asks(39, READ, agentId="a"),
     asks(40, READ, cwd=None),
-    {key: value for key, value in NESTED.items() if key != "message"},
+    NESTED,
     asks(42, READ, entrypoint="sdk-py"),
 )
 SAYS: tuple[dict[str, Any], ...] = (
