@@ -430,7 +430,8 @@ class Worker:
             self.leave()
             if self._is_homeless():
                 log.error(
-                    "the state folder %s was deleted: leaving; the next start makes it anew", self._context.state.root
+                    "the state folder %s, or the lock in it, was deleted: leaving; the next start makes it anew",
+                    self._context.state.root,
                 )
             else:
                 log.warning("another worker took over: leaving")
