@@ -104,7 +104,12 @@ def put_into(
         return False, None
     backup = None
     if take(document) == document:
-        backup = _copy(path, before, now or datetime.now(UTC))
+        try:
+            backup = _copy(path, before, now or datetime.now(UTC))
+        except OSError as error:
+            raise SettingsError(
+                f"no copy of {path} can be made beside it, and without one it is not changed: {error.strerror}"
+            ) from error
     _replace(path, before, _dump(updated, before))
     return True, backup
 

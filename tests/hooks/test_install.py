@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
+import tempfile
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -217,6 +219,24 @@ def test_two_installs_in_one_second_keep_both_copies(settings: Settings) -> None
     assert (first.read_bytes(), second.read_bytes()) == (b'{"model":"opus"}', second_before)
     assert uninstall(settings).restored
     assert (path.read_bytes(), first.exists(), second.exists()) == (second_before, True, False)
+
+
+@pytest.mark.parametrize("before", [None, b'{"model":"opus"}'])
+def test_a_folder_that_can_not_be_written_is_told_and_nothing_is_changed(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch, before: bytes | None
+) -> None:
+    """Refused by hand: the tests may run as root. Dotfiles are often linked from a read-only place."""
+    path = settings_file_of(settings)
+    if before is not None:
+        path.write_bytes(before)
+
+    def refuse(*_: object, **__: object) -> None:
+        raise OSError(errno.EROFS, "Read-only file system")
+
+    monkeypatch.setattr(tempfile, "mkstemp", refuse)
+    with pytest.raises(SettingsError, match=r"settings\.json.*Read-only file system"):
+        install(settings)
+    assert (path.read_bytes() if path.exists() else None) == before
 
 
 def test_a_reformatted_file_is_restored_all_the_same(settings: Settings) -> None:
