@@ -133,7 +133,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
         note(f"memory: MEMORY_VAULT_PATH is set and wins over the settings file: {settings.vault_path}")
     settings.state.ensure()
     if stopped := stop_replaced(before, settings, context.env):
-        note(f"memory: stopped what ran for the vault before ({' and '.join(stopped)})")
+        note(f"memory: stopped what ran with the settings before ({' and '.join(stopped)})")
     with open_ledger(settings):
         pass  # Makes queue.db: hooks enqueue into it but never create it.
     if not args.yes:

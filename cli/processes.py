@@ -39,25 +39,26 @@ def _worker_comes(settings: Settings, wait_seconds: float) -> bool:
 
 
 def states_in_use(env: Mapping[str, str]) -> list[StatePaths]:
-    """The state folder of the vault that `env` names, and that of the one in the settings file, if they name any."""
+    """The state folders of the vault that `env` names and of the one in the settings file, each where `env` has its
+    state folders and where they are without MEMORY_STATE_DIR: what `memory init` may be about to replace."""
     found: dict[str, StatePaths] = {}
-    for each in (env, {name: value for name, value in env.items() if name != "MEMORY_VAULT_PATH"}):
+    for without in ((), ("MEMORY_VAULT_PATH",), ("MEMORY_STATE_DIR",), ("MEMORY_VAULT_PATH", "MEMORY_STATE_DIR")):
         with suppress(SettingsError):
-            state = load_settings(each).state
+            state = load_settings({name: value for name, value in env.items() if name not in without}).state
             found[state.root] = state
     return list(found.values())
 
 
 def stop_replaced(before: Sequence[StatePaths], settings: Settings, env: Mapping[str, str]) -> list[str]:
-    """Stop what runs for vaults of `before` that are not the chosen one any more; what was stopped.
+    """Stop what runs in state folders of `before` that are not the chosen vault's; what was stopped.
 
-    Nobody would end it later: hooks, commands and `memory uninstall` know the chosen vault alone. A worker that the
-    login service runs comes back for the chosen one.
+    Nobody would end it later: hooks, commands and `memory uninstall` know the chosen one alone. A worker that the
+    login service runs comes back for that one.
     """
     stopped: list[str] = []
     for state in before:
         if state.root != settings.state.root:
-            stopped += stop_background(state, "worker", "recall")
+            stopped += (name for name in stop_background(state, "worker", "recall") if name not in stopped)
     if "worker" in stopped:
         manager = service_manager(env)
         if manager.state().installed:

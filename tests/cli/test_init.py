@@ -8,7 +8,7 @@ import subprocess
 import sys
 import time
 from argparse import ArgumentTypeError
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -108,7 +108,7 @@ def test_init_for_another_vault_stops_what_ran_for_the_one_before_and_nothing_el
             wait_until(lambda: None not in running(first), "both run for the first vault")
             said = choose(live, second)
             assert running(first) == (None, None)
-            assert "memory: stopped what ran for the vault before (worker and recall)" in said.stderr.splitlines()
+            assert "memory: stopped what ran with the settings before (worker and recall)" in said.stderr.splitlines()
             wait_until(lambda: None not in running(second), "both run for the second vault")
             assert "stopped" not in choose(live, second).stderr, "nothing has changed"
             # Set beside the file, the variable decides; what the file had named is left all the same.
@@ -119,6 +119,23 @@ def test_init_for_another_vault_stops_what_ran_for_the_one_before_and_nothing_el
         for vault in (first, second, third):
             live.run("uninstall", env={"MEMORY_VAULT_PATH": str(vault)})
     assert (running(second), running(third)) == ((None, None), (None, None))
+
+
+def test_what_init_may_replace_is_named_by_the_variables_or_by_the_settings_file(tmp_path: Path) -> None:
+    config = tmp_path / "config.toml"
+    config.write_text(f"[vault]\npath = '{tmp_path}/One/MemoryVault'\n")
+    home = {"HOME": str(tmp_path), "MEMORY_CONFIG": str(config)}
+    variables = {"MEMORY_VAULT_PATH": f"{tmp_path}/Two/MemoryVault", "MEMORY_STATE_DIR": f"{tmp_path}/state"}
+
+    def named(env: Mapping[str, str]) -> list[tuple[str, str]]:
+        roots = [Path(state.root) for state in processes.states_in_use(env)]
+        return sorted((root.name.partition("-")[0], str(root.parent.relative_to(tmp_path))) for root in roots)
+
+    usual = str(load_settings(home).state_root.relative_to(tmp_path))
+    assert named(home) == [("one", usual)]
+    assert named({**home, **variables}) == sorted((v, where) for v in ("one", "two") for where in (usual, "state"))
+    config.write_text("")
+    assert named(home) == []
 
 
 @pytest.mark.slow
