@@ -85,12 +85,12 @@ def test_init_ends_with_a_memory_of_a_session_from_before_and_uninstall_with_not
     assert (lock_holder(state.worker_lock), lock_holder(state.recall_lock)) == (None, None)
 
 
-def choose(sandbox: Sandbox, vault: Path, **settings: str) -> subprocess.CompletedProcess[str]:
+def choose(sandbox: Sandbox, vault: Path) -> subprocess.CompletedProcess[str]:
     """`memory init` of a user who has the vault in the settings file, not in a variable; it must succeed."""
     env = {name: value for name, value in sandbox.environment.items() if name != "MEMORY_VAULT_PATH"}
     return subprocess.run(
         [sys.executable, "-m", "memoryvault", "init", "--yes", "--history-days", "0", "--vault", str(vault)],
-        env={**env, **settings}, cwd=sandbox.root, capture_output=True, text=True, check=True,
+        env=env, cwd=sandbox.root, capture_output=True, text=True, check=True,
     )  # fmt: skip
 
 
@@ -101,7 +101,7 @@ def test_init_for_another_vault_stops_what_ran_for_the_one_before_and_nothing_el
         state = load_settings({**live.environment, "MEMORY_VAULT_PATH": str(vault)}).state
         return lock_holder(state.worker_lock), lock_holder(state.recall_lock)
 
-    first, second, third = (live.root / name / VAULT_NAME for name in ("One", "Two", "Three"))
+    first, second = (live.root / name / VAULT_NAME for name in ("One", "Two"))
     try:
         with live.process("serve") as bystander:  # Of the vault that only this test's variable names.
             choose(live, first)
@@ -110,15 +110,10 @@ def test_init_for_another_vault_stops_what_ran_for_the_one_before_and_nothing_el
             assert running(first) == (None, None)
             assert "memory: stopped what ran with the settings before (worker and recall)" in said.stderr.splitlines()
             wait_until(lambda: None not in running(second), "both run for the second vault")
-            assert "stopped" not in choose(live, second).stderr, "nothing has changed"
-            # Set beside the file, the variable decides; what the file had named is left all the same.
-            choose(live, third, MEMORY_VAULT_PATH=str(third))
-            assert running(second) == (None, None)
             assert bystander.poll() is None
     finally:
-        for vault in (first, second, third):
+        for vault in (first, second):
             live.run("uninstall", env={"MEMORY_VAULT_PATH": str(vault)})
-    assert (running(second), running(third)) == ((None, None), (None, None))
 
 
 def test_what_init_may_replace_is_named_by_the_variables_or_by_the_settings_file(tmp_path: Path) -> None:
