@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 import re
 import subprocess
@@ -11,8 +12,10 @@ from pathlib import Path
 
 import pytest
 
+from memoryvault.cli.context import Context
 from memoryvault.cli.main import COMMANDS, build_parser
 from memoryvault.demo.sandbox import Sandbox
+from memoryvault.vault.errors import UsageError
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -267,6 +270,73 @@ def test_what_no_argument_takes_is_refused(words: tuple[str, ...], capsys: pytes
         build_parser(words).parse_args(words)
     assert ended.value.code == 2
     assert "unrecognized arguments: " + ("c" if "c" in words else "--frob") in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", sorted(COMMANDS))
+def test_no_option_of_any_command_may_be_cut_short(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """What a script calls `--dry` today would be another option's name, or two options', in the next version."""
+    parser = build_parser([name])
+    (commands,) = (action for action in parser._actions if isinstance(action, argparse._SubParsersAction))
+    actions = commands.choices[name]._actions
+    words = [
+        str(next(iter(action.choices or ["x"])))
+        for action in actions
+        if not action.option_strings and action.nargs not in ("?", "*")
+    ]
+    words += [word for action in actions if action.required and (o := action.option_strings) for word in (o[-1], "x")]
+    known = {option for action in actions for option in action.option_strings}
+    cut = {option[:-1] for option in known if option.startswith("--")} - known
+    assert "--hel" in cut
+    for option in sorted(cut):
+        with pytest.raises(SystemExit) as ended:
+            parser.parse_args([name, *words, option])
+        assert ended.value.code == 2
+        said = capsys.readouterr().err
+        assert f"unrecognized arguments: {option}; did you mean {option}" in said
+        assert len(said.splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("recal",), "there is no command 'recal'; did you mean `memory recall`?"),
+        (("rev",), "did you mean `memory review`?"),
+        (("help",), "did you mean `memory --help`?"),
+        (("zzz",), "there is no command 'zzz'"),
+        (("jobs", "lst"), "'lst' is none of list, show, retry, cancel, kinds, pause, resume; did you mean 'list'?"),
+        (("undo", "--of", "migrat"), "did you mean 'migrate'?"),
+        (("undo", "--dryrun"), "did you mean --dry-run?"),
+        (("save", "fix"), "the following arguments are required: slug"),
+        (("--frob", "list"), "unrecognized arguments: --frob"),
+    ],
+)
+def test_a_mistyped_word_is_told_in_one_line_with_the_right_one(
+    words: tuple[str, ...], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as ended:
+        build_parser(words).parse_args(words)
+    assert ended.value.code == 2
+    line = capsys.readouterr().err
+    assert said in line
+    assert "--help` says more" in line
+    assert line.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("shw",), "did you mean `memory idea show`?"),
+        (("lst",), "did you mean `memory idea list`?"),
+        (("shw", "a-slug"), "did you mean `memory idea show a-slug`?"),
+        (("show",), "which idea? `memory idea show SLUG`"),
+        (("Dashboard",), "give a title and a summary"),
+    ],
+)
+def test_a_mistyped_word_of_idea_writes_no_idea(sandbox: Sandbox, words: tuple[str, ...], said: str) -> None:
+    parsed = build_parser(("idea", *words)).parse_args(("idea", *words))
+    with pytest.raises(UsageError, match=re.escape(said)):
+        parsed.run(parsed, Context(sandbox.environment))
+    assert list(sandbox.vault.rglob("*")) == []
 
 
 @pytest.mark.slow
