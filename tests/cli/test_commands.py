@@ -229,6 +229,35 @@ def test_an_empty_list_says_what_waits(sandbox: Sandbox) -> None:
 
 
 @pytest.mark.slow
+def test_what_waits_is_listed_and_nothing_that_is_no_entry(sandbox: Sandbox) -> None:
+    """Neither a list that the user edits, nor what was looked up about an idea, nor what the watchlist decides on."""
+
+    def note(place: str, front: str) -> None:
+        path = sandbox.vault / place
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(f"---\n{front}\n---\nText.\n", "utf-8")
+
+    idea = "personal-private/_idea-incubator/page"
+    note("personal-private/fix/known.md", "kind: fix\nstatus: active")
+    note("personal-private/_inbox/once.md", "kind: fix\nstatus: inbox")
+    note("personal-private/_review/asked.md", "kind: preferences\nstatus: pending")
+    note(f"{idea}/_index.md", "kind: idea\nstatus: incubating")
+    note(f"{idea}/related-memoryvault.md", "kind: idea-research\nstatus: incubating")
+    note("personal-private/_idea-incubator/_archive/old/_index.md", "kind: idea\nstatus: archived")
+    note("personal-private/_skill-watchlist/a/b.md", "kind: skill-pattern\nstatus: pending")
+    note("_meta/skill-discovery-sources.md", "kind: settings")
+
+    def stems(*arguments: str) -> set[str]:
+        return {Path(entry["path"]).stem for entry in sandbox.json("list", *arguments)}
+
+    assert stems("--include-inbox") == {"known", "once", "asked", "_index"}
+    assert stems("--status", "incubating") == {"_index"}
+    assert stems("--kind", "idea-research", "--include-inbox") == {"related-memoryvault"}
+    (sandbox.vault / "personal-private/fix/known.md").unlink()
+    assert "3 entries wait" in sandbox.run("list").stderr
+
+
+@pytest.mark.slow
 def test_a_question_that_finds_nothing_says_whose_entries_it_looked_at(sandbox: Sandbox) -> None:
     sandbox.memory("save", "fix", "locked-db", "--project", "shop", "--body", "Give each worker its own SQLite file.")
     sandbox.memory("worker", "--until-idle")
