@@ -126,6 +126,35 @@ def test_a_failure_report_is_scrubbed_of_people_as_well(sandbox: Sandbox) -> Non
     assert "alex" not in text.split("---", 2)[2]
 
 
+def refused(sandbox: Sandbox, *words: str) -> str:
+    """The line of a UsageError that the command ends with, run in this process."""
+    parsed = build_parser(words).parse_args(words)
+    with pytest.raises(UsageError) as told:
+        parsed.run(parsed, Context(sandbox.environment))
+    return str(told.value)
+
+
+@pytest.mark.parametrize(
+    "content", [b"FAILED test_x\nE  assert 1\n", b'{"a": 1}\n', b"[1, 2]\n", b"\x00\xff\x89PNG\n\n", b"# A note"]
+)
+def test_a_file_that_is_no_session_is_refused(sandbox: Sandbox, content: bytes) -> None:
+    """It said that nothing in it was worth keeping, as if it had been understood."""
+    path = sandbox.root / "fail.log"
+    path.write_bytes(content)
+    assert refused(sandbox, "reflect", "--session", str(path)).startswith(f"{path} is no session of an agent (")
+    if content != b'{"a": 1}\n':
+        assert "no session of codex" in refused(sandbox, "reflect", "--session", str(path), "--host", "codex")
+    assert list(sandbox.vault.rglob("*")) == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("before", [0, 60])
+def test_a_session_is_known_wherever_its_first_known_record_stands(sandbox: Sandbox, before: int) -> None:
+    said = {"type": "user", "message": {"role": "user", "content": "hi"}, "uuid": "u", "sessionId": "s"}
+    path = sandbox.transcript("s", '{"type": "new-in-this-version"}\n' * before + json.dumps(said) + "\n")
+    assert "nothing in it was worth keeping" in sandbox.memory("reflect", "--session", str(path))
+
+
 @pytest.mark.slow
 def test_list_filters_by_kind_tag_and_status(sandbox: Sandbox) -> None:
     sandbox.memory("save", "fix", "one", "--tags", "db", "--body", "1")
@@ -362,9 +391,7 @@ def test_a_mistyped_word_is_told_in_one_line_with_the_right_one(
     ],
 )
 def test_a_mistyped_word_of_idea_writes_no_idea(sandbox: Sandbox, words: tuple[str, ...], said: str) -> None:
-    parsed = build_parser(("idea", *words)).parse_args(("idea", *words))
-    with pytest.raises(UsageError, match=re.escape(said)):
-        parsed.run(parsed, Context(sandbox.environment))
+    assert said in refused(sandbox, "idea", *words)
     assert list(sandbox.vault.rglob("*")) == []
 
 
