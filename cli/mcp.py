@@ -169,6 +169,8 @@ class _Tools:
                 caller="mcp",
                 patience_seconds=SERVICE_PATIENCE_SECONDS,
             )
+            if not answer.hits:
+                self._context.store.require_vault()  # Where it is not there, that nothing was found is no answer.
         hits = [
             {
                 "path": hit["path"],

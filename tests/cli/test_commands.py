@@ -206,6 +206,26 @@ def test_a_bad_filter_says_what_is_wrong(sandbox: Sandbox) -> None:
 
 
 @pytest.mark.slow
+def test_where_the_vault_is_gone_nothing_found_is_no_answer(sandbox: Sandbox) -> None:
+    sandbox.memory("save", "fix", "locked-db", "--body", "Give each worker its own SQLite file.")
+    sandbox.memory("worker", "--until-idle")
+    prompt = {"session_id": "s", "cwd": str(sandbox.root), "prompt": "How do zebras sleep at night?"}
+    sandbox.hook("UserPromptSubmit", prompt)
+    sandbox.vault.rename(sandbox.root / "moved")
+    for arguments in (("recall", "zebra"), ("search", "zebra", "--json")):
+        done = sandbox.run(*arguments)
+        assert (done.returncode, done.stdout) == (1, "")
+        assert done.stderr == (
+            f"memory: the vault {sandbox.vault} is not there; mount it, or run `memory init` to choose another\n"
+        )
+    done = sandbox.run("recall", "sqlite file of a worker")
+    assert done.returncode == 0, "the index still knows it"
+    assert "locked-db" in done.stdout
+    assert "the vault is not there" in done.stderr
+    assert sandbox.hook("UserPromptSubmit", prompt) == ""
+
+
+@pytest.mark.slow
 def test_jobs_show_what_the_worker_did(sandbox: Sandbox) -> None:
     sandbox.memory("save", "fix", "one", "--body", "1")
     sandbox.memory("worker", "--until-idle")

@@ -406,6 +406,12 @@ def test_one_file_that_is_too_large_takes_no_tool_away(agent: Agent) -> None:
     assert saved["verdict"] == "waits for review"
 
 
+def test_where_the_vault_is_gone_nothing_found_is_no_answer(agent: Agent) -> None:
+    assert agent.call("recall", query="zebra")["hits"] == []
+    agent.sandbox.vault.rename(agent.sandbox.root / "moved")
+    assert "mount it" in agent.refused("recall", query="zebra")
+
+
 def test_without_a_vault_it_says_what_to_do(agent: Agent) -> None:
     environment = {**agent.sandbox.environment, "MEMORY_VAULT_PATH": str(agent.sandbox.root / "nowhere")}
     agent.sandbox.settings = {"MEMORY_VAULT_PATH": environment["MEMORY_VAULT_PATH"]}
