@@ -88,7 +88,7 @@ def _tell_faults(readable: Readable) -> None:
     for fault in readable.faults:
         note(f"memory: {fault}")
     if known := sorted(readable.remembered):
-        note(f"memory: {', '.join(known)} as before that fault")
+        note(f"memory: taken as they could last be read: {', '.join(known)}")
     if unread := sorted(readable.unread & set(HOST_PLACES)):
         note(f"memory: {', '.join(unread)} could not be read: hooks of ours are looked for in the usual places only")
     if "vault.path" in readable.unread:
