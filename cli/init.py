@@ -42,6 +42,7 @@ from .mining_bar import draw_mining
 from .output import add_json, counted, note, print_json
 from .processes import ensure_worker, states_in_use, stop_replaced
 from .settings_file import write_setting
+from .terminal import is_agreed
 
 EPILOG = """example:
   memory init                                       asks
@@ -118,6 +119,11 @@ def run(args: argparse.Namespace, context: Context) -> int:
     if not args.yes and not agreed():
         note("memory: nothing was changed")
         return 1
+    # All questions before the first change, so that Ctrl-C at any of them leaves everything as it was.
+    network = agreed(CONSENT_QUESTION) if not args.yes and CONSENT not in settings.origins else None
+    # The variable wins over the file that is about to be written.
+    in_force = settings.vault_path if context.env.get("MEMORY_VAULT_PATH", "").strip() else None
+    sources = None if args.yes or ((in_force or vault) / SOURCES_NOTE).exists() else agreed(SOURCES_QUESTION)
     try:
         vault.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -126,8 +132,8 @@ def run(args: argparse.Namespace, context: Context) -> int:
         ) from error
     before = states_in_use(context.env)
     write_setting(settings.config_file, "vault", "path", str(vault))
-    if not args.yes and CONSENT not in settings.origins:
-        write_setting(settings.config_file, "research", "network", agreed(CONSENT_QUESTION))
+    if network is not None:
+        write_setting(settings.config_file, "research", "network", network)
     settings = load_settings(context.env)
     if settings.vault_path != vault:
         note(f"memory: MEMORY_VAULT_PATH is set and wins over the settings file: {settings.vault_path}")
@@ -136,8 +142,8 @@ def run(args: argparse.Namespace, context: Context) -> int:
         note(f"memory: stopped what ran with the settings before ({' and '.join(stopped)})")
     with open_ledger(settings):
         pass  # Makes queue.db: hooks enqueue into it but never create it.
-    if not args.yes:
-        _ask_for_sources(settings)
+    if sources is not None:
+        _note_sources(settings, confirmed=sources)
     compile_snapshot(context.env)
     installed = (
         _wire(settings, with_plugin=with_plugin)
@@ -216,12 +222,9 @@ def _wire(settings: Settings, *, with_plugin: bool) -> Installed:
     return Installed(taken_out.settings_file, taken_out.changed, None, ())
 
 
-def _ask_for_sources(settings: Settings) -> None:
-    """Ask once: the note that says no is the answer to the next `init`."""
+def _note_sources(settings: Settings, *, confirmed: bool) -> None:
+    """The note that says no is the answer to the next `init`."""
     discovery = Discovery(settings, ask_in_child(settings))
-    if discovery.store.exists(SOURCES_NOTE):
-        return
-    confirmed = agreed(SOURCES_QUESTION)
     if discovery.seed() and confirmed:
         entry = discovery.store.read(SOURCES_NOTE)
         discovery.store.update(SOURCES_NOTE, entry.content_hash, fields={"confirmed": True, "updated": entry.updated})
@@ -390,8 +393,7 @@ def _obsidian_vaults(home: Path) -> Iterator[Path]:
 
 
 def agreed(question: str = "Go ahead? [y/N] ") -> bool:
-    """Ask at the terminal; anything but yes is no. Raises UsageError without a terminal."""
+    """Ask at the terminal; anything but yes is no. Raises UsageError without a terminal, Interrupted."""
     if not sys.stdin.isatty():
         raise UsageError("there is no terminal to ask at; add --yes (and --vault FOLDER) to go ahead")
-    print(question, end="", file=sys.stderr, flush=True)
-    return sys.stdin.readline().strip().lower() in ("y", "yes")
+    return is_agreed(question)
