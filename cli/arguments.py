@@ -1,29 +1,70 @@
-"""The parser of one command: its words and its options in whatever order they are typed."""
+"""The parsers: bad usage is one line that says what was meant, and words and options come in whatever order."""
 
 from __future__ import annotations
 
 import argparse
 from collections.abc import Iterable
 from copy import copy
-from typing import Any
+from difflib import get_close_matches
+from typing import Any, NoReturn
 
 
-class CommandParser(argparse.ArgumentParser):
+class OneLineParser(argparse.ArgumentParser):
+    """argparse, but that an option is never abbreviated, and that an error is one line with the nearest right word.
+
+    `--dry` for `--dry-run` would mean something else, or nothing, as soon as a command gets another option.
+    """
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        options.setdefault("allow_abbrev", False)
+        super().__init__(*args, **options)
+
+    def error(self, message: str) -> NoReturn:
+        """One line on stderr, exit code 2."""
+        self.exit(2, f"{self.prog}: {' '.join(message.split())} (`{self.prog} --help` says more)\n")
+
+    def _check_value(self, action: argparse.Action, value: Any) -> None:
+        if action.choices is None or value in action.choices:
+            return
+        choices = [str(choice) for choice in action.choices]
+        meant = "--help" if value == "help" else nearest(str(value), choices)
+        if isinstance(action, argparse._SubParsersAction):
+            hint = f"; did you mean `{self.prog} {meant}`?" if meant else ""
+            raise argparse.ArgumentError(None, f"there is no command {str(value)!r}{hint}")
+        hint = f"; did you mean {meant!r}?" if meant else ""
+        raise argparse.ArgumentError(action, f"{str(value)!r} is none of {', '.join(choices)}{hint}")
+
+
+class CommandParser(OneLineParser):
     """argparse takes `use --yes NAME` for `use` without a name, and then knows nothing of NAME: it asks again."""
 
     _is_second_look = False
 
     def parse_known_args(self, args: Iterable[str] | None = None, namespace: Any = None) -> Any:
-        """As argparse's; words that an option stands before are taken as well."""
+        """As argparse's; words that an option stands before are taken as well, what nothing takes is an error."""
         args = None if args is None else list(args)
         if self._is_second_look:
             return super().parse_known_args(args, namespace)
         before = argparse.Namespace() if namespace is None else copy(namespace)
         parsed, left = super().parse_known_args(args, namespace)
-        if not any(word == "--" or not word.startswith("-") for word in left):
-            return parsed, left
-        self._is_second_look = True
-        try:
-            return self.parse_known_intermixed_args(args, before)
-        finally:
-            self._is_second_look = False
+        if any(word == "--" or not word.startswith("-") for word in left):
+            self._is_second_look = True
+            try:
+                parsed, left = self.parse_known_intermixed_args(args, before)
+            finally:
+                self._is_second_look = False
+        if left:
+            self.error(f"unrecognized arguments: {' '.join(left)}{self._meant_option(left)}")
+        return parsed, left
+
+    def _meant_option(self, left: list[str]) -> str:
+        wrong = next((word.partition("=")[0] for word in left if word.startswith("--") and word != "--"), None)
+        meant = wrong and nearest(wrong, self._option_string_actions)
+        return f"; did you mean {meant}?" if meant else ""
+
+
+def nearest(word: str, known: Iterable[str]) -> str:
+    """The known word that `word` begins or resembles; '' when there is none."""
+    known = list(known)
+    begun = [each for each in known if word and each.startswith(word)]
+    return next(iter([*begun, *get_close_matches(word, known, n=1)]), "")

@@ -9,20 +9,26 @@ from pathlib import Path
 
 from ..vault.errors import VaultUnavailable
 from ..vault.layout import StatePaths
-from ..vault.settings import Settings, load_settings
+from ..vault.settings import Readable, Settings, load_settings, readable_settings
 from ..vault.store import VaultStore
 
 
 class Context:
     """Settings from `env` and the file they name; nothing is read before it is needed."""
 
-    def __init__(self, env: Mapping[str, str]) -> None:
+    def __init__(self, env: Mapping[str, str], readable: Readable | None = None) -> None:
         self.env = env
+        self._readable = readable
+
+    def despite_faults(self) -> tuple[Context, Readable]:
+        """The same with the settings as far as they can be read, for commands that must work with a broken file."""
+        readable = readable_settings(self.env)
+        return Context(self.env, readable), readable
 
     @cached_property
     def settings(self) -> Settings:
         """The settings in force; raises SettingsError with file, line and what is allowed."""
-        return load_settings(self.env)
+        return load_settings(self.env) if self._readable is None else self._readable.settings
 
     @cached_property
     def vault(self) -> Path:

@@ -19,7 +19,7 @@ from ..tasks.completion import completer_of
 from ..tasks.indexing import drain_now, open_index, reconcile_now
 from ..tasks.queue.enqueue import open_ledger
 from ..tasks.shared_queue import NO_CLIENT, is_shared, machine_name
-from ..vault.errors import MemoryVaultError, ModelUnavailable, QueueUnavailable
+from ..vault.errors import MemoryVaultError, ModelUnavailable, QueueUnavailable, SettingsError
 from ..vault.layout import DEFAULT_GROUP
 from ..vault.lock import lock_holder
 from ..vault.scrubbed import Scrubbed
@@ -73,14 +73,25 @@ def run(args: argparse.Namespace, context: Context) -> int:
 
 def examine(context: Context) -> Iterator[Finding]:
     """Test one assumption after the other; a broken one does not keep the others from being tested."""
+    context, readable = context.despite_faults()
+    if readable.faults:
+        yield Finding("settings", "fault", "; ".join(readable.faults), "mend it: until then nothing is recorded")
     only_works = context.settings.only_works_for_others
+    wanted = WITHOUT_VAULT if only_works else None
     try:
+        if "vault.path" in readable.unread:
+            raise SettingsError("which folder it is could not be read")
         _ = context.state if only_works else (context.vault, context.state)
     except (MemoryVaultError, OSError) as error:
         yield Finding("vault", "fault", str(error), "")
-        return
+        if not readable.faults:
+            return
+        wanted = WITHOUT_STATE
     for what, check in CHECKS:
-        if only_works and what not in WITHOUT_VAULT:
+        if wanted is not None and what not in wanted:
+            continue
+        if readable.faults and what in WITH_OTHER_PROCESSES:
+            yield Finding(what, "note", "not tested: what it starts reads the same settings")
             continue
         try:
             yield check(context)
@@ -280,6 +291,9 @@ def _miner(context: Context) -> Finding:
 
 WITHOUT_VAULT = {"permissions", "worker", "queue", "shared queue"}
 """What matters to a machine that only works for others."""
+WITHOUT_STATE = {"hooks", "other agents", "service", "miner"}
+"""What can be tested where it is not known which vault is meant."""
+WITH_OTHER_PROCESSES = {"round trip"}
 CHECKS: tuple[tuple[str, Callable[[Context], Finding]], ...] = (
     ("vault", vault_and_disk),
     ("permissions", permissions),

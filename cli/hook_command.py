@@ -9,7 +9,7 @@ from ..hooks.install import EVENTS, hook_argv
 from ..hooks.wiring import CLAUDE, HOSTS, host_argv
 from ..vault.errors import SettingsError, UsageError
 from .context import Context
-from .output import add_json, print_json
+from .output import add_json, note, print_json
 
 EPILOG = """example:
   memory hook-command Stop --json
@@ -27,6 +27,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace, context: Context) -> int:
     """Print the argv, as JSON or as one shell line."""
+    context, readable = context.despite_faults()  # The command is the same whatever the settings say.
+    for fault in readable.faults:
+        note(f"memory: {fault}")
     try:
         argv = hook_argv(args.event, context.settings) if args.host == CLAUDE else host_argv(args.host, args.event)
     except SettingsError as error:

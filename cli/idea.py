@@ -68,6 +68,10 @@ def run(args: argparse.Namespace, context: Context) -> int:
         return _capture(rest[0], rest[1], args, context)
     if len(rest) == 1 and rest[0] == slugify(rest[0]) and (meant := get_close_matches(word, _WITH_SLUG, 1)):
         raise UsageError(f"no such word: {word!r}; did you mean `memory idea {meant[0]} {rest[0]}`?")
+    if not rest and word in _WITH_SLUG:
+        raise UsageError(f"which idea? `memory idea {word} SLUG`; `memory idea list` names them")
+    if not rest and (meant := get_close_matches(word, (*_ALONE, *_WITH_SLUG), 1)):
+        raise UsageError(f"no such word: {word!r}; did you mean `memory idea {meant[0]}`?")
     if len(rest) != 1 or word in _ALONE:
         raise UsageError('give a title and a summary, each in quotes: memory idea "Retry dashboard" "A page that …"')
     return _capture(word, rest[0], args, context)

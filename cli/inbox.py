@@ -104,11 +104,9 @@ def _show(args: argparse.Namespace, steps: list[TriageStep], entries: Mapping[st
 
 def _ask(step: TriageStep, entries: Mapping[str, Entry]) -> Answer:
     print(_in_words(step, entries))
-    print("[y]es  [r]eject for good  [s]kip ", end="", flush=True)
-    key = read_key()
-    print(key if key.isprintable() else "")
+    key = read_key("[y]es  [r]eject for good  [s]kip ")
     if key in ("q", "\x03", "\x04", ""):
-        raise KeyboardInterrupt
+        return "stop"
     return {"y": "yes", "r": "reject"}.get(key, "skip")  # type: ignore[return-value]
 
 

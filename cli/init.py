@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import argparse
 import os
+import shlex
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
@@ -39,8 +40,9 @@ from .context import Context
 from .hook_trial import HookTime, try_hooks
 from .mining_bar import draw_mining
 from .output import add_json, counted, note, print_json
-from .processes import ensure_worker
+from .processes import ensure_worker, states_in_use, stop_replaced
 from .settings_file import write_setting
+from .terminal import is_agreed
 
 EPILOG = """example:
   memory init                                       asks
@@ -101,31 +103,47 @@ def run(args: argparse.Namespace, context: Context) -> int:
     if args.history_days < 0:
         raise UsageError("--history-days is a number of days, 0 for none")
     settings = context.settings
-    vault = _absolute(args.vault) if args.vault else (settings.vault_path or _found(context) or _default(context))
+    several = None
+    if args.vault:
+        vault = _absolute(args.vault)
+    elif settings.vault_path:
+        vault = settings.vault_path
+    else:
+        vault, several = choose_vault(context)
     hosts = args.host or [CLAUDE]
     preview = load_settings({**context.env, "MEMORY_VAULT_PATH": str(vault)})
     with_plugin = CLAUDE in hosts and plugin_installed(settings)
+    if several:
+        note(f"memory: {several}")
     _announce(preview, vault, hosts, with_plugin=with_plugin, days=args.history_days)
     if not args.yes and not agreed():
         note("memory: nothing was changed")
         return 1
+    # All questions before the first change, so that Ctrl-C at any of them leaves everything as it was.
+    network = agreed(CONSENT_QUESTION) if not args.yes and CONSENT not in settings.origins else None
+    # The variable wins over the file that is about to be written.
+    in_force = settings.vault_path if context.env.get("MEMORY_VAULT_PATH", "").strip() else None
+    sources = None if args.yes or ((in_force or vault) / SOURCES_NOTE).exists() else agreed(SOURCES_QUESTION)
     try:
         vault.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise VaultUnavailable(
             f"can't make the vault {vault}: {error.strerror}; choose another with --vault"
         ) from error
+    before = states_in_use(context.env)
     write_setting(settings.config_file, "vault", "path", str(vault))
-    if not args.yes and CONSENT not in settings.origins:
-        write_setting(settings.config_file, "research", "network", agreed(CONSENT_QUESTION))
+    if network is not None:
+        write_setting(settings.config_file, "research", "network", network)
     settings = load_settings(context.env)
     if settings.vault_path != vault:
         note(f"memory: MEMORY_VAULT_PATH is set and wins over the settings file: {settings.vault_path}")
     settings.state.ensure()
+    if stopped := stop_replaced(before, settings, context.env):
+        note(f"memory: stopped what ran with the settings before ({' and '.join(stopped)})")
     with open_ledger(settings):
         pass  # Makes queue.db: hooks enqueue into it but never create it.
-    if not args.yes:
-        _ask_for_sources(settings)
+    if sources is not None:
+        _note_sources(settings, confirmed=sources)
     compile_snapshot(context.env)
     installed = (
         _wire(settings, with_plugin=with_plugin)
@@ -154,6 +172,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
         "changed": installed.changed,
         "backup": str(installed.backup) if installed.backup else None,
         "hosts": {host: {"file": str(each.settings_file), "changed": each.changed} for host, each in others.items()},
+        "stopped": stopped,
         "worker": runs,
         "consents": {"research.network": settings.research.network, "discovery": _sources_confirmed(settings)},
         "history": _history(plan, progress),
@@ -203,12 +222,9 @@ def _wire(settings: Settings, *, with_plugin: bool) -> Installed:
     return Installed(taken_out.settings_file, taken_out.changed, None, ())
 
 
-def _ask_for_sources(settings: Settings) -> None:
-    """Ask once: the note that says no is the answer to the next `init`."""
+def _note_sources(settings: Settings, *, confirmed: bool) -> None:
+    """The note that says no is the answer to the next `init`."""
     discovery = Discovery(settings, ask_in_child(settings))
-    if discovery.store.exists(SOURCES_NOTE):
-        return
-    confirmed = agreed(SOURCES_QUESTION)
     if discovery.seed() and confirmed:
         entry = discovery.store.read(SOURCES_NOTE)
         discovery.store.update(SOURCES_NOTE, entry.content_hash, fields={"confirmed": True, "updated": entry.updated})
@@ -352,25 +368,32 @@ def _absolute(path: Path) -> Path:
     return Path(os.path.abspath(path.expanduser()))
 
 
-def _found(context: Context) -> Path | None:
-    """MemoryVault/ in the one Obsidian vault that lies in the usual places; None when there are more, or none."""
+def choose_vault(context: Context) -> tuple[Path, str | None]:
+    """MemoryVault/ in the one Obsidian vault that lies in the usual places, or in the only one of several that has
+    such a folder already; else a place of its own. With it, what to tell where there were several."""
     home = Path(context.env.get("HOME") or Path.home())
-    places = [home, home / "Documents"]
-    found = set()
-    for place in places:
+    found = sorted(set(_obsidian_vaults(home)))
+    if len(found) < 2:
+        return (found[0] if found else home / "Obsidian") / VAULT_NAME, None
+    used = [folder for folder in found if os.path.isdir(folder / VAULT_NAME)]
+    taken = (used[0] if len(used) == 1 else home / "Obsidian") / VAULT_NAME
+    named = ", ".join(map(str, found))
+    another = next(folder for folder in found if folder != taken.parent) / VAULT_NAME
+    return taken, (
+        f"there are {len(found)} Obsidian vaults ({named}): the memory goes into {taken}; "
+        f"to choose another: memory init --vault {shlex.quote(str(another))}"
+    )
+
+
+def _obsidian_vaults(home: Path) -> Iterator[Path]:
+    for place in (home, home / "Documents"):
         with suppress(OSError):  # Missing, or not ours to read.
             # Not Path.is_dir, which raises PermissionError on Python 3.11.
-            found |= {folder for folder in place.iterdir() if os.path.isdir(folder / OBSIDIAN_FOLDER)}
-    return found.pop() / VAULT_NAME if len(found) == 1 else None
-
-
-def _default(context: Context) -> Path:
-    return Path(context.env.get("HOME") or Path.home()) / "Obsidian" / VAULT_NAME
+            yield from (folder for folder in place.iterdir() if os.path.isdir(folder / OBSIDIAN_FOLDER))
 
 
 def agreed(question: str = "Go ahead? [y/N] ") -> bool:
-    """Ask at the terminal; anything but yes is no. Raises UsageError without a terminal."""
+    """Ask at the terminal; anything but yes is no. Raises UsageError without a terminal, Interrupted."""
     if not sys.stdin.isatty():
         raise UsageError("there is no terminal to ask at; add --yes (and --vault FOLDER) to go ahead")
-    print(question, end="", file=sys.stderr, flush=True)
-    return sys.stdin.readline().strip().lower() in ("y", "yes")
+    return is_agreed(question)

@@ -7,9 +7,9 @@ from datetime import date
 
 from ..index.filters import And, Equals, Filter, matches, since
 from ..index.store import row_of
-from ..vault.entry import Entry
+from ..vault.entry import RESEARCH_KIND, Entry
 from ..vault.errors import UsageError
-from ..vault.layout import ALWAYS_LOAD
+from ..vault.layout import ALWAYS_LOAD, INBOX, INCUBATOR, REVIEW
 from .context import Context
 from .output import add_json, counted, note, print_json, print_table
 
@@ -20,6 +20,8 @@ EPILOG = """example:
 """
 
 WAITING = frozenset({"inbox", "pending", "incubating"})
+WAITING_FOLDERS = frozenset({INBOX, REVIEW, INCUBATOR})
+"""Where entries wait; what else has an underscore (`_meta`, the watchlist) is no entry, or has a command of its own."""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -31,24 +33,15 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--group", help="only of this group and those below it")
     parser.add_argument("--status", default="active", help="active (default), pending, inbox, …, or all")
     parser.add_argument("--updated-since", metavar="DATE", help="updated since 2026-01-31, 2026-01, or an age: 30d, 2w")
-    parser.add_argument("--include-inbox", action="store_true", help="inbox and review items too")
+    parser.add_argument("--include-inbox", action="store_true", help="what waits in inbox, review and incubator too")
     add_json(parser)
 
 
 def run(args: argparse.Namespace, context: Context) -> int:
     """Print the entries that match, by path."""
-    statuses = {args.status.lower()} | (WAITING if args.include_inbox else set())
     wished = _filter(args, context.store.today())
-
-    def wanted(entry: Entry) -> bool:
-        return (
-            (args.status == "all" or entry.effective_status in statuses)
-            and (args.status != "active" or args.include_inbox or entry.special in ("", ALWAYS_LOAD))
-            and matches(wished, row_of(entry))
-        )
-
     store = context.store
-    entries = [entry for entry in store.readable() if wanted(entry)]
+    entries = [entry for entry in store.readable() if _is_asked_for(entry, args) and matches(wished, row_of(entry))]
     if args.json:
         print_json(
             [
@@ -75,11 +68,28 @@ def run(args: argparse.Namespace, context: Context) -> int:
         )
     else:
         print("no entries match")
-        waiting = sum(entry.effective_status in WAITING for entry in store.readable())
+        waiting = sum(_waits(entry) and entry.kind != RESEARCH_KIND for entry in store.readable())
         if waiting and args.status == "active" and not args.include_inbox:
             held = counted(waiting, "entry waits", "entries wait")
             note(f"memory: {held} in review, inbox or incubator: --include-inbox shows them, `memory review` decides")
     return 0
+
+
+def _is_asked_for(entry: Entry, args: argparse.Namespace) -> bool:
+    """By its status and place; what was looked up about an idea is a list of findings, shown when it is named."""
+    status = args.status.lower()
+    if status == "all":
+        return True
+    if entry.kind == RESEARCH_KIND and (args.kind or "").lower() != RESEARCH_KIND:
+        return False
+    if args.include_inbox and _waits(entry):
+        return True
+    return entry.effective_status == status and (status != "active" or entry.special in ("", ALWAYS_LOAD))
+
+
+def _waits(entry: Entry) -> bool:
+    """A note of the user's own, without a status, waits as well where they put it."""
+    return entry.special in WAITING_FOLDERS and (entry.status is None or entry.status in WAITING)
 
 
 def _filter(args: argparse.Namespace, today: date) -> Filter:

@@ -13,7 +13,9 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from ..vault.errors import SettingsError
 from .context import Context
+from .output import note
 
 EPILOG = """example:
   memory logs                      the last 20 lines
@@ -39,6 +41,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace, context: Context) -> int:
     """Print the newest lines, those of rotated files too; with --follow wait for more."""
+    context, readable = context.despite_faults()
+    if "vault.path" in readable.unread:
+        raise SettingsError(f"whose logs can't be told: {readable.faults[0]}")
+    for fault in readable.faults:
+        note(f"memory: {fault}")
     path = Path(context.state_of_vault_or_index.log_file)
     newest: deque[str] = deque(maxlen=max(0, args.lines))
     for file in (*sorted(path.parent.glob(f"{path.name}.*")), path):

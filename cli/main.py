@@ -10,10 +10,11 @@ from collections.abc import Sequence
 
 from .. import __version__
 from ..vault.errors import MemoryVaultError
-from .arguments import CommandParser
+from .arguments import CommandParser, OneLineParser
 from .context import Context
 from .plain import disarm_streams
 from .reference import ReferenceAction
+from .terminal import Interrupted
 
 # Command name -> module that has `configure(parser)` and `run(args, context) -> int`, and the help line.
 # Modules are imported only when their command is asked for: `memory jobs` must not wait for apsw.
@@ -70,7 +71,7 @@ EPILOG = """examples:
 
 def build_parser(argv: Sequence[str]) -> argparse.ArgumentParser:
     """The parser; only the asked command's arguments are defined, the others by name and help line."""
-    parser = argparse.ArgumentParser(
+    parser = OneLineParser(
         prog="memory",
         description="MemoryVault: permanent, local memory for coding agents.",
         epilog=EPILOG,
@@ -99,12 +100,15 @@ def main(argv: Sequence[str] | None = None) -> int:
     if not arguments:
         build_parser([]).print_help(sys.stderr)
         return 2
-    args = build_parser(arguments).parse_args(arguments)
     try:
+        args = build_parser(arguments).parse_args(arguments)
         return int(args.run(args, Context(os.environ)))
     except MemoryVaultError as error:
         print(f"memory: {error}", file=sys.stderr)
         return error.exit_code
+    except Interrupted:
+        print("memory: nothing was changed", file=sys.stderr)
+        return 1
     except KeyboardInterrupt:
         print("memory: interrupted; nothing that was already done is lost", file=sys.stderr)
         return 1

@@ -14,10 +14,11 @@ from contextlib import contextmanager
 from functools import cached_property
 from typing import Annotated, Any, Literal
 
+from mcp.server.mcpserver import Context as CallContext
 from mcp.server.mcpserver import MCPServer
 from mcp.server.mcpserver.exceptions import ResourceNotFoundError, ToolError
-from mcp_types import ToolAnnotations
-from pydantic import Field
+from mcp_types import CallToolResult, InputRequiredResult, ToolAnnotations
+from pydantic import Field, ValidationError
 
 from .. import __version__
 from ..index.asking import ask
@@ -79,7 +80,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
 def build_server(context: Context, cwd: str) -> MCPServer[Any]:
     """The server for a host that works in `cwd`; tools that the settings switch off are not there at all."""
     settings = context.settings
-    server: MCPServer[Any] = MCPServer(NAME, instructions=INSTRUCTIONS, version=__version__, log_level="ERROR")
+    server: _Server = _Server(NAME, instructions=INSTRUCTIONS, version=__version__, log_level="ERROR")
     if context.env.get(CHILD_VARIABLE) or not settings.memory.enabled:
         return server  # Our own headless call must not write memories about mining memories.
     tools = _Tools(context, project_of(cwd) or None)
@@ -118,6 +119,36 @@ def build_server(context: Context, cwd: str) -> MCPServer[Any]:
             mime_type="text/markdown",
         )(tools.resource)
     return server
+
+
+class _Server(MCPServer[Any]):
+    """What does not fit a tool's parameters is told in one line: pydantic's text has three for each, and an address."""
+
+    async def call_tool(
+        self, name: str, arguments: dict[str, Any], context: CallContext[Any, Any] | None = None
+    ) -> CallToolResult | InputRequiredResult:
+        """As the package's. Raises ToolError with one line for the agent."""
+        try:
+            return await super().call_tool(name, arguments, context)
+        except ToolError as error:
+            if not isinstance(error.__cause__, ValidationError):
+                raise
+            (tool,) = [tool for tool in await self.list_tools() if tool.name == name]
+            properties = tool.input_schema.get("properties", {})
+            faults = [
+                _fault(fault["loc"], fault["type"], fault["msg"], properties) for fault in error.__cause__.errors()
+            ]
+            # Its cause stays: the package logs the names of the arguments by it.
+            raise ToolError(f"Error executing tool {name}: {'; '.join(faults)}") from error.__cause__
+
+
+def _fault(place: Sequence[int | str], kind: str, message: str, properties: Mapping[str, Any]) -> str:
+    """`k must be less than or equal to 20`, or what a missing argument is for. What was sent is not quoted."""
+    argument = ".".join(map(str, place))
+    if kind == "missing":
+        return f"{argument} is missing: {properties.get(argument, {}).get('description', 'it is needed')}".rstrip(".")
+    _, should, expected = message.partition(" should ")
+    return f"{argument} must {expected}" if should else f"{argument}: {message}"
 
 
 class _Tools:
@@ -169,6 +200,8 @@ class _Tools:
                 caller="mcp",
                 patience_seconds=SERVICE_PATIENCE_SECONDS,
             )
+            if not answer.hits:
+                self._context.store.require_vault()  # Where it is not there, that nothing was found is no answer.
         hits = [
             {
                 "path": hit["path"],

@@ -20,6 +20,7 @@ from .context import Context
 from .output import add_json, counted, note, print_json, print_table
 from .plain import redraw
 from .settings_file import write_setting
+from .terminal import is_agreed
 
 EPILOG = """example:
   memory model                                  what is here, and which one answers
@@ -184,8 +185,7 @@ def _fetched(args: argparse.Namespace, context: Context, name: str) -> bool:
 def _agreed() -> bool:
     if not sys.stdin.isatty():
         raise UsageError("there is no terminal to ask at; add --yes to download it")
-    print("Download it? [y/N] ", end="", file=sys.stderr, flush=True)
-    return sys.stdin.readline().strip().lower() in ("y", "yes")
+    return is_agreed("Download it? [y/N] ")
 
 
 def _is_path(text: str) -> bool:

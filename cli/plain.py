@@ -53,10 +53,14 @@ def disarm_streams() -> None:
         setattr(sys, name, PlainText(stream))
 
 
+def beneath(stream: TextIO) -> TextIO:
+    """The stream itself, for what we draw on it; everything else that goes there has to be `plain`."""
+    return stream.stream if isinstance(stream, PlainText) else stream
+
+
 def redraw(text: str, *, end: str = "", frame: bool = False) -> None:
     """Our own progress on a terminal: `text` in place of stderr's line, or with `frame` of the screen on stdout."""
-    stream = sys.stdout if frame else sys.stderr
-    below = stream.stream if isinstance(stream, PlainText) else stream
+    below = beneath(sys.stdout if frame else sys.stderr)
     if frame:
         # Home, then each line cleared to its end, then the rest of the screen: no flicker.
         lines = plain(text).replace("\n", "\x1b[K\n")

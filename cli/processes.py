@@ -5,14 +5,16 @@ from __future__ import annotations
 import os
 import signal
 import time
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Literal
 
 from ..index.client import start_service
-from ..tasks.queue.units import worker_command
+from ..tasks.queue.units import ServiceManagerUnavailable, service_manager, worker_command
+from ..vault.errors import SettingsError
 from ..vault.layout import StatePaths
 from ..vault.lock import lock_holder
-from ..vault.settings import Settings
+from ..vault.settings import Settings, load_settings
 
 STOP_SECONDS = 30.0
 START_SECONDS = 10.0
@@ -22,15 +24,48 @@ Background = Literal["worker", "recall"]
 
 def ensure_worker(settings: Settings, wait_seconds: float = START_SECONDS) -> bool:
     """Start the worker detached unless one runs; whether one runs within this time."""
-    lock = settings.state.worker_lock
-    if lock_holder(lock) is None:
+    if lock_holder(settings.state.worker_lock) is None:
         start_service(settings, worker_command())
+    return _worker_comes(settings, wait_seconds)
+
+
+def _worker_comes(settings: Settings, wait_seconds: float) -> bool:
     until = time.monotonic() + wait_seconds
-    while lock_holder(lock) is None:
+    while lock_holder(settings.state.worker_lock) is None:
         if time.monotonic() > until:
             return False
         time.sleep(0.05)
     return True
+
+
+def states_in_use(env: Mapping[str, str]) -> list[StatePaths]:
+    """The state folders of the vault that `env` names and of the one in the settings file, each where `env` has its
+    state folders and where they are without MEMORY_STATE_DIR: what `memory init` may be about to replace."""
+    found: dict[str, StatePaths] = {}
+    for without in ((), ("MEMORY_VAULT_PATH",), ("MEMORY_STATE_DIR",), ("MEMORY_VAULT_PATH", "MEMORY_STATE_DIR")):
+        with suppress(SettingsError):
+            state = load_settings({name: value for name, value in env.items() if name not in without}).state
+            found[state.root] = state
+    return list(found.values())
+
+
+def stop_replaced(before: Sequence[StatePaths], settings: Settings, env: Mapping[str, str]) -> list[str]:
+    """Stop what runs in state folders of `before` that are not the chosen vault's; what was stopped.
+
+    Nobody would end it later: hooks, commands and `memory uninstall` know the chosen one alone. A worker that the
+    login service runs comes back for that one.
+    """
+    stopped: list[str] = []
+    for state in before:
+        if state.root != settings.state.root:
+            stopped += (name for name in stop_background(state, "worker", "recall") if name not in stopped)
+    if "worker" in stopped:
+        manager = service_manager(env)
+        if manager.state().installed:
+            with suppress(ServiceManagerUnavailable):  # It starts its worker again by itself, some seconds later.
+                manager.install()
+                _worker_comes(settings, START_SECONDS)
+    return stopped
 
 
 def _is_there(pid: int) -> bool:

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 from ..tasks.shared_queue import NO_CLIENT, is_shared, machine_name
 from ..vault.errors import MemoryVaultError, QueueUnavailable, UsageError
 from .context import Context
-from .output import add_json, print_json, print_table
+from .output import add_json, note, print_json, print_table
+from .terminal import Interrupted
 
 if TYPE_CHECKING:
     from ..tasks.postgres.status import QueueStatus, SetUp
@@ -63,7 +64,11 @@ def run(args: argparse.Namespace, context: Context) -> int:
 def _asked(role: str | None) -> str:
     if not sys.stdin.isatty():
         raise QueueUnavailable("the server wants a password: put it into ~/.pgpass")
-    return getpass.getpass(f"password of {role or 'the role'} in the shared queue: ")
+    try:
+        return getpass.getpass(f"password of {role or 'the role'} in the shared queue: ")
+    except KeyboardInterrupt:
+        note("")
+        raise Interrupted from None
 
 
 def _print(found: QueueStatus, context: Context) -> None:

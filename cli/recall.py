@@ -45,7 +45,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace, context: Context) -> int:
-    """Print the hits, best first; none is an answer too."""
+    """Print the hits, best first; none is an answer too. Raises VaultUnavailable when there is none and no vault."""
     if args.k < 1:
         raise UsageError("-k must be 1 or more")
     if not args.query.strip() and not (args.filter or "").strip():
@@ -67,6 +67,8 @@ def run(args: argparse.Namespace, context: Context) -> int:
             caller="command",
             patience_seconds=SERVICE_PATIENCE_SECONDS,
         )
+    if not answer.hits:
+        _ = context.vault  # Where it is not there, that nothing was found would be no answer.
     if answer.without_service:
         note(f"memory: {answer.without_service}")
     for code in answer.degraded:

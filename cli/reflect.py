@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from ..pipelines.routing import RoutedCandidate
-from ..sources.transcripts.hosts import HOSTS
+from ..sources.transcripts.hosts import HOSTS, holds_records, host_of
 from ..tasks.mining import MiningRequest, mine_transcript
 from ..tasks.model_mining import AnswerCache
 from ..tasks.queue.enqueue import request_indexing
@@ -57,6 +57,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
     if not path.is_file():
         raise UsageError(f"there is no transcript {path}")
     try:
+        _refuse_what_is_no_session(path, args.host)
         mined = mine_transcript(MiningRequest(str(path), args.host or ""), _with_miner(context.settings, args.miner))
     except OSError as error:
         raise UsageError(f"can't read {path}: {error.strerror}") from error
@@ -86,6 +87,14 @@ def run(args: argparse.Namespace, context: Context) -> int:
         print(f"{one.tier:6} {one.candidate.category:10} {one.candidate.statement}")
         print(f"       {one.action}: {one.destination} ({one.why})")
     return 0
+
+
+def _refuse_what_is_no_session(path: Path, host: str | None) -> None:
+    """An empty file may become one. Raises UsageError, OSError."""
+    if path.stat().st_size == 0 or (holds_records(path) if host else host_of(path, lines=None)):
+        return
+    whose = host or f"an agent ({', '.join(sorted(HOSTS))})"
+    raise UsageError(f"{path} is no session of {whose}: there is no record of one in it")
 
 
 def _with_miner(settings: Settings, miner: str | None) -> Settings:

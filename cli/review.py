@@ -32,7 +32,7 @@ from .context import Context
 from .init import CONSENT, CONSENT_QUESTION, agreed
 from .output import add_json, counted, note, print_json, print_table
 from .settings_file import write_setting
-from .terminal import read_key, read_line
+from .terminal import Interrupted, read_key, read_line
 
 EPILOG = """example:
   memory review                                     one key for each: approve, edit, reject, skip, supersede, undo
@@ -108,7 +108,12 @@ def run(args: argparse.Namespace, context: Context) -> int:
     if not dialogue.run() or not copies:
         return 0
     if ask_about_copies(
-        reviewer.journal, copies, run=dialogue.run_name, key=_key, edited=_edited, undo=lambda: _taken_back(reviewer)
+        reviewer.journal,
+        copies,
+        run=dialogue.run_name,
+        key=read_key,
+        edited=_edited,
+        undo=lambda: _taken_back(reviewer),
     ):
         request_indexing(context.settings)
     return 0
@@ -268,7 +273,7 @@ class _Dialogue:
     def _ask(self, entry: Entry) -> bool:
         """One key and what it does; False to leave."""
         surface = entry.kind == SURFACE_KIND
-        key = _key(SURFACE_KEYS if surface else KEYS)
+        key = read_key(SURFACE_KEYS if surface else KEYS)
         try:
             match key:
                 case "e" | "p" if surface:
@@ -304,7 +309,7 @@ class _Dialogue:
         print(f"\n[{self._at + 1}/{len(self._paths)}] {counted(len(slugs), 'idea')} that nobody came back to")
         for slug in slugs:
             print("\n".join(f"    {line}" for line in part_of(entry.body, slug)))
-            while (key := _key(IDEA_KEYS)) not in ANSWERS and key not in _LEAVE and key not in _SKIP:
+            while (key := read_key(IDEA_KEYS)) not in ANSWERS and key not in _LEAVE and key not in _SKIP:
                 print("press one of: k a d s q")
             if key in _LEAVE:
                 return False
@@ -351,7 +356,10 @@ class _Dialogue:
             print(f"  {number}  {one.statement}\n     {one.path}")
         if not near:
             print("no entry is near; give its path or slug")
-        answer = read_line("which one does it replace? (number, path or slug; empty: none) ")
+        try:
+            answer = read_line("which one does it replace? (number, path or slug; empty: none) ")
+        except Interrupted:  # Out of this question, not of the review.
+            return
         if not answer:
             return
         chosen = near[int(answer) - 1].path if answer.isdigit() and 0 < int(answer) <= len(near) else answer
@@ -373,13 +381,6 @@ class _Dialogue:
 
 _LEAVE = frozenset({"q", "\x03", "\x04", ""})
 _SKIP = frozenset({"s", "\r", "\n", " "})
-
-
-def _key(keys: str) -> str:
-    print(keys, end="", flush=True)
-    key = read_key()
-    print(key if key.isprintable() else "")
-    return key
 
 
 def _edited(text: str) -> str | None:

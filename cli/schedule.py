@@ -15,7 +15,7 @@ from .context import Context
 from .output import add_json, print_json, print_table
 
 EPILOG = """example:
-  memory schedule                  every schedule with its last and next time
+  memory schedule                  every schedule, when it ran last (-: not yet) and runs next
   memory schedule run discovery    now, out of turn
   memory schedule pause discovery  (resume discovery)
 """
@@ -48,7 +48,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
             (
                 row.schedule.name,
                 row.schedule.cron,
-                _time(row.last_slot),
+                _time(row.last_run),
                 _next(row, row.schedule.kind in able),
                 row.schedule.catch_up,
                 row.schedule.doc,
@@ -95,7 +95,7 @@ def _as_json(row: ScheduleStatus, able: bool) -> dict[str, Any]:
         "name": row.schedule.name,
         "cron": row.schedule.cron,
         "kind": row.schedule.kind,
-        "last": row.last_slot.isoformat() if row.last_slot else None,
+        "last": row.last_run.isoformat() if row.last_run else None,
         "next": row.next_slot.isoformat() if able and not row.paused else None,
         "paused": row.paused,
         "catch_up": row.schedule.catch_up,

@@ -45,12 +45,15 @@ def vault_and_disk(context: Context) -> Finding:
 
 
 def permissions(context: Context) -> Finding:
-    """Folders of the state are 0700, files 0600."""
-    root = context.state.root
+    """Folders of the state are 0700, files 0600; but for the empty file by which the user stops everything."""
+    root, stop_file = context.state.root, context.state.stop_file
     for folder, _, files in os.walk(root):
         for path in (folder, *(os.path.join(folder, name) for name in files)):
             try:
-                if os.stat(path, follow_symlinks=False).st_mode & 0o077 and not os.path.islink(path):
+                status = os.stat(path, follow_symlinks=False)
+                if path == stop_file and not status.st_size:
+                    continue
+                if status.st_mode & 0o077 and not os.path.islink(path):
                     return Finding("permissions", "fault", f"{path} is open to others", f"chmod -R go= '{root}'")
             except FileNotFoundError:
                 continue  # A temporary file of somebody at work.

@@ -8,26 +8,48 @@ import termios
 import tty
 
 
-def read_key() -> str:
+def read_key(question: str) -> str:
     """The key in lower case; '' at the end of input. Ctrl-C and Ctrl-D come as their characters."""
-    sys.stdout.flush()
     descriptor = sys.stdin.fileno()
     before = termios.tcgetattr(descriptor)
     try:
+        print(question, end="", flush=True)
         tty.setcbreak(descriptor, termios.TCSANOW)
         data = os.read(descriptor, 16)
     except KeyboardInterrupt:
-        return "\x03"
+        data = b"\x03"
     finally:
         termios.tcsetattr(descriptor, termios.TCSANOW, before)
     # An arrow key is a sequence: no key of ours.
-    return data[:1].decode("ascii", "replace").lower() if len(data) == 1 or data[:1] != b"\x1b" else "\x1b"
+    key = data[:1].decode("ascii", "replace").lower() if len(data) == 1 or data[:1] != b"\x1b" else "\x1b"
+    print(key if key.isprintable() else "")
+    return key
+
+
+class Interrupted(KeyboardInterrupt):
+    """Ctrl-C at a question: as a no, nothing was changed, and the command ends."""
 
 
 def read_line(question: str) -> str:
-    """The answer without spaces around it; '' at the end of input (Ctrl-D): no answer is no."""
+    """The answer without spaces around it; '' at the end of input (Ctrl-D): no answer is no. Raises Interrupted."""
     try:
         return input(question).strip()
     except EOFError:
         print()
         return ""
+    except KeyboardInterrupt:
+        print()
+        raise Interrupted from None
+
+
+def is_agreed(question: str) -> bool:
+    """Ask on stderr; anything but yes is no. Raises Interrupted."""
+    try:
+        print(question, end="", file=sys.stderr, flush=True)
+        answer = sys.stdin.readline()
+    except KeyboardInterrupt:
+        print(file=sys.stderr)
+        raise Interrupted from None
+    if not answer.endswith("\n"):
+        print(file=sys.stderr)
+    return answer.strip().lower() in ("y", "yes")

@@ -16,10 +16,11 @@ from .output import add_json, counted, note, print_json
 from .terminal import read_line
 
 EPILOG = """example:
-  memory undo --last --dry-run                                  what the last reflection wrote
-  memory undo --session 3f0c6a52-7d1e-4c55-9a51-0f6f6f2b8a11    all that came from one session
-  memory undo --of migrate                                      the last migration, whatever ran since
-  memory undo --since 2h                                        the last two hours (also 3d, or a time)
+  memory undo --last --dry-run          what the last reflection wrote
+  memory undo --session 3f0c6a52        all that came from one session; its id, or how that begins
+  memory undo --of migrate              the last migration, whatever ran since
+  memory undo --since 2h                the last two hours (also 3d, or a time)
+  memory undo --last --yes              without a question, for scripts
 
 What you decided yourself (review, evolve) is not touched, and a note that you have edited stays unless
 you say --include-edited.
@@ -36,25 +37,32 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.epilog = EPILOG
     which = parser.add_mutually_exclusive_group()
     which.add_argument("--last", action="store_true", help="the last run that wrote anything (the default)")
-    which.add_argument("--session", metavar="ID", help="all that was mined from this session")
+    which.add_argument(
+        "--session", metavar="ID", help="all that was mined from this session (the id, or how it begins)"
+    )
     which.add_argument("--since", metavar="TIME", help="all since then: 90m, 2h, 3d, 2026-07-01, 2026-07-01T10:00")
     parser.add_argument("--of", choices=sorted(AUTOMATIC), help="only what this wrote")
     parser.add_argument("--dry-run", action="store_true", help="show what would be taken back; change nothing")
     parser.add_argument("--include-edited", action="store_true", help="notes that you have edited since as well")
-    parser.add_argument("--yes", action="store_true", help="do not ask")
+    parser.add_argument(
+        "--yes", action="store_true", help="do not ask; without a terminal nothing is taken back before this"
+    )
     add_json(parser)
 
 
 def run(args: argparse.Namespace, context: Context) -> int:
-    """Show what would be taken back; on a terminal, ask; do it."""
-    selector = _selector(args)
+    """Show what would be taken back; ask, or without a terminal refuse unless --yes is given; do it."""
     store = context.store
     undo = Undo(store, Journal(context.state, store))
+    selector = _selector(args, undo)
     plan = undo.plan(selector, include_edited=args.include_edited)
     if args.dry_run or not plan.changes:
         return _print(plan, args, done=False)
-    if sys.stdin.isatty() and not args.yes:
+    if not args.yes:
         _print(plan, args, done=False)
+        if args.json or not sys.stdin.isatty():
+            why = "--json asks nothing" if args.json else "standard input is no terminal"
+            raise UsageError(f"nothing was changed: {why}; --yes takes this back")
         if read_line("take this back? [y/N] ").lower() not in ("y", "yes"):
             note("memory: nothing was changed")
             return 0
@@ -83,11 +91,14 @@ def _print(plan: UndoPlan, args: argparse.Namespace, *, done: bool) -> int:
     return 0
 
 
-def _selector(args: argparse.Namespace) -> Selector:
+def _selector(args: argparse.Namespace, undo: Undo) -> Selector:
     if args.session is not None:
         if not args.session.strip():
             raise UsageError("which session? give its id")
-        return Selector(session=args.session, actor=args.of)
+        session = undo.session_called(args.session.strip(), args.of)
+        if session != args.session.strip():
+            note(f"memory: session {session}")
+        return Selector(session=session, actor=args.of)
     if args.since is not None:
         return Selector(since=_time(args.since), actor=args.of)
     return Selector(last=True, actor=args.of)

@@ -8,6 +8,7 @@ from ..hooks.install import uninstall
 from ..hooks.wiring import WIRINGS, uninstall_for
 from ..tasks.queue.units import ServiceManagerUnavailable, service_manager
 from ..vault.errors import SettingsError
+from ..vault.settings import Readable
 from .context import Context
 from .output import add_json, note, print_json
 from .processes import stop_background
@@ -15,6 +16,9 @@ from .processes import stop_background
 EPILOG = """example:
   memory uninstall
 """
+
+HOST_PLACES = ("hosts.claude_config_dir", *(f"hosts.{host}_home" for host in WIRINGS))
+PLACES = frozenset({"vault.path", *HOST_PLACES})
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -24,7 +28,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace, context: Context) -> int:
-    """Hooks and service first, so that nothing is started again; then the worker drains, then the recall service."""
+    """Hooks and service first, so that nothing is started again; then the worker drains, then the recall service.
+
+    Exit code 1 when something that may be ours was left, since the settings that name it cannot be read.
+    """
+    context, readable = context.despite_faults()
+    _tell_faults(readable)
     done = uninstall(context.settings)
     others = {}
     for host in WIRINGS:
@@ -71,4 +80,16 @@ def run(args: argparse.Namespace, context: Context) -> int:
         if state is not None:
             print("settings and state stay too; delete them if you don't come back:")
             print(f"  {context.settings.config_file}\n  {state.root}")
-    return 0
+    return 1 if readable.unread & PLACES else 0
+
+
+def _tell_faults(readable: Readable) -> None:
+    """What could not be read, and what that means for the places we look into."""
+    for fault in readable.faults:
+        note(f"memory: {fault}")
+    if known := sorted(readable.remembered):
+        note(f"memory: taken as they could last be read: {', '.join(known)}")
+    if unread := sorted(readable.unread & set(HOST_PLACES)):
+        note(f"memory: {', '.join(unread)} could not be read: hooks of ours are looked for in the usual places only")
+    if "vault.path" in readable.unread:
+        note("memory: vault.path could not be read: what runs in the background is left; mend the file, then once more")

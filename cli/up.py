@@ -7,12 +7,14 @@ import signal
 import sys
 
 from honcho.manager import Manager
+from honcho.printer import Message, Printer
 
 from ..tasks.queue.lock import WorkerRunning
 from ..vault.lock import lock_holder
 from ..vault.settings import child_environment
 from .context import Context
 from .output import note
+from .plain import beneath, plain
 from .processes import stop_background
 
 EPILOG = """example:
@@ -20,6 +22,15 @@ EPILOG = """example:
 """
 
 STOPPED_BY_SIGNAL = (128 + signal.SIGINT, 128 + signal.SIGTERM)
+
+
+class PlainPrinter(Printer):  # type: ignore[misc]
+    """honcho's printer: its colours reach a terminal, what the two processes say is text."""
+
+    def write(self, message: Message) -> None:
+        """Print each line of the message behind its time and name."""
+        data = message.data.decode("utf-8", "replace") if isinstance(message.data, bytes) else message.data
+        super().write(message._replace(data=plain(data)))
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -35,7 +46,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
         raise WorkerRunning(f"a worker is already running for this state folder (pid {holder}); end it first")
     if stop_background(context.state, "recall"):
         note("memory: stopped the recall service that a session had started; this one takes over")
-    manager = Manager()
+    manager = Manager(PlainPrinter(beneath(sys.stdout)))
     environment = child_environment(context.settings)
     programs = (
         {"worker": "worker"} if context.settings.only_works_for_others else {"worker": "worker", "recall": "serve"}

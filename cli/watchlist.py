@@ -171,9 +171,7 @@ def _ask(watchlist: Watchlist, entry: Entry, today: date, run_name: str) -> str:
         "f": Defer(today + timedelta(days=DEFER_DAYS)),
     }
     while True:
-        print(KEYS, end="", flush=True)
-        key = read_key()
-        print(key if key.isprintable() else "")
+        key = read_key(KEYS)
         if key in ("q", "\x03", "\x04", ""):
             return "quit"
         if key == "s":

@@ -1,7 +1,8 @@
 """Wiring the hooks into Claude Code's settings.json, and taking them out again.
 
 Other tools' hooks and the file's other settings are left as they are. Before the first change a dated
-copy is made beside the file; an uninstall that finds nothing else changed puts its bytes back.
+copy is made beside the file; an uninstall that finds nothing else changed puts its bytes back. Copies of
+earlier installs, kept because something else had changed by their end, are let alone: the newest counts.
 """
 
 from __future__ import annotations
@@ -33,6 +34,8 @@ TIMEOUT_SECONDS = {
 MATCHERS = {"SessionStart": "startup|resume|clear|compact|fork", "Notification": "idle_prompt"}
 EVENTS = tuple(TIMEOUT_SECONDS)
 BACKUP_MARK = ".memoryvault-backup-"
+NO_FILE = ".none"
+"""Ends the name of an empty file that stands for the copy where there was no file, but copies of earlier installs."""
 PLUGIN_NAMES = ("memoryvault", "memory")
 """What our plugin may be called before the `@` and the marketplace's name."""
 _LAUNCHER = b"/hooks/launch.sh"
@@ -100,10 +103,13 @@ def put_into(
     if updated == document:
         return False, None
     backup = None
-    if before is not None and take(document) == document:
-        stamp = (now or datetime.now(UTC)).strftime("%Y%m%d-%H%M%S")
-        backup = path.with_name(f"{path.name}{BACKUP_MARK}{stamp}")
-        _write(backup, before)
+    if take(document) == document:
+        try:
+            backup = _copy(path, before, now or datetime.now(UTC))
+        except OSError as error:
+            raise SettingsError(
+                f"no copy of {path} can be made beside it, and without one it is not changed: {error.strerror}"
+            ) from error
     _replace(path, before, _dump(updated, before))
     return True, backup
 
@@ -122,17 +128,41 @@ def take_out_of(path: Path, take: Callable[[Json], Json]) -> Uninstalled:
     if before is None or take(document) == document:
         return Uninstalled(path, False, False)
     cleaned = take(document)
-    for backup in sorted(path.parent.glob(f"{path.name}{BACKUP_MARK}*"), reverse=True):
-        original = backup.read_bytes()
-        if _same_settings(original, cleaned):
-            _replace(path, before, original)
-            backup.unlink()
-            return Uninstalled(path, True, True)
-    if not cleaned and not list(path.parent.glob(f"{path.name}{BACKUP_MARK}*")):
-        path.unlink()  # There was no such file before us, and nobody has put anything else into it.
+    newest = next(reversed(_copies(path)), None)
+    if newest is None or newest.name.endswith(NO_FILE):
+        restored = not cleaned
+        if restored:
+            path.unlink()  # There was no such file before us, and nobody has put anything else into it.
+        else:
+            _replace(path, before, _dump(cleaned, before))
+        if newest is not None:
+            newest.unlink()
+        return Uninstalled(path, True, restored)
+    if _same_settings(original := newest.read_bytes(), cleaned):
+        _replace(path, before, original)
+        newest.unlink()
         return Uninstalled(path, True, True)
     _replace(path, before, _dump(cleaned, before))
     return Uninstalled(path, True, False)
+
+
+def _copies(path: Path) -> list[Path]:
+    """The copies beside a host's file, oldest first."""
+    return sorted(path.parent.glob(f"{path.name}{BACKUP_MARK}*"))
+
+
+def _copy(path: Path, before: bytes | None, now: datetime) -> Path | None:
+    """Keep what is about to be changed; None where there is nothing to keep."""
+    older = _copies(path)
+    name = f"{path.name}{BACKUP_MARK}{now:%Y%m%d-%H%M%S}"
+    number = sum(copy.name.startswith(name) for copy in older)
+    copy = path.with_name(f"{name}-{number + 1}" if number else name)
+    if before is None:
+        if older:  # Without a mark of its own the newest of them would pass for what was here.
+            _write(copy.with_name(copy.name + NO_FILE), b"")
+        return None
+    _write(copy, before)
+    return copy
 
 
 def read_settings(path: Path) -> Json:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import threading
 import time
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -99,6 +100,11 @@ class VaultWatcher:
     def _watch(self) -> None:
         if not self._vault.is_dir():
             return
+        # On Linux watchdog (7.1) registers a folder twice that comes back from outside, or that is found both by its
+        # own event and by a walk of its parent. It puts the same callback in the place of itself and warns.
+        warnings.filterwarnings(
+            "ignore", r"Callback with id '\d+' already exists", RuntimeWarning, r"watchdog\.observers\.inotify"
+        )
         observer = self._observe()
         try:
             observer.schedule(_Handler(self._vault, self._changed), str(self._vault), recursive=True)

@@ -29,7 +29,8 @@ from .reviewing import Reviewer, merged_sources
 
 VAULT_PAUSE_SECONDS = 30.0
 
-Answer = Literal["yes", "reject", "skip"]
+Answer = Literal["yes", "reject", "skip", "stop"]
+"""`stop`: this step and all after it are left; what was done before stays done."""
 
 
 @dataclass(frozen=True)
@@ -91,7 +92,7 @@ def run_triage(
     results = []
     for step in steps:
         answer: Answer = ask(step, entries) if ask is not None else "yes"
-        if not still_owned():
+        if answer == "stop" or not still_owned():
             break
         if answer == "skip":
             results.append(Triaged(step, "left: you skipped it"))

@@ -14,7 +14,7 @@ from typing import Literal
 from ..pipelines.research import is_as_written, without_receipt
 from ..vault.boundary import Consent
 from ..vault.entry import RESEARCH_KIND, Entry, parse_entry
-from ..vault.errors import EntryInvalid
+from ..vault.errors import EntryInvalid, UsageError
 from ..vault.fields import StoreValue
 from ..vault.scrubbed import Scrubbed
 from ..vault.store import VaultStore
@@ -25,6 +25,10 @@ from .journal import AUTOMATIC, Act, Change, Journal, Recorded, hash_of, text_of
 
 Step = Literal["remove", "restore", "weaken", "leave"]
 LIVING = frozenset({"active", "pending", "inbox", "incubating"})
+SESSION_PREFIX_CHARACTERS = 6
+"""So much of a session's id names it, where no other begins the same."""
+NAMED = 5
+"""So many sessions that begin the same are named."""
 
 
 @dataclass(frozen=True)
@@ -77,6 +81,29 @@ class Undo:
             work.take_back_unrecorded(selector)
         return work.plan()
 
+    def session_called(self, name: str, actor: str | None = None) -> str:
+        """The session with this id, or the one whose id begins with it, among those of which something can be taken
+        back; `name` itself where there is none. Raises UsageError when several begin so, or too little is given."""
+        acts = _not_undone(self._journal.acts(), actor)
+        sessions = {act.session for act in acts if act.session}
+        if name in sessions:
+            return name
+        if actor is None:
+            living = (entry for entry in self._store.readable(self._store.walk()) if _is_mined(entry))
+            sessions |= {source.session for entry in living for source in entry.sources if source.session}
+        begun = sorted(session for session in sessions if session.startswith(name))
+        if name in begun:
+            return name
+        if len(name) < SESSION_PREFIX_CHARACTERS:
+            raise UsageError(
+                f"no session is called {name!r}: give its id, or at least the first {SESSION_PREFIX_CHARACTERS} "
+                "characters of it"
+            )
+        if len(begun) > 1:
+            more = f" and {len(begun) - NAMED} more" if len(begun) > NAMED else ""
+            raise UsageError(f"{name!r} may be {', '.join(begun[:NAMED])}{more}: give more of the id")
+        return begun[0] if begun else name
+
     def carry_out(self, selector: Selector, *, include_edited: bool = False) -> UndoPlan:
         """Plan again, under the lock, and do it as one change."""
         with self._store.lock():
@@ -94,10 +121,14 @@ class Undo:
         return plan
 
 
-def _selected(acts: Sequence[Act], selector: Selector) -> list[Act]:
+def _not_undone(acts: Sequence[Act], actor: str | None) -> list[Act]:
     undone = {id_ for act in acts for id_ in act.undoes}
-    wanted = AUTOMATIC if selector.actor is None else AUTOMATIC & {selector.actor}
-    automatic = [act for act in acts if act.actor in wanted and act.id not in undone]
+    wanted = AUTOMATIC if actor is None else AUTOMATIC & {actor}
+    return [act for act in acts if act.actor in wanted and act.id not in undone]
+
+
+def _selected(acts: Sequence[Act], selector: Selector) -> list[Act]:
+    automatic = _not_undone(acts, selector.actor)
     if selector.last:
         return [act for act in automatic if act.run == automatic[-1].run] if automatic else []
     if selector.session is not None:
@@ -268,9 +299,13 @@ def _without_research(store: VaultStore, path: str, text: str) -> str:
         return text
 
 
+def _is_mined(entry: Entry) -> bool:
+    return entry.fingerprint is not None and entry.effective_status in LIVING
+
+
 def _is_of(entry: Entry, selector: Selector) -> bool:
     """Was it mined from the session, or since the time? By what stands in the entry itself."""
-    if entry.fingerprint is None or entry.effective_status not in LIVING:
+    if not _is_mined(entry):
         return False
     sessions = [source.session for source in entry.sources if source.session]
     if selector.session is not None:

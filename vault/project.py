@@ -69,6 +69,25 @@ def project_slug(name: str) -> str:
     return "project-" + format(crc32(name.encode("utf-8", "surrogatepass")), "08x")
 
 
+def _repository_of_lost_worktree(path: str, home: str) -> str:
+    """Where the repository of a work tree lies, or lay, by the places where tools put work trees; '' elsewhere.
+
+    `<repository>/.worktrees/…`, `<repository>/.claude/worktrees/…`, `<repository>.worktrees/…`. A work tree
+    may be named after its branch, slashes included, so how much of the rest is its name cannot be told.
+    """
+    parts = path.split("/")
+    for index, part in enumerate(parts[:-1]):
+        if part == ".worktrees" or (part == ".claude" and parts[index + 1] == "worktrees" and index + 2 < len(parts)):
+            repository = "/".join(parts[:index])
+        elif part.endswith(".worktrees"):
+            repository = "/".join(parts[:index]) + "/" + part[: -len(".worktrees")]
+        else:
+            continue
+        if repository and repository != home:
+            return repository
+    return ""
+
+
 def _is_mark(character: str) -> bool:
     """A combining accent, which NFKD split off its letter."""
     return "\u0300" <= character <= "\u036f"
@@ -77,8 +96,9 @@ def _is_mark(character: str) -> bool:
 def project_of(cwd: str, home: str | None = None) -> str:
     """Slug of the repository `cwd` lies in, so that all its work trees agree; else of the folder itself.
 
-    '' for an empty or relative path, the root and the home folder. A repository at the home folder
-    (dotfiles) is not taken for the project of everything below it.
+    A work tree that is gone, as most are by the time old sessions are mined, has its repository's name if its
+    place tells which that was. '' for an empty or relative path, the root and the home folder. A repository at
+    the home folder (dotfiles) is not taken for the project of everything below it.
     """
     if not cwd.startswith("/"):
         return ""
@@ -90,4 +110,9 @@ def project_of(cwd: str, home: str | None = None) -> str:
         if git_folder:
             return project_slug(_repository_name(_common_folder(git_folder)))
         folder = os.path.dirname(folder)
+    if not os.path.isdir(start) and (repository := _repository_of_lost_worktree(start, home)):
+        git_folder = _git_folder_of(repository)
+        return project_slug(
+            _repository_name(_common_folder(git_folder)) if git_folder else os.path.basename(repository)
+        )
     return "" if start in ("/", home) else project_slug(os.path.basename(start))

@@ -11,7 +11,7 @@ import os
 import re
 import sys
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -38,12 +38,13 @@ from .settings_table import (
     redacted,
     render_settings_reference,
 )
-from .snapshot import config_stamp, write_installation, write_snapshot
+from .snapshot import config_stamp, read_snapshot, write_installation, write_snapshot
 
 __all__ = [
     "BY_NAME",
     "SECTIONS",
     "SETTINGS",
+    "Readable",
     "Setting",
     "Settings",
     "as_toml",
@@ -51,6 +52,7 @@ __all__ = [
     "compile_snapshot",
     "effective_value",
     "load_settings",
+    "readable_settings",
     "render_settings_reference",
     "shown_value",
     "snapshot_values",
@@ -58,6 +60,8 @@ __all__ = [
 
 
 WORKS_FOR_OTHERS = "works-for-others"
+MAX_SALVAGED_LINES = 2000
+"""Of a file that cannot be parsed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,22 +135,91 @@ class Settings:
 
 def load_settings(env: Mapping[str, str], config_file: Path | None = None) -> Settings:
     """The settings for an environment. Raises SettingsError with file, line, key and what is allowed."""
+
+    def refuse(_: str, error: SettingsError) -> None:
+        raise error
+
+    return _load(env, config_file, refuse)
+
+
+@dataclass(frozen=True)
+class Readable:
+    """The settings as far as they can be read, for what has to work while the file is broken."""
+
+    settings: Settings
+    faults: tuple[str, ...] = ()
+    """What is wrong, one line each; empty when all could be read."""
+    unread: frozenset[str] = frozenset()
+    """`section.key` of those that may have been set, and have their default here."""
+    remembered: frozenset[str] = frozenset()
+    """Those that are as they were when the file could last be read."""
+
+
+def readable_settings(env: Mapping[str, str]) -> Readable:
+    """Of a file that cannot be parsed what stands before the fault, without the settings that have a wrong value; the
+    places as hooks know them from before. Raises SettingsError for an environment that is not to be trusted."""
+    faults: list[str] = []
+    wrong: set[str] = set()
+
+    def remember(name: str, error: SettingsError) -> None:
+        faults.append(str(error))
+        wrong.update([name] if name else BY_NAME)
+
+    settings = _load(env, None, remember)
+    unread = {name for name in wrong if name in BY_NAME and name not in settings.origins}
+    before = (read_snapshot(env, stale=True) or {}) if unread else {}
+    known = {name: Path(value) for name, value in _places_of(before).items() if name in unread}
+    for name, value in known.items():
+        section, key = name.split(".")
+        changed = dataclasses.replace(getattr(settings, section), **{key: value})
+        settings = dataclasses.replace(settings, **{section: changed})
+    return Readable(settings, tuple(faults), frozenset(unread - known.keys()), frozenset(known))
+
+
+def _places_of(snapshot: Mapping[str, str]) -> dict[str, str]:
+    """The places in `snapshot_values`, by the settings they come from."""
+    roots = [os.path.dirname(root) for root in snapshot.get("transcript_roots", "").split(os.pathsep)]
+    places = {"vault.path": snapshot.get("vault", ""), "hosts.claude_config_dir": snapshot.get("claude_config_dir", "")}
+    if len(roots) == len(_ROOT_SETTINGS):
+        places |= dict(zip(_ROOT_SETTINGS, roots, strict=True))
+        # Antigravity's sessions lie in its folder itself.
+        places["hosts.antigravity_home"] = snapshot["transcript_roots"].split(os.pathsep)[-1]
+    return {name: place for name, place in places.items() if place}
+
+
+_ROOT_SETTINGS = ("hosts.claude_config_dir", "hosts.codex_home", "hosts.copilot_home", "hosts.antigravity_home")
+"""In the order of `Settings.transcript_roots`."""
+
+
+def _load(env: Mapping[str, str], config_file: Path | None, fault: Callable[[str, SettingsError], None]) -> Settings:
+    """`fault` is told of each setting that can't be taken, '' for the rest of the file, and may raise."""
     if why := misplaced(env):
         raise SettingsError(why)
     path = config_file if config_file is not None else Path(config_path(env))
     values: dict[str, Any] = {}
     origins: dict[str, str] = {}
-    for name, (line, raw) in _read_file(path).items():
+    try:
+        found = _read_file(path)
+    except SettingsError as error:
+        fault("", error)
+        found = _beginning_of(path)
+    for name, (line, raw) in found.items():
         where = f"{path}:{line}"
-        if name not in BY_NAME:
-            raise SettingsError(f"{where}: there is no setting {name}{_nearest(name)}")
-        values[name] = _from_toml(BY_NAME[name], raw, where, env)
-        origins[name] = where
+        try:
+            if name not in BY_NAME:
+                raise SettingsError(f"{where}: there is no setting {name}{_nearest(name)}")
+            values[name] = _from_toml(BY_NAME[name], raw, where, env)
+            origins[name] = where
+        except SettingsError as error:
+            fault(name, error)
     for row in SETTINGS:
         raw_text = env.get(row.variable, "") if row.variable else ""
         if row.variable and raw_text.strip():
-            values[row.name] = _from_text(row, raw_text.strip(), env)
-            origins[row.name] = row.variable
+            try:
+                values[row.name] = _from_text(row, raw_text.strip(), env)
+                origins[row.name] = row.variable
+            except SettingsError as error:
+                fault(row.name, error)
     sections: dict[str, Any] = {}
     for section, class_ in SECTIONS.items():
         chosen = {}
@@ -182,7 +255,7 @@ def _read_file(path: Path) -> dict[str, tuple[int, Any]]:
         raise SettingsError(f"{path} cannot be read: {error.strerror}") from error
     try:
         text = data.decode("utf-8-sig")
-        document = tomllib.loads(text)
+        return _settings_of(text)
     except UnicodeDecodeError as error:
         raise SettingsError(f"{path} is not UTF-8 text: save it as UTF-8") from error
     except tomllib.TOMLDecodeError as error:
@@ -191,6 +264,11 @@ def _read_file(path: Path) -> dict[str, tuple[int, Any]]:
             line = text.count("\n") + 1
             raise SettingsError(f"{path}:{line}: not valid TOML: {error}") from error
         raise SettingsError(f"{path}:{match[2]}: not valid TOML: {match[1]}") from error
+
+
+def _settings_of(text: str) -> dict[str, tuple[int, Any]]:
+    """Raises TOMLDecodeError."""
+    document = tomllib.loads(text)
     lines = _line_numbers(text)
     found = {}
     for section, content in document.items():
@@ -201,6 +279,26 @@ def _read_file(path: Path) -> dict[str, tuple[int, Any]]:
         else:
             found[section] = (lines.get(section, 1), content)
     return found
+
+
+def _beginning_of(path: Path) -> dict[str, tuple[int, Any]]:
+    """What stands before the first line that cannot be parsed. (What follows it may belong to another section.)"""
+    try:
+        data = path.read_bytes()
+    except OSError:
+        return {}
+    try:
+        lines = data.decode("utf-8-sig").split("\n")
+    except UnicodeDecodeError as error:
+        lines = data[: error.start].decode("utf-8-sig").split("\n")[:-1]
+    lines = lines[:MAX_SALVAGED_LINES]
+    while lines:
+        try:
+            return _settings_of("\n".join(lines))
+        except tomllib.TOMLDecodeError as error:
+            at = re.search(r"\(at line (\d+),", str(error))
+            lines = lines[: min(int(at[1]) if at else len(lines), len(lines)) - 1]
+    return {}
 
 
 def _line_numbers(text: str) -> dict[str, int]:

@@ -89,8 +89,11 @@ def config_stamp(env: Mapping[str, str]) -> str:
     return str(status.st_mtime_ns) + "-" + str(status.st_size)
 
 
-def read_snapshot(env: Mapping[str, str]) -> dict[str, str] | None:
-    """The settings for this environment, or None when they must be compiled (again)."""
+def read_snapshot(env: Mapping[str, str], stale: bool = False) -> dict[str, str] | None:
+    """The settings for this environment, or None when they must be compiled (again).
+
+    `stale`: also those of a config.toml that has changed since, for who can't read what it says now.
+    """
     if misplaced(env):
         return None  # Compiling says why.
     try:
@@ -111,7 +114,7 @@ def read_snapshot(env: Mapping[str, str]) -> dict[str, str] | None:
         return None
     if values.pop("environment", "") != environment_key(env):
         return None
-    if values.pop("config_stamp", "") != config_stamp(env):
+    if values.pop("config_stamp", "") != config_stamp(env) and not stale:
         return None
     return values
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 
 from . import antigravity, claude, codex, copilot
@@ -76,17 +77,23 @@ HOSTS: Mapping[str, TranscriptHost] = {
 }
 
 
-def host_of(path: Path) -> str | None:
-    """Which host wrote this transcript, judged by its first records; None when none of them is known."""
-    for count, line in enumerate(complete_lines(path)):
-        if count >= SNIFFED_LINES:
-            break
+def host_of(path: Path, lines: int | None = SNIFFED_LINES) -> str | None:
+    """Which host wrote this transcript, judged by its first records (None: by all); None when none of them is known.
+
+    Raises OSError.
+    """
+    for line in islice(complete_lines(path), lines):
         record = None if line.too_long else parse_object(line.data)
         kind = record.get("type") if record else None
         for host in HOSTS.values():
             if kind in host.record_types:
                 return host.name
     return None
+
+
+def holds_records(path: Path) -> bool:
+    """Is there a JSON object on any line? Raises OSError."""
+    return any(not line.too_long and parse_object(line.data) is not None for line in complete_lines(path))
 
 
 def open_transcript(

@@ -218,6 +218,10 @@ PAUSE_KIND = "INSERT OR IGNORE INTO kind_state VALUES (:kind, :now)"
 RESUME_KIND = "DELETE FROM kind_state WHERE kind = :kind"
 PAUSED_KINDS = "SELECT kind FROM kind_state ORDER BY kind"
 SCHEDULE_STATES = "SELECT name, last_slot, paused_at FROM schedule_state"
+LAST_RUNS = """
+    SELECT substr(unique_key, 1, instr(unique_key, ':') - 1), MAX(started_at) FROM job
+    WHERE started_at IS NOT NULL AND instr(unique_key, ':') > 1 GROUP BY 1
+"""
 SET_LAST_SLOT = """
     INSERT INTO schedule_state (name, last_slot) VALUES (:name, :last_slot)
     ON CONFLICT (name) DO UPDATE SET last_slot = excluded.last_slot

@@ -22,7 +22,9 @@ class ScheduleStatus:
     """A schedule with its times, for `memory schedule`."""
 
     schedule: Schedule
-    last_slot: datetime | None
+    last_run: datetime | None
+    """When a job of it was started last; None when there was none, as far as the ledger goes back. (A slot that was
+    passed over, as that before the installation, is none.)"""
     next_slot: datetime
     paused: bool
 
@@ -106,10 +108,11 @@ class Scheduler:
     def status(self) -> list[ScheduleStatus]:
         """Every schedule, in the order of the table."""
         last_slots, now = self._last_slots(), _datetime(self._ledger.now())
+        last_runs = dict(self._ledger.read(queries.LAST_RUNS))
         return [
             ScheduleStatus(
                 schedule,
-                _datetime(last_slots[schedule.name][0]) if schedule.name in last_slots else None,
+                _datetime(last_runs[schedule.name]) if schedule.name in last_runs else None,
                 next_slot(schedule, now, self._tz),
                 last_slots.get(schedule.name, (0.0, False))[1],
             )

@@ -43,6 +43,8 @@ log = logging.getLogger(__name__)
 
 BUSY_SECONDS = 15.0
 IDLE_POLL_SECONDS = 0.05
+BEAT_SECONDS = 1.0
+"""Between two looks whether queue.db is still there."""
 HEALTH_SECONDS = 10.0
 STUCK_SECONDS = 30.0
 EXIT_STUCK = 75
@@ -157,7 +159,7 @@ class Worker:
                 self._start(stack)
                 next_health = time.monotonic() + HEALTH_SECONDS
                 while not self._leaving and not self._lost_queue():
-                    self._wait(HEALTH_SECONDS / 10)
+                    self._wait(BEAT_SECONDS)
                     if time.monotonic() >= next_health:
                         next_health = time.monotonic() + HEALTH_SECONDS
                         self._check_health()
@@ -400,6 +402,9 @@ class Worker:
         if self._ledger.damaged:
             log.error("queue.db is damaged: starting again with a new one")
         elif _identity(self._context.state.queue_db) != self._queue_file:
+            self._wait(BEAT_SECONDS)  # Where the whole folder is being deleted, the lock goes a moment later.
+            if not self._holds_place():
+                return False
             log.error("queue.db was removed or replaced: starting again")
         else:
             return False
@@ -414,12 +419,32 @@ class Worker:
     def _closed(self) -> bool:
         return self._leaving or os.path.exists(self._context.state.stop_file)
 
-    def _check_place(self) -> None:
-        """Leave if another worker took over, or if a newer package is here."""
-        if not self._lock.is_held():
-            log.warning("another worker took over: leaving")
+    def _holds_place(self) -> bool:
+        """Whether the lock is still ours; leave if another worker took over, or if the state folder was deleted.
+
+        A folder that its user deleted is not made again by who happened to run: whoever starts next makes it whole.
+        """
+        if self._lock.is_held():
+            return True
+        if not self._leaving:
             self.leave()
-        elif self._ledger.schema_version() > schema.VERSION:
+            if self._is_homeless():
+                log.error(
+                    "the state folder %s, or the lock in it, was deleted: leaving; the next start makes it anew",
+                    self._context.state.root,
+                )
+            else:
+                log.warning("another worker took over: leaving")
+        return False
+
+    def _is_homeless(self) -> bool:
+        return not os.path.exists(self._context.state.worker_lock)
+
+    def _check_place(self) -> None:
+        """Leave if the place is another's by now or gone, or if a newer package is here."""
+        if not self._holds_place():
+            return
+        if self._ledger.schema_version() > schema.VERSION:
             log.warning("a newer MemoryVault has migrated queue.db: leaving")
             self.leave()
         elif is_newer(newer := installed_version()):
@@ -446,7 +471,11 @@ class Worker:
         for loop in self._loops:
             loop.leave()  # They drain while we do.
         signals = max(self._signals, 1)
-        self._consumer.drain(self._context.drain_seconds, self._executor.abandon, lambda: self._signals > signals)
+
+        def hurried() -> bool:
+            return self._signals > signals or self._is_homeless()  # Nobody could record what a job did.
+
+        self._consumer.drain(self._context.drain_seconds, self._executor.abandon, hurried)
         log.info("worker %s left", self._nonce)
 
     def _halt(self) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 import re
 import subprocess
@@ -11,8 +12,10 @@ from pathlib import Path
 
 import pytest
 
+from memoryvault.cli.context import Context
 from memoryvault.cli.main import COMMANDS, build_parser
 from memoryvault.demo.sandbox import Sandbox
+from memoryvault.vault.errors import UsageError
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -123,6 +126,35 @@ def test_a_failure_report_is_scrubbed_of_people_as_well(sandbox: Sandbox) -> Non
     assert "alex" not in text.split("---", 2)[2]
 
 
+def refused(sandbox: Sandbox, *words: str) -> str:
+    """The line of a UsageError that the command ends with, run in this process."""
+    parsed = build_parser(words).parse_args(words)
+    with pytest.raises(UsageError) as told:
+        parsed.run(parsed, Context(sandbox.environment))
+    return str(told.value)
+
+
+@pytest.mark.parametrize(
+    "content", [b"FAILED test_x\nE  assert 1\n", b'{"a": 1}\n', b"[1, 2]\n", b"\x00\xff\x89PNG\n\n", b"# A note"]
+)
+def test_a_file_that_is_no_session_is_refused(sandbox: Sandbox, content: bytes) -> None:
+    """It said that nothing in it was worth keeping, as if it had been understood."""
+    path = sandbox.root / "fail.log"
+    path.write_bytes(content)
+    assert refused(sandbox, "reflect", "--session", str(path)).startswith(f"{path} is no session of an agent (")
+    if content != b'{"a": 1}\n':
+        assert "no session of codex" in refused(sandbox, "reflect", "--session", str(path), "--host", "codex")
+    assert list(sandbox.vault.rglob("*")) == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("before", [0, 60])
+def test_a_session_is_known_wherever_its_first_known_record_stands(sandbox: Sandbox, before: int) -> None:
+    said = {"type": "user", "message": {"role": "user", "content": "hi"}, "uuid": "u", "sessionId": "s"}
+    path = sandbox.transcript("s", '{"type": "new-in-this-version"}\n' * before + json.dumps(said) + "\n")
+    assert "nothing in it was worth keeping" in sandbox.memory("reflect", "--session", str(path))
+
+
 @pytest.mark.slow
 def test_list_filters_by_kind_tag_and_status(sandbox: Sandbox) -> None:
     sandbox.memory("save", "fix", "one", "--tags", "db", "--body", "1")
@@ -171,6 +203,26 @@ def test_a_bad_filter_says_what_is_wrong(sandbox: Sandbox) -> None:
     done = sandbox.run("recall", "x y z", "--filter", "nonsense")
     assert done.returncode == 2
     assert "nonsense" in done.stderr
+
+
+@pytest.mark.slow
+def test_where_the_vault_is_gone_nothing_found_is_no_answer(sandbox: Sandbox) -> None:
+    sandbox.memory("save", "fix", "locked-db", "--body", "Give each worker its own SQLite file.")
+    sandbox.memory("worker", "--until-idle")
+    prompt = {"session_id": "s", "cwd": str(sandbox.root), "prompt": "How do zebras sleep at night?"}
+    sandbox.hook("UserPromptSubmit", prompt)
+    sandbox.vault.rename(sandbox.root / "moved")
+    for arguments in (("recall", "zebra"), ("search", "zebra", "--json")):
+        done = sandbox.run(*arguments)
+        assert (done.returncode, done.stdout) == (1, "")
+        assert done.stderr == (
+            f"memory: the vault {sandbox.vault} is not there; mount it, or run `memory init` to choose another\n"
+        )
+    done = sandbox.run("recall", "sqlite file of a worker")
+    assert done.returncode == 0, "the index still knows it"
+    assert "locked-db" in done.stdout
+    assert "the vault is not there" in done.stderr
+    assert sandbox.hook("UserPromptSubmit", prompt) == ""
 
 
 @pytest.mark.slow
@@ -226,6 +278,35 @@ def test_an_empty_list_says_what_waits(sandbox: Sandbox) -> None:
 
 
 @pytest.mark.slow
+def test_what_waits_is_listed_and_nothing_that_is_no_entry(sandbox: Sandbox) -> None:
+    """Neither a list that the user edits, nor what was looked up about an idea, nor what the watchlist decides on."""
+
+    def note(place: str, front: str) -> None:
+        path = sandbox.vault / place
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(f"---\n{front}\n---\nText.\n", "utf-8")
+
+    idea = "personal-private/_idea-incubator/page"
+    note("personal-private/fix/known.md", "kind: fix\nstatus: active")
+    note("personal-private/_inbox/once.md", "kind: fix\nstatus: inbox")
+    note("personal-private/_review/asked.md", "kind: preferences\nstatus: pending")
+    note(f"{idea}/_index.md", "kind: idea\nstatus: incubating")
+    note(f"{idea}/related-memoryvault.md", "kind: idea-research\nstatus: incubating")
+    note("personal-private/_idea-incubator/_archive/old/_index.md", "kind: idea\nstatus: archived")
+    note("personal-private/_skill-watchlist/a/b.md", "kind: skill-pattern\nstatus: pending")
+    note("_meta/skill-discovery-sources.md", "kind: settings")
+
+    def stems(*arguments: str) -> set[str]:
+        return {Path(entry["path"]).stem for entry in sandbox.json("list", *arguments)}
+
+    assert stems("--include-inbox") == {"known", "once", "asked", "_index"}
+    assert stems("--status", "incubating") == {"_index"}
+    assert stems("--kind", "idea-research", "--include-inbox") == {"related-memoryvault"}
+    (sandbox.vault / "personal-private/fix/known.md").unlink()
+    assert "3 entries wait" in sandbox.run("list").stderr
+
+
+@pytest.mark.slow
 def test_a_question_that_finds_nothing_says_whose_entries_it_looked_at(sandbox: Sandbox) -> None:
     sandbox.memory("save", "fix", "locked-db", "--project", "shop", "--body", "Give each worker its own SQLite file.")
     sandbox.memory("worker", "--until-idle")
@@ -267,6 +348,71 @@ def test_what_no_argument_takes_is_refused(words: tuple[str, ...], capsys: pytes
         build_parser(words).parse_args(words)
     assert ended.value.code == 2
     assert "unrecognized arguments: " + ("c" if "c" in words else "--frob") in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", sorted(COMMANDS))
+def test_no_option_of_any_command_may_be_cut_short(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """What a script calls `--dry` today would be another option's name, or two options', in the next version."""
+    parser = build_parser([name])
+    (commands,) = (action for action in parser._actions if isinstance(action, argparse._SubParsersAction))
+    actions = commands.choices[name]._actions
+    words = [
+        str(next(iter(action.choices or ["x"])))
+        for action in actions
+        if not action.option_strings and action.nargs not in ("?", "*")
+    ]
+    words += [word for action in actions if action.required and (o := action.option_strings) for word in (o[-1], "x")]
+    known = {option for action in actions for option in action.option_strings}
+    cut = {option[:-1] for option in known if option.startswith("--")} - known
+    assert "--hel" in cut
+    for option in sorted(cut):
+        with pytest.raises(SystemExit) as ended:
+            parser.parse_args([name, *words, option])
+        assert ended.value.code == 2
+        said = capsys.readouterr().err
+        assert f"unrecognized arguments: {option}; did you mean {option}" in said
+        assert len(said.splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("recal",), "there is no command 'recal'; did you mean `memory recall`?"),
+        (("rev",), "did you mean `memory review`?"),
+        (("help",), "did you mean `memory --help`?"),
+        (("zzz",), "there is no command 'zzz'"),
+        (("jobs", "lst"), "'lst' is none of list, show, retry, cancel, kinds, pause, resume; did you mean 'list'?"),
+        (("undo", "--of", "migrat"), "did you mean 'migrate'?"),
+        (("undo", "--dryrun"), "did you mean --dry-run?"),
+        (("save", "fix"), "the following arguments are required: slug"),
+        (("--frob", "list"), "unrecognized arguments: --frob"),
+    ],
+)
+def test_a_mistyped_word_is_told_in_one_line_with_the_right_one(
+    words: tuple[str, ...], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as ended:
+        build_parser(words).parse_args(words)
+    assert ended.value.code == 2
+    line = capsys.readouterr().err
+    assert said in line
+    assert "--help` says more" in line
+    assert line.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("shw",), "did you mean `memory idea show`?"),
+        (("lst",), "did you mean `memory idea list`?"),
+        (("shw", "a-slug"), "did you mean `memory idea show a-slug`?"),
+        (("show",), "which idea? `memory idea show SLUG`"),
+        (("Dashboard",), "give a title and a summary"),
+    ],
+)
+def test_a_mistyped_word_of_idea_writes_no_idea(sandbox: Sandbox, words: tuple[str, ...], said: str) -> None:
+    assert said in refused(sandbox, "idea", *words)
+    assert list(sandbox.vault.rglob("*")) == []
 
 
 @pytest.mark.slow

@@ -83,6 +83,16 @@ def test_a_file_that_others_can_read_is_a_fault(context: Context) -> None:
     assert "chmod" in found.todo
 
 
+def test_the_users_own_stop_file_is_no_secret(context: Context) -> None:
+    """Made with `touch`, it has the mode that the user's umask gives."""
+    stop = Path(context.state.stop_file)
+    stop.touch()
+    os.chmod(stop, 0o644)
+    assert surroundings.permissions(context).grade == "ok"
+    stop.write_text("because of the release\n")
+    assert surroundings.permissions(context).grade == "fault"
+
+
 def test_a_clock_that_was_set_back_is_told(context: Context) -> None:
     line_of_a_hook(context, timedelta(hours=-2))
     found = surroundings.clock(context)

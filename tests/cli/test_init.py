@@ -4,23 +4,27 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
+import sys
 import time
 from argparse import ArgumentTypeError
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from memoryvault.cli import processes
 from memoryvault.cli.context import Context
 from memoryvault.cli.hook_trial import try_hooks
-from memoryvault.cli.init import VAULT_NAME, _found, folder_named
+from memoryvault.cli.init import VAULT_NAME, choose_vault, folder_named
 from memoryvault.demo.sandbox import Sandbox
 from memoryvault.hooks.install import EVENTS, STUB
 from memoryvault.tasks.corpus.history import question_about
 from memoryvault.tasks.health import log_lines
 from memoryvault.tasks.queue.enqueue import open_ledger
 from memoryvault.tests.support.hurry import patience
+from memoryvault.tests.tasks.support import wait_until
 from memoryvault.vault.lock import lock_holder
 from memoryvault.vault.settings import compile_snapshot, load_settings
 
@@ -81,6 +85,80 @@ def test_init_ends_with_a_memory_of_a_session_from_before_and_uninstall_with_not
     assert (lock_holder(state.worker_lock), lock_holder(state.recall_lock)) == (None, None)
 
 
+def choose(sandbox: Sandbox, vault: Path) -> subprocess.CompletedProcess[str]:
+    """`memory init` of a user who has the vault in the settings file, not in a variable; it must succeed."""
+    env = {name: value for name, value in sandbox.environment.items() if name != "MEMORY_VAULT_PATH"}
+    return subprocess.run(
+        [sys.executable, "-m", "memoryvault", "init", "--yes", "--history-days", "0", "--vault", str(vault)],
+        env=env, cwd=sandbox.root, capture_output=True, text=True, check=True,
+    )  # fmt: skip
+
+
+@pytest.mark.slow
+@pytest.mark.hurried
+def test_init_for_another_vault_stops_what_ran_for_the_one_before_and_nothing_else(live: Sandbox) -> None:
+    def running(vault: Path) -> tuple[int | None, int | None]:
+        state = load_settings({**live.environment, "MEMORY_VAULT_PATH": str(vault)}).state
+        return lock_holder(state.worker_lock), lock_holder(state.recall_lock)
+
+    first, second = (live.root / name / VAULT_NAME for name in ("One", "Two"))
+    try:
+        with live.process("serve") as bystander:  # Of the vault that only this test's variable names.
+            choose(live, first)
+            wait_until(lambda: None not in running(first), "both run for the first vault")
+            said = choose(live, second)
+            assert running(first) == (None, None)
+            assert "memory: stopped what ran with the settings before (worker and recall)" in said.stderr.splitlines()
+            wait_until(lambda: None not in running(second), "both run for the second vault")
+            assert bystander.poll() is None
+    finally:
+        for vault in (first, second):
+            live.run("uninstall", env={"MEMORY_VAULT_PATH": str(vault)})
+
+
+def test_what_init_may_replace_is_named_by_the_variables_or_by_the_settings_file(tmp_path: Path) -> None:
+    config = tmp_path / "config.toml"
+    config.write_text(f"[vault]\npath = '{tmp_path}/One/MemoryVault'\n")
+    home = {"HOME": str(tmp_path), "MEMORY_CONFIG": str(config)}
+    variables = {"MEMORY_VAULT_PATH": f"{tmp_path}/Two/MemoryVault", "MEMORY_STATE_DIR": f"{tmp_path}/state"}
+
+    def named(env: Mapping[str, str]) -> list[tuple[str, str]]:
+        roots = [Path(state.root) for state in processes.states_in_use(env)]
+        return sorted((root.name.partition("-")[0], str(root.parent.relative_to(tmp_path))) for root in roots)
+
+    usual = str(load_settings(home).state_root.relative_to(tmp_path))
+    assert named(home) == [("one", usual)]
+    assert named({**home, **variables}) == sorted((v, where) for v in ("one", "two") for where in (usual, "state"))
+    config.write_text("")
+    assert named(home) == []
+
+
+@pytest.mark.slow
+def test_a_worker_of_the_login_service_comes_back_for_the_vault_that_was_chosen(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(processes, "START_SECONDS", 0.0)
+    sandbox = Sandbox(tmp_path)
+    unit = sandbox.root / "home" / ".config" / "systemd" / "user" / "memoryvault.service"
+    unit.parent.mkdir(parents=True)
+    unit.write_text("[Unit]\n")
+    told = sandbox.root / "told"
+    systemctl = sandbox.root / "bin" / "systemctl"
+    systemctl.parent.mkdir()
+    systemctl.write_text(f'#!/bin/sh\necho "$*" >> {told}\ncase "$*" in *is-active*) exit 3;; esac\n')
+    systemctl.chmod(0o755)
+    before = load_settings(sandbox.environment).state
+    env = {**sandbox.environment, "PATH": f"{systemctl.parent}:{os.environ['PATH']}"}
+    with sandbox.process("worker"):
+        wait_until(lambda: lock_holder(before.worker_lock) is not None, "the unit's worker runs")
+        assert processes.stop_replaced([before], load_settings(env), env) == []
+        assert not told.exists(), "the vault is the same"
+        settings = load_settings({**env, "MEMORY_VAULT_PATH": str(sandbox.root / "Two" / VAULT_NAME)})
+        assert processes.stop_replaced([before], settings, env) == ["worker"]
+        assert lock_holder(before.worker_lock) is None
+    assert "--user restart memoryvault.service" in told.read_text().splitlines()
+
+
 @pytest.mark.slow
 def test_without_leave_to_start_processes_the_sessions_wait_for_a_worker(tmp_path: Path) -> None:
     sandbox = Sandbox(tmp_path)
@@ -139,6 +217,34 @@ def test_the_trial_of_the_hooks_leaves_no_session_behind(tmp_path: Path) -> None
     assert try_hooks(settings, sandbox.environment) == []
 
 
+def test_of_several_obsidian_vaults_the_one_that_was_taken_is_told_with_how_to_choose_another(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    context = Context({"HOME": str(home)})
+    for folder in ("Notes", "Documents/Work"):
+        (home / folder / ".obsidian").mkdir(parents=True)
+    vault, said = choose_vault(context)
+    assert vault == home / "Obsidian" / VAULT_NAME
+    assert said is not None
+    assert "\n" not in said
+    assert f"{home / 'Documents/Work'}, {home / 'Notes'}" in said
+    assert said.endswith(f"--vault {home / 'Documents/Work' / VAULT_NAME}")
+    (home / "Notes" / VAULT_NAME).mkdir()
+    vault, said = choose_vault(context)
+    assert vault == home / "Notes" / VAULT_NAME, "the only one that has a memory already"
+    assert said is not None
+    (home / "Documents/Work" / VAULT_NAME).mkdir()
+    assert choose_vault(context)[0] == home / "Obsidian" / VAULT_NAME
+
+
+def test_of_one_obsidian_vault_or_none_there_is_nothing_to_say(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    context = Context({"HOME": str(home)})
+    home.mkdir()
+    assert choose_vault(context) == (home / "Obsidian" / VAULT_NAME, None)
+    (home / "Notes" / ".obsidian").mkdir(parents=True)
+    assert choose_vault(context) == (home / "Notes" / VAULT_NAME, None)
+
+
 def test_an_empty_name_is_not_the_current_folder() -> None:
     """That of a variable which is not set."""
     with pytest.raises(ArgumentTypeError, match="empty"):
@@ -174,4 +280,4 @@ def test_a_folder_that_can_not_be_read_keeps_no_vault_from_being_found(
     monkeypatch.setattr(os, "scandir", lambda path=".": scandir(refuse(path)))
     monkeypatch.setattr(os, "listdir", lambda path=".": listdir(refuse(path)))
     context = Context({"HOME": str(home)})
-    assert _found(context) == home / "Notes" / VAULT_NAME
+    assert choose_vault(context) == (home / "Notes" / VAULT_NAME, None)

@@ -227,7 +227,29 @@ def test_bad_input_is_told_in_words_and_writes_nothing(reader: Agent) -> None:
         assert said
         assert said != f"Error executing tool {tool}", "a bug, not a refusal"
         assert "Traceback" not in said
+        assert len(said.splitlines()) == 1, said
+        assert "pydantic" not in said
     assert sorted(reader.sandbox.vault.rglob("*.md")) == before
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments", "said"),
+    [
+        ("recall", {}, "query is missing: A question in natural language, or the words you remember"),
+        ("recall", {"query": "x", "k": 0}, "k must be greater than or equal to 1"),
+        ("recall", {"query": 7, "k": "many"}, "query must be a valid string; k must be a valid integer"),
+        ("idea", {"title": "x" * 201, "summary": "Some text."}, "title must have at most 200 characters"),
+        (
+            "write_topic",
+            {"slug": "deploy", "text": "Some text.", "type": "rule"},
+            "type must be 'user', 'feedback', 'project' or 'reference'",
+        ),
+    ],
+)
+def test_a_wrong_argument_is_named_with_what_is_expected(
+    reader: Agent, tool: str, arguments: dict[str, Any], said: str
+) -> None:
+    assert reader.refused(tool, **arguments).startswith(f"Error executing tool {tool}: {said}")
 
 
 def test_a_result_is_bounded(agent: Agent) -> None:
@@ -404,6 +426,12 @@ def test_one_file_that_is_too_large_takes_no_tool_away(agent: Agent) -> None:
     assert "no entry is called" in agent.refused("read", path="personal-private/preferences/huge.md")
     saved = agent.call("save", kind="fix", title="Screws", text="Turn the screw of the left panel twice.")
     assert saved["verdict"] == "waits for review"
+
+
+def test_where_the_vault_is_gone_nothing_found_is_no_answer(agent: Agent) -> None:
+    assert agent.call("recall", query="zebra")["hits"] == []
+    agent.sandbox.vault.rename(agent.sandbox.root / "moved")
+    assert "mount it" in agent.refused("recall", query="zebra")
 
 
 def test_without_a_vault_it_says_what_to_do(agent: Agent) -> None:

@@ -11,14 +11,18 @@ import re
 import select
 import subprocess
 import sys
+from datetime import datetime
 from pathlib import Path
+from typing import TextIO, cast
 
 import pytest
+from honcho.printer import Message
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memoryvault.cli.plain import PlainText, plain
+from memoryvault.cli.plain import PlainText, beneath, plain
 from memoryvault.cli.terminal import read_line
+from memoryvault.cli.up import PlainPrinter
 from memoryvault.demo.sandbox import Sandbox
 from memoryvault.vault.wording import counted
 
@@ -200,3 +204,18 @@ def test_a_sentence_agrees_with_its_number() -> None:
     assert counted(0, "session") == "0 sessions"
     assert counted(1, "entry waits", "entries wait") == "1 entry waits"
     assert counted(1200, "entry", "entries") == "1,200 entries"
+
+
+@pytest.mark.parametrize(
+    ("terminal", "prefix"), [(True, "\x1b[0m\x1b[36m09:05:00 worker | \x1b[0m"), (False, "09:05:00 worker | ")]
+)
+def test_up_colours_its_own_words_on_a_terminal_only_and_no_ones_else(terminal: bool, prefix: str) -> None:
+    class Stream(io.StringIO):
+        def isatty(self) -> bool:
+            return terminal
+
+    below = Stream()
+    printer = PlainPrinter(beneath(cast(TextIO, PlainText(below))), width=len("worker"))
+    said = b"memory: \x1b]0;owned\x07 \xff\nand on\n"
+    printer.write(Message("line", said, datetime(2026, 3, 1, 9, 5), "worker", "36"))  # noqa: DTZ001
+    assert below.getvalue() == f"{prefix}memory: \\u001b]0;owned\\u0007 \ufffd\n{prefix}and on\n"

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
+import tempfile
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -164,6 +166,77 @@ def test_after_other_changes_only_ours_is_taken_out_and_the_copy_stays(settings:
     }
     assert backup is not None
     assert backup.exists()
+
+
+def old_copy(settings: Settings, content: bytes) -> Path:
+    """What an uninstall after other changes left beside the file, a year ago."""
+    path = settings_file_of(settings)
+    copy = path.with_name(f"{path.name}.memoryvault-backup-20250301-120000")
+    copy.write_bytes(content)
+    return copy
+
+
+@pytest.mark.parametrize("old", ["empty object", "others", "tabs"])
+@pytest.mark.parametrize("name", FILES)
+def test_an_older_copy_is_neither_put_back_nor_in_the_way(settings: Settings, name: str, old: str) -> None:
+    copy, path, before = old_copy(settings, FILES[old] or b""), settings_file_of(settings), FILES[name]
+    if before is not None:
+        path.write_bytes(before)
+    listing = sorted(os.listdir(path.parent))
+    install(settings, now=NOW)
+    undone = uninstall(settings)
+    assert (undone.changed, undone.restored) == (True, True)
+    assert (path.read_bytes() if path.exists() else None) == before
+    assert sorted(os.listdir(path.parent)) == listing
+    assert copy.read_bytes() == FILES[old]
+
+
+@pytest.mark.parametrize("before", [None, b'{"theme": "dark"}'])
+def test_settings_that_came_to_be_those_of_an_older_copy_are_not_said_to_be_the_ones_before(
+    settings: Settings, before: bytes | None
+) -> None:
+    copy, path = old_copy(settings, b'{"model":"opus"}'), settings_file_of(settings)
+    if before is not None:
+        path.write_bytes(before)
+    install(settings, now=NOW)
+    document = json.loads(path.read_text())
+    path.write_text(json.dumps({"model": "opus", "hooks": document["hooks"]}, indent=4))
+    assert not uninstall(settings).restored
+    assert path.read_text() == '{\n    "model": "opus"\n}', "as it is written now, not as it was a year ago"
+    assert copy.exists()
+
+
+def test_two_installs_in_one_second_keep_both_copies(settings: Settings) -> None:
+    path = settings_file_of(settings)
+    path.write_bytes(b'{"model":"opus"}')
+    first = install(settings, now=NOW).backup
+    path.write_text(json.dumps({**json.loads(path.read_text()), "theme": "dark"}))
+    assert not uninstall(settings).restored
+    second_before = path.read_bytes()
+    second = install(settings, now=NOW).backup
+    assert first is not None
+    assert second is not None
+    assert (first.read_bytes(), second.read_bytes()) == (b'{"model":"opus"}', second_before)
+    assert uninstall(settings).restored
+    assert (path.read_bytes(), first.exists(), second.exists()) == (second_before, True, False)
+
+
+@pytest.mark.parametrize("before", [None, b'{"model":"opus"}'])
+def test_a_folder_that_can_not_be_written_is_told_and_nothing_is_changed(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch, before: bytes | None
+) -> None:
+    """Refused by hand: the tests may run as root. Dotfiles are often linked from a read-only place."""
+    path = settings_file_of(settings)
+    if before is not None:
+        path.write_bytes(before)
+
+    def refuse(*_: object, **__: object) -> None:
+        raise OSError(errno.EROFS, "Read-only file system")
+
+    monkeypatch.setattr(tempfile, "mkstemp", refuse)
+    with pytest.raises(SettingsError, match=r"settings\.json.*Read-only file system"):
+        install(settings)
+    assert (path.read_bytes() if path.exists() else None) == before
 
 
 def test_a_reformatted_file_is_restored_all_the_same(settings: Settings) -> None:

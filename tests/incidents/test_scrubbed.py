@@ -54,7 +54,7 @@ def edited_in_review(bed: Bed, monkeypatch: pytest.MonkeyPatch) -> None:
     proposed(bed, monkeypatch)
     keys = iter("eq")
     monkeypatch.setattr("memoryvault.cli.review._edited", lambda _: REPORT)
-    monkeypatch.setattr("memoryvault.cli.review.read_key", lambda: next(keys))
+    monkeypatch.setattr("memoryvault.cli.review.read_key", lambda _question: next(keys))
     monkeypatch.setattr("sys.stdin", Terminal())
     assert main(["review"]) == 0
 

@@ -265,6 +265,22 @@ def test_a_vault_that_is_unmounted_and_comes_back_is_watched_again(bed: Bed) -> 
         assert within_five_seconds(lambda: set(bed.store.files()) == {"a.md", "b.md"})
 
 
+@pytest.mark.slow
+def test_a_folder_that_left_and_came_back_is_watched_without_a_warning(bed: Bed, tmp_path: Path) -> None:
+    """A warning ends the test, and here the watching thread."""
+    bed.write("notes/deep/a.md", "One.")
+    bed.index()
+    with watching(bed, quiet_seconds=0.05) as watched:
+        (bed.vault / "notes").rename(tmp_path / "away")
+        assert within_five_seconds(lambda: len(watched.seen) == 1)
+        (tmp_path / "away").rename(bed.vault / "notes")
+        assert within_five_seconds(lambda: len(watched.seen) > 1)
+        bed.write("notes/deep/b.md", "Two kettles.")
+        assert within_five_seconds(lambda: "notes/deep/b.md" in bed.store.files())
+        assert not watched.watcher.polling
+        assert watched.errors == []
+
+
 @pytest.mark.hurried
 def test_an_error_in_the_callback_does_not_end_the_watching(bed: Bed) -> None:
     calls: list[object] = []

@@ -91,6 +91,17 @@ class Terminal:
             self.shown += data.decode("utf-8", "replace")
         self.shown = self.shown.split(text, 1)[1]
 
+    def rest(self, seconds: float = 60.0) -> str:
+        """What it prints from here on, until it ends."""
+        until = time.monotonic() + seconds
+        while select.select([self._main], [], [], max(0.0, until - time.monotonic()))[0]:
+            try:
+                data = os.read(self._main, 4096)
+            except OSError:  # It has ended.
+                return self.shown
+            self.shown += data.decode("utf-8", "replace")
+        raise AssertionError(f"it did not end: {self.shown}")
+
     def press(self, keys: str) -> None:
         self.expect("[q]uit")
         os.write(self._main, keys.encode())

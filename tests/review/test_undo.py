@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import uuid
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -12,6 +13,7 @@ import pytest
 from memoryvault.demo.sandbox import Sandbox
 from memoryvault.pipelines.review import Approve
 from memoryvault.tasks.undoing import Selector, UndoPlan
+from memoryvault.vault.errors import UsageError
 from memoryvault.vault.store import MAX_ENTRY_BYTES
 
 from .support import CHOICE, GUESS, RULE, Bed, said
@@ -132,6 +134,41 @@ def test_a_foreign_note_is_never_touched(bed: Bed) -> None:
     assert list(bed.files()) == ["personal-private/preferences/mine.md"]
 
 
+SESSION = "3f0c6a52-7d1e-4c55-9a51-0f6f6f2b8a11"
+ALIKE = "3f0c6a52-0000-4c55-9a51-0f6f6f2b8a11"
+
+
+def test_the_beginning_of_an_id_names_its_session(bed: Bed) -> None:
+    bed.remember(said(RULE, SESSION))
+    assert bed.undo.session_called("3f0c6a") == SESSION
+    assert bed.undo.session_called(SESSION) == SESSION
+    assert bed.undo.session_called("ffffff") == "ffffff", "there is nothing of it to take back"
+    with pytest.raises(UsageError, match="at least the first 6 characters"):
+        bed.undo.session_called("3f0c6")
+
+
+def test_a_beginning_that_two_sessions_share_names_neither(bed: Bed) -> None:
+    bed.remember(said(RULE, SESSION))
+    bed.remember(said(RULE, ALIKE, OTHER))
+    with pytest.raises(UsageError, match=f"may be {ALIKE}, {SESSION}: give more of the id"):
+        bed.undo.session_called("3f0c6a52")
+    assert bed.undo.session_called("3f0c6a52-7") == SESSION
+    undo(bed, Selector(session=SESSION))
+    assert bed.undo.session_called("3f0c6a52") == ALIKE, "of the other one there is nothing left"
+
+
+def test_an_id_that_is_how_another_begins_is_meant_itself(bed: Bed) -> None:
+    bed.remember(said(RULE, "a"))
+    bed.remember(said(RULE, "ab", OTHER))
+    assert bed.undo.session_called("a") == "a"
+
+
+def test_a_session_is_found_by_its_beginning_without_a_journal(bed: Bed) -> None:
+    bed.remember(said(RULE, SESSION))
+    shutil.rmtree(Path(bed.settings.state.root) / "journal")
+    assert bed.undo.session_called("3f0c6a") == SESSION
+
+
 # --- the command ---
 
 
@@ -152,10 +189,31 @@ def test_a_runaway_session_is_taken_back_by_one_command(sandbox: Sandbox) -> Non
     shown = sandbox.memory("undo", "--session", own, "--dry-run")
     assert len(list(sandbox.vault.rglob("*.md"))) == written
     assert shown.count("remove: ") == written - 1
-    done = sandbox.json("undo", "--session", own)
+    done = sandbox.json("undo", "--session", own, "--yes")
     assert done["done"]
     assert [path.name for path in sandbox.vault.rglob("*.md")] == ["mine.md"]
     assert sandbox.memory("undo").strip() == "there is nothing to take back"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("json_wanted", [False, True])
+def test_without_a_terminal_it_shows_and_refuses_until_yes_is_said(sandbox: Sandbox, json_wanted: bool) -> None:
+    session = str(uuid.uuid4())
+    shipped = (Path(__file__).resolve().parents[2] / "demo" / "session.jsonl").read_text("utf-8")
+    sandbox.memory("reflect", "--session", str(sandbox.transcript(session, shipped)))
+    before = {path: path.read_bytes() for path in sandbox.vault.rglob("*.md")}
+    own = json.loads(shipped.splitlines()[0]).get("sessionId") or session
+    arguments = ("undo", "--session", own[:8], *(("--json",) if json_wanted else ()))
+    done = sandbox.run(*arguments, stdin="y\n")
+    assert done.returncode == 2
+    assert "--yes takes this back" in done.stderr.splitlines()[-1]
+    if json_wanted:
+        assert json.loads(done.stdout)["done"] is False
+    else:
+        assert done.stdout.count("remove: ") == len(before)
+    assert {path: path.read_bytes() for path in sandbox.vault.rglob("*.md")} == before
+    sandbox.memory(*arguments, "--yes")
+    assert list(sandbox.vault.rglob("*.md")) == []
 
 
 @pytest.mark.parametrize("arguments", [("--since", "yesterday-ish"), ("--session", " "), ("--last", "--since", "2h")])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import sqlite3
 import subprocess
@@ -53,6 +54,25 @@ def test_when_the_disk_is_full_an_enqueue_is_refused_whole_and_what_was_accepted
         assert conn.execute("PRAGMA integrity_check").fetchone() == ("ok",)
         assert conn.execute("SELECT count(*), max(id) FROM job").fetchone() == (accepted + 1, accepted + 1)
         assert conn.execute("SELECT count(*) FROM task").fetchone() == (accepted + 1,)
+
+
+@pytest.mark.parametrize("busy", [False, True])
+def test_a_worker_whose_state_folder_is_deleted_says_so_and_leaves_without_making_it_again(
+    state: StatePaths, ledger: Ledger, busy: bool
+) -> None:
+    """Exit status 0: who runs it as a service starts it once more, and that one makes a whole folder."""
+    if busy:
+        ledger.enqueue("effect", {"key": "one"})
+    with worker_process(state, "--forever", "--slow", "30" if busy else "0") as process:
+        wait_until(lambda: os.path.exists(state.wake_socket), "the worker has started")
+        if busy:
+            wait_until(lambda: only_job(ledger).state == "running", "it has something to do")
+        shutil.rmtree(state.root)
+        assert process.wait(15) == 0
+        said = process.complaint().splitlines()
+    assert not os.path.exists(state.root)
+    assert [line for line in said if "was deleted" in line] == said[:1], "the first line, and once"
+    assert len(said) == 1 + busy, said
 
 
 def test_a_readonly_state_folder_is_one_line(tmp_path: Path) -> None:

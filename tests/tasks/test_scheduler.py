@@ -129,6 +129,25 @@ def test_a_paused_schedule_rests_and_can_be_run_by_hand(ledger: Ledger, clock: C
         parts.run_now("none")
 
 
+def test_what_has_not_run_has_no_last_time(ledger: Ledger, clock: Clock) -> None:
+    """Neither the slot before the installation counts, nor one that waits or was passed over."""
+    begun = clock.time
+    parts = scheduler(ledger, SWEEP, Schedule("daily", "0 4 * * *", "effect"))
+    parts.tick()
+    assert [status.last_run for status in parts.status()] == [None, None]
+    taken = ledger.take_doorbell(lambda: "a", 30)
+    assert taken is not None
+    assert [status.last_run for status in parts.status()] == [begun, None]
+    ledger.complete(taken[1])
+    clock.time += timedelta(minutes=5)
+    parts.tick()
+    assert [status.last_run for status in parts.status()] == [begun, None], "the next one waits"
+    parts.run_now("daily")
+    while ledger.take_doorbell(lambda: "a", 30) is not None:
+        pass
+    assert [status.last_run for status in parts.status()] == [clock.time, clock.time]
+
+
 def test_the_time_zone_is_found_with_its_rules() -> None:
     berlin = ZoneInfo("Europe/Berlin")
     assert local_timezone({"TZ": "Europe/Berlin"}, lambda _: "/nowhere") == berlin

@@ -72,6 +72,43 @@ def test_outside_git_it_is_the_folder(tmp_path: Path) -> None:
     assert project_of(str(tmp_path / "Gone"), "/h") == "gone"
 
 
+@pytest.mark.parametrize(
+    ("cwd", "project"),
+    [
+        ("/h/work/shop/.worktrees/1", "shop"),
+        ("/h/work/shop/.worktrees/ann/new-till", "shop"),
+        ("/h/work/shop/.worktrees/1/src/till", "shop"),
+        ("/h/work/shop/.claude/worktrees/brave-otter", "shop"),
+        ("/h/work/shop.worktrees/till", "shop"),
+        ("/h/work/shop/.worktrees/1/.claude/worktrees/2", "shop"),
+        ("/h/shop.worktrees/till", "shop"),
+        # Nothing there says whose they were.
+        ("/h/.worktrees/1", "1"),
+        ("/h/.claude/worktrees/2", "2"),
+        ("/.worktrees/3", "3"),
+        ("/h/work/shop/worktrees/4", "4"),
+        ("/h/work/shop/.worktrees", "worktrees"),
+        ("/h/work/shop/.claude/worktrees", "worktrees"),
+        ("/h/work/shop.worktrees", "shop-worktrees"),
+    ],
+)
+def test_a_worktree_that_is_gone_with_its_repository_has_the_repositorys_name(cwd: str, project: str) -> None:
+    assert project_of(cwd, "/h") == project
+
+
+def test_a_worktree_that_is_gone_asks_the_repository_beside_it(repository: Path, tmp_path: Path) -> None:
+    git(tmp_path, "clone", "-q", "--bare", str(repository), "till.git")
+    git(tmp_path / "till.git", "worktree", "add", "-q", str(tmp_path / "checkout"), "main")
+    assert project_of(str(tmp_path / "checkout.worktrees" / "gone"), "/h") == "till"
+    assert project_of(str(repository / ".worktrees" / "gone" / "src"), "/h") == "my-app-v2"
+
+
+def test_a_folder_that_is_there_is_taken_as_it_is(tmp_path: Path) -> None:
+    folder = tmp_path / "shop" / ".worktrees" / "notes"
+    folder.mkdir(parents=True)
+    assert project_of(str(folder), "/h") == "notes"
+
+
 @pytest.mark.parametrize("cwd", ["", "/", "relative/path", "."])
 def test_no_project(cwd: str) -> None:
     assert project_of(cwd, "/h") == ""

@@ -1,0 +1,139 @@
+"""With a broken config.toml one can still leave, look at the log, wire a host by hand, and be told what is wrong."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from memoryvault.demo.sandbox import Sandbox
+from memoryvault.vault.settings import readable_settings
+
+SYNTAX = "[memory\nenabled = true\n"
+WRONG_TYPE = "[recall]\nk = 'many'\n"
+UNKNOWN = "[recal]\nk = 5\n"
+
+
+def readable(folder: Path, content: str | bytes) -> tuple[dict[str, object], tuple[str, ...], frozenset[str]]:
+    """What can be read of such a file: the settings that differ from their defaults, the faults, what is unread."""
+    path = folder / "config.toml"
+    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    env = {"HOME": str(folder), "MEMORY_CONFIG": str(path), "MEMORY_STATE_DIR": str(folder / "state")}
+    found = readable_settings(env)
+    changed: dict[str, object] = {}
+    if found.settings.vault_path is not None:
+        changed["vault.path"] = str(found.settings.vault_path)
+    if found.settings.recall.k != 5:
+        changed["recall.k"] = found.settings.recall.k
+    return changed, found.faults, found.unread
+
+
+def test_a_file_without_a_fault_is_read_whole(tmp_path: Path) -> None:
+    assert readable(tmp_path, "[recall]\nk = 7\n") == ({"recall.k": 7}, (), frozenset())
+
+
+def test_a_wrong_value_costs_no_other_setting(tmp_path: Path) -> None:
+    changed, faults, unread = readable(tmp_path, "[recall]\nk = 'many'\n[vault]\npath = '/v'\n[recal]\nk = 5\n")
+    assert changed == {"vault.path": "/v"}
+    assert unread == {"recall.k"}
+    assert [fault.split(":")[1] for fault in faults] == ["2", "6"]
+
+
+@pytest.mark.parametrize("rest", ["[vault\npath = '/w'\n", "path = '/w'\n", "x = '''\n[vault]\npath = '/w'\n", "=\n"])
+def test_of_a_file_that_is_no_toml_only_what_stands_before_the_fault_counts(tmp_path: Path, rest: str) -> None:
+    """A line after it may belong to a section whose head is lost."""
+    changed, faults, unread = readable(tmp_path, f"[recall]\nk = 7\n[vault]\npath = '/v'\n{rest}")
+    assert changed == {"recall.k": 7, "vault.path": "/v"}
+    assert len(faults) == 1
+    assert "hosts.claude_config_dir" in unread
+    assert not unread & changed.keys()
+
+
+def test_half_a_path_is_no_path(tmp_path: Path) -> None:
+    changed, faults, unread = readable(tmp_path, b"[recall]\nk = 7\n[vault]\npath = '/v/\xff'\n")
+    assert changed == {"recall.k": 7}
+    assert "not UTF-8" in faults[0]
+    assert "vault.path" in unread
+
+
+@pytest.fixture
+def sandbox(tmp_path: Path) -> Sandbox:
+    """Set up, with hooks, a vault that only the settings file names, and an agent's folder that only it names."""
+    sandbox = Sandbox(tmp_path, {"MEMORY_VAULT_PATH": ""})
+    other = tmp_path / "other-claude"
+    other.mkdir()
+    (tmp_path / "config.toml").write_text(f"[hosts]\nclaude_config_dir = '{other}'\n", "utf-8")
+    (other / "settings.json").write_text('{"model": "opus"}', "utf-8")
+    sandbox.memory("init", "--yes", "--vault", str(sandbox.vault), "--history-days", "0")
+    assert "Stop" in (other / "settings.json").read_text("utf-8")
+    return sandbox
+
+
+def break_it(sandbox: Sandbox, content: str, *, forget: bool = False) -> None:
+    """The file says something wrong at its beginning. `forget`: nor do hooks know what it said before."""
+    path = sandbox.root / "config.toml"
+    path.write_text(content + path.read_text("utf-8"), "utf-8")
+    if forget:
+        for snapshot in (sandbox.root / "state" / "run").glob("*.snapshot"):
+            snapshot.unlink()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("content", [SYNTAX, WRONG_TYPE, UNKNOWN])
+def test_uninstall_takes_the_hooks_out_of_where_they_are(sandbox: Sandbox, content: str) -> None:
+    break_it(sandbox, content)
+    usual = sandbox.root / "home" / ".claude" / "settings.json"
+    usual.write_text('{"model": "sonnet"}', "utf-8")
+    done = sandbox.run("uninstall")
+    assert done.returncode == 0, done.stderr
+    assert "config.toml:" in done.stderr
+    assert json.loads((sandbox.root / "other-claude" / "settings.json").read_text("utf-8")) == {"model": "opus"}
+    assert usual.read_text("utf-8") == '{"model": "sonnet"}'
+    assert sandbox.vault.is_dir()
+
+
+@pytest.mark.slow
+def test_uninstall_says_what_it_could_not_know_and_leaves_it(sandbox: Sandbox) -> None:
+    break_it(sandbox, SYNTAX, forget=True)
+    done = sandbox.run("uninstall")
+    assert done.returncode == 1
+    assert "hosts.claude_config_dir" in done.stderr
+    assert "vault.path could not be read" in done.stderr
+    assert "Stop" in (sandbox.root / "other-claude" / "settings.json").read_text("utf-8"), "it is not known of"
+    assert sandbox.vault.is_dir()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("content", [SYNTAX, WRONG_TYPE, UNKNOWN])
+def test_the_log_can_be_read_and_a_hook_be_wired(sandbox: Sandbox, content: str) -> None:
+    expected = sandbox.memory("hook-command", "Stop")
+    break_it(sandbox, content)
+    logs = sandbox.run("logs", "-n", "3")
+    assert (logs.returncode, len(logs.stdout.splitlines())) == (0, 3)
+    assert "config.toml:" in logs.stderr
+    command = sandbox.run("hook-command", "Stop")
+    assert (command.returncode, command.stdout) == (0, expected)
+    break_it(sandbox, "", forget=True)
+    logs = sandbox.run("logs", "-n", "3")
+    if content == SYNTAX:
+        assert (logs.returncode, logs.stdout) == (1, "")
+        assert "whose logs can't be told" in logs.stderr
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("forget", [False, True])
+def test_doctor_names_the_fault_and_tests_the_rest(sandbox: Sandbox, forget: bool) -> None:
+    break_it(sandbox, SYNTAX, forget=forget)
+    done = sandbox.run("doctor", "--json")
+    assert done.returncode == 1
+    found = {finding["what"]: finding for finding in json.loads(done.stdout)}
+    assert found["settings"]["grade"] == "fault"
+    assert "config.toml:1: not valid TOML" in found["settings"]["detail"]
+    if forget:
+        assert found["vault"]["grade"] == "fault"
+        assert {"hooks", "service", "other agents"} <= found.keys()
+    else:
+        assert [what for what, finding in found.items() if finding["grade"] == "fault"] == ["settings"]
+        assert found["hooks"]["grade"] == "ok"
+        assert {"vault", "queue", "index", "worker", "model", "round trip"} <= found.keys()

@@ -1,0 +1,108 @@
+"""Ctrl-C at a question is a no: one line, nothing changed, and no script goes on as if it had been done."""
+
+from __future__ import annotations
+
+import signal
+import time
+from pathlib import Path
+
+import pytest
+
+from memoryvault.demo.sandbox import Sandbox
+from memoryvault.tests.review.test_commands import Terminal, propose
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture
+def sandbox(tmp_path: Path) -> Sandbox:
+    return Sandbox(tmp_path)
+
+
+def ctrl_c(terminal: Terminal) -> None:
+    """When it waits for the answer: a signal between the question and the read would be seen only with the answer."""
+    time.sleep(0.3)
+    terminal.process.send_signal(signal.SIGINT)
+
+
+def interrupted(sandbox: Sandbox, arguments: list[str], *answers: str) -> list[str]:
+    """The lines that are printed after Ctrl-C at the question that follows these answers. The command ends with 1."""
+    terminal = Terminal(sandbox, arguments)
+    for answer in answers:
+        terminal.expect("[y/N] ")
+        terminal.write(answer)
+    terminal.expect("[y/N] ")
+    ctrl_c(terminal)
+    lines = terminal.rest().split()
+    assert terminal.close() == 1
+    return lines
+
+
+def files(sandbox: Sandbox) -> dict[str, bytes]:
+    """All that a command may change: vault, home, settings."""
+    places = [sandbox.vault, sandbox.root / "home", sandbox.root / "config.toml"]
+    found = [path for place in places for path in (place.rglob("*") if place.is_dir() else [place])]
+    return {str(path): path.read_bytes() for path in found if path.is_file()}
+
+
+NOTHING_CHANGED = ["memory:", "nothing", "was", "changed"]
+
+
+@pytest.mark.parametrize("answers", [(), ("y\n",), ("y\n", "y\n")], ids=["go ahead", "research", "sources"])
+def test_init_asks_everything_before_it_changes_anything(sandbox: Sandbox, answers: tuple[str, ...]) -> None:
+    before = files(sandbox)
+    lines = interrupted(sandbox, ["init", "--vault", str(sandbox.vault)], *answers)
+    assert lines[-4:] == NOTHING_CHANGED
+    assert "Traceback" not in lines
+    assert files(sandbox) == before
+
+
+def test_undo(sandbox: Sandbox) -> None:
+    shipped = (Path(__file__).resolve().parents[2] / "demo" / "session.jsonl").read_text("utf-8")
+    sandbox.memory("reflect", "--session", str(sandbox.transcript("s1", shipped)))
+    before = files(sandbox)
+    assert len(before) > 1
+    assert interrupted(sandbox, ["undo"]) == NOTHING_CHANGED
+    assert files(sandbox) == before
+
+
+def test_seed(sandbox: Sandbox) -> None:
+    (sandbox.root / "CLAUDE.md").write_text("# Rules\n\n- Always use pnpm, never npm.\n", "utf-8")
+    before = files(sandbox)
+    assert interrupted(sandbox, ["seed", str(sandbox.root)]) == NOTHING_CHANGED
+    assert files(sandbox) == before
+
+
+def test_the_first_question_of_a_review_is_asked_again(sandbox: Sandbox) -> None:
+    sandbox.memory("idea", "Greenhouse robot", "A robot could water the greenhouse.")
+    assert interrupted(sandbox, ["review"]) == NOTHING_CHANGED
+    assert not (sandbox.root / "config.toml").exists()
+    assert interrupted(sandbox, ["review"]) == NOTHING_CHANGED
+
+
+def test_the_question_what_a_proposal_replaces_leads_back_to_the_proposal(sandbox: Sandbox) -> None:
+    path = propose(sandbox, "tabs", "Use tabs")
+    terminal = Terminal(sandbox, ["review"])
+    terminal.press("p")
+    terminal.expect("empty: none) ")
+    ctrl_c(terminal)
+    terminal.press("q")
+    terminal.rest()
+    assert terminal.close() == 0
+    assert path.is_file()
+
+
+def test_leaving_a_triage_keeps_what_was_decided(sandbox: Sandbox) -> None:
+    for slug in ("one", "two"):
+        path = propose(sandbox, slug, f"Something {slug}", "_inbox")
+        path.write_text(path.read_text("utf-8").replace("status: pending", "status: inbox"), "utf-8")
+    terminal = Terminal(sandbox, ["inbox", "triage"])
+    terminal.expect("[s]kip ")
+    terminal.write("y")
+    terminal.expect("[s]kip ")
+    ctrl_c(terminal)
+    said = terminal.rest()
+    assert terminal.close() == 0
+    assert "expired: " in said
+    assert "interrupted" not in said
+    assert len(list((sandbox.vault / "personal-private/_inbox").glob("*.md"))) == 1
