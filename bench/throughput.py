@@ -38,6 +38,7 @@ from ..vault.store import VaultStore
 from ..vault.turn import Origin, Turn
 from .sessions import session_lines
 
+ROUNDS = 7
 TURNS = 400
 TURN_BYTES = 125_000
 CHILD = [sys.executable, "-m", "memoryvault.tasks.mining"]
@@ -158,11 +159,11 @@ def whole_path(paths: Sequence[Path], root: Path) -> None:
     parse_alone(paths[:1])
     mine_all(paths[:1])
     measured = (parse_alone, parse_alone_by_orjson, mine_all)
-    rounds = [[best_of(1, partial(action, paths)) for action in measured] for _ in range(3)]
+    rounds = [[best_of(1, partial(action, paths)) for action in measured] for _ in range(ROUNDS)]
     parsing, quick_parsing, mining = (min(times) for times in zip(*rounds, strict=True))
     stages = stages_of(paths, root)
     path_seconds = mining + stages.seconds["route and write"]
-    print(f"{len(paths)} sessions, {size / 1e6:.0f} MB; processor time of one process, best of three in turns.\n")
+    print(f"{len(paths)} sessions, {size / 1e6:.0f} MB; processor time of one process, best of {ROUNDS} in turns.\n")
     print("| what | MB/s | sessions/s | of parsing alone | of parsing by orjson |\n|---|---|---|---|---|")
     for name, seconds in (
         ("every line parsed as JSON by the standard library, nothing else", parsing),

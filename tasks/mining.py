@@ -29,6 +29,7 @@ from .queue import supervisor
 from .queue.kinds import Json
 
 CAN_NOT_READ = 3
+FIRST_BATCH_TURNS = 64
 BATCH_TURNS = 1000
 BATCH_CHARS = 1 << 20
 OPENING = frozenset({Origin.PROMPT, Origin.QUEUED, Origin.COMMAND_ARGS})
@@ -151,10 +152,10 @@ def mine_transcript(request: MiningRequest, settings: Settings | None = None) ->
 
 def _in_batches(turns: Iterable[Turn]) -> Iterator[Turn]:
     """The same turns, read some time before they are asked for: reading and mining each leave little of what the other
-    has in the processor's caches, and by turns take some 3 % longer. The first batches are small: often one is enough.
+    has in the processor's caches, and by turns take some 3 % longer. The first is small: often it is all there is.
     """
     held: list[Turn] = []
-    most, chars = 8, 0
+    most, chars = FIRST_BATCH_TURNS, 0
     for turn in turns:
         held.append(turn)
         chars += len(turn.text)

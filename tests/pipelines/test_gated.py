@@ -17,7 +17,7 @@ from memoryvault.pipelines.mining import fixes
 from memoryvault.pipelines.mining.cues import CUES
 from memoryvault.pipelines.mining.features import message
 from memoryvault.pipelines.mining.forms import explicit, sets_aside
-from memoryvault.pipelines.mining.gated import CaselessPattern, fold
+from memoryvault.pipelines.mining.gated import CaselessPattern, fold, is_lowered_in_ascii_alone
 from memoryvault.pipelines.mining.model import packaged
 from memoryvault.pipelines.mining.prose import sentences
 from memoryvault.pipelines.mining.rules import RULE_FORMS, standing_rule
@@ -43,6 +43,15 @@ def test_how_a_pattern_may_be_searched_is_read_off_it(
 ) -> None:
     read = CaselessPattern(re.compile(pattern, re.IGNORECASE))
     assert (read.in_lower_case is not None, read.asks_for_beginning) == (in_lower_case, asks_for_beginning)
+
+
+@pytest.mark.parametrize(
+    ("text", "alone"),
+    [("Use pnpm", True), ("Nope — use it → now ✅ 😅", True), ("für", False), ("İt", False), ("10 \u212a", False)]
+    + [("\ud800", True), ("日本", True), ("ΣΑΣ", False), ("ſo", False)],
+)
+def test_dashes_and_emoji_do_not_keep_a_text_from_its_lower_case(text: str, alone: bool) -> None:
+    assert is_lowered_in_ascii_alone(text) is alone
 
 
 def test_nearly_every_cue_is_searched_in_lower_case_and_once() -> None:
