@@ -47,8 +47,16 @@ def test_how_a_pattern_may_be_searched_is_read_off_it(
 
 @pytest.mark.parametrize(
     ("text", "alone"),
-    [("Use pnpm", True), ("Nope — use it → now ✅ 😅", True), ("für", False), ("İt", False), ("10 \u212a", False)]
-    + [("\ud800", True), ("日本", True), ("ΣΑΣ", False), ("ſo", False)],
+    [
+        ("Use pnpm", True),
+        ("Nope — use it → now ✅ 😅", True),
+        ("日本", True),
+        ("\ud800", True),
+        ("für", False),
+        ("İt", False),
+        ("ſo", False),
+        ("10 \u212a", False),
+    ],
 )
 def test_dashes_and_emoji_do_not_keep_a_text_from_its_lower_case(text: str, alone: bool) -> None:
     assert is_lowered_in_ascii_alone(text) is alone

@@ -51,26 +51,15 @@ def test_what_is_typed_stays_typed(text: str) -> None:
     assert pasted_ranges(text) == ()
 
 
-PIECES = (
-    "```",
-    "~~~",
-    "> a",
-    "# A",
-    "I ",
-    "error: x",
-    '"' + "a" * 130 + '"',
-    "“" + "b" * 125 + "”",
-    "a = b",
-    "c" * 300,
-)
+QUOTED = ('"' + "a" * 130 + '"', "“" + "b" * 125 + "”")
+PIECES = ("```", "~~~", "> a", "# A", "I ", "error: x", *QUOTED, "a = b", "c" * 300)
 
 
 @given(st.lists(st.sampled_from(PIECES), max_size=4).map("".join))
-def test_of_one_line_the_same_is_pasted_with_another_line_behind_it(line: str) -> None:
+def test_of_one_line_the_same_is_pasted_as_with_blank_ones_behind_it(line: str) -> None:
     """A message of one line, as most are, is not looked through for what takes two."""
-    behind = "\nOkay?"
-    pasted, both = pasted_ranges(line), pasted_ranges(line + behind)
-    assert pasted == tuple((start, min(end, len(line))) for start, end in both)
+    both = pasted_ranges(f"{line}\n\n")
+    assert pasted_ranges(line) == tuple((start, min(end, len(line))) for start, end in both)
 
 
 def test_a_review_below_its_introduction_is_pasted() -> None:
