@@ -35,6 +35,7 @@ from ..tasks.health import count_entries
 from ..tasks.indexing import reconcile_now, vault_store
 from ..tasks.queue.enqueue import enqueue, open_ledger, request_indexing
 from ..vault.errors import IndexUnavailable, QueueUnavailable, UsageError, VaultUnavailable
+from ..vault.layout import ALWAYS_LOAD, DEFAULT_GROUP, INBOX, INCUBATOR, META, PROJECTS, REVIEW, SKILLS, WATCHLIST
 from ..vault.settings import Settings, compile_snapshot, load_settings
 from .context import Context
 from .hook_trial import HookTime, try_hooks
@@ -64,6 +65,8 @@ SOURCES_QUESTION = (
 )
 VAULT_NAME = "MemoryVault"
 OBSIDIAN_FOLDER = ".obsidian"
+OF_A_VAULT = frozenset({ALWAYS_LOAD, DEFAULT_GROUP, INBOX, INCUBATOR, META, PROJECTS, REVIEW, SKILLS, WATCHLIST})
+"""A folder with one of these is a memory already."""
 HISTORY_SECONDS = 35.0
 """So long `init` waits for the sessions from before; the worker goes on without it."""
 EXCERPT_CHARACTERS = 200
@@ -79,7 +82,11 @@ def folder_named(text: str) -> Path:
 def configure(parser: argparse.ArgumentParser) -> None:
     """Arguments of `memory init`."""
     parser.epilog = EPILOG
-    parser.add_argument("--vault", type=folder_named, help="the folder MemoryVault/ itself (made if it is not there)")
+    parser.add_argument(
+        "--vault",
+        type=folder_named,
+        help="the folder MemoryVault/ itself (made if it is not there), or one to make it in",
+    )
     parser.add_argument(
         "--host",
         action="append",
@@ -103,18 +110,18 @@ def run(args: argparse.Namespace, context: Context) -> int:
     if args.history_days < 0:
         raise UsageError("--history-days is a number of days, 0 for none")
     settings = context.settings
-    several = None
+    chosen_how = None
     if args.vault:
-        vault = _absolute(args.vault)
+        vault, chosen_how = vault_in(_absolute(args.vault))
     elif settings.vault_path:
         vault = settings.vault_path
     else:
-        vault, several = choose_vault(context)
+        vault, chosen_how = choose_vault(context)
     hosts = args.host or [CLAUDE]
     preview = load_settings({**context.env, "MEMORY_VAULT_PATH": str(vault)})
     with_plugin = CLAUDE in hosts and plugin_installed(settings)
-    if several:
-        note(f"memory: {several}")
+    if chosen_how:
+        note(f"memory: {chosen_how}")
     _announce(preview, vault, hosts, with_plugin=with_plugin, days=args.history_days)
     if not args.yes and not agreed():
         note("memory: nothing was changed")
@@ -366,6 +373,22 @@ def _tell_recall(recalled: FirstRecall) -> None:
 
 def _absolute(path: Path) -> Path:
     return Path(os.path.abspath(path.expanduser()))
+
+
+def vault_in(folder: Path) -> tuple[Path, str | None]:
+    """The folder that was named, or MemoryVault/ in it where it holds other things: what lies in the vault is recalled,
+    and a user's own notes were not written for that. With it, what to tell then."""
+    try:
+        held = set(os.listdir(folder))
+    except OSError:
+        return folder, None
+    others = {name for name in held if not name.startswith(".") or name == OBSIDIAN_FOLDER}
+    if folder.name == VAULT_NAME or not others or held & OF_A_VAULT:
+        return folder, None
+    return (
+        folder / VAULT_NAME,
+        f"{folder} holds other things, which are yours alone: the memory goes into {VAULT_NAME}/ in it",
+    )
 
 
 def choose_vault(context: Context) -> tuple[Path, str | None]:

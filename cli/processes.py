@@ -15,6 +15,7 @@ from ..vault.errors import SettingsError
 from ..vault.layout import StatePaths
 from ..vault.lock import lock_holder
 from ..vault.settings import Settings, load_settings
+from .output import note
 
 STOP_SECONDS = 30.0
 START_SECONDS = 10.0
@@ -100,9 +101,12 @@ def stop_background(state: StatePaths, *which: Background) -> list[str]:
             continue
         with suppress(ProcessLookupError, PermissionError):
             os.kill(pid, signal.SIGTERM)
-            stopped.append(name)
             until = time.monotonic() + STOP_SECONDS
             # Until the process itself is gone: its lock is free some moments before.
             while time.monotonic() < until and (lock_holder(locks[name]) == pid or _is_there(pid)):
                 time.sleep(0.05)
+            if lock_holder(locks[name]) == pid or _is_there(pid):
+                note(f"memory: the {name} (pid {pid}) was asked to end and has not yet")
+            else:
+                stopped.append(name)
     return stopped

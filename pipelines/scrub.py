@@ -181,6 +181,12 @@ _CONNECTION = re.compile(
     r"[^\n]{0,300}?\b(?:password|pwd)\s{0,2}=\s{0,2}(?P<value>[^;\"'\s]{3,100})(?=[;\"'\s]|\Z)"
 )
 _PASSWORD_IS = re.compile(r"(?i)password for [^\n]{1,60}? is:? [\"'`](?P<value>[^\s\"'`]{3,100})[\"'`]")
+# In a sentence, with nothing between: "use password hunter2Xy9Q for staging". Only what no word looks like: letters of
+# both cases between digits.
+_PASSWORD_SAID = re.compile(
+    r"(?i:\b(?:password|passwort|passphrase|passcode)) {1,3}[\"'`(]?"
+    r"(?P<value>(?=[^\s\"'`]{0,60}\d[A-Za-z]{1,20}\d)(?=[^\s\"'`]{0,60}[a-z])(?=[^\s\"'`]{0,60}[A-Z])[^\s\"'`]{8,64})"
+)
 _REMOTE_PASSWORD = re.compile(
     r"(?i)(?:requirepass|identified by|with password|password for \S{1,60} is|password is|passcode is)"
     r"\s{1,4}[\"']?(?P<value>[^\s\"']{3,200})"
@@ -197,6 +203,7 @@ _PASSWORD_CALLS = (
     _XML_SETTING,
     _XML_ELEMENT,
     _REMOTE_PASSWORD,
+    _PASSWORD_SAID,
     _CONNECTION,
     _PASSWORD_IS,
 )
@@ -370,7 +377,7 @@ def _is_key(name: re.Match[str], value: str, quoted: bool) -> bool:
     if (
         is_placeholder(value, quoted)
         or is_filled(value)
-        or value.startswith(("http://", "https://", "/", "./", "../", "arn:"))
+        or value.startswith(("http://", "https://", "/", "./", "../", "~/", "arn:"))
     ):
         return False
     whole = (name.group("key") + name.group("after")).lower()
@@ -383,7 +390,7 @@ def _is_key(name: re.Match[str], value: str, quoted: bool) -> bool:
             "_url",
             "url",
             "_uri",
-            "_path",
+            "path",
             "_file",
             "_type",
             "_count",

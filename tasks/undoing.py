@@ -82,10 +82,11 @@ class Undo:
         return work.plan()
 
     def session_called(self, name: str, actor: str | None = None) -> str:
-        """The session with this id, or the one whose id begins with it, among those of which something can be taken
-        back; `name` itself where there is none. Raises UsageError when several begin so, or too little is given."""
-        acts = _not_undone(self._journal.acts(), actor)
-        sessions = {act.session for act in acts if act.session}
+        """The session with this id, or the one whose id begins with it; `name` itself where there is none. What was
+        taken back counts too: said again, the same must not mean another. Raises UsageError when several begin so, or
+        too little is given."""
+        wanted = _automatic(actor)
+        sessions = {act.session for act in self._journal.acts() if act.session and act.actor in wanted}
         if name in sessions:
             return name
         if actor is None:
@@ -123,8 +124,12 @@ class Undo:
 
 def _not_undone(acts: Sequence[Act], actor: str | None) -> list[Act]:
     undone = {id_ for act in acts for id_ in act.undoes}
-    wanted = AUTOMATIC if actor is None else AUTOMATIC & {actor}
+    wanted = _automatic(actor)
     return [act for act in acts if act.actor in wanted and act.id not in undone]
+
+
+def _automatic(actor: str | None) -> frozenset[str]:
+    return AUTOMATIC if actor is None else AUTOMATIC & {actor}
 
 
 def _selected(acts: Sequence[Act], selector: Selector) -> list[Act]:

@@ -112,7 +112,9 @@ def project_of(cwd: str, home: str | None = None) -> str:
         folder = os.path.dirname(folder)
     if not os.path.isdir(start) and (repository := _repository_of_lost_worktree(start, home)):
         git_folder = _git_folder_of(repository)
-        return project_slug(
-            _repository_name(_common_folder(git_folder)) if git_folder else os.path.basename(repository)
-        )
+        if git_folder:
+            return project_slug(_repository_name(_common_folder(git_folder)))
+        # A folder that is there and no repository holds work trees of several.
+        if not os.path.isdir(repository):
+            return project_slug(os.path.basename(repository))
     return "" if start in ("/", home) else project_slug(os.path.basename(start))

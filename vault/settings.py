@@ -163,7 +163,8 @@ def readable_settings(env: Mapping[str, str]) -> Readable:
 
     def remember(name: str, error: SettingsError) -> None:
         faults.append(str(error))
-        wrong.update([name] if name else BY_NAME)
+        # A name that there is not may be any of them, misspelt.
+        wrong.update([name] if name in BY_NAME else BY_NAME)
 
     settings = _load(env, None, remember)
     unread = {name for name in wrong if name in BY_NAME and name not in settings.origins}

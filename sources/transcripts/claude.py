@@ -185,9 +185,10 @@ class ClaudeReader(TranscriptReader):
     def _only_looks(self, data: bytes, brace: int, first: int) -> bool:
         """Is it one call of a tool that only looks, and nothing else? It is read if its outcome asks for it."""
         call = call_to_look(data, brace, first)
-        if call is not None:
-            self._remember_call(call, data)
-        return call is not None
+        if call is None or self._is_repeated(call[1]):
+            return False
+        self._remember_call(call[0], data)
+        return True
 
     def _learn_from_passed_over(self) -> None:
         """Take from the last line that was passed over what a record without these words goes by."""

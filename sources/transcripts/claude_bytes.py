@@ -26,6 +26,7 @@ CONTENT_BEGINS_BYTES = 1000
 _THOUGHT_SIGNED = b'","signature":"'
 _SPEAKS = b'"type":"t'
 """A text or a tool's call; neither a message nor an assistant."""
+_UUID = b',"uuid":"'
 _NOT_A_PERSONS = (b'"agentId"', b'"sdk')
 _FIELDS_BEHIND_BYTES = 600
 """What a record says of itself behind the raw result."""
@@ -66,8 +67,8 @@ def only_thinks(data: bytes, brace: int, first: int) -> bool:
     return _names_its_place(data, brace)
 
 
-def call_to_look(data: bytes, brace: int, first: int) -> str | None:
-    """The id of a call of a tool that only looks, if the record holds nothing else."""
+def call_to_look(data: bytes, brace: int, first: int) -> tuple[str, str] | None:
+    """The ids of a call of a tool that only looks and of its record, if the record holds nothing else."""
     call = _LOOKING_CALL.match(data, first)
     if call is None or len(data) > _LONGEST_UNREAD_BYTES or not data.endswith(_IS_MESSAGE, 0, brace):
         return None
@@ -76,7 +77,9 @@ def call_to_look(data: bytes, brace: int, first: int) -> str | None:
     for foreign in (*_NOT_A_PERSONS, *_RUNS):
         if data.find(foreign) >= 0:
             return None
-    return call[1].decode()
+    named = data.rfind(_UUID, call.end())
+    begins = named + len(_UUID)
+    return (call[1].decode(), data[begins : data.find(b'"', begins)].decode()) if named >= 0 else None
 
 
 def outcome(data: bytes, brace: int) -> tuple[str, int] | None:

@@ -34,10 +34,19 @@ def test_a_file_without_a_fault_is_read_whole(tmp_path: Path) -> None:
 
 
 def test_a_wrong_value_costs_no_other_setting(tmp_path: Path) -> None:
-    changed, faults, unread = readable(tmp_path, "[recall]\nk = 'many'\n[vault]\npath = '/v'\n[recal]\nk = 5\n")
+    changed, faults, unread = readable(tmp_path, "[recall]\nk = 'many'\n[vault]\npath = '/v'\n")
     assert changed == {"vault.path": "/v"}
     assert unread == {"recall.k"}
-    assert [fault.split(":")[1] for fault in faults] == ["2", "6"]
+    assert [fault.split(":")[1] for fault in faults] == ["2"]
+
+
+@pytest.mark.parametrize("misspelt", ["[vault]\npth = '/w'\n", "[vaul]\npath = '/w'\n", "vault = 3\n"])
+def test_a_misspelt_name_may_be_that_of_any_setting(tmp_path: Path, misspelt: str) -> None:
+    """Of a place, say: what is not known then is not taken for its default."""
+    _, faults, unread = readable(tmp_path, f"{misspelt}[recall]\nk = 7\n")
+    assert len(faults) == 1
+    assert {"vault.path", "hosts.claude_config_dir"} <= unread
+    assert "recall.k" not in unread
 
 
 @pytest.mark.parametrize("rest", ["[vault\npath = '/w'\n", "path = '/w'\n", "x = '''\n[vault]\npath = '/w'\n", "=\n"])

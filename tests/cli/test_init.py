@@ -17,7 +17,7 @@ import pytest
 from memoryvault.cli import processes
 from memoryvault.cli.context import Context
 from memoryvault.cli.hook_trial import try_hooks
-from memoryvault.cli.init import VAULT_NAME, choose_vault, folder_named
+from memoryvault.cli.init import VAULT_NAME, choose_vault, folder_named, vault_in
 from memoryvault.demo.sandbox import Sandbox
 from memoryvault.hooks.install import EVENTS, STUB
 from memoryvault.tasks.corpus.history import question_about
@@ -243,6 +243,26 @@ def test_of_one_obsidian_vault_or_none_there_is_nothing_to_say(tmp_path: Path) -
     assert choose_vault(context) == (home / "Obsidian" / VAULT_NAME, None)
     (home / "Notes" / ".obsidian").mkdir(parents=True)
     assert choose_vault(context) == (home / "Notes" / VAULT_NAME, None)
+
+
+@pytest.mark.parametrize("held", [".obsidian/app.json", "shopping.md", "Journal/2026.md"])
+def test_beside_notes_of_the_user_the_memory_gets_a_folder_of_its_own(tmp_path: Path, held: str) -> None:
+    """What lies in the vault is recalled: a diary must not be."""
+    (tmp_path / "Notes" / held).parent.mkdir(parents=True)
+    (tmp_path / "Notes" / held).write_text("My doctor is Dr. Klein.")
+    vault, said = vault_in(tmp_path / "Notes")
+    assert vault == tmp_path / "Notes" / VAULT_NAME
+    assert said is not None
+    assert str(tmp_path / "Notes") in said
+
+
+@pytest.mark.parametrize("held", ["", ".DS_Store", ".git/HEAD", "_meta/a.md", "personal-private/fix/a.md"])
+def test_an_empty_folder_and_a_memory_are_taken_as_they_are(tmp_path: Path, held: str) -> None:
+    folder = tmp_path / "Brain"
+    (folder / held).parent.mkdir(parents=True, exist_ok=True)
+    (folder / held).touch() if held else folder.mkdir()
+    assert vault_in(folder) == (folder, None)
+    assert vault_in(tmp_path / "not there") == (tmp_path / "not there", None)
 
 
 def test_an_empty_name_is_not_the_current_folder() -> None:

@@ -235,9 +235,10 @@ def plain(value: object) -> object:
 @given(st.dictionaries(KEY, VALUE, max_size=5))
 def test_python_frontmatter_reads_back_exactly_what_was_written(fields: dict[str, FieldValue]) -> None:
     text = f"---\n{format_header(fields)}---\n\nBody.\n"
-    read = frontmatter.loads(text)
-    assert read.metadata == plain(fields)
-    assert read.content == "Body."
+    # Not `loads`: its Post cannot hold a field called "content" or "handler".
+    metadata, content = frontmatter.parse(text)
+    assert metadata == plain(fields)
+    assert content == "Body."
 
 
 @settings(max_examples=120, deadline=None)

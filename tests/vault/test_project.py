@@ -174,3 +174,9 @@ def test_a_git_file_can_only_name_another_project(repository: Path, tmp_path: Pa
 )
 def test_a_name_is_made_of_ascii_words(name: str, slug: str) -> None:
     assert project_slug(name) == slug or (name == "проект" and project_slug(name).startswith("project-"))
+
+
+def test_a_lost_work_tree_beside_those_of_other_repositories_is_not_named_after_their_folder(tmp_path: Path) -> None:
+    """`~/code/.worktrees` may hold work trees of several: which one it was is not known."""
+    (tmp_path / "code" / ".worktrees").mkdir(parents=True)
+    assert project_of(str(tmp_path / "code" / ".worktrees" / "shop-fix"), "/h") == "shop-fix"
