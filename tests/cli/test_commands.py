@@ -386,6 +386,15 @@ def test_no_option_of_any_command_may_be_cut_short(name: str, capsys: pytest.Cap
         (("undo", "--dryrun"), "did you mean --dry-run?"),
         (("save", "fix"), "the following arguments are required: slug"),
         (("--frob", "list"), "unrecognized arguments: --frob"),
+        (("--verion",), "memory: unrecognized arguments: --verion; did you mean --version?"),
+        (("recall", "how", "do", "we"), "do we; several words that belong together stand in quotes"),
+        (
+            ("save", "fix", "a-slug", "Always this"),
+            "Always this; a text is given with --body, in quotes: --body 'TEXT'",
+        ),
+        (("save", "fix", "a-slug", "--body", "Always", "this"), "this; a text is given with --body, in quotes"),
+        (("recall", "how", "--filtr", "x", "y"), "did you mean --filter?"),
+        (("undo", "abc"), "unrecognized arguments: abc ("),
     ],
 )
 def test_a_mistyped_word_is_told_in_one_line_with_the_right_one(
