@@ -318,6 +318,17 @@ def test_a_question_that_finds_nothing_says_whose_entries_it_looked_at(sandbox: 
     assert "--all-projects" not in done.stderr
 
 
+@pytest.mark.slow
+def test_a_dry_run_of_reflect_says_that_nothing_was_written(sandbox: Sandbox) -> None:
+    path = str(sandbox.transcript("s1", (ROOT / "demo" / "session.jsonl").read_text("utf-8")))
+    shown = sandbox.run("reflect", "--session", path, "--dry-run")
+    assert shown.stderr.splitlines()[-1] == "memory: a dry run: nothing was written"
+    assert list(sandbox.vault.rglob("*.md")) == []
+    done = sandbox.run("reflect", "--session", path)
+    assert done.stdout == shown.stdout
+    assert "nothing was written" not in done.stderr
+
+
 def test_uninstall_says_what_stays(sandbox: Sandbox) -> None:
     sandbox.memory("list")
     said = sandbox.memory("uninstall")
