@@ -7,10 +7,12 @@ import re
 import sys
 from datetime import UTC, datetime, timedelta
 
+from ..tasks.corpus.store import CorpusStore
 from ..tasks.journal import AUTOMATIC, Journal
 from ..tasks.queue.enqueue import request_indexing
 from ..tasks.undoing import Selector, Undo, UndoPlan
-from ..vault.errors import UsageError
+from ..vault.errors import MemoryVaultError, UsageError
+from ..vault.marker import REFLECTED, START, list_markers
 from .context import Context
 from .output import add_json, counted, note, print_json
 from .terminal import read_line
@@ -56,6 +58,8 @@ def run(args: argparse.Namespace, context: Context) -> int:
     undo = Undo(store, Journal(context.state, store))
     selector = _selector(args, undo)
     plan = undo.plan(selector, include_edited=args.include_edited)
+    if not plan.steps and selector.session is not None and not _is_known(selector.session, undo, context):
+        raise MemoryVaultError(f"nothing is known of a session {selector.session!r}: is that its id?")
     if args.dry_run or not plan.changes:
         return _print(plan, args, done=False)
     if not args.yes:
@@ -89,6 +93,14 @@ def _print(plan: UndoPlan, args: argparse.Namespace, *, done: bool) -> int:
         left = counted(plan.left, "note stays", "notes stay")
         note(f"memory: {left}; --include-edited takes what you have edited as well")
     return 0
+
+
+def _is_known(session: str, undo: Undo, context: Context) -> bool:
+    """Whether it was ever seen: one that was mined to no effect is no mistake."""
+    state = context.state
+    seen = {id_ for kept in (START, REFLECTED) for id_ in list_markers(state.harness, kept)}
+    seen |= CorpusStore(state).sessions().keys()
+    return any(id_.startswith(session) for id_ in seen) or undo.knows_session(session)
 
 
 def _selector(args: argparse.Namespace, undo: Undo) -> Selector:
