@@ -7,7 +7,6 @@ import re
 import sys
 from datetime import UTC, datetime, timedelta
 
-from ..tasks.corpus.store import CorpusStore
 from ..tasks.journal import AUTOMATIC, Journal
 from ..tasks.queue.enqueue import request_indexing
 from ..tasks.undoing import Selector, Undo, UndoPlan
@@ -92,11 +91,16 @@ def _print(plan: UndoPlan, args: argparse.Namespace, *, done: bool) -> int:
     if plan.left:
         left = counted(plan.left, "note stays", "notes stay")
         note(f"memory: {left}; --include-edited takes what you have edited as well")
+    is_last = args.session is None and args.since is None
+    if is_last and plan.steps and (args.yes or not done):  # Who was asked has read it before the question.
+        note("memory: this is the last run only; --since 1h or --session ID takes back more")
     return 0
 
 
 def _is_known(session: str, undo: Undo, context: Context) -> bool:
     """Whether it was ever seen: one that was mined to no effect is no mistake."""
+    from ..tasks.corpus.store import CorpusStore  # its imports cost as much as all of undo's
+
     state = context.state
     seen = {id_ for kept in (START, REFLECTED) for id_ in list_markers(state.harness, kept)}
     seen |= CorpusStore(state).sessions().keys()

@@ -174,6 +174,24 @@ def test_a_session_is_found_by_its_beginning_without_a_journal(bed: Bed) -> None
 # --- the command ---
 
 
+def test_with_the_last_run_it_says_how_more_is_taken_back(
+    bed: Bed, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name, value in bed.env.items():
+        monkeypatch.setenv(name, value)
+    more = "memory: this is the last run only; --since 1h or --session ID takes back more"
+    bed.remember(said(RULE, SESSION))
+    for arguments, is_told in (
+        (["--dry-run"], True),
+        (["--session", SESSION, "--dry-run"], False),
+        (["--since", "1h", "--dry-run"], False),
+        (["--last", "--yes"], True),
+        (["--last", "--yes"], False),
+    ):
+        assert main(["undo", *arguments]) == 0
+        assert (more in capsys.readouterr().err.splitlines()) is is_told, arguments
+
+
 def test_a_session_that_nothing_is_known_of_fails_unlike_one_with_nothing_left(
     bed: Bed, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
