@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from collections.abc import Iterable
 from copy import copy
 from difflib import get_close_matches
+from itertools import takewhile
 from typing import Any, NoReturn
 
 
@@ -34,6 +36,39 @@ class OneLineParser(argparse.ArgumentParser):
         hint = f"; did you mean {meant!r}?" if meant else ""
         raise argparse.ArgumentError(action, f"{str(value)!r} is none of {', '.join(choices)}{hint}")
 
+    def _refuse(self, left: list[str]) -> NoReturn:
+        self.error(f"unrecognized arguments: {' '.join(left)}{self._meant_option(left) or self._advice(left)}")
+
+    def _meant_option(self, left: list[str]) -> str:
+        wrong = next((word.partition("=")[0] for word in left if word.startswith("--") and word != "--"), None)
+        meant = wrong and nearest(wrong, self._option_string_actions)
+        return f"; did you mean {meant}?" if meant else ""
+
+    def _advice(self, left: list[str]) -> str:
+        """How a text is given, where only words are left that would be the rest of one."""
+        if any(word.startswith("-") for word in left):
+            return ""
+        if "--body" in self._option_string_actions:
+            return "; a text is given with --body, in quotes: --body 'TEXT'"
+        return "; several words that belong together stand in quotes" if self._takes_text() else ""
+
+    def _takes_text(self) -> bool:
+        return any(not (action.option_strings or action.type or action.choices) for action in self._actions)
+
+
+class ProgramParser(OneLineParser):
+    """The program's own parser: a wrong option before any command is told as such, not as a missing command."""
+
+    def parse_known_args(self, args: Iterable[str] | None = None, namespace: Any = None) -> Any:
+        """As argparse's, but that it looks first whether the options before the command are known."""
+        words = sys.argv[1:] if args is None else list(args)
+        before = list(takewhile(lambda word: word.startswith("-") and word != "--", words))
+        known = self._option_string_actions
+        wrong = [word for word in before if word.partition("=")[0] not in known]
+        if wrong and not any(word in known for word in before):
+            self._refuse(wrong)
+        return super().parse_known_args(words, namespace)
+
 
 class CommandParser(OneLineParser):
     """argparse takes `use --yes NAME` for `use` without a name, and then knows nothing of NAME: it asks again."""
@@ -54,13 +89,8 @@ class CommandParser(OneLineParser):
             finally:
                 self._is_second_look = False
         if left:
-            self.error(f"unrecognized arguments: {' '.join(left)}{self._meant_option(left)}")
+            self._refuse(left)
         return parsed, left
-
-    def _meant_option(self, left: list[str]) -> str:
-        wrong = next((word.partition("=")[0] for word in left if word.startswith("--") and word != "--"), None)
-        meant = wrong and nearest(wrong, self._option_string_actions)
-        return f"; did you mean {meant}?" if meant else ""
 
 
 def nearest(word: str, known: Iterable[str]) -> str:

@@ -174,6 +174,8 @@ def _tell(plan: Plan, report: dict[str, Any], ending: list[tuple[Transcript, flo
     )
     if any(count for count, _ in reasons):
         print("not counted: " + ", ".join(f"{count} {why}" for count, why in reasons if count))
+    if plan.known and not plan.to_mine:
+        print("--reset forgets what was mined, so that all is mined again")
     if "may_leave" in report:
         print(
             f"the words of {report['may_leave']} of them leave this machine, scrubbed, for other machines to look at "

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from .. import __version__
 from ..vault.errors import MemoryVaultError
-from .arguments import CommandParser, OneLineParser
+from .arguments import CommandParser, ProgramParser
 from .context import Context
 from .plain import disarm_streams
 from .reference import ReferenceAction
@@ -71,7 +71,7 @@ EPILOG = """examples:
 
 def build_parser(argv: Sequence[str]) -> argparse.ArgumentParser:
     """The parser; only the asked command's arguments are defined, the others by name and help line."""
-    parser = OneLineParser(
+    parser = ProgramParser(
         prog="memory",
         description="MemoryVault: permanent, local memory for coding agents.",
         epilog=EPILOG,

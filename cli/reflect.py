@@ -86,6 +86,8 @@ def run(args: argparse.Namespace, context: Context) -> int:
     for one in routed:
         print(f"{one.tier:6} {one.candidate.category:10} {one.candidate.statement}")
         print(f"       {one.action}: {one.destination} ({one.why})")
+    if args.dry_run:
+        note("memory: a dry run: nothing was written")
     return 0
 
 

@@ -101,7 +101,8 @@ def _tell_rest(plan: SeedPlan) -> None:
     if not plan.files:
         note("memory: no CLAUDE.md, AGENTS.md, decision record or agent's note was found")
     elif not plan.chosen:
-        note(f"memory: nothing new in {counted(len(plan.files), 'file')}")
+        again = "; --again proposes anew what was proposed before" if plan.unchanged else ""
+        note(f"memory: nothing new in {counted(len(plan.files), 'file')}{again}")
     if plan.known:
         note(f"memory: {counted(plan.known, 'is', 'are')} in the vault already, or rejected")
     if plan.held:

@@ -10,7 +10,8 @@ from datetime import UTC, datetime, timedelta
 from ..tasks.journal import AUTOMATIC, Journal
 from ..tasks.queue.enqueue import request_indexing
 from ..tasks.undoing import Selector, Undo, UndoPlan
-from ..vault.errors import UsageError
+from ..vault.errors import MemoryVaultError, UsageError
+from ..vault.marker import REFLECTED, START, list_markers
 from .context import Context
 from .output import add_json, counted, note, print_json
 from .terminal import read_line
@@ -56,6 +57,8 @@ def run(args: argparse.Namespace, context: Context) -> int:
     undo = Undo(store, Journal(context.state, store))
     selector = _selector(args, undo)
     plan = undo.plan(selector, include_edited=args.include_edited)
+    if not plan.steps and selector.session is not None and not _is_known(selector.session, undo, context):
+        raise MemoryVaultError(f"nothing is known of a session {selector.session!r}: is that its id?")
     if args.dry_run or not plan.changes:
         return _print(plan, args, done=False)
     if not args.yes:
@@ -88,7 +91,20 @@ def _print(plan: UndoPlan, args: argparse.Namespace, *, done: bool) -> int:
     if plan.left:
         left = counted(plan.left, "note stays", "notes stay")
         note(f"memory: {left}; --include-edited takes what you have edited as well")
+    is_last = args.session is None and args.since is None
+    if is_last and plan.steps and (args.yes or not done):  # Who was asked has read it before the question.
+        note("memory: this is the last run only; --since 1h or --session ID takes back more")
     return 0
+
+
+def _is_known(session: str, undo: Undo, context: Context) -> bool:
+    """Whether it was ever seen: one that was mined to no effect is no mistake."""
+    from ..tasks.corpus.store import CorpusStore  # its imports cost as much as all of undo's
+
+    state = context.state
+    seen = {id_ for kept in (START, REFLECTED) for id_ in list_markers(state.harness, kept)}
+    seen |= CorpusStore(state).sessions().keys()
+    return any(id_.startswith(session) for id_ in seen) or undo.knows_session(session)
 
 
 def _selector(args: argparse.Namespace, undo: Undo) -> Selector:

@@ -43,7 +43,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
     del args
     if (holder := lock_holder(context.state.worker_lock)) is not None:
         # Asked before anything is stopped: it may be another `memory up`, which would end with its recall service.
-        raise WorkerRunning(f"a worker is already running for this state folder (pid {holder}); end it first")
+        raise WorkerRunning(holder)
     if stop_background(context.state, "recall"):
         note("memory: stopped the recall service that a session had started; this one takes over")
     manager = Manager(PlainPrinter(beneath(sys.stdout)))

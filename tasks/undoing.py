@@ -105,6 +105,13 @@ class Undo:
             raise UsageError(f"{name!r} may be {', '.join(begun[:NAMED])}{more}: give more of the id")
         return begun[0] if begun else name
 
+    def knows_session(self, name: str) -> bool:
+        """Whether any act, also one taken back, or any entry's evidence is of a session whose id begins so."""
+        if any(act.session and act.session.startswith(name) for act in self._journal.acts()):
+            return True
+        entries = self._store.readable(self._store.walk())
+        return any(source.session.startswith(name) for entry in entries for source in entry.sources if source.session)
+
     def carry_out(self, selector: Selector, *, include_edited: bool = False) -> UndoPlan:
         """Plan again, under the lock, and do it as one change."""
         with self._store.lock():

@@ -355,7 +355,7 @@ class Worker:
             return True
         holder = self._lock.holder()
         if not self._holder_is_silent() or not self._lock.take_over():
-            raise WorkerRunning(f"a worker is already running for this state folder (pid {holder})")
+            raise WorkerRunning(holder)
         log.warning("took over from worker %s, which has stopped beating", holder)
         return False
 

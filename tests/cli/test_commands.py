@@ -318,6 +318,17 @@ def test_a_question_that_finds_nothing_says_whose_entries_it_looked_at(sandbox: 
     assert "--all-projects" not in done.stderr
 
 
+@pytest.mark.slow
+def test_a_dry_run_of_reflect_says_that_nothing_was_written(sandbox: Sandbox) -> None:
+    path = str(sandbox.transcript("s1", (ROOT / "demo" / "session.jsonl").read_text("utf-8")))
+    shown = sandbox.run("reflect", "--session", path, "--dry-run")
+    assert shown.stderr.splitlines()[-1] == "memory: a dry run: nothing was written"
+    assert list(sandbox.vault.rglob("*.md")) == []
+    done = sandbox.run("reflect", "--session", path)
+    assert done.stdout == shown.stdout
+    assert "nothing was written" not in done.stderr
+
+
 def test_uninstall_says_what_stays(sandbox: Sandbox) -> None:
     sandbox.memory("list")
     said = sandbox.memory("uninstall")
@@ -386,6 +397,15 @@ def test_no_option_of_any_command_may_be_cut_short(name: str, capsys: pytest.Cap
         (("undo", "--dryrun"), "did you mean --dry-run?"),
         (("save", "fix"), "the following arguments are required: slug"),
         (("--frob", "list"), "unrecognized arguments: --frob"),
+        (("--verion",), "memory: unrecognized arguments: --verion; did you mean --version?"),
+        (("recall", "how", "do", "we"), "do we; several words that belong together stand in quotes"),
+        (
+            ("save", "fix", "a-slug", "Always this"),
+            "Always this; a text is given with --body, in quotes: --body 'TEXT'",
+        ),
+        (("save", "fix", "a-slug", "--body", "Always", "this"), "this; a text is given with --body, in quotes"),
+        (("recall", "how", "--filtr", "x", "y"), "did you mean --filter?"),
+        (("undo", "abc"), "unrecognized arguments: abc ("),
     ],
 )
 def test_a_mistyped_word_is_told_in_one_line_with_the_right_one(

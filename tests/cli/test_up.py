@@ -41,6 +41,6 @@ def test_it_takes_over_from_a_recall_service_and_a_second_one_disturbs_nothing(s
             running = lock_holder(state.worker_lock), lock_holder(state.recall_lock)
             second = sandbox.run("up")
             assert (second.returncode, len(second.stderr.splitlines())) == (1, 1)
-            assert f"pid {running[0]}" in second.stderr
+            assert f"(pid {running[0]}); `kill {running[0]}` ends it" in second.stderr
             assert (lock_holder(state.worker_lock), lock_holder(state.recall_lock)) == running
             assert up.poll() is None

@@ -146,6 +146,22 @@ def test_the_dry_run_says_what_it_would_take_and_what_the_host_deletes_soon(
 
 
 @pytest.mark.usefixtures("environment")
+def test_where_all_is_mined_it_says_how_it_is_mined_again(
+    bed: Bed, projects: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    old_session(projects, 1)
+    (found,) = plan_corpus(bed.settings).to_mine
+    CorpusStore(bed.settings.state).advance(found.identity, {"offset": found.size, "size": found.size})
+    assert main(["reflect", "corpus"]) == 0
+    said = capsys.readouterr().out
+    assert "not counted: 1 mined already\n--reset forgets what was mined, so that all is mined again\n" in said
+    assert main(["reflect", "corpus", "--reset"]) == 0
+    said = capsys.readouterr().out
+    assert "1 session to mine" in said
+    assert "--reset" not in said
+
+
+@pytest.mark.usefixtures("environment")
 @pytest.mark.parametrize(
     "arguments",
     [["corpus", "--session", "x.jsonl"], ["corpus", "--since", "yesterday"], ["corpus", "--root", "/no/such"], []],

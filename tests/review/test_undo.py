@@ -10,10 +10,12 @@ from pathlib import Path
 
 import pytest
 
+from memoryvault.cli.main import main
 from memoryvault.demo.sandbox import Sandbox
 from memoryvault.pipelines.review import Approve
 from memoryvault.tasks.undoing import Selector, UndoPlan
 from memoryvault.vault.errors import UsageError
+from memoryvault.vault.marker import Marker, create_marker
 from memoryvault.vault.store import MAX_ENTRY_BYTES
 
 from .support import CHOICE, GUESS, RULE, Bed, said
@@ -171,6 +173,44 @@ def test_a_session_is_found_by_its_beginning_without_a_journal(bed: Bed) -> None
 
 
 # --- the command ---
+
+
+def test_with_the_last_run_it_says_how_more_is_taken_back(
+    bed: Bed, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name, value in bed.env.items():
+        monkeypatch.setenv(name, value)
+    more = "memory: this is the last run only; --since 1h or --session ID takes back more"
+    bed.remember(said(RULE, SESSION))
+    for arguments, is_told in (
+        (["--dry-run"], True),
+        (["--session", SESSION, "--dry-run"], False),
+        (["--since", "1h", "--dry-run"], False),
+        (["--last", "--yes"], True),
+        (["--last", "--yes"], False),
+    ):
+        assert main(["undo", *arguments]) == 0
+        assert (more in capsys.readouterr().err.splitlines()) is is_told, arguments
+
+
+def test_a_session_that_nothing_is_known_of_fails_unlike_one_with_nothing_left(
+    bed: Bed, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name, value in bed.env.items():
+        monkeypatch.setenv(name, value)
+    bed.remember(said(RULE, SESSION))
+    harness = bed.settings.state.harness
+    create_marker(harness, Marker("quiet-one", "2026-01-01T00:00:00Z", "startup", "/t.jsonl", "/x", "claude", 0))
+    for _ in range(2):
+        assert main(["undo", "--session", SESSION, "--yes"]) == 0
+    for known in (SESSION[:8], "quiet-one"):
+        assert main(["undo", "--session", known, "--yes"]) == 0
+        assert "there is nothing to take back" in capsys.readouterr().out
+    for options in ([], ["--dry-run"], ["--json"]):
+        assert main(["undo", "--session", "zzzzzzz", *options]) == 1
+        said_of_it = capsys.readouterr()
+        assert said_of_it.out == ""
+        assert said_of_it.err == "memory: nothing is known of a session 'zzzzzzz': is that its id?\n"
 
 
 @pytest.fixture

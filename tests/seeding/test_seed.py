@@ -81,6 +81,22 @@ def test_a_second_run_is_quiet_and_a_grown_file_proposes_only_what_is_new(bed: B
     assert seed(bed, shop) == []
 
 
+def test_what_was_taken_back_is_proposed_again_as_the_quiet_run_says(
+    bed: Bed, shop: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (shop / "CLAUDE.md").write_text(RULES)
+    for name, value in bed.env.items():
+        monkeypatch.setenv(name, value)
+    assert main(["seed", str(shop), "--yes"]) == 0
+    assert "--again" not in capsys.readouterr().err
+    bed.undo.carry_out(Selector(last=True))
+    assert main(["seed", str(shop), "--yes"]) == 0
+    assert "nothing new in 1 file; --again proposes anew what was proposed before" in capsys.readouterr().err
+    assert bed.files() == {}
+    assert main(["seed", str(shop), "--yes", "--again"]) == 0
+    assert len(bed.files()) == 2
+
+
 def test_decisions_outlive_the_manifest(bed: Bed, shop: Path) -> None:
     (shop / "CLAUDE.md").write_text(RULES)
     one, other = seed(bed, shop)

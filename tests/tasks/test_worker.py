@@ -181,7 +181,7 @@ def test_a_second_worker_is_refused_in_one_line_and_waits_when_told_to_become_id
 ) -> None:
     with serving(context(state), {"effect": nothing}):
         wait_until(ledger.worker, "the worker beats")
-        with pytest.raises(WorkerRunning, match=rf"already running .*pid {os.getpid()}"):
+        with pytest.raises(WorkerRunning, match=rf"already running .*pid {os.getpid()}.*`kill {os.getpid()}` ends"):
             Worker(context(state), {}).run_forever()
         ledger.enqueue("effect", delay_seconds=50)
         report = Worker(context(state), {}).run_until_idle(60.0, include_delayed_seconds=60.0)
