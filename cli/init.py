@@ -35,7 +35,7 @@ from ..tasks.health import count_entries
 from ..tasks.indexing import reconcile_now, vault_store
 from ..tasks.queue.enqueue import enqueue, open_ledger, request_indexing
 from ..vault.errors import IndexUnavailable, QueueUnavailable, UsageError, VaultUnavailable
-from ..vault.layout import ALWAYS_LOAD, DEFAULT_GROUP, INBOX, INCUBATOR, META, PROJECTS, REVIEW, SKILLS, WATCHLIST
+from ..vault.layout import ALWAYS_LOAD, DEFAULT_GROUP, INCUBATOR, PROJECTS, SKILLS, WATCHLIST
 from ..vault.settings import Settings, compile_snapshot, load_settings
 from .context import Context
 from .hook_trial import HookTime, try_hooks
@@ -65,8 +65,8 @@ SOURCES_QUESTION = (
 )
 VAULT_NAME = "MemoryVault"
 OBSIDIAN_FOLDER = ".obsidian"
-OF_A_VAULT = frozenset({ALWAYS_LOAD, DEFAULT_GROUP, INBOX, INCUBATOR, META, PROJECTS, REVIEW, SKILLS, WATCHLIST})
-"""A folder with one of these is a memory already."""
+OF_A_VAULT = (ALWAYS_LOAD, DEFAULT_GROUP, INCUBATOR, PROJECTS, SKILLS, WATCHLIST, SOURCES_NOTE)
+"""A folder with one of these is a memory already. (`_inbox` is what many call a folder of their own.)"""
 HISTORY_SECONDS = 35.0
 """So long `init` waits for the sessions from before; the worker goes on without it."""
 EXCERPT_CHARACTERS = 200
@@ -112,7 +112,9 @@ def run(args: argparse.Namespace, context: Context) -> int:
     settings = context.settings
     chosen_how = None
     if args.vault:
-        vault, chosen_how = vault_in(_absolute(args.vault))
+        vault = _absolute(args.vault)
+        if vault != settings.vault_path:
+            vault, chosen_how = vault_in(vault)
     elif settings.vault_path:
         vault = settings.vault_path
     else:
@@ -383,7 +385,7 @@ def vault_in(folder: Path) -> tuple[Path, str | None]:
     except OSError:
         return folder, None
     others = {name for name in held if not name.startswith(".") or name == OBSIDIAN_FOLDER}
-    if folder.name == VAULT_NAME or not others or held & OF_A_VAULT:
+    if folder.name == VAULT_NAME or not others or any((folder / name).exists() for name in OF_A_VAULT):
         return folder, None
     return (
         folder / VAULT_NAME,

@@ -21,6 +21,7 @@ from memoryvault.cli.init import VAULT_NAME, choose_vault, folder_named, vault_i
 from memoryvault.demo.sandbox import Sandbox
 from memoryvault.hooks.install import EVENTS, STUB
 from memoryvault.tasks.corpus.history import question_about
+from memoryvault.tasks.discovery.adapting import SOURCES_NOTE
 from memoryvault.tasks.health import log_lines
 from memoryvault.tasks.queue.enqueue import open_ledger
 from memoryvault.tests.support.hurry import patience
@@ -245,7 +246,7 @@ def test_of_one_obsidian_vault_or_none_there_is_nothing_to_say(tmp_path: Path) -
     assert choose_vault(context) == (home / "Notes" / VAULT_NAME, None)
 
 
-@pytest.mark.parametrize("held", [".obsidian/app.json", "shopping.md", "Journal/2026.md"])
+@pytest.mark.parametrize("held", [".obsidian/app.json", "shopping.md", "Journal/2026.md", "_inbox/a.md", "_meta/a.md"])
 def test_beside_notes_of_the_user_the_memory_gets_a_folder_of_its_own(tmp_path: Path, held: str) -> None:
     """What lies in the vault is recalled: a diary must not be."""
     (tmp_path / "Notes" / held).parent.mkdir(parents=True)
@@ -256,7 +257,7 @@ def test_beside_notes_of_the_user_the_memory_gets_a_folder_of_its_own(tmp_path: 
     assert str(tmp_path / "Notes") in said
 
 
-@pytest.mark.parametrize("held", ["", ".DS_Store", ".git/HEAD", "_meta/a.md", "personal-private/fix/a.md"])
+@pytest.mark.parametrize("held", ["", ".DS_Store", ".git/HEAD", SOURCES_NOTE, "personal-private/fix/a.md"])
 def test_an_empty_folder_and_a_memory_are_taken_as_they_are(tmp_path: Path, held: str) -> None:
     folder = tmp_path / "Brain"
     (folder / held).parent.mkdir(parents=True, exist_ok=True)

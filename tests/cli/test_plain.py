@@ -217,5 +217,6 @@ def test_up_colours_its_own_words_on_a_terminal_only_and_no_ones_else(terminal: 
     below = Stream()
     printer = PlainPrinter(beneath(cast(TextIO, PlainText(below))), width=len("worker"))
     said = b"memory: \x1b]0;owned\x07 \xff\nand on\n"
-    printer.write(Message("line", said, datetime(2026, 3, 1, 9, 5), "worker", "36"))  # noqa: DTZ001
+    at = datetime(2026, 3, 1, 9, 5)  # noqa: DTZ001  without a zone, as honcho stamps its messages
+    printer.write(Message("line", said, at, "worker", "36"))
     assert below.getvalue() == f"{prefix}memory: \\u001b]0;owned\\u0007 \ufffd\n{prefix}and on\n"

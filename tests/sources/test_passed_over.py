@@ -192,15 +192,21 @@ def test_only_calls_to_look_are_left_out(tmp_path: Path) -> None:
     assert number > 1500
 
 
-def test_a_call_to_look_is_not_parsed_until_it_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    path = write(tmp_path / "s.jsonl", human(20, "Hello."), CALLS[0], CALLS[1], LOOKS[1], SAYS[0])
-    parsed: list[bytes] = []
+@pytest.fixture
+def parsed(monkeypatch: pytest.MonkeyPatch) -> list[bytes]:
+    """The lines that are parsed from here on, each whole."""
+    lines: list[bytes] = []
 
     def parse(_: ClaudeReader, data: bytes) -> dict[str, Any] | None:
-        parsed.append(data)
+        lines.append(data)
         return parse_object(data)
 
     monkeypatch.setattr(ClaudeReader, "_parse", parse)
+    return lines
+
+
+def test_a_call_to_look_is_not_parsed_until_it_is_refused(tmp_path: Path, parsed: list[bytes]) -> None:
+    path = write(tmp_path / "s.jsonl", human(20, "Hello."), CALLS[0], CALLS[1], LOOKS[1], SAYS[0])
     turns = list(ClaudeReader(path, all_steps=False))
     assert [(turn.origin.value, turn.about) for turn in turns] == [
         ("prompt", ""),
@@ -210,34 +216,19 @@ def test_a_call_to_look_is_not_parsed_until_it_is_refused(tmp_path: Path, monkey
     assert len(parsed) == 2
 
 
-def test_what_a_tool_saw_is_not_parsed_when_it_is_not_asked_for(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_a_tool_saw_is_not_parsed_when_it_is_not_asked_for(tmp_path: Path, parsed: list[bytes]) -> None:
     path = write(tmp_path / "s.jsonl", human(20, "Hello."), assistant(33, READ, GREP), *LOOKS[:2])
     assert [turn.origin.value for turn in ClaudeReader(path)] == ["prompt", *2 * ["tool_use"], *2 * ["tool_result"]]
-    parsed: list[bytes] = []
-
-    def parse(_: ClaudeReader, data: bytes) -> dict[str, Any] | None:
-        parsed.append(data)
-        return parse_object(data)
-
-    monkeypatch.setattr(ClaudeReader, "_parse", parse)
+    parsed.clear()
     turns = list(ClaudeReader(path, all_steps=False))
     assert [turn.origin.value for turn in turns] == ["prompt", *2 * ["tool_use"]]
     assert len(parsed) == 2
 
 
 def test_a_thought_alone_is_not_parsed_and_what_it_says_of_itself_still_counts(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, parsed: list[bytes]
 ) -> None:
     path = write(tmp_path / "s.jsonl", human(1, "Hello."), thought(2), thought(3), human(4, "Go on.", cwd=None))
-    parsed: list[bytes] = []
-
-    def parse(_: ClaudeReader, data: bytes) -> dict[str, Any] | None:
-        parsed.append(data)
-        return parse_object(data)
-
-    monkeypatch.setattr(ClaudeReader, "_parse", parse)
     assert [turn.cwd for turn in ClaudeReader(path)] == ["/home/dev/shop", "/home/dev/3"]
     assert len(parsed) == 2
 
