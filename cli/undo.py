@@ -7,9 +7,9 @@ import re
 import sys
 from datetime import UTC, datetime, timedelta
 
-from ..tasks.journal import AUTOMATIC, Journal
+from ..tasks.journal import AUTOMATIC, BACKFILL, Journal
 from ..tasks.queue.enqueue import request_indexing
-from ..tasks.undoing import Selector, Undo, UndoPlan
+from ..tasks.undoing import WRITTEN, Selector, Undo, UndoPlan
 from ..vault.errors import MemoryVaultError, UsageError
 from ..vault.marker import REFLECTED, START, list_markers
 from .context import Context
@@ -17,7 +17,7 @@ from .output import add_json, counted, note, print_json
 from .terminal import read_line
 
 EPILOG = """example:
-  memory undo --last --dry-run          what the last reflection wrote
+  memory undo --last --dry-run          what the last reflection wrote, or the last backfill of old sessions
   memory undo --session 3f0c6a52        all that came from one session; its id, or how that begins
   memory undo --of migrate              the last migration, whatever ran since
   memory undo --since 2h                the last two hours (also 3d, or a time)
@@ -31,13 +31,21 @@ _AGO = re.compile(r"(\d{1,6})\s*(m|h|d|w)")
 _UNITS = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 _DONE = {"remove": "removed", "restore": "put back", "weaken": "evidence taken out", "leave": "left"}
 _WILL = {"remove": "remove", "restore": "put back", "weaken": "take evidence out of", "leave": "leave"}
+_RUNS = {
+    BACKFILL: "a backfill of old sessions (memory reflect corpus)",
+    "reflect": "a reflection",
+    "agent": "a proposal of an agent",
+}
+"""By how their names begin; the others are called by that."""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Arguments of `memory undo`."""
     parser.epilog = EPILOG
     which = parser.add_mutually_exclusive_group()
-    which.add_argument("--last", action="store_true", help="the last run that wrote anything (the default)")
+    which.add_argument(
+        "--last", action="store_true", help="the last run that wrote anything, a whole backfill too (the default)"
+    )
     which.add_argument(
         "--session", metavar="ID", help="all that was mined from this session (the id, or how it begins)"
     )
@@ -81,13 +89,19 @@ def _print(plan: UndoPlan, args: argparse.Namespace, *, done: bool) -> int:
                 "done": done,
                 "steps": [{"path": s.path, "step": s.step, "why": s.why, "edited": s.edited} for s in plan.steps],
                 "left": plan.left,
+                **({"run": plan.run, "at": plan.at} if plan.run else {}),
+                "sessions": plan.sessions,
             }
         )
         return 0
     if not plan.steps:
         print("there is nothing to take back")
+    elif plan.run:
+        print(_what_ran(plan))
     for step in plan.steps:
-        print(f"{(_DONE if done else _WILL)[step.step]}: {step.path}\n    {step.why}")
+        print(f"{(_DONE if done else _WILL)[step.step]}: {step.path}")
+        if step.why != WRITTEN:  # That is what was asked for, and holds for nearly all.
+            print(f"    {step.why}")
     if plan.left:
         left = counted(plan.left, "note stays", "notes stay")
         note(f"memory: {left}; --include-edited takes what you have edited as well")
@@ -95,6 +109,13 @@ def _print(plan: UndoPlan, args: argparse.Namespace, *, done: bool) -> int:
     if is_last and plan.steps and (args.yes or not done):  # Who was asked has read it before the question.
         note("memory: this is the last run only; --since 1h or --session ID takes back more")
     return 0
+
+
+def _what_ran(plan: UndoPlan) -> str:
+    name = plan.run.partition(":")[0]
+    notes = counted(len(plan.steps), "note")
+    of = f" of {counted(plan.sessions, 'session')}" if plan.sessions else ""
+    return f"written by the last run, {_RUNS.get(name, name)}, {plan.at.replace('T', ' ')}: {notes}{of}"
 
 
 def _is_known(session: str, undo: Undo, context: Context) -> bool:

@@ -62,6 +62,9 @@ AUTOMATIC: frozenset[str] = frozenset({"reflection", "triage", "adaptation", "ag
 """What `memory undo` takes back: the program's own acts, what agents proposed, and many files at once on one word of
 the user. The others are single decisions of the user, or of the agent that was told to note something."""
 
+BACKFILL = "backfill"
+"""How the runs begin in which `memory reflect corpus` has the old sessions settled, the many of one backfill as one."""
+
 
 @dataclass(frozen=True)
 class Change:

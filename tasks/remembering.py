@@ -259,8 +259,13 @@ def preview(candidates: Sequence[Candidate], store: VaultStore, settings: Settin
         return tuple(_route(candidate, known, settings) for candidate in candidates)
 
 
-def remember(candidates: Sequence[Candidate], store: VaultStore, settings: Settings, *, host: str) -> Remembered:
-    """Write, strengthen or pass over each candidate. Call it under `store.lock()`."""
+def remember(
+    candidates: Sequence[Candidate], store: VaultStore, settings: Settings, *, host: str, run: str | None = None
+) -> Remembered:
+    """Write, strengthen or pass over each candidate. Call it under `store.lock()`.
+
+    `run`: the journal's name of what this is a part of; without it, it is a run of its own.
+    """
     journal = Journal(settings.state, store)
     journal.recover()
     if not candidates:
@@ -270,7 +275,7 @@ def remember(candidates: Sequence[Candidate], store: VaultStore, settings: Setti
     counts: Counter[str] = Counter()
     with Meaning(settings) as meaning:
         known = VaultMemories(store, settings, meaning, by_problem=True)
-        writer = _Writer(settings, known, journal, host or "claude")
+        writer = _Writer(settings, known, journal, host or "claude", run or journal.new_run("reflect"))
         too_many = _too_many(candidates, writer.known, settings.reflection.session_entries)
         for index, candidate in enumerate(candidates):
             decision = _route(candidate, writer.known, settings)
@@ -404,13 +409,13 @@ def _destination_name(decision: RoutedCandidate) -> str:
 class _Writer:
     """Does what was decided, change by change, each of them in the journal."""
 
-    def __init__(self, settings: Settings, known: VaultMemories, journal: Journal, host: str) -> None:
+    def __init__(self, settings: Settings, known: VaultMemories, journal: Journal, host: str, run: str) -> None:
         self.known = known
         self._settings = settings
         self._store = journal.store
         self._journal = journal
         self._host = host
-        self._run = journal.new_run("reflect")
+        self._run = run
 
     def write(self, decision: RoutedCandidate) -> str:
         """A new entry; its path. An idea that only an agent mentioned is not put before the user: it can be found."""

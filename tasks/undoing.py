@@ -27,6 +27,8 @@ Step = Literal["remove", "restore", "weaken", "leave"]
 LIVING = frozenset({"active", "pending", "inbox", "incubating"})
 SESSION_PREFIX_CHARACTERS = 6
 """So much of a session's id names it, where no other begins the same."""
+WRITTEN = "it was written by this run"
+"""Why of most steps."""
 NAMED = 5
 """So many sessions that begin the same are named."""
 
@@ -60,6 +62,12 @@ class UndoPlan:
     undoes: list[str] = field(default_factory=list)
     left: int = 0
     """Notes that stay since somebody edited them, or might have."""
+    run: str = ""
+    """Of the last run the journal's name; "" where the user named something else than the last run."""
+    at: str = ""
+    """When it wrote last: UTC, ISO 8601 with Z."""
+    sessions: int = 0
+    """So many sessions it is about."""
 
 
 class Undo:
@@ -79,7 +87,11 @@ class Undo:
             work.take_back(act)
         if not selector.last and selector.actor is None:
             work.take_back_unrecorded(selector)
-        return work.plan()
+        plan = work.plan()
+        plan.sessions = len({act.session for act in selected if act.session})
+        if selector.last and selected:
+            plan.run, plan.at = selected[-1].run, selected[-1].at
+        return plan
 
     def session_called(self, name: str, actor: str | None = None) -> str:
         """The session with this id, or the one whose id begins with it; `name` itself where there is none. What was
@@ -167,7 +179,7 @@ class _Work:
         faults = {change.path: fault for change in inside if (fault := self._fault(act, change)) is not None}
         if not faults:
             for change in reversed(inside):
-                self._set(change.path, change.before, "it was written by this run")
+                self._set(change.path, change.before, WRITTEN)
                 if change.before is None and is_idea_path(change.path):
                     self._take_back_research(change.path)
             for change in act.changes:
@@ -199,7 +211,7 @@ class _Work:
         """The user may have written there since: only the section goes, and only as it was put in."""
         now = self._now(change.path)
         if now is not None and hash_of(now) == change.after_hash:
-            self._set(change.path, change.before, "it was written by this run")
+            self._set(change.path, change.before, WRITTEN)
             return
         text = taken_back(self._store, act, now)
         if text is None:

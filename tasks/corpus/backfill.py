@@ -159,7 +159,7 @@ def _args(transcript: Transcript, run: str) -> dict[str, Json]:
 def enqueue_settling(settings: Settings) -> int:
     """Put the next strongest to the user; the job's id."""
     with open_ledger(settings) as ledger:
-        return ledger.enqueue(SETTLE, {}, unique_key=SETTLE)
+        return ledger.enqueue(SETTLE, {"run": secrets.token_hex(6)}, unique_key=SETTLE)
 
 
 def unfinished(ledger: Ledger, store: CorpusStore) -> list[str]:
@@ -197,19 +197,20 @@ def corpus_handler(settings: Settings) -> Handler:
                 raise
             # It must not keep the others from being settled; a later backfill tries it again.
             store.advance(identity, {**store.cursor(identity), "run": run, "failed": str(error)})
-            _ask_for_settling(settings, job)
+            _ask_for_settling(settings, job, run)
             raise Dead(str(error)) from error
-        _ask_for_settling(settings, job)
+        _ask_for_settling(settings, job, run)
         return result
 
     return handle
 
 
-def _ask_for_settling(settings: Settings, job: RunningJob) -> None:
+def _ask_for_settling(settings: Settings, job: RunningJob, run: str) -> None:
     """Now if this was the last one; else later, for the case that the last one dies without a word."""
     with open_ledger(settings) as ledger:
         left = ledger.queued_count(KIND)
-    job.enqueue(SETTLE, {}, unique_key=SETTLE, delay_seconds=SETTLE_GUARD_SECONDS if left else 0.0)
+    delay = SETTLE_GUARD_SECONDS if left else 0.0
+    job.enqueue(SETTLE, {"run": run} if run else {}, unique_key=SETTLE, delay_seconds=delay)
 
 
 def _fresh_one_waits(ledger: Ledger, settings: Settings) -> bool:

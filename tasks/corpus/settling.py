@@ -35,6 +35,7 @@ from ...vault.settings import Settings
 from ...vault.store import VaultStore
 from ...vault.wording import counted
 from ..indexing import vault_store
+from ..journal import BACKFILL, Journal
 from ..queue.enqueue import open_ledger
 from ..queue.job import Handler, Postpone, Retry, RunningJob
 from ..queue.kinds import Json
@@ -65,12 +66,17 @@ class Settled:
     strengthened: int
 
 
-def settle(settings: Settings, store: VaultStore, check: Callable[[], None] = lambda: None) -> Settled:
+def settle(
+    settings: Settings, store: VaultStore, check: Callable[[], None] = lambda: None, *, run: str = ""
+) -> Settled:
     """Write what is new and strong enough, then the digest. `check` may raise before any write.
+
+    All of it is one run of the journal. `run` names the backfill, so that one that was killed goes on as the same.
 
     Raises VaultUnavailable, EditConflict.
     """
     corpus = CorpusStore(settings.state)
+    run = f"{BACKFILL}:{run}" if run else Journal(settings.state, store).new_run(BACKFILL)
     limits = LikenessLimits(settings.reflection.same_wording, settings.reflection.same_meaning)
     thresholds = Thresholds(settings.reflection.review_occurrences)
     patterns = patterns_of(list(corpus.sayings()), limits, thresholds)
@@ -94,9 +100,9 @@ def settle(settings: Settings, store: VaultStore, check: Callable[[], None] = la
             more = replace(pattern, sayings=(*pattern.sayings[:1], *news))
             # What waits for the user goes on waiting, whatever other old sessions say.
             more = unconfirmed(more) if status == "pending" and pattern.tier is Tier.HIGH else more
-            strengthened += _write(more, store, settings, check)
+            strengthened += _write(more, store, settings, check, run)
     for pattern in (*chosen.saved, *chosen.proposed):
-        _write(pattern, store, settings, check)
+        _write(pattern, store, settings, check, run)
         kill_point("corpus-written")
     figures = CorpusFigures(
         sessions=len(corpus.cursors()),
@@ -150,7 +156,7 @@ def _known_records(store: VaultStore, candidates: Iterable[Candidate]) -> Mappin
     return found
 
 
-def _write(pattern: Pattern, store: VaultStore, settings: Settings, check: Callable[[], None]) -> bool:
+def _write(pattern: Pattern, store: VaultStore, settings: Settings, check: Callable[[], None], run: str) -> bool:
     """Remember each of its sayings; whether anything was written. Under the vault's lock, which others get between."""
     wording = pattern.candidate.statement
     changed = False
@@ -161,7 +167,7 @@ def _write(pattern: Pattern, store: VaultStore, settings: Settings, check: Calla
             (saying.host, replace(saying.candidate, statement=wording))
             for saying in pattern.sayings
         ):
-            changed |= bool(remember(candidates, store, settings, host=host).written)
+            changed |= bool(remember(candidates, store, settings, host=host, run=run).written)
     return changed
 
 
@@ -204,7 +210,7 @@ def settle_handler(settings: Settings) -> Handler:
             # The last of them asks again, and sooner; this is for one that dies without a word.
             raise Postpone(f"{counted(left, 'transcript is', 'transcripts are')} still to be mined", WAIT_SECONDS)
         try:
-            settled = settle(settings, vault_store(settings), job.check_owned)
+            settled = settle(settings, vault_store(settings), job.check_owned, run=str(job.args.get("run", "")))
         except VaultUnavailable as error:
             raise Postpone(str(error), VAULT_PAUSE_SECONDS) from error
         except EditConflict as error:

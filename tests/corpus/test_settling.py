@@ -11,6 +11,7 @@ from memoryvault.tasks.corpus.settling import DIGEST, Settled, settle
 from memoryvault.tasks.corpus.store import CorpusStore
 from memoryvault.tasks.mining import Mined
 from memoryvault.tasks.scrubbing import scrub_everything
+from memoryvault.tasks.undoing import Selector
 from memoryvault.tests.review.support import CHOICE, GUESS, RULE, Bed, said
 from memoryvault.vault.settings import Settings
 
@@ -110,6 +111,28 @@ def test_one_occurrence_strengthens_what_a_live_session_left_in_the_inbox(bed: B
     keep(bed, "s1", GUESS)
     assert settled(bed).strengthened == 1
     assert bed.only("pending").occurrences == 3
+
+
+def test_what_a_backfill_wrote_of_many_sessions_is_one_run_to_undo(bed: Bed) -> None:
+    bed.remember(said(GUESS, "live"))
+    before = bed.files()
+    keep(bed, "s1", RULE, *choices(1))
+    keep(bed, "s2", *choices(1))
+    settled(bed)
+    plan = bed.undo.carry_out(Selector(last=True))
+    assert (plan.run.partition(":")[0], plan.sessions) == ("backfill", 2)
+    files = bed.files()
+    del files[DIGEST]
+    assert files == before
+
+
+def test_a_backfill_that_was_settled_in_two_goes_is_one_run_and_the_next_another(bed: Bed) -> None:
+    for session, run in (("s1", "a"), ("s2", "b"), ("s3", "b")):
+        keep(bed, session, replace(RULE, statement=f"Always write {session} into the header"))
+        settle(bed.settings, bed.store, run=run)
+    for left in (1, 0):
+        bed.undo.carry_out(Selector(last=True))
+        assert statuses(bed).get("active", 0) == left
 
 
 def test_the_same_bytes_mined_twice_count_once(bed: Bed) -> None:

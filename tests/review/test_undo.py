@@ -213,6 +213,27 @@ def test_a_session_that_nothing_is_known_of_fails_unlike_one_with_nothing_left(
         assert said_of_it.err == "memory: nothing is known of a session 'zzzzzzz': is that its id?\n"
 
 
+def test_what_holds_for_all_that_is_listed_is_said_once(
+    bed: Bed, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name, value in bed.env.items():
+        monkeypatch.setenv(name, value)
+    bed.remember(said(RULE, SESSION), said(RULE, SESSION, OTHER))
+    edited = "personal-private/preferences/always-use-pnpm-not-npm.md"
+    bed.edit(edited, "## Evidence", "Mine.\n\n## Evidence")
+    assert main(["undo", "--dry-run"]) == 0
+    head, *lines = capsys.readouterr().out.splitlines()
+    assert head.startswith("written by the last run, a reflection, 20")
+    assert head.endswith("Z: 2 notes of 1 session")
+    assert lines == [
+        f"leave: {edited}",
+        "    it was edited since: it stays",
+        "remove: personal-private/preferences/never-commit-on-a-friday.md",
+    ]
+    assert main(["undo", "--dry-run", "--session", SESSION]) == 0
+    assert capsys.readouterr().out.splitlines() == lines
+
+
 @pytest.fixture
 def sandbox(tmp_path: Path) -> Sandbox:
     return Sandbox(tmp_path)
