@@ -34,6 +34,7 @@ from ...vault.scrubbed import Scrubbed
 from ...vault.settings import Settings
 from ...vault.store import VaultStore
 from ...vault.wording import counted
+from ..boundary import is_outside
 from ..indexing import vault_store
 from ..journal import BACKFILL, Journal
 from ..queue.enqueue import open_ledger
@@ -79,14 +80,18 @@ def settle(
     run = f"{BACKFILL}:{run}" if run else Journal(settings.state, store).new_run(BACKFILL)
     limits = LikenessLimits(settings.reflection.same_wording, settings.reflection.same_meaning)
     thresholds = Thresholds(settings.reflection.review_occurrences)
-    patterns = patterns_of(list(corpus.sayings()), limits, thresholds)
-    by_record = _known_records(store, (saying.candidate for pattern in patterns for saying in pattern.sayings))
+    said = list(corpus.sayings())
+    by_record = _known_records(store, (saying.candidate for saying in said))
+    undone = _taken_back(Journal(settings.state, store), corpus.forgotten_at()) - by_record.keys()
+    gone = [saying for saying in said if _evidence(saying.candidate) & undone]
+    patterns = patterns_of([saying for saying in said if saying not in gone] if gone else said, limits, thresholds)
     placed = _placed(patterns, by_record, store, settings)
     new = [pattern for pattern, status in zip(patterns, placed, strict=True) if status is None]
     known = [(pattern, status) for pattern, status in zip(patterns, placed, strict=True) if status is not None]
     waiting = sum(status in WAITING for _, status in known)
     # Also those that the user took back: a rule that goes makes no room for another one unasked.
     saved = sum(status not in WAITING for pattern, status in known if pattern.tier is Tier.HIGH)
+    saved += sum(pattern.tier is Tier.HIGH for pattern in patterns_of(gone, limits, thresholds))
     ideas = sum(status in WAITING for pattern, status in known if pattern.candidate.category == "idea")
     most = settings.reflection.corpus_review_entries
     chosen: Selection = select(
@@ -136,6 +141,19 @@ def _placed(
 
 def _evidence(candidate: Candidate) -> set[Evidence]:
     return {(candidate.session, record) for record in candidate.records}
+
+
+def _taken_back(journal: Journal, since: str) -> set[Evidence]:
+    """The evidence of the notes that the user had removed by `memory undo` since then, as far as the journal goes."""
+    found: set[Evidence] = set()
+    for act in journal.newest_undoing():
+        if act.at <= since:
+            break
+        for change in act.changes:
+            if change.after_hash is None and change.before is not None and not is_outside(change.path):
+                note = parse_entry(change.path, change.before.encode("utf-8", "surrogateescape"))
+                found.update((source.session, record) for source in note.sources for record in source.records)
+    return found
 
 
 def _known_records(store: VaultStore, candidates: Iterable[Candidate]) -> Mapping[Evidence, str]:

@@ -126,6 +126,21 @@ def test_what_a_backfill_wrote_of_many_sessions_is_one_run_to_undo(bed: Bed) -> 
     assert files == before
 
 
+def test_what_was_taken_back_comes_again_when_it_is_said_again_or_all_is_forgotten(bed: Bed) -> None:
+    only_one = only_one_rule_saved(bed)
+    keep(bed, "s1", RULE, *choices(1))
+    settle(only_one, bed.store)
+    bed.undo.carry_out(Selector(last=True))
+    assert settle(only_one, bed.store) == Settled(saved=0, proposed=0, held=0, strengthened=0)
+    keep(bed, "s2", *choices(1), replace(RULE, statement="Never deploy after lunch"))
+    assert settle(only_one, bed.store).saved == 0, "what was taken back makes no room for another rule"
+    assert statuses(bed) == {"pending": 2}
+    assert {source.session for entry in bed.entries() for source in entry.sources} == {"s2"}
+    CorpusStore(bed.settings.state).forget()
+    keep(bed, "s1", RULE, *choices(1))
+    assert settle(only_one, bed.store).saved == 1
+
+
 def test_a_backfill_that_was_settled_in_two_goes_is_one_run_and_the_next_another(bed: Bed) -> None:
     for session, run in (("s1", "a"), ("s2", "b"), ("s3", "b")):
         keep(bed, session, replace(RULE, statement=f"Always write {session} into the header"))
