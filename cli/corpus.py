@@ -45,7 +45,9 @@ def configure(group: Any) -> None:
     group.add_argument("--project", metavar="NAME", help="only sessions of this project")
     group.add_argument("--execute", action="store_true", help="do it; else only say what it would take")
     group.add_argument("--more", action="store_true", help="put the next strongest of what was mined to you")
-    group.add_argument("--reset", action="store_true", help="forget what was mined, so that all is mined again")
+    group.add_argument(
+        "--reset", action="store_true", help="with --execute: forget what was mined, so that all is mined again"
+    )
 
 
 def run(args: argparse.Namespace, context: Context) -> int:
@@ -56,15 +58,15 @@ def run(args: argparse.Namespace, context: Context) -> int:
     if root is not None and not root.is_dir():
         raise UsageError(f"there is no folder {root}")
     since = _since(args.since) if args.since else None
+    if args.more and args.reset:
+        raise UsageError("--reset forgets what --more would put to you: give one of the two")
     if args.more:
         job = enqueue_settling(settings)
         print_json({"job": job}) if args.json else print("the worker puts the next strongest to you: memory review")
         if not args.json and not _has_worker(settings):
             print(NO_WORKER)
         return 0
-    if args.reset:
-        CorpusStore(settings.state).forget()
-    plan = plan_corpus(settings, root=root, since=since, project=args.project)
+    plan = plan_corpus(settings, root=root, since=since, project=args.project, anew=args.reset)
     ending = ending_soon(plan, settings) if root is None else []
     report: dict[str, Any] = {
         "dry_run": not args.execute,
@@ -78,6 +80,9 @@ def run(args: argparse.Namespace, context: Context) -> int:
         "left_out": plan.left_out,
         "deleted_soon": [str(each.path) for each, _ in ending],
     }
+    corpus = CorpusStore(settings.state)
+    if args.reset:
+        report["forgets"] = len(corpus.cursors()) if Path(settings.state.state_db).exists() else 0
     try:
         # What is mined without the model stays so: better told now than after the last session.
         completer_of(settings)
@@ -94,17 +99,23 @@ def run(args: argparse.Namespace, context: Context) -> int:
             print_json(report)
         else:
             _tell(plan, report, ending)
+            if args.reset:
+                print(f"--reset would forget that {_mined(report['forgets'])}; what is in the vault stays")
             if report["already_queued"] < len(plan.to_mine):
                 print("nothing was done: add --execute")
             elif plan.to_mine and not _has_worker(settings):
                 print(NO_WORKER)
         return 0
+    if args.reset:
+        corpus.forget()
     run_queued = enqueue_corpus(settings, plan, root=root)
     report["run"] = run_queued.name if run_queued is not None else ""
     if args.json:
         print_json(report)
         return 0
     _tell(plan, report, ending)
+    if args.reset:
+        print(f"forgotten that {_mined(report['forgets'])}; what is in the vault stays")
     if run_queued is None:
         return 0
     if not _has_worker(settings):
@@ -114,6 +125,10 @@ def run(args: argparse.Namespace, context: Context) -> int:
         return _follow(settings, run_queued)
     print(f"the worker does it in the background (memory jobs --kind {KIND})")
     return 0
+
+
+def _mined(sessions: int) -> str:
+    return counted(sessions, "session was mined", "sessions were mined") if sessions else "anything was mined"
 
 
 def _has_worker(settings: Settings) -> bool:
@@ -175,7 +190,7 @@ def _tell(plan: Plan, report: dict[str, Any], ending: list[tuple[Transcript, flo
     if any(count for count, _ in reasons):
         print("not counted: " + ", ".join(f"{count} {why}" for count, why in reasons if count))
     if plan.known and not plan.to_mine:
-        print("--reset forgets what was mined, so that all is mined again")
+        print("--reset --execute forgets what was mined, so that all is mined again")
     if "may_leave" in report:
         print(
             f"the words of {report['may_leave']} of them leave this machine, scrubbed, for other machines to look at "

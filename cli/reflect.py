@@ -26,6 +26,7 @@ EPILOG = """example:
   memory reflect corpus --execute             have the worker mine them
   memory reflect corpus --root ~/backup/sessions --since 2026-01-31 --project shop --execute
   memory reflect corpus --more                put the next strongest to you
+  memory reflect corpus --reset               what forgetting all that was mined would take; with --execute: do it
 """
 
 

@@ -86,16 +86,22 @@ class Run:
 
 
 def plan_corpus(
-    settings: Settings, *, root: Path | None = None, since: float | None = None, project: str | None = None
+    settings: Settings,
+    *,
+    root: Path | None = None,
+    since: float | None = None,
+    project: str | None = None,
+    anew: bool = False,
 ) -> Plan:
-    """Look at the transcripts of all hosts, or of one folder. Writes nothing."""
+    """Look at the transcripts of all hosts, or of one folder; `anew`: as if none were mined. Writes nothing."""
     hosts: list[tuple[str | None, Path]]
     if root is not None:
         hosts = [(None, root)]
     else:
         hosts = list(zip(("claude", "codex", "copilot", "antigravity"), settings.transcript_roots, strict=True))
     found: Found = find_transcripts(hosts)
-    cursors = CorpusStore(settings.state).cursors() if Path(settings.state.state_db).exists() else {}
+    known_ones = not anew and Path(settings.state.state_db).exists()
+    cursors = CorpusStore(settings.state).cursors() if known_ones else {}
     live = live_transcripts(settings)
     to_mine: list[Transcript] = []
     offsets: dict[str, int] = {}

@@ -154,11 +154,33 @@ def test_where_all_is_mined_it_says_how_it_is_mined_again(
     CorpusStore(bed.settings.state).advance(found.identity, {"offset": found.size, "size": found.size})
     assert main(["reflect", "corpus"]) == 0
     said = capsys.readouterr().out
-    assert "not counted: 1 mined already\n--reset forgets what was mined, so that all is mined again\n" in said
+    assert (
+        "not counted: 1 mined already\n--reset --execute forgets what was mined, so that all is mined again\n" in said
+    )
     assert main(["reflect", "corpus", "--reset"]) == 0
     said = capsys.readouterr().out
     assert "1 session to mine" in said
-    assert "--reset" not in said
+    assert "--reset --execute" not in said
+
+
+@pytest.mark.usefixtures("environment")
+def test_nothing_is_forgotten_before_it_is_to_be_done(
+    bed: Bed, projects: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    old_session(projects, 1)
+    (found,) = plan_corpus(bed.settings).to_mine
+    store = CorpusStore(bed.settings.state)
+    store.advance(found.identity, {"offset": found.size, "size": found.size})
+    assert main(["reflect", "corpus", "--reset"]) == 0
+    assert "--reset would forget that 1 session was mined; what is in the vault stays" in capsys.readouterr().out
+    assert main(["reflect", "corpus", "--reset", "--json"]) == 0
+    report = json.loads(capsys.readouterr().out)
+    assert (report["to_process"], report["forgets"]) == (1, 1)
+    assert store.cursors()
+    assert main(["reflect", "corpus", "--reset", "--execute"]) == 0
+    assert "forgotten that 1 session was mined" in capsys.readouterr().out
+    assert not store.cursors()
+    assert main(["reflect", "corpus", "--reset", "--more"]) == 2
 
 
 @pytest.mark.usefixtures("environment")
