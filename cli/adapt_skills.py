@@ -19,6 +19,8 @@ EPILOG = """example:
   memory adapt-skills --limit 5 --skip-network
 """
 
+NOTHING_WAITS = "nothing waits to be judged: `memory discover-skills` looks for more"
+
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Arguments of `memory adapt-skills`."""
@@ -70,6 +72,8 @@ def _dry_run(args: argparse.Namespace, adaptation: Adaptation) -> int:
                 for p, j in rows
             ]
         )
+    elif not rows:
+        print(NOTHING_WAITS)
     else:
         print_table(
             ("confidence", "score", "source", "name"),
@@ -104,7 +108,7 @@ def _print(args: argparse.Namespace, results: list[Adapted], skipped: int, left:
             + (f" -> {result.path}" if result.path else f": {result.detail}")
         )
     if not results:
-        print("nothing waits to be judged: `memory discover-skills` looks for more")
+        print(NOTHING_WAITS)
     if left:
         print(f"{counted(left, 'more waits', 'more wait')} for the next run")
     if written:

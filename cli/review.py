@@ -45,8 +45,17 @@ EPILOG = """example:
   memory review --undo                              take the last decision back
 """
 
-KEYS = "[a]pprove  [e]dit  [r]eject  [s]kip  su[p]ersede  [u]ndo  [q]uit "
-SURFACE_KEYS = "[a]pprove  [r]eject  [s]kip  [u]ndo  [q]uit "
+KEYS = {
+    "a": "[a]pprove",
+    "e": "[e]dit",
+    "r": "[r]eject",
+    "s": "[s]kip",
+    "p": "su[p]ersede",
+    "u": "[u]ndo",
+    "q": "[q]uit",
+}
+REFUSED = {SURFACE_KIND: "ep", "idea": "p"}
+"""Keys that make no sense of a proposal of this kind."""
 IDEA_KEYS = "[k]eep  [a]rchive  [d]elete  [s]kip  [q]uit "
 ANSWERS = {"k": Answer.KEEP, "a": Answer.ARCHIVE, "d": Answer.DELETE}
 FALLBACK_EDITOR = "vi"
@@ -272,12 +281,12 @@ class _Dialogue:
 
     def _ask(self, entry: Entry) -> bool:
         """One key and what it does; False to leave."""
-        surface = entry.kind == SURFACE_KIND
-        key = read_key(SURFACE_KEYS if surface else KEYS)
+        keys = {key: label for key, label in KEYS.items() if key not in REFUSED.get(entry.kind or "", "")}
+        key = read_key("  ".join(keys.values()) + " ")
         try:
             match key:
-                case "e" | "p" if surface:
-                    print("press one of: a r s u q")
+                case "e" | "p" if key not in keys:
+                    print(f"press one of: {' '.join(keys)}")
                 case "a" | "y":
                     self._decide(entry, Approve())
                 case "e":
@@ -293,7 +302,7 @@ class _Dialogue:
                 case "q" | "\x03" | "\x04" | "":
                     return False
                 case _:
-                    print("press one of: a e r s p u q")
+                    print(f"press one of: {' '.join(keys)}")
         except EditConflict as error:
             print(f"{error}; here it is as it is now")
         except EntryNotFound as error:

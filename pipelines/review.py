@@ -10,6 +10,7 @@ import re
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from ..vault.errors import EntryInvalid
 from ..vault.layout import ARCHIVE, DEFAULT_GROUP, INCUBATOR, PROJECTS
 from ..vault.slug import idea_slug, slugify, validate_group, validate_kind, validate_slug
 
@@ -109,7 +110,7 @@ Outcome: TypeAlias = "Accepted | PutAway | Left"
 def settle(proposal: Proposal, decision: Decision) -> Outcome:
     """What is to be done. Paths may be taken: the next free name is meant then.
 
-    Raises EntryInvalid when the note's kind, group or slug is none.
+    Raises EntryInvalid when the note's kind, group or slug is none, or an idea is to replace something.
     """
     match decision:
         case Skip():
@@ -117,6 +118,8 @@ def settle(proposal: Proposal, decision: Decision) -> Outcome:
         case Reject():
             return PutAway(f"{DEFAULT_GROUP}/{ARCHIVE}/{_name(proposal)}.md", "rejected")
         case Supersede(entry):
+            if proposal.kind == "idea":
+                raise EntryInvalid("an idea takes no other note's place: approve or reject it")
             return _accepted(proposal, entry)
         case Approve():
             return _accepted(proposal, proposal.supersedes)

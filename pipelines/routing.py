@@ -98,6 +98,8 @@ class RoutedCandidate:
 RULE_CATEGORIES = frozenset({"preference", "correction"})
 REJECTED_STATUSES = frozenset({"rejected", "dismissed"})
 """The user said no; saying it again does not change that."""
+ONE_OCCURRENCE = "inferred from one occurrence"
+"""Why it has no better tier."""
 LEAST_SESSIONS = 2
 """Seen in so many sessions, and often enough, something is a pattern."""
 PUT_AWAY_STATUSES = frozenset({"superseded", "archived", "resolved"})
@@ -196,7 +198,7 @@ def tier_of(candidate: Candidate) -> tuple[Tier, str]:
         return Tier.MEDIUM, "a correction that names what to do instead"
     if candidate.claimed_rule and candidate.category in RULE_CATEGORIES and candidate.from_user:
         return Tier.MEDIUM, "may be a standing rule"
-    return Tier.LOW, "inferred from one occurrence"
+    return Tier.LOW, ONE_OCCURRENCE
 
 
 def destination_of(candidate: Candidate, tier: Tier, mode: ReviewMode, *, widened: bool = False) -> str:

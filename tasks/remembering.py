@@ -28,6 +28,7 @@ from ..pipelines.problems import code_names
 from ..pipelines.reversal import Rule, find_reversed, is_for_one_project
 from ..pipelines.review import replacement_line
 from ..pipelines.routing import (
+    ONE_OCCURRENCE,
     PUT_AWAY_STATUSES,
     Action,
     Known,
@@ -577,7 +578,8 @@ def _body(decision: RoutedCandidate, statement: str) -> str:
     lines = [statement, ""]
     if decision.tier is not Tier.HIGH and decision.supersedes:
         lines += [replacement_line(decision.supersedes), ""]
-    why = f"Proposed because: {candidate.reason}; {decision.why}."
+    # What is said of one occurrence stays in the note when more have come.
+    why = f"Proposed because: {candidate.reason}; {'at first ' * (decision.why == ONE_OCCURRENCE)}{decision.why}."
     lines += [f"## {EVIDENCE_HEADING}", "", why, "", quoted, "", f"Session {candidate.session}"]
     return "\n".join(lines)
 

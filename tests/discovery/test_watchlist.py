@@ -136,6 +136,15 @@ def test_two_patterns_of_one_name_have_two_notes(bed: Bed) -> None:
     ]
 
 
+def test_a_dry_run_with_nothing_to_do_says_so_in_one_line(
+    bed: Bed, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name, value in bed.env.items():
+        monkeypatch.setenv(name, value)
+    assert main(["adapt-skills", "--dry-run"]) == 0
+    assert capsys.readouterr().out == "nothing waits to be judged: `memory discover-skills` looks for more\n"
+
+
 @pytest.mark.slow
 def test_trusted_owners_are_a_note_of_the_user(bed: Bed) -> None:
     found(bed)

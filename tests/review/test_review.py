@@ -71,6 +71,8 @@ def test_where_a_decision_leads() -> None:
     assert settle(replacing, Approve()) == Accepted("personal-private/preferences/use-pnpm.md", "active", "old.md")
     assert settle(PROPOSAL, Reject()) == PutAway("personal-private/_archive/use-pnpm.md", "rejected")
     assert settle(PROPOSAL, Skip()) == Left()
+    with pytest.raises(EntryInvalid, match="an idea takes no other note's place"):
+        settle(Proposal(**{**PROPOSAL.__dict__, "kind": "idea"}), Supersede("old.md"))
     for bad in ({"kind": None}, {"kind": "../x"}, {"group": "../../etc"}, {"slug": "../x"}):
         with pytest.raises(EntryInvalid):
             settle(Proposal(**{**PROPOSAL.__dict__, **bad}), Approve())

@@ -1,0 +1,56 @@
+"""What `memory review` shows of a proposal, and asks, agrees with itself."""
+
+from __future__ import annotations
+
+import pytest
+
+from memoryvault.cli import review
+from memoryvault.cli.main import main
+
+from .support import GUESS, Bed, said
+
+
+def answer(monkeypatch: pytest.MonkeyPatch, bed: Bed, keys: str) -> list[str]:
+    """Run it on a terminal, press the keys; the prompts."""
+    for name, value in {**bed.env, "MEMORY_RESEARCH_NETWORK": "false"}.items():
+        monkeypatch.setenv(name, value)
+    asked: list[str] = []
+    pressed = iter(keys)
+
+    def press(prompt: str) -> str:
+        asked.append(prompt)
+        return next(pressed)
+
+    monkeypatch.setattr(review, "read_key", press)
+    monkeypatch.setattr("sys.stdin.isatty", lambda: True)
+    assert main(["review"]) == 0
+    return asked
+
+
+@pytest.mark.parametrize(
+    ("kind", "keys"),
+    [
+        ("preferences", "[a]pprove  [e]dit  [r]eject  [s]kip  su[p]ersede  [u]ndo  [q]uit "),
+        ("idea", "[a]pprove  [e]dit  [r]eject  [s]kip  [u]ndo  [q]uit "),
+        ("idea-surface", "[a]pprove  [r]eject  [s]kip  [u]ndo  [q]uit "),
+    ],
+)
+def test_only_keys_that_do_something_are_offered(
+    bed: Bed, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], kind: str, keys: str
+) -> None:
+    bed.note("personal-private/_review/one.md", "One.", kind=kind, status="pending")
+    pressed = "xq" if "su[p]" in keys else "xpq"
+    assert answer(monkeypatch, bed, pressed) == [keys] * len(pressed)
+    short = " ".join(key for key in "aerspuq" if f"[{key}]" in keys)
+    assert capsys.readouterr().out.count(f"press one of: {short}\n") == len(pressed) - 1
+
+
+def test_what_was_seen_often_is_not_said_to_be_inferred_from_one_occurrence(
+    bed: Bed, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for session in ("a", "b", "c"):
+        bed.remember(said(GUESS, session))
+    answer(monkeypatch, bed, "q")
+    shown = capsys.readouterr().out
+    assert ", seen 3 times\n" in shown
+    assert "; at first inferred from one occurrence." in shown
