@@ -10,6 +10,8 @@ import re
 from dataclasses import dataclass
 from datetime import date
 
+from .incubation import TRASH_DAYS
+
 NEW_FILE = "# Ideas\n"
 SUMMARY_SENTENCES = 2
 SUMMARY_CHARACTERS = 400
@@ -165,6 +167,33 @@ def relinked(text: str, link: str, new_link: str) -> str | None:
         return None
     lines[found[1]] = linked
     return "".join(lines)
+
+
+def deleted_line(day: date, name: str) -> str:
+    """What stands in the place of a deleted idea's link; `name` is the one it has in the trash."""
+    return f"→ deleted {day.isoformat()}: `memory idea restore {name}` brings it back within {TRASH_DAYS} days"
+
+
+def unlinked(text: str, link: str, line: str) -> str | None:
+    """The file with `line` in the place of the idea's link; None: no section, or the user has rewritten the link."""
+    lines = _lines(text)
+    found = _link_line(lines, link)
+    if found is None or lines[found[1]].strip() != f"{LINK_LABEL}[[{link}]]":
+        return None
+    lines[found[1]] = lines[found[1]].replace(f"{LINK_LABEL}[[{link}]]", line)
+    return "".join(lines)
+
+
+def linked_again(text: str, name: str, link: str) -> str | None:
+    """The file with the link in the place of `deleted_line`; None: there is none that is as it was written."""
+    lines = _lines(text)
+    wanted = re.compile(rf"→ deleted \d{{4}}-\d\d-\d\d: `memory idea restore {re.escape(name)}` .*")
+    for section in sections(lines):
+        for number in range(section.start + 1, section.end):
+            if wanted.fullmatch(bare := lines[number].strip()):
+                lines[number] = lines[number].replace(bare, f"{LINK_LABEL}[[{link}]]")
+                return "".join(lines)
+    return None
 
 
 def _led_to(line: str, link: str, new_link: str) -> str:

@@ -14,10 +14,13 @@ from pathlib import Path
 
 from ...pipelines.ideas_file import (
     annotated,
+    deleted_line,
     has_section,
+    linked_again,
     promoted_line,
     relinked,
     section_text,
+    unlinked,
     with_section,
     without_section,
 )
@@ -386,11 +389,22 @@ def _promote(
 
 
 def follow_links(store: VaultStore, text: str | None, folders: Sequence[tuple[str, str]]) -> str | None:
-    """Ideas.md with links that follow ideas from folder to folder; None: there is none to change."""
+    """Ideas.md with links that follow ideas from folder to folder; None: there is none to change.
+
+    None leads into the trash, which is emptied: a line says instead how the idea comes back.
+    """
     changed = None
     for old, new in folders:
-        links = (link_of(store, f"{folder}/{IDEA_NOTE}") for folder in (old, new))
-        found = relinked(text, *links) if text is not None else None
+        if text is None:
+            break
+        before, after = (link_of(store, f"{folder}/{IDEA_NOTE}") for folder in (old, new))
+        found: str | None = None
+        if new.startswith(f"{IDEA_TRASH}/"):
+            found = unlinked(text, before, deleted_line(store.today(), new.rpartition("/")[2]))
+        elif old.startswith(f"{IDEA_TRASH}/"):
+            found = linked_again(text, old.rpartition("/")[2], after) or relinked(text, before, after)
+        else:
+            found = relinked(text, before, after)
         if found is not None:
             text = changed = found
     return changed

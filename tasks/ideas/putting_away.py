@@ -69,8 +69,8 @@ def put_away(
 
     `expected_hash` is its note as the user saw it: raises EditConflict when it is another now.
 
-    Its link in `ideas_file` follows it: Obsidian would make an empty idea of a link that leads nowhere. Raises
-    EntryNotFound, EditConflict, VaultUnavailable.
+    Its link in `ideas_file` follows it, see `follow_links`: Obsidian would make an empty idea of a link that leads
+    nowhere. Raises EntryNotFound, EditConflict, VaultUnavailable.
     """
     store = journal.store
     with store.lock():

@@ -307,15 +307,20 @@ def test_the_last_answer_can_be_taken_back(bed: Bed) -> None:
 LIST = "# Mine\n\n## 2026-01-02: One\nSaid.\nSee deep research: [[MemoryVault/{}/_index.md]]\n\n## My own\n"
 
 
-@pytest.mark.parametrize(("answer", "folder"), [(Answer.ARCHIVE, IDEA_ARCHIVE), (Answer.DELETE, IDEA_TRASH)])
-def test_the_link_in_the_list_follows_the_idea_and_comes_back(bed: Bed, answer: Answer, folder: str) -> None:
+@pytest.mark.parametrize("answer", [Answer.ARCHIVE, Answer.DELETE])
+def test_the_link_in_the_list_follows_the_idea_and_comes_back(bed: Bed, answer: Answer) -> None:
     """Obsidian makes an empty idea of a link that leads nowhere. Whatever is done, nothing else changes in the list."""
     old_idea(bed, "one", 400)
     ideas_path = bed.root / "Ideas.md"
     ideas_path.write_text(LIST.format(f"{INCUBATOR}/one"))
     stale(bed)
     bed.reviewer.answer(LIST_PATH, {"one": answer}, run="t")
-    assert ideas_path.read_text() == LIST.format(f"{folder}/one")
+    day = bed.store.today()
+    gone = f"→ deleted {day}: `memory idea restore one` brings it back within 30 days"
+    link = "See deep research: [[MemoryVault/{}/_index.md]]"
+    assert ideas_path.read_text() == (
+        LIST.format(f"{IDEA_ARCHIVE}/one") if answer is Answer.ARCHIVE else LIST.replace(link, gone)
+    ), "the trash is emptied: no link leads there"
     ideas_path.write_text(ideas_path.read_text() + "Typed since.\n")
     bed.reviewer.undo_last()
     assert ideas_path.read_text() == LIST.format(f"{INCUBATOR}/one") + "Typed since.\n"
@@ -323,6 +328,15 @@ def test_the_link_in_the_list_follows_the_idea_and_comes_back(bed: Bed, answer: 
     put_away(bed.journal, "one", answer, run="t", actor="idea", ideas_file=ideas_file)
     restore(bed.journal, "one", ideas_file=ideas_file)
     assert ideas_path.read_text() == LIST.format(f"{INCUBATOR}/one") + "Typed since.\n"
+
+
+def test_a_link_into_the_trash_as_it_was_once_written_is_led_back(bed: Bed) -> None:
+    old_idea(bed, "one", 400)
+    put_away(bed.journal, "one", Answer.DELETE, run="t", actor="idea")
+    ideas_path = bed.root / "Ideas.md"
+    ideas_path.write_text(LIST.format(f"{IDEA_TRASH}/one"))
+    restore(bed.journal, "one", ideas_file=ideas_path)
+    assert ideas_path.read_text() == LIST.format(f"{INCUBATOR}/one")
 
 
 def test_a_list_that_cannot_be_written_does_not_keep_an_answer_from_being_carried_out(bed: Bed) -> None:
