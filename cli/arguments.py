@@ -34,7 +34,8 @@ class OneLineParser(argparse.ArgumentParser):
             hint = f"; did you mean `{self.prog} {meant}`?" if meant else ""
             raise argparse.ArgumentError(None, f"there is no command {str(value)!r}{hint}")
         hint = f"; did you mean {meant!r}?" if meant else ""
-        raise argparse.ArgumentError(action, f"{str(value)!r} is none of {', '.join(choices)}{hint}")
+        wrong = f"is none of {', '.join(choices)}" if len(choices) > 1 else f"is not {choices[0]!r}"
+        raise argparse.ArgumentError(action, f"{str(value)!r} {wrong}{hint}")
 
     def _refuse(self, left: list[str]) -> NoReturn:
         self.error(f"unrecognized arguments: {' '.join(left)}{self._meant_option(left) or self._advice(left)}")

@@ -72,7 +72,11 @@ def run(args: argparse.Namespace, context: Context) -> int:
         raise UsageError(f"which idea? `memory idea {word} SLUG`; `memory idea list` names them")
     if not rest and (meant := get_close_matches(word, (*_ALONE, *_WITH_SLUG), 1)):
         raise UsageError(f"no such word: {word!r}; did you mean `memory idea {meant[0]}`?")
-    if len(rest) != 1 or word in _ALONE:
+    if word in _ALONE:
+        raise UsageError(f"`memory idea {word}` stands alone; `memory idea add TITLE SUMMARY` takes any title")
+    if word == "add" and len(rest) == 1:
+        raise UsageError("an idea needs a title and a summary: memory idea add TITLE SUMMARY")
+    if len(rest) != 1:
         raise UsageError('give a title and a summary, each in quotes: memory idea "Retry dashboard" "A page that …"')
     return _capture(word, rest[0], args, context)
 

@@ -44,6 +44,8 @@ def run(args: argparse.Namespace, context: Context) -> int:
     _ = context.state
     reviewer = Reviewer(context.settings, context.store)
     if args.action == "list":
+        if args.dry_run or args.yes:
+            raise UsageError(f"{'--dry-run' if args.dry_run else '--yes'} belongs to `memory inbox triage`")
         return _list(args, reviewer)
     steps, entries = plan_triage(context.settings, reviewer)
     if args.dry_run:

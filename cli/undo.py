@@ -29,8 +29,8 @@ you say --include-edited.
 
 _AGO = re.compile(r"(\d{1,6})\s*(m|h|d|w)")
 _UNITS = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
-_DONE = {"remove": "removed", "restore": "put back", "weaken": "evidence taken out", "leave": "left"}
-_WILL = {"remove": "remove", "restore": "put back", "weaken": "take evidence out of", "leave": "leave"}
+_DONE = {"remove": "removed", "restore": "put back", "weaken": "evidence taken out", "leave": "left", "gone": "gone"}
+_WILL = {**_DONE, "remove": "remove", "weaken": "take evidence out of", "leave": "leave"}
 _RUNS = {
     BACKFILL: "a backfill of old sessions (memory reflect corpus)",
     "reflect": "a reflection",
@@ -104,7 +104,7 @@ def _print(plan: UndoPlan, args: argparse.Namespace, *, done: bool) -> int:
             print(f"    {step.why}")
     if plan.left:
         left = counted(plan.left, "note stays", "notes stay")
-        note(f"memory: {left}; --include-edited takes what you have edited as well")
+        note(f"memory: {left}" + ("; --include-edited takes what you have edited as well" if plan.edited else ""))
     is_last = args.session is None and args.since is None
     if is_last and plan.steps and (args.yes or not done):  # Who was asked has read it before the question.
         note("memory: this is the last run only; --since 1h or --session ID takes back more")

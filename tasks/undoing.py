@@ -23,12 +23,15 @@ from .boundary import is_outside
 from .ideas.ledger import is_idea_path, taken_back
 from .journal import AUTOMATIC, Act, Change, Journal, Recorded, hash_of, text_of
 
-Step = Literal["remove", "restore", "weaken", "leave"]
+Step = Literal["remove", "restore", "weaken", "leave", "gone"]
+"""What happens to a file; gone: nothing, it is not there any more."""
 LIVING = frozenset({"active", "pending", "inbox", "incubating"})
 SESSION_PREFIX_CHARACTERS = 6
 """So much of a session's id names it, where no other begins the same."""
 WRITTEN = "it was written by this run"
 """Why of most steps."""
+EDITED = "it was edited since"
+UNTOLD = "the journal has no record of it, so whether you edited it can't be told"
 NAMED = 5
 """So many sessions that begin the same are named."""
 
@@ -61,7 +64,9 @@ class UndoPlan:
     changes: list[Change] = field(default_factory=list)
     undoes: list[str] = field(default_factory=list)
     left: int = 0
-    """Notes that stay since somebody edited them, or might have."""
+    """Notes that stay: somebody edited them, or might have, or decided on them."""
+    edited: int = 0
+    """Those of them that would not, were edited notes included."""
     run: str = ""
     """Of the last run the journal's name; "" where the user named something else than the last run."""
     at: str = ""
@@ -192,7 +197,14 @@ class _Work:
             self._take_back_evidence(act, inside[0], *faults[inside[0].path])
             return
         for path, (why, _) in faults.items():
-            self._leave(path, why)
+            if not self._moved_on(act, path):
+                self._leave(path, why)
+
+    def _moved_on(self, act: Act, path: str) -> bool:
+        """Has the program itself taken the note from there since, to where it is told of?"""
+        later = self._acts[self._acts.index(act) + 1 :]
+        of_path = [(a.actor, c.after_hash) for a in later for c in a.changes if c.path == path]
+        return bool(of_path) and of_path[-1][0] in AUTOMATIC and of_path[-1][1] is None
 
     def _take_back_research(self, path: str) -> None:
         """The notes of what was looked up go with their idea, but for one that somebody has edited."""
@@ -203,7 +215,7 @@ class _Work:
                 continue
             edited = not is_as_written(note)
             if edited and not self._include_edited:
-                self._leave(beside, "it was edited since: it stays")
+                self._leave(beside, f"{EDITED}: it stays")
             else:
                 self._set(beside, None, "it was looked up about the idea", edited=edited)
 
@@ -230,7 +242,7 @@ class _Work:
         if own and hash_of(_without_research(self._store, change.path, now or "")) == change.after_hash:
             return None
         if now is None:
-            return "it is not there any more: you moved, deleted or decided on it", False
+            return "you moved, deleted or decided on it", False
         later = self._acts[self._acts.index(act) + 1 :]
         author = next(
             (a.actor for a in reversed(later) for c in a.changes if c.path == change.path and c.after_hash == digest),
@@ -240,15 +252,17 @@ class _Work:
             return "later sessions added to it: only this one's evidence goes", True
         if author is not None:
             return "you have decided on it since: it stays", False
-        return "it was edited since: it stays", False
+        return f"{EDITED}: it stays", False
 
     def _take_back_evidence(self, act: Act, change: Recorded, fault: str, untouched: bool) -> None:
         now = self._now(change.path)
         edited = not untouched
-        if now is None or (edited and not (self._include_edited and fault.startswith("it was edited"))):
+        if now is None and self._moved_on(act, change.path):
+            return
+        if now is None or (edited and not (self._include_edited and fault.startswith(EDITED))):
             self._leave(change.path, fault)
             return
-        self._weaken(change.path, now, act.session, fault if untouched else "it was edited since", edited)
+        self._weaken(change.path, now, act.session, fault if untouched else EDITED, edited)
         self._undoes.append(act.id)
 
     def take_back_unrecorded(self, selector: Selector) -> None:
@@ -258,7 +272,7 @@ class _Work:
             path = entry.path
             if path in self._steps or not _is_of(entry, selector):
                 continue
-            why = "the journal has no record of it, so whether you edited it can't be told"
+            why = UNTOLD
             if not self._include_edited:
                 self._leave(path, why + ": it stays")
                 continue
@@ -295,7 +309,7 @@ class _Work:
         self._steps[path] = UndoStep(path, "remove" if text is None else step, why, edited)
 
     def _leave(self, path: str, why: str) -> None:
-        self._steps.setdefault(path, UndoStep(path, "leave", why))
+        self._steps.setdefault(path, UndoStep(path, "leave" if self._now(path) is not None else "gone", why))
 
     def plan(self) -> UndoPlan:
         """What came of it."""
@@ -306,9 +320,10 @@ class _Work:
                 plan.changes.append(Change(path, self._disk[path], after))
         changed = {change.path for change in plan.changes}
         for path, step in sorted(self._steps.items()):
-            if step.step == "leave" or path in changed:
+            if step.step in ("leave", "gone") or path in changed:
                 plan.steps.append(step)
-        plan.left = sum(step.step == "leave" for step in plan.steps)
+        staying = [step for step in plan.steps if step.step == "leave"]
+        plan.left, plan.edited = len(staying), sum(step.why.startswith((EDITED, UNTOLD)) for step in staying)
         return plan
 
 

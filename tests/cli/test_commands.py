@@ -393,6 +393,7 @@ def test_no_option_of_any_command_may_be_cut_short(name: str, capsys: pytest.Cap
         (("help",), "did you mean `memory --help`?"),
         (("zzz",), "there is no command 'zzz'"),
         (("jobs", "lst"), "'lst' is none of list, show, retry, cancel, kinds, pause, resume; did you mean 'list'?"),
+        (("migrate", "~/notes", "~/vault"), "argument system: '~/notes' is not 'contextvault'"),
         (("undo", "--of", "migrat"), "did you mean 'migrate'?"),
         (("undo", "--dryrun"), "did you mean --dry-run?"),
         (("save", "fix"), "the following arguments are required: slug"),
@@ -428,11 +429,18 @@ def test_a_mistyped_word_is_told_in_one_line_with_the_right_one(
         (("shw", "a-slug"), "did you mean `memory idea show a-slug`?"),
         (("show",), "which idea? `memory idea show SLUG`"),
         (("Dashboard",), "give a title and a summary"),
+        (("add", "Dashboard"), "memory idea add TITLE SUMMARY"),
+        (("list", "all"), "`memory idea list` stands alone"),
     ],
 )
 def test_a_mistyped_word_of_idea_writes_no_idea(sandbox: Sandbox, words: tuple[str, ...], said: str) -> None:
     assert said in refused(sandbox, "idea", *words)
     assert list(sandbox.vault.rglob("*")) == []
+
+
+@pytest.mark.parametrize("option", ["--yes", "--dry-run"])
+def test_an_option_of_triage_is_not_passed_over_by_the_list(sandbox: Sandbox, option: str) -> None:
+    assert f"{option} belongs to `memory inbox triage`" in refused(sandbox, "inbox", option)
 
 
 @pytest.mark.slow

@@ -97,6 +97,22 @@ def test_what_the_user_decided_on_is_theirs(bed: Bed) -> None:
         assert bed.files() == before
 
 
+def test_what_is_not_there_any_more_is_no_note_that_stays(
+    bed: Bed, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Nor is anything said of where the program itself had it in between, or of edited notes where there are none."""
+    for name, value in bed.env.items():
+        monkeypatch.setenv(name, value)
+    bed.remember(*(said(GUESS, session) for session in ("a", "b", "c")))
+    moved = bed.only("pending").path
+    bed.reviewer.decide(moved, Approve(), run="r")
+    assert main(["undo", "--dry-run"]) == 0
+    shown = capsys.readouterr()
+    assert shown.out.splitlines()[1:] == [f"gone: {moved}", "    you moved, deleted or decided on it"]
+    assert "stay" not in shown.err
+    assert "--include-edited" not in shown.err
+
+
 def test_a_user_edit_between_two_sessions_is_kept(bed: Bed) -> None:
     bed.remember(said(RULE, "a"))
     (path,) = bed.files()
