@@ -68,6 +68,8 @@ def run(args: argparse.Namespace, context: Context) -> int:
         return _capture(rest[0], rest[1], args, context)
     if len(rest) == 1 and rest[0] == slugify(rest[0]) and (meant := get_close_matches(word, _WITH_SLUG, 1)):
         raise UsageError(f"no such word: {word!r}; did you mean `memory idea {meant[0]} {rest[0]}`?")
+    if word == "promote" and len(rest) == 1 and rest[0] == slugify(rest[0]):
+        raise UsageError(f"an idea is made a project by `memory promote idea {rest[0]}`")
     if not rest and word in _WITH_SLUG:
         raise UsageError(f"which idea? `memory idea {word} SLUG`; `memory idea list` names them")
     if not rest and (meant := get_close_matches(word, (*_ALONE, *_WITH_SLUG), 1)):

@@ -106,8 +106,10 @@ def read_body(args: argparse.Namespace) -> str:
     if args.body_file is not None:
         try:
             return Path(args.body_file).read_text("utf-8")
-        except (OSError, UnicodeDecodeError) as error:
-            raise UsageError(f"can't read {args.body_file}: {error}") from error
+        except OSError as error:
+            raise UsageError(f"can't read {args.body_file}: {error.strerror}") from error
+        except UnicodeDecodeError as error:
+            raise UsageError(f"can't read {args.body_file}: it is no UTF-8 text") from error
     if sys.stdin.isatty():
         note("memory: type the text, end with Ctrl-D")
     return sys.stdin.read()

@@ -96,6 +96,7 @@ def _print(plan: UndoPlan, args: argparse.Namespace, *, done: bool) -> int:
         return 0
     if not plan.steps:
         print("there is nothing to take back")
+        note("memory: what you wrote or decided yourself is not touched; `memory review --undo` takes back a decision")
     elif plan.run:
         print(_what_ran(plan))
     for step in plan.steps:

@@ -429,6 +429,7 @@ def test_a_mistyped_word_is_told_in_one_line_with_the_right_one(
         (("shw", "a-slug"), "did you mean `memory idea show a-slug`?"),
         (("show",), "which idea? `memory idea show SLUG`"),
         (("Dashboard",), "give a title and a summary"),
+        (("promote", "dashboard"), "`memory promote idea dashboard`"),
         (("add", "Dashboard"), "memory idea add TITLE SUMMARY"),
         (("list", "all"), "`memory idea list` stands alone"),
     ],
@@ -436,6 +437,14 @@ def test_a_mistyped_word_is_told_in_one_line_with_the_right_one(
 def test_a_mistyped_word_of_idea_writes_no_idea(sandbox: Sandbox, words: tuple[str, ...], said: str) -> None:
     assert said in refused(sandbox, "idea", *words)
     assert list(sandbox.vault.rglob("*")) == []
+
+
+def test_a_text_that_cannot_be_read_is_told_in_words(sandbox: Sandbox) -> None:
+    file = sandbox.root / "text.txt"
+    said = refused(sandbox, "save", "fix", "two", "--body-file", str(file))
+    assert said == f"can't read {file}: No such file or directory"
+    file.write_bytes(b"\xff\xfe")
+    assert "it is no UTF-8 text" in refused(sandbox, "save", "fix", "two", "--body-file", str(file))
 
 
 @pytest.mark.parametrize("option", ["--yes", "--dry-run"])

@@ -250,6 +250,17 @@ def test_what_holds_for_all_that_is_listed_is_said_once(
     assert capsys.readouterr().out.splitlines() == lines
 
 
+def test_where_nothing_is_taken_back_it_says_what_never_is(
+    bed: Bed, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name, value in bed.env.items():
+        monkeypatch.setenv(name, value)
+    assert main(["undo"]) == 0
+    said_of_it = capsys.readouterr()
+    assert said_of_it.out == "there is nothing to take back\n"
+    assert "`memory review --undo` takes back a decision" in said_of_it.err
+
+
 @pytest.fixture
 def sandbox(tmp_path: Path) -> Sandbox:
     return Sandbox(tmp_path)
