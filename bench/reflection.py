@@ -15,12 +15,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..pipelines.mining import mine
-from ..pipelines.mining.features import Features, message
+from ..pipelines.mining.features import Features
 from ..pipelines.mining.fitting import Examples
 from ..pipelines.mining.model import Classifier, packaged
 from ..pipelines.mining.words import BUCKETS
 from .mining_data import Labelled, held_out, labelled, said, unpacked_sessions
-from .train_miner import FOLDS, Training, fold_of, rows_of
+from .train_miner import FOLDS, Training, examples_of, features_of, fold_of
 
 RESAMPLES = 1000
 SEED = 20240229
@@ -152,10 +152,10 @@ def by_first_patterns(messages: Sequence[Labelled]) -> Found:
 
 
 def cross_validated(
-    messages: Sequence[Labelled], rows: Sequence[Features], find: Callable[[Sequence[Labelled], Classifier], Found]
+    messages: Sequence[Labelled], examples: Examples, find: Callable[[Sequence[Labelled], Classifier], Found]
 ) -> Found:
     """Each fold is judged by a classifier (weights and thresholds) that saw only other sessions."""
-    training = Training(messages, Examples(rows))
+    training = Training(messages, examples)
     folds = fold_of(messages)
     found: Found = {}
     for fold in range(FOLDS):
@@ -168,7 +168,7 @@ def cross_validated(
 def _by_ngrams(messages: Sequence[Labelled], classifier: Classifier) -> Found:
     found: Found = {}
     for item in messages:
-        features = ngrams_only(message(item.turn).features)
+        features = ngrams_only(features_of(item))
         if item.by_agent:
             answers = [("fix", classifier["agent-fix"])]
         else:
@@ -251,9 +251,8 @@ def main() -> int:
         return 2
     with unpacked_sessions(Path(root)) as sessions:
         everything = labelled(Path(root), sessions)
-        rows = rows_of(everything)
-        mined = cross_validated(everything, rows, by_miner)
-        bare = [ngrams_only(row) for row in rows]
+        mined = cross_validated(everything, examples_of(everything), by_miner)
+        bare = Examples([ngrams_only(features_of(item)) for item in everything])
         plain = cross_validated(everything, bare, _by_ngrams)
         judged = [item for item in everything if item.source == "dev"]
         first = by_first_patterns(judged)

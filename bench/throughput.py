@@ -25,6 +25,7 @@ from pathlib import Path
 
 from ..pipelines.candidate import Candidate
 from ..pipelines.mining import Miner
+from ..pipelines.mining.agent_message import AgentMessage
 from ..pipelines.mining.features import message
 from ..pipelines.mining.model import packaged
 from ..pipelines.mining.prose import sentences
@@ -115,7 +116,7 @@ def stages_of(paths: Sequence[Path], root: Path) -> Stages:
             sentences(turn)
     with stages.measure("features and classifier"):
         for turn in spoken:
-            said = message(turn)
+            said = message(turn) if turn.is_users_words else AgentMessage(turn)
             for head in heads if turn.is_users_words else (of_agent,):
                 if not said.is_beyond(head):
                     said.probability(head)

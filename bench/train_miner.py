@@ -13,9 +13,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from ..pipelines.mining.features import Features, message
+from ..pipelines.mining.agent_message import AgentMessage
+from ..pipelines.mining.features import MAX_CUED_SENTENCES, MAX_WORDS, Features, message, named_cues, named_ngrams
 from ..pipelines.mining.fitting import Examples, Vector
 from ..pipelines.mining.model import WEIGHTS_FILE, Classifier, Head
+from ..pipelines.mining.prose import sentences
+from ..pipelines.mining.searched import Searched
+from ..pipelines.mining.words import hashed_ngrams, words_of
 from .mining_data import Labelled, labelled, unpacked_sessions
 
 FOLDS = 8
@@ -58,14 +62,31 @@ QUESTIONS = (
         0.03,
     ),
     Question("idea", lambda m: m.label == "idea", lambda m: not m.by_agent, 0.1, lowest=True),
-    Question("agent-fix", lambda m: m.label == "fix", lambda m: m.by_agent, 0.03),
+    Question("agent-fix", lambda m: m.label == "fix", lambda m: m.by_agent, 0.1),
 )
 """There is no head for fixes in the user's words: they are too few to learn from, so only clear forms count
 (`forms.explicit`)."""
 
 
-def rows_of(messages: Sequence[Labelled]) -> list[Features]:
-    return [message(item.turn).features for item in messages]
+def examples_of(messages: Sequence[Labelled]) -> Examples:
+    """The messages with their features. What a user and an agent both say counts as seen in two messages, whether or
+    not the agent's is asked for it."""
+    return Examples([features_of(item) for item in messages], [_shown_in(item) for item in messages])
+
+
+def features_of(item: Labelled) -> Features:
+    """What the miner asks the message for."""
+    return (AgentMessage(item.turn) if item.by_agent else message(item.turn)).features
+
+
+def _shown_in(item: Labelled) -> set[str]:
+    shown = set(features_of(item))
+    if item.by_agent:
+        texts = [part.text for part in sentences(item.turn)]
+        words = words_of("\n".join(texts).lower())[:MAX_WORDS]
+        shown.update(named_cues([Searched(text) for text in texts[:MAX_CUED_SENTENCES]]))
+        shown.update(named_ngrams(hashed_ngrams(words)))
+    return shown
 
 
 def fold_of(messages: Sequence[Labelled], folds: int = FOLDS) -> list[int]:
@@ -170,7 +191,7 @@ def main() -> int:
     data = Path(root)
     with unpacked_sessions(data) as sessions:
         messages = [item for item in labelled(data, sessions) if not item.doubtful]
-    classifier = Training(messages, Examples(rows_of(messages))).classifier(range(len(messages)))
+    classifier = Training(messages, examples_of(messages)).classifier(range(len(messages)))
     WEIGHTS_FILE.write_text(classifier.dump(), encoding="utf-8")
     for name, head in classifier.heads.items():
         print(f"{name}: {len(head.named)} named weights, threshold {head.threshold:.3f}")

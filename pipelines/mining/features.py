@@ -1,4 +1,4 @@
-"""What the classifier sees of a message: its cues, its shape, and its words as hashed n-grams.
+"""What the classifier sees of a message of the user's: its cues, its shape, and its words as hashed n-grams.
 
 N-grams are hashed (crc32), so that the weights hold no text of the messages they were trained on.
 """
@@ -59,7 +59,8 @@ class Shape(NamedTuple):
     origin: str
     length: int
     """Place in `_LENGTHS` of its number of words."""
-    sentences: int
+    sentences: int | None
+    """None: not counted."""
     asks: bool
     """Ends with a question."""
     lower: bool
@@ -67,10 +68,18 @@ class Shape(NamedTuple):
     pasted: bool
     """Holds a pasted passage."""
 
+    @classmethod
+    def of(cls, turn: Turn, first: str, last: str, words: int, sentences: int | None) -> Shape:
+        """Of a message that begins as `first` does and ends as `last` does."""
+        asks = "?" in last and last.rstrip(" )\"'😅").endswith("?")
+        length = bisect_left(_LENGTHS, words + 1)  # the beginning counts as a word
+        return cls(turn.origin.value, length, sentences, asks, first[:1].islower(), bool(turn.pasted))
+
     def features(self) -> Features:
         """The same for the classifier."""
         found = {"bias": 1.0, f"origin:{self.origin}": 1.0, f"words:{self.length}": 1.0}
-        found[f"sentences:{self.sentences}"] = 1.0
+        if self.sentences is not None:
+            found[f"sentences:{self.sentences}"] = 1.0
         if self.asks:
             found["ends with a question"] = 1.0
         if self.lower:
@@ -81,7 +90,7 @@ class Shape(NamedTuple):
 
 
 class Weighing(Protocol):
-    """What `Message.is_beyond` needs of a head of the classifier; all in logits."""
+    """What a message needs of a head of the classifier; all in logits."""
 
     @property
     def limit(self) -> float:
@@ -134,19 +143,20 @@ class Weighing(Protocol):
 
 
 class Message:
-    """A message of the user or the agent, cut into sentences. What else there is to know is found out when asked."""
+    """A message of the user's, cut into sentences. What else there is to know is found out when asked."""
 
     def __init__(self, turn: Turn, parts: Sequence[Sentence]) -> None:
         self.turn = turn
         self.sentences = parts
-        self.own = [part for part in parts if part.typed] if turn.is_users_words else parts
-        """The sentences that are the speaker's own: the classifier looks at no others."""
+        self.own = [part for part in parts if part.typed]
+        """The sentences that are the user's own: the classifier looks at no others."""
         self._glance = Glance([part.text for part in self.own])
         self.may_show = self._glance.may_show
         """Bits of what they may show together."""
         self._searched: Sequence[Searched] | None = None
         self._buckets: set[int] | None = None
-        self._shape = _shape(turn, self.own, self._glance.words + 1)  # the beginning counts as a word
+        first, last = (self.own[0].text, self.own[-1].text) if self.own else ("", "")
+        self._shape = Shape.of(turn, first, last, self._glance.words, min(len(self.own), 6))
 
     # Of the next two nearly every message is asked, and `cached_property` takes longer for it: it locks.
 
@@ -166,17 +176,12 @@ class Message:
     @functools.cached_property
     def features(self) -> Features:
         """All features."""
-        return {**self._few, **_named(self._ngrams)}
+        return {**self._few, **named_ngrams(self._ngrams)}
 
     @functools.cached_property
     def _few(self) -> Features:
         """All but the n-grams."""
-        found = dict(self._shape.features())
-        for index, sentence in enumerate(self.searched):
-            for cue in cues_of(sentence):
-                found[cue] = 1.0
-                if index == 0:
-                    found[f"first {cue}"] = 1.0
+        found = {**self._shape.features(), **named_cues(self.searched)}
         if looks_pasted(self.turn.text):
             found["looks pasted"] = 1.0
         found.update(self._forms)
@@ -195,9 +200,8 @@ class Message:
     def is_beyond(self, head: Weighing) -> bool:
         """Is `head` sure to say no, whatever `features` will hold?
 
-        To look for cues is most of the work of mining, and most messages are told by their words alone. So what costs
-        little is asked first, of all sentences together, and cues are looked for one after the other, and only for as
-        long as those that are left could still make up a yes.
+        To look for cues is most of the work, and most messages are told by their words alone. So what costs little is
+        asked first, of all sentences together.
         """
         missing = head.limit - head.of_shape(self._shape) - head.most_by_look - SURE
         possible = self.may_show
@@ -206,26 +210,7 @@ class Message:
         if left + head.most_by_ngrams(min(self._glance.words, MAX_WORDS)) < missing:
             return True
         missing -= head.of_ngrams(self._ngrams)
-        return left < missing or self._shows_too_little(head, missing)
-
-    def _shows_too_little(self, head: Weighing, missing: float) -> bool:
-        """Do its sentences, each looked at for itself, show less than what is `missing`?"""
-        looked_at = self.searched
-        may_show = [sentence.may_show for sentence in looked_at]
-        missing -= head.logit(self._forms) if self.turn.is_users_words else head.most_by_forms
-        in_first, possible = (may_show[0] if may_show else 0), functools.reduce(operator.or_, may_show, 0)
-        left = head.most_by_cues(possible, in_first)
-        if left < missing:
-            return True
-        for cue, bit, behind, anywhere, shown, of_first in [gain for gain in head.gains if possible & gain[1]]:
-            left -= anywhere if in_first & bit else behind
-            for place, bits in enumerate(may_show):
-                if bits & bit and looked_at[place].shows(cue):
-                    missing -= shown if place else of_first
-                    break
-            if left < missing:
-                return True
-        return False
+        return left < missing or show_too_little(self.searched, head, missing - head.logit(self._forms))
 
     def search(self, index: int) -> Searched:
         """What is known of sentence number `index`, one of its `own`."""
@@ -250,14 +235,41 @@ def message(turn: Turn) -> Message:
     return Message(turn, sentences(turn))
 
 
-def _shape(turn: Turn, parts: Sequence[Sentence], length: int) -> Shape:
-    asks = bool(parts) and "?" in parts[-1].text and parts[-1].text.rstrip(" )\"'😅").endswith("?")
-    lower = bool(parts) and parts[0].text[:1].islower()
-    return Shape(turn.origin.value, bisect_left(_LENGTHS, length), min(len(parts), 6), asks, lower, bool(turn.pasted))
+def show_too_little(looked_at: Sequence[Searched], head: Weighing, missing: float) -> bool:
+    """Do these sentences, each looked at for itself, show less than what is `missing`?
+
+    Cues are looked for one after the other, and only for as long as those that are left could still make up for it.
+    """
+    may_show = [sentence.may_show for sentence in looked_at]
+    in_first, possible = (may_show[0] if may_show else 0), functools.reduce(operator.or_, may_show, 0)
+    left = head.most_by_cues(possible, in_first)
+    if left < missing:
+        return True
+    for cue, bit, behind, anywhere, shown, of_first in [gain for gain in head.gains if possible & gain[1]]:
+        left -= anywhere if in_first & bit else behind
+        for place, bits in enumerate(may_show):
+            if bits & bit and looked_at[place].shows(cue):
+                missing -= shown if place else of_first
+                break
+        if left < missing:
+            return True
+    return False
 
 
-def _named(grams: Iterable[int]) -> dict[str, float]:
-    return dict.fromkeys([_BUCKET_NAMES[bucket] for bucket in grams], NGRAM_VALUE)
+def named_cues(looked_at: Sequence[Searched]) -> dict[str, float]:
+    """The cues that sentences show, and those of the first of them."""
+    found: dict[str, float] = {}
+    for place, sentence in enumerate(looked_at):
+        for cue in cues_of(sentence):
+            found[cue] = 1.0
+            if place == 0:
+                found[f"first {cue}"] = 1.0
+    return found
+
+
+def named_ngrams(buckets: Iterable[int]) -> dict[str, float]:
+    """N-grams under their names."""
+    return dict.fromkeys([_BUCKET_NAMES[bucket] for bucket in buckets], NGRAM_VALUE)
 
 
 def _forms(parts: Iterable[Sentence], searched: Iterable[Searched]) -> dict[str, float]:

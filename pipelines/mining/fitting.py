@@ -6,7 +6,7 @@ Needs numpy, which mining itself does not.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -16,7 +16,7 @@ from .model import Head
 from .words import BUCKETS
 
 MIN_EXAMPLES = 2
-"""A feature seen in one message only says nothing about others."""
+"""A feature that one message alone has says nothing about others."""
 
 NEWTON_STEPS = 40
 INTERCEPT_VALUE = 5.0
@@ -28,8 +28,9 @@ Vector = npt.NDArray[np.float64]
 class Examples:
     """Feature rows of all messages, with their inner products: one matrix for many fits."""
 
-    def __init__(self, rows: Sequence[Features]) -> None:
-        seen = Counter(name for row in rows for name in row)
+    def __init__(self, rows: Sequence[Features], shown: Sequence[Collection[str]] = ()) -> None:
+        """`shown`: the features that each message has, which may be more than it is asked for; `rows` if not given."""
+        seen = Counter(name for names in shown or rows for name in names)
         self._names = sorted(name for name, count in seen.items() if count >= MIN_EXAMPLES)
         column = {name: index for index, name in enumerate(self._names)}
         self._matrix = np.zeros((len(rows), len(self._names)))

@@ -10,6 +10,7 @@ from typing import Literal
 from ...vault.turn import Origin, Role, Turn
 from ..candidate import Candidate, Category, Scope, moment
 from . import fixes, procedures
+from .agent_message import AgentMessage
 from .features import Message, message
 from .forms import names_what_to_do, replaced, sets_aside
 from .model import Classifier, Head, packaged
@@ -246,7 +247,7 @@ class Miner:
 
     def _from_agent(self, turn: Turn) -> list[Candidate]:
         head = self._classifier["agent-fix"]
-        said = message(turn)
+        said = AgentMessage(turn)
         found: list[Candidate] = []
         probability = 0.0 if said.is_beyond(head) else said.probability(head)
         if probability >= head.threshold:
@@ -268,7 +269,7 @@ class Miner:
                 break
         return found
 
-    def _of_agent(self, said: Message, index: int, category: Category, score: float) -> Candidate:
+    def _of_agent(self, said: AgentMessage, index: int, category: Category, score: float) -> Candidate:
         turn = said.turn
         parts = said.sentences
         low = high = index

@@ -53,6 +53,10 @@ def _by_bytes(counts: Mapping[int, float]) -> Sequence[_ByteSums]:
     return [_ByteSums([counts.get(1 << (8 * byte + place), 0.0) for place in range(8)]) for byte in range(_BYTES)]
 
 
+def _bytes(bits: int) -> bytes:
+    return bits.to_bytes((bits.bit_length() + 7) // 8, "little")
+
+
 @dataclass(frozen=True)
 class Head:
     """One yes-or-no question about a message."""
@@ -99,9 +103,9 @@ class Head:
     def most_by_cues(self, possible: int, in_first: int) -> float:
         """The most that cues with these bits may add, where the first sentence may show those of `in_first`."""
         first = possible & in_first
-        most: float = sum(map(operator.getitem, self._most_anywhere, first.to_bytes(_BYTES, "little")))
+        most: float = sum(map(operator.getitem, self._most_anywhere, _bytes(first)))
         if possible != first:
-            most += sum(map(operator.getitem, self._most_behind, (possible ^ first).to_bytes(_BYTES, "little")))
+            most += sum(map(operator.getitem, self._most_behind, _bytes(possible ^ first)))
         return most
 
     @functools.cached_property

@@ -149,6 +149,20 @@ def _not_typed(text: str) -> list[Sentence]:
     return found
 
 
+def without_fenced(text: str) -> str:
+    """The lines of a message that do not stand between fences, as `sentences` takes them."""
+    if "```" not in text and "~~~" not in text:
+        return text
+    kept: list[str] = []
+    fenced = False
+    for line in text.splitlines(keepends=True):
+        if _FENCE.match(line):
+            fenced = not fenced
+        elif not fenced:
+            kept.append(line)
+    return "".join(kept)
+
+
 def _bounded(found: list[Sentence]) -> tuple[Sentence, ...]:
     if len(found) > MAX_SENTENCES:
         half = MAX_SENTENCES // 2

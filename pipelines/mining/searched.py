@@ -16,26 +16,34 @@ from .gated import CaselessPattern, fold, is_lowered_in_ascii_alone
 from .rules import RULE_FORMS, Rule, standing_rule
 from .wanted import WordGates
 from .wording import without_lead_in
-from .words import buckets_of, words_of, words_of_lines
+from .words import buckets_of, words_in, words_of, words_of_lines
 
-PATTERNS: Mapping[str, re.Pattern[str]] = {
-    **{f"rule {place}": pattern for place, pattern in enumerate(RULE_FORMS)},
-    **{f"explicit {place}": pattern for place, (_, _, pattern) in enumerate(EXPLICIT)},
-    **CUES,
+_OF_AGENTS: Mapping[str, re.Pattern[str]] = {
+    **{name: pattern for name, pattern in CUES.items() if name.startswith("fix:")},
     "sets aside": AGENT_IDEA,
     "states a cure": STATES_CURE,
 }
+PATTERNS: Mapping[str, re.Pattern[str]] = {
+    **_OF_AGENTS,
+    **{f"rule {place}": pattern for place, pattern in enumerate(RULE_FORMS)},
+    **{f"explicit {place}": pattern for place, (_, _, pattern) in enumerate(EXPLICIT)},
+    **{name: pattern for name, pattern in CUES.items() if name not in _OF_AGENTS},
+}
 """All that a sentence is searched for."""
-_GATES = WordGates(PATTERNS)
-BITS: Mapping[str, int] = _GATES.bits
+USERS = WordGates(PATTERNS)
+AGENTS = WordGates(_OF_AGENTS)
+"""What a sentence of the agent's is searched for: its bits are the lowest of the user's."""
+BITS: Mapping[str, int] = USERS.bits
 """Name of a pattern -> its bit in `Searched.may_show`."""
 CUE_BITS: Mapping[str, int] = {name: BITS[name] for name in CUES}
 """Cue -> its bit in `Searched.may_show`."""
 _CUE_OF_BIT = {bit: name for name, bit in CUE_BITS.items()}
 _ALL_CUES = functools.reduce(operator.or_, CUE_BITS.values())
-# The lowest bits, in the order of RULE_FORMS, and above them those of EXPLICIT.
-RULE_BITS = (1 << len(RULE_FORMS)) - 1
-EXPLICIT_BITS = ((1 << len(EXPLICIT)) - 1) << len(RULE_FORMS)
+# In the order of RULE_FORMS, and above them those of EXPLICIT.
+_FIRST_RULE = len(_OF_AGENTS)
+_FIRST_EXPLICIT = _FIRST_RULE + len(RULE_FORMS)
+RULE_BITS = ((1 << len(RULE_FORMS)) - 1) << _FIRST_RULE
+EXPLICIT_BITS = ((1 << len(EXPLICIT)) - 1) << _FIRST_EXPLICIT
 PROCEDURE_BITS = functools.reduce(operator.or_, (BITS[f"workflow:{name}"] for name in WORKFLOW_CUES))
 """Without one of them a sentence describes no procedure."""
 ASIDE_BIT = BITS["sets aside"]
@@ -60,7 +68,7 @@ class Glance:
         self._texts = texts
         self._ends = [*accumulate(map(len, cut), initial=0)]
         self._of_words, *self._hashed = _known_of([*chain.from_iterable(cut)])
-        self.may_show = _GATES.open_by(self._of_words, text)
+        self.may_show = USERS.open_by(self._of_words, text)
         """Bits of what they may show together; each alone may show less."""
         if not as_it_is:
             # The classifier was trained on lower case; the two differ for a few letters of other alphabets.
@@ -82,12 +90,12 @@ class Glance:
 
     def searched(self, place: int) -> Searched:
         """One of the sentences, to be looked at closely."""
-        return Searched(self._texts[place], self._of_words[self._ends[place] : self._ends[place + 1]])
+        return Searched(self._texts[place], USERS, self._of_words[self._ends[place] : self._ends[place + 1]])
 
 
 def _known_of(words: Sequence[str]) -> Sequence[Sequence[Any]]:
     """A column for each thing that is known of words."""
-    return [*zip(*map(_GATES.known.__getitem__, words), strict=True)] or [(), (), (), ()]
+    return [*zip(*map(USERS.known.__getitem__, words), strict=True)] or [(), (), (), ()]
 
 
 class Searched:
@@ -95,12 +103,12 @@ class Searched:
 
     __slots__ = ("_asked", "_core", "_lower", "_shown", "may_show", "text")
 
-    def __init__(self, text: str, of_words: Sequence[int] | None = None) -> None:
-        """`of_words`: what is known of its words, where that was asked before."""
+    def __init__(self, text: str, gates: WordGates = USERS, of_words: Sequence[int] | None = None) -> None:
+        """`of_words`: what the gates know of its words, where that was asked before."""
         self.text = text
         if of_words is None:
-            of_words = _known_of(words_of(fold(text)))[0]
-        self.may_show = _GATES.open_by(of_words, text)
+            of_words = [gates.known[word][0] for word in words_in(text)]
+        self.may_show = gates.open_by(of_words, text)
         """The bits of the cues that it may show, and of the forms that it may have: it holds the words for them."""
         self._lower: str | None = None
         """The lower case where it tells as much as the text, else ""; None: not looked at."""
@@ -139,13 +147,13 @@ class Searched:
     @property
     def standing_rule(self) -> Rule | None:
         """`standing_rule` of it."""
-        possible = self.may_show & RULE_BITS
+        possible = (self.may_show & RULE_BITS) >> _FIRST_RULE
         return standing_rule(self.text, possible) if possible else None
 
     @property
     def explicit(self) -> tuple[Explicit, ...]:
         """`explicit` of it."""
-        possible = (self.may_show & EXPLICIT_BITS) >> len(RULE_FORMS)
+        possible = (self.may_show & EXPLICIT_BITS) >> _FIRST_EXPLICIT
         return explicit(self.text, possible) if possible else ()
 
 

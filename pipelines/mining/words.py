@@ -10,6 +10,8 @@ import zlib
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple, TypeVar
 
+from .gated import fold
+
 MOST_KEPT = 20_000
 """Words; beyond that all are forgotten."""
 BUCKETS = 4096
@@ -40,6 +42,12 @@ def words_of(folded: str) -> list[str]:
     """The words, numbers, question and exclamation marks and emoji of a lower-case text, in order."""
     plain = _plain(folded, _NO_WORDS)
     return _WORD.findall(folded) if plain is None else plain.split()
+
+
+def words_in(text: str) -> list[str]:
+    """The same of a text in whatever case."""
+    plain = None if _KELVIN in text else _plain(text, _NO_WORDS_AS_IT_IS)
+    return words_of(fold(text)) if plain is None else plain.split()
 
 
 def words_of_lines(text: str) -> list[list[str]] | None:

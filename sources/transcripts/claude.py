@@ -172,7 +172,7 @@ class ClaudeReader(TranscriptReader):
         edited = None if isinstance(event, bytes) or event.name not in EDITING_TOOLS else event
         if not (edited or isinstance(event, bytes) or (event.name in LOOKING_TOOLS and event.command is None)):
             return False
-        told = only_went_well(data, brace, begun[1])
+        told = only_went_well(data, brace, begun[1], is_short=edited is not None)
         if told is None or self._is_repeated(told[0]):
             return False
         del self._calls[begun[0]]

@@ -42,6 +42,7 @@ _LONGEST_UNREAD_BYTES = 4000
 """Of the record of a call, which is kept until its outcome is known."""
 _RUNS = (b'"command":', b'"cmd":')
 _RAW_TYPE_BEGINS_BYTES = 40
+_SHORT_OUTPUT_BYTES = 1000
 # A record with one result that is a string and no error, from the message on: between the two stands only that string.
 _RESULT_BEGINS = re.compile(
     rb'\{"role":"user","content":\[\{"tool_use_id":"([\w-]{1,80})","type":"tool_result","content":"'
@@ -88,19 +89,27 @@ def outcome(data: bytes, brace: int) -> tuple[str, int] | None:
     return None if begins is None else (begins[1].decode(), begins.end())
 
 
-def only_went_well(data: bytes, brace: int, begins: int) -> tuple[str, str] | None:
-    """The id and the time of a record that holds nothing but the outcome that begins there, and no error."""
+def only_went_well(data: bytes, brace: int, begins: int, *, is_short: bool) -> tuple[str, str] | None:
+    """The id and the time of a record that holds nothing but the outcome that begins there, and no error.
+
+    `is_short`: what is put out is a sentence, as for edits; their raw results are many times as long.
+    """
     if not _names_its_place(data, brace):
         return None
     for foreign in _NOT_A_PERSONS:
         if data.find(foreign, 0, brace) >= 0 or data.find(foreign, -_FIELDS_BEHIND_BYTES) >= 0:
             return None
-    # Another part of the message would have a type, and most raw results begin with theirs: so to look for one
-    # finds both.
-    typed = data.find(TYPE, begins)
-    at = data.rfind(TOOL_USE_RESULT, max(begins, typed - _RAW_TYPE_BEGINS_BYTES), max(0, typed))
-    if at < 0:
-        at = data.find(TOOL_USE_RESULT, begins, typed if typed >= 0 else len(data))
+    at = data.find(TOOL_USE_RESULT, begins, begins + _SHORT_OUTPUT_BYTES) if is_short else -1
+    if at >= 0:
+        if data.find(TYPE, begins, at) >= 0:
+            return None
+    else:
+        # Another part of the message would have a type, and most raw results begin with theirs: so to look for one
+        # finds both.
+        typed = data.find(TYPE, begins)
+        at = data.rfind(TOOL_USE_RESULT, max(begins, typed - _RAW_TYPE_BEGINS_BYTES), max(0, typed))
+        if at < 0:
+            at = data.find(TOOL_USE_RESULT, begins, typed if typed >= 0 else len(data))
     ends = _RESULT_ENDS.search(data, max(begins, at - _RESULT_END_BYTES), at) if at > 0 else None
     return None if ends is None else (ends[1].decode(), ends[2].decode())
 

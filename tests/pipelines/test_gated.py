@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from memoryvault.pipelines import mining
 from memoryvault.pipelines.mining import fixes
+from memoryvault.pipelines.mining.agent_message import AgentMessage
 from memoryvault.pipelines.mining.cues import CUES
 from memoryvault.pipelines.mining.features import message
 from memoryvault.pipelines.mining.forms import explicit, sets_aside
@@ -21,7 +22,7 @@ from memoryvault.pipelines.mining.gated import CaselessPattern, fold, is_lowered
 from memoryvault.pipelines.mining.model import packaged
 from memoryvault.pipelines.mining.prose import sentences
 from memoryvault.pipelines.mining.rules import RULE_FORMS, standing_rule
-from memoryvault.pipelines.mining.searched import ASIDE_BIT, BITS, CURE_BIT, PATTERNS, Glance, Searched
+from memoryvault.pipelines.mining.searched import AGENTS, ASIDE_BIT, BITS, CURE_BIT, PATTERNS, Glance, Searched
 from memoryvault.pipelines.mining.wanted import Wanted, WordGates, clauses
 from memoryvault.pipelines.mining.wording import without_lead_in
 from memoryvault.pipelines.mining.words import MOST_KEPT, hashed_ngrams, word_matches, words_of, words_of_lines
@@ -146,7 +147,7 @@ def test_a_message_left_alone_would_have_been_told_no(head_name: str, parts: lis
     by_agent = head_name == "agent-fix"
     role, origin = (Role.ASSISTANT, Origin.ASSISTANT) if by_agent else (Role.USER, Origin.PROMPT)
     turn = Turn(role=role, origin=origin, text=" ".join(parts) or "-", record="r", session="s")
-    said = message(turn)
+    said = AgentMessage(turn) if by_agent else message(turn)
     assert said.probability(head) == head.probability(said.features)
     if said.is_beyond(head):
         assert head.probability(said.features) < head.threshold
@@ -272,6 +273,7 @@ the crash was caused by a race | This is a good follow-up | Not in scope, maybe 
 
 def _has_its_gates_open(text: str) -> None:
     searched = Searched(text)
+    assert Searched(text, AGENTS).may_show == searched.may_show & sum(AGENTS.bits.values()), "an agent's says less"
     looked_at = {text, text.strip(), without_lead_in(text)}
     for name, pattern in PATTERNS.items():
         if any(map(pattern.search, looked_at)):
