@@ -31,6 +31,7 @@ from .surroundings import (
     NAMED,
     clock,
     ending_transcripts,
+    hooks_start_worker,
     hooks_wired,
     last_hook,
     login_service,
@@ -129,7 +130,8 @@ def _worker(context: Context) -> Finding:
     process = lock_holder(context.state.worker_lock)
     if process is not None:
         return Finding("worker", "ok", f"runs as process {process}")
-    return Finding("worker", "note", "does not run", "the next session starts it, or `memory up`")
+    by_hook = "the next session starts it, or " if hooks_start_worker(context.settings) else ""
+    return Finding("worker", "note", "does not run", f"{by_hook}`memory up`" + ("" if by_hook else " runs it"))
 
 
 def _queue(context: Context) -> Finding:

@@ -20,7 +20,8 @@ from memoryvault.cli.context import Context
 from memoryvault.cli.doctor import CHECKS, _worker
 from memoryvault.cli.finding import Finding
 from memoryvault.demo.sandbox import Sandbox
-from memoryvault.hooks.install import STUB, install, settings_file_of
+from memoryvault.hooks.install import STUB, install, settings_file_of, uninstall
+from memoryvault.hooks.wiring import install_for
 from memoryvault.tasks.device import SETTINGS_NOTE
 from memoryvault.tasks.queue.units import service_manager
 from memoryvault.vault import hooklog
@@ -66,6 +67,29 @@ def test_that_all_is_switched_off_is_told_with_what_switches_it_on(context: Cont
     assert "runs" in _worker(context).detail or "does not run" in _worker(context).detail
     off = Context({**context.env, "MEMORY_ENABLED": "false"})
     assert "memory.enabled is false" in _worker(off).detail
+
+
+def test_without_hooks_nobody_is_told_that_a_session_will_start_anything(context: Context) -> None:
+    context = Context({**context.env, "MEMORY_AUTOSTART": "true"})
+    install(context.settings)
+    assert _worker(context).todo == "the next session starts it, or `memory up`"
+    assert "starts the worker" in surroundings.login_service(context).detail
+    by_hand = Context({**context.env, "MEMORY_AUTOSTART": "false"})
+    assert _worker(by_hand).todo == "`memory up` runs it"
+    uninstall(context.settings)
+    assert (_worker(context).detail, _worker(context).todo) == ("does not run", "`memory up` runs it")
+    assert surroundings.login_service(context).detail == "none"
+    hooks = surroundings.hooks_wired(context)
+    assert (hooks.grade, hooks.todo) == ("note", "run `memory init`")
+    assert hooks.detail.startswith("no agent is wired")
+    assert surroundings.last_hook(context).todo == ""
+
+
+def test_another_agent_that_is_wired_starts_the_worker_as_well(context: Context) -> None:
+    context = Context({**context.env, "MEMORY_AUTOSTART": "true"})
+    install_for("codex", context.settings)
+    assert _worker(context).todo.startswith("the next session starts it")
+    assert surroundings.hooks_wired(context).detail == "not in Claude Code's settings"
 
 
 def test_a_full_disk_is_a_fault(context: Context, monkeypatch: pytest.MonkeyPatch) -> None:
