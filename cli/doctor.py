@@ -23,6 +23,7 @@ from ..vault.errors import MemoryVaultError, ModelUnavailable, QueueUnavailable,
 from ..vault.layout import DEFAULT_GROUP
 from ..vault.lock import lock_holder
 from ..vault.scrubbed import Scrubbed
+from ..vault.settings import Readable
 from ..vault.settings_table import redacted
 from .context import Context
 from .finding import Finding, Grade
@@ -85,9 +86,7 @@ def examine(context: Context) -> Iterator[Finding]:
         _ = context.state if only_works else (context.vault, context.state)
     except (MemoryVaultError, OSError) as error:
         yield Finding("vault", "fault", str(error), "")
-        if not readable.faults:
-            return
-        wanted = WITHOUT_STATE
+        wanted = WITHOUT_STATE | (WITHOUT_VAULT if _has_state(context, readable) else set())
     for what, check in CHECKS:
         if wanted is not None and what not in wanted:
             continue
@@ -98,6 +97,13 @@ def examine(context: Context) -> Iterator[Finding]:
             yield check(context)
         except (MemoryVaultError, OSError) as error:
             yield Finding(what, "fault", str(error), "see docs/how-to/troubleshooting.md")
+
+
+def _has_state(context: Context, readable: Readable) -> bool:
+    """Whether it is known which state folder is meant, and it is there: the vault may be away."""
+    settings = context.settings
+    chosen = "vault.path" not in readable.unread and settings.vault_path is not None
+    return chosen and os.path.isdir(settings.state.root)
 
 
 def _other_agents(context: Context) -> Finding:
@@ -124,10 +130,10 @@ def _worker(context: Context) -> Finding:
     if not context.settings.memory.enabled:
         told = "memory.enabled is false: nothing is recorded, and nothing is said to sessions"
         return Finding("worker", "note", told, f"set it to true in {context.settings.config_file}")
-    if os.path.exists(context.state.stop_file):
-        told = f"{context.state.stop_file} is there: nothing is recorded, and nothing is said to sessions"
+    if os.path.exists(context.kept_state.stop_file):
+        told = f"{context.kept_state.stop_file} is there: nothing is recorded, and nothing is said to sessions"
         return Finding("worker", "note", told, "delete it")
-    process = lock_holder(context.state.worker_lock)
+    process = lock_holder(context.kept_state.worker_lock)
     if process is not None:
         return Finding("worker", "ok", f"runs as process {process}")
     by_hook = "the next session starts it, or " if hooks_start_worker(context.settings) else ""
@@ -292,7 +298,7 @@ def _miner(context: Context) -> Finding:
 
 
 WITHOUT_VAULT = {"permissions", "worker", "queue", "shared queue"}
-"""What matters to a machine that only works for others."""
+"""What lies in the state folder: all that matters to a machine that only works for others."""
 WITHOUT_STATE = {"hooks", "other agents", "service", "miner"}
 """What can be tested where it is not known which vault is meant."""
 WITH_OTHER_PROCESSES = {"round trip"}

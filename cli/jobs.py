@@ -55,10 +55,12 @@ def run(args: argparse.Namespace, context: Context) -> int:
         raise UsageError("--interval must be more than 0")
     if args.kind is not None:
         _known_kind(args.kind)
-    _ = context.state
+    _ = context.kept_state
+    if away := context.vault_away:
+        note(f"memory: {away}")
     with open_ledger(context.settings) as ledger:
         if args.watch:
-            return _watch(ledger, context.state, args.interval)
+            return _watch(ledger, context.kept_state, args.interval)
         match args.action:
             case "list":
                 _list(args, ledger)

@@ -46,7 +46,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
         raise SettingsError(f"whose logs can't be told: {readable.faults[0]}")
     for fault in readable.faults:
         note(f"memory: {fault}")
-    path = Path(context.state_of_vault_or_index.log_file)
+    path = Path(context.kept_state.log_file)
     newest: deque[str] = deque(maxlen=max(0, args.lines))
     for file in (*sorted(path.parent.glob(f"{path.name}.*")), path):
         newest.extend(line for line in _lines_of(file) if _wanted(line, args))

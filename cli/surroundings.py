@@ -49,7 +49,7 @@ def vault_and_disk(context: Context) -> Finding:
 
 def permissions(context: Context) -> Finding:
     """Folders of the state are 0700, files 0600; but for the empty file by which the user stops everything."""
-    root, stop_file = context.state.root, context.state.stop_file
+    root, stop_file = context.kept_state.root, context.kept_state.stop_file
     for folder, _, files in os.walk(root):
         for path in (folder, *(os.path.join(folder, name) for name in files)):
             try:

@@ -9,7 +9,7 @@ import stat
 from contextlib import suppress
 from pathlib import Path
 
-from .errors import PathRefused
+from .errors import PathRefused, VaultUnavailable
 from .layout import is_conflict_copy
 
 MAX_NAME_BYTES = 200
@@ -34,6 +34,19 @@ _COPY_NAMES = tuple(
     )
 )
 """What `is_conflict_copy` knows, with what stands around it in a file's name."""
+
+
+def require_folder(vault: Path) -> None:
+    """Raises VaultUnavailable, with what to do, where the vault is no folder that can be looked into."""
+    other = "`memory init --vault FOLDER` chooses another"
+    try:
+        is_folder = stat.S_ISDIR(os.stat(vault).st_mode)
+    except (FileNotFoundError, NotADirectoryError) as error:
+        raise VaultUnavailable(f"the vault {vault} is not there: mount it; {other}") from error
+    except OSError as error:
+        raise VaultUnavailable(f"the vault {vault} cannot be looked into ({error.strerror}); {other}") from error
+    if not is_folder:
+        raise VaultUnavailable(f"the vault {vault} is a file, not a folder: move that away; {other}")
 
 
 def original_of(name: str) -> str | None:
