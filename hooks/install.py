@@ -212,7 +212,7 @@ def _plugin_folders(listing: Path) -> dict[str, list[Path]]:
             str(name): [Path(each["installPath"]) for each in (places if isinstance(places, list) else [places])]
             for name, places in listed.items()
         }
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return {}
 
 
@@ -312,6 +312,8 @@ def _read(path: Path) -> tuple[bytes | None, Json]:
         document = json.loads(data.decode("utf-8-sig"))
     except ValueError as error:
         raise SettingsError(f"{path} is not valid JSON ({error}): mend it, then run this again") from error
+    except RecursionError as error:
+        raise SettingsError(f"{path} is nested too deeply to be read: mend it, then run this again") from error
     if not isinstance(document, dict) or not isinstance(document.get("hooks", {}), dict):
         raise SettingsError(f"{path} has an unexpected shape (settings and `hooks` must be objects): mend it first")
     for event, groups in document.get("hooks", {}).items():

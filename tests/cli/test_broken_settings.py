@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
 
 from memoryvault.demo.sandbox import Sandbox
-from memoryvault.vault.settings import readable_settings
+from memoryvault.hooks.install import uninstall
+from memoryvault.hooks.wiring import trusted_by_codex
+from memoryvault.vault.errors import SettingsError
+from memoryvault.vault.settings import load_settings, readable_settings
 
 SYNTAX = "[memory\nenabled = true\n"
 WRONG_TYPE = "[recall]\nk = 'many'\n"
@@ -64,6 +68,28 @@ def test_half_a_path_is_no_path(tmp_path: Path) -> None:
     assert changed == {"recall.k": 7}
     assert "not UTF-8" in faults[0]
     assert "vault.path" in unread
+
+
+@pytest.mark.parametrize("deep", ["a = " + "[" * 100_000, "a = [\n" * 5_000, "a = " + "{a = " * 100_000])
+def test_brackets_without_end_are_a_fault_like_any_other(tmp_path: Path, deep: str) -> None:
+    """The parser gives up with an error of its own."""
+    changed, faults, unread = readable(tmp_path, f"[recall]\nk = 7\n[vault]\npath = '/v'\n{deep}\n[memory]\n")
+    assert changed == {"recall.k": 7, "vault.path": "/v"}
+    (fault,) = faults
+    assert re.search(r"config\.toml:\d+: not valid TOML", fault)
+    assert "vault.path" not in unread
+
+
+def test_a_host_whose_settings_are_brackets_without_end_is_named(tmp_path: Path) -> None:
+    sandbox = Sandbox(tmp_path)
+    settings = load_settings(sandbox.environment)
+    file = sandbox.root / "home" / ".claude" / "settings.json"
+    file.write_text('{"hooks": ' + "[" * 100_000, "utf-8")
+    with pytest.raises(SettingsError, match=f"{file} is nested too deeply"):
+        uninstall(settings)
+    settings.hosts.codex_home.mkdir()
+    (settings.hosts.codex_home / "config.toml").write_text("a = " + "[" * 100_000, "utf-8")
+    assert not trusted_by_codex(settings)
 
 
 @pytest.fixture
