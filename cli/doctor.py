@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import errno
 import os
 import secrets
 from collections.abc import Callable, Iterator
@@ -28,6 +29,7 @@ from ..vault.settings_table import redacted
 from .context import Context
 from .finding import Finding, Grade
 from .output import add_json, counted, print_json, print_table
+from .pages import how_to
 from .surroundings import (
     NAMED,
     clock,
@@ -52,6 +54,19 @@ PROBE_KIND = "doctor-probe"
 PROBE_NOTE = "Ship new versions on Tuesday mornings only."
 PROBE_WORDS = "ship new versions on Tuesday"
 PROBE_QUESTION = "Which day may we deploy a release to production?"
+
+_TAKE = "give your account the right to read and write it (`ls -ld` shows whose it is)"
+_MOVE = "move away what lies there: a folder is wanted where a file is, or the other way round"
+TODO_OF_ERRNO = {
+    errno.EACCES: _TAKE,
+    errno.EPERM: _TAKE,
+    errno.EROFS: "its disk is mounted read-only: mount it to be written",
+    errno.ENOSPC: "free some space",
+    errno.EDQUOT: "free some space",
+    errno.ENOTDIR: _MOVE,
+    errno.EISDIR: _MOVE,
+    errno.EEXIST: _MOVE,
+}
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -85,7 +100,7 @@ def examine(context: Context) -> Iterator[Finding]:
             raise SettingsError("which folder it is could not be read")
         _ = context.state if only_works else (context.vault, context.state)
     except (MemoryVaultError, OSError) as error:
-        yield Finding("vault", "fault", str(error), "")
+        yield _fault("vault", error) if isinstance(error, OSError) else Finding("vault", "fault", str(error))
         wanted = WITHOUT_STATE | (WITHOUT_VAULT if _has_state(context, readable) else set())
     for what, check in CHECKS:
         if wanted is not None and what not in wanted:
@@ -96,7 +111,16 @@ def examine(context: Context) -> Iterator[Finding]:
         try:
             yield check(context)
         except (MemoryVaultError, OSError) as error:
-            yield Finding(what, "fault", str(error), "see docs/how-to/troubleshooting.md")
+            yield _fault(what, error)
+
+
+def _fault(what: str, error: MemoryVaultError | OSError) -> Finding:
+    """What an error says, and what to do about it."""
+    if not isinstance(error, OSError) or not error.strerror:
+        return Finding(what, "fault", str(error), f"see {how_to('troubleshooting')}")
+    place = f"{error.filename}: " if error.filename else ""
+    todo = TODO_OF_ERRNO.get(error.errno or 0, f"see {how_to('troubleshooting')}")
+    return Finding(what, "fault", f"{place}{error.strerror}", todo)
 
 
 def _has_state(context: Context, readable: Readable) -> bool:
@@ -178,7 +202,7 @@ def shared_queue(context: Context) -> Finding:
         return Finding("shared queue", "note", twice, "give each machine a queue.machine of its own")
     if found.rights.owns:
         return Finding(
-            "shared queue", "note", f"{detail}; the role may do everything", "docs/how-to/several-machines.md"
+            "shared queue", "note", f"{detail}; the role may do everything", f"see {how_to('several-machines')}"
         )
     return Finding("shared queue", "ok", detail)
 
@@ -219,7 +243,7 @@ def _model(context: Context) -> Finding:
     except ModelUnavailable as error:
         # Keywords alone are a way to use it; a model that was asked for and is gone is not.
         chosen = "embedding.model" in context.settings.origins
-        return Finding("model", "fault" if chosen else "note", str(error), "docs/how-to/models.md")
+        return Finding("model", "fault" if chosen else "note", str(error), f"see {how_to('models')}")
     verify_model(place)
     if (library := missing_library(place)) is not None:
         lacks = f"{name} is here, but not {library}: recall works on keywords only"
