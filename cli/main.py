@@ -97,7 +97,8 @@ def build_parser(argv: Sequence[str]) -> argparse.ArgumentParser:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run one command. Exit codes: 0 done, 1 failed with one line on stderr, 2 bad usage."""
+    """Run one command. Exit codes: 0 done; 1 not done, with one line on stderr (it failed, or the user
+    answered no to the question whether to do it); 2 bad usage."""
     arguments = list(sys.argv[1:] if argv is None else argv)
     disarm_streams()
     if not arguments:
