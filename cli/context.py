@@ -10,7 +10,7 @@ from pathlib import Path
 
 from ..vault.errors import VaultUnavailable
 from ..vault.layout import StatePaths
-from ..vault.paths import require_folder
+from ..vault.paths import ensure_state, require_folder
 from ..vault.settings import Readable, Settings, load_settings, readable_settings
 from ..vault.store import VaultStore
 
@@ -46,7 +46,7 @@ class Context:
         if not self.settings.only_works_for_others:
             _ = self.vault
         state = self.settings.state
-        state.ensure()
+        ensure_state(state)
         return state
 
     @cached_property

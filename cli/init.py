@@ -36,6 +36,7 @@ from ..tasks.indexing import reconcile_now, vault_store
 from ..tasks.queue.enqueue import enqueue, open_ledger, request_indexing
 from ..vault.errors import IndexUnavailable, QueueUnavailable, UsageError, VaultUnavailable
 from ..vault.layout import ALWAYS_LOAD, DEFAULT_GROUP, INCUBATOR, PROJECTS, SKILLS, WATCHLIST
+from ..vault.paths import ensure_state
 from ..vault.settings import Settings, compile_snapshot, load_settings
 from .context import Context
 from .hook_trial import HookTime, try_hooks
@@ -119,9 +120,10 @@ def run(args: argparse.Namespace, context: Context) -> int:
         vault = settings.vault_path
     else:
         vault, chosen_how = choose_vault(context)
-    _require_place(vault)
+    require_place("the vault", vault, "name another place with --vault")
     hosts = args.host or [CLAUDE]
     preview = load_settings({**context.env, "MEMORY_VAULT_PATH": str(vault)})
+    require_place("the state folder", Path(preview.state.root), "name another place with MEMORY_STATE_DIR")
     with_plugin = CLAUDE in hosts and plugin_installed(settings)
     if chosen_how:
         note(f"memory: {chosen_how}")
@@ -147,7 +149,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
     settings = load_settings(context.env)
     if settings.vault_path != vault:
         note(f"memory: MEMORY_VAULT_PATH is set and wins over the settings file: {settings.vault_path}")
-    settings.state.ensure()
+    ensure_state(settings.state)
     if stopped := stop_replaced(before, settings, context.env):
         note(f"memory: stopped what ran with the settings before ({' and '.join(stopped)})")
     with open_ledger(settings):
@@ -384,14 +386,13 @@ def _tell_recall(recalled: FirstRecall) -> None:
         print(f"  nothing came back ({recalled.note} was meant): memory doctor")
 
 
-def _require_place(vault: Path) -> None:
+def require_place(what: str, folder: Path, or_else: str) -> None:
     """Before anything is asked. Raises VaultUnavailable where a file stands in the way of the folder."""
-    there = next(folder for folder in (vault, *vault.parents) if os.path.lexists(folder))
+    there = next(place for place in (folder, *folder.parents) if os.path.lexists(place))
     if not os.path.isdir(there):
-        what = "a file" if os.path.exists(there) else "a link that leads nowhere"
+        found = "a file" if os.path.exists(there) else "a link that leads nowhere"
         raise VaultUnavailable(
-            f"can't make the vault {vault}: {there} is {what}, not a folder; move that away, or name another place "
-            "with --vault"
+            f"can't make {what} {folder}: {there} is {found}, not a folder; move that away, or {or_else}"
         )
 
 

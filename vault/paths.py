@@ -9,8 +9,8 @@ import stat
 from contextlib import suppress
 from pathlib import Path
 
-from .errors import PathRefused, VaultUnavailable
-from .layout import is_conflict_copy
+from .errors import MemoryVaultError, PathRefused, QueueUnavailable, VaultUnavailable
+from .layout import StatePaths, is_conflict_copy
 
 MAX_NAME_BYTES = 200
 """A file name holds 255 bytes on most disks, and sync clients append to it."""
@@ -47,6 +47,20 @@ def require_folder(vault: Path) -> None:
         raise VaultUnavailable(f"the vault {vault} cannot be looked into ({error.strerror}); {other}") from error
     if not is_folder:
         raise VaultUnavailable(f"the vault {vault} is a file, not a folder: move that away; {other}")
+
+
+def ensure_state(state: StatePaths, unavailable: type[MemoryVaultError] = QueueUnavailable) -> None:
+    """Make the state folder where it is not there. Raises `unavailable`, with what to do."""
+    try:
+        state.ensure()
+    except OSError as error:
+        place, why = error.filename or state.root, error.strerror
+        if error.errno in (errno.EEXIST, errno.ENOTDIR):
+            why = "there is a file where a folder is wanted"
+        raise unavailable(
+            f"the state folder {state.root} cannot be used ({place}: {why}); mend that, or name another place with "
+            "MEMORY_STATE_DIR"
+        ) from error
 
 
 def original_of(name: str) -> str | None:

@@ -115,7 +115,8 @@ def test_a_state_folder_that_is_a_file_is_told_as_that(tmp_path: Path) -> None:
     found = {finding["what"]: finding for finding in json.loads(done.stdout)}
     assert "Errno" not in done.stdout
     assert found["vault"]["grade"] == "fault"
-    assert "a folder is wanted where a file is" in found["vault"]["todo"]
+    assert f"({tmp_path / 'state'}: there is a file where a folder is wanted)" in found["vault"]["detail"]
+    assert "MEMORY_STATE_DIR" in found["vault"]["detail"]
 
 
 def test_a_full_disk_is_a_fault(context: Context, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -90,3 +90,28 @@ def test_a_copy_is_promised_of_what_is_there_only(tmp_path: Path, capsys: pytest
     assert announced().count("with a copy of it made first") == 2
     install(settings)
     assert "are brought up to date" in announced()
+
+
+@pytest.mark.parametrize("command", ["jobs", "list", "save fix a --body b", "recall kettle", "worker --until-idle"])
+def test_a_state_folder_that_cannot_be_made_ends_every_command_in_one_line(tmp_path: Path, command: str) -> None:
+    (tmp_path / "state").touch()
+    done = ForkedSandbox(tmp_path).run(*command.split())
+    assert (done.returncode, done.stdout) == (1, "")
+    assert len(done.stderr.splitlines()) == 1
+    assert f"({tmp_path / 'state'}: there is a file where a folder is wanted)" in done.stderr
+
+
+def test_health_speaks_without_a_state_folder(tmp_path: Path) -> None:
+    (tmp_path / "state").touch()
+    done = ForkedSandbox(tmp_path).run("health")
+    assert done.returncode == 0, done.stderr
+    assert "! the state folder" in done.stdout
+
+
+def test_init_asks_nothing_where_no_state_folder_can_be_made(tmp_path: Path) -> None:
+    (tmp_path / "state").touch()
+    sandbox = ForkedSandbox(tmp_path)
+    done = sandbox.run("init", "--yes", "--vault", str(sandbox.vault))
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr.startswith("memory: can't make the state folder")
+    assert done.stderr.endswith("name another place with MEMORY_STATE_DIR\n")
