@@ -31,6 +31,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace, context: Context) -> int:
     """List the schedules, or act on one. Times are of this machine's time zone."""
+    if args.action == "list" and args.name is not None:
+        raise UsageError(f"memory schedule list takes no {args.name!r}: it shows all of them")
     _ = context.kept_state
     if away := context.vault_away:
         note(f"memory: {away}")

@@ -115,3 +115,36 @@ def test_init_asks_nothing_where_no_state_folder_can_be_made(tmp_path: Path) -> 
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr.startswith("memory: can't make the state folder")
     assert done.stderr.endswith("name another place with MEMORY_STATE_DIR\n")
+
+
+@pytest.mark.parametrize(
+    ("command", "why"),
+    [
+        ("jobs show 99999999999999999999", "no job of so large a number"),
+        ("jobs list 3", "memory jobs show ID"),
+        ("jobs --watch --interval nan", "--interval must be"),
+        ("jobs --watch --interval inf", "--interval must be"),
+        ("schedule list nightly", "it shows all of them"),
+        ("logs -n -5", "-n is a number of lines"),
+        ("logs -n 99999999999999999999", "-n is a number of lines"),
+    ],
+)
+def test_numbers_and_names_that_make_no_sense_are_bad_usage(sandbox: ForkedSandbox, command: str, why: str) -> None:
+    done = sandbox.run(*command.split())
+    assert (done.returncode, done.stdout) == (2, "")
+    assert why in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+
+
+def test_more_jobs_than_there_can_be_are_all_of_them(sandbox: ForkedSandbox) -> None:
+    assert len(sandbox.json("jobs", "--limit", "9" * 30)) == 1
+
+
+def test_a_log_that_is_a_folder_is_told_as_that(sandbox: ForkedSandbox) -> None:
+    log = sandbox.state / "log" / "memoryvault.log"
+    log.mkdir(parents=True)
+    done = sandbox.run("logs")
+    assert (done.returncode, done.stderr) == (
+        1,
+        f"memory: the log {log} cannot be read: Is a directory; move it away\n",
+    )
