@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from datetime import date
 from functools import cached_property
@@ -9,6 +10,7 @@ from pathlib import Path
 
 from ..vault.errors import VaultUnavailable
 from ..vault.layout import StatePaths
+from ..vault.paths import ensure_state, require_folder
 from ..vault.settings import Readable, Settings, load_settings, readable_settings
 from ..vault.store import VaultStore
 
@@ -35,8 +37,7 @@ class Context:
         """The vault's folder; raises SettingsError when none is chosen, VaultUnavailable when it is
         not there."""
         vault = self.settings.required_vault_path
-        if not vault.is_dir():
-            raise VaultUnavailable(f"the vault {vault} is not there; mount it, or run `memory init` to choose another")
+        require_folder(vault)
         return vault
 
     @cached_property
@@ -45,8 +46,23 @@ class Context:
         if not self.settings.only_works_for_others:
             _ = self.vault
         state = self.settings.state
-        state.ensure()
+        ensure_state(state)
         return state
+
+    @cached_property
+    def kept_state(self) -> StatePaths:
+        """The state folder also while the vault is away, for what lies in it: queue, schedules, logs."""
+        state = self.settings.state
+        return state if os.path.isdir(state.root) else self.state
+
+    @property
+    def vault_away(self) -> str:
+        """Why the vault cannot be used now, '' when it can; for a command that goes on without it."""
+        try:
+            _ = self.settings.only_works_for_others or self.vault
+        except VaultUnavailable as error:
+            return str(error)
+        return ""
 
     @cached_property
     def state_of_vault_or_index(self) -> StatePaths:

@@ -31,6 +31,8 @@ from .output import counted, note, print_json
 SECONDS_A_DAY = 86_400.0
 WARN_DAYS = 7
 """A transcript that its host deletes within so many days is warned of."""
+NAMED = 3
+"""So many files that cannot be read are named; the rest is counted."""
 POLL_SECONDS = 0.4
 SETTLE_SECONDS = 60.0
 """So long the bar waits for what was mined to be ranked; while the vault is away that may take for ever."""
@@ -77,6 +79,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
         "live": plan.live,
         "headless": plan.headless,
         "unreadable": plan.unreadable,
+        "unreadable_files": [str(path) for path, _ in plan.unread],
         "left_out": plan.left_out,
         "deleted_soon": [str(each.path) for each, _ in ending],
     }
@@ -189,6 +192,10 @@ def _tell(plan: Plan, report: dict[str, Any], ending: list[tuple[Transcript, flo
     )
     if any(count for count, _ in reasons):
         print("not counted: " + ", ".join(f"{count} {why}" for count, why in reasons if count))
+    if plan.unread:
+        named = ", ".join(f"{path} ({why})" for path, why in plan.unread[:NAMED])
+        rest = len(plan.unread) - NAMED
+        note(f"memory: unreadable: {named}" + (f" and {rest} more" if rest > 0 else ""))
     if plan.known and not plan.to_mine:
         print("--reset --execute forgets what was mined, so that all is mined again")
     if "may_leave" in report:

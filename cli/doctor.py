@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import errno
 import os
 import secrets
 from collections.abc import Callable, Iterator
@@ -23,14 +24,17 @@ from ..vault.errors import MemoryVaultError, ModelUnavailable, QueueUnavailable,
 from ..vault.layout import DEFAULT_GROUP
 from ..vault.lock import lock_holder
 from ..vault.scrubbed import Scrubbed
+from ..vault.settings import Readable
 from ..vault.settings_table import redacted
 from .context import Context
 from .finding import Finding, Grade
 from .output import add_json, counted, print_json, print_table
+from .pages import how_to
 from .surroundings import (
     NAMED,
     clock,
     ending_transcripts,
+    hooks_start_worker,
     hooks_wired,
     last_hook,
     login_service,
@@ -50,6 +54,19 @@ PROBE_KIND = "doctor-probe"
 PROBE_NOTE = "Ship new versions on Tuesday mornings only."
 PROBE_WORDS = "ship new versions on Tuesday"
 PROBE_QUESTION = "Which day may we deploy a release to production?"
+
+_TAKE = "give your account the right to read and write it (`ls -ld` shows whose it is)"
+_MOVE = "move away what lies there: a folder is wanted where a file is, or the other way round"
+TODO_OF_ERRNO = {
+    errno.EACCES: _TAKE,
+    errno.EPERM: _TAKE,
+    errno.EROFS: "its disk is mounted read-only: mount it to be written",
+    errno.ENOSPC: "free some space",
+    errno.EDQUOT: "free some space",
+    errno.ENOTDIR: _MOVE,
+    errno.EISDIR: _MOVE,
+    errno.EEXIST: _MOVE,
+}
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -83,10 +100,8 @@ def examine(context: Context) -> Iterator[Finding]:
             raise SettingsError("which folder it is could not be read")
         _ = context.state if only_works else (context.vault, context.state)
     except (MemoryVaultError, OSError) as error:
-        yield Finding("vault", "fault", str(error), "")
-        if not readable.faults:
-            return
-        wanted = WITHOUT_STATE
+        yield _fault("vault", error) if isinstance(error, OSError) else Finding("vault", "fault", str(error))
+        wanted = WITHOUT_STATE | (WITHOUT_VAULT if _has_state(context, readable) else set())
     for what, check in CHECKS:
         if wanted is not None and what not in wanted:
             continue
@@ -96,7 +111,23 @@ def examine(context: Context) -> Iterator[Finding]:
         try:
             yield check(context)
         except (MemoryVaultError, OSError) as error:
-            yield Finding(what, "fault", str(error), "see docs/how-to/troubleshooting.md")
+            yield _fault(what, error)
+
+
+def _fault(what: str, error: MemoryVaultError | OSError) -> Finding:
+    """What an error says, and what to do about it."""
+    if not isinstance(error, OSError) or not error.strerror:
+        return Finding(what, "fault", str(error), f"see {how_to('troubleshooting')}")
+    place = f"{error.filename}: " if error.filename else ""
+    todo = TODO_OF_ERRNO.get(error.errno or 0, f"see {how_to('troubleshooting')}")
+    return Finding(what, "fault", f"{place}{error.strerror}", todo)
+
+
+def _has_state(context: Context, readable: Readable) -> bool:
+    """Whether it is known which state folder is meant, and it is there: the vault may be away."""
+    settings = context.settings
+    chosen = "vault.path" not in readable.unread and settings.vault_path is not None
+    return chosen and os.path.isdir(settings.state.root)
 
 
 def _other_agents(context: Context) -> Finding:
@@ -123,13 +154,14 @@ def _worker(context: Context) -> Finding:
     if not context.settings.memory.enabled:
         told = "memory.enabled is false: nothing is recorded, and nothing is said to sessions"
         return Finding("worker", "note", told, f"set it to true in {context.settings.config_file}")
-    if os.path.exists(context.state.stop_file):
-        told = f"{context.state.stop_file} is there: nothing is recorded, and nothing is said to sessions"
+    if os.path.exists(context.kept_state.stop_file):
+        told = f"{context.kept_state.stop_file} is there: nothing is recorded, and nothing is said to sessions"
         return Finding("worker", "note", told, "delete it")
-    process = lock_holder(context.state.worker_lock)
+    process = lock_holder(context.kept_state.worker_lock)
     if process is not None:
         return Finding("worker", "ok", f"runs as process {process}")
-    return Finding("worker", "note", "does not run", "the next session starts it, or `memory up`")
+    by_hook = "the next session starts it, or " if hooks_start_worker(context.settings) else ""
+    return Finding("worker", "note", "does not run", f"{by_hook}`memory up`" + ("" if by_hook else " runs it"))
 
 
 def _queue(context: Context) -> Finding:
@@ -170,7 +202,7 @@ def shared_queue(context: Context) -> Finding:
         return Finding("shared queue", "note", twice, "give each machine a queue.machine of its own")
     if found.rights.owns:
         return Finding(
-            "shared queue", "note", f"{detail}; the role may do everything", "docs/how-to/several-machines.md"
+            "shared queue", "note", f"{detail}; the role may do everything", f"see {how_to('several-machines')}"
         )
     return Finding("shared queue", "ok", detail)
 
@@ -211,7 +243,7 @@ def _model(context: Context) -> Finding:
     except ModelUnavailable as error:
         # Keywords alone are a way to use it; a model that was asked for and is gone is not.
         chosen = "embedding.model" in context.settings.origins
-        return Finding("model", "fault" if chosen else "note", str(error), "docs/how-to/models.md")
+        return Finding("model", "fault" if chosen else "note", str(error), f"see {how_to('models')}")
     verify_model(place)
     if (library := missing_library(place)) is not None:
         lacks = f"{name} is here, but not {library}: recall works on keywords only"
@@ -290,7 +322,7 @@ def _miner(context: Context) -> Finding:
 
 
 WITHOUT_VAULT = {"permissions", "worker", "queue", "shared queue"}
-"""What matters to a machine that only works for others."""
+"""What lies in the state folder: all that matters to a machine that only works for others."""
 WITHOUT_STATE = {"hooks", "other agents", "service", "miner"}
 """What can be tested where it is not known which vault is meant."""
 WITH_OTHER_PROCESSES = {"round trip"}

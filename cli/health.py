@@ -20,6 +20,9 @@ EPILOG = """example:
   memory health --json   for a status line or a cron job
 """
 
+RESEARCH = "research"
+"""The purpose in the book of spending; its own module is too heavy to ask here."""
+
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Arguments of `memory health`."""
@@ -36,12 +39,15 @@ def run(args: argparse.Namespace, context: Context) -> int:
     if args.json:
         print_json(report)
     else:
-        _print(report)
+        _print(report, network=context.settings.research.network)
     return 0
 
 
-def _print_spending(miner: str, spending: Mapping[str, Any] | None) -> None:
-    """Of each purpose, today and this week; nothing while nothing was ever spent or refused."""
+def _print_spending(miner: str, spending: Mapping[str, Any] | None, *, network: bool) -> None:
+    """Of each purpose, today and this week; nothing while nothing was ever spent or refused.
+
+    Notes that research makes of what is on this machine count, too: no sign that anybody else was asked.
+    """
     if miner != "local":
         print(f"miner            {miner}")
     for name, title in (("today", "spent today"), ("week", "spent in 7 days")):
@@ -49,7 +55,8 @@ def _print_spending(miner: str, spending: Mapping[str, Any] | None) -> None:
             unit = one["unit"]
             refused = f", {one['refused']} refused ({counted(one['refusals'], 'time')})" if one["refusals"] else ""
             saved = f", {one['saved']} saved" if one["saved"] else ""
-            print(f"{title:16} {one['purpose']}: {one['spent']} {unit}{saved}{refused}")
+            off = "" if network or one["purpose"] != RESEARCH else " (notes included; research.network is off now)"
+            print(f"{title:16} {one['purpose']}: {one['spent']} {unit}{saved}{refused}{off}")
 
 
 def _costs(args: argparse.Namespace, context: Context) -> int:
@@ -80,7 +87,7 @@ def _why(shared: Mapping[str, Any]) -> str:
     return f": {shared['why']}" if shared["why"] else ""
 
 
-def _print(report: Mapping[str, Any]) -> None:
+def _print(report: Mapping[str, Any], *, network: bool) -> None:
     for line in report["warnings"]:
         print(f"! {line}")
     entries, queue, index = report["entries"], report["queue"], report["index"]
@@ -108,7 +115,7 @@ def _print(report: Mapping[str, Any]) -> None:
         else:
             memory = "" if process["megabytes"] is None else f", {process['megabytes']:.0f} MB"
             print(f"{name:16} process {process['pid']}{memory}")
-    _print_spending(report["miner"], report["spending"])
+    _print_spending(report["miner"], report["spending"], network=network)
     if any(report["marked"].values()):
         print(f"marked           {report['marked']['useful']} useful, {report['marked']['noise']} noise")
     print(f"\nhooks of the last {HOOK_DAYS} days, in ms")

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from ..hooks.install import Installed, install, installed_events, plugin_installed, settings_file_of, uninstall
-from ..hooks.wiring import CLAUDE, HOSTS, WIRINGS, file_of, install_for
+from ..hooks.wiring import CLAUDE, HOSTS, WIRINGS, file_of, install_for, wired_events
 from ..index.client import ServiceUnavailable, ensure_service
 from ..index.models import is_installed
 from ..pipelines.discovery import DEFAULT_SOURCES
@@ -36,6 +36,7 @@ from ..tasks.indexing import reconcile_now, vault_store
 from ..tasks.queue.enqueue import enqueue, open_ledger, request_indexing
 from ..vault.errors import IndexUnavailable, QueueUnavailable, UsageError, VaultUnavailable
 from ..vault.layout import ALWAYS_LOAD, DEFAULT_GROUP, INCUBATOR, PROJECTS, SKILLS, WATCHLIST
+from ..vault.paths import ensure_state
 from ..vault.settings import Settings, compile_snapshot, load_settings
 from .context import Context
 from .hook_trial import HookTime, try_hooks
@@ -119,8 +120,10 @@ def run(args: argparse.Namespace, context: Context) -> int:
         vault = settings.vault_path
     else:
         vault, chosen_how = choose_vault(context)
+    require_place("the vault", vault, "name another place with --vault")
     hosts = args.host or [CLAUDE]
     preview = load_settings({**context.env, "MEMORY_VAULT_PATH": str(vault)})
+    require_place("the state folder", Path(preview.state.root), "name another place with MEMORY_STATE_DIR")
     with_plugin = CLAUDE in hosts and plugin_installed(settings)
     if chosen_how:
         note(f"memory: {chosen_how}")
@@ -146,7 +149,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
     settings = load_settings(context.env)
     if settings.vault_path != vault:
         note(f"memory: MEMORY_VAULT_PATH is set and wins over the settings file: {settings.vault_path}")
-    settings.state.ensure()
+    ensure_state(settings.state)
     if stopped := stop_replaced(before, settings, context.env):
         note(f"memory: stopped what ran with the settings before ({' and '.join(stopped)})")
     with open_ledger(settings):
@@ -206,10 +209,15 @@ def _announce(settings: Settings, vault: Path, hosts: Sequence[str], *, with_plu
     elif CLAUDE in hosts and set(installed_events(settings)):
         note(f"memory: hooks of ours are in {settings_file_of(settings)}; they are brought up to date")
     elif CLAUDE in hosts:
-        note(f"memory: hooks go into {settings_file_of(settings)}, with a copy of it made first")
+        _announce_hooks(settings_file_of(settings))
     for host in hosts:
-        if host != CLAUDE:
-            note(f"memory: hooks go into {file_of(WIRINGS[host], settings)}, with a copy of it made first")
+        if host == CLAUDE:
+            continue
+        file = file_of(WIRINGS[host], settings)
+        if wired_events(host, settings):
+            note(f"memory: hooks of ours are in {file}; they are brought up to date")
+        else:
+            _announce_hooks(file)
     note(f"memory: settings go into {settings.config_file}; index, queue and logs into {settings.state.root}")
     if days and (plan := plan_history(settings, days)).to_mine:
         note(
@@ -218,6 +226,11 @@ def _announce(settings: Settings, vault: Path, hosts: Sequence[str], *, with_plu
         )
     if settings.memory.autostart:
         note("memory: a worker is started; the first hook of a session starts it again when it does not run")
+
+
+def _announce_hooks(file: Path) -> None:
+    how = ", with a copy of it made first" if os.path.exists(file) else " (it will be made)"
+    note(f"memory: hooks go into {file}{how}")
 
 
 # Steps
@@ -371,6 +384,16 @@ def _tell_recall(recalled: FirstRecall) -> None:
         print(f"  | {excerpt}\n  | {hit.path}" + (f", session {hit.session}" if hit.session else ""))
     if not recalled.hits:
         print(f"  nothing came back ({recalled.note} was meant): memory doctor")
+
+
+def require_place(what: str, folder: Path, or_else: str) -> None:
+    """Before anything is asked. Raises VaultUnavailable where a file stands in the way of the folder."""
+    there = next(place for place in (folder, *folder.parents) if os.path.lexists(place))
+    if not os.path.isdir(there):
+        found = "a file" if os.path.exists(there) else "a link that leads nowhere"
+        raise VaultUnavailable(
+            f"can't make {what} {folder}: {there} is {found}, not a folder; move that away, or {or_else}"
+        )
 
 
 def _absolute(path: Path) -> Path:

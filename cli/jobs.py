@@ -31,6 +31,9 @@ EPILOG = """example:
   memory jobs pause reflect.corpus     (resume reflect.corpus)
 """
 
+MOST_INTERVAL_SECONDS = 86_400
+LARGEST_ID = 2**63 - 1
+"""SQLite's largest whole number."""
 ACTIONS = ("list", "show", "retry", "cancel", "kinds", "pause", "resume")
 
 
@@ -51,14 +54,18 @@ def run(args: argparse.Namespace, context: Context) -> int:
     """List jobs newest first, or act on one job or kind."""
     if args.limit < 1:
         raise UsageError("--limit must be 1 or more")
-    if args.interval <= 0:
-        raise UsageError("--interval must be more than 0")
+    if not 0 < args.interval <= MOST_INTERVAL_SECONDS:
+        raise UsageError(f"--interval must be more than 0 and at most {MOST_INTERVAL_SECONDS} seconds")
+    if args.action in ("list", "kinds") and args.target is not None:
+        raise UsageError(f"memory jobs {args.action} takes no {args.target!r}; one job: memory jobs show ID")
     if args.kind is not None:
         _known_kind(args.kind)
-    _ = context.state
+    _ = context.kept_state
+    if away := context.vault_away:
+        note(f"memory: {away}")
     with open_ledger(context.settings) as ledger:
         if args.watch:
-            return _watch(ledger, context.state, args.interval)
+            return _watch(ledger, context.kept_state, args.interval)
         match args.action:
             case "list":
                 _list(args, ledger)
@@ -74,7 +81,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
 
 
 def _list(args: argparse.Namespace, ledger: Ledger) -> None:
-    jobs = ledger.list([args.state] if args.state else STATES, kind=args.kind, most=args.limit)
+    jobs = ledger.list([args.state] if args.state else STATES, kind=args.kind, most=min(args.limit, LARGEST_ID))
     if args.json:
         print_json([_as_json(job) for job in jobs])
     elif jobs:
@@ -185,6 +192,8 @@ def _number(args: argparse.Namespace) -> int:
         raise UsageError(f"which job? memory jobs {args.action} ID   (memory jobs list shows them)")
     if not args.target.isdecimal():
         raise UsageError(f"{args.target!r} is not a job's number   (memory jobs list shows them)")
+    if len(args.target) > len(str(LARGEST_ID)) or int(args.target) > LARGEST_ID:
+        raise UsageError("there is no job of so large a number   (memory jobs list shows them)")
     return int(args.target)
 
 

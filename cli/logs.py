@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import sys
 import time
 from collections import deque
 from collections.abc import Iterator, Mapping
@@ -13,7 +14,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from ..vault.errors import SettingsError
+from ..vault.errors import MemoryVaultError, SettingsError, UsageError
 from .context import Context
 from .output import note
 
@@ -41,22 +42,27 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace, context: Context) -> int:
     """Print the newest lines, those of rotated files too; with --follow wait for more."""
+    if not 0 <= args.lines <= sys.maxsize:
+        raise UsageError("-n is a number of lines, 0 for none")
     context, readable = context.despite_faults()
     if "vault.path" in readable.unread:
         raise SettingsError(f"whose logs can't be told: {readable.faults[0]}")
     for fault in readable.faults:
         note(f"memory: {fault}")
-    path = Path(context.state_of_vault_or_index.log_file)
-    newest: deque[str] = deque(maxlen=max(0, args.lines))
-    for file in (*sorted(path.parent.glob(f"{path.name}.*")), path):
-        newest.extend(line for line in _lines_of(file) if _wanted(line, args))
-    for line in newest:
-        _print(line, args.json)
-    if args.follow:
-        with suppress(KeyboardInterrupt):
-            for line in _following(path):
-                if _wanted(line, args):
-                    _print(line, args.json)
+    path = Path(context.kept_state.log_file)
+    newest: deque[str] = deque(maxlen=args.lines)
+    try:
+        for file in (*sorted(path.parent.glob(f"{path.name}.*")), path):
+            newest.extend(line for line in _lines_of(file) if _wanted(line, args))
+        for line in newest:
+            _print(line, args.json)
+        if args.follow:
+            with suppress(KeyboardInterrupt):
+                for line in _following(path):
+                    if _wanted(line, args):
+                        _print(line, args.json)
+    except (PermissionError, IsADirectoryError) as error:
+        raise MemoryVaultError(f"the log {error.filename} cannot be read: {error.strerror}; move it away") from error
     return 0
 
 

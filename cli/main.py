@@ -12,6 +12,7 @@ from .. import __version__
 from ..vault.errors import MemoryVaultError
 from .arguments import CommandParser, ProgramParser
 from .context import Context
+from .pages import HOW_TO
 from .plain import disarm_streams
 from .reference import ReferenceAction
 from .terminal import Interrupted
@@ -66,6 +67,8 @@ EPILOG = """examples:
   memory doctor                        does everything work?
   memory recall 'how do we release?'   ask the vault
   memory COMMAND --help                each command, with an example
+
+Pages that are called docs/how-to/… lie in {pages}
 """
 
 
@@ -74,7 +77,7 @@ def build_parser(argv: Sequence[str]) -> argparse.ArgumentParser:
     parser = ProgramParser(
         prog="memory",
         description="MemoryVault: permanent, local memory for coding agents.",
-        epilog=EPILOG,
+        epilog=EPILOG.format(pages=HOW_TO),
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--version", action="version", version=f"memory {__version__}")
@@ -94,7 +97,8 @@ def build_parser(argv: Sequence[str]) -> argparse.ArgumentParser:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run one command. Exit codes: 0 done, 1 failed with one line on stderr, 2 bad usage."""
+    """Run one command. Exit codes: 0 done; 1 not done, with one line on stderr (it failed, or the user
+    answered no to the question whether to do it); 2 bad usage."""
     arguments = list(sys.argv[1:] if argv is None else argv)
     disarm_streams()
     if not arguments:

@@ -12,6 +12,7 @@ from ..tasks.shared_queue import NO_CLIENT, is_shared, machine_name
 from ..vault.errors import MemoryVaultError, QueueUnavailable, UsageError
 from .context import Context
 from .output import add_json, note, print_json, print_table
+from .pages import how_to
 from .terminal import Interrupted
 
 if TYPE_CHECKING:
@@ -38,7 +39,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
         raise UsageError("--as is for migrate")
     settings = context.settings
     if not is_shared(settings):
-        raise MemoryVaultError("no queue is shared: queue.url is not set (docs/how-to/several-machines.md)")
+        raise MemoryVaultError(f"no queue is shared: queue.url is not set (see {how_to('several-machines')})")
     try:
         from ..tasks.postgres import status
     except ImportError:

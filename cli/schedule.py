@@ -12,7 +12,7 @@ from ..tasks.queue.enqueue import open_ledger
 from ..tasks.queue.scheduler import Scheduler, ScheduleStatus, local_timezone
 from ..vault.errors import UsageError
 from .context import Context
-from .output import add_json, print_json, print_table
+from .output import add_json, note, print_json, print_table
 
 EPILOG = """example:
   memory schedule                  every schedule, when it ran last (-: not yet) and runs next
@@ -31,7 +31,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace, context: Context) -> int:
     """List the schedules, or act on one. Times are of this machine's time zone."""
-    _ = context.state
+    if args.action == "list" and args.name is not None:
+        raise UsageError(f"memory schedule list takes no {args.name!r}: it shows all of them")
+    _ = context.kept_state
+    if away := context.vault_away:
+        note(f"memory: {away}")
     zone = local_timezone()
     able = handlers(context.settings).keys()
     with open_ledger(context.settings) as ledger:

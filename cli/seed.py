@@ -63,7 +63,9 @@ def run(args: argparse.Namespace, context: Context) -> int:
         return 0
     if agreed:
         _tell_written(plan, written)
-    elif not (sys.stdin.isatty() and plan.chosen and not args.dry_run):
+    elif sys.stdin.isatty() and plan.chosen and not args.dry_run:
+        return 1  # It was asked, and the answer was no.
+    else:
         _show(plan)
         if plan.chosen:
             note("memory: nothing was written; --yes puts these into the review")

@@ -25,5 +25,7 @@ def write_setting(config_file: Path, section: str, key: str, value: str | bool) 
         temporary.write_text(tomlkit.dumps(document), "utf-8")
         temporary.chmod(0o600)
         temporary.replace(config_file)
-    except (OSError, TOMLKitError) as error:
+    except OSError as error:
+        raise SettingsError(f"can't write {config_file}: {error.strerror}") from error
+    except (TOMLKitError, ValueError, RecursionError) as error:
         raise SettingsError(f"can't write {config_file}: {error}") from error

@@ -12,11 +12,14 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from ..hooks.install import EVENTS, hook_argv, installed_events, plugin_installed
+from ..hooks.wiring import WIRINGS, wired_events
 from ..tasks.corpus.backfill import plan_corpus
 from ..tasks.dashboard import conflict_copies
 from ..tasks.device import SETTINGS_NOTE, acting_device, acts_here
 from ..tasks.health import SECONDS_A_DAY, log_lines, time_of
 from ..tasks.queue.units import service_manager
+from ..vault.errors import SettingsError
+from ..vault.settings import Settings
 from .context import Context
 from .corpus import WARN_DAYS, ending_soon
 from .finding import Finding
@@ -46,7 +49,7 @@ def vault_and_disk(context: Context) -> Finding:
 
 def permissions(context: Context) -> Finding:
     """Folders of the state are 0700, files 0600; but for the empty file by which the user stops everything."""
-    root, stop_file = context.state.root, context.state.stop_file
+    root, stop_file = context.kept_state.root, context.kept_state.stop_file
     for folder, _, files in os.walk(root):
         for path in (folder, *(os.path.join(folder, name) for name in files)):
             try:
@@ -87,6 +90,8 @@ def hooks_wired(context: Context) -> Finding:
         if found:
             return Finding("hooks", "note", "by the plugin and in settings.json", "`memory init` takes the second out")
         return Finding("hooks", "ok", "by the Claude Code plugin")
+    if not found and not is_wired(settings):
+        return Finding("hooks", "note", "no agent is wired: no session is recorded or reminded", "run `memory init`")
     if not found:
         return Finding("hooks", "note", "not in Claude Code's settings", "run `memory init` to wire them")
     for event, argv in sorted(found.items()):
@@ -101,11 +106,29 @@ def hooks_wired(context: Context) -> Finding:
     return Finding("hooks", "ok", ", ".join(sorted(found)))
 
 
+def is_wired(settings: Settings) -> bool:
+    """Whether any agent runs hooks of ours; one whose file cannot be read may do so."""
+    try:
+        return (
+            bool(installed_events(settings))
+            or plugin_installed(settings)
+            or any(wired_events(host, settings) for host in WIRINGS)
+        )
+    except SettingsError:
+        return True
+
+
+def hooks_start_worker(settings: Settings) -> bool:
+    """Whether the next session will have a worker started."""
+    return settings.memory.autostart and is_wired(settings)
+
+
 def login_service(context: Context) -> Finding:
     """The unit that starts the worker at login runs, where there is one."""
     state = service_manager(context.env).state()
     if not state.installed:
-        return Finding("service", "ok", "none: the first hook of a session starts the worker")
+        by_hook = ": the first hook of a session starts the worker" if hooks_start_worker(context.settings) else ""
+        return Finding("service", "ok", f"none{by_hook}")
     if not state.running:
         return Finding(
             "service", "fault", f"{state.definition} is installed and does not run", "memory service install"
@@ -152,6 +175,8 @@ def last_hook(context: Context) -> Finding:
     newest = max(_week_of_hooks(context, now), key=time_of, default=None)
     if newest is None:
         todo = "open a session of your agent; if it stays so, `memory init` again"
+        if not is_wired(context.settings):
+            todo = ""  # That no agent is wired has been said.
         return Finding("last hook", "note", f"none in {SILENT_HOOK_DAYS} days", todo)
     ago = max(0.0, now - time_of(newest))
     detail = f"{newest.get('hook')} {_ago(ago)}, {newest.get('result', 'unknown')}, {newest.get('ms', '?')} ms"

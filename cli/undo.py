@@ -76,7 +76,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
             raise UsageError(f"nothing was changed: {why}; --yes takes this back")
         if read_line("take this back? [y/N] ").lower() not in ("y", "yes"):
             note("memory: nothing was changed")
-            return 0
+            return 1
     plan = undo.carry_out(selector, include_edited=args.include_edited)
     request_indexing(context.settings)
     return _print(plan, args, done=True)

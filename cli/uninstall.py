@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import argparse
 
-from ..hooks.install import uninstall
-from ..hooks.wiring import WIRINGS, uninstall_for
+from ..hooks.install import Uninstalled, settings_file_of, uninstall
+from ..hooks.wiring import CLAUDE, HOSTS, WIRINGS, uninstall_for
 from ..tasks.queue.units import ServiceManagerUnavailable, service_manager
 from ..vault.errors import SettingsError
 from ..vault.settings import Readable
@@ -30,17 +30,22 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace, context: Context) -> int:
     """Hooks and service first, so that nothing is started again; then the worker drains, then the recall service.
 
-    Exit code 1 when something that may be ours was left, since the settings that name it cannot be read.
+    Exit code 1 when something that may be ours was left: an agent's file, or the settings that name it, cannot be read.
     """
     context, readable = context.despite_faults()
     _tell_faults(readable)
-    done = uninstall(context.settings)
+    unreadable = set()
+    done = Uninstalled(settings_file_of(context.settings), False, False)
     others = {}
-    for host in WIRINGS:
+    for host in HOSTS:
         try:
-            others[host] = uninstall_for(host, context.settings)
-        except SettingsError as error:  # Another agent's damaged file keeps nothing else from being taken out.
+            if host == CLAUDE:
+                done = uninstall(context.settings)
+            else:
+                others[host] = uninstall_for(host, context.settings)
+        except SettingsError as error:  # One agent's damaged file keeps nothing else from being taken out.
             note(f"memory: {error}")
+            unreadable.add(host)
     try:
         unit_removed = service_manager(context.env).remove()
     except ServiceManagerUnavailable as error:
@@ -65,7 +70,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
         )
     else:
         changed = [each for each in (done, *others.values()) if each.changed]
-        if not changed:
+        if not changed and CLAUDE not in unreadable:
             print(f"there were no hooks of ours in {done.settings_file}")
         for each in changed:
             how = "has no hooks of ours any more"
@@ -80,7 +85,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
         if state is not None:
             print("settings and state stay too; delete them if you don't come back:")
             print(f"  {context.settings.config_file}\n  {state.root}")
-    return 1 if readable.unread & PLACES else 0
+    return 1 if unreadable or readable.unread & PLACES else 0
 
 
 def _tell_faults(readable: Readable) -> None:

@@ -176,8 +176,8 @@ def installed_events(settings: Settings) -> dict[str, list[str]]:
     found: dict[str, list[str]] = {}
     for event, groups in _hooks(document).items():
         for group in groups:
-            for hook in group.get("hooks", []):
-                if is_ours(hook):
+            for hook in _entries(group):
+                if is_ours(hook) and isinstance(hook.get("command"), str):
                     found[event] = [hook["command"], *hook["args"]]
     return found
 
@@ -212,7 +212,7 @@ def _plugin_folders(listing: Path) -> dict[str, list[Path]]:
             str(name): [Path(each["installPath"]) for each in (places if isinstance(places, list) else [places])]
             for name, places in listed.items()
         }
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return {}
 
 
@@ -257,7 +257,7 @@ def without_hooks(document: Json) -> Json:
     for event, groups in _hooks(document).items():
         remaining = []
         for group in groups:
-            entries = group.get("hooks", []) if isinstance(group, dict) else []
+            entries = _entries(group)
             others = [hook for hook in entries if not is_ours(hook)]
             if len(others) == len(entries):
                 remaining.append(group)
@@ -280,7 +280,7 @@ def _current(document: Json, settings: Settings) -> bool:
     count = 0
     for event, groups in _hooks(document).items():
         for group in groups:
-            for hook in group.get("hooks", []) if isinstance(group, dict) else []:
+            for hook in _entries(group):
                 if is_ours(hook):
                     if event not in EVENTS or [hook.get("command"), *hook["args"]] != hook_argv(event, settings):
                         return False
@@ -291,6 +291,12 @@ def _current(document: Json, settings: Settings) -> bool:
 def _hooks(document: Json) -> Json:
     hooks = document.get("hooks", {})
     return hooks if isinstance(hooks, dict) else {}
+
+
+def _entries(group: object) -> list[Any]:
+    """What a group starts; nothing where it has another shape than the host's, which is the host's to tell."""
+    entries = group.get("hooks") if isinstance(group, dict) else None
+    return entries if isinstance(entries, list) else []
 
 
 def _warnings(document: Json) -> tuple[str, ...]:
@@ -312,6 +318,8 @@ def _read(path: Path) -> tuple[bytes | None, Json]:
         document = json.loads(data.decode("utf-8-sig"))
     except ValueError as error:
         raise SettingsError(f"{path} is not valid JSON ({error}): mend it, then run this again") from error
+    except RecursionError as error:
+        raise SettingsError(f"{path} is nested too deeply to be read: mend it, then run this again") from error
     if not isinstance(document, dict) or not isinstance(document.get("hooks", {}), dict):
         raise SettingsError(f"{path} has an unexpected shape (settings and `hooks` must be objects): mend it first")
     for event, groups in document.get("hooks", {}).items():

@@ -176,7 +176,7 @@ def _warnings(wiring: HostWiring, settings: Settings) -> Iterator[str]:
 def _codex_config(settings: Settings) -> Json:
     try:
         return tomllib.loads((settings.hosts.codex_home / "config.toml").read_text("utf-8"))
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         return {}
 
 

@@ -13,9 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..vault.entry import content_hash, parse_entry
-from ..vault.errors import VaultUnavailable
 from ..vault.killpoint import kill_point
-from ..vault.paths import read_regular
+from ..vault.paths import read_regular, require_folder
 from .store import FileState, IndexStore
 
 MAX_FILE_BYTES = 4_000_000
@@ -78,8 +77,7 @@ def reconcile(
     A file that is gone is forgotten, a file that only moved keeps its vectors. Raises VaultUnavailable
     when the vault is not there (then nothing is forgotten) and IndexUnavailable.
     """
-    if not vault.is_dir():
-        raise VaultUnavailable(f"the vault {vault} is not there: mount it, or correct vault.path")
+    require_folder(vault)
     paths = list(dict.fromkeys(walk()))
     known = store.files()
     there = set(paths)
@@ -103,8 +101,7 @@ def reconcile(
 
 def reconcile_paths(store: IndexStore, vault: Path, walk: Walk, paths: Iterable[str]) -> ReconcileReport:
     """The same for a few paths that are said to have changed; what `walk` leaves out is forgotten."""
-    if not vault.is_dir():
-        raise VaultUnavailable(f"the vault {vault} is not there: mount it, or correct vault.path")
+    require_folder(vault)
     wanted = set(paths)
     allowed = wanted & set(walk())
     known = {path: state for path in sorted(wanted) if (state := store.file(path)) is not None}

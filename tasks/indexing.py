@@ -20,6 +20,7 @@ from ..index.reconcile import ReconcileReport, rebuild, reconcile, reconcile_pat
 from ..index.store import IndexStore, open_or_rebuild
 from ..vault.errors import IndexUnavailable, QueueUnavailable, SettingsError, VaultUnavailable
 from ..vault.layout import INBOX, INDEX_WANTED, REVIEW, WATCHLIST, special_folder
+from ..vault.paths import ensure_state
 from ..vault.settings import Settings, load_settings
 from ..vault.store import VaultStore
 from .queue.job import Handler, Postpone, RunningJob
@@ -54,7 +55,7 @@ def vault_store(settings: Settings) -> VaultStore:
 
 def open_index(settings: Settings) -> IndexStore:
     """The index; a damaged one is set aside and an empty one takes its place. Raises IndexUnavailable."""
-    settings.state.ensure()
+    ensure_state(settings.state, IndexUnavailable)
     store, set_aside = open_or_rebuild(Path(settings.state.index_db))
     if set_aside is not None:
         log.warning("the index was damaged: it is kept as %s and rebuilt from the files", set_aside.name)

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import ast
+import re
 import subprocess
 import sys
 import tomllib
+from collections.abc import Iterator
 from pathlib import Path
+
+from memoryvault.cli.pages import HOW_TO, how_to
 
 ROOT = Path(__file__).resolve().parents[1]
 NOT_SHIPPED = {"tests", "docs", "build", "dist"}
@@ -26,6 +31,43 @@ def _folders_with_code() -> set[str]:
 def test_every_folder_with_code_is_in_packages() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
     assert set(project["tool"]["setuptools"]["packages"]) == _folders_with_code()
+
+
+def test_every_page_that_a_command_names_is_installed_with_it() -> None:
+    """Of pages elsewhere in docs/ whoever has no clone of the repository would look in vain."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
+    carried = {
+        path.name
+        for pattern in project["tool"]["setuptools"]["package-data"]["memoryvault"]
+        for path in ROOT.glob(pattern)
+        if path.parent == HOW_TO
+    }
+    told = [
+        text
+        for folder in ("cli", "tasks", "vault", "index")
+        for file in (ROOT / folder).rglob("*.py")
+        for text in _strings(ast.parse(file.read_text("utf-8")))
+    ]
+    named = {name for text in told for name in re.findall(r"docs/how-to/([\w-]+\.md)", text)}
+    asked = {
+        f"{name}.md"
+        for file in (ROOT / "cli").glob("*.py")
+        for name in re.findall(r"""how_to\(["'](.+?)["']\)""", file.read_text("utf-8"))
+    }
+    assert {"miners.md", "research.md"} <= named
+    assert {"troubleshooting.md", "several-machines.md"} <= asked
+    assert named | asked <= carried
+    assert Path(how_to("models")).is_file()
+
+
+def _strings(tree: ast.Module) -> Iterator[str]:
+    """Those that are not there for the reader of the code."""
+    notes = {
+        id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+    }
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in notes:
+            yield node.value
 
 
 def test_the_package_is_found_from_any_working_directory(tmp_path: Path) -> None:

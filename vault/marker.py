@@ -263,11 +263,11 @@ def forget_end(harness: str, session_id: str) -> None:
 
 
 def list_markers(harness: str, state: str = START) -> list[str]:
-    """Ids of all sessions with a marker in the given state, sorted; [] when the folder is missing."""
+    """Ids of all sessions with a marker in the given state, sorted; [] when there is no such folder."""
     ending = "." + state
     try:
         names = os.listdir(harness)
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return []
     ids = [n[len(_PREFIX) : -len(ending)] for n in names if n.startswith(_PREFIX) and n.endswith(ending)]
     return sorted(i for i in ids if is_session_id(i))

@@ -9,8 +9,8 @@ import stat
 from contextlib import suppress
 from pathlib import Path
 
-from .errors import PathRefused
-from .layout import is_conflict_copy
+from .errors import MemoryVaultError, PathRefused, QueueUnavailable, VaultUnavailable
+from .layout import StatePaths, is_conflict_copy
 
 MAX_NAME_BYTES = 200
 """A file name holds 255 bytes on most disks, and sync clients append to it."""
@@ -34,6 +34,33 @@ _COPY_NAMES = tuple(
     )
 )
 """What `is_conflict_copy` knows, with what stands around it in a file's name."""
+
+
+def require_folder(vault: Path) -> None:
+    """Raises VaultUnavailable, with what to do, where the vault is no folder that can be looked into."""
+    other = "`memory init --vault FOLDER` chooses another"
+    try:
+        is_folder = stat.S_ISDIR(os.stat(vault).st_mode)
+    except (FileNotFoundError, NotADirectoryError) as error:
+        raise VaultUnavailable(f"the vault {vault} is not there: mount it; {other}") from error
+    except OSError as error:
+        raise VaultUnavailable(f"the vault {vault} cannot be looked into ({error.strerror}); {other}") from error
+    if not is_folder:
+        raise VaultUnavailable(f"the vault {vault} is a file, not a folder: move that away; {other}")
+
+
+def ensure_state(state: StatePaths, unavailable: type[MemoryVaultError] = QueueUnavailable) -> None:
+    """Make the state folder where it is not there. Raises `unavailable`, with what to do."""
+    try:
+        state.ensure()
+    except OSError as error:
+        place, why = error.filename or state.root, error.strerror
+        if error.errno in (errno.EEXIST, errno.ENOTDIR):
+            why = "there is a file where a folder is wanted"
+        raise unavailable(
+            f"the state folder {state.root} cannot be used ({place}: {why}); mend that, or name another place with "
+            "MEMORY_STATE_DIR"
+        ) from error
 
 
 def original_of(name: str) -> str | None:

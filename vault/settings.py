@@ -11,7 +11,8 @@ import os
 import re
 import sys
 import tomllib
-from collections.abc import Callable, Mapping
+from bisect import bisect_left
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -259,6 +260,9 @@ def _read_file(path: Path) -> dict[str, tuple[int, Any]]:
         return _settings_of(text)
     except UnicodeDecodeError as error:
         raise SettingsError(f"{path} is not UTF-8 text: save it as UTF-8") from error
+    except RecursionError as error:
+        line = _line_too_deep(text.split("\n"))
+        raise SettingsError(f"{path}:{line}: not valid TOML: brackets within brackets without end") from error
     except tomllib.TOMLDecodeError as error:
         match = re.search(r"^(.*) \(at line (\d+), column (\d+)\)$", str(error), re.DOTALL)
         if match is None:
@@ -268,7 +272,7 @@ def _read_file(path: Path) -> dict[str, tuple[int, Any]]:
 
 
 def _settings_of(text: str) -> dict[str, tuple[int, Any]]:
-    """Raises TOMLDecodeError."""
+    """Raises TOMLDecodeError, and RecursionError where the parser gives up."""
     document = tomllib.loads(text)
     lines = _line_numbers(text)
     found = {}
@@ -296,10 +300,27 @@ def _beginning_of(path: Path) -> dict[str, tuple[int, Any]]:
     while lines:
         try:
             return _settings_of("\n".join(lines))
+        except RecursionError:
+            lines = lines[: _line_too_deep(lines) - 1]
         except tomllib.TOMLDecodeError as error:
             at = re.search(r"\(at line (\d+),", str(error))
             lines = lines[: min(int(at[1]) if at else len(lines), len(lines)) - 1]
     return {}
+
+
+def _line_too_deep(lines: Sequence[str]) -> int:
+    """The line, counted from 1, at which the parser gives up; one that gives up has read all before it."""
+
+    def gives_up(number: int) -> bool:
+        try:
+            tomllib.loads("\n".join(lines[:number]))
+        except RecursionError:
+            return True
+        except tomllib.TOMLDecodeError:
+            pass
+        return False
+
+    return bisect_left(range(1, len(lines) + 1), True, key=gives_up) + 1
 
 
 def _line_numbers(text: str) -> dict[str, int]:

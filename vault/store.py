@@ -44,6 +44,7 @@ from .paths import (
     is_downloaded_child,
     is_note_name,
     is_regular,
+    require_folder,
     resolve_inside,
     sync_folder,
 )
@@ -85,11 +86,7 @@ class VaultStore:
 
     def require_vault(self) -> None:
         """Raises VaultUnavailable when the vault's folder is not there."""
-        if not self.vault.is_dir():
-            what = "is not a folder" if self.vault.exists() else "does not exist"
-            raise VaultUnavailable(
-                f"the vault {self.vault} {what}: mount it, or correct MEMORY_VAULT_PATH or vault.path"
-            )
+        require_folder(self.vault)
 
     # Reading
 

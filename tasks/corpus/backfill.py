@@ -18,12 +18,14 @@ import json
 import os
 import secrets
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from ...sources.transcripts.claude import transcript_files
 from ...sources.transcripts.corpus import Found, Transcript, describe, find_transcripts
+from ...sources.transcripts.hosts import HOSTS
 from ...vault.killpoint import kill_point, kill_point_environment
 from ...vault.marker import REFLECTED, START, is_session_id, list_markers, marker_path, read_marker
 from ...vault.project import project_of
@@ -67,6 +69,8 @@ class Plan:
     unreadable: int
     left_out: int
     """By --since or --project."""
+    unread: tuple[tuple[Path, str], ...]
+    """The unreadable ones, each with why."""
     offsets: Mapping[str, int]
     """Where mining begins, by identity; absent: at the beginning."""
 
@@ -117,7 +121,21 @@ def plan_corpus(
         else:
             to_mine.append(each)
             offsets[each.identity] = min(int(cursor.get("offset", 0)), each.size)
-    return Plan(tuple(to_mine), known, marked, found.headless, found.unreadable, left_out, offsets)
+    unread = tuple(_unread(hosts)) if found.unreadable else ()
+    return Plan(tuple(to_mine), known, marked, found.headless, found.unreadable, left_out, unread, offsets)
+
+
+def _unread(places: Sequence[tuple[str | None, Path]]) -> Iterator[tuple[Path, str]]:
+    """Which files the search could not read, and why."""
+    for host, root in places:
+        if not root.is_dir():
+            continue
+        for path in HOSTS[host].find(root) if host is not None else transcript_files(root):
+            try:
+                with path.open("rb") as file:
+                    file.read(1)
+            except OSError as error:
+                yield path, error.strerror or type(error).__name__
 
 
 def _is_of(transcript: Transcript, project: str) -> bool:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from ... import __version__
 from ...vault.errors import QueueUnavailable
+from ...vault.paths import ensure_state
 from ...vault.settings import Settings
 from .doorbell import ring_worker
 from .kinds import Json
@@ -18,10 +19,7 @@ COMMAND_PATIENCE_SECONDS = 2.0
 def open_ledger(settings: Settings, *, busy_seconds: float = COMMAND_PATIENCE_SECONDS) -> Ledger:
     """The ledger of this vault, whose commits wake the worker. Raises QueueUnavailable, SchemaTooNew."""
     state = settings.state
-    try:
-        state.ensure()
-    except OSError as error:
-        raise QueueUnavailable(f"the state folder {state.root} cannot be written: {error.strerror}") from error
+    ensure_state(state)
     return Ledger(state.queue_db, busy_seconds=busy_seconds, bell=lambda: ring_worker(state.wake_socket, __version__))
 
 

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
 
 from memoryvault.demo.sandbox import Sandbox
-from memoryvault.vault.settings import readable_settings
+from memoryvault.hooks.install import EVENTS, STUB, install, installed_events, settings_file_of, uninstall
+from memoryvault.hooks.wiring import install_for, trusted_by_codex
+from memoryvault.tests.support.forked import ForkedSandbox
+from memoryvault.vault.errors import SettingsError
+from memoryvault.vault.settings import load_settings, readable_settings
 
 SYNTAX = "[memory\nenabled = true\n"
 WRONG_TYPE = "[recall]\nk = 'many'\n"
@@ -64,6 +69,68 @@ def test_half_a_path_is_no_path(tmp_path: Path) -> None:
     assert changed == {"recall.k": 7}
     assert "not UTF-8" in faults[0]
     assert "vault.path" in unread
+
+
+@pytest.mark.parametrize("deep", ["a = " + "[" * 100_000, "a = [\n" * 5_000, "a = " + "{a = " * 100_000])
+def test_brackets_without_end_are_a_fault_like_any_other(tmp_path: Path, deep: str) -> None:
+    """The parser gives up with an error of its own."""
+    changed, faults, unread = readable(tmp_path, f"[recall]\nk = 7\n[vault]\npath = '/v'\n{deep}\n[memory]\n")
+    assert changed == {"recall.k": 7, "vault.path": "/v"}
+    (fault,) = faults
+    assert re.search(r"config\.toml:\d+: not valid TOML", fault)
+    assert "vault.path" not in unread
+
+
+def test_a_host_whose_settings_are_brackets_without_end_is_named(tmp_path: Path) -> None:
+    sandbox = Sandbox(tmp_path)
+    settings = load_settings(sandbox.environment)
+    file = sandbox.root / "home" / ".claude" / "settings.json"
+    file.write_text('{"hooks": ' + "[" * 100_000, "utf-8")
+    with pytest.raises(SettingsError, match=f"{file} is nested too deeply"):
+        uninstall(settings)
+    settings.hosts.codex_home.mkdir()
+    (settings.hosts.codex_home / "config.toml").write_text("a = " + "[" * 100_000, "utf-8")
+    assert not trusted_by_codex(settings)
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [
+        "1",
+        '{"hooks": 3}',
+        '{"hooks": null}',
+        '{"hooks": [7]}',
+        f'{{"hooks": [{{"args": ["-I", "-S", "{STUB}", "Stop"]}}]}}',
+        f'{{"hooks": [{{"command": 3, "args": ["-I", "-S", "{STUB}", "Stop"]}}]}}',
+    ],
+)
+def test_a_hook_of_another_shape_is_left_and_ends_nothing(tmp_path: Path, odd: str) -> None:
+    settings = load_settings(Sandbox(tmp_path).environment)
+    file = settings_file_of(settings)
+    file.write_text(f'{{"hooks": {{"Stop": [{odd}]}}}}', "utf-8")
+    before = json.loads(file.read_text("utf-8"))
+    assert installed_events(settings) == {}
+    install(settings)
+    assert set(installed_events(settings)) == set(EVENTS)
+    uninstall(settings)
+    if str(STUB) not in odd:
+        assert json.loads(file.read_text("utf-8")) == before
+
+
+@pytest.mark.parametrize("damaged", ["claude", "codex"])
+def test_one_agents_damaged_file_keeps_no_other_from_being_left(tmp_path: Path, damaged: str) -> None:
+    sandbox = ForkedSandbox(tmp_path)
+    settings = load_settings(sandbox.environment)
+    files = {"claude": settings_file_of(settings), "codex": settings.hosts.codex_home / "hooks.json"}
+    install(settings)
+    install_for("codex", settings)
+    files[damaged].write_text("{", "utf-8")
+    done = sandbox.run("uninstall")
+    assert done.returncode == 1, "what may be ours is left"
+    assert f"memory: {files[damaged]} is not valid JSON" in done.stderr
+    assert files.pop(damaged).read_text("utf-8") == "{"
+    assert [file.exists() for file in files.values()] == [False]
+    assert "there were no hooks" not in done.stdout
 
 
 @pytest.fixture

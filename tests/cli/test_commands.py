@@ -216,7 +216,7 @@ def test_where_the_vault_is_gone_nothing_found_is_no_answer(sandbox: Sandbox) ->
         done = sandbox.run(*arguments)
         assert (done.returncode, done.stdout) == (1, "")
         assert done.stderr == (
-            f"memory: the vault {sandbox.vault} is not there; mount it, or run `memory init` to choose another\n"
+            f"memory: the vault {sandbox.vault} is not there: mount it; `memory init --vault FOLDER` chooses another\n"
         )
     done = sandbox.run("recall", "sqlite file of a worker")
     assert done.returncode == 0, "the index still knows it"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import socket
@@ -17,12 +18,15 @@ import pytest
 
 from memoryvault.cli import surroundings
 from memoryvault.cli.context import Context
-from memoryvault.cli.doctor import CHECKS, _worker
+from memoryvault.cli.doctor import CHECKS, _fault, _worker
 from memoryvault.cli.finding import Finding
+from memoryvault.cli.pages import how_to
 from memoryvault.demo.sandbox import Sandbox
-from memoryvault.hooks.install import STUB, install, settings_file_of
+from memoryvault.hooks.install import STUB, install, settings_file_of, uninstall
+from memoryvault.hooks.wiring import install_for
 from memoryvault.tasks.device import SETTINGS_NOTE
 from memoryvault.tasks.queue.units import service_manager
+from memoryvault.tests.support.forked import ForkedSandbox
 from memoryvault.vault import hooklog
 
 SHIPPED_SESSION = Path(__file__).resolve().parents[2] / "demo" / "session.jsonl"
@@ -66,6 +70,53 @@ def test_that_all_is_switched_off_is_told_with_what_switches_it_on(context: Cont
     assert "runs" in _worker(context).detail or "does not run" in _worker(context).detail
     off = Context({**context.env, "MEMORY_ENABLED": "false"})
     assert "memory.enabled is false" in _worker(off).detail
+
+
+def test_without_hooks_nobody_is_told_that_a_session_will_start_anything(context: Context) -> None:
+    context = Context({**context.env, "MEMORY_AUTOSTART": "true"})
+    install(context.settings)
+    assert _worker(context).todo == "the next session starts it, or `memory up`"
+    assert "starts the worker" in surroundings.login_service(context).detail
+    by_hand = Context({**context.env, "MEMORY_AUTOSTART": "false"})
+    assert _worker(by_hand).todo == "`memory up` runs it"
+    uninstall(context.settings)
+    assert (_worker(context).detail, _worker(context).todo) == ("does not run", "`memory up` runs it")
+    assert surroundings.login_service(context).detail == "none"
+    hooks = surroundings.hooks_wired(context)
+    assert (hooks.grade, hooks.todo) == ("note", "run `memory init`")
+    assert hooks.detail.startswith("no agent is wired")
+    assert surroundings.last_hook(context).todo == ""
+
+
+def test_another_agent_that_is_wired_starts_the_worker_as_well(context: Context) -> None:
+    context = Context({**context.env, "MEMORY_AUTOSTART": "true"})
+    install_for("codex", context.settings)
+    assert _worker(context).todo.startswith("the next session starts it")
+    assert surroundings.hooks_wired(context).detail == "not in Claude Code's settings"
+
+
+@pytest.mark.parametrize(
+    ("error", "todo"),
+    [
+        (PermissionError(errno.EACCES, "Permission denied", "/v/a.md"), "give your account the right"),
+        (OSError(errno.ENOSPC, "No space left on device", "/v/a.md"), "free some space"),
+        (OSError(errno.EIO, "Input/output error", "/v/a.md"), how_to("troubleshooting")),
+    ],
+)
+def test_what_the_system_refuses_is_told_in_words_with_what_to_do(error: OSError, todo: str) -> None:
+    found = _fault("index", error)
+    assert (found.grade, found.detail) == ("fault", f"/v/a.md: {error.strerror}")
+    assert todo in found.todo
+
+
+def test_a_state_folder_that_is_a_file_is_told_as_that(tmp_path: Path) -> None:
+    (tmp_path / "state").touch()
+    done = ForkedSandbox(tmp_path).run("doctor", "--json")
+    found = {finding["what"]: finding for finding in json.loads(done.stdout)}
+    assert "Errno" not in done.stdout
+    assert found["vault"]["grade"] == "fault"
+    assert f"({tmp_path / 'state'}: there is a file where a folder is wanted)" in found["vault"]["detail"]
+    assert "MEMORY_STATE_DIR" in found["vault"]["detail"]
 
 
 def test_a_full_disk_is_a_fault(context: Context, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,7 +12,11 @@ import pytest
 
 from memoryvault.demo.sandbox import Sandbox
 from memoryvault.index.receipts import TRIAL_CALLER, append_receipt, query_hash, read_receipts
+from memoryvault.tasks.ideas.researching import PURPOSE
+from memoryvault.tasks.spending import SpendingBook
 from memoryvault.tests.acceptance.test_the_loop import COMMON
+from memoryvault.tests.support.forked import ForkedSandbox
+from memoryvault.vault.settings import load_settings
 
 pytestmark = pytest.mark.slow
 
@@ -135,6 +139,20 @@ def test_health_tells_counts_hooks_and_processes(sandbox: Sandbox) -> None:
             if worker is not None:
                 break
         assert worker["megabytes"] > 5
+
+
+@pytest.mark.parametrize("network", [False, True])
+def test_what_research_took_is_no_sign_of_a_network_that_is_off(tmp_path: Path, network: bool) -> None:
+    """Its notes of what lies on this machine count against the same budget."""
+    (tmp_path / "config.toml").write_text(f"[research]\nnetwork = {str(network).lower()}\n", "utf-8")
+    sandbox = ForkedSandbox(tmp_path)
+    state = load_settings(sandbox.environment).state
+    state.ensure()
+    book = SpendingBook(state.state_db, PURPOSE)
+    book.settle(book.reserve("an idea", {"tokens": 40}), {"tokens": 20})
+    said = "research: 20 tokens" + ("" if network else " (notes included; research.network is off now)")
+    lines = [line for line in sandbox.memory("health").splitlines() if "research" in line]
+    assert lines == [f"spent today      {said}", f"spent in 7 days  {said}"]
 
 
 @pytest.mark.alone

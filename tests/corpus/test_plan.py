@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sqlite3
 import time
 from contextlib import AbstractContextManager
@@ -66,6 +67,30 @@ def test_since_and_project_narrow_it_down(bed: Bed, projects: Path) -> None:
     assert len(plan_corpus(bed.settings, since=1_650_000_000).to_mine) == 2
     plan = plan_corpus(bed.settings, since=1_650_000_000, project="Shop")
     assert (len(plan.to_mine), plan.left_out) == (1, 2)
+
+
+@pytest.mark.usefixtures("environment")
+def test_transcripts_that_cannot_be_read_are_named_with_why(
+    bed: Bed, projects: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    readable = old_session(projects, 1)
+    for number in range(2, 7):
+        path = old_session(projects, number)
+        path.chmod(0)
+        if os.geteuid() == 0:  # For whom a mode is none; but nobody can read the beginning of this.
+            path.unlink()
+            path.symlink_to("/proc/self/mem")
+    plan = plan_corpus(bed.settings)
+    assert [each.path for each in plan.to_mine] == [readable]
+    assert (plan.unreadable, len(plan.unread)) == (5, 5)
+    assert main(["reflect", "corpus"]) == 0
+    told = capsys.readouterr()
+    assert "5 unreadable" in told.out
+    (line,) = (line for line in told.err.splitlines() if line.startswith("memory: unreadable:"))
+    assert str(plan.unread[0][0]) + f" ({plan.unread[0][1]})" in line
+    assert line.endswith(" and 2 more")
+    assert main(["reflect", "corpus", "--json"]) == 0
+    assert len(json.loads(capsys.readouterr().out)["unreadable_files"]) == 5
 
 
 def test_jobs_are_enqueued_once_and_behind_fresh_sessions(bed: Bed, projects: Path) -> None:

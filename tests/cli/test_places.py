@@ -1,0 +1,150 @@
+"""What commands say where the vault is away, or something else lies in its place."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from memoryvault.cli.context import Context
+from memoryvault.cli.init import _announce
+from memoryvault.hooks.install import install
+from memoryvault.tasks.queue.enqueue import enqueue
+from memoryvault.tests.support.forked import ForkedSandbox
+from memoryvault.vault.errors import VaultUnavailable
+from memoryvault.vault.paths import require_folder
+from memoryvault.vault.settings import load_settings
+
+
+@pytest.fixture
+def sandbox(tmp_path: Path) -> ForkedSandbox:
+    """With a job in its queue."""
+    sandbox = ForkedSandbox(tmp_path)
+    enqueue(load_settings(sandbox.environment), "index.reconcile", unique_key="index.reconcile")
+    return sandbox
+
+
+def test_what_lies_in_the_state_folder_is_shown_while_the_vault_is_away(sandbox: ForkedSandbox) -> None:
+    sandbox.vault.rename(sandbox.root / "elsewhere")
+    for command in ("jobs list", "jobs show 1", "jobs kinds", "schedule", "jobs pause index.reconcile"):
+        done = sandbox.run(*command.split(), "--json")
+        assert done.returncode == 0, done.stderr
+        assert json.loads(done.stdout)
+        assert f"the vault {sandbox.vault} is not there: mount it" in done.stderr
+    assert sandbox.run("logs").returncode == 0
+
+
+def test_of_a_vault_that_never_was_there_is_nothing_to_show(sandbox: ForkedSandbox) -> None:
+    """Where its name is misspelt, say: no state folder is made for that."""
+    done = sandbox.run("jobs", env={"MEMORY_VAULT_PATH": str(sandbox.root / "Obsidain")})
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "is not there: mount it" in done.stderr
+    assert len(os.listdir(sandbox.root / "state")) == 1
+
+
+def test_doctor_tests_what_it_can_while_the_vault_is_away(sandbox: ForkedSandbox) -> None:
+    sandbox.vault.rename(sandbox.root / "elsewhere")
+    done = sandbox.run("doctor", "--json")
+    assert done.returncode == 1
+    found = {finding["what"]: finding["grade"] for finding in json.loads(done.stdout)}
+    assert [what for what, grade in found.items() if grade == "fault"] == ["vault"]
+    assert {"permissions", "hooks", "worker", "queue"} <= found.keys()
+
+
+def test_a_vault_that_is_a_file_is_called_one(tmp_path: Path) -> None:
+    (tmp_path / "vault").touch()
+    with pytest.raises(VaultUnavailable, match=r"is a file, not a folder: move that away; `memory init --vault"):
+        require_folder(tmp_path / "vault")
+    for away in ("gone", "vault/MemoryVault"):
+        with pytest.raises(VaultUnavailable, match="is not there: mount it"):
+            require_folder(tmp_path / away)
+    with pytest.raises(VaultUnavailable, match="cannot be looked into"):
+        require_folder(tmp_path / ("x" * 300))
+
+
+@pytest.mark.parametrize("named", ["vault", "vault/MemoryVault", "dangling"])
+def test_init_says_what_stands_in_the_way_of_the_vault_before_it_asks(tmp_path: Path, named: str) -> None:
+    sandbox = ForkedSandbox(tmp_path, {"MEMORY_VAULT_PATH": ""})
+    (tmp_path / "vault").touch()
+    (tmp_path / "dangling").symlink_to(tmp_path / "unmounted")
+    done = sandbox.run("init", "--yes", "--vault", str(tmp_path / named))
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr.startswith(f"memory: can't make the vault {tmp_path / named}: ")
+    assert "not a folder; move that away, or name another place with --vault" in done.stderr
+    assert not (tmp_path / "config.toml").exists()
+
+
+def test_a_copy_is_promised_of_what_is_there_only(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    settings = Context(ForkedSandbox(tmp_path).environment).settings
+
+    def announced() -> str:
+        _announce(settings, tmp_path, ["claude", "codex"], with_plugin=False, days=0)
+        return capsys.readouterr().err
+
+    assert announced().count("(it will be made)") == 2
+    settings.hosts.codex_home.mkdir(parents=True)
+    for file in (settings.hosts.claude_config_dir / "settings.json", settings.hosts.codex_home / "hooks.json"):
+        file.write_text("{}")
+    assert announced().count("with a copy of it made first") == 2
+    install(settings)
+    assert "are brought up to date" in announced()
+
+
+@pytest.mark.parametrize("command", ["jobs", "list", "save fix a --body b", "recall kettle", "worker --until-idle"])
+def test_a_state_folder_that_cannot_be_made_ends_every_command_in_one_line(tmp_path: Path, command: str) -> None:
+    (tmp_path / "state").touch()
+    done = ForkedSandbox(tmp_path).run(*command.split())
+    assert (done.returncode, done.stdout) == (1, "")
+    assert len(done.stderr.splitlines()) == 1
+    assert f"({tmp_path / 'state'}: there is a file where a folder is wanted)" in done.stderr
+
+
+def test_health_speaks_without_a_state_folder(tmp_path: Path) -> None:
+    (tmp_path / "state").touch()
+    done = ForkedSandbox(tmp_path).run("health")
+    assert done.returncode == 0, done.stderr
+    assert "! the state folder" in done.stdout
+
+
+def test_init_asks_nothing_where_no_state_folder_can_be_made(tmp_path: Path) -> None:
+    (tmp_path / "state").touch()
+    sandbox = ForkedSandbox(tmp_path)
+    done = sandbox.run("init", "--yes", "--vault", str(sandbox.vault))
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr.startswith("memory: can't make the state folder")
+    assert done.stderr.endswith("name another place with MEMORY_STATE_DIR\n")
+
+
+@pytest.mark.parametrize(
+    ("command", "why"),
+    [
+        ("jobs show 99999999999999999999", "no job of so large a number"),
+        ("jobs list 3", "memory jobs show ID"),
+        ("jobs --watch --interval nan", "--interval must be"),
+        ("jobs --watch --interval inf", "--interval must be"),
+        ("schedule list nightly", "it shows all of them"),
+        ("logs -n -5", "-n is a number of lines"),
+        ("logs -n 99999999999999999999", "-n is a number of lines"),
+    ],
+)
+def test_numbers_and_names_that_make_no_sense_are_bad_usage(sandbox: ForkedSandbox, command: str, why: str) -> None:
+    done = sandbox.run(*command.split())
+    assert (done.returncode, done.stdout) == (2, "")
+    assert why in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+
+
+def test_more_jobs_than_there_can_be_are_all_of_them(sandbox: ForkedSandbox) -> None:
+    assert len(sandbox.json("jobs", "--limit", "9" * 30)) == 1
+
+
+def test_a_log_that_is_a_folder_is_told_as_that(sandbox: ForkedSandbox) -> None:
+    log = sandbox.state / "log" / "memoryvault.log"
+    log.mkdir(parents=True)
+    done = sandbox.run("logs")
+    assert (done.returncode, done.stderr) == (
+        1,
+        f"memory: the log {log} cannot be read: Is a directory; move it away\n",
+    )

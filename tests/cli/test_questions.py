@@ -1,0 +1,79 @@
+"""Whether to go ahead: no is no, nothing is changed, and a script that goes on after it is told so by the exit code."""
+
+from __future__ import annotations
+
+import ast
+import os
+import pty
+from pathlib import Path
+from tempfile import TemporaryFile
+
+import pytest
+
+from memoryvault.tests.support import forked
+from memoryvault.tests.support.forked import ForkedSandbox
+
+CLI = Path(__file__).resolve().parents[2] / "cli"
+ASKING = {
+    "init": ("init", "--vault", "{root}/vault"),
+    "model": ("model", "use", "nobody/nothing"),
+    "seed": ("seed", "{root}/repository", "--again"),
+    "undo": ("undo", "--of", "seed"),
+}
+"""By the module that asks: a command that comes to the question."""
+
+
+@pytest.fixture(scope="module")
+def sandbox(tmp_path_factory: pytest.TempPathFactory) -> ForkedSandbox:
+    """With something to propose, and something to take back."""
+    sandbox = ForkedSandbox(tmp_path_factory.mktemp("asked"))
+    for name, rule in (("repository", "Always run the linter before a commit."), ("other", "Never push to main.")):
+        (sandbox.root / name).mkdir()
+        (sandbox.root / name / "CLAUDE.md").write_text(f"# Rules\n\n- {rule}\n", "utf-8")
+    sandbox.memory("seed", str(sandbox.root / "other"), "--yes")
+    return sandbox
+
+
+def at_a_terminal(sandbox: ForkedSandbox, arguments: tuple[str, ...], typed: str) -> tuple[int, str]:
+    """Its exit code and what it wrote."""
+    ours, theirs = pty.openpty()
+    with TemporaryFile() as written:
+        try:
+            os.write(ours, typed.encode())
+            streams = [theirs, written.fileno(), written.fileno()]
+            process = forked.start(
+                forked.COMMAND, arguments, env=sandbox.environment, cwd=sandbox.root, streams=streams, session=True
+            )
+            status = process.wait(60)
+        finally:
+            os.close(ours)
+            os.close(theirs)
+        written.seek(0)
+        return status, written.read().decode()
+
+
+def notes(sandbox: ForkedSandbox) -> dict[str, bytes]:
+    return {str(path): path.read_bytes() for path in sandbox.vault.rglob("*.md")}
+
+
+@pytest.mark.parametrize("typed", ["n\n", "\n", "\x04"], ids=["no", "nothing", "end"])
+@pytest.mark.parametrize("module", ASKING)
+def test_whoever_answers_no_is_told_that_nothing_was_done(sandbox: ForkedSandbox, module: str, typed: str) -> None:
+    before = notes(sandbox)
+    arguments = tuple(word.format(root=sandbox.root) for word in ASKING[module])
+    status, told = at_a_terminal(sandbox, arguments, typed)
+    assert "[y/N]" in told
+    assert "memory: nothing was" in told
+    assert status == 1, told
+    assert notes(sandbox) == before
+    assert not (sandbox.root / "vault").exists()
+
+
+def test_no_other_command_asks_whether_to_go_ahead() -> None:
+    asking = {
+        file.stem
+        for file in CLI.glob("*.py")
+        for node in ast.walk(ast.parse(file.read_text("utf-8")))
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and "[y/N]" in node.value
+    }
+    assert asking == set(ASKING)
