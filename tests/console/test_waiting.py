@@ -147,7 +147,7 @@ def test_a_vault_that_is_not_there_is_told(bed: Bed, front: Front) -> None:
     bed.vault.rename(bed.root / "elsewhere")
     answer = front.get("review")
     assert answer.status_code == 503
-    assert "does not exist" in said(answer)
+    assert "is not there: mount it" in said(answer)
     assert "Traceback" not in visible(answer)
 
 

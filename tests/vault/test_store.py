@@ -526,7 +526,7 @@ def test_a_vault_that_is_not_there_is_said_and_never_created(tmp_path: Path, wha
         lambda: store.read(PATH),
         walk,
     ):
-        with pytest.raises(VaultUnavailable, match="MEMORY_VAULT_PATH"):
+        with pytest.raises(VaultUnavailable, match=r"memory init --vault FOLDER"):
             attempt()
     assert vault.is_dir() is False
 
