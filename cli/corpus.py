@@ -103,13 +103,15 @@ def run(args: argparse.Namespace, context: Context) -> int:
         else:
             _tell(plan, report, ending)
             if args.reset:
-                print(f"--reset would forget that {_mined(report['forgets'])}; what is in the vault stays")
+                print(_forgetting(report["forgets"], "--reset would forget"))
             if report["already_queued"] < len(plan.to_mine):
                 print("nothing was done: add --execute")
             elif plan.to_mine and not _has_worker(settings):
                 print(NO_WORKER)
         return 0
     if args.reset:
+        with open_ledger(settings):
+            pass  # A backfill that cannot be queued forgets nothing.
         corpus.forget()
     run_queued = enqueue_corpus(settings, plan, root=root)
     report["run"] = run_queued.name if run_queued is not None else ""
@@ -118,7 +120,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
         return 0
     _tell(plan, report, ending)
     if args.reset:
-        print(f"forgotten that {_mined(report['forgets'])}; what is in the vault stays")
+        print(_forgetting(report["forgets"], "forgotten"))
     if run_queued is None:
         return 0
     if not _has_worker(settings):
@@ -130,8 +132,10 @@ def run(args: argparse.Namespace, context: Context) -> int:
     return 0
 
 
-def _mined(sessions: int) -> str:
-    return counted(sessions, "session was mined", "sessions were mined") if sessions else "anything was mined"
+def _forgetting(sessions: int, what: str) -> str:
+    if not sessions:
+        return "--reset has nothing to forget: no session was mined"
+    return f"{what} that {counted(sessions, 'session was mined', 'sessions were mined')}; what is in the vault stays"
 
 
 def _has_worker(settings: Settings) -> bool:

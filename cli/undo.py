@@ -9,6 +9,7 @@ from datetime import UTC, datetime, timedelta
 
 from ..tasks.journal import AUTOMATIC, BACKFILL, Journal
 from ..tasks.queue.enqueue import request_indexing
+from ..tasks.taken_back import TakenBack
 from ..tasks.undoing import WRITTEN, Selector, Undo, UndoPlan
 from ..vault.errors import MemoryVaultError, UsageError
 from ..vault.marker import REFLECTED, START, list_markers
@@ -62,7 +63,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace, context: Context) -> int:
     """Show what would be taken back; ask, or without a terminal refuse unless --yes is given; do it."""
     store = context.store
-    undo = Undo(store, Journal(context.state, store))
+    undo = Undo(store, Journal(context.state, store), TakenBack(context.state))
     selector = _selector(args, undo)
     plan = undo.plan(selector, include_edited=args.include_edited)
     if not plan.steps and selector.session is not None and not _is_known(selector.session, undo, context):

@@ -13,7 +13,7 @@ from ..pipelines.watchlist import DEFER_DAYS, Decision, Defer, Dismiss, Promote,
 from ..tasks.discovery.watchlist import Decided, Watchlist
 from ..tasks.queue.enqueue import request_indexing
 from ..vault.entry import Entry
-from ..vault.errors import UsageError
+from ..vault.errors import EntryInvalid, UsageError
 from ..vault.scrubbed import Scrubbed
 from .context import Context
 from .output import add_json, note, print_json, print_table
@@ -93,7 +93,7 @@ def _decision(args: argparse.Namespace, today: date) -> Decision:
     try:
         return Defer(date.fromisoformat(args.until))
     except ValueError as error:
-        raise UsageError(f"--until {args.until!r} is no day: write YYYY-MM-DD") from error
+        raise EntryInvalid(f"--until {args.until!r} is no day: write YYYY-MM-DD") from error
 
 
 def _list(args: argparse.Namespace, notes: Sequence[Entry]) -> int:

@@ -188,7 +188,8 @@ def linked_again(text: str, name: str, link: str) -> str | None:
     """The file with the link in the place of `deleted_line`; None: there is none that is as it was written."""
     lines = _lines(text)
     wanted = re.compile(rf"→ deleted \d{{4}}-\d\d-\d\d: `memory idea restore {re.escape(name)}` .*")
-    for section in sections(lines):
+    # The last: an earlier idea of this name is gone from the trash.
+    for section in reversed([*sections(lines)]):
         for number in range(section.start + 1, section.end):
             if wanted.fullmatch(bare := lines[number].strip()):
                 lines[number] = lines[number].replace(bare, f"{LINK_LABEL}[[{link}]]")

@@ -57,6 +57,11 @@ class Cursors:
                 ],
             )
 
+    def forget_all(self) -> None:
+        """As if nothing had ever been scanned."""
+        with state_transaction(self._path) as conn:
+            conn.execute("DELETE FROM cursor WHERE scan = ?", (self._scan,))
+
     def forget(self, source: str) -> None:
         """As if it had never been scanned."""
         with state_transaction(self._path) as conn:

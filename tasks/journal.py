@@ -296,11 +296,6 @@ class Journal:
         mark = _member("actor", "review")
         return self.newest(lambda line: mark in line or _UNDOES_NONE not in line)
 
-    def newest_undoing(self) -> Iterator[Act]:
-        """Those that take others back (`memory undo`, the undoing of a decision); newest first."""
-        mark = _member("actor", "undo")
-        return self.newest(lambda line: mark in line)
-
     # Steps
 
     @property

@@ -22,6 +22,7 @@ from ..vault.wording import counted
 from .boundary import is_outside
 from .ideas.ledger import is_idea_path, taken_back
 from .journal import AUTOMATIC, Act, Change, Journal, Recorded, hash_of, text_of
+from .taken_back import Evidence, TakenBack, evidence_in
 
 Step = Literal["remove", "restore", "weaken", "leave", "gone"]
 """What happens to a file; gone: nothing, it is not there any more."""
@@ -78,9 +79,10 @@ class UndoPlan:
 class Undo:
     """Plans an undo and carries it out."""
 
-    def __init__(self, store: VaultStore, journal: Journal) -> None:
+    def __init__(self, store: VaultStore, journal: Journal, taken_back: TakenBack) -> None:
         self._store = store
         self._journal = journal
+        self._taken_back = taken_back
 
     def plan(self, selector: Selector, *, include_edited: bool = False) -> UndoPlan:
         """What would be done now. Raises VaultUnavailable."""
@@ -135,6 +137,7 @@ class Undo:
             self._journal.recover()
             plan = self.plan(selector, include_edited=include_edited)
             if plan.changes:
+                self._taken_back.add(_evidence_lost(plan.changes))
                 self._journal.commit(
                     plan.changes,
                     run=self._journal.new_run("undo"),
@@ -144,6 +147,16 @@ class Undo:
                     consent=Consent.REQUESTED,
                 )
         return plan
+
+
+def _evidence_lost(changes: Sequence[Change]) -> set[Evidence]:
+    lost: set[Evidence] = set()
+    kept: set[Evidence] = set()
+    for change in changes:
+        if not is_outside(change.path):
+            lost |= evidence_in(change.path, change.before) if change.before is not None else set()
+            kept |= evidence_in(change.path, str(change.after)) if change.after is not None else set()
+    return lost - kept
 
 
 def _not_undone(acts: Sequence[Act], actor: str | None) -> list[Act]:

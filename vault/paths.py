@@ -38,7 +38,7 @@ _COPY_NAMES = tuple(
 
 def require_folder(vault: Path) -> None:
     """Raises VaultUnavailable, with what to do, where the vault is no folder that can be looked into."""
-    other = "`memory init --vault FOLDER` chooses another"
+    other = "correct MEMORY_VAULT_PATH if that is set, or choose another by `memory init --vault FOLDER`"
     try:
         is_folder = stat.S_ISDIR(os.stat(vault).st_mode)
     except (FileNotFoundError, NotADirectoryError) as error:

@@ -10,7 +10,6 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import TypeAlias
 
 from ...pipelines.candidate import Candidate
 from ...pipelines.corpus import (
@@ -34,13 +33,13 @@ from ...vault.scrubbed import Scrubbed
 from ...vault.settings import Settings
 from ...vault.store import VaultStore
 from ...vault.wording import counted
-from ..boundary import is_outside
 from ..indexing import vault_store
 from ..journal import BACKFILL, Journal
 from ..queue.enqueue import open_ledger
 from ..queue.job import Handler, Postpone, Retry, RunningJob
 from ..queue.kinds import Json
 from ..remembering import VaultMemories, remember
+from ..taken_back import Evidence, TakenBack
 from .backfill import unfinished
 from .store import CorpusStore
 
@@ -53,8 +52,6 @@ WAITING = frozenset({"pending", "inbox", "incubating"})
 WAIT_SECONDS = 30.0
 VAULT_PAUSE_SECONDS = 10.0
 _WORD = re.compile(rb"[A-Za-z0-9_:.-]{2,128}")
-Evidence: TypeAlias = "tuple[str, str]"
-"""Session and record."""
 
 
 @dataclass(frozen=True)
@@ -82,7 +79,7 @@ def settle(
     thresholds = Thresholds(settings.reflection.review_occurrences)
     said = list(corpus.sayings())
     by_record = _known_records(store, (saying.candidate for saying in said))
-    undone = _taken_back(Journal(settings.state, store), corpus.forgotten_at()) - by_record.keys()
+    undone = TakenBack(settings.state).evidence() - by_record.keys()
     gone = [saying for saying in said if _evidence(saying.candidate) & undone]
     patterns = patterns_of([saying for saying in said if saying not in gone] if gone else said, limits, thresholds)
     placed = _placed(patterns, by_record, store, settings)
@@ -91,7 +88,9 @@ def settle(
     waiting = sum(status in WAITING for _, status in known)
     # Also those that the user took back: a rule that goes makes no room for another one unasked.
     saved = sum(status not in WAITING for pattern, status in known if pattern.tier is Tier.HIGH)
-    saved += sum(pattern.tier is Tier.HIGH for pattern in patterns_of(gone, limits, thresholds))
+    lost = patterns_of(gone, limits, thresholds)
+    nowhere = [status is None for status in _placed(lost, by_record, store, settings)]
+    saved += sum(pattern.tier is Tier.HIGH for pattern, is_lost in zip(lost, nowhere, strict=True) if is_lost)
     ideas = sum(status in WAITING for pattern, status in known if pattern.candidate.category == "idea")
     most = settings.reflection.corpus_review_entries
     chosen: Selection = select(
@@ -141,19 +140,6 @@ def _placed(
 
 def _evidence(candidate: Candidate) -> set[Evidence]:
     return {(candidate.session, record) for record in candidate.records}
-
-
-def _taken_back(journal: Journal, since: str) -> set[Evidence]:
-    """The evidence of the notes that the user had removed by `memory undo` since then, as far as the journal goes."""
-    found: set[Evidence] = set()
-    for act in journal.newest_undoing():
-        if act.at <= since:
-            break
-        for change in act.changes:
-            if change.after_hash is None and change.before is not None and not is_outside(change.path):
-                note = parse_entry(change.path, change.before.encode("utf-8", "surrogateescape"))
-                found.update((source.session, record) for source in note.sources for record in source.records)
-    return found
 
 
 def _known_records(store: VaultStore, candidates: Iterable[Candidate]) -> Mapping[Evidence, str]:

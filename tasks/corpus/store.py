@@ -12,7 +12,6 @@ import os
 import shutil
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +21,7 @@ from ...vault.layout import FILE_MODE, StatePaths, make_private_folder
 from ...vault.paths import sync_folder
 from ..cursors import Cursors
 from ..mining import Mined
+from ..taken_back import TakenBack
 
 log = logging.getLogger(__name__)
 
@@ -32,8 +32,6 @@ SHARED = "corpus.shared"
 """Scan name under which it stands what of the transcripts is with other machines."""
 ROOTS = "corpus.roots"
 """Scan name under which the folders stand that the user named with --root."""
-FORGOTTEN = "corpus.forgotten"
-"""Scan name under which it stands when the user had all of it forgotten."""
 
 
 @dataclass(frozen=True)
@@ -58,7 +56,7 @@ class CorpusStore:
         self._cursors = Cursors(state.state_db, SCAN)
         self._shared = Cursors(state.state_db, SHARED)
         self._roots = Cursors(state.state_db, ROOTS)
-        self._forgotten = Cursors(state.state_db, FORGOTTEN)
+        self._taken_back = TakenBack(state)
 
     def cursor(self, identity: str) -> Mapping[str, Any]:
         """How far the transcript is mined (offset, resume, size, run), and whose it is; {} before its first reading."""
@@ -123,18 +121,12 @@ class CorpusStore:
             except (OSError, ValueError, KeyError, TypeError) as error:
                 log.warning("%s is damaged and passed over: %s", file, error)
 
-    def forget(self, now: datetime | None = None) -> None:
+    def forget(self) -> None:
         """As if nothing had ever been mined, and nothing of it taken back. What is in the vault stays."""
-        at = (now or datetime.now(UTC)).strftime("%Y-%m-%dT%H:%M:%SZ")
-        self._forgotten.set("last", {"at": at})
-        for cursors in (self._shared, self._cursors):
-            for identity in cursors.all():
-                cursors.forget(identity)
+        self._taken_back.forget()
+        self._shared.forget_all()
+        self._cursors.forget_all()
         shutil.rmtree(self._folder, ignore_errors=True)
-
-    def forgotten_at(self) -> str:
-        """When it was, UTC, ISO 8601 with Z; "" if never."""
-        return str((self._forgotten.get("last") or {}).get("at", ""))
 
     def allow_root(self, root: Path) -> None:
         """The user named this folder: jobs may read transcripts in it."""

@@ -216,7 +216,8 @@ def test_where_the_vault_is_gone_nothing_found_is_no_answer(sandbox: Sandbox) ->
         done = sandbox.run(*arguments)
         assert (done.returncode, done.stdout) == (1, "")
         assert done.stderr == (
-            f"memory: the vault {sandbox.vault} is not there: mount it; `memory init --vault FOLDER` chooses another\n"
+            f"memory: the vault {sandbox.vault} is not there: mount it; correct MEMORY_VAULT_PATH if that is set, or"
+            " choose another by `memory init --vault FOLDER`\n"
         )
     done = sandbox.run("recall", "sqlite file of a worker")
     assert done.returncode == 0, "the index still knows it"

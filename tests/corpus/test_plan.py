@@ -185,7 +185,8 @@ def test_where_all_is_mined_it_says_how_it_is_mined_again(
     assert main(["reflect", "corpus", "--reset"]) == 0
     said = capsys.readouterr().out
     assert "1 session to mine" in said
-    assert "--reset --execute" not in said
+    assert "all is mined again" not in said
+    assert said.count("--reset") == 1, "what it would forget, and no advice to do what was asked for"
 
 
 @pytest.mark.usefixtures("environment")

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import shutil
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -131,6 +133,7 @@ def test_what_was_taken_back_comes_again_when_it_is_said_again_or_all_is_forgott
     keep(bed, "s1", RULE, *choices(1))
     settle(only_one, bed.store)
     bed.undo.carry_out(Selector(last=True))
+    shutil.rmtree(Path(bed.settings.state.root) / "journal")
     assert settle(only_one, bed.store) == Settled(saved=0, proposed=0, held=0, strengthened=0)
     keep(bed, "s2", *choices(1), replace(RULE, statement="Never deploy after lunch"))
     assert settle(only_one, bed.store).saved == 0, "what was taken back makes no room for another rule"
@@ -139,6 +142,25 @@ def test_what_was_taken_back_comes_again_when_it_is_said_again_or_all_is_forgott
     CorpusStore(bed.settings.state).forget()
     keep(bed, "s1", RULE, *choices(1))
     assert settle(only_one, bed.store).saved == 1
+
+
+def test_evidence_that_was_taken_back_strengthens_nothing_again(bed: Bed) -> None:
+    def rule() -> tuple[int, set[str]]:
+        (entry,) = [entry for entry in bed.entries() if entry.effective_status == "active" and entry.sources]
+        return entry.occurrences, {source.session for source in entry.sources}
+
+    for session in ("s1", "s2"):
+        keep(bed, session, RULE)
+        settled(bed)
+    assert rule() == (2, {"s1", "s2"})
+    bed.undo.carry_out(Selector(last=True))
+    assert rule() == (1, {"s1"})
+    keep(bed, "s3", *choices(1))
+    assert settled(bed).strengthened == 0
+    assert rule() == (1, {"s1"})
+    keep(bed, "s4", RULE)
+    assert settled(bed).strengthened == 1
+    assert rule() == (2, {"s1", "s4"})
 
 
 def test_a_backfill_that_was_settled_in_two_goes_is_one_run_and_the_next_another(bed: Bed) -> None:

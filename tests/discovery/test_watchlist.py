@@ -19,6 +19,7 @@ from memoryvault.tasks.discovery.found import Found
 from memoryvault.tasks.discovery.scanning import Answer, Question
 from memoryvault.tasks.discovery.watchlist import CopyRefused, NotDecided, Watchlist, WatchlistWriter
 from memoryvault.tasks.reviewing import Reviewer
+from memoryvault.tasks.taken_back import TakenBack
 from memoryvault.tasks.undoing import Selector, Undo
 from memoryvault.tests.support import forked
 from memoryvault.vault.errors import EntryNotFound, PathRefused
@@ -172,7 +173,7 @@ def test_the_command_counts_and_keeps_to_its_limit(bed: Bed) -> None:
 def test_undo_takes_a_note_back_that_the_program_wrote(bed: Bed) -> None:
     found(bed)
     bed.adapt()
-    undo = Undo(bed.store, bed.watchlist.journal)
+    undo = Undo(bed.store, bed.watchlist.journal, TakenBack(bed.settings.state))
     undo.carry_out(Selector(last=True))
     assert bed.notes() == []
 

@@ -7,7 +7,7 @@ import os
 import subprocess
 import sys
 import time
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -15,6 +15,7 @@ import pytest
 from memoryvault.index.engine import RecallEngine, RecallQuery
 from memoryvault.index.reconcile import reconcile
 from memoryvault.index.store import IndexStore
+from memoryvault.pipelines.ideas_file import deleted_line
 from memoryvault.pipelines.incubation import Answer, listed, parse_answers
 from memoryvault.pipelines.research import receipt_text, with_receipt
 from memoryvault.pipelines.review import Approve
@@ -337,6 +338,17 @@ def test_a_link_into_the_trash_as_it_was_once_written_is_led_back(bed: Bed) -> N
     ideas_path.write_text(LIST.format(f"{IDEA_TRASH}/one"))
     restore(bed.journal, "one", ideas_file=ideas_path)
     assert ideas_path.read_text() == LIST.format(f"{INCUBATOR}/one")
+
+
+def test_of_two_ideas_of_one_name_the_later_gets_its_link_back(bed: Bed) -> None:
+    """The line of an earlier one stays for ever, its name is free again once the trash is emptied."""
+    old_idea(bed, "one", 400)
+    earlier = LIST.replace("See deep research: [[MemoryVault/{}/_index.md]]", deleted_line(date(2026, 1, 3), "one"))
+    ideas_path = bed.root / "Ideas.md"
+    ideas_path.write_text(earlier + LIST.format(f"{INCUBATOR}/one"))
+    put_away(bed.journal, "one", Answer.DELETE, run="t", actor="idea", ideas_file=ideas_path)
+    restore(bed.journal, "one", ideas_file=ideas_path)
+    assert ideas_path.read_text() == earlier + LIST.format(f"{INCUBATOR}/one")
 
 
 def test_a_list_that_cannot_be_written_does_not_keep_an_answer_from_being_carried_out(bed: Bed) -> None:

@@ -11,6 +11,7 @@ from memoryvault.tasks.indexing import vault_store
 from memoryvault.tasks.journal import Journal
 from memoryvault.tasks.remembering import Remembered, remember
 from memoryvault.tasks.reviewing import Reviewer
+from memoryvault.tasks.taken_back import TakenBack
 from memoryvault.tasks.undoing import Undo
 from memoryvault.tests.support import forked
 from memoryvault.vault.entry import Entry
@@ -58,7 +59,7 @@ class Bed:
 
     @property
     def undo(self) -> Undo:
-        return Undo(self.store, self.journal)
+        return Undo(self.store, self.journal, TakenBack(self.settings.state))
 
     @property
     def vault(self) -> Path:
