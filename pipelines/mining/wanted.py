@@ -83,12 +83,8 @@ class WordGates:
         self.known = _Known(words)
         """Word -> the bits of the clauses that it fulfils, and its `Hashed`."""
 
-    def open_to(self, words: Sequence[str], text: str) -> int:
-        """The bits of all patterns that may match in a text; `words` are those of the folded text."""
-        return self.open_by([self.known[word][0] for word in words], text)
-
     def open_by(self, of_words: Sequence[int], text: str) -> int:
-        """The same by what is `known` of its words."""
+        """The bits of all patterns that may match in a text; `of_words`: what is `known` first of its words, folded."""
         found = functools.reduce(operator.or_, filter(None, of_words), self._fulfilled)
         for signs, bits in self._signs.items():
             if signs in text:
