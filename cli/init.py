@@ -22,6 +22,7 @@ from ..tasks.corpus.backfill import KIND, Plan, Run
 from ..tasks.corpus.history import (
     HISTORY_DAYS,
     FirstRecall,
+    digest_of_rest,
     enqueue_history,
     first_recall,
     plan_history,
@@ -344,6 +345,8 @@ def _report(
     waiting = counted(counts.review, "waits", "wait")
     ideas = counted(counts.ideas, "idea is noted", "ideas are noted")
     print(f"the vault has {counted(kept, 'entry', 'entries')}; {waiting} in `memory review`, {ideas}")
+    if progress is not None and progress.settled and (rest := digest_of_rest(settings)) is not None:
+        print(f"what else the sessions said, not often or plainly enough to be kept, is listed in {rest}")
     if recalled is not None:
         _tell_recall(recalled)
     if times:

@@ -197,6 +197,11 @@ def digest_body(held: Sequence[Pattern], figures: CorpusFigures) -> str:
     return "\n".join(lines) + "\n"
 
 
+def lists_any(body: str) -> bool:
+    """Does this body of the digest list anything?"""
+    return "\n- " in body.partition(HEADING)[2]
+
+
 def _line(pattern: Pattern) -> str:
     candidate = pattern.candidate
     text = " ".join(candidate.statement.split())

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from ...index.engine import Hit, RecallEngine, RecallQuery
 from ...index.query import is_significant, word_spans
+from ...pipelines.corpus import lists_any
 from ...pipelines.likeness import own_words, statement_of
 from ...vault.entry import Entry
 from ...vault.errors import EntryInvalid, EntryNotFound, IndexUnavailable, QueueUnavailable
@@ -19,6 +20,7 @@ from ..indexing import vault_store
 from ..queue.enqueue import open_ledger
 from .backfill import Plan, Run, enqueue_corpus, plan_corpus
 from .progress import Progress, progress_of
+from .settling import DIGEST
 from .store import CorpusStore
 
 HISTORY_DAYS = 30
@@ -43,6 +45,13 @@ class FirstRecall:
 def plan_history(settings: Settings, days: int) -> Plan:
     """The sessions of so many days that were not mined yet."""
     return plan_corpus(settings, since=time.time() - days * SECONDS_A_DAY)
+
+
+def digest_of_rest(settings: Settings) -> str | None:
+    """Path in the vault of what old sessions said and was not kept, if there is any. Raises VaultUnavailable."""
+    with suppress(EntryNotFound, EntryInvalid):
+        return DIGEST if lists_any(vault_store(settings).read(DIGEST).body) else None
+    return None
 
 
 def enqueue_history(settings: Settings, plan: Plan) -> Run | None:
