@@ -7,7 +7,7 @@ from typing import Any
 
 from ..tasks.conflicts import CHOICES, Choice, ConflictCopy, find_copy, settle_copy, waiting_copies
 from ..tasks.journal import Journal
-from ..vault.errors import EditConflict, MemoryVaultError, UsageError
+from ..vault.errors import EditConflict, MemoryVaultError
 from ..vault.store import VaultStore
 from ..vault.wording import counted
 
@@ -88,8 +88,6 @@ def ask_about_copies(
         except EditConflict as error:
             print(f"{error}; here it is as it is now")
             continue
-        except UsageError:
-            raise
         except MemoryVaultError as error:
             print(f"not done: {error}")
             continue

@@ -17,7 +17,7 @@ from ..tasks.completion import completer_of
 from ..tasks.corpus.backfill import KIND, Plan, Run, enqueue_corpus, enqueue_settling, plan_corpus
 from ..tasks.corpus.estimate import estimate
 from ..tasks.corpus.progress import Progress, asked_for, last_settling, progress_of
-from ..tasks.corpus.settling import DIGEST
+from ..tasks.corpus.settling import DIGEST, still_to_put
 from ..tasks.corpus.store import CorpusStore
 from ..tasks.queue.enqueue import open_ledger
 from ..tasks.sharing.home import Home
@@ -37,6 +37,8 @@ POLL_SECONDS = 0.4
 SETTLE_SECONDS = 60.0
 """So long the bar waits for what was mined to be ranked; while the vault is away that may take for ever."""
 NO_WORKER = "no worker runs now: it is done as soon as one does (memory up, or memory worker)"
+MORE = "the worker puts the next strongest to you: memory review"
+NO_MORE = f"nothing more is sure enough to be put to you ({DIGEST}); the worker ranks once more what was mined"
 _DAYS_AGO = re.compile(r"(\d{1,5})d")
 
 
@@ -64,7 +66,8 @@ def run(args: argparse.Namespace, context: Context) -> int:
         raise UsageError("--reset forgets what --more would put to you: give one of the two")
     if args.more:
         job = enqueue_settling(settings)
-        print_json({"job": job}) if args.json else print("the worker puts the next strongest to you: memory review")
+        nothing = not args.json and still_to_put(context.store) == 0
+        print_json({"job": job}) if args.json else print(NO_MORE if nothing else MORE)
         if not args.json and not _has_worker(settings):
             print(NO_WORKER)
         return 0

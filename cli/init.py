@@ -32,7 +32,7 @@ from ..tasks.corpus.progress import Progress
 from ..tasks.discovery.adapting import SOURCES_NOTE
 from ..tasks.discovery.scan import Discovery
 from ..tasks.discovery.scanning import ask_in_child
-from ..tasks.health import count_entries
+from ..tasks.health import count_entries, indexed_entries
 from ..tasks.indexing import reconcile_now, vault_store
 from ..tasks.queue.enqueue import enqueue, open_ledger, request_indexing
 from ..vault.errors import IndexUnavailable, QueueUnavailable, UsageError, VaultUnavailable
@@ -124,6 +124,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
     require_place("the vault", vault, "name another place with --vault")
     hosts = args.host or [CLAUDE]
     preview = load_settings({**context.env, "MEMORY_VAULT_PATH": str(vault)})
+    require_known(vault, Path(preview.state.index_db))
     require_place("the state folder", Path(preview.state.root), "name another place with MEMORY_STATE_DIR")
     with_plugin = CLAUDE in hosts and plugin_installed(settings)
     if chosen_how:
@@ -396,6 +397,20 @@ def require_place(what: str, folder: Path, or_else: str) -> None:
         found = "a file" if os.path.exists(there) else "a link that leads nowhere"
         raise VaultUnavailable(
             f"can't make {what} {folder}: {there} is {found}, not a folder; move that away, or {or_else}"
+        )
+
+
+def require_known(vault: Path, index_db: Path) -> None:
+    """Before anything is asked. Raises VaultUnavailable where a vault that was indexed is not there: an empty one, made
+    under the place where its disk is mounted, would be taken for it, and all entries for deleted."""
+    if os.path.isdir(vault):
+        return
+    known = indexed_entries(index_db)
+    if known != 0:
+        entries = "entries" if known is None else counted(known, "entry", "entries")
+        raise VaultUnavailable(
+            f"the vault {vault} is not there, and this machine knows {entries} of it: mount its disk; to begin anew, "
+            f"make the folder yourself (mkdir -p {shlex.quote(str(vault))}), or name another by --vault FOLDER"
         )
 
 

@@ -393,14 +393,19 @@ _SKIP = frozenset({"s", "\r", "\n", " "})
 
 
 def _edited(text: str) -> str | None:
-    """The text as the user's editor leaves it; None when the editor failed. Raises UsageError without one."""
-    editor = shlex.split(os.environ.get("VISUAL") or os.environ.get("EDITOR") or FALLBACK_EDITOR)
+    """The text as the user's editor leaves it; None when the editor failed, or is not there, which is said."""
+    named = os.environ.get("VISUAL") or os.environ.get("EDITOR") or ""
+    try:
+        editor = shlex.split(named) or [FALLBACK_EDITOR]
+    except ValueError:  # A quotation mark that nothing closes.
+        editor = [named]
     # mkdtemp: mode 0700, so that nobody else reads along.
     with tempfile.TemporaryDirectory(prefix="memoryvault-") as folder:
         file = Path(folder) / "proposal.md"
         file.write_text(text + "\n", "utf-8")
         try:
             done = subprocess.run([*editor, str(file)], check=False)
-        except OSError as error:
-            raise UsageError(f"the editor {editor[0]} can't be started: set EDITOR") from error
+        except OSError:
+            print(f"the editor {editor[0]} can't be started: set EDITOR")
+            return None
         return file.read_text("utf-8") if done.returncode == 0 else None

@@ -5,10 +5,11 @@ from __future__ import annotations
 import argparse
 import sys
 from collections import Counter
+from collections.abc import Sequence
 
 from ..pipelines.scrub import Policy, scrub
 from ..tasks.queue.enqueue import request_indexing
-from ..tasks.scrubbing import scrub_everything
+from ..tasks.scrubbing import Found, scrub_everything
 from .context import Context
 from .output import add_json, counted, note, print_json, print_table
 
@@ -17,6 +18,9 @@ EPILOG = """example:
   memory scrub --apply            replace it in vault, index, journal, logs and queue
   git diff | memory scrub --stdin
 """
+
+MOST_NAMED = 10
+"""So many files that could not be cleaned are named in a line each."""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -52,11 +56,34 @@ def run(args: argparse.Namespace, context: Context) -> int:
             [(one.where, one.name, ", ".join(f"{n} {kind}" for kind, n in one.kinds.items())) for one in found],
         )
         total = sum((Counter(one.kinds) for one in found), Counter[str]())
-        note(f"memory: {sum(total.values())} in {counted(len(found), 'place')}" + (", replaced" if args.apply else ""))
+        note(
+            f"memory: {sum(total.values())} in {counted(sum(1 for one in found if one.kinds), 'place')}"
+            + _outcome(args.apply, bool(problems))
+        )
         if not args.apply:
             note("memory: nothing was changed; --apply replaces them")
     else:
         print("nothing was found")
-    for one in problems:
-        note(f"memory: {one.name}: {one.problem}")
+    _tell(problems)
     return 1 if problems else 0
+
+
+def _outcome(applied: bool, problems: bool) -> str:
+    if not applied:
+        return ""
+    return ", replaced but for what is named here:" if problems else ", replaced"
+
+
+def _tell(problems: Sequence[Found]) -> None:
+    """One line for each file; a note and what the index has of it are one."""
+    lines = {one.name: f"memory: {_line(one)}" for one in reversed(problems)}
+    named = list(reversed(lines.values()))
+    for line in named[:MOST_NAMED]:
+        note(line)
+    if (more := len(named) - MOST_NAMED) > 0:
+        note(f"memory: and {more} more (--json names all)")
+
+
+def _line(one: Found) -> str:
+    problem = one.problem or ""
+    return problem if problem.startswith(one.name) else f"{one.name}: {problem}"

@@ -10,7 +10,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -18,6 +18,7 @@ from typing import Any
 
 import orjson
 
+from ..vault.errors import IndexUnavailable, SchemaTooNew
 from ..vault.layout import ARCHIVE, INBOX, INCUBATOR, META, REVIEW
 from ..vault.marker import REFLECTED, START, list_markers, marker_path
 from ..vault.wording import counted
@@ -83,6 +84,20 @@ def count_entries(paths: Iterable[str]) -> VaultCounts:
         if REVIEW not in folders and INBOX not in folders:
             groups[folders[0] or "."] += count
     return VaultCounts(dict(sorted(groups.items())), review, inbox, ideas)
+
+
+def indexed_entries(index_db: Path) -> int | None:
+    """How many entries an index knows, of its vault that may be away; None where it is there and can't be read."""
+    from ..index.reader import IndexReader  # The other counts go without SQLite.
+
+    if not index_db.exists():
+        return 0
+    try:
+        with closing(IndexReader(index_db, vectors=False)) as reader, reader.snapshot():
+            counts = count_entries(reader.paths())
+    except (IndexUnavailable, SchemaTooNew):
+        return None
+    return sum(counts.groups.values()) + counts.review + counts.inbox + counts.ideas
 
 
 def last_reflection(harness: str, done: Iterable[float]) -> float | None:

@@ -10,7 +10,7 @@ import json
 import os
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,7 +24,9 @@ from ..vault.errors import (
     EntryNotFound,
     MemoryVaultError,
     OutsideUnavailable,
+    PathRefused,
     QueueUnavailable,
+    VaultUnavailable,
 )
 from ..vault.fields import MACHINE_KEYS
 from ..vault.frontmatter import load_fields
@@ -61,13 +63,18 @@ class Found:
 
 
 def scrub_everything(settings: Settings, store: VaultStore, *, apply: bool) -> list[Found]:
-    """Look for what must not be there; with `apply`, replace it. Raises VaultUnavailable."""
+    """Look for what must not be there; with `apply`, replace it.
+
+    What cannot be read or written is told in `problem` and holds up nothing else. Raises VaultUnavailable where the
+    vault itself is away, or locked for too long.
+    """
     journal = Journal(settings.state, store)
-    journal.recover()
+    found = _interrupted(journal, store)
     new_hashes: dict[str, str] = {}
-    found = list(_vault(store, new_hashes, apply))
+    found += _vault(store, new_hashes, apply)
+    kept = {one.name for one in found if one.problem}
     found += _ideas_list(settings, store, apply)
-    found += _index(settings, bool(new_hashes), apply)
+    found += _index(settings, bool(new_hashes), kept, apply)
     with store.lock():
         for file in journal.files:
             found += _lines(file, "journal", _JournalLine(new_hashes), apply)
@@ -84,6 +91,19 @@ def scrub_everything(settings: Settings, store: VaultStore, *, apply: bool) -> l
     if apply:
         found += _copies(settings)
     return found
+
+
+def _interrupted(journal: Journal, store: VaultStore) -> list[Found]:
+    """End what a crash interrupted; what it wanted to write lies beside the journal, so it is named if it can't be."""
+    if not journal.is_interrupted:
+        return []
+    with store.lock():
+        try:
+            journal.recover()
+        except VaultUnavailable as error:
+            store.require_vault()
+            return [Found("journal", "a change that was interrupted", {}, str(error))]
+    return []
 
 
 # ---- the vault
@@ -119,7 +139,12 @@ def scrub_note(text: str, policy: Policy) -> tuple[str, Counter[str]]:
 def _vault(store: VaultStore, new_hashes: dict[str, str], apply: bool) -> Iterator[Found]:
     for path in store.walk(put_away=True):
         with suppress(EntryNotFound, EntryInvalid):
-            entry, text = store.read(path), text_of(store, path)
+            try:
+                entry, text = store.read(path), text_of(store, path)
+            except VaultUnavailable as error:
+                store.require_vault()
+                yield Found("vault", path, {}, str(error))
+                continue
             if text is None:
                 continue
             clean, kinds = scrub_note(text, note_policy(entry))
@@ -131,7 +156,10 @@ def _ideas_list(settings: Settings, store: VaultStore, apply: bool) -> list[Foun
     try:
         kinds = scrub_ideas_list(settings, store, apply=apply)
     except (EditConflict, OutsideUnavailable) as error:
-        return [Found("vault", "Ideas.md", {}, str(error))]
+        kinds = Counter()
+        with suppress(EditConflict, OutsideUnavailable):
+            kinds = scrub_ideas_list(settings, store, apply=False)
+        return [Found("vault", "Ideas.md", kinds, str(error))]
     return [Found("vault", "Ideas.md", kinds)] if kinds else []
 
 
@@ -139,20 +167,27 @@ def _rewrite(store: VaultStore, path: str, text: str, clean: str, new_hashes: di
     before, after = split(text), split(clean)
     if before is not None and (after is None or load_fields(before[1]).keys() != load_fields(after[1]).keys()):
         return "its frontmatter can't be changed safely: edit it by hand"
-    try:
-        # The journal keeps the text before a change, so this one is not put there.
-        store.write_text(path, Scrubbed(clean), hash_of(text), keep_line_ends=True)
-    except EditConflict as error:
-        return str(error)
+    with store.lock():  # One that cannot be had is no fault of this note.
+        try:
+            # The journal keeps the text before a change, so this one is not put there.
+            store.write_text(path, Scrubbed(clean), hash_of(text), keep_line_ends=True)
+        except (EditConflict, PathRefused, VaultUnavailable) as error:
+            store.require_vault()
+            return str(error)
     new_hashes[hash_of(text)] = hash_of(clean)
     return None
 
 
 # ---- the index
 
+_OF_ITS_NOTE = "the index has it from the note, which could not be written"
 
-def _index(settings: Settings, changed: bool, apply: bool) -> list[Found]:
-    """The index is made of the notes: it is thrown away and made again rather than edited."""
+
+def _index(settings: Settings, changed: bool, kept: Collection[str], apply: bool) -> list[Found]:
+    """The index is made of the notes: it is thrown away and made again rather than edited.
+
+    `kept` are paths of notes that hold what they held, so that the index holds it again.
+    """
     index_db = Path(settings.state.index_db)
     if not index_db.exists():
         return []
@@ -162,7 +197,7 @@ def _index(settings: Settings, changed: bool, apply: bool) -> list[Found]:
             for path in index.files():
                 kinds: Counter[str] = sum((_kinds(text, Policy.SECRETS) for text in index.texts_of(path)), Counter())
                 if kinds:
-                    found.append(Found("index", path, kinds))
+                    found.append(Found("index", path, kinds, _OF_ITS_NOTE if apply and path in kept else None))
         if apply and (found or changed):
             # Not DELETE: what SQLite frees keeps its bytes until it is used again.
             for name in ("", "-wal", "-shm"):
@@ -236,8 +271,10 @@ def _files(folder: str) -> list[Path]:
 def _lines(file: Path, where: str, clean: Any, apply: bool) -> list[Found]:
     try:
         data = file.read_text("utf-8", "surrogateescape")
-    except OSError:
+    except FileNotFoundError:
         return []
+    except OSError as error:
+        return [Found(where, file.name, {}, f"it can't be read: {error.strerror}")]
     kinds: Counter[str] = Counter()
     lines = []
     for line in data.splitlines(keepends=True):
@@ -254,7 +291,7 @@ def _lines(file: Path, where: str, clean: Any, apply: bool) -> list[Found]:
         try:
             _write_over(file, text.encode("utf-8", "surrogateescape"))
         except OSError as error:
-            return [Found(where, file.name, kinds, error.strerror or "it can't be written")]
+            return [Found(where, file.name, kinds, f"it can't be written: {error.strerror}")]
     return [Found(where, file.name, kinds)] if kinds else []
 
 

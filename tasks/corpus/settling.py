@@ -20,6 +20,7 @@ from ...pipelines.corpus import (
     digest_body,
     patterns_of,
     select,
+    sure_enough_in,
     unconfirmed,
 )
 from ...pipelines.likeness import LikenessLimits
@@ -182,6 +183,17 @@ def _by_host(pairs: Iterable[tuple[str, Candidate]]) -> list[tuple[str, list[Can
             runs.append((host, []))
         runs[-1][1].append(candidate)
     return runs
+
+
+def still_to_put(store: VaultStore) -> int | None:
+    """How much more the last settling found sure enough to be put to the user; None where no digest says.
+
+    Raises VaultUnavailable.
+    """
+    try:
+        return sure_enough_in(store.read(DIGEST).body)
+    except (EntryNotFound, EntryInvalid):
+        return None
 
 
 def write_digest(store: VaultStore, held: Sequence[Pattern], figures: CorpusFigures) -> None:

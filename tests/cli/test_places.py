@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 
 from memoryvault.cli.context import Context
-from memoryvault.cli.init import _announce
+from memoryvault.cli.init import _announce, require_known
 from memoryvault.hooks.install import install
+from memoryvault.tasks.indexing import reconcile_now
 from memoryvault.tasks.queue.enqueue import enqueue
 from memoryvault.tests.support.forked import ForkedSandbox
 from memoryvault.vault.errors import VaultUnavailable
@@ -74,6 +75,40 @@ def test_init_says_what_stands_in_the_way_of_the_vault_before_it_asks(tmp_path: 
     assert done.stderr.startswith(f"memory: can't make the vault {tmp_path / named}: ")
     assert "not a folder; move that away, or name another place with --vault" in done.stderr
     assert not (tmp_path / "config.toml").exists()
+
+
+@pytest.mark.slow
+def test_init_makes_no_empty_vault_in_the_place_of_one_that_is_not_mounted(tmp_path: Path) -> None:
+    sandbox = ForkedSandbox(tmp_path)
+    settings = load_settings(sandbox.environment)
+    note = sandbox.vault / "personal-private" / "fix" / "x.md"
+    note.parent.mkdir(parents=True)
+    note.write_text("---\nkind: fix\n---\n\nText.\n", "utf-8")
+    reconcile_now(settings)
+    mounted = sandbox.vault.rename(tmp_path / "elsewhere")
+    for named in ([], ["--vault", str(sandbox.vault)]):
+        done = sandbox.run("init", *named)
+        assert (done.returncode, done.stdout) == (1, "")
+        assert len(done.stderr.splitlines()) == 1, "nothing is planned, nothing asked"
+        assert f"the vault {sandbox.vault} is not there, and this machine knows 1 entry of it: mount its" in done.stderr
+        assert f"(mkdir -p {sandbox.vault})" in done.stderr
+        assert not sandbox.vault.exists()
+
+    other = tmp_path / "other"
+    done = sandbox.run("init", "--yes", "--history-days", "0", "--vault", str(other), env={"MEMORY_VAULT_PATH": ""})
+    assert done.returncode == 0, done.stderr
+    assert other.is_dir()
+    mounted.rename(sandbox.vault)
+    assert sandbox.run("init", "--yes", "--history-days", "0").returncode == 0
+
+
+def test_an_index_that_cannot_be_read_may_know_a_vault_that_is_away(tmp_path: Path) -> None:
+    index_db = tmp_path / "index.db"
+    require_known(tmp_path / "vault", index_db)
+    index_db.write_text("no database " * 500)
+    with pytest.raises(VaultUnavailable, match="knows entries of it"):
+        require_known(tmp_path / "vault", index_db)
+    require_known(tmp_path, index_db)
 
 
 def test_a_copy_is_promised_of_what_is_there_only(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -11,17 +11,21 @@ from pathlib import Path
 
 import pytest
 
-from memoryvault.cli.corpus import _outcome
+from memoryvault.cli.corpus import MORE, NO_MORE, _outcome
 from memoryvault.cli.main import main
+from memoryvault.pipelines.corpus import CorpusFigures, Saying, patterns_of
+from memoryvault.pipelines.likeness import LikenessLimits
+from memoryvault.pipelines.routing import Thresholds
 from memoryvault.tasks import cursors
 from memoryvault.tasks.corpus.backfill import KIND, enqueue_corpus, plan_corpus, unfinished
 from memoryvault.tasks.corpus.progress import asked_for, progress_of
+from memoryvault.tasks.corpus.settling import write_digest
 from memoryvault.tasks.corpus.store import CorpusStore
 from memoryvault.tasks.mining import Mined
 from memoryvault.tasks.queue.enqueue import open_ledger
 from memoryvault.tasks.queue.records import Claim
 from memoryvault.tasks.statedb import state_transaction
-from memoryvault.tests.review.support import RULE, Bed
+from memoryvault.tests.review.support import CHOICE, RULE, Bed
 from memoryvault.tests.support.syncs import record_syncs
 from memoryvault.vault.marker import Marker, create_marker, mark_reflected
 
@@ -207,6 +211,19 @@ def test_nothing_is_forgotten_before_it_is_to_be_done(
     assert "forgotten that 1 session was mined" in capsys.readouterr().out
     assert not store.cursors()
     assert main(["reflect", "corpus", "--reset", "--more"]) == 2
+
+
+@pytest.mark.usefixtures("environment")
+@pytest.mark.parametrize(("left", "said"), [(None, MORE), (1, MORE), (0, NO_MORE)])
+def test_more_says_where_there_is_no_more(
+    bed: Bed, left: int | None, said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    if left is not None:
+        sayings = [Saying(CHOICE, "claude", (0.0, "s", 0))] * left
+        held = patterns_of(sayings, LikenessLimits(), Thresholds())
+        write_digest(bed.store, held, CorpusFigures(sessions=1, in_vault=0, waiting=0))
+    assert main(["reflect", "corpus", "--more"]) == 0
+    assert capsys.readouterr().out.splitlines()[0] == said
 
 
 @pytest.mark.usefixtures("environment")

@@ -10,7 +10,7 @@ import pytest
 
 from memoryvault.pipelines.candidate import Candidate
 from memoryvault.tasks.corpus.history import digest_of_rest
-from memoryvault.tasks.corpus.settling import DIGEST, Settled, settle
+from memoryvault.tasks.corpus.settling import DIGEST, Settled, settle, still_to_put
 from memoryvault.tasks.corpus.store import CorpusStore
 from memoryvault.tasks.mining import Mined
 from memoryvault.tasks.scrubbing import scrub_everything
@@ -52,6 +52,17 @@ def test_an_old_corpus_does_not_flood_what_waits_for_the_user(bed: Bed) -> None:
     digest = bed.files()[DIGEST]
     assert digest.count("\n- ") == 4
     assert "3 more are sure enough" in digest
+    assert still_to_put(bed.store) == 3
+
+
+def test_the_digest_is_asked_whether_there_is_more_to_put_to_the_user(bed: Bed) -> None:
+    assert still_to_put(bed.store) is None
+    for count, left in ((2, 0), (3, 1)):
+        keep(bed, f"s{count}", *choices(count))
+        settled(bed)
+        assert still_to_put(bed.store) == left
+    (bed.vault / DIGEST).write_text("---\nkind: corpus-digest\n---\n\n0 more are sure enough, says a person\n", "utf-8")
+    assert still_to_put(bed.store) is None
 
 
 def test_settling_again_changes_nothing(bed: Bed) -> None:

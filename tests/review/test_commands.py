@@ -176,11 +176,23 @@ def test_an_editor_that_changes_nothing_or_fails_decides_nothing(sandbox: Sandbo
         terminal.expect("nothing was changed")
         terminal.press("q")
         assert terminal.close() == 0
-    terminal = Terminal(sandbox, ["review"], EDITOR="/no/such/editor")
-    terminal.press("e")
-    terminal.expect("set EDITOR")
-    assert terminal.close() == 0
     assert path.read_text("utf-8") == before
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("editor", ["/no/such/editor", "vi 'x"])
+def test_an_editor_that_cannot_be_started_is_named_and_the_same_is_asked_again(sandbox: Sandbox, editor: str) -> None:
+    propose(sandbox, "tabs", "Use tabs")
+    propose(sandbox, "wraps", "Wrap at 100")
+    terminal = Terminal(sandbox, ["review"], EDITOR=editor)
+    terminal.expect("[1/2]")
+    terminal.press("e")
+    terminal.expect(f"the editor {editor} can't be started: set EDITOR")
+    terminal.expect("[1/2]")
+    terminal.press("s")
+    terminal.expect("[2/2]")
+    terminal.press("q")
+    assert terminal.close() == 0
 
 
 def test_a_note_that_changes_while_it_is_shown_is_shown_again(sandbox: Sandbox) -> None:

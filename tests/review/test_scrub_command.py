@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 import sqlite3
 from contextlib import closing
 from pathlib import Path
 
 import pytest
 
+from memoryvault.cli.context import Context
+from memoryvault.cli.main import build_parser
 from memoryvault.demo.sandbox import Sandbox
 from memoryvault.pipelines.scrub import Policy
+from memoryvault.tasks.indexing import reconcile_now, vault_store
 from memoryvault.tasks.queue.salvage import back_up
-from memoryvault.tasks.scrubbing import scrub_note
+from memoryvault.tasks.scrubbing import scrub_everything, scrub_note
 from memoryvault.tasks.statedb import state_transaction
+from memoryvault.tests.support.forked import ForkedSandbox
+from memoryvault.vault.paths import ensure_state
+from memoryvault.vault.settings import load_settings
 
 TOKEN = "ghp_" + "b" * 36
 MAIL = "alex@example.com"
@@ -122,6 +130,56 @@ def test_the_journal_is_scrubbed_and_undo_still_knows_its_notes(sandbox: Sandbox
     assert TOKEN.encode() in everything(sandbox)
     sandbox.memory("scrub", "--apply")
     assert TOKEN.encode() not in everything(sandbox)
+
+
+def test_files_that_cannot_be_written_hold_up_nothing_else_and_are_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    sandbox = ForkedSandbox(tmp_path)
+    settings = load_settings(sandbox.environment)
+    ensure_state(settings.state)
+    notes = sandbox.vault / "personal-private" / "notes"
+    notes.mkdir(parents=True)
+    # The first and the last are protected, as by the flag `immutable`, which stops root too; a dozen of them in all.
+    guarded = [notes / f"{name}.md" for name in ("a", "z", *(f"m{number:02}" for number in range(9)))]
+    free = [notes / "b.md", notes / "y.md"]
+    ideas = sandbox.vault.parent / "Ideas.md"
+    for file in (*guarded, *free, ideas):
+        file.write_text(f"---\nkind: notes\n---\n\ntoken {TOKEN}\n", "utf-8")
+    reconcile_now(settings)
+    log = sandbox.state / "log" / "memoryvault.log"
+    log.write_text(json.dumps({"message": f"mail {TOKEN}"}) + "\n", "utf-8")
+    replace = os.replace
+
+    def refuse(source: str | Path, target: str | Path) -> None:
+        if Path(target) in (*guarded, ideas):
+            raise PermissionError(errno.EPERM, os.strerror(errno.EPERM))
+        replace(source, target)
+
+    monkeypatch.setattr(os, "replace", refuse)
+    found = {
+        (one.where, one.name): one.problem for one in scrub_everything(settings, vault_store(settings), apply=True)
+    }
+    for file in free:
+        assert TOKEN not in file.read_text("utf-8")
+    assert TOKEN not in log.read_text("utf-8")
+    for file in guarded:
+        path = file.relative_to(sandbox.vault).as_posix()
+        assert found["vault", path] == f"{path} cannot be written: it is write-protected"
+        assert found["index", path], "it is made anew of a note that has it still"
+    assert found["vault", "Ideas.md"]
+    assert not any(found[where, f"personal-private/notes/{name}.md"] for where in ("vault", "index") for name in "by")
+
+    for arguments in (["scrub", "--apply"], ["scrub", "--apply", "--json"]):
+        args = build_parser(arguments).parse_args(arguments)
+        assert args.run(args, Context(sandbox.environment)) == 1
+        said = capsys.readouterr()
+        assert TOKEN not in said.out + said.err
+        named = [line for line in said.err.splitlines() if "write-protected" in line]
+        assert len(named) == 10
+        assert said.err.endswith("memory: and 2 more (--json names all)\n")
+    names = {one["name"] for one in json.loads(said.out)["found"] if one["problem"]}
+    assert names == {"Ideas.md", *(file.relative_to(sandbox.vault).as_posix() for file in guarded)}
 
 
 def test_mined_notes_lose_people_as_well(sandbox: Sandbox) -> None:

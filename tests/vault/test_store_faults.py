@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import multiprocessing
 import os
 import resource
@@ -18,6 +19,8 @@ from pathlib import Path
 
 import pytest
 
+from memoryvault.vault.boundary import Approval, Consent
+from memoryvault.vault.entry import content_hash
 from memoryvault.vault.errors import EditConflict, EntryExists, MemoryVaultError, VaultUnavailable
 from memoryvault.vault.lock import hold_lock
 from memoryvault.vault.scrubbed import Scrubbed
@@ -252,6 +255,28 @@ def test_a_read_only_vault_is_said_in_one_line_and_stays_as_it_was(root: Path) -
             folder.chmod(0o755)
     assert store.read(PATH) == entry
     assert list(store.walk()) == [PATH]
+
+
+def test_one_protected_file_is_named_and_the_vault_is_not_blamed(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    store = store_in(root)
+    entry = store.create(PATH, {"kind": "fix"}, None, Scrubbed("x"))
+    beside = root / "Ideas.md"
+    beside.write_text("mine\n")
+
+    def refused(*_: object) -> None:  # As for a file with the flag `immutable`, which stops root too.
+        raise PermissionError(errno.EPERM, os.strerror(errno.EPERM))
+
+    monkeypatch.setattr(os, "replace", refused)
+    with pytest.raises(VaultUnavailable) as in_vault:
+        store.update(PATH, entry.content_hash, fields={"status": "resolved"})
+    assert str(in_vault.value) == f"{PATH} cannot be written: it is write-protected"
+    with pytest.raises(VaultUnavailable) as outside:
+        store.write_outside(beside, Scrubbed("x\n"), content_hash(b"mine\n"), Approval(beside, Consent.REQUESTED))
+    assert str(outside.value) == f"{beside} cannot be written: it is write-protected"
+    monkeypatch.setattr(os, "access", lambda place, _: Path(place) != beside.parent)
+    with pytest.raises(VaultUnavailable, match=f"the folder {root} is read-only for you"):
+        store.write_outside(beside, Scrubbed("x\n"), content_hash(b"mine\n"), Approval(beside, Consent.REQUESTED))
+    assert not list(root.rglob("*.tmp"))
 
 
 def _write_too_much(root: Path) -> None:
