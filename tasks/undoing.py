@@ -20,7 +20,7 @@ from ..vault.scrubbed import Scrubbed
 from ..vault.store import VaultStore
 from ..vault.wording import counted
 from .boundary import is_outside
-from .ideas.ledger import is_idea_path, taken_back
+from .ideas.ledger import is_asking, is_idea_path, question_path, slug_of, taken_back
 from .journal import AUTOMATIC, Act, Change, Journal, Recorded, hash_of, text_of
 from .taken_back import Evidence, TakenBack, evidence_in
 
@@ -261,6 +261,37 @@ class _Work:
     def take_back(self, act: Act) -> None:
         """All files of the act, or none; of a file outside the vault, what the act put in."""
         inside = [change for change in act.changes if not is_outside(change.path)]
+        askings = [asking for change in inside if (asking := self._asking_since(act, change.path)) is not None]
+        asked = {change.path: self._now(change.path) for asking in askings for change in asking.changes}
+        for asking in askings:
+            self._will_be |= {change.path: change.before for change in asking.changes}
+        self._take_back_files(act, inside)
+        for asking in askings:
+            for change in asking.changes:
+                if act.id not in self._undoes:
+                    self._will_be[change.path] = asked[change.path]
+                elif not is_idea_path(change.path):
+                    self._set(change.path, change.before, "it asked about the idea, and was not answered")
+            if act.id in self._undoes:
+                self._undoes.append(asking.id)
+
+    def _asking_since(self, act: Act, path: str) -> Act | None:
+        """The act by which the program itself asked about the idea since, where nobody has answered or edited the
+        question. None: there is no such act."""
+        now = self._now(path)
+        if now is None or not is_idea_path(path):
+            return None
+        written = {hash_of(now), hash_of(_without_research(self._store, path, now))}
+        last = next((a for a, made in reversed(self._past.later(act, path)) if made.after_hash in written), None)
+        if last is None or not is_asking(last):
+            return None
+        for change in last.changes:
+            text = self._now(change.path)
+            if change.path != path and (text is None or hash_of(text) != change.after_hash):
+                return None
+        return last
+
+    def _take_back_files(self, act: Act, inside: Sequence[Recorded]) -> None:
         faults = {change.path: fault for change in inside if (fault := self._fault(act, change)) is not None}
         if not faults:
             for change in reversed(inside):
@@ -323,9 +354,11 @@ class _Work:
         if now is None:
             return "you moved, deleted or decided on it", False
         later = reversed(self._past.later(act, change.path))
-        author = next((other.actor for other, made in later if made.after_hash == digest), None)
-        if author in AUTOMATIC:
+        author = next((other for other, made in later if made.after_hash == digest), None)
+        if author is not None and author.actor in AUTOMATIC:
             return "later sessions added to it: only this one's evidence goes", True
+        if author is not None and is_asking(author) and self._now(question_path(slug_of(change.path))) is not None:
+            return "you have edited the question about it: it stays", False
         if author is not None:
             return "you have decided on it since: it stays", False
         return f"{EDITED}: it stays", False
