@@ -11,7 +11,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from ..hooks.wiring import WIRINGS, trusted_by_codex, wired_events
-from ..index.client import RecallClient, ServiceUnavailable, ensure_service, start_service
+from ..index.client import RecallClient, ServiceUnavailable, ensure_service
 from ..index.database import load_vectors, open_writer
 from ..index.embedder import locate_model, missing_library, model_name, verify_model
 from ..index.models import model_in_force
@@ -305,7 +305,6 @@ def _service(context: Context) -> Iterator[None]:
         except ServiceUnavailable:
             pass
     try:
-        start_service(context.settings)
         ensure_service(context.settings, SERVICE_PATIENCE_SECONDS, wait_for_model=True)
         yield
     finally:
