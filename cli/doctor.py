@@ -11,7 +11,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from ..hooks.wiring import WIRINGS, trusted_by_codex, wired_events
-from ..index.client import RecallClient, ServiceUnavailable, ensure_service, start_service
+from ..index.client import RecallClient, ServiceUnavailable, ensure_service
 from ..index.database import load_vectors, open_writer
 from ..index.embedder import locate_model, missing_library, model_name, verify_model
 from ..index.models import model_in_force
@@ -30,6 +30,7 @@ from .context import Context
 from .finding import Finding, Grade
 from .output import add_json, counted, print_json, print_table
 from .pages import how_to
+from .processes import stop_background
 from .surroundings import (
     NAMED,
     clock,
@@ -295,7 +296,7 @@ def _round_trip(context: Context) -> Finding:
 
 @contextmanager
 def _service(context: Context) -> Iterator[None]:
-    """The recall service, model loaded: the one that runs, else one for the time of the test."""
+    """The recall service, model loaded: the one that runs, else one that is started, which stays if hooks use it."""
     with RecallClient(context.state.recall_socket) as client:
         try:
             client.ping()
@@ -303,13 +304,13 @@ def _service(context: Context) -> Iterator[None]:
             return
         except ServiceUnavailable:
             pass
-        start_service(context.settings)
+    try:
         ensure_service(context.settings, SERVICE_PATIENCE_SECONDS, wait_for_model=True)
-        try:
-            yield
-        finally:
-            if not context.settings.memory.autostart:
-                client.stop()
+        yield
+    finally:
+        # It stays where sessions are going to ask it: nobody would end it for who has taken the hooks out.
+        if not hooks_start_worker(context.settings):
+            stop_background(context.state, "recall")
 
 
 def _miner(context: Context) -> Finding:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import argparse
 import re
 import sys
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 
 from ..tasks.journal import AUTOMATIC, BACKFILL, Journal
 from ..tasks.queue.enqueue import request_indexing
 from ..tasks.taken_back import TakenBack
-from ..tasks.undoing import WRITTEN, Selector, Undo, UndoPlan
+from ..tasks.undoing import WRITTEN, LeftRun, Selector, Undo, UndoPlan
 from ..vault.errors import MemoryVaultError, UsageError
 from ..vault.marker import REFLECTED, START, list_markers
 from .context import Context
@@ -45,7 +46,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.epilog = EPILOG
     which = parser.add_mutually_exclusive_group()
     which.add_argument(
-        "--last", action="store_true", help="the last run that wrote anything, a whole backfill too (the default)"
+        "--last",
+        action="store_true",
+        help="the last run that anything can be taken back of, a whole backfill too (the default)",
     )
     which.add_argument(
         "--session", metavar="ID", help="all that was mined from this session (the id, or how it begins)"
@@ -91,6 +94,7 @@ def _print(plan: UndoPlan, args: argparse.Namespace, *, done: bool) -> int:
                 "steps": [{"path": s.path, "step": s.step, "why": s.why, "edited": s.edited} for s in plan.steps],
                 "left": plan.left,
                 **({"run": plan.run, "at": plan.at} if plan.run else {}),
+                **({"later": [{"run": each.run, "at": each.at} for each in plan.later]} if plan.later else {}),
                 "sessions": plan.sessions,
             }
         )
@@ -100,6 +104,8 @@ def _print(plan: UndoPlan, args: argparse.Namespace, *, done: bool) -> int:
         note("memory: what you wrote or decided yourself is not touched; `memory review --undo` takes back a decision")
     elif plan.run:
         print(_what_ran(plan))
+        if plan.later:
+            note(f"memory: {_what_is_left(plan.later)}")
     for step in plan.steps:
         print(f"{(_DONE if done else _WILL)[step.step]}: {step.path}")
         if step.why != WRITTEN:  # That is what was asked for, and holds for nearly all.
@@ -109,15 +115,28 @@ def _print(plan: UndoPlan, args: argparse.Namespace, *, done: bool) -> int:
         note(f"memory: {left}" + ("; --include-edited takes what you have edited as well" if plan.edited else ""))
     is_last = args.session is None and args.since is None
     if is_last and plan.steps and (args.yes or not done):  # Who was asked has read it before the question.
-        note("memory: this is the last run only; --since 1h or --session ID takes back more")
+        which = "this run" if plan.later else "the last run"
+        note(f"memory: this is {which} only; --since 1h or --session ID takes back more")
     return 0
 
 
 def _what_ran(plan: UndoPlan) -> str:
-    name = plan.run.partition(":")[0]
     notes = counted(len(plan.steps), "note")
     of = f" of {counted(plan.sessions, 'session')}" if plan.sessions else ""
-    return f"written by the last run, {_RUNS.get(name, name)}, {plan.at.replace('T', ' ')}: {notes}{of}"
+    which = "an earlier run" if plan.later else "the last run"
+    return f"written by {which}, {_run_called(plan.run, plan.at)}: {notes}{of}"
+
+
+def _what_is_left(later: Sequence[LeftRun]) -> str:
+    which = f"{_run_called(later[0].run, later[0].at)}," if len(later) == 1 else counted(len(later), "later run")
+    verb = "is" if len(later) == 1 else "are"
+    edited = "; --include-edited takes what you have edited as well" if any(each.edited for each in later) else ""
+    return f"{which} {verb} left: you have decided on, moved or edited all that was written{edited}"
+
+
+def _run_called(run: str, at: str) -> str:
+    name = run.partition(":")[0]
+    return f"{_RUNS.get(name, name)}, {at.replace('T', ' ')}"
 
 
 def _is_known(session: str, undo: Undo, context: Context) -> bool:

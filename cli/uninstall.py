@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from pathlib import Path
 
 from ..hooks.install import Uninstalled, settings_file_of, uninstall
 from ..hooks.wiring import CLAUDE, HOSTS, WIRINGS, uninstall_for
@@ -79,12 +80,15 @@ def run(args: argparse.Namespace, context: Context) -> int:
             print(f"{each.settings_file} {how}")
         if stopped:
             print("stopped: " + ", ".join(stopped))
-        print(
-            "your vault stays where it is" + (f": {context.settings.vault_path}" if context.settings.vault_path else "")
-        )
-        if state is not None:
+        vault = context.settings.vault_path
+        if vault is not None and not vault.is_dir():
+            print(f"your vault is not touched; it is not there now: {vault}")
+        else:
+            print("your vault stays where it is" + (f": {vault}" if vault else ""))
+        kept = [context.settings.config_file, Path(state.root)] if state is not None else []
+        if there := [place for place in kept if place.exists()]:
             print("settings and state stay too; delete them if you don't come back:")
-            print(f"  {context.settings.config_file}\n  {state.root}")
+            print("\n".join(f"  {place}" for place in there))
     return 1 if unreadable or readable.unread & PLACES else 0
 
 

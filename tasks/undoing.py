@@ -20,7 +20,7 @@ from ..vault.scrubbed import Scrubbed
 from ..vault.store import VaultStore
 from ..vault.wording import counted
 from .boundary import is_outside
-from .ideas.ledger import is_idea_path, taken_back
+from .ideas.ledger import is_asking, is_idea_path, question_path, slug_of, taken_back
 from .journal import AUTOMATIC, Act, Change, Journal, Recorded, hash_of, text_of
 from .taken_back import Evidence, TakenBack, evidence_in
 
@@ -39,7 +39,10 @@ NAMED = 5
 
 @dataclass(frozen=True)
 class Selector:
-    """Which acts: the last run, one session's, or all since a time. Exactly one of these; `actor`: only its acts."""
+    """Which acts: the last run's, one session's, or all since a time. Exactly one of these; `actor`: only its acts.
+
+    The last run is the last one of which anything can be taken back.
+    """
 
     last: bool = False
     session: str | None = None
@@ -57,6 +60,17 @@ class UndoStep:
     edited: bool = False
 
 
+@dataclass(frozen=True)
+class LeftRun:
+    """A later run of which nothing can be taken back: its notes were decided on, moved or edited since."""
+
+    run: str
+    at: str
+    """When it wrote last: UTC, ISO 8601 with Z."""
+    edited: int
+    """So many of its notes would go, were edited ones included."""
+
+
 @dataclass
 class UndoPlan:
     """What an undo would do."""
@@ -72,6 +86,8 @@ class UndoPlan:
     """Of the last run the journal's name; "" where the user named something else than the last run."""
     at: str = ""
     """When it wrote last: UTC, ISO 8601 with Z."""
+    later: list[LeftRun] = field(default_factory=list)
+    """Runs after it, the newest first, that are left as they are."""
     sessions: int = 0
     """So many sessions it is about."""
 
@@ -88,17 +104,39 @@ class Undo:
         """What would be done now. Raises VaultUnavailable."""
         self._store.require_vault()
         acts = self._journal.acts()
+        past = _Past(self._store, acts)
+        if selector.last:
+            return self._plan_last(acts, past, selector.actor, include_edited)
         selected = _selected(acts, selector)
-        work = _Work(self._store, acts, include_edited)
+        work = _Work(self._store, past, include_edited)
         for act in reversed(selected):
             work.take_back(act)
-        if not selector.last and selector.actor is None:
+        if selector.actor is None:
             work.take_back_unrecorded(selector)
         plan = work.plan()
-        plan.sessions = len({act.session for act in selected if act.session})
-        if selector.last and selected:
-            plan.run, plan.at = selected[-1].run, selected[-1].at
+        plan.sessions = _count_sessions(selected)
         return plan
+
+    def _plan_last(self, acts: Sequence[Act], past: _Past, actor: str | None, include_edited: bool) -> UndoPlan:
+        """Of the last run that has something to take back; where none has, what there is to say of the last one."""
+        runs: dict[str, list[Act]] = {}
+        for act in reversed(_not_undone(acts, actor)):
+            runs.setdefault(act.run, []).append(act)
+        later: list[LeftRun] = []
+        last: UndoPlan | None = None
+        for run, newest_first in runs.items():
+            work = _Work(self._store, past, include_edited)
+            for act in newest_first:
+                work.take_back(act)
+            plan = work.plan()
+            plan.run, plan.at, plan.sessions = run, newest_first[0].at, _count_sessions(newest_first)
+            if plan.changes:
+                plan.later = later
+                return plan
+            last = last or plan
+            if plan.steps:
+                later.append(LeftRun(run, plan.at, plan.edited))
+        return last or UndoPlan()
 
     def session_called(self, name: str, actor: str | None = None) -> str:
         """The session with this id, or the one whose id begins with it; `name` itself where there is none. What was
@@ -169,24 +207,53 @@ def _automatic(actor: str | None) -> frozenset[str]:
     return AUTOMATIC if actor is None else AUTOMATIC & {actor}
 
 
+def _count_sessions(acts: Sequence[Act]) -> int:
+    return len({act.session for act in acts if act.session})
+
+
 def _selected(acts: Sequence[Act], selector: Selector) -> list[Act]:
     automatic = _not_undone(acts, selector.actor)
-    if selector.last:
-        return [act for act in automatic if act.run == automatic[-1].run] if automatic else []
     if selector.session is not None:
         return [act for act in automatic if act.session == selector.session]
     since = selector.since
     return [act for act in automatic if since is not None and datetime.fromisoformat(act.at) >= since]
 
 
+class _Past:
+    """What the journal says of each file, and the files as they are: read once for however many runs are tried."""
+
+    def __init__(self, store: VaultStore, acts: Sequence[Act]) -> None:
+        self._store = store
+        self._place = {act.id: place for place, act in enumerate(acts)}
+        self._of_path: dict[str, list[tuple[Act, Recorded]]] = {}
+        for act in acts:
+            for change in act.changes:
+                self._of_path.setdefault(change.path, []).append((act, change))
+        self._disk: dict[str, str | None] = {}
+
+    def knows(self, path: str) -> bool:
+        """Whether any act changed the file."""
+        return path in self._of_path
+
+    def later(self, act: Act, path: str) -> list[tuple[Act, Recorded]]:
+        """What changed the file after the act, the oldest first."""
+        place = self._place[act.id]
+        return [each for each in self._of_path.get(path, []) if self._place[each[0].id] > place]
+
+    def on_disk(self, path: str) -> str | None:
+        """The file's text now; None: there is none."""
+        if path not in self._disk:
+            self._disk[path] = text_of(self._store, path)
+        return self._disk[path]
+
+
 class _Work:
     """The vault as it will be, while acts are taken back, the newest first."""
 
-    def __init__(self, store: VaultStore, acts: Sequence[Act], include_edited: bool) -> None:
+    def __init__(self, store: VaultStore, past: _Past, include_edited: bool) -> None:
         self._store = store
-        self._acts = acts
+        self._past = past
         self._include_edited = include_edited
-        self._disk: dict[str, str | None] = {}
         self._will_be: dict[str, str | None] = {}
         self._steps: dict[str, UndoStep] = {}
         self._undoes: list[str] = []
@@ -194,6 +261,37 @@ class _Work:
     def take_back(self, act: Act) -> None:
         """All files of the act, or none; of a file outside the vault, what the act put in."""
         inside = [change for change in act.changes if not is_outside(change.path)]
+        askings = [asking for change in inside if (asking := self._asking_since(act, change.path)) is not None]
+        asked = {change.path: self._now(change.path) for asking in askings for change in asking.changes}
+        for asking in askings:
+            self._will_be |= {change.path: change.before for change in asking.changes}
+        self._take_back_files(act, inside)
+        for asking in askings:
+            for change in asking.changes:
+                if act.id not in self._undoes:
+                    self._will_be[change.path] = asked[change.path]
+                elif not is_idea_path(change.path):
+                    self._set(change.path, change.before, "it asked about the idea, and was not answered")
+            if act.id in self._undoes:
+                self._undoes.append(asking.id)
+
+    def _asking_since(self, act: Act, path: str) -> Act | None:
+        """The act by which the program itself asked about the idea since, where nobody has answered or edited the
+        question. None: there is no such act."""
+        now = self._now(path)
+        if now is None or not is_idea_path(path):
+            return None
+        written = {hash_of(now), hash_of(_without_research(self._store, path, now))}
+        last = next((a for a, made in reversed(self._past.later(act, path)) if made.after_hash in written), None)
+        if last is None or not is_asking(last):
+            return None
+        for change in last.changes:
+            text = self._now(change.path)
+            if change.path != path and (text is None or hash_of(text) != change.after_hash):
+                return None
+        return last
+
+    def _take_back_files(self, act: Act, inside: Sequence[Recorded]) -> None:
         faults = {change.path: fault for change in inside if (fault := self._fault(act, change)) is not None}
         if not faults:
             for change in reversed(inside):
@@ -215,9 +313,8 @@ class _Work:
 
     def _moved_on(self, act: Act, path: str) -> bool:
         """Has the program itself taken the note from there since, to where it is told of?"""
-        later = self._acts[self._acts.index(act) + 1 :]
-        of_path = [(a.actor, c.after_hash) for a in later for c in a.changes if c.path == path]
-        return bool(of_path) and of_path[-1][0] in AUTOMATIC and of_path[-1][1] is None
+        later = self._past.later(act, path)
+        return bool(later) and later[-1][0].actor in AUTOMATIC and later[-1][1].after_hash is None
 
     def _take_back_research(self, path: str) -> None:
         """The notes of what was looked up go with their idea, but for one that somebody has edited."""
@@ -256,13 +353,12 @@ class _Work:
             return None
         if now is None:
             return "you moved, deleted or decided on it", False
-        later = self._acts[self._acts.index(act) + 1 :]
-        author = next(
-            (a.actor for a in reversed(later) for c in a.changes if c.path == change.path and c.after_hash == digest),
-            None,
-        )
-        if author in AUTOMATIC:
+        later = reversed(self._past.later(act, change.path))
+        author = next((other for other, made in later if made.after_hash == digest), None)
+        if author is not None and author.actor in AUTOMATIC:
             return "later sessions added to it: only this one's evidence goes", True
+        if author is not None and is_asking(author) and self._now(question_path(slug_of(change.path))) is not None:
+            return "you have edited the question about it: it stays", False
         if author is not None:
             return "you have decided on it since: it stays", False
         return f"{EDITED}: it stays", False
@@ -280,8 +376,7 @@ class _Work:
 
     def take_back_unrecorded(self, selector: Selector) -> None:
         """Entries of the session, or since the time, that the journal does not know."""
-        known = {change.path for act in self._acts for change in act.changes}
-        for entry in self._store.readable([each for each in self._store.walk() if each not in known]):
+        for entry in self._store.readable([each for each in self._store.walk() if not self._past.knows(each)]):
             path = entry.path
             if path in self._steps or not _is_of(entry, selector):
                 continue
@@ -312,12 +407,9 @@ class _Work:
         self._set(path, str(weaker), why, edited=edited, step="weaken")
 
     def _now(self, path: str) -> str | None:
-        if path not in self._disk:
-            self._disk[path] = text_of(self._store, path)
-        return self._will_be.get(path, self._disk[path])
+        return self._will_be[path] if path in self._will_be else self._past.on_disk(path)
 
     def _set(self, path: str, text: str | None, why: str, *, edited: bool = False, step: Step = "restore") -> None:
-        self._now(path)
         self._will_be[path] = text
         self._steps[path] = UndoStep(path, "remove" if text is None else step, why, edited)
 
@@ -328,9 +420,10 @@ class _Work:
         """What came of it."""
         plan = UndoPlan(undoes=self._undoes)
         for path, text in self._will_be.items():
-            if text != self._disk[path]:
+            before = self._past.on_disk(path)
+            if text != before:
                 after = None if text is None else Scrubbed.trusted(text, reason="it was in the vault before")
-                plan.changes.append(Change(path, self._disk[path], after))
+                plan.changes.append(Change(path, before, after))
         changed = {change.path for change in plan.changes}
         for path, step in sorted(self._steps.items()):
             if step.step in ("leave", "gone") or path in changed:

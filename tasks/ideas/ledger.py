@@ -56,6 +56,8 @@ MOST_QUESTIONS = 5
 """Ideas that are put to the user at a time; the others are asked for as these are answered."""
 ASK_LATER = "later"
 """`surface:` of an idea that is still to be asked for."""
+ASKED = "asked: "
+"""How the journal begins to tell of an act that put an idea which had to wait to the user."""
 
 
 @dataclass(frozen=True)
@@ -198,9 +200,14 @@ def ask_next(settings: Settings, journal: Journal) -> int:
                 note = Change(entry.path, before, store.edited(before, {"surface": None, "updated": entry.updated}))
                 question = question_change(settings, store, entry.path, entry.title, pitch_of(entry))
                 changes = [note] if question is None else [note, question]
-                journal.commit(changes, run=journal.new_run("idea"), actor="idea", what=f"asked: {slug_of(entry.path)}")
+                journal.commit(changes, run=journal.new_run("idea"), actor="idea", what=ASKED + slug_of(entry.path))
                 asked += 1
     return asked
+
+
+def is_asking(act: Act) -> bool:
+    """Whether the act put an idea that had to wait to the user: the program's own, though another answer gave rise."""
+    return act.actor == "idea" and act.what.startswith(ASKED)
 
 
 def commit_idea(

@@ -331,11 +331,20 @@ def test_a_dry_run_of_reflect_says_that_nothing_was_written(sandbox: Sandbox) ->
 
 
 def test_uninstall_says_what_stays(sandbox: Sandbox) -> None:
+    (sandbox.root / "config.toml").write_text("[memory]\n")
     sandbox.memory("list")
     said = sandbox.memory("uninstall")
     assert str(sandbox.vault) in said
     assert str(sandbox.state) in said
     assert str(sandbox.root / "config.toml") in said
+
+
+def test_uninstall_names_what_stays_only_where_it_is(sandbox: Sandbox) -> None:
+    told = sandbox.memory("uninstall")
+    assert f"your vault stays where it is: {sandbox.vault}\n" in told
+    assert "config.toml" not in told, "there was no init"
+    sandbox.vault.rmdir()
+    assert f"your vault is not touched; it is not there now: {sandbox.vault}\n" in sandbox.memory("uninstall")
 
 
 @pytest.mark.parametrize(

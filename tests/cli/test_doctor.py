@@ -18,9 +18,10 @@ import pytest
 
 from memoryvault.cli import surroundings
 from memoryvault.cli.context import Context
-from memoryvault.cli.doctor import CHECKS, _fault, _worker
+from memoryvault.cli.doctor import CHECKS, _fault, _round_trip, _worker
 from memoryvault.cli.finding import Finding
 from memoryvault.cli.pages import how_to
+from memoryvault.cli.processes import stop_background
 from memoryvault.demo.sandbox import Sandbox
 from memoryvault.hooks.install import STUB, install, settings_file_of, uninstall
 from memoryvault.hooks.wiring import install_for
@@ -28,6 +29,7 @@ from memoryvault.tasks.device import SETTINGS_NOTE
 from memoryvault.tasks.queue.units import service_manager
 from memoryvault.tests.support.forked import ForkedSandbox
 from memoryvault.vault import hooklog
+from memoryvault.vault.lock import lock_holder
 
 SHIPPED_SESSION = Path(__file__).resolve().parents[2] / "demo" / "session.jsonl"
 
@@ -86,6 +88,24 @@ def test_without_hooks_nobody_is_told_that_a_session_will_start_anything(context
     assert (hooks.grade, hooks.todo) == ("note", "run `memory init`")
     assert hooks.detail.startswith("no agent is wired")
     assert surroundings.last_hook(context).todo == ""
+
+
+@pytest.mark.slow
+def test_a_service_that_was_started_for_the_test_stays_only_where_hooks_will_ask_it(tmp_path: Path) -> None:
+    sandbox = Sandbox(tmp_path, {"MEMORY_AUTOSTART": "true"})
+    context = Context(sandbox.environment)
+    try:
+        assert "came back" in _round_trip(context).detail
+        assert lock_holder(context.state.recall_lock) is None
+        install(context.settings)
+        assert "came back" in _round_trip(context).detail
+        running = lock_holder(context.state.recall_lock)
+        assert running is not None
+        uninstall(context.settings)
+        assert "came back" in _round_trip(context).detail
+        assert lock_holder(context.state.recall_lock) == running, "it ran before"
+    finally:
+        stop_background(context.state, "recall")
 
 
 def test_another_agent_that_is_wired_starts_the_worker_as_well(context: Context) -> None:

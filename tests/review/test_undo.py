@@ -113,6 +113,36 @@ def test_what_is_not_there_any_more_is_no_note_that_stays(
     assert "--include-edited" not in shown.err
 
 
+def test_a_run_of_which_nothing_can_be_taken_back_does_not_hide_the_ones_before(
+    bed: Bed, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name, value in bed.env.items():
+        monkeypatch.setenv(name, value)
+    bed.remember(said(RULE, "a", OTHER))
+    bed.remember(said(RULE, "b"), said(RULE, "b", "Always sign the commits"))
+    edited = "personal-private/preferences/always-use-pnpm-not-npm.md"
+    bed.edit(edited, "## Evidence", "Mine.\n\n## Evidence")
+    bed.remember(said(CHOICE, "c", "No, use tabs instead of spaces"))
+    bed.reviewer.decide(bed.only("pending").path, Approve(), run="r")
+    decided = "use-tabs-instead-of-spaces"
+    assert main(["undo", "--last", "--dry-run"]) == 0
+    shown = capsys.readouterr()
+    assert shown.out.startswith("written by an earlier run, a reflection, 20")
+    assert "memory: a reflection, 20" in shown.err
+    assert "is left: you have decided on, moved or edited all that was written\n" in shown.err
+    assert steps(undo(bed)) == {"always-use-pnpm-not-npm.md": "leave", "always-sign-the-commits.md": "remove"}
+    plan = undo(bed)  # What is left of the second run, the edited note, does not hide the first either.
+    assert steps(plan) == {"never-commit-on-a-friday.md": "remove"}
+    assert [each.edited for each in plan.later] == [0, 1]
+    (mine,) = [path for path in bed.files() if path != edited]
+    assert decided in mine
+    for _ in range(2):
+        plan = undo(bed)
+        assert (plan.changes, plan.later) == ([], []), "what is said of the last run"
+        assert list(steps(plan).values()) == ["gone"]
+    assert steps(undo(bed, include_edited=True)) == {"always-use-pnpm-not-npm.md": "remove"}
+
+
 def test_a_user_edit_between_two_sessions_is_kept(bed: Bed) -> None:
     bed.remember(said(RULE, "a"))
     (path,) = bed.files()
