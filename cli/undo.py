@@ -6,6 +6,7 @@ import argparse
 import re
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 from ..tasks.journal import AUTOMATIC, BACKFILL, Journal
@@ -81,7 +82,11 @@ def run(args: argparse.Namespace, context: Context) -> int:
         if read_line("take this back? [y/N] ").lower() not in ("y", "yes"):
             note("memory: nothing was changed")
             return 1
+    shown = plan
+    if selector.last:  # What was shown, whatever the worker has written since.
+        selector = replace(selector, last=False, run=shown.run)
     plan = undo.carry_out(selector, include_edited=args.include_edited)
+    plan.later = shown.later
     request_indexing(context.settings)
     return _print(plan, args, done=True)
 

@@ -39,12 +39,14 @@ NAMED = 5
 
 @dataclass(frozen=True)
 class Selector:
-    """Which acts: the last run's, one session's, or all since a time. Exactly one of these; `actor`: only its acts.
+    """Which acts: the last run's, those of a run, one session's, or all since a time. Exactly one of these; `actor`:
+    only its acts.
 
     The last run is the last one of which anything can be taken back.
     """
 
     last: bool = False
+    run: str | None = None
     session: str | None = None
     since: datetime | None = None
     actor: str | None = None
@@ -111,10 +113,12 @@ class Undo:
         work = _Work(self._store, past, include_edited)
         for act in reversed(selected):
             work.take_back(act)
-        if selector.actor is None:
+        if selector.run is None and selector.actor is None:
             work.take_back_unrecorded(selector)
         plan = work.plan()
         plan.sessions = _count_sessions(selected)
+        if selector.run is not None and selected:
+            plan.run, plan.at = selector.run, selected[-1].at
         return plan
 
     def _plan_last(self, acts: Sequence[Act], past: _Past, actor: str | None, include_edited: bool) -> UndoPlan:
@@ -213,6 +217,8 @@ def _count_sessions(acts: Sequence[Act]) -> int:
 
 def _selected(acts: Sequence[Act], selector: Selector) -> list[Act]:
     automatic = _not_undone(acts, selector.actor)
+    if selector.run is not None:
+        return [act for act in automatic if act.run == selector.run]
     if selector.session is not None:
         return [act for act in automatic if act.session == selector.session]
     since = selector.since

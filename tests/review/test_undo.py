@@ -291,6 +291,25 @@ def test_where_nothing_is_taken_back_it_says_what_never_is(
     assert "`memory review --undo` takes back a decision" in said_of_it.err
 
 
+def test_what_was_shown_is_taken_back_though_something_was_written_before_the_answer(
+    bed: Bed, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name, value in bed.env.items():
+        monkeypatch.setenv(name, value)
+    bed.remember(said(RULE, "shown"))
+
+    def answer(_: str) -> str:
+        bed.remember(said(RULE, "since", OTHER))
+        return "y"
+
+    monkeypatch.setattr("memoryvault.cli.undo.read_line", answer)
+    monkeypatch.setattr("sys.stdin.isatty", lambda: True)
+    assert main(["undo"]) == 0
+    shown, done = (line for line in capsys.readouterr().out.splitlines() if line.startswith("written by"))
+    assert shown == done
+    assert [entry.sources[0].session for entry in bed.entries()] == ["since"]
+
+
 @pytest.fixture
 def sandbox(tmp_path: Path) -> Sandbox:
     return Sandbox(tmp_path)
