@@ -233,7 +233,7 @@ def test_words_that_no_share_waits_for_are_taken_back(machines: Machines) -> Non
     home, _ = send(machines)
     machines.rows("INSERT INTO content VALUES ('theirs', 'another', 'words', 1e9 + 0)")
     machines.rows("UPDATE content SET created_at = extract(epoch FROM now()) - 200")
-    home.memory("reflect", "corpus", "--reset")
+    home.memory("reflect", "corpus", "--reset", "--execute")
     drop_old(home)
     assert len(machines.rows("SELECT key FROM content")) == 2, "it may just have been put there"
     machines.rows("UPDATE content SET created_at = extract(epoch FROM now()) - 400")
@@ -315,7 +315,7 @@ def test_all_forgotten_it_is_mined_anew_and_the_answer_is_dropped(
     machines: Machines, alone: Vault, other: Machine
 ) -> None:
     home, _ = send(machines)
-    home.memory("reflect", "corpus", "--reset")
+    home.memory("reflect", "corpus", "--reset", "--execute")
     other.run_shared()
     home.run_shared()
     home.make_due()
