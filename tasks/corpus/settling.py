@@ -16,6 +16,7 @@ from ...pipelines.corpus import (
     HEADING,
     CorpusFigures,
     Pattern,
+    Saying,
     Selection,
     digest_body,
     patterns_of,
@@ -81,8 +82,11 @@ def settle(
     said = list(corpus.sayings())
     by_record = _known_records(store, (saying.candidate for saying in said))
     undone = TakenBack(settings.state).evidence() - by_record.keys()
-    gone = [saying for saying in said if _evidence(saying.candidate) & undone]
-    patterns = patterns_of([saying for saying in said if saying not in gone] if gone else said, limits, thresholds)
+    kept: list[Saying] = []
+    gone: list[Saying] = []
+    for saying in said:
+        (kept if undone.isdisjoint(_evidence(saying.candidate)) else gone).append(saying)
+    patterns = patterns_of(kept, limits, thresholds)
     placed = _placed(patterns, by_record, store, settings)
     new = [pattern for pattern, status in zip(patterns, placed, strict=True) if status is None]
     known = [(pattern, status) for pattern, status in zip(patterns, placed, strict=True) if status is not None]
