@@ -40,7 +40,7 @@ class Sandbox:
     hook_ms: list[tuple[str, float]] = field(default_factory=list)
     """Event and time of every hook that was run, as whole processes, in milliseconds."""
     _hook_argv: dict[str, list[str]] = field(default_factory=dict)
-    """What the host runs for an event, asked once: a host, too, has it from its settings."""
+    """By event, asked once: a host, too, has it from its settings."""
 
     def __post_init__(self) -> None:
         self.vault.mkdir(parents=True, exist_ok=True)
@@ -102,15 +102,18 @@ class Sandbox:
         """The JSON that a command prints."""
         return json.loads(self.memory(*arguments, "--json"))
 
+    def hook_argv(self, event: str) -> list[str]:
+        """What a host runs for an event."""
+        if event not in self._hook_argv:
+            self._hook_argv[event] = json.loads(self.memory("hook-command", event, "--json"))
+        return self._hook_argv[event]
+
     def hook(self, event: str, payload: Mapping[str, Any], *, argv: list[str] | None = None) -> str:
         """Run a hook exactly as a host would; its stdout. It must exit with 0."""
-        if argv is None:
-            if event not in self._hook_argv:
-                self._hook_argv[event] = json.loads(self.memory("hook-command", event, "--json"))
-            argv = self._hook_argv[event]
+        command = self.hook_argv(event) if argv is None else argv
         started = time.perf_counter()
         done = subprocess.run(
-            argv,
+            command,
             input=json.dumps({"hook_event_name": event, **payload}),
             env=self.environment,
             cwd=self.root,

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from memoryvault.demo.sandbox import Sandbox
+from memoryvault.tests.support.sandbox import Sandbox
 from memoryvault.vault.settings import load_settings
 
 ROOT = Path(__file__).resolve().parents[1]

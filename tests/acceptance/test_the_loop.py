@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from memoryvault.demo.sandbox import Sandbox
+from memoryvault.tests.support.sandbox import Sandbox
 
 SHIPPED = Path(__file__).resolve().parents[2] / "demo" / "session.jsonl"
 SESSION = "3f0c6a52-7d1e-4c55-9a51-0f6f6f2b8a11"
@@ -59,11 +59,12 @@ def vault_files(sandbox: Sandbox) -> dict[str, str]:
 
 
 @pytest.mark.model
+@pytest.mark.hurried
 def test_a_rule_of_one_session_answers_a_sideways_question_of_the_next(sandbox: Sandbox) -> None:
     record_session(sandbox)
     with sandbox.recall_service():
         sandbox.memory("worker", "--until-idle")
-        for _ in range(8):  # A busy machine may leave the hook no time to answer; then the next session asks.
+        for _ in range(4):  # A busy machine may leave the hook no time to answer; then the next session asks.
             second = str(uuid.uuid4())
             payload = {**COMMON, "session_id": second, "transcript_path": str(sandbox.projects / f"-p/{second}.jsonl")}
             sandbox.hook("SessionStart", {**payload, "source": "startup"})

@@ -13,9 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from memoryvault.demo.sandbox import Sandbox
 from memoryvault.hooks.install import EVENTS
 from memoryvault.tests.acceptance.test_the_loop import COMMON, SIDEWAYS, record_session
+from memoryvault.tests.support.sandbox import Sandbox
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ import pytest
 
 from memoryvault.cli.context import Context
 from memoryvault.cli.main import COMMANDS, build_parser
-from memoryvault.demo.sandbox import Sandbox
+from memoryvault.tests.support.sandbox import Sandbox
 from memoryvault.vault.errors import UsageError
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from memoryvault.demo.sandbox import Sandbox
+from memoryvault.tests.support.sandbox import Sandbox
 
 CANARIES = {
     "rule": "quokkarule",

@@ -20,8 +20,8 @@ from mcp_types import TextContent, TextResourceContents
 
 from memoryvault.cli.context import Context
 from memoryvault.cli.mcp import build_server
-from memoryvault.demo.sandbox import Sandbox
 from memoryvault.tests.support.forked import ForkedSandbox
+from memoryvault.tests.support.sandbox import Sandbox
 from memoryvault.vault.store import MAX_ENTRY_BYTES
 
 pytestmark = pytest.mark.slow

@@ -14,8 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from memoryvault.demo.sandbox import Sandbox
 from memoryvault.tests.support.forked import COMMAND, Forked, ForkedSandbox, start
+from memoryvault.tests.support.sandbox import Sandbox
 from memoryvault.tests.tasks.support import make_due
 
 from .sessions import RULE, grow, old_session

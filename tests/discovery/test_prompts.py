@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from memoryvault.demo.sandbox import Sandbox
 from memoryvault.tasks.discovery.adapting import SOURCES_NOTE
 from memoryvault.tests.support.forked import ForkedSandbox
+from memoryvault.tests.support.sandbox import Sandbox
 
 from .server import Site, serving
 

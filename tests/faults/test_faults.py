@@ -15,9 +15,9 @@ from pathlib import Path
 
 import pytest
 
-from memoryvault.demo.sandbox import Sandbox
 from memoryvault.tests.acceptance.test_the_loop import COMMON, SESSION, SHIPPED, record_session, vault_files
 from memoryvault.tests.support.readonly import with_readonly
+from memoryvault.tests.support.sandbox import Sandbox
 
 pytestmark = pytest.mark.slow
 

@@ -16,18 +16,17 @@ from pathlib import Path
 from typing import Any
 
 from memoryvault.hooks.install import STUB
-from memoryvault.tests.support.hurry import patience
+from memoryvault.tests.support.hurry import patience, patient
 from memoryvault.vault.layout import StatePaths, leave_socket_folder, make_socket_folder, vault_id
 from memoryvault.vault.settings import compile_snapshot
 from memoryvault.vault.snapshot import read_snapshot
 
 SESSION = "0b54a9e2-4b34-4e0e-9d64-7f0a5f1f2c11"
-_PATIENT_STUB = Path(__file__).parents[1] / "support" / "patient_stub.py"
 
 
 def stub() -> list[str]:
     """The script of every hook, as hosts run it; in the second try on a busy machine the one that has more time."""
-    return [str(STUB)] if patience() == 1 else [str(_PATIENT_STUB), str(patience()), str(STUB)]
+    return patient([str(STUB)])
 
 
 @dataclass(frozen=True)

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from memoryvault.demo.sandbox import Sandbox
 from memoryvault.tests.support.forked import ForkedSandbox
 from memoryvault.tests.support.hurry import patience
+from memoryvault.tests.support.sandbox import Sandbox
 
 from ..review.test_commands import Terminal
 

@@ -28,9 +28,10 @@ from functools import cache
 from pathlib import Path
 from typing import IO, Literal, NoReturn
 
-from memoryvault.demo.sandbox import STOP_SECONDS, Sandbox
+from memoryvault.demo.sandbox import STOP_SECONDS
 from memoryvault.tasks.queue import supervisor
 from memoryvault.tasks.queue.supervisor import ChildResult
+from memoryvault.tests.support.sandbox import Sandbox
 from memoryvault.vault import killpoint
 
 SERVER = "memoryvault.tests.support.forked"

@@ -25,6 +25,7 @@ from _pytest.runner import runtestprotocol
 MARKER = "hurried"
 CROWDED, APART, ONCE = "slow", "alone", "once"
 """Tests that run beside others, those among them that do not, and those whose failure is nobody else's fault."""
+PATIENT_STUB = Path(__file__).with_name("patient_stub.py")
 MORE = 8.0
 SECOND_TRY = "second try on a busy machine"
 """User property of the reports of a test that was run again; its value is the test and what the first try said."""
@@ -38,6 +39,11 @@ _patience = 1.0
 def patience() -> float:
     """By how much every wait and limit of a hook is longer than it is for users: 1, or `MORE`."""
     return _patience
+
+
+def patient(script: list[str]) -> list[str]:
+    """A hook's script and what follows it, as hosts run it; in the second try the one that has more time."""
+    return script if patience() == 1 else [str(PATIENT_STUB), str(patience()), *script]
 
 
 @contextmanager

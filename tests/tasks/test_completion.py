@@ -11,13 +11,13 @@ from typing import Any
 
 import pytest
 
-from memoryvault.demo.sandbox import Sandbox
 from memoryvault.sources.completion import Completion, CompletionFailed
 from memoryvault.sources.completion.openai import OpenAICompleter
 from memoryvault.tasks.completion import BudgetedCompleter, completer_of, estimated_tokens
 from memoryvault.tasks.spending import BudgetRefused, Cap, SpendingBook, spent_since
 from memoryvault.tests.support.forked import ForkedSandbox
 from memoryvault.tests.support.hurry import patience
+from memoryvault.tests.support.sandbox import Sandbox
 from memoryvault.tests.support.stand_in_agent import StandInAgent
 from memoryvault.tests.tasks.support import is_alive, wait_until
 from memoryvault.vault.errors import SettingsError

@@ -16,7 +16,6 @@ import pytest
 from memoryvault.cli.context import Context
 from memoryvault.cli.doctor import CHECKS
 from memoryvault.cli.finding import Finding
-from memoryvault.demo.sandbox import Sandbox
 from memoryvault.pipelines.candidate import Candidate
 from memoryvault.sources.completion import Completion
 from memoryvault.sources.transcripts.hosts import open_transcript
@@ -26,6 +25,7 @@ from memoryvault.tasks.spending import Spent, spent_since
 from memoryvault.tests.support import forked
 from memoryvault.tests.support.forked import ForkedSandbox
 from memoryvault.tests.support.loopback_model import USAGE, LoopbackModel
+from memoryvault.tests.support.sandbox import Sandbox
 from memoryvault.tests.support.stand_in_agent import StandInAgent
 from memoryvault.tests.support.syncs import record_syncs
 from memoryvault.tests.tasks.support import make_due
