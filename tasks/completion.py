@@ -11,9 +11,8 @@ import shutil
 import stat
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
-from ..sources.completion import Completer, Completion, CompletionFailed
+from ..sources.completion import Completer, Completion, CompletionFailed, CompletionRequest
 from ..sources.completion.agent_cli import ClaudeCompleter, CodexCompleter, Ran
 from ..sources.completion.openai import OpenAICompleter, endpoint_fault
 from ..vault.errors import SettingsError
@@ -136,28 +135,13 @@ class BudgetedCompleter:
         """Tokens that are reserved for a call."""
         return estimated_tokens(prompt) + estimated_tokens(system) + OVERHEAD_TOKENS + max_output_tokens
 
-    def ask(
-        self,
-        subject: str,
-        prompt: str,
-        *,
-        system: str,
-        schema: Mapping[str, Any],
-        max_output_tokens: int,
-        deadline_seconds: float,
-    ) -> Completion:
+    def ask(self, subject: str, request: CompletionRequest) -> Completion:
         """The answer. Raises BudgetRefused before anything is sent, CompletionFailed; both leave the books in order."""
-        estimate = self.estimate(prompt, system, max_output_tokens)
+        estimate = self.estimate(request.prompt, request.system, request.max_output_tokens)
         reservation = self._book.reserve(subject, {"tokens": estimate}, self._caps)
         kill_point("after-reserve")
         try:
-            completion = self._completer.complete(
-                prompt,
-                system=system,
-                schema=schema,
-                max_output_tokens=max_output_tokens,
-                deadline_seconds=deadline_seconds,
-            )
+            completion = self._completer.complete(request)
         except CompletionFailed as error:
             self._book.settle(reservation, {"tokens": estimate if error.may_have_cost else 0})
             raise

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..pipelines.candidate import Candidate
 from ..pipelines.scrub import scrub
-from ..sources.completion import Completion, CompletionFailed
+from ..sources.completion import Completion, CompletionFailed, CompletionRequest
 from ..vault.errors import MemoryVaultError
 from ..vault.killpoint import kill_point
 from ..vault.layout import StatePaths
@@ -213,14 +213,8 @@ class _Asking:
         seconds = min(float(self._settings.reflection.call_seconds), self._left())
         if seconds < LEAST_CALL_SECONDS:
             raise CompletionFailed(f"the {MODEL_SECONDS:.0f} s for asking are over", may_have_cost=False)
-        return self._budgeted.ask(
-            self._session,
-            window.text,
-            system=self._system,
-            schema=self._schema,
-            max_output_tokens=MAX_OUTPUT_TOKENS,
-            deadline_seconds=seconds,
-        )
+        request = CompletionRequest(window.text, self._system, self._schema, MAX_OUTPUT_TOKENS, seconds)
+        return self._budgeted.ask(self._session, request)
 
     def _left(self) -> float:
         return self._until - time.monotonic()

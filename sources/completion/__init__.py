@@ -1,5 +1,5 @@
 """Asking a language model for one JSON value: an OpenAI-compatible endpoint, or the user's own agent, headless."""
 
-from .completer import Completer, Completion, CompletionFailed
+from .completer import Completer, Completion, CompletionFailed, CompletionRequest
 
-__all__ = ["Completer", "Completion", "CompletionFailed"]
+__all__ = ["Completer", "Completion", "CompletionFailed", "CompletionRequest"]

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
-from .completer import MAX_ANSWER_BYTES, Completion, CompletionFailed, object_in
+from .completer import MAX_ANSWER_BYTES, Completion, CompletionFailed, CompletionRequest, object_in
 
 MAX_PROMPT_BYTES = 9_000_000
 """`claude -p` reads at most 10 MB."""
@@ -50,15 +50,7 @@ class ClaudeCompleter:
     folder: Path
     model: str = ""
 
-    def complete(
-        self,
-        prompt: str,
-        *,
-        system: str,
-        schema: Mapping[str, Any],
-        max_output_tokens: int,
-        deadline_seconds: float,
-    ) -> Completion:
+    def complete(self, request: CompletionRequest) -> Completion:
         """See Completer."""
         argv = [
             self.program,
@@ -77,20 +69,20 @@ class ClaudeCompleter:
             "--output-format",
             "json",
             "--json-schema",
-            json.dumps(schema),
+            json.dumps(request.schema),
             "--system-prompt",
-            system,
+            request.system,
         ]
         env = {
             **self.env,
             CHILD_VARIABLE: "1",
             "CLAUDE_CODE_DISABLE_AUTO_MEMORY": "1",
-            "CLAUDE_CODE_MAX_OUTPUT_TOKENS": str(max_output_tokens),
+            "CLAUDE_CODE_MAX_OUTPUT_TOKENS": str(request.max_output_tokens),
             # Else it thinks with all of them but one (seen with 2.1.197).
             "MAX_THINKING_TOKENS": "0",
         }
         with _empty_folder(self.folder) as cwd:
-            ran = _run(self.run, argv, prompt, env, cwd, deadline_seconds)
+            ran = _run(self.run, argv, request.prompt, env, cwd, request.deadline_seconds)
         answer = _result_of(ran)
         usage = answer.get("usage")
         counts = usage if isinstance(usage, dict) else {}
@@ -128,20 +120,12 @@ class CodexCompleter:
     folder: Path
     model: str = ""
 
-    def complete(
-        self,
-        prompt: str,
-        *,
-        system: str,
-        schema: Mapping[str, Any],
-        max_output_tokens: int,
-        deadline_seconds: float,
-    ) -> Completion:
+    def complete(self, request: CompletionRequest) -> Completion:
         """See Completer. Codex has no limit on its output: the deadline and the size of the answer hold it."""
         env = {**self.env, CHILD_VARIABLE: "1"}
         with _empty_folder(self.folder) as cwd:
             schema_file, answer_file = cwd / "schema.json", cwd / "answer.json"
-            schema_file.write_text(json.dumps(schema), "utf-8")
+            schema_file.write_text(json.dumps(request.schema), "utf-8")
             argv = [
                 self.program,
                 "exec",
@@ -161,7 +145,7 @@ class CodexCompleter:
                 str(answer_file),
                 "-",
             ]
-            ran = _run(self.run, argv, f"{system}\n\n{prompt}", env, cwd, deadline_seconds)
+            ran = _run(self.run, argv, f"{request.system}\n\n{request.prompt}", env, cwd, request.deadline_seconds)
             if ran.returncode != 0:
                 raise CompletionFailed(f"codex failed: exit status {ran.returncode}")
             answer = _read_answer(answer_file)

@@ -43,18 +43,22 @@ class CompletionFailed(Exception):
         """False only when it is certain that nothing was computed: the amount reserved may be given back."""
 
 
-class Completer(Protocol):
-    """Something that answers a prompt with a JSON object. Sends what it is given: scrub it first."""
+@dataclass(frozen=True)
+class CompletionRequest:
+    """What a model is asked, and within which limits. All of it is sent as it is: scrub it first."""
 
-    def complete(
-        self,
-        prompt: str,
-        *,
-        system: str,
-        schema: Mapping[str, Any],
-        max_output_tokens: int,
-        deadline_seconds: float,
-    ) -> Completion:
+    prompt: str
+    system: str
+    schema: Mapping[str, Any]
+    """JSON schema of the answer."""
+    max_output_tokens: int
+    deadline_seconds: float
+
+
+class Completer(Protocol):
+    """Something that answers a request with a JSON object."""
+
+    def complete(self, request: CompletionRequest) -> Completion:
         """Raises CompletionFailed, at the deadline at the latest."""
 
 

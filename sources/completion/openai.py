@@ -12,7 +12,7 @@ from collections.abc import AsyncIterator, Mapping
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from .completer import MAX_ANSWER_BYTES, Completion, CompletionFailed, object_in
+from .completer import MAX_ANSWER_BYTES, Completion, CompletionFailed, CompletionRequest, object_in
 
 if TYPE_CHECKING:
     import httpx
@@ -60,29 +60,21 @@ class OpenAICompleter:
         self._model = model
         self._api_key = api_key
 
-    def complete(
-        self,
-        prompt: str,
-        *,
-        system: str,
-        schema: Mapping[str, Any],
-        max_output_tokens: int,
-        deadline_seconds: float,
-    ) -> Completion:
+    def complete(self, request: CompletionRequest) -> Completion:
         """See Completer. The answer is read as it comes, so that a slow server is cut off at the deadline."""
         body = {
             "model": self._model,
-            "messages": [{"role": "system", "content": system}, {"role": "user", "content": prompt}],
+            "messages": [{"role": "system", "content": request.system}, {"role": "user", "content": request.prompt}],
             "response_format": {
                 "type": "json_schema",
-                "json_schema": {"name": SCHEMA_NAME, "schema": schema, "strict": True},
+                "json_schema": {"name": SCHEMA_NAME, "schema": request.schema, "strict": True},
             },
             "stream": True,
             "stream_options": {"include_usage": True},
         }
         import asyncio  # here, like httpx: a reading that asks no model need not wait for them
 
-        return asyncio.run(self._within(body, max_output_tokens, deadline_seconds))
+        return asyncio.run(self._within(body, request.max_output_tokens, request.deadline_seconds))
 
     async def _within(self, body: Mapping[str, Any], max_output_tokens: int, deadline_seconds: float) -> Completion:
         import asyncio

@@ -20,7 +20,7 @@ from ...pipelines.originality import copied
 from ...pipelines.scrub import Policy, scrub
 from ...pipelines.second_opinion import MAX_OUTPUT_TOKENS, SCHEMA, SYSTEM, Opinion, opinion_in, prompt_for
 from ...pipelines.watchlist import note_body, shown_name
-from ...sources.completion import Completer, CompletionFailed
+from ...sources.completion import Completer, CompletionFailed, CompletionRequest
 from ...sources.discovery.github import repository_address, text_address
 from ...vault.entry import Entry, parse_entry
 from ...vault.errors import EntryExists, EntryInvalid, EntryNotFound, VaultUnavailable
@@ -224,15 +224,10 @@ class Adaptation:
         chosen = self._settings.discovery
         caps = (Cap("tokens", chosen.daily_token_cap, "day"),)
         book = SpendingBook(self._settings.state.state_db, "adaptation")
+        prompt = scrub(prompt_for(pattern, text))
+        request = CompletionRequest(prompt, SYSTEM, SCHEMA, MAX_OUTPUT_TOKENS, MODEL_SECONDS)
         try:
-            completion = BudgetedCompleter(self._completer, book, caps).ask(
-                pattern.key,
-                scrub(prompt_for(pattern, text)),
-                system=SYSTEM,
-                schema=SCHEMA,
-                max_output_tokens=MAX_OUTPUT_TOKENS,
-                deadline_seconds=MODEL_SECONDS,
-            )
+            completion = BudgetedCompleter(self._completer, book, caps).ask(pattern.key, request)
         except (BudgetRefused, CompletionFailed) as error:
             log.warning("no second opinion on %s: %s", pattern.key, error)
             return None, text

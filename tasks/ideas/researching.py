@@ -33,7 +33,7 @@ from ...pipelines.research import (
     within_tokens,
 )
 from ...pipelines.scrub import scrub
-from ...sources.completion import Completer, CompletionFailed
+from ...sources.completion import Completer, CompletionFailed, CompletionRequest
 from ...sources.notes import scan_notes
 from ...sources.web.fetch import Fetcher, FetchFailed, FetchRefused, Limits
 from ...sources.web.readable import READABLE_TYPES, readable
@@ -401,15 +401,9 @@ class Research:
             f"The idea: {request.title}\n\nSentences of the page:\n<page>\n{material}\n</page>\n\nIn at most 100 words."
         )
         budgeted = BudgetedCompleter(self._completer, self._book, [request.cap("tokens")])
+        asked = CompletionRequest(prompt, _SYSTEM, _SCHEMA, SUMMARY_TOKENS, seconds)
         try:
-            answer = budgeted.ask(
-                request.subject,
-                prompt,
-                system=_SYSTEM,
-                schema=_SCHEMA,
-                max_output_tokens=SUMMARY_TOKENS,
-                deadline_seconds=seconds,
-            )
+            answer = budgeted.ask(request.subject, asked)
             said = answer.value.get("summary")
         except (BudgetRefused, CompletionFailed):
             return kept, "sentences of the page"

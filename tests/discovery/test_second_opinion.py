@@ -10,7 +10,7 @@ import pytest
 
 from memoryvault.pipelines.discovery import Pattern
 from memoryvault.pipelines.second_opinion import opinion_in
-from memoryvault.sources.completion import Completion, CompletionFailed
+from memoryvault.sources.completion import Completion, CompletionFailed, CompletionRequest
 from memoryvault.sources.discovery.github import text_address
 from memoryvault.tasks.discovery.adapting import Adaptation, Adapted, model_for
 from memoryvault.tasks.discovery.found import Found
@@ -32,16 +32,8 @@ class Model:
     value: Mapping[str, Any] | None
     prompts: list[str] = field(default_factory=list)
 
-    def complete(
-        self,
-        prompt: str,
-        *,
-        system: str,
-        schema: Mapping[str, Any],
-        max_output_tokens: int,
-        deadline_seconds: float,
-    ) -> Completion:
-        self.prompts.append(prompt)
+    def complete(self, request: CompletionRequest) -> Completion:
+        self.prompts.append(request.prompt)
         if self.value is None:
             raise CompletionFailed("no answer")
         return Completion(self.value, 500, 40)

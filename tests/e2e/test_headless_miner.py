@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from ...pipelines.mining.answers import answer_schema, system_prompt
-from ...sources.completion import Completion, CompletionFailed
+from ...sources.completion import Completion, CompletionFailed, CompletionRequest
 from ...tasks.completion import completer_of
 from ...vault.settings import load_settings
 from ..support.stand_in_model import Say, StandInModel, UseTool
@@ -53,9 +53,7 @@ def ask(machine: Machine, model: StandInModel) -> Completion:
     settings.state.ensure()
     completer = completer_of(settings)
     assert completer is not None
-    return completer.complete(
-        PROMPT, system=system_prompt(), schema=answer_schema(), max_output_tokens=1500, deadline_seconds=120
-    )
+    return completer.complete(CompletionRequest(PROMPT, system_prompt(), answer_schema(), 1500, 120))
 
 
 def fire_hooks_into(machine: Machine, folder: Path) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from memoryvault.sources.completion import Completion, CompletionFailed
+from memoryvault.sources.completion import Completion, CompletionFailed, CompletionRequest
 from memoryvault.sources.completion.openai import OpenAICompleter, endpoint_fault
 from memoryvault.tests.support.loopback_model import LoopbackModel
 
@@ -24,7 +24,7 @@ def model() -> Iterator[LoopbackModel]:
 
 def ask(model: LoopbackModel, *, seconds: float = 20.0, key: str | None = None) -> Completion:
     return OpenAICompleter(model.endpoint, "qwen3:4b", key).complete(
-        "the transcript", system="name what is worth it", schema=SCHEMA, max_output_tokens=99, deadline_seconds=seconds
+        CompletionRequest("the transcript", "name what is worth it", SCHEMA, 99, seconds)
     )
 
 
@@ -138,9 +138,7 @@ def test_where_nobody_listens_nothing_was_spent() -> None:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     with pytest.raises(CompletionFailed, match="cannot be reached") as failure:
-        OpenAICompleter(f"http://127.0.0.1:{port}/v1", "m").complete(
-            "p", system="s", schema=SCHEMA, max_output_tokens=9, deadline_seconds=20
-        )
+        OpenAICompleter(f"http://127.0.0.1:{port}/v1", "m").complete(CompletionRequest("p", "s", SCHEMA, 9, 20))
     assert not failure.value.may_have_cost
 
 

@@ -7,11 +7,10 @@ import os
 import time
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from memoryvault.sources.completion import Completion, CompletionFailed
+from memoryvault.sources.completion import Completion, CompletionFailed, CompletionRequest
 from memoryvault.sources.completion.openai import OpenAICompleter
 from memoryvault.tasks.completion import BudgetedCompleter, completer_of, estimated_tokens
 from memoryvault.tasks.spending import BudgetRefused, Cap, SpendingBook, spent_since
@@ -42,9 +41,7 @@ def settings_with(sandbox: Sandbox, shaped: Mapping[str, str] = {}, /, **reflect
 def ask(settings: Settings, seconds: float = 30.0) -> Completion:
     completer = completer_of(settings)
     assert completer is not None
-    return completer.complete(
-        "the transcript", system="the task", schema=SCHEMA, max_output_tokens=77, deadline_seconds=seconds
-    )
+    return completer.complete(CompletionRequest("the transcript", "the task", SCHEMA, 77, seconds))
 
 
 # ------------------------------------------------------------------------------------------------ who is asked
@@ -236,25 +233,18 @@ class Scripted:
         self.outcome = outcome
         self.asked = 0
 
-    def complete(
-        self,
-        prompt: str,
-        *,
-        system: str,
-        schema: Mapping[str, Any],
-        max_output_tokens: int,
-        deadline_seconds: float,
-    ) -> Completion:
+    def complete(self, request: CompletionRequest) -> Completion:
         self.asked += 1
         if isinstance(self.outcome, CompletionFailed):
             raise self.outcome
         return self.outcome
 
 
+REQUEST = CompletionRequest("p" * 300, "", SCHEMA, max_output_tokens=100, deadline_seconds=5)
+
+
 def spend(book: SpendingBook, completer: Scripted, cap: int = 10_000) -> Completion:
-    return BudgetedCompleter(completer, book, [Cap("tokens", cap, "subject")]).ask(
-        "s1", "p" * 300, system="", schema=SCHEMA, max_output_tokens=100, deadline_seconds=5
-    )
+    return BudgetedCompleter(completer, book, [Cap("tokens", cap, "subject")]).ask("s1", REQUEST)
 
 
 ESTIMATE = BudgetedCompleter.estimate("p" * 300, "", 100)
