@@ -19,6 +19,7 @@ from ..tasks.ideas.ledger import (
     link_of,
     pitch_of,
     research_key,
+    said_on,
     slug_of,
     surface,
 )
@@ -127,12 +128,12 @@ def _list(args: argparse.Namespace, context: Context) -> int:
         print_json(listed + [{**idea_as_json(entry, None), "status": verdict} for verdict, entry in away])
     elif found or away:
         rows = [
-            (slug_of(e.path), e.effective_status, (e.surfaced_at or e.created or "-")[:10], e.occurrences,
+            (slug_of(e.path), e.effective_status, said_on(e) or "-", e.occurrences,
              "yes" if surfaced else "no", pitch_of(e)[:100])
             for e, surfaced in found
         ]  # fmt: skip
         rows += [
-            (slug_of(e.path), verdict, (e.surfaced_at or e.created or "-")[:10], e.occurrences, "-",
+            (slug_of(e.path), verdict, said_on(e) or "-", e.occurrences, "-",
              pitch_of(e)[:100])
             for verdict, e in away
         ]  # fmt: skip

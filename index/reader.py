@@ -444,8 +444,12 @@ class IndexReader:
         return [row[0] for row in self._connection.execute(sql, (match, limit))]
 
     def in_folder(self, special: str) -> dict[str, str]:
-        """Paths of the notes whose special folder this is (`_review`), with the day they were made, '' for none."""
-        sql = "SELECT path, COALESCE(created, '') FROM entry_meta WHERE special = ?"
+        """Paths of the notes whose special folder this is (`_review`), with the day they were made, '' for none.
+
+        Of ideas with the time at which they came up.
+        """
+        day = "COALESCE(CASE kind WHEN 'idea' THEN surfaced_at END, created, '')"
+        sql = f"SELECT path, {day} FROM entry_meta WHERE special = ?"
         return dict(self._connection.execute(sql, (special,)))
 
     def in_folder_with(self, special: str, words: Sequence[str]) -> set[str]:

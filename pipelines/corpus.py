@@ -37,7 +37,7 @@ class Saying:
     candidate: Candidate
     host: str
     order: tuple[float, str, int]
-    """When its transcript was last written, its name, and the place in it: sayings sort by time."""
+    """When it was said, or else its transcript was last written; the transcript's name; the place in it."""
 
 
 @dataclass(frozen=True)

@@ -7,15 +7,21 @@ there afterwards, in its order, whatever its line ends.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date
 
+from ..vault.evidence import EVIDENCE_HEADING
 from .incubation import TRASH_DAYS
 
 NEW_FILE = "# Ideas\n"
 SUMMARY_SENTENCES = 2
 SUMMARY_CHARACTERS = 400
 LINK_LABEL = "See deep research: "
+MOST_OPENING_WORDS = 2
+"""That a sentence may have in front of its title: "and", "yes please"."""
+SEARCHED_CHARACTERS = 60
+"""Of a statement's end, by which it is found in its passage: the start may have been joined from what came before."""
 _HEADING = re.compile(r" {0,3}(#{1,6})(?:[ \t]|$)")
 _DATED = re.compile(r" {0,3}##[ \t]+(\d{4}-\d{2}-\d{2})\b")
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
@@ -23,6 +29,12 @@ _SENTENCE_END = re.compile(r"(?<=[.!?])[\"')\]]*\s+(?=[\"'(\[]?[A-Z0-9`])")
 # What would begin a block, a comment or a formula, and so change how the user's own text below is shown.
 _BLOCK_START = re.compile(r"\A(?=[#>*+=|~`-])")
 _OPENER = re.compile(r"<(?=[!/?A-Za-z])|%%|\$\$|`{3,}|~{3,}")
+# What may stand around headings and change how they are shown: comments, folded parts, formulas.
+_TOLD_OF = re.compile(r"\\.|(`+)[^`\n]+\1")
+_FOLD = re.compile(r"<details\b", re.IGNORECASE)
+_FOLD_END = re.compile(r"</details\b", re.IGNORECASE)
+_ITEM = re.compile(r"[-*•+]\s+|\d{1,2}[.)]\s+")
+_NO_WORD = " .,;:!?…\"'()[]*_`"
 
 
 @dataclass(frozen=True)
@@ -42,6 +54,61 @@ def summary_of(statement: str) -> str:
     if len(kept) > SUMMARY_CHARACTERS:
         kept = kept[:SUMMARY_CHARACTERS].rsplit(" ", 1)[0].rstrip(",;:") + " …"
     return kept
+
+
+def heading_of(title: str, pitch: str) -> str:
+    """The title; of one that was made of what was said and holds several sentences, the first."""
+    sentence, *others = _SENTENCE_END.split(title)
+    return sentence.rstrip(".") if others and _repeats(_SENTENCE_END.split(pitch)[0], sentence) else title
+
+
+def summary_beside(title: str, *texts: str) -> str:
+    """What the first of `texts` says that the title does not, at most two sentences of it; '' when none does."""
+    for text in texts:
+        told = [part for part in _SENTENCE_END.split(" ".join(text.split())) if not _repeats(part, title)]
+        if told:
+            return " ".join(told[:SUMMARY_SENTENCES])
+    return ""
+
+
+def _repeats(sentence: str, title: str) -> bool:
+    told, known = _bare(sentence), _bare(title)
+    if f" {told} " in f" {known} " or not told:
+        return True
+    more = told.removesuffix(f" {known}")
+    return more != told and known != "" and len(more.split()) <= MOST_OPENING_WORDS
+
+
+def _bare(text: str) -> str:
+    return " ".join(text.casefold().split()).strip(_NO_WORD)
+
+
+def said_next(body: str, statement: str) -> str:
+    """What the user went on to say in the same paragraph, by the first passage that a mined note quotes; or ''."""
+    _, heading, evidence = f"\n{body}".partition(f"\n## {EVIDENCE_HEADING}\n")
+    quoted = re.search(r"^>.*(?:\n>.*)*", evidence, re.MULTILINE) if heading else None
+    end = " ".join(statement.split())
+    if len(end) > SEARCHED_CHARACTERS:
+        end = end[-SEARCHED_CHARACTERS:].partition(" ")[2]
+    wanted = re.compile(rf"(?<!\w){re.escape(end)}(?!\w)")
+    for paragraph in _paragraphs(quoted[0] if quoted else ""):
+        if end and (found := wanted.search(paragraph)) is not None:
+            return paragraph[found.end() :].lstrip(" .,;:!?…")
+    return ""
+
+
+def _paragraphs(quoted: str) -> Iterator[str]:
+    """Each on one line, the items of its lists between semicolons."""
+    text = ""
+    for line in [*quoted.splitlines(), ">"]:
+        told = line.removeprefix(">").strip()
+        item = _ITEM.match(told)
+        if told:
+            told = told[item.end() :] if item else told
+            text += ("; " if item and text[-1:] not in ".,;:!?" else " ") * bool(text) + told
+        elif text:
+            yield " ".join(text.split())
+            text = ""
 
 
 def section_text(day: date, title: str, summary: str, link: str) -> str:
@@ -73,14 +140,37 @@ def _lines(text: str) -> list[str]:
 
 
 def _place(lines: list[str], day: date) -> int:
-    """Number of the line before which a section of this day belongs."""
-    dated = [section for section in sections(lines) if section.day is not None]
+    """Number of the line before which a section of this day belongs: that of a heading, or the end.
+
+    Directly below the section before it, so that it comes between no heading of the user's and its text. At the end
+    also where the list is in another order, and where it would be hidden in what the user has opened above.
+    """
     later: Section | None = None
-    for section in reversed(dated):
-        if str(section.day) <= day.isoformat():
+    place: int | None = None
+    for section in reversed(sections(lines)):
+        if section.day is None:
+            continue
+        if section.day <= day.isoformat():
+            place = section.end
             break
+        if later is not None and section.day > str(later.day):
+            return len(lines)
         later = section
-    return later.start if later is not None else len(lines)
+    if later is None:
+        return len(lines)
+    place = later.start if place is None else place
+    return len(lines) if _is_enclosed(lines[:place]) else place
+
+
+def _is_enclosed(lines: Sequence[str]) -> bool:
+    """Does a comment, a folded part or a formula that begins in these lines not end in them?"""
+    text = _TOLD_OF.sub("", "\n".join(line for _, line in _unfenced(lines)))
+    return (
+        text.rfind("<!--") > text.rfind("-->")
+        or text.count("%%") % 2 == 1
+        or text.count("$$") % 2 == 1
+        or len(_FOLD.findall(text)) > len(_FOLD_END.findall(text))
+    )
 
 
 def _gap(before: str, newline: str) -> str:
@@ -101,6 +191,16 @@ def _newline_of(text: str) -> str:
 def sections(lines: list[str]) -> list[Section]:
     """Sections of level two, outside fenced code, in their order."""
     starts: list[tuple[int, int, str | None]] = []
+    for number, bare in _unfenced(lines):
+        if (heading := _HEADING.match(bare)) is not None and len(heading[1]) <= 2:
+            dated = _DATED.match(bare)
+            starts.append((number, len(heading[1]), dated[1] if dated else None))
+    ends = [start for start, _, _ in starts[1:]] + [len(lines)] * bool(starts)
+    return [Section(start, end, day) for (start, level, day), end in zip(starts, ends, strict=True) if level == 2]
+
+
+def _unfenced(lines: Sequence[str]) -> Iterator[tuple[int, str]]:
+    """The lines outside fenced code without their ends, each with its number."""
     fence = ""
     for number, line in enumerate(lines):
         bare = line.rstrip("\r\n")
@@ -110,11 +210,8 @@ def sections(lines: list[str]) -> list[Section]:
                 fence = ""
         elif opening is not None:
             fence = opening[1]
-        elif (heading := _HEADING.match(bare)) is not None and len(heading[1]) <= 2:
-            dated = _DATED.match(bare)
-            starts.append((number, len(heading[1]), dated[1] if dated else None))
-    ends = [start for start, _, _ in starts[1:]] + [len(lines)] * bool(starts)
-    return [Section(start, end, day) for (start, level, day), end in zip(starts, ends, strict=True) if level == 2]
+        else:
+            yield number, bare
 
 
 def links_to(link: str) -> re.Pattern[str]:

@@ -45,7 +45,9 @@ def waiting_paths(store: VaultStore) -> dict[str, list[str]]:
 def waiting_order(
     settings: Settings, store: VaultStore, folder: str, paths: Sequence[str], search: str = ""
 ) -> list[str]:
-    """`paths` of one folder by (day, path); with `search` only those that have all its words."""
+    """`paths` of one folder by (day, path), of ideas by when they came up; with `search` only those that have all its
+    words.
+    """
     words = search.split()
     days: Mapping[str, str] = {}
     matching: set[str] = set()
@@ -59,7 +61,7 @@ def waiting_order(
     for entry in store.readable(fresh[:MOST_READ]):
         text = f"{entry.title}\n{entry.body}".casefold()
         if all(word.casefold() in text for word in words):
-            unknown.append((entry.created or "", entry.path))
+            unknown.append(((entry.kind == "idea" and entry.surfaced_at) or entry.created or "", entry.path))
     ordered = [path for _, path in sorted([*known, *unknown])]
     return ordered if words else ordered + fresh[MOST_READ:]
 

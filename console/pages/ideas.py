@@ -10,7 +10,7 @@ from starlette.routing import Route
 
 from ...pipelines.incubation import TRASH_DAYS, Answer, listed
 from ...tasks.ideas.incubator import LIST_PATH, decide_on_idea
-from ...tasks.ideas.ledger import is_idea_path, is_surfaced, pitch_of, slug_of
+from ...tasks.ideas.ledger import is_idea_path, is_surfaced, pitch_of, said_on, slug_of
 from ...tasks.ideas.putting_away import put_away_ideas
 from ...tasks.waiting import waiting_order, waiting_page, waiting_paths
 from ...vault.entry import Entry
@@ -99,6 +99,7 @@ def _shown(desk: Desk, request: Request, wanted: str, said: Said | None = None) 
         start=(queue.number - 1) * ON_A_PAGE + 1,
         rows=[(slug_of(idea.path), idea, pitch_of(idea)) for idea in queue.entries],
         idea=chosen,
+        said_on=said_on,
         slug=slug_of(chosen.path) if chosen else "",
         before=slug_of(ordered[at - 1]) if chosen and at else "",
         after=slug_of(ordered[at + 1]) if chosen and at + 1 < len(ordered) else "",

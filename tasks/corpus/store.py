@@ -12,6 +12,7 @@ import os
 import shutil
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -117,7 +118,8 @@ class CorpusStore:
                 value = json.loads(file.read_bytes())
                 for place, fields in enumerate(value["candidates"]):
                     candidate = Candidate(**{**fields, "records": tuple(fields["records"])})
-                    yield Saying(candidate, str(value["host"]), (float(value["modified"]), file.stem, place))
+                    at = _said_at(candidate, float(value["modified"]))
+                    yield Saying(candidate, str(value["host"]), (at, file.stem, place))
             except (OSError, ValueError, KeyError, TypeError) as error:
                 log.warning("%s is damaged and passed over: %s", file, error)
 
@@ -135,3 +137,8 @@ class CorpusStore:
     def roots(self) -> list[str]:
         """The folders that the user named."""
         return sorted(self._roots.all())
+
+
+def _said_at(candidate: Candidate, modified: float) -> float:
+    """Unix seconds; a file that was copied or restored has a time of its own, what was said in it has not."""
+    return datetime.fromisoformat(candidate.said_at).timestamp() if candidate.said_at else modified

@@ -174,7 +174,8 @@ def _users_text(store: VaultStore, entry: Entry) -> str:
 
 
 def _written(entry: Entry) -> date | None:
-    stamps = (entry.updated, entry.created, entry.surfaced_at, entry.extra.get("kept"))
+    # Not `surfaced_at`: an old session's idea may have been said years before it was captured.
+    stamps = (entry.updated, entry.created, entry.extra.get("kept"))
     return max((day for stamp in stamps if (day := _iso(stamp))), default=None)
 
 

@@ -10,22 +10,27 @@ import logging
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from datetime import date
 from pathlib import Path
 
 from ...pipelines.ideas_file import (
     annotated,
     deleted_line,
     has_section,
+    heading_of,
     linked_again,
     promoted_line,
     relinked,
+    said_next,
     section_text,
+    summary_beside,
     unlinked,
     with_section,
     without_section,
 )
 from ...pipelines.incubation import SURFACE_KIND
 from ...pipelines.likeness import own_words, statement_of
+from ...vault.days import local_day
 from ...vault.entry import Entry, parse_entry
 from ...vault.errors import (
     EditConflict,
@@ -120,19 +125,37 @@ def pitch_of(entry: Entry) -> str:
     return own_words(statement_of(entry.body))
 
 
+def said_on(entry: Entry) -> date | None:
+    """The day on which the idea came up, in this machine's zone; of a note that does not tell, the day it was made."""
+    return local_day(entry.surfaced_at) or local_day(entry.created)
+
+
+def section_of(store: VaultStore, entry: Entry) -> tuple[str, date]:
+    """The idea's section of Ideas.md, and the day it bears.
+
+    What the heading says already is not said again, where there is more: what the user went on to say, or the project.
+    """
+    pitch = pitch_of(entry)
+    title = heading_of(entry.title, pitch)
+    summary = summary_beside(title, pitch, said_next(entry.body, pitch))
+    if not summary:
+        summary = f"Said while working on {entry.project}." if entry.project else pitch
+    day = said_on(entry) or store.today()
+    return section_text(day, title, summary, link_of(store, entry.path)), day
+
+
 def is_surfaced(settings: Settings, store: VaultStore, path: str) -> bool:
     """Does Ideas.md list the idea at `path`? Raises VaultUnavailable, OutsideUnavailable, SettingsError."""
     return has_section(text_of(store, str(settings.ideas_path)), link_of(store, path))
 
 
-def surface_change(settings: Settings, store: VaultStore, path: str, title: str, statement: str) -> Change | None:
+def surface_change(settings: Settings, store: VaultStore, entry: Entry) -> Change | None:
     """Ideas.md with the idea's section put in; None: it is there already. Raises OutsideUnavailable."""
     target = str(settings.ideas_path)
     before = text_of(store, target)
-    if has_section(before, link_of(store, path)):
+    if has_section(before, link_of(store, entry.path)):
         return None
-    today = store.today()
-    text = with_section(before, section_text(today, title, statement, link_of(store, path)), today)
+    text = with_section(before, *section_of(store, entry))
     return Change(target, before, Scrubbed.trusted(text, reason="the user's own file and a scrubbed idea"))
 
 
@@ -146,23 +169,23 @@ def question_path(slug: str) -> str:
     return f"{DEFAULT_GROUP}/{REVIEW}/surface-{slug}.md"
 
 
-def question_change(settings: Settings, store: VaultStore, path: str, title: str, statement: str) -> Change | None:
+def question_change(settings: Settings, store: VaultStore, entry: Entry) -> Change | None:
     """The note that asks; None: it asks already."""
-    slug = slug_of(path)
+    slug = slug_of(entry.path)
     if store.exists(question_path(slug)):
         return None
-    preview = section_text(store.today(), title, statement, link_of(store, path))
+    preview, _ = section_of(store, entry)
     quoted = "\n".join(f"> {line}" for line in preview[:PREVIEW_CHARACTERS].splitlines())
     body = (
-        f"Put this idea into {settings.ideas_path.name}? {' '.join(statement.split())}\n\n"
+        f"Put this idea into {settings.ideas_path.name}? {' '.join(pitch_of(entry).split())}\n\n"
         f"Approved, this is added to {settings.ideas_path.name}, your own list outside {store.vault.name}/:\n\n"
         f"{quoted}\n\n"
-        f"Rejected, the idea stays in [[{link_of(store, path).removesuffix('.md')}]] and you are not asked again."
+        f"Rejected, the idea stays in [[{link_of(store, entry.path).removesuffix('.md')}]] and you are not asked again."
     )
     text = store.compose(
         question_path(slug),
         {"kind": SURFACE_KIND, "status": "pending", "group": DEFAULT_GROUP, "idea": slug},
-        Scrubbed.trusted(f"Surface: {title}", reason="the scrubbed idea's title"),
+        Scrubbed.trusted(f"Surface: {entry.title}", reason="the scrubbed idea's title"),
         Scrubbed.trusted(body, reason="our own words and the scrubbed idea"),
     )
     return Change(question_path(slug), None, text)
@@ -172,11 +195,11 @@ def _may_ask(store: VaultStore) -> bool:
     return sum(1 for _ in (store.vault / DEFAULT_GROUP / REVIEW).glob("surface-*.md")) < MOST_QUESTIONS
 
 
-def _asked_or_later(settings: Settings, store: VaultStore, note: Change, title: str, statement: str) -> list[Change]:
+def _asked_or_later(settings: Settings, store: VaultStore, note: Change, entry: Entry) -> list[Change]:
     """The note and the question, or the note that is to be asked for once others are answered."""
     if not _may_ask(store):
         return [Change(note.path, note.before, store.edited(note.after or "", {"surface": ASK_LATER}))]
-    question = question_change(settings, store, note.path, title, statement)
+    question = question_change(settings, store, entry)
     return [note] if question is None else [note, question]
 
 
@@ -198,7 +221,7 @@ def ask_next(settings: Settings, journal: Journal) -> int:
                 before = text_of(store, entry.path) or ""
                 # `updated` stays: nobody has come back to the idea.
                 note = Change(entry.path, before, store.edited(before, {"surface": None, "updated": entry.updated}))
-                question = question_change(settings, store, entry.path, entry.title, pitch_of(entry))
+                question = question_change(settings, store, entry)
                 changes = [note] if question is None else [note, question]
                 journal.commit(changes, run=journal.new_run("idea"), actor="idea", what=ASKED + slug_of(entry.path))
                 asked += 1
@@ -229,7 +252,6 @@ def commit_idea(
     """
     store, consent = journal.store, consent_of(settings, requested=requested)
     entry = parse_entry(note.path, (note.after or "").encode("utf-8", "surrogateescape"))
-    title, statement = entry.title, pitch_of(entry)
     changes = [note]
     for attempt in range(ATTEMPTS_AT_EDITED_FILE):
         if text_of(store, note.path) != note.before:
@@ -237,12 +259,12 @@ def commit_idea(
         try:
             changes = [note]
             if consent is not None:
-                section = surface_change(settings, store, note.path, title, statement)
+                section = surface_change(settings, store, entry)
                 changes = [note] if section is None else [note, section]
                 if is_idea_path(note.path):
                     changes += answered_question(store, slug_of(note.path))
             elif settings.memory.review_mode == "interactive":
-                changes = _asked_or_later(settings, store, note, title, statement)
+                changes = _asked_or_later(settings, store, note, entry)
             journal.commit(changes, run=run, actor=actor, what=what, session=session, consent=consent)
             return changes
         except (EditConflict, EntryExists):
@@ -267,7 +289,7 @@ def surface(settings: Settings, journal: Journal, slug: str, *, run: str, confir
     with store.lock():
         journal.recover()
         entry = find_idea(store, slug)
-        change = surface_change(settings, store, entry.path, entry.title, pitch_of(entry))
+        change = surface_change(settings, store, entry)
         changes = [change] if change is not None else []
         if entry.extra.get("surface") is not None:
             before = text_of(store, entry.path) or ""

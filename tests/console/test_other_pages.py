@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from html import unescape
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from memoryvault.index.reconcile import reconcile
+from memoryvault.index.store import IndexStore
+from memoryvault.tests.ideas.support import IDEA
 from memoryvault.tests.review.support import Bed
 
 from .support import Front, proposal, said, visible
@@ -131,6 +136,21 @@ def test_an_idea_is_kept_archived_or_deleted_and_comes_back(
     assert bed.store.exists("personal-private/_review/ideas-nobody-came-back-to.md") is False
     assert said(press(front, done, "ideas/undo")) == f"took back: {told}: {slug}"
     assert bed.files() == before
+
+
+@pytest.mark.parametrize("indexed", [True, False])
+def test_ideas_are_shown_by_the_days_they_were_said_the_oldest_first(bed: Bed, front: Front, indexed: bool) -> None:
+    days = {"kites": "2026-02-03", "boats": "2026-05-01", "lamps": "2025-12-24"}
+    for thing, day in days.items():
+        said_at = f"{day}T12:00:00Z"
+        bed.remember(replace(IDEA, statement=f"Idea: a museum of {thing}.", records=(thing,), said_at=said_at))
+    if indexed:
+        with IndexStore(Path(bed.settings.state.index_db)) as index:
+            reconcile(index, bed.vault, bed.store.walk)
+    text = visible(front.get("ideas"))
+    assert "since 2025-12-24" in text
+    rows = text[text.rindex("Idea: a museum of lamps 2025-12-24") :]
+    assert re.findall(r"20\d\d-\d\d-\d\d", rows)[:3] == sorted(days.values())
 
 
 def test_an_idea_that_another_window_answered_is_not_answered_again(bed: Bed, front: Front) -> None:

@@ -73,6 +73,17 @@ def test_settling_again_changes_nothing(bed: Bed) -> None:
     assert bed.files() == before
 
 
+def test_an_idea_of_several_sessions_came_up_in_the_first_of_them_whenever_their_files_were_written(bed: Bed) -> None:
+    """A backup that was restored has the times of its restoration."""
+    idea = replace(GUESS, category="idea", statement="Idea: a museum of kites in the shop.")
+    keep(bed, "s1", replace(idea, said_at="2026-05-01T10:00:00Z"))
+    keep(bed, "longer", replace(idea, said_at="2026-01-30T10:00:00Z"))
+    settled(bed)
+    (entry,) = (entry for entry in bed.entries() if entry.kind == "idea")
+    assert (entry.surfaced_in_session, entry.surfaced_at) == ("longer", "2026-01-30T10:00:00Z")
+    assert entry.occurrences == 2
+
+
 def rules(count: int) -> list[Candidate]:
     things = ("fixtures", "diagrams", "invoices", "migrations", "screenshots", "translations", "benchmarks")
     return [replace(RULE, statement=f"Always put {things[n]} into their own folder") for n in range(count)]

@@ -87,6 +87,20 @@ def test_a_note_without_dates_is_as_old_as_its_file(bed: Bed) -> None:
     assert stale(bed) == ["one"]
 
 
+@pytest.mark.parametrize(("days", "asked"), [(0, False), (179, False), (180, True)])
+def test_the_clock_of_an_old_sessions_idea_starts_when_it_was_captured(bed: Bed, days: int, asked: bool) -> None:
+    old_idea(bed, "one", days, surfaced_at="2020-03-01T10:00:00Z")
+    assert stale(bed) == (["one"] if asked else [])
+
+
+def test_when_an_idea_was_said_does_not_stand_in_for_when_it_was_captured(bed: Bed) -> None:
+    path = old_idea(bed, "one", 0, created=None, updated=None, surfaced_at="2020-03-01T10:00:00Z")
+    assert stale(bed) == [], "as old as its file"
+    year_ago = time.time() - 365 * 86_400
+    os.utime(path, (year_ago, year_ago))
+    assert stale(bed) == ["one"]
+
+
 def test_an_edit_in_obsidian_is_coming_back(bed: Bed) -> None:
     path = old_idea(bed, "one", 400)
     assert stale(bed) == ["one"]

@@ -12,8 +12,11 @@ from hypothesis import strategies as st
 from memoryvault.pipelines.ideas_file import (
     annotated,
     has_section,
+    heading_of,
     promoted_line,
+    said_next,
     section_text,
+    summary_beside,
     summary_of,
     with_section,
     without_section,
@@ -68,6 +71,93 @@ def test_sections_are_in_the_order_of_their_dates() -> None:
 def test_what_the_user_left_out_of_order_is_not_sorted() -> None:
     text = "## 2026-06-01: Late\n\n## 2026-05-01: Early\n"
     assert with_section(text, SECTION, DAY) == text + "\n" + SECTION
+
+
+EARLY, LATE = "## 2026-05-01: Early\nx\n\n", "## 2026-06-01: Late\ny\n"
+
+
+@pytest.mark.parametrize(
+    "between",
+    ["What I think of it.\n\n", "### More\n\ntext\n\n", "- [ ] a task\n\n---\n\n", "```\n## 2026-05-20: code\n```\n\n"],
+)
+def test_what_the_user_wrote_below_a_section_stays_below_it(between: str) -> None:
+    after = with_section("# Ideas\n\n" + EARLY + between + LATE, SECTION, DAY)
+    assert after == "# Ideas\n\n" + EARLY + between + SECTION + "\n" + LATE
+
+
+@pytest.mark.parametrize("between", ["# June\n\nA hot month.\n\n", "## Mine\n\ntext\n\n", "# A\n\n## B\n\n"])
+def test_a_section_never_comes_between_the_users_heading_and_what_stands_below_it(between: str) -> None:
+    after = with_section("# Ideas\n\n" + EARLY + between + LATE, SECTION, DAY)
+    assert after == "# Ideas\n\n" + EARLY + SECTION + "\n" + between + LATE
+
+
+@pytest.mark.parametrize(
+    ("opened", "closed"),
+    [("<!--\n", "-->\n"), ("%%\n", "%%\n"), ("<details>\n\n", "\n</details>\n"), ("$$\n", "$$\n")],
+)
+def test_a_section_that_would_be_hidden_in_what_the_user_has_opened_goes_to_the_end(opened: str, closed: str) -> None:
+    text = "# Ideas\n\n" + EARLY + opened + LATE + closed
+    hidden = "# Ideas\n\n" + opened + LATE + closed
+    assert with_section(hidden, SECTION, DAY) == hidden + "\n" + SECTION
+    assert with_section(text.replace(EARLY + opened, opened + EARLY), SECTION, DAY).endswith(closed + "\n" + SECTION)
+    above = "# Ideas\n\n" + opened + "mine\n" + closed + "\n"
+    assert with_section(above + LATE, SECTION, DAY) == above + SECTION + "\n" + LATE, "closed again, it hides nothing"
+    told = "# Ideas\n\nI write `" + opened.strip() + "` and \\" + "\\".join(opened.strip()) + ".\n\n"
+    assert with_section(told + LATE, SECTION, DAY) == told + SECTION + "\n" + LATE, "told of, it opens nothing"
+
+
+def test_a_list_that_the_user_keeps_newest_first_gets_its_sections_at_the_end() -> None:
+    text = "## 2026-06-02: A\nx\n\n## 2026-06-01: B\ny\n"
+    assert with_section(text, SECTION, DAY) == text + "\n" + SECTION
+
+
+_BLOCKS = st.sampled_from(
+    ["# Part\n", "## Mine\n\ntext\n", "words\n", "- [ ] task\n", "%%\n", "\n", "```\n", "## 2026-05-10: My own\nx\n"]
+)
+
+
+@given(st.lists(_BLOCKS | st.dates(date(2026, 5, 1), date(2026, 5, 20)).map(
+    lambda day: section_text(day, "Ours", "s.", "v/" + day.isoformat())), max_size=12), st.dates(
+    date(2026, 5, 1), date(2026, 5, 20)))  # fmt: skip
+def test_a_section_stands_before_a_heading_or_at_the_end_whatever_the_user_has_made_of_the_list(
+    blocks: list[str], day: date
+) -> None:
+    text = "".join(["# Ideas\n", *blocks])
+    section = section_text(day, "New", "n.", LINK)
+    before, found, after = with_section(text, section, day).partition(section)
+    assert found
+    assert not after or after.startswith(("\n# ", "\n## "))
+    rest = after.removeprefix("\n")
+    assert text in (before + rest, before.removesuffix("\n") + rest, before.removesuffix("\n\n") + rest)
+
+
+def test_the_summary_says_what_the_title_does_not() -> None:
+    assert summary_beside("Retry page", "Retry page. It shows retries. By day. More.") == "It shows retries. By day."
+    assert summary_beside("Retry page", "And a retry page.", "It shows retries.") == "It shows retries."
+    assert summary_beside("Retry page", "A retry page that …", "x") == "A retry page that …"
+    cut = "A page that shows how many …"
+    assert summary_beside(cut, "A page that shows how many charges were retried.").endswith("charges were retried.")
+    assert summary_beside("Retry page", "retry page", "Retry page.", "") == ""
+
+
+def test_a_title_of_several_sentences_of_what_was_said_is_cut_after_the_first() -> None:
+    assert heading_of("A page. It shows", "a page. It shows retries.") == "A page"
+    assert heading_of("A page? It shows …", "And a page? It shows retries.") == "A page?"
+    assert heading_of("Retry page. Yes", "A page. It shows retries.") == "Retry page. Yes", "the user's own title"
+    assert heading_of("A page", "A page. It shows retries.") == "A page"
+
+
+def test_what_the_user_went_on_to_say_is_read_from_the_first_passage() -> None:
+    body = (
+        "Put it off\n\n## Evidence\n\nProposed because: x\n\n> so. put it off. I assume\n> it fails.\n>\n> then fix\n"
+        "\nSession s1\n\n> put it off. Another day.\n"
+    )
+    assert said_next(body, "put it off.") == "I assume it fails."
+    listed = "## Evidence\n\n> idea:\n> - a page\n> - default 'off'\n> * with a README\n"
+    assert said_next(listed, "idea: a page") == "default 'off'; with a README"
+    assert said_next("## Evidence\n\n> only this\n", "only this") == ""
+    assert said_next("no evidence > only this and that", "only this") == ""
+    assert said_next("## Evidence\n\n> the statistics\n", "tics") == "", "found as words"
 
 
 def test_the_summary_is_two_sentences_on_one_line() -> None:

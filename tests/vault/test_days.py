@@ -1,0 +1,32 @@
+"""On which day of the user's something was said."""
+
+from __future__ import annotations
+
+from datetime import UTC, date, timedelta, timezone
+
+import pytest
+
+from memoryvault.vault.days import local_day
+
+EAST, WEST = timezone(timedelta(hours=14)), timezone(-timedelta(hours=10))
+
+
+@pytest.mark.parametrize(
+    ("stamp", "zone", "day"),
+    [
+        ("2026-03-01T10:30:00Z", EAST, date(2026, 3, 2)),
+        ("2026-03-01T09:30:00Z", WEST, date(2026, 2, 28)),
+        ("2026-03-01T23:30:00+02:00", UTC, date(2026, 3, 1)),
+        ("2026-03-01T23:30:00", EAST, date(2026, 3, 1)),
+        ("2026-03-01", WEST, date(2026, 3, 1)),
+        ("9999-12-31T23:59:59Z", EAST, None),
+        ("last week", UTC, None),
+        ("2026-13-45", UTC, None),
+        ("", UTC, None),
+        (None, UTC, None),
+    ],
+)
+def test_a_time_is_on_the_day_of_the_users_zone_and_a_day_is_that_day(
+    stamp: str | None, zone: timezone, day: date | None
+) -> None:
+    assert local_day(stamp, zone) == day
