@@ -7,6 +7,7 @@ import re
 import sys
 import time
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import asdict
 from datetime import date, datetime
 from pathlib import Path
@@ -21,6 +22,7 @@ from ..tasks.corpus.settling import DIGEST, still_to_put
 from ..tasks.corpus.store import CorpusStore
 from ..tasks.queue.enqueue import open_ledger
 from ..tasks.sharing.home import Home
+from ..tasks.taken_back import TakenBack
 from ..vault.errors import QueueUnavailable, SettingsError, UsageError
 from ..vault.lock import lock_holder
 from ..vault.settings import Settings
@@ -50,7 +52,9 @@ def configure(group: Any) -> None:
     group.add_argument("--execute", action="store_true", help="do it; else only say what it would take")
     group.add_argument("--more", action="store_true", help="put the next strongest of what was mined to you")
     group.add_argument(
-        "--reset", action="store_true", help="with --execute: forget what was mined, so that all is mined again"
+        "--reset",
+        action="store_true",
+        help="with --execute: forget what was mined and what you took back, so that all is mined again",
     )
 
 
@@ -86,9 +90,10 @@ def run(args: argparse.Namespace, context: Context) -> int:
         "left_out": plan.left_out,
         "deleted_soon": [str(each.path) for each, _ in ending],
     }
-    corpus = CorpusStore(settings.state)
+    corpus, taken_back = CorpusStore(settings.state), TakenBack(settings.state, context.store)
     if args.reset:
         report["forgets"] = len(corpus.cursors()) if Path(settings.state.state_db).exists() else 0
+        report["forgets_taken_back"] = len({session for session, _ in taken_back.evidence()})
     try:
         # What is mined without the model stays so: better told now than after the last session.
         completer_of(settings)
@@ -106,7 +111,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
         else:
             _tell(plan, report, ending)
             if args.reset:
-                print(_forgetting(report["forgets"], "--reset would forget"))
+                print(_forgetting(report, "--reset would forget"))
             if report["already_queued"] < len(plan.to_mine):
                 print("nothing was done: add --execute")
             elif plan.to_mine and not _has_worker(settings):
@@ -115,6 +120,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
     if args.reset:
         with open_ledger(settings):
             pass  # A backfill that cannot be queued forgets nothing.
+        taken_back.forget()  # First: where the vault is away or read-only, nothing is forgotten.
         corpus.forget()
     run_queued = enqueue_corpus(settings, plan, root=root)
     report["run"] = run_queued.name if run_queued is not None else ""
@@ -123,7 +129,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
         return 0
     _tell(plan, report, ending)
     if args.reset:
-        print(_forgetting(report["forgets"], "forgotten"))
+        print(_forgetting(report, "forgotten"))
     if run_queued is None:
         return 0
     if not _has_worker(settings):
@@ -135,10 +141,13 @@ def run(args: argparse.Namespace, context: Context) -> int:
     return 0
 
 
-def _forgetting(sessions: int, what: str) -> str:
-    if not sessions:
+def _forgetting(report: Mapping[str, Any], what: str) -> str:
+    mined, taken_back = report["forgets"], report["forgets_taken_back"]
+    forgets = [f"that {counted(mined, 'session was mined', 'sessions were mined')}"] if mined else []
+    forgets += [f"what you took back of {counted(taken_back, 'session')}"] if taken_back else []
+    if not forgets:
         return "--reset has nothing to forget: no session was mined"
-    return f"{what} that {counted(sessions, 'session was mined', 'sessions were mined')}; what is in the vault stays"
+    return f"{what} {' and '.join(forgets)}; what is in the vault stays"
 
 
 def _has_worker(settings: Settings) -> bool:

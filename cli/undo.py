@@ -11,7 +11,7 @@ from datetime import UTC, datetime, timedelta
 
 from ..tasks.journal import AUTOMATIC, BACKFILL, Journal
 from ..tasks.queue.enqueue import request_indexing
-from ..tasks.taken_back import TakenBack
+from ..tasks.taken_back import NOTE, TakenBack
 from ..tasks.undoing import WRITTEN, LeftRun, Selector, Undo, UndoPlan
 from ..vault.errors import MemoryVaultError, UsageError
 from ..vault.marker import REFLECTED, START, list_markers
@@ -67,7 +67,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace, context: Context) -> int:
     """Show what would be taken back; ask, or without a terminal refuse unless --yes is given; do it."""
     store = context.store
-    undo = Undo(store, Journal(context.state, store), TakenBack(context.state))
+    undo = Undo(store, Journal(context.state, store), TakenBack(context.state, store))
     selector = _selector(args, undo)
     plan = undo.plan(selector, include_edited=args.include_edited)
     if not plan.steps and selector.session is not None and not _is_known(selector.session, undo, context):
@@ -88,7 +88,10 @@ def run(args: argparse.Namespace, context: Context) -> int:
     plan = undo.carry_out(selector, include_edited=args.include_edited)
     plan.later = shown.later
     request_indexing(context.settings)
-    return _print(plan, args, done=True)
+    status = _print(plan, args, done=True)
+    if plan.lost_of and not args.json:
+        note(f"memory: it is not written again when the same sessions are read again; {NOTE} says how to allow it")
+    return status
 
 
 def _print(plan: UndoPlan, args: argparse.Namespace, *, done: bool) -> int:

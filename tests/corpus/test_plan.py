@@ -25,6 +25,7 @@ from memoryvault.tasks.mining import Mined
 from memoryvault.tasks.queue.enqueue import open_ledger
 from memoryvault.tasks.queue.records import Claim
 from memoryvault.tasks.statedb import state_transaction
+from memoryvault.tasks.taken_back import TakenBack
 from memoryvault.tests.review.support import CHOICE, RULE, Bed
 from memoryvault.tests.support.syncs import record_syncs
 from memoryvault.vault.marker import Marker, create_marker, mark_reflected
@@ -211,6 +212,29 @@ def test_nothing_is_forgotten_before_it_is_to_be_done(
     assert "forgotten that 1 session was mined" in capsys.readouterr().out
     assert not store.cursors()
     assert main(["reflect", "corpus", "--reset", "--more"]) == 2
+
+
+@pytest.mark.usefixtures("environment")
+def test_what_was_taken_back_is_forgotten_with_what_was_mined(bed: Bed, capsys: pytest.CaptureFixture[str]) -> None:
+    taken_back = TakenBack(bed.settings.state, bed.store)
+    taken_back.add({("s1", "r1"), ("s1", "r2"), ("s2", "r1")})
+    assert main(["reflect", "corpus", "--reset"]) == 0
+    would = "--reset would forget what you took back of 2 sessions; what is in the vault stays"
+    assert would in capsys.readouterr().out.splitlines()
+    assert len(taken_back.evidence()) == 3
+    assert main(["reflect", "corpus", "--reset", "--execute"]) == 0
+    assert "forgotten what you took back of 2 sessions" in capsys.readouterr().out
+    assert taken_back.evidence() == set()
+
+
+@pytest.mark.usefixtures("environment")
+def test_while_the_vault_is_away_nothing_is_forgotten(bed: Bed, capsys: pytest.CaptureFixture[str]) -> None:
+    store = CorpusStore(bed.settings.state)
+    store.advance("claude-s1", {"offset": 9, "size": 9})
+    bed.vault.rename(bed.root / "unmounted")
+    assert main(["reflect", "corpus", "--reset", "--execute"]) == 1
+    assert capsys.readouterr().err.count("\n") == 1
+    assert store.cursors()
 
 
 @pytest.mark.usefixtures("environment")

@@ -14,6 +14,7 @@ from memoryvault.tasks.corpus.settling import DIGEST, Settled, settle, still_to_
 from memoryvault.tasks.corpus.store import CorpusStore
 from memoryvault.tasks.mining import Mined
 from memoryvault.tasks.scrubbing import scrub_everything
+from memoryvault.tasks.taken_back import NOTE, TakenBack
 from memoryvault.tasks.undoing import Selector
 from memoryvault.tests.review.support import CHOICE, GUESS, RULE, Bed, said
 from memoryvault.vault.settings import Settings
@@ -164,9 +165,33 @@ def test_what_was_taken_back_comes_again_when_it_is_said_again_or_all_is_forgott
     assert settle(only_one, bed.store).saved == 0, "what was taken back makes no room for another rule"
     assert statuses(bed) == {"pending": 2}
     assert {source.session for entry in bed.entries() for source in entry.sources} == {"s2"}
+    TakenBack(bed.settings.state, bed.store).forget()
     CorpusStore(bed.settings.state).forget()
     keep(bed, "s1", RULE, *choices(1))
     assert settle(only_one, bed.store).saved == 1
+
+
+def test_without_its_state_folder_a_backfill_does_not_bring_back_what_was_taken_back(bed: Bed) -> None:
+    only_one = only_one_rule_saved(bed)
+    for _ in range(2):
+        keep(bed, "s1", RULE, *choices(1))
+        settle(only_one, bed.store)
+        bed.undo.carry_out(Selector(last=True))
+        assert statuses(bed) == {}
+        shutil.rmtree(bed.settings.state.root)
+        bed.settings.state.ensure()
+    keep(bed, "s1", RULE, *choices(1), replace(RULE, statement="Never deploy after lunch"))
+    assert settle(only_one, bed.store) == Settled(saved=0, proposed=1, held=0, strengthened=0)
+
+
+def test_a_list_of_evidence_that_was_taken_back_is_no_note_that_holds_it(bed: Bed) -> None:
+    keep(bed, "s1", RULE)
+    settled(bed)
+    bed.undo.carry_out(Selector(last=True))
+    note = bed.vault / NOTE
+    note.write_text(note.read_text("utf-8").split("---\n")[2], "utf-8")  # without its frontmatter
+    assert settled(bed) == Settled(saved=0, proposed=0, held=0, strengthened=0)
+    assert "0 memories of theirs are in the vault" in bed.files()[DIGEST]
 
 
 def test_evidence_that_was_taken_back_strengthens_nothing_again(bed: Bed) -> None:
