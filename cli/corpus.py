@@ -13,12 +13,13 @@ from datetime import date, datetime
 from pathlib import Path
 from typing import Any
 
+from ..pipelines.routing import Tier
 from ..sources.transcripts.corpus import Transcript, claude_cleanup_days
 from ..tasks.completion import completer_of
-from ..tasks.corpus.backfill import KIND, Plan, Run, enqueue_corpus, enqueue_settling, plan_corpus
+from ..tasks.corpus.backfill import KIND, Plan, Run, enqueue_corpus, enqueue_settling, plan_corpus, unfinished
 from ..tasks.corpus.estimate import estimate
 from ..tasks.corpus.progress import Progress, asked_for, last_settling, progress_of
-from ..tasks.corpus.settling import DIGEST, still_to_put
+from ..tasks.corpus.settling import DIGEST, survey
 from ..tasks.corpus.store import CorpusStore
 from ..tasks.queue.enqueue import open_ledger
 from ..tasks.sharing.home import Home
@@ -26,6 +27,7 @@ from ..tasks.taken_back import TakenBack
 from ..vault.errors import QueueUnavailable, SettingsError, UsageError
 from ..vault.lock import lock_holder
 from ..vault.settings import Settings
+from ..vault.store import VaultStore
 from .context import Context
 from .mining_bar import draw_mining
 from .output import counted, note, print_json
@@ -39,7 +41,7 @@ POLL_SECONDS = 0.4
 SETTLE_SECONDS = 60.0
 """So long the bar waits for what was mined to be ranked; while the vault is away that may take for ever."""
 NO_WORKER = "no worker runs now: it is done as soon as one does (memory up, or memory worker)"
-MORE = "the worker puts the next strongest to you: memory review"
+NOT_MINED = "no old session was mined yet: memory reflect corpus --execute"
 NO_MORE = f"nothing more is sure enough to be put to you ({DIGEST}); the worker ranks once more what was mined"
 _DAYS_AGO = re.compile(r"(\d{1,5})d")
 
@@ -69,12 +71,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
     if args.more and args.reset:
         raise UsageError("--reset forgets what --more would put to you: give one of the two")
     if args.more:
-        job = enqueue_settling(settings)
-        nothing = not args.json and still_to_put(context.store) == 0
-        print_json({"job": job}) if args.json else print(NO_MORE if nothing else MORE)
-        if not args.json and not _has_worker(settings):
-            print(NO_WORKER)
-        return 0
+        return _more(args, context)
     plan = plan_corpus(settings, root=root, since=since, project=args.project, anew=args.reset)
     ending = ending_soon(plan, settings) if root is None else []
     report: dict[str, Any] = {
@@ -139,6 +136,48 @@ def run(args: argparse.Namespace, context: Context) -> int:
         return _follow(settings, run_queued)
     print(f"the worker does it in the background (memory jobs --kind {KIND})")
     return 0
+
+
+def _more(args: argparse.Namespace, context: Context) -> int:
+    settings = context.settings
+    told = "" if args.json else _what_comes(settings, context.store)  # Before the worker does it.
+    job = enqueue_settling(settings)
+    if args.json:
+        print_json({"job": job})
+        return 0
+    print(told)
+    if not _has_worker(settings):
+        print(NO_WORKER)
+    return 0
+
+
+def _what_comes(settings: Settings, store: VaultStore) -> str:
+    """What the next settling puts to the user; why nothing, where it does not."""
+    with open_ledger(settings) as ledger:
+        left = len(unfinished(ledger, CorpusStore(settings.state)))
+    if left:
+        first = counted(left, "transcript", "transcripts")
+        return f"the worker mines {first} first; then the next strongest come to you, as far as there is room"
+    found = survey(settings, store)
+    if not found.sessions:
+        return NOT_MINED
+    chosen = found.chosen()
+    does = [f"saves {counted(len(chosen.saved), 'rule')} of yours"] if chosen.saved else []
+    if chosen.proposed:
+        ideas = sum(pattern.candidate.category == "idea" for pattern in chosen.proposed)
+        where = ["memory review"] * (ideas < len(chosen.proposed)) + ["memory idea list"] * (ideas > 0)
+        does.append(f"puts the next {len(chosen.proposed)} to you: {', '.join(where)}")
+    if does:
+        return f"the worker {', '.join(does)}"
+    sure = sum(pattern.tier is not Tier.LOW for pattern in chosen.held)
+    if not sure:
+        return NO_MORE
+    more, waiting = counted(sure, "more is", "more are"), counted(found.waiting, "waits", "wait")
+    most = settings.reflection.corpus_review_entries
+    return (
+        f"{more} sure enough, but {waiting} for you already (at most {most} memories and {most} ideas may: "
+        "reflection.corpus_review_entries); decide on some first: memory review, memory idea list"
+    )
 
 
 def _forgetting(report: Mapping[str, Any], what: str) -> str:

@@ -1,5 +1,7 @@
 """corpus.settle: what all old sessions said is counted, ranked and bounded, then written.
 
+corpus.digest: only the note that lists the rest is written anew, after an undo.
+
 The outcome depends on what was mined and on the vault alone. A settling that was killed is done again: what it had
 written is recognised by its records, and takes its place among the bounded ones.
 """
@@ -7,8 +9,8 @@ written is recognised by its records, and takes its place among the bounded ones
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 
 from ...pipelines.candidate import Candidate
@@ -20,7 +22,6 @@ from ...pipelines.corpus import (
     digest_body,
     patterns_of,
     select,
-    sure_enough_in,
     unconfirmed,
 )
 from ...pipelines.likeness import LikenessLimits
@@ -36,7 +37,7 @@ from ...vault.store import VaultStore
 from ...vault.wording import counted
 from ..indexing import vault_store
 from ..journal import BACKFILL, Journal
-from ..queue.enqueue import open_ledger
+from ..queue.enqueue import enqueue, open_ledger
 from ..queue.job import Handler, Postpone, Retry, RunningJob
 from ..queue.kinds import Json
 from ..remembering import VaultMemories, remember
@@ -44,6 +45,7 @@ from ..taken_back import Evidence, TakenBack, identity, said_by
 from .backfill import unfinished
 from .store import CorpusStore
 
+REFRESH = "corpus.digest"
 DIGEST = f"{META}/corpus-digest.md"
 DIGEST_TITLE = "What old sessions said"
 INTRODUCTION = (
@@ -224,15 +226,19 @@ def _by_host(pairs: Iterable[tuple[str, Candidate]]) -> list[tuple[str, list[Can
     return runs
 
 
-def still_to_put(store: VaultStore) -> int | None:
-    """How much more the last settling found sure enough to be put to the user; None where no digest says.
+def request_digest(settings: Settings, store: VaultStore, changed: Collection[str]) -> None:
+    """Have the digest, where there is one, say how it stands after evidence of these sessions went from the vault.
 
-    Raises VaultUnavailable.
+    Raises QueueUnavailable.
     """
-    try:
-        return sure_enough_in(store.read(DIGEST).body)
-    except (EntryNotFound, EntryInvalid):
-        return None
+    if store.exists(DIGEST) and not CorpusStore(settings.state).sessions().keys().isdisjoint(changed):
+        enqueue(settings, REFRESH, unique_key=REFRESH)
+
+
+def refresh_digest(settings: Settings, store: VaultStore) -> None:
+    """Have it say how it stands now; nothing is put to the user. Raises EditConflict, VaultUnavailable."""
+    found = survey(settings, store)
+    write_digest(store, found.new, CorpusFigures(found.sessions, len(found.known), found.waiting))
 
 
 def write_digest(store: VaultStore, held: Sequence[Pattern], figures: CorpusFigures) -> None:
@@ -264,12 +270,8 @@ def settle_handler(settings: Settings) -> Handler:
         if left:
             # The last of them asks again, and sooner; this is for one that dies without a word.
             raise Postpone(f"{counted(left, 'transcript is', 'transcripts are')} still to be mined", WAIT_SECONDS)
-        try:
+        with _retried():
             settled = settle(settings, vault_store(settings), job.check_owned, run=str(job.args.get("run", "")))
-        except VaultUnavailable as error:
-            raise Postpone(str(error), VAULT_PAUSE_SECONDS) from error
-        except EditConflict as error:
-            raise Retry(str(error), 2.0) from error
         if settled.saved or settled.proposed or settled.strengthened:
             job.enqueue("index.reconcile", {}, unique_key="index.reconcile")
         return {
@@ -280,3 +282,26 @@ def settle_handler(settings: Settings) -> Handler:
         }
 
     return handle
+
+
+def digest_handler(settings: Settings) -> Handler:
+    """The handler of corpus.digest."""
+
+    def handle(job: RunningJob) -> Mapping[str, Json]:
+        job.check_owned()
+        with _retried():
+            refresh_digest(settings, vault_store(settings))
+        return {}
+
+    return handle
+
+
+@contextmanager
+def _retried() -> Iterator[None]:
+    """The job comes again when the vault is there, or the person has saved. Raises Postpone, Retry."""
+    try:
+        yield
+    except VaultUnavailable as error:
+        raise Postpone(str(error), VAULT_PAUSE_SECONDS) from error
+    except EditConflict as error:
+        raise Retry(str(error), 2.0) from error

@@ -64,11 +64,15 @@ def test_nothing_comes_back_without_the_state_folder_however_the_sessions_are_re
     first = written(sandbox)
     assert len(first) >= 3
     sandbox.memory("undo", "--since", "1h", "--yes")
+    sandbox.memory(*IDLE)
+    digest = (sandbox.vault / DIGEST).read_text("utf-8")
+    assert "3 old sessions were read. 0 memories of theirs are in the vault" in digest
     assert written(sandbox) == {}
     noted = (sandbox.vault / NOTE).read_bytes()
     shutil.rmtree(sandbox.root / "state")
     read_in_every_way(sandbox, paths)
     assert written(sandbox) == {}
+    assert (sandbox.vault / DIGEST).read_text("utf-8") == digest
     assert (sandbox.vault / NOTE).read_bytes() == noted
     (sandbox.vault / NOTE).unlink()
     shutil.rmtree(sandbox.root / "state")
