@@ -7,23 +7,27 @@ import re
 import sys
 import time
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import asdict
 from datetime import date, datetime
 from pathlib import Path
 from typing import Any
 
+from ..pipelines.routing import Tier
 from ..sources.transcripts.corpus import Transcript, claude_cleanup_days
 from ..tasks.completion import completer_of
-from ..tasks.corpus.backfill import KIND, Plan, Run, enqueue_corpus, enqueue_settling, plan_corpus
+from ..tasks.corpus.backfill import KIND, Plan, Run, enqueue_corpus, enqueue_settling, plan_corpus, unfinished
 from ..tasks.corpus.estimate import estimate
 from ..tasks.corpus.progress import Progress, asked_for, last_settling, progress_of
-from ..tasks.corpus.settling import DIGEST, still_to_put
+from ..tasks.corpus.settling import DIGEST, survey
 from ..tasks.corpus.store import CorpusStore
 from ..tasks.queue.enqueue import open_ledger
 from ..tasks.sharing.home import Home
+from ..tasks.taken_back import TakenBack
 from ..vault.errors import QueueUnavailable, SettingsError, UsageError
 from ..vault.lock import lock_holder
 from ..vault.settings import Settings
+from ..vault.store import VaultStore
 from .context import Context
 from .mining_bar import draw_mining
 from .output import counted, note, print_json
@@ -37,7 +41,7 @@ POLL_SECONDS = 0.4
 SETTLE_SECONDS = 60.0
 """So long the bar waits for what was mined to be ranked; while the vault is away that may take for ever."""
 NO_WORKER = "no worker runs now: it is done as soon as one does (memory up, or memory worker)"
-MORE = "the worker puts the next strongest to you: memory review"
+NOT_MINED = "no old session was mined yet: memory reflect corpus --execute"
 NO_MORE = f"nothing more is sure enough to be put to you ({DIGEST}); the worker ranks once more what was mined"
 _DAYS_AGO = re.compile(r"(\d{1,5})d")
 
@@ -50,7 +54,9 @@ def configure(group: Any) -> None:
     group.add_argument("--execute", action="store_true", help="do it; else only say what it would take")
     group.add_argument("--more", action="store_true", help="put the next strongest of what was mined to you")
     group.add_argument(
-        "--reset", action="store_true", help="with --execute: forget what was mined, so that all is mined again"
+        "--reset",
+        action="store_true",
+        help="with --execute: forget what was mined and what you took back, so that all is mined again",
     )
 
 
@@ -65,12 +71,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
     if args.more and args.reset:
         raise UsageError("--reset forgets what --more would put to you: give one of the two")
     if args.more:
-        job = enqueue_settling(settings)
-        nothing = not args.json and still_to_put(context.store) == 0
-        print_json({"job": job}) if args.json else print(NO_MORE if nothing else MORE)
-        if not args.json and not _has_worker(settings):
-            print(NO_WORKER)
-        return 0
+        return _more(args, context)
     plan = plan_corpus(settings, root=root, since=since, project=args.project, anew=args.reset)
     ending = ending_soon(plan, settings) if root is None else []
     report: dict[str, Any] = {
@@ -86,9 +87,10 @@ def run(args: argparse.Namespace, context: Context) -> int:
         "left_out": plan.left_out,
         "deleted_soon": [str(each.path) for each, _ in ending],
     }
-    corpus = CorpusStore(settings.state)
+    corpus, taken_back = CorpusStore(settings.state), TakenBack(settings.state, context.store)
     if args.reset:
         report["forgets"] = len(corpus.cursors()) if Path(settings.state.state_db).exists() else 0
+        report["forgets_taken_back"] = len({session for session, _ in taken_back.evidence()})
     try:
         # What is mined without the model stays so: better told now than after the last session.
         completer_of(settings)
@@ -106,7 +108,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
         else:
             _tell(plan, report, ending)
             if args.reset:
-                print(_forgetting(report["forgets"], "--reset would forget"))
+                print(_forgetting(report, "--reset would forget"))
             if report["already_queued"] < len(plan.to_mine):
                 print("nothing was done: add --execute")
             elif plan.to_mine and not _has_worker(settings):
@@ -115,6 +117,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
     if args.reset:
         with open_ledger(settings):
             pass  # A backfill that cannot be queued forgets nothing.
+        taken_back.forget()  # First: where the vault is away or read-only, nothing is forgotten.
         corpus.forget()
     run_queued = enqueue_corpus(settings, plan, root=root)
     report["run"] = run_queued.name if run_queued is not None else ""
@@ -123,7 +126,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
         return 0
     _tell(plan, report, ending)
     if args.reset:
-        print(_forgetting(report["forgets"], "forgotten"))
+        print(_forgetting(report, "forgotten"))
     if run_queued is None:
         return 0
     if not _has_worker(settings):
@@ -135,10 +138,55 @@ def run(args: argparse.Namespace, context: Context) -> int:
     return 0
 
 
-def _forgetting(sessions: int, what: str) -> str:
-    if not sessions:
+def _more(args: argparse.Namespace, context: Context) -> int:
+    settings = context.settings
+    told = "" if args.json else _what_comes(settings, context.store)  # Before the worker does it.
+    job = enqueue_settling(settings)
+    if args.json:
+        print_json({"job": job})
+        return 0
+    print(told)
+    if not _has_worker(settings):
+        print(NO_WORKER)
+    return 0
+
+
+def _what_comes(settings: Settings, store: VaultStore) -> str:
+    """What the next settling puts to the user; why nothing, where it does not."""
+    with open_ledger(settings) as ledger:
+        left = len(unfinished(ledger, CorpusStore(settings.state)))
+    if left:
+        first = counted(left, "transcript", "transcripts")
+        return f"the worker mines {first} first; then the next strongest come to you, as far as there is room"
+    found = survey(settings, store)
+    if not found.sessions:
+        return NOT_MINED
+    chosen = found.chosen()
+    does = [f"saves {counted(len(chosen.saved), 'rule')} of yours"] if chosen.saved else []
+    if chosen.proposed:
+        ideas = sum(pattern.candidate.category == "idea" for pattern in chosen.proposed)
+        where = ["memory review"] * (ideas < len(chosen.proposed)) + ["memory idea list"] * (ideas > 0)
+        does.append(f"puts the next {len(chosen.proposed)} to you: {', '.join(where)}")
+    if does:
+        return f"the worker {', '.join(does)}"
+    sure = sum(pattern.tier is not Tier.LOW for pattern in chosen.held)
+    if not sure:
+        return NO_MORE
+    more, waiting = counted(sure, "more is", "more are"), counted(found.waiting, "waits", "wait")
+    most = settings.reflection.corpus_review_entries
+    return (
+        f"{more} sure enough, but {waiting} for you already (at most {most} memories and {most} ideas may: "
+        "reflection.corpus_review_entries); decide on some first: memory review, memory idea list"
+    )
+
+
+def _forgetting(report: Mapping[str, Any], what: str) -> str:
+    mined, taken_back = report["forgets"], report["forgets_taken_back"]
+    forgets = [f"that {counted(mined, 'session was mined', 'sessions were mined')}"] if mined else []
+    forgets += [f"what you took back of {counted(taken_back, 'session')}"] if taken_back else []
+    if not forgets:
         return "--reset has nothing to forget: no session was mined"
-    return f"{what} that {counted(sessions, 'session was mined', 'sessions were mined')}; what is in the vault stays"
+    return f"{what} {' and '.join(forgets)}; what is in the vault stays"
 
 
 def _has_worker(settings: Settings) -> bool:

@@ -6,14 +6,15 @@ import argparse
 import re
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 from ..tasks.journal import AUTOMATIC, BACKFILL, Journal
 from ..tasks.queue.enqueue import request_indexing
-from ..tasks.taken_back import TakenBack
+from ..tasks.taken_back import NOTE, TakenBack
 from ..tasks.undoing import WRITTEN, LeftRun, Selector, Undo, UndoPlan
-from ..vault.errors import MemoryVaultError, UsageError
+from ..vault.errors import MemoryVaultError, QueueUnavailable, UsageError
 from ..vault.marker import REFLECTED, START, list_markers
 from .context import Context
 from .output import add_json, counted, note, print_json
@@ -67,7 +68,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace, context: Context) -> int:
     """Show what would be taken back; ask, or without a terminal refuse unless --yes is given; do it."""
     store = context.store
-    undo = Undo(store, Journal(context.state, store), TakenBack(context.state))
+    undo = Undo(store, Journal(context.state, store), TakenBack(context.state, store))
     selector = _selector(args, undo)
     plan = undo.plan(selector, include_edited=args.include_edited)
     if not plan.steps and selector.session is not None and not _is_known(selector.session, undo, context):
@@ -88,7 +89,20 @@ def run(args: argparse.Namespace, context: Context) -> int:
     plan = undo.carry_out(selector, include_edited=args.include_edited)
     plan.later = shown.later
     request_indexing(context.settings)
-    return _print(plan, args, done=True)
+    if plan.lost_of:
+        _ask_for_the_digest(plan, context)
+    status = _print(plan, args, done=True)
+    if plan.lost_of and not args.json:
+        note(f"memory: it is not written again when the same sessions are read again; {NOTE} says how to allow it")
+    return status
+
+
+def _ask_for_the_digest(plan: UndoPlan, context: Context) -> None:
+    """The note that lists what old sessions said changes with it; without a queue, by the next backfill."""
+    from ..tasks.corpus.settling import request_digest  # its imports cost as much as all of undo's
+
+    with suppress(QueueUnavailable):
+        request_digest(context.settings, context.store, plan.lost_of)
 
 
 def _print(plan: UndoPlan, args: argparse.Namespace, *, done: bool) -> int:

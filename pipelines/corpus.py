@@ -7,7 +7,6 @@ counted lines in one note.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import ceil
@@ -23,8 +22,6 @@ MOST_LINES = 200
 LINE_CHARACTERS = 220
 HEADING = "## Ranked, strongest first"
 """What a person writes above this line of the digest stays."""
-
-_SURE_ENOUGH = re.compile(r"^([0-9,]+) more (?:is|are) sure enough", re.MULTILINE)
 
 _TIERS = {Tier.HIGH: 0, Tier.MEDIUM: 1, Tier.LOW: 2}
 _CATEGORIES = {"preference": 0, "correction": 0, "workflow": 1, "fix": 2, "idea": 3}
@@ -179,12 +176,6 @@ class CorpusFigures:
     """Patterns of the corpus that the vault holds, rejected ones included."""
     waiting: int
     """Of those: waiting for the user's decision."""
-
-
-def sure_enough_in(digest: str) -> int | None:
-    """How many patterns a digest that `digest_body` ended says are still to be put to the user; None: it does not."""
-    found = _SURE_ENOUGH.search(digest.partition(HEADING)[2])
-    return int(found[1].replace(",", "")) if found else None
 
 
 def digest_body(held: Sequence[Pattern], figures: CorpusFigures) -> str:

@@ -15,6 +15,7 @@ HANDLERS: Mapping[str, tuple[str, str]] = {
     "reflect.session": ("reflection", "reflect_handler"),
     "reflect.corpus": ("corpus.backfill", "corpus_handler"),
     "corpus.settle": ("corpus.settling", "settle_handler"),
+    "corpus.digest": ("corpus.settling", "digest_handler"),
     "skills.index": ("skills", "skills_handler"),
     "recover.orphans": ("markers", "recover_handler"),
     "markers.gc": ("markers", "collect_handler"),

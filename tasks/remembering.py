@@ -58,6 +58,7 @@ from .ideas.ledger import commit_idea, is_idea_path, new_idea_path, slug_of
 from .journal import Change, Journal, text_of
 from .meaning import Meaning
 from .queue.kinds import Json
+from .taken_back import TakenBack
 
 log = logging.getLogger(__name__)
 
@@ -257,7 +258,8 @@ def preview(candidates: Sequence[Candidate], store: VaultStore, settings: Settin
         return ()
     with Meaning(settings) as meaning:
         known = VaultMemories(store, settings, meaning, by_problem=True)
-        return tuple(_route(candidate, known, settings) for candidate in candidates)
+        candidates, gone = TakenBack(settings.state, store).apart(candidates)
+        return (*(_route(candidate, known, settings) for candidate in candidates), *gone)
 
 
 def remember(
@@ -271,9 +273,12 @@ def remember(
     journal.recover()
     if not candidates:
         return Remembered()
+    taken_back = TakenBack(settings.state, store)
+    taken_back.carry_over()
+    candidates, gone = taken_back.apart(candidates)
     routed: list[RoutedCandidate] = []
     written: list[str] = []
-    counts: Counter[str] = Counter()
+    counts: Counter[str] = Counter(taken_back=len(gone)) if gone else Counter()
     with Meaning(settings) as meaning:
         known = VaultMemories(store, settings, meaning, by_problem=True)
         writer = _Writer(settings, known, journal, host or "claude", run or journal.new_run("reflect"))
@@ -307,7 +312,7 @@ def remember(
             candidates[0].session,
             counts["over_limit"],
         )
-    return Remembered(tuple(routed), tuple(dict.fromkeys(written)), dict(counts))
+    return Remembered((*routed, *gone), tuple(dict.fromkeys(written)), dict(counts))
 
 
 def _too_many(candidates: Sequence[Candidate], known: VaultMemories, limit: int) -> set[int]:

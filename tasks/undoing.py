@@ -7,6 +7,7 @@ come from; whether somebody edited them can't be told then, so they go only when
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Literal
@@ -14,7 +15,7 @@ from typing import Literal
 from ..pipelines.research import is_as_written, without_receipt
 from ..vault.boundary import Consent
 from ..vault.entry import RESEARCH_KIND, Entry, parse_entry
-from ..vault.errors import EntryInvalid, UsageError
+from ..vault.errors import EntryInvalid, MemoryVaultError, UsageError
 from ..vault.fields import StoreValue
 from ..vault.scrubbed import Scrubbed
 from ..vault.store import VaultStore
@@ -92,6 +93,8 @@ class UndoPlan:
     """Runs after it, the newest first, that are left as they are."""
     sessions: int = 0
     """So many sessions it is about."""
+    lost_of: frozenset[str] = frozenset()
+    """Ids of the sessions whose evidence went, once it is carried out."""
 
 
 class Undo:
@@ -174,21 +177,35 @@ class Undo:
         return any(source.session.startswith(name) for entry in entries for source in entry.sources if source.session)
 
     def carry_out(self, selector: Selector, *, include_edited: bool = False) -> UndoPlan:
-        """Plan again, under the lock, and do it as one change."""
+        """Plan again, under the lock, and do it as one change.
+
+        Raises BoundaryRefused, EditConflict, EntryInvalid, PathRefused, VaultUnavailable.
+        """
         with self._store.lock():
             self._journal.recover()
             plan = self.plan(selector, include_edited=include_edited)
             if plan.changes:
-                self._taken_back.add(_evidence_lost(plan.changes))
-                self._journal.commit(
-                    plan.changes,
-                    run=self._journal.new_run("undo"),
-                    actor="undo",
-                    what=f"took back {counted(len(plan.changes), 'change')}",
-                    undoes=plan.undoes,
-                    consent=Consent.REQUESTED,
-                )
+                lost = _evidence_lost(plan.changes)
+                plan.lost_of = frozenset(session for session, _ in lost)
+                added = self._taken_back.add(lost)
+                try:
+                    self._commit(plan)
+                except MemoryVaultError:
+                    if not self._journal.is_interrupted:  # Else it is ended later.
+                        with suppress(MemoryVaultError):
+                            self._taken_back.withdraw(added)
+                    raise
         return plan
+
+    def _commit(self, plan: UndoPlan) -> None:
+        self._journal.commit(
+            plan.changes,
+            run=self._journal.new_run("undo"),
+            actor="undo",
+            what=f"took back {counted(len(plan.changes), 'change')}",
+            undoes=plan.undoes,
+            consent=Consent.REQUESTED,
+        )
 
 
 def _evidence_lost(changes: Sequence[Change]) -> set[Evidence]:

@@ -1,5 +1,7 @@
 """corpus.settle: what all old sessions said is counted, ranked and bounded, then written.
 
+corpus.digest: only the note that lists the rest is written anew, after an undo.
+
 The outcome depends on what was mined and on the vault alone. A settling that was killed is done again: what it had
 written is recognised by its records, and takes its place among the bounded ones.
 """
@@ -7,8 +9,8 @@ written is recognised by its records, and takes its place among the bounded ones
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 
 from ...pipelines.candidate import Candidate
@@ -16,12 +18,10 @@ from ...pipelines.corpus import (
     HEADING,
     CorpusFigures,
     Pattern,
-    Saying,
     Selection,
     digest_body,
     patterns_of,
     select,
-    sure_enough_in,
     unconfirmed,
 )
 from ...pipelines.likeness import LikenessLimits
@@ -29,7 +29,7 @@ from ...pipelines.routing import REJECTED_STATUSES, Thresholds, Tier
 from ...vault.entry import parse_entry
 from ...vault.errors import EditConflict, EntryInvalid, EntryNotFound, VaultUnavailable
 from ...vault.killpoint import kill_point
-from ...vault.layout import META
+from ...vault.layout import META, special_folder
 from ...vault.registry import HEADER_BYTES
 from ...vault.scrubbed import Scrubbed
 from ...vault.settings import Settings
@@ -37,14 +37,15 @@ from ...vault.store import VaultStore
 from ...vault.wording import counted
 from ..indexing import vault_store
 from ..journal import BACKFILL, Journal
-from ..queue.enqueue import open_ledger
+from ..queue.enqueue import enqueue, open_ledger
 from ..queue.job import Handler, Postpone, Retry, RunningJob
 from ..queue.kinds import Json
 from ..remembering import VaultMemories, remember
-from ..taken_back import Evidence, TakenBack
+from ..taken_back import Evidence, TakenBack, identity, said_by
 from .backfill import unfinished
 from .store import CorpusStore
 
+REFRESH = "corpus.digest"
 DIGEST = f"{META}/corpus-digest.md"
 DIGEST_TITLE = "What old sessions said"
 INTRODUCTION = (
@@ -75,36 +76,13 @@ def settle(
 
     Raises VaultUnavailable, EditConflict.
     """
-    corpus = CorpusStore(settings.state)
     run = f"{BACKFILL}:{run}" if run else Journal(settings.state, store).new_run(BACKFILL)
-    limits = LikenessLimits(settings.reflection.same_wording, settings.reflection.same_meaning)
-    thresholds = Thresholds(settings.reflection.review_occurrences)
-    said = list(corpus.sayings())
-    by_record = _known_records(store, (saying.candidate for saying in said))
-    undone = TakenBack(settings.state).evidence() - by_record.keys()
-    kept: list[Saying] = []
-    gone: list[Saying] = []
-    for saying in said:
-        (kept if undone.isdisjoint(_evidence(saying.candidate)) else gone).append(saying)
-    patterns = patterns_of(kept, limits, thresholds)
-    placed = _placed(patterns, by_record, store, settings)
-    new = [pattern for pattern, status in zip(patterns, placed, strict=True) if status is None]
-    known = [(pattern, status) for pattern, status in zip(patterns, placed, strict=True) if status is not None]
-    waiting = sum(status in WAITING for _, status in known)
-    # Also those that the user took back: a rule that goes makes no room for another one unasked.
-    saved = sum(status not in WAITING for pattern, status in known if pattern.tier is Tier.HIGH)
-    lost = patterns_of(gone, limits, thresholds)
-    nowhere = [status is None for status in _placed(lost, by_record, store, settings)]
-    saved += sum(pattern.tier is Tier.HIGH for pattern, is_lost in zip(lost, nowhere, strict=True) if is_lost)
-    ideas = sum(status in WAITING for pattern, status in known if pattern.candidate.category == "idea")
-    most = settings.reflection.corpus_review_entries
-    chosen: Selection = select(
-        new, settings.reflection.corpus_saved_rules - saved, most - (waiting - ideas), most - ideas
-    )
+    found = survey(settings, store)
+    chosen = found.chosen()
     strengthened = 0
-    for pattern, status in known:
+    for pattern, status in found.known:
         # Only what its note does not name yet: each writing looks through the whole vault.
-        news = [each for each in pattern.sayings if not by_record.keys() >= _evidence(each.candidate)]
+        news = [each for each in pattern.sayings if not found.by_record.keys() >= _evidence(each.candidate)]
         if news and status not in REJECTED_STATUSES:
             more = replace(pattern, sayings=(*pattern.sayings[:1], *news))
             # What waits for the user goes on waiting, whatever other old sessions say.
@@ -114,13 +92,70 @@ def settle(
         _write(pattern, store, settings, check, run)
         kill_point("corpus-written")
     figures = CorpusFigures(
-        sessions=len(corpus.cursors()),
-        in_vault=len(known) + len(chosen.saved) + len(chosen.proposed),
-        waiting=waiting + len(chosen.proposed),
+        sessions=found.sessions,
+        in_vault=len(found.known) + len(chosen.saved) + len(chosen.proposed),
+        waiting=found.waiting + len(chosen.proposed),
     )
     check()
     write_digest(store, chosen.held, figures)
     return Settled(len(chosen.saved), len(chosen.proposed), len(chosen.held), strengthened)
+
+
+@dataclass(frozen=True)
+class Survey:
+    """What all old sessions said, beside what the vault holds of it."""
+
+    known: Sequence[tuple[Pattern, str]]
+    """In the vault, with the status of the note."""
+    new: Sequence[Pattern]
+    """Not in the vault, and not taken back; strongest first."""
+    by_record: Mapping[Evidence, str]
+    """Paths of the notes by the evidence they name."""
+    sessions: int
+    waiting: int
+    """Of the known ones: for the user's decision."""
+    rule_room: int
+    """So many more rules may be saved unasked; none when it is not above zero. The same for the others."""
+    room: int
+    """More may wait in review."""
+    idea_room: int
+
+    def chosen(self) -> Selection:
+        """What a settling would write now."""
+        return select(self.new, self.rule_room, self.room, self.idea_room)
+
+
+def survey(settings: Settings, store: VaultStore) -> Survey:
+    """Read what was mined, and the vault. Writes nothing. Raises VaultUnavailable."""
+    corpus = CorpusStore(settings.state)
+    limits = LikenessLimits(settings.reflection.same_wording, settings.reflection.same_meaning)
+    thresholds = Thresholds(settings.reflection.review_occurrences)
+    said = list(corpus.sayings())
+    by_record = _known_records(store, (saying.candidate for saying in said))
+    undone = {identity(each) for each in TakenBack(settings.state, store).evidence()} - {identity(e) for e in by_record}
+    kept = [saying for saying in said if said_by(saying.candidate) not in undone]
+    gone = [saying for saying in said if said_by(saying.candidate) in undone]
+    patterns = patterns_of(kept, limits, thresholds)
+    placed = _placed(patterns, by_record, store, settings)
+    known = [(pattern, status) for pattern, status in zip(patterns, placed, strict=True) if status is not None]
+    waiting = sum(status in WAITING for _, status in known)
+    # Also those that the user took back: a rule that goes makes no room for another one unasked.
+    saved = sum(status not in WAITING for pattern, status in known if pattern.tier is Tier.HIGH)
+    lost = patterns_of(gone, limits, thresholds)
+    nowhere = [status is None for status in _placed(lost, by_record, store, settings)]
+    saved += sum(pattern.tier is Tier.HIGH for pattern, is_lost in zip(lost, nowhere, strict=True) if is_lost)
+    ideas = sum(status in WAITING for pattern, status in known if pattern.candidate.category == "idea")
+    most = settings.reflection.corpus_review_entries
+    return Survey(
+        known=known,
+        new=[pattern for pattern, status in zip(patterns, placed, strict=True) if status is None],
+        by_record=by_record,
+        sessions=len(corpus.cursors()),
+        waiting=waiting,
+        rule_room=settings.reflection.corpus_saved_rules - saved,
+        room=most - (waiting - ideas),
+        idea_room=most - ideas,
+    )
 
 
 def _placed(
@@ -156,6 +191,8 @@ def _known_records(store: VaultStore, candidates: Iterable[Candidate]) -> Mappin
             sessions.setdefault(record, set()).add(candidate.session)
     found: dict[Evidence, str] = {}
     for path, head in store.heads(HEADER_BYTES):
+        if special_folder(path) == META:  # What lists evidence, as of what was taken back, is none.
+            continue
         header = head.split(b"\n---", 1)[0]
         words = {word.decode("ascii") for word in _WORD.findall(header)}
         for record in words & sessions.keys():
@@ -189,15 +226,19 @@ def _by_host(pairs: Iterable[tuple[str, Candidate]]) -> list[tuple[str, list[Can
     return runs
 
 
-def still_to_put(store: VaultStore) -> int | None:
-    """How much more the last settling found sure enough to be put to the user; None where no digest says.
+def request_digest(settings: Settings, store: VaultStore, changed: Collection[str]) -> None:
+    """Have the digest, where there is one, say how it stands after evidence of these sessions went from the vault.
 
-    Raises VaultUnavailable.
+    Raises QueueUnavailable.
     """
-    try:
-        return sure_enough_in(store.read(DIGEST).body)
-    except (EntryNotFound, EntryInvalid):
-        return None
+    if store.exists(DIGEST) and not CorpusStore(settings.state).sessions().keys().isdisjoint(changed):
+        enqueue(settings, REFRESH, unique_key=REFRESH)
+
+
+def refresh_digest(settings: Settings, store: VaultStore) -> None:
+    """Have it say how it stands now; nothing is put to the user. Raises EditConflict, VaultUnavailable."""
+    found = survey(settings, store)
+    write_digest(store, found.new, CorpusFigures(found.sessions, len(found.known), found.waiting))
 
 
 def write_digest(store: VaultStore, held: Sequence[Pattern], figures: CorpusFigures) -> None:
@@ -229,12 +270,8 @@ def settle_handler(settings: Settings) -> Handler:
         if left:
             # The last of them asks again, and sooner; this is for one that dies without a word.
             raise Postpone(f"{counted(left, 'transcript is', 'transcripts are')} still to be mined", WAIT_SECONDS)
-        try:
+        with _retried():
             settled = settle(settings, vault_store(settings), job.check_owned, run=str(job.args.get("run", "")))
-        except VaultUnavailable as error:
-            raise Postpone(str(error), VAULT_PAUSE_SECONDS) from error
-        except EditConflict as error:
-            raise Retry(str(error), 2.0) from error
         if settled.saved or settled.proposed or settled.strengthened:
             job.enqueue("index.reconcile", {}, unique_key="index.reconcile")
         return {
@@ -245,3 +282,26 @@ def settle_handler(settings: Settings) -> Handler:
         }
 
     return handle
+
+
+def digest_handler(settings: Settings) -> Handler:
+    """The handler of corpus.digest."""
+
+    def handle(job: RunningJob) -> Mapping[str, Json]:
+        job.check_owned()
+        with _retried():
+            refresh_digest(settings, vault_store(settings))
+        return {}
+
+    return handle
+
+
+@contextmanager
+def _retried() -> Iterator[None]:
+    """The job comes again when the vault is there, or the person has saved. Raises Postpone, Retry."""
+    try:
+        yield
+    except VaultUnavailable as error:
+        raise Postpone(str(error), VAULT_PAUSE_SECONDS) from error
+    except EditConflict as error:
+        raise Retry(str(error), 2.0) from error

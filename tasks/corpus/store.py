@@ -22,7 +22,6 @@ from ...vault.layout import FILE_MODE, StatePaths, make_private_folder
 from ...vault.paths import sync_folder
 from ..cursors import Cursors
 from ..mining import Mined
-from ..taken_back import TakenBack
 
 log = logging.getLogger(__name__)
 
@@ -57,7 +56,6 @@ class CorpusStore:
         self._cursors = Cursors(state.state_db, SCAN)
         self._shared = Cursors(state.state_db, SHARED)
         self._roots = Cursors(state.state_db, ROOTS)
-        self._taken_back = TakenBack(state)
 
     def cursor(self, identity: str) -> Mapping[str, Any]:
         """How far the transcript is mined (offset, resume, size, run), and whose it is; {} before its first reading."""
@@ -124,8 +122,7 @@ class CorpusStore:
                 log.warning("%s is damaged and passed over: %s", file, error)
 
     def forget(self) -> None:
-        """As if nothing had ever been mined, and nothing of it taken back. What is in the vault stays."""
-        self._taken_back.forget()
+        """As if nothing had ever been mined. What is in the vault stays."""
         self._shared.forget_all()
         self._cursors.forget_all()
         shutil.rmtree(self._folder, ignore_errors=True)

@@ -109,6 +109,7 @@ POLICIES: Mapping[str, KindPolicy] = {
         _policy("reflect.corpus", deadline=900, concurrency=1, priority=-10, in_child=True,
                 required={"session": "session"}, optional={"identity": "text", "path": "text", "run": "text"}),
         _policy("corpus.settle", deadline=900, concurrency=1, priority=-11, optional={"run": "text"}),
+        _policy("corpus.digest", deadline=900),
         _policy("model.upgrade", deadline=3600, attempts=3, backoff=(60, 3600), priority=-10,
                 required={"model": "text"}),
     )

@@ -7,25 +7,25 @@ import os
 import sqlite3
 import time
 from contextlib import AbstractContextManager
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from memoryvault.cli.corpus import MORE, NO_MORE, _outcome
+from memoryvault.cli.corpus import NO_MORE, NOT_MINED, _outcome
 from memoryvault.cli.main import main
-from memoryvault.pipelines.corpus import CorpusFigures, Saying, patterns_of
-from memoryvault.pipelines.likeness import LikenessLimits
-from memoryvault.pipelines.routing import Thresholds
+from memoryvault.pipelines.candidate import Candidate
 from memoryvault.tasks import cursors
 from memoryvault.tasks.corpus.backfill import KIND, enqueue_corpus, plan_corpus, unfinished
 from memoryvault.tasks.corpus.progress import asked_for, progress_of
-from memoryvault.tasks.corpus.settling import write_digest
+from memoryvault.tasks.corpus.settling import settle
 from memoryvault.tasks.corpus.store import CorpusStore
 from memoryvault.tasks.mining import Mined
 from memoryvault.tasks.queue.enqueue import open_ledger
 from memoryvault.tasks.queue.records import Claim
 from memoryvault.tasks.statedb import state_transaction
-from memoryvault.tests.review.support import CHOICE, RULE, Bed
+from memoryvault.tasks.taken_back import TakenBack
+from memoryvault.tests.review.support import CHOICE, GUESS, RULE, Bed
 from memoryvault.tests.support.syncs import record_syncs
 from memoryvault.vault.marker import Marker, create_marker, mark_reflected
 
@@ -214,16 +214,82 @@ def test_nothing_is_forgotten_before_it_is_to_be_done(
 
 
 @pytest.mark.usefixtures("environment")
-@pytest.mark.parametrize(("left", "said"), [(None, MORE), (1, MORE), (0, NO_MORE)])
-def test_more_says_where_there_is_no_more(
-    bed: Bed, left: int | None, said: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    if left is not None:
-        sayings = [Saying(CHOICE, "claude", (0.0, "s", 0))] * left
-        held = patterns_of(sayings, LikenessLimits(), Thresholds())
-        write_digest(bed.store, held, CorpusFigures(sessions=1, in_vault=0, waiting=0))
+def test_what_was_taken_back_is_forgotten_with_what_was_mined(bed: Bed, capsys: pytest.CaptureFixture[str]) -> None:
+    taken_back = TakenBack(bed.settings.state, bed.store)
+    taken_back.add({("s1", "r1"), ("s1", "r2"), ("s2", "r1")})
+    assert main(["reflect", "corpus", "--reset"]) == 0
+    would = "--reset would forget what you took back of 2 sessions; what is in the vault stays"
+    assert would in capsys.readouterr().out.splitlines()
+    assert len(taken_back.evidence()) == 3
+    assert main(["reflect", "corpus", "--reset", "--execute"]) == 0
+    assert "forgotten what you took back of 2 sessions" in capsys.readouterr().out
+    assert taken_back.evidence() == set()
+
+
+@pytest.mark.usefixtures("environment")
+def test_while_the_vault_is_away_nothing_is_forgotten(bed: Bed, capsys: pytest.CaptureFixture[str]) -> None:
+    store = CorpusStore(bed.settings.state)
+    store.advance("claude-s1", {"offset": 9, "size": 9})
+    bed.vault.rename(bed.root / "unmounted")
+    assert main(["reflect", "corpus", "--reset", "--execute"]) == 1
+    assert capsys.readouterr().err.count("\n") == 1
+    assert store.cursors()
+
+
+def mined(bed: Bed, *said: Candidate) -> None:
+    """As after a backfill that is not settled yet."""
+    store = CorpusStore(bed.settings.state)
+    found = tuple(replace(each, records=(f"r{place}",)) for place, each in enumerate(said))
+    store.keep("claude-s1", 0, 1.0, Mined(found, 9, 9, 9, 0, False, "claude"))
+    store.advance("claude-s1", {"offset": 9, "size": 9})
+
+
+def things(of: Candidate, count: int) -> list[Candidate]:
+    names = ("fixtures", "diagrams", "invoices", "migrations")
+    return [replace(of, statement=f"No, put the {name} into their own folder") for name in names[:count]]
+
+
+@pytest.mark.usefixtures("environment")
+def test_more_says_what_comes_and_where_nothing_does_why(bed: Bed, capsys: pytest.CaptureFixture[str]) -> None:
+    """Two memories and two ideas of old sessions may wait here, and one rule be saved unasked."""
+
+    def more() -> str:
+        assert main(["reflect", "corpus", "--more"]) == 0
+        return capsys.readouterr().out.splitlines()[0]
+
+    assert more() == NOT_MINED
+    mined(bed, GUESS)
+    assert more() == NO_MORE
+    mined(bed, RULE, *things(CHOICE, 3))
+    assert more() == "the worker saves 1 rule of yours, puts the next 2 to you: memory review"
+    settle(bed.settings, bed.store)
+    assert more() == (
+        "1 more is sure enough, but 2 wait for you already (at most 2 memories and 2 ideas may: "
+        "reflection.corpus_review_entries); decide on some first: memory review, memory idea list"
+    )
+    for entry in bed.reviewer.waiting("_review"):
+        bed.decide_in_note(entry.path, "reject")
+    bed.reviewer.apply_notes()
+    assert more() == "the worker puts the next 1 to you: memory review"
+    settle(bed.settings, bed.store)
+    assert more() == NO_MORE
+
+
+@pytest.mark.usefixtures("environment")
+def test_more_names_the_list_in_which_ideas_come(bed: Bed, capsys: pytest.CaptureFixture[str]) -> None:
+    mined(bed, replace(GUESS, category="idea", score=0.9))
     assert main(["reflect", "corpus", "--more"]) == 0
-    assert capsys.readouterr().out.splitlines()[0] == said
+    assert capsys.readouterr().out.splitlines()[0] == "the worker puts the next 1 to you: memory idea list"
+
+
+@pytest.mark.usefixtures("environment")
+def test_more_waits_for_the_transcripts_that_are_still_to_be_mined(
+    bed: Bed, projects: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    old_session(projects, 1)
+    enqueue_corpus(bed.settings, plan_corpus(bed.settings))
+    assert main(["reflect", "corpus", "--more"]) == 0
+    assert capsys.readouterr().out.startswith("the worker mines 1 transcript first")
 
 
 @pytest.mark.usefixtures("environment")

@@ -8,12 +8,15 @@ from pathlib import Path
 
 import pytest
 
+from memoryvault.cli.main import main
 from memoryvault.pipelines.candidate import Candidate
 from memoryvault.tasks.corpus.history import digest_of_rest
-from memoryvault.tasks.corpus.settling import DIGEST, Settled, settle, still_to_put
+from memoryvault.tasks.corpus.settling import DIGEST, REFRESH, Settled, refresh_digest, settle
 from memoryvault.tasks.corpus.store import CorpusStore
 from memoryvault.tasks.mining import Mined
+from memoryvault.tasks.queue.enqueue import open_ledger
 from memoryvault.tasks.scrubbing import scrub_everything
+from memoryvault.tasks.taken_back import NOTE, TakenBack
 from memoryvault.tasks.undoing import Selector
 from memoryvault.tests.review.support import CHOICE, GUESS, RULE, Bed, said
 from memoryvault.vault.settings import Settings
@@ -26,6 +29,12 @@ def keep(bed: Bed, session: str, *candidates: Candidate, offset: int = 0) -> Non
     store = CorpusStore(bed.settings.state)
     store.keep(f"claude-{session}", offset, float(len(session)), mined)
     store.advance(f"claude-{session}", {"offset": 100, "resume": 100, "size": 100})
+
+
+def mined(bed: Bed, session: str, *candidates: Candidate) -> None:
+    """The same, of a transcript that is known by its session."""
+    keep(bed, session, *candidates)
+    CorpusStore(bed.settings.state).advance(f"claude-{session}", {"offset": 100, "size": 100, "session": session})
 
 
 def settled(bed: Bed) -> Settled:
@@ -52,17 +61,6 @@ def test_an_old_corpus_does_not_flood_what_waits_for_the_user(bed: Bed) -> None:
     digest = bed.files()[DIGEST]
     assert digest.count("\n- ") == 4
     assert "3 more are sure enough" in digest
-    assert still_to_put(bed.store) == 3
-
-
-def test_the_digest_is_asked_whether_there_is_more_to_put_to_the_user(bed: Bed) -> None:
-    assert still_to_put(bed.store) is None
-    for count, left in ((2, 0), (3, 1)):
-        keep(bed, f"s{count}", *choices(count))
-        settled(bed)
-        assert still_to_put(bed.store) == left
-    (bed.vault / DIGEST).write_text("---\nkind: corpus-digest\n---\n\n0 more are sure enough, says a person\n", "utf-8")
-    assert still_to_put(bed.store) is None
 
 
 def test_settling_again_changes_nothing(bed: Bed) -> None:
@@ -164,9 +162,77 @@ def test_what_was_taken_back_comes_again_when_it_is_said_again_or_all_is_forgott
     assert settle(only_one, bed.store).saved == 0, "what was taken back makes no room for another rule"
     assert statuses(bed) == {"pending": 2}
     assert {source.session for entry in bed.entries() for source in entry.sources} == {"s2"}
+    TakenBack(bed.settings.state, bed.store).forget()
     CorpusStore(bed.settings.state).forget()
     keep(bed, "s1", RULE, *choices(1))
     assert settle(only_one, bed.store).saved == 1
+
+
+def test_without_its_state_folder_a_backfill_does_not_bring_back_what_was_taken_back(bed: Bed) -> None:
+    only_one = only_one_rule_saved(bed)
+    for _ in range(2):
+        keep(bed, "s1", RULE, *choices(1))
+        settle(only_one, bed.store)
+        bed.undo.carry_out(Selector(last=True))
+        assert statuses(bed) == {}
+        shutil.rmtree(bed.settings.state.root)
+        bed.settings.state.ensure()
+    keep(bed, "s1", RULE, *choices(1), replace(RULE, statement="Never deploy after lunch"))
+    assert settle(only_one, bed.store) == Settled(saved=0, proposed=1, held=0, strengthened=0)
+
+
+def test_a_list_of_evidence_that_was_taken_back_is_no_note_that_holds_it(bed: Bed) -> None:
+    keep(bed, "s1", RULE)
+    settled(bed)
+    bed.undo.carry_out(Selector(last=True))
+    note = bed.vault / NOTE
+    note.write_text(note.read_text("utf-8").split("---\n")[2], "utf-8")  # without its frontmatter
+    assert settled(bed) == Settled(saved=0, proposed=0, held=0, strengthened=0)
+    assert "0 memories of theirs are in the vault" in bed.files()[DIGEST]
+
+
+def undo_by_command(bed: Bed, monkeypatch: pytest.MonkeyPatch, *arguments: str) -> None:
+    for name, value in bed.env.items():
+        monkeypatch.setenv(name, value)
+    assert main(["undo", *arguments, "--yes"]) == 0
+
+
+def asked_for_the_digest(bed: Bed) -> bool:
+    with open_ledger(bed.settings) as ledger:
+        return bool(ledger.list(["queued"], kind=REFRESH))
+
+
+@pytest.mark.parametrize("which", [["--last"], ["--session", "old-session-1"], ["--since", "1h"]])
+def test_after_an_undo_the_digest_is_true_and_nothing_new_is_put_to_the_user(
+    bed: Bed, monkeypatch: pytest.MonkeyPatch, which: list[str]
+) -> None:
+    session = "old-session-1"
+    mined(bed, session, RULE, GUESS, *choices(5))
+    settled(bed)
+    bed.edit(DIGEST, "## Ranked", "Look at this on Friday.\n\n## Ranked")
+    assert "3 memories of theirs are in the vault, 2 of these wait" in bed.files()[DIGEST]
+    undo_by_command(bed, monkeypatch, *which)
+    assert asked_for_the_digest(bed)
+    refresh_digest(bed.settings, bed.store)
+    assert statuses(bed) == {}
+    digest = bed.files()[DIGEST]
+    assert "1 old session was read. 0 memories of theirs are in the vault, 0 of these wait" in digest
+    assert "3 more are sure enough" in digest
+    assert digest.count("\n- ") == 4
+    assert "Look at this on Friday.\n\n## Ranked" in digest
+    settled(bed)
+    assert statuses(bed) == {"pending": 2}
+
+
+def test_an_undo_of_a_fresh_session_leaves_the_digest_alone(bed: Bed, monkeypatch: pytest.MonkeyPatch) -> None:
+    mined(bed, "old-session-1", RULE)
+    settled(bed)
+    bed.remember(said(GUESS, "fresh"))
+    undo_by_command(bed, monkeypatch, "--last")
+    assert not asked_for_the_digest(bed)
+    (bed.vault / DIGEST).unlink()
+    undo_by_command(bed, monkeypatch, "--last")
+    assert not asked_for_the_digest(bed), "a digest that the user deleted is not made anew"
 
 
 def test_evidence_that_was_taken_back_strengthens_nothing_again(bed: Bed) -> None:

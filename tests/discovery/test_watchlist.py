@@ -173,7 +173,7 @@ def test_the_command_counts_and_keeps_to_its_limit(bed: Bed) -> None:
 def test_undo_takes_a_note_back_that_the_program_wrote(bed: Bed) -> None:
     found(bed)
     bed.adapt()
-    undo = Undo(bed.store, bed.watchlist.journal, TakenBack(bed.settings.state))
+    undo = Undo(bed.store, bed.watchlist.journal, TakenBack(bed.settings.state, bed.store))
     undo.carry_out(Selector(last=True))
     assert bed.notes() == []
 

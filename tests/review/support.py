@@ -11,7 +11,7 @@ from memoryvault.tasks.indexing import vault_store
 from memoryvault.tasks.journal import Journal
 from memoryvault.tasks.remembering import Remembered, remember
 from memoryvault.tasks.reviewing import Reviewer
-from memoryvault.tasks.taken_back import TakenBack
+from memoryvault.tasks.taken_back import NOTE, TakenBack
 from memoryvault.tasks.undoing import Undo
 from memoryvault.tests.support import forked
 from memoryvault.vault.entry import Entry
@@ -59,7 +59,7 @@ class Bed:
 
     @property
     def undo(self) -> Undo:
-        return Undo(self.store, self.journal, TakenBack(self.settings.state))
+        return Undo(self.store, self.journal, TakenBack(self.settings.state, self.store))
 
     @property
     def vault(self) -> Path:
@@ -71,10 +71,12 @@ class Bed:
             return remember(candidates, self.store, self.settings, host="claude")
 
     def files(self) -> dict[str, str]:
-        return {str(p.relative_to(self.vault)): p.read_text("utf-8") for p in sorted(self.vault.rglob("*.md"))}
+        """Texts by path, but of the note that says what was taken back: it stays when all else is as it was."""
+        found = {str(p.relative_to(self.vault)): p for p in sorted(self.vault.rglob("*.md"))}
+        return {path: file.read_text("utf-8") for path, file in found.items() if path != NOTE}
 
     def entries(self) -> list[Entry]:
-        return [self.store.read(path) for path in self.store.walk()]
+        return [self.store.read(path) for path in self.store.walk() if path != NOTE]
 
     def only(self, status: str) -> Entry:
         (entry,) = [entry for entry in self.entries() if entry.effective_status == status]

@@ -12,7 +12,7 @@ discover.scan adapt.evaluate skills.index incubator.gc markers.gc index.reconcil
 logs.rotate"""
 
 
-ADDED = {"corpus.settle", "dashboard.write", "memory.import", "session.cost"}
+ADDED = {"corpus.digest", "corpus.settle", "dashboard.write", "memory.import", "session.cost"}
 """docs/adr/0018, 0020 and 0021."""
 
 

@@ -1,0 +1,96 @@
+"""What was taken back of old sessions stays away, by real workers, whatever happens to the state folder."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import pytest
+
+from memoryvault.demo.sandbox import Sandbox
+from memoryvault.tasks.corpus.settling import DIGEST
+from memoryvault.tasks.taken_back import NOTE
+
+from .sessions import RULE, grow, old_session
+
+pytestmark = pytest.mark.slow
+
+IDLE = ("worker", "--until-idle", "--timeout", "120")
+
+
+def made_up_sessions(folder: Path) -> list[Path]:
+    said = [(RULE,), ("No, use pnpm instead of npm for the shop.",), ("Never push to main without a green build.",)]
+    return [old_session(folder, number, *words) for number, words in enumerate(said, start=1)]
+
+
+def real_sessions(folder: Path) -> list[Path]:
+    data = os.environ.get("MEMORYVAULT_DATA")
+    if not data:
+        pytest.skip("MEMORYVAULT_DATA names no folder of real sessions")
+    folder.mkdir(parents=True)
+    return [Path(shutil.copy(path, folder)) for path in sorted(Path(data, "sessions").glob("*.jsonl"))]
+
+
+def backfill(sandbox: Sandbox) -> None:
+    sandbox.memory("reflect", "corpus", "--execute")
+    sandbox.memory(*IDLE)
+
+
+def written(sandbox: Sandbox) -> dict[str, str]:
+    """All notes but the two of `_meta` that tell of them."""
+    notes = {str(path.relative_to(sandbox.vault)): path.read_text("utf-8") for path in sandbox.vault.rglob("*.md")}
+    return {path: text for path, text in notes.items() if path not in (NOTE, DIGEST)}
+
+
+def read_in_every_way(sandbox: Sandbox, paths: Sequence[Path]) -> None:
+    """By a backfill, by hand, and as a session that goes on."""
+    backfill(sandbox)
+    for path in paths:
+        sandbox.memory("reflect", "--session", str(path))
+        payload = {"session_id": path.stem, "cwd": "/home/dev/shop", "transcript_path": str(path)}
+        sandbox.hook("SessionStart", {**payload, "source": "resume"})
+        sandbox.hook("SessionEnd", {**payload, "reason": "prompt_input_exit"})
+    sandbox.memory(*IDLE)
+
+
+@pytest.mark.parametrize("sessions", [made_up_sessions, real_sessions])
+def test_nothing_comes_back_without_the_state_folder_however_the_sessions_are_read(
+    sandbox: Sandbox, sessions: Callable[[Path], list[Path]]
+) -> None:
+    paths = sessions(sandbox.projects / "-home-dev-shop")
+    read_in_every_way(sandbox, paths)
+    first = written(sandbox)
+    assert len(first) >= 3
+    sandbox.memory("undo", "--since", "1h", "--yes")
+    sandbox.memory(*IDLE)
+    digest = (sandbox.vault / DIGEST).read_text("utf-8")
+    assert "3 old sessions were read. 0 memories of theirs are in the vault" in digest
+    assert written(sandbox) == {}
+    noted = (sandbox.vault / NOTE).read_bytes()
+    shutil.rmtree(sandbox.root / "state")
+    read_in_every_way(sandbox, paths)
+    assert written(sandbox) == {}
+    assert (sandbox.vault / DIGEST).read_text("utf-8") == digest
+    assert (sandbox.vault / NOTE).read_bytes() == noted
+    (sandbox.vault / NOTE).unlink()
+    shutil.rmtree(sandbox.root / "state")
+    read_in_every_way(sandbox, paths)
+    assert written(sandbox).keys() == first.keys(), "who deletes the note has it all again"
+
+
+def test_what_a_session_says_anew_counts_and_reset_brings_the_rest_back(sandbox: Sandbox) -> None:
+    path, *_ = made_up_sessions(sandbox.projects / "-home-dev-shop")
+    backfill(sandbox)
+    first = written(sandbox)
+    sandbox.memory("undo", "--last", "--yes")
+    grow(path, 1, RULE)
+    backfill(sandbox)
+    (rule,) = written(sandbox).values()
+    assert "linter" in rule
+    assert "occurrences: 1" in rule
+    assert "forgotten that 3 sessions were mined" in sandbox.memory("reflect", "corpus", "--reset", "--execute")
+    assert not (sandbox.vault / NOTE).exists()
+    sandbox.memory(*IDLE)
+    assert written(sandbox).keys() == first.keys()
