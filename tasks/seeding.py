@@ -25,7 +25,8 @@ from ..vault.slug import mining_slug
 from ..vault.store import VaultStore
 from .cursors import Cursors
 from .journal import Change, Journal
-from .remembering import VaultMemories, free_path
+from .known_memories import VaultMemories
+from .remembering import free_path
 
 SCAN = "seed"
 DEFAULT_MOST = 20

@@ -37,10 +37,11 @@ from ...vault.store import VaultStore
 from ...vault.wording import counted
 from ..indexing import vault_store
 from ..journal import BACKFILL, Journal
+from ..known_memories import VaultMemories
 from ..queue.enqueue import enqueue, open_ledger
 from ..queue.job import Handler, Postpone, Retry, RunningJob
 from ..queue.kinds import Json
-from ..remembering import VaultMemories, remember
+from ..remembering import remember
 from ..taken_back import Evidence, TakenBack, identity, said_by
 from .backfill import unfinished
 from .store import CorpusStore

@@ -1,0 +1,211 @@
+"""What the vault knows about candidates: the search that routing and settling ask."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import cached_property
+
+from ..pipelines.candidate import KIND_OF_CATEGORY, Candidate
+from ..pipelines.likeness import (
+    LikenessLimits,
+    Wording,
+    is_same,
+    may_be_same,
+    own_words,
+    shared_words,
+    statement_of,
+    wording_of,
+)
+from ..pipelines.problems import code_names
+from ..pipelines.reversal import Rule, find_reversed, is_for_one_project
+from ..pipelines.routing import PUT_AWAY_STATUSES, Known
+from ..vault.entry import Entry, fingerprint
+from ..vault.errors import EntryInvalid, EntryNotFound
+from ..vault.header import skim, split
+from ..vault.layout import PROJECTS
+from ..vault.registry import HEADER_BYTES
+from ..vault.settings import Settings
+from ..vault.slug import slugify
+from ..vault.store import VaultStore
+from .meaning import Meaning
+
+LIVE_FIRST = ("active", "pending", "incubating", "inbox")
+_ID = re.compile(r"[\w:.-]+")
+WAITING_STATUSES = frozenset({"pending", "inbox", "incubating"})
+RULE_KINDS = frozenset({"preferences", "convention"})
+FIX_KIND = KIND_OF_CATEGORY["fix"]
+
+
+@dataclass(frozen=True)
+class _Note:
+    """What is kept of each note of the vault while candidates are routed."""
+
+    path: str
+    kind: str
+    status: str
+    fingerprint: str
+    project: str | None
+    statement: str
+    named: frozenset[str] = frozenset()
+    """What waits for a decision, and fixes: all ids in its header, so the sessions and records of its evidence, too."""
+
+    @property
+    def waits(self) -> bool:
+        """For a decision of the user."""
+        return self.status in WAITING_STATUSES
+
+    @cached_property
+    def wording(self) -> Wording:
+        """Taken apart only when a candidate of its kind comes."""
+        return wording_of(self.statement)
+
+
+class VaultMemories:
+    """What the vault knows about some candidates: one pass over its headers, kept up as entries are written."""
+
+    def __init__(
+        self, store: VaultStore, settings: Settings, meaning: Meaning | None = None, *, by_problem: bool = False
+    ) -> None:
+        """With `by_problem`, what a session found about one piece of code is one memory as long as it waits."""
+        self._by_problem = by_problem
+        self._store = store
+        self._limits = LikenessLimits(settings.reflection.same_wording, settings.reflection.same_meaning)
+        self._meaning = meaning
+        self._notes: dict[str, _Note] = {}
+        for path, head in store.heads(HEADER_BYTES):
+            self._note(path, head)
+        store.require_vault()  # a vault that was unmounted half-way has not been searched
+
+    def entries(self, candidate: Candidate) -> list[Entry]:
+        """Every entry that says this, in the candidate's words or in like ones."""
+        paths = self._paths(candidate.statement, candidate.kind, candidate.identity)
+        return self._read([*paths, *(path for path in self._of_one_problem(candidate) if path not in paths)])
+
+    def saying(self, statement: str, kind: str, identity: str | None = None) -> list[Entry]:
+        """Every entry that says this in the same words, and those of this kind in like ones.
+
+        `identity` is what the fingerprint is made of, when that is not the statement.
+        """
+        return self._read(self._paths(statement, kind, identity or statement))
+
+    def _read(self, paths: Iterable[str]) -> list[Entry]:
+        found = []
+        for path in paths:
+            with suppress(EntryNotFound, EntryInvalid):
+                found.append(self._store.read(path))
+        return found
+
+    def same(self, candidate: Candidate) -> Sequence[Known]:
+        """See KnownMemories."""
+        known = [
+            Known(
+                path=entry.path,
+                status=entry.effective_status,
+                occurrences=entry.occurrences,
+                records=frozenset(record for source in entry.sources for record in source.records),
+                sessions=frozenset(source.session for source in entry.sources if source.session),
+                project=slugify(entry.project) if entry.project else None,
+                replaces=entry.supersedes if entry.effective_status == "pending" else None,
+            )
+            for entry in self.entries(candidate)
+        ]
+        rank = {status: place for place, status in enumerate(LIVE_FIRST)}
+        # Stable: of equal rank, the same words come before like ones.
+        return sorted(known, key=lambda one: rank.get(one.status, len(rank)))
+
+    def reversed_rule(self, candidate: Candidate) -> str | None:
+        """See KnownMemories. Rules of another project than the one this was said in are not its business."""
+        said_in = slugify(candidate.project) if candidate.project else None
+        reach = (said_in,) if is_for_one_project(candidate.identity) else (None, said_in)
+        rules = [
+            Rule(note.path, own_words(note.statement))
+            for note in self._notes.values()
+            if note.kind in RULE_KINDS and note.status in ("active", "pending") and note.project in reach
+        ]
+        found = find_reversed(own_words(candidate.identity), rules) if candidate.kind in RULE_KINDS else None
+        return found.path if found else None
+
+    def waiting(self, session: str) -> Sequence[frozenset[str]]:
+        """Of each entry that waits and has evidence of this session: the ids of all its evidence, and other words."""
+        return [note.named for note in self._notes.values() if note.waits and session in note.named]
+
+    def learned(self, path: str, text: str | None) -> None:
+        """The note at `path` was written, or removed."""
+        self._notes.pop(path, None)
+        if text is not None:
+            self._note(path, text.encode("utf-8", "surrogateescape"))
+
+    def _note(self, path: str, head: bytes) -> None:
+        text = head.decode("utf-8", "replace")
+        fields, body = skim(text)
+        parts = split(text)
+        status = fields.get("status", "active").lower()
+        kind = fields.get("kind", "")
+        project = fields.get("project") or _project_of_path(path)
+        has_names = parts is not None and (status in WAITING_STATUSES or kind == FIX_KIND)
+        self._notes[path] = _Note(
+            path=path,
+            kind=kind,
+            status=status,
+            fingerprint=fields.get("fingerprint", ""),
+            project=slugify(project) if project else None,
+            statement=statement_of(body),
+            named=frozenset(_ID.findall(parts[1])) if parts is not None and has_names else frozenset(),
+        )
+
+    def _paths(self, statement: str, kind: str, identity: str) -> list[str]:
+        """Notes with this fingerprint, then those that say the same in other words."""
+        key = fingerprint(identity)
+        exact = [note.path for note in self._notes.values() if note.fingerprint == key]
+        wording = wording_of(statement)
+        near = [
+            note
+            for note in self._notes.values()
+            if note.kind == kind
+            and note.fingerprint != key
+            and note.status not in PUT_AWAY_STATUSES
+            and may_be_same(wording, note.wording)
+        ]
+        near.sort(key=lambda note: (-shared_words(wording, note.wording), note.path))
+        cosines = self._cosines(wording, near)
+        alike = [note.path for note, cosine in zip(near, cosines, strict=True) if self._same(wording, note, cosine)]
+        return [*exact, *alike]
+
+    def _of_one_problem(self, candidate: Candidate) -> list[str]:
+        """Notes that wait, of a fix that the same session found in the same piece of code: one note holds them all.
+
+        Of notes that were decided on, those that hold this very finding: it is not news, whatever the decision was.
+        """
+        if not self._by_problem or candidate.category != "fix":
+            return []
+        names = code_names(candidate.identity)
+        of_session = [
+            note for note in self._notes.values() if note.kind == candidate.kind and candidate.session in note.named
+        ]
+        waiting = [note.path for note in of_session if note.waits and names & code_names(note.statement)]
+        decided = [note.path for note in of_session if not note.waits and note.named.issuperset(candidate.records)]
+        # Some hosts' records are numbers, which a header may have elsewhere.
+        holding = [entry.path for entry in self._read(decided) if _holds(entry, candidate)]
+        return [*waiting, *holding]
+
+    def _same(self, wording: Wording, note: _Note, cosine: float | None) -> bool:
+        return is_same(wording, note.wording, cosine, self._limits)
+
+    def _cosines(self, wording: Wording, notes: Sequence[_Note]) -> Sequence[float | None]:
+        if self._meaning is None or all(self._same(wording, note, None) for note in notes):
+            return [None] * len(notes)
+        return self._meaning.cosines(wording.text, [note.statement for note in notes])
+
+
+def _holds(entry: Entry, candidate: Candidate) -> bool:
+    """Are the candidate's records of its session evidence of the entry?"""
+    records = {each for source in entry.sources if source.session == candidate.session for each in source.records}
+    return records.issuperset(candidate.records)
+
+
+def _project_of_path(path: str) -> str | None:
+    parts = path.split("/")
+    return parts[1] if len(parts) > 2 and parts[0] == PROJECTS else None
