@@ -9,12 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from math import ceil
 
 from ..vault.entry import fingerprint
 from ..vault.wording import counted
 from .candidate import Candidate
-from .likeness import LikenessLimits, Wording, is_same, wording_of
+from .likeness import LikenessLimits, Wording, filter_words, is_same, wording_of
 from .routing import RULE_CATEGORIES, Thresholds, Tier, is_pattern, tier_of
 
 MOST_LINES = 200
@@ -79,7 +78,7 @@ def patterns_of(sayings: Sequence[Saying], limits: LikenessLimits, thresholds: T
         group = by_print.get(exact)
         if group is None:
             wording = wording_of(candidate.statement)
-            keys = [(candidate.kind, word) for word in _telling_words(wording, limits.wording)]
+            keys = [(candidate.kind, word) for word in filter_words(wording, limits.wording)]
             near = (group for key in keys for group in by_word.get(key, ()))
             group = next((each for each in near if is_same(each.wording, wording, None, limits)), None)
             if group is None:
@@ -96,15 +95,6 @@ def patterns_of(sayings: Sequence[Saying], limits: LikenessLimits, thresholds: T
 class _Group:
     wording: Wording
     sayings: list[Saying]
-
-
-def _telling_words(wording: Wording, share: float) -> list[str]:
-    """Words of which two statements that share so many must have one in common: prefix filtering of set joins.
-
-    Long words first, since they are rarer: few groups are compared.
-    """
-    ordered = sorted(wording.words, key=lambda word: (-len(word), word))
-    return ordered[: len(ordered) - ceil(share * len(ordered)) + 1] if ordered else []
 
 
 def _pattern(sayings: Sequence[Saying], thresholds: Thresholds) -> Pattern:

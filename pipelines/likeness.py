@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
+from math import ceil
 from typing import TypeVar
 
 from .reversal import content_words, is_negative, reverses
@@ -84,6 +85,17 @@ def shared_words(one: Wording, other: Wording) -> float:
     """Common words by all words; 0 to 1."""
     both = one.words | other.words
     return len(one.words & other.words) / len(both) if both else 0.0
+
+
+def filter_words(wording: Wording, share: float) -> list[str]:
+    """Words of which each statement that shares so many must have one: prefix filtering of set joins.
+
+    Long words first, since they are rarer: few statements are compared.
+    """
+    ordered = sorted(wording.words, key=lambda word: (-len(word), word))
+    # 0.34 of 50 is a little more than 17 in floating point, and 17 shared words are enough.
+    least = ceil(share * len(ordered) - 1e-9)
+    return ordered[: len(ordered) - least + 1] if ordered else []
 
 
 def may_be_same(one: Wording, other: Wording) -> bool:

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 
 from ..pipelines.candidate import KIND_OF_CATEGORY, Candidate
 from ..pipelines.likeness import (
+    LEAST_SHARED,
     LikenessLimits,
     Wording,
+    filter_words,
     is_same,
     may_be_same,
     own_words,
@@ -63,6 +65,34 @@ class _Note:
         return wording_of(self.statement)
 
 
+class _Wordings:
+    """Notes by what two statements that may be the same have in common: few of a full vault are compared with one."""
+
+    def __init__(self) -> None:
+        self._notes: dict[tuple[frozenset[str], bool, str], dict[str, _Note]] = {}
+
+    def add(self, note: _Note) -> None:
+        for key in self._keys(note.wording, note.wording.words):
+            self._notes.setdefault(key, {})[note.path] = note
+
+    def discard(self, note: _Note) -> None:
+        for key in self._keys(note.wording, note.wording.words):
+            self._notes.get(key, {}).pop(note.path, None)
+
+    def near(self, wording: Wording) -> list[_Note]:
+        """Those that may say the same, in any order."""
+        some = {
+            path: note
+            for key in self._keys(wording, filter_words(wording, LEAST_SHARED))
+            for path, note in self._notes.get(key, {}).items()
+        }
+        return [note for note in some.values() if may_be_same(wording, note.wording)]
+
+    @staticmethod
+    def _keys(wording: Wording, words: Iterable[str]) -> Iterator[tuple[frozenset[str], bool, str]]:
+        return ((wording.telling, wording.negative, word) for word in words)
+
+
 class VaultMemories:
     """What the vault knows about some candidates: one pass over its headers, kept up as entries are written."""
 
@@ -75,6 +105,9 @@ class VaultMemories:
         self._limits = LikenessLimits(settings.reflection.same_wording, settings.reflection.same_meaning)
         self._meaning = meaning
         self._notes: dict[str, _Note] = {}
+        self._by_fingerprint: dict[str, dict[str, _Note]] = {}
+        self._by_kind: dict[str, _Wordings] = {}
+        """Of the kinds that were asked for: taking every note of a vault apart takes long."""
         for path, head in store.heads(HEADER_BYTES):
             self._note(path, head)
         store.require_vault()  # a vault that was unmounted half-way has not been searched
@@ -134,7 +167,11 @@ class VaultMemories:
 
     def learned(self, path: str, text: str | None) -> None:
         """The note at `path` was written, or removed."""
-        self._notes.pop(path, None)
+        gone = self._notes.pop(path, None)
+        if gone is not None:
+            self._by_fingerprint[gone.fingerprint].pop(path)
+            if gone.kind in self._by_kind:
+                self._by_kind[gone.kind].discard(gone)
         if text is not None:
             self._note(path, text.encode("utf-8", "surrogateescape"))
 
@@ -146,7 +183,7 @@ class VaultMemories:
         kind = fields.get("kind", "")
         project = fields.get("project") or _project_of_path(path)
         has_names = parts is not None and (status in WAITING_STATUSES or kind == FIX_KIND)
-        self._notes[path] = _Note(
+        note = _Note(
             path=path,
             kind=kind,
             status=status,
@@ -155,19 +192,28 @@ class VaultMemories:
             statement=statement_of(body),
             named=frozenset(_ID.findall(parts[1])) if parts is not None and has_names else frozenset(),
         )
+        self._notes[path] = note
+        self._by_fingerprint.setdefault(note.fingerprint, {})[path] = note
+        if kind in self._by_kind:
+            self._by_kind[kind].add(note)
+
+    def _of_kind(self, kind: str) -> _Wordings:
+        if kind not in self._by_kind:
+            found = self._by_kind[kind] = _Wordings()
+            for note in self._notes.values():
+                if note.kind == kind:
+                    found.add(note)
+        return self._by_kind[kind]
 
     def _paths(self, statement: str, kind: str, identity: str) -> list[str]:
         """Notes with this fingerprint, then those that say the same in other words."""
         key = fingerprint(identity)
-        exact = [note.path for note in self._notes.values() if note.fingerprint == key]
+        exact = list(self._by_fingerprint.get(key, ()))
         wording = wording_of(statement)
         near = [
             note
-            for note in self._notes.values()
-            if note.kind == kind
-            and note.fingerprint != key
-            and note.status not in PUT_AWAY_STATUSES
-            and may_be_same(wording, note.wording)
+            for note in self._of_kind(kind).near(wording)
+            if note.fingerprint != key and note.status not in PUT_AWAY_STATUSES
         ]
         near.sort(key=lambda note: (-shared_words(wording, note.wording), note.path))
         cosines = self._cosines(wording, near)
