@@ -342,10 +342,10 @@ def _report(
     if plan.to_mine:
         _tell_history(plan, progress, model=_model_is_here(settings))
     counts = count_entries(vault_store(settings).walk())
-    kept = sum(counts.groups.values())
-    waiting = counted(counts.review, "waits", "wait")
+    waiting = f"{counted(counts.review, 'more waits', 'more wait')} in `memory review`"
+    guesses = f", {counts.inbox:,} in `memory inbox`" if counts.inbox else ""
     ideas = counted(counts.ideas, "idea is noted", "ideas are noted")
-    print(f"the vault has {counted(kept, 'entry', 'entries')}; {waiting} in `memory review`, {ideas}")
+    print(f"{counted(counts.entries, 'entry is', 'entries are')} in use; {waiting}{guesses}, {ideas}")
     if progress is not None and progress.settled and (rest := digest_of_rest(settings)) is not None:
         print(f"what else the sessions said, not often or plainly enough to be kept, is listed in {rest}")
     if recalled is not None:
