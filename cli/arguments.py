@@ -11,6 +11,7 @@ from itertools import takewhile
 from typing import Any, NoReturn
 
 from ..vault.errors import UsageError
+from .other_names import INSTEAD
 
 
 class OneLineParser(argparse.ArgumentParser):
@@ -33,7 +34,8 @@ class OneLineParser(argparse.ArgumentParser):
         choices = [str(choice) for choice in action.choices]
         meant = "--help" if value == "help" else nearest(str(value), choices)
         if isinstance(action, argparse._SubParsersAction):
-            hint = f"; did you mean `{self.prog} {meant}`?" if meant else ""
+            nearest_one = f"did you mean `{self.prog} {meant}`?" if meant else ""
+            hint = f"; {words}" if (words := INSTEAD.get(str(value), nearest_one)) else ""
             raise argparse.ArgumentError(None, f"there is no command {str(value)!r}{hint}")
         hint = f"; did you mean {meant!r}?" if meant else ""
         wrong = f"is none of {', '.join(choices)}" if len(choices) > 1 else f"is not {choices[0]!r}"
