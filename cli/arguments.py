@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Mapping
 from copy import copy
 from difflib import get_close_matches
 from itertools import takewhile
 from typing import Any, NoReturn
+
+from ..vault.errors import UsageError
+from .other_names import INSTEAD
 
 
 class OneLineParser(argparse.ArgumentParser):
@@ -31,7 +34,8 @@ class OneLineParser(argparse.ArgumentParser):
         choices = [str(choice) for choice in action.choices]
         meant = "--help" if value == "help" else nearest(str(value), choices)
         if isinstance(action, argparse._SubParsersAction):
-            hint = f"; did you mean `{self.prog} {meant}`?" if meant else ""
+            nearest_one = f"did you mean `{self.prog} {meant}`?" if meant else ""
+            hint = f"; {words}" if (words := INSTEAD.get(str(value), nearest_one)) else ""
             raise argparse.ArgumentError(None, f"there is no command {str(value)!r}{hint}")
         hint = f"; did you mean {meant!r}?" if meant else ""
         wrong = f"is none of {', '.join(choices)}" if len(choices) > 1 else f"is not {choices[0]!r}"
@@ -92,6 +96,21 @@ class CommandParser(OneLineParser):
         if left:
             self._refuse(left)
         return parsed, left
+
+
+def refuse_options_of_others(args: argparse.Namespace, command: str, belongs: Mapping[str, Collection[str]]) -> None:
+    """Refuse an option that `args.action` would pass over; `belongs` names the actions that look at it.
+
+    Who writes `topics rm NAME --dry-run` must not lose the topic. Raises UsageError.
+    """
+    for option, actions in belongs.items():
+        if is_given(args, option) and args.action not in actions:
+            raise UsageError(f"{option} belongs to {' and '.join(f'`memory {command} {each}`' for each in actions)}")
+
+
+def is_given(args: argparse.Namespace, option: str) -> bool:
+    """Whether the option stands in the command line; its default must be None, False, or empty."""
+    return getattr(args, option.lstrip("-").replace("-", "_")) not in (None, False, "")
 
 
 def nearest(word: str, known: Iterable[str]) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 
+from ..vault.errors import UsageError
 from ..vault.settings import render_settings_reference, shown_value
 from ..vault.settings_table import SETTINGS, as_toml
 from .context import Context
@@ -25,6 +26,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace, context: Context) -> int:
     """Print the settings; a bad value in the file is named with its line."""
     if args.reference:
+        if args.json:
+            raise UsageError("--reference prints markdown: leave --json out")
         print(render_settings_reference())
         return 0
     settings = context.settings

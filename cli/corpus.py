@@ -28,6 +28,7 @@ from ..vault.errors import QueueUnavailable, SettingsError, UsageError
 from ..vault.lock import lock_holder
 from ..vault.settings import Settings
 from ..vault.store import VaultStore
+from .arguments import is_given
 from .context import Context
 from .mining_bar import draw_mining
 from .output import counted, note, print_json
@@ -35,6 +36,7 @@ from .output import counted, note, print_json
 SECONDS_A_DAY = 86_400.0
 WARN_DAYS = 7
 """A transcript that its host deletes within so many days is warned of."""
+OPTIONS = ("--root", "--since", "--project", "--execute", "--more", "--reset")
 NAMED = 3
 """So many files that cannot be read are named; the rest is counted."""
 POLL_SECONDS = 0.4
@@ -71,6 +73,9 @@ def run(args: argparse.Namespace, context: Context) -> int:
     if args.more and args.reset:
         raise UsageError("--reset forgets what --more would put to you: give one of the two")
     if args.more:
+        for option in ("--root", "--since", "--project", "--execute"):
+            if is_given(args, option):
+                raise UsageError(f"--more puts to you what was mined before, all of it: leave {option} out")
         return _more(args, context)
     plan = plan_corpus(settings, root=root, since=since, project=args.project, anew=args.reset)
     ending = ending_soon(plan, settings) if root is None else []

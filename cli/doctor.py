@@ -17,6 +17,7 @@ from ..index.embedder import locate_model, missing_library, model_name, verify_m
 from ..index.models import model_in_force
 from ..index.receipts import TRIAL_CALLER
 from ..tasks.completion import completer_of
+from ..tasks.health import notes_in_words
 from ..tasks.indexing import drain_now, open_index, reconcile_now
 from ..tasks.queue.enqueue import open_ledger
 from ..tasks.shared_queue import NO_CLIENT, is_shared, machine_name
@@ -212,10 +213,10 @@ def _index(context: Context) -> Finding:
     report = reconcile_now(context.settings)
     with open_index(context.settings) as index:
         problems = index.integrity_problems()
-        stats = index.stats()
+        stats, notes = index.stats(), notes_in_words(index.paths())
     if problems:
         return Finding("index", "fault", problems[0], "`memory reindex --rebuild`")
-    detail = f"{counted(stats.entries, 'entry', 'entries')}, {counted(stats.chunks, 'passage')}"
+    detail = f"{notes}, {counted(stats.chunks, 'passage')}"
     if stats.pending:
         detail += f", {stats.pending} without a vector"
     if report.failed:

@@ -105,7 +105,7 @@ def _print(report: Mapping[str, Any], *, network: bool) -> None:
     if index is not None:
         pending = f", {index['pending']} without a vector" if index["pending"] else ""
         print(
-            f"index            {counted(index['entries'], 'entry', 'entries')}, "
+            f"index            {counted(index['entries'], 'note')} (entries, what waits, ideas, lists), "
             f"{counted(index['chunks'], 'passage')}{pending}, "
             f"{index['size_bytes'] / 1e6:.1f} MB, model {index['model'] or 'none'}"
         )

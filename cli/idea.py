@@ -61,6 +61,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace, context: Context) -> int:
     """Do what the first word says; two other words are a title and a summary."""
     word, rest = args.words[0], args.words[1:]
+    is_word = (word in _ALONE and not rest) or (word in _WITH_SLUG and len(rest) == 1)
+    if args.session is not None and is_word:
+        raise UsageError(f"--session is that of a new idea: leave it out of `memory idea {word}`")
+    if args.all and args.words != ["list"]:
+        raise UsageError("--all belongs to `memory idea list`")
     if word in _ALONE and not rest:
         return _ALONE[word](args, context)
     if word in _WITH_SLUG and len(rest) == 1:

@@ -15,6 +15,7 @@ from ..tasks.triaging import Answer, Triaged, plan_triage, run_triage
 from ..vault.entry import Entry
 from ..vault.errors import UsageError
 from ..vault.layout import INBOX
+from .arguments import refuse_options_of_others
 from .context import Context
 from .output import add_json, counted, note, print_json, print_table
 from .review import entry_as_json
@@ -41,11 +42,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace, context: Context) -> int:
     """List the inbox, or put it in order."""
+    refuse_options_of_others(args, "inbox", {"--dry-run": ("triage",), "--yes": ("triage",)})
     _ = context.state
     reviewer = Reviewer(context.settings, context.store)
     if args.action == "list":
-        if args.dry_run or args.yes:
-            raise UsageError(f"{'--dry-run' if args.dry_run else '--yes'} belongs to `memory inbox triage`")
         return _list(args, reviewer)
     steps, entries = plan_triage(context.settings, reviewer)
     if args.dry_run:

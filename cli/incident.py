@@ -17,6 +17,7 @@ from ..vault.entry import INCIDENT
 from ..vault.errors import IndexUnavailable
 from ..vault.project import project_of
 from .agent_shell import agent_of, tell_proposed
+from .arguments import refuse_options_of_others
 from .context import Context
 from .output import add_json, counted, note, print_json
 from .save import read_body
@@ -45,6 +46,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace, context: Context) -> int:
     """Note a failure, or look for it."""
+    refuse_options_of_others(args, "incident", {"--resolution": ("add",), "--project": ("add",)})
     _ = context.state
     if args.action == "find":
         return _find(args, context)

@@ -8,7 +8,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from ..tasks.queue.enqueue import request_indexing
-from ..tasks.skills import all_roots, forget_root, index_skills, remember_root, scan
+from ..tasks.skills import all_roots, forget_root, index_skills, is_known_root, remember_root, scan
 from ..vault.errors import UsageError
 from ..vault.layout import home_folder
 from .context import Context
@@ -34,16 +34,22 @@ def run(args: argparse.Namespace, context: Context) -> int:
     """Read the skills, bring the entries in step; warnings are no failure."""
     settings = context.settings
     _ = context.state
-    for path in args.path:
-        folder = path.expanduser().resolve()
+    named = [path.expanduser().resolve() for path in args.path]
+    for folder in named:
         if not folder.is_dir():
             raise UsageError(f"there is no folder {folder}")
-    for path in args.forget:
-        if not args.dry_run and not forget_root(settings, Path(os.path.abspath(path.expanduser()))):
-            raise UsageError(f"{path} is none of the folders that were named by --path")
-    for path in args.path:
-        remember_root(settings, path.expanduser().resolve())
-    found = scan(all_roots(settings, os.getcwd()), home_folder(context.env))
+    forgotten = [Path(os.path.abspath(path.expanduser())) for path in args.forget]
+    if both := next((folder for folder in forgotten if folder in named), None):
+        raise UsageError(f"{both} is named by --path and by --forget: give one of the two")
+    if unknown := next((folder for folder in forgotten if not is_known_root(settings, folder)), None):
+        raise UsageError(f"{unknown} is none of the folders that were named by --path")
+    if not args.dry_run:
+        for folder in forgotten:
+            forget_root(settings, folder)
+        for folder in named:
+            remember_root(settings, folder)
+    roots = all_roots(settings, os.getcwd(), also=named, without=forgotten)
+    found = scan(roots, home_folder(context.env))
     store = context.store
     with store.lock():
         result = index_skills(found, store, dry_run=args.dry_run)

@@ -67,6 +67,8 @@ SOURCES_QUESTION = (
 )
 VAULT_NAME = "MemoryVault"
 OBSIDIAN_FOLDER = ".obsidian"
+LOST_AND_FOUND = "lost+found"
+"""In the root of a disk that has nothing else."""
 OF_A_VAULT = (ALWAYS_LOAD, DEFAULT_GROUP, INCUBATOR, PROJECTS, SKILLS, WATCHLIST, SOURCES_NOTE)
 """A folder with one of these is a memory already. (`_inbox` is what many call a folder of their own.)"""
 HISTORY_SECONDS = 35.0
@@ -125,11 +127,16 @@ def run(args: argparse.Namespace, context: Context) -> int:
     hosts = args.host or [CLAUDE]
     preview = load_settings({**context.env, "MEMORY_VAULT_PATH": str(vault)})
     require_known(vault, Path(preview.state.index_db))
+    emptied = told_of_empty(vault, Path(preview.state.index_db))
+    if emptied and not args.yes and not sys.stdin.isatty():
+        raise VaultUnavailable(f"{emptied}, or add --yes to begin anew in it")
     require_place("the state folder", Path(preview.state.root), "name another place with MEMORY_STATE_DIR")
     with_plugin = CLAUDE in hosts and plugin_installed(settings)
     if chosen_how:
         note(f"memory: {chosen_how}")
     _announce(preview, vault, hosts, with_plugin=with_plugin, days=args.history_days)
+    if emptied:  # Last, so that it is read before the answer.
+        note(f"memory: {emptied}; to go ahead is to begin anew in it")
     if not args.yes and not agreed():
         note("memory: nothing was changed")
         return 1
@@ -342,10 +349,10 @@ def _report(
     if plan.to_mine:
         _tell_history(plan, progress, model=_model_is_here(settings))
     counts = count_entries(vault_store(settings).walk())
-    kept = sum(counts.groups.values())
-    waiting = counted(counts.review, "waits", "wait")
+    waiting = f"{counted(counts.review, 'more waits', 'more wait')} in `memory review`"
+    guesses = f", {counts.inbox:,} in `memory inbox`" if counts.inbox else ""
     ideas = counted(counts.ideas, "idea is noted", "ideas are noted")
-    print(f"the vault has {counted(kept, 'entry', 'entries')}; {waiting} in `memory review`, {ideas}")
+    print(f"{counted(counts.entries, 'entry is', 'entries are')} in use; {waiting}{guesses}, {ideas}")
     if progress is not None and progress.settled and (rest := digest_of_rest(settings)) is not None:
         print(f"what else the sessions said, not often or plainly enough to be kept, is listed in {rest}")
     if recalled is not None:
@@ -405,13 +412,30 @@ def require_known(vault: Path, index_db: Path) -> None:
     under the place where its disk is mounted, would be taken for it, and all entries for deleted."""
     if os.path.isdir(vault):
         return
-    known = indexed_entries(index_db)
-    if known != 0:
-        entries = "entries" if known is None else counted(known, "entry", "entries")
+    if entries := _known_entries(index_db):
         raise VaultUnavailable(
             f"the vault {vault} is not there, and this machine knows {entries} of it: mount its disk; to begin anew, "
             f"make the folder yourself (mkdir -p {shlex.quote(str(vault))}), or name another by --vault FOLDER"
         )
+
+
+def told_of_empty(vault: Path, index_db: Path) -> str:
+    """What to tell of a vault that was indexed and is an empty folder now, as the place is where a disk is mounted;
+    '' of any other, and of one that cannot be looked into."""
+    try:
+        is_empty = all(name.startswith(".") or name == LOST_AND_FOUND for name in os.listdir(vault))
+    except OSError:
+        return ""
+    if not is_empty or not (entries := _known_entries(index_db)):
+        return ""
+    return f"the vault {vault} is empty, and this machine knows {entries} of it: mount its disk"
+
+
+def _known_entries(index_db: Path) -> str:
+    known = indexed_entries(index_db)
+    if known is None:  # There is an index, which cannot be read.
+        return "entries"
+    return counted(known, "entry", "entries") if known else ""
 
 
 def _absolute(path: Path) -> Path:

@@ -16,6 +16,7 @@ from ..tasks.queue.ledger import STATES, Job, Ledger
 from ..vault.errors import UsageError
 from ..vault.layout import StatePaths
 from ..vault.lock import lock_holder
+from .arguments import is_given, refuse_options_of_others
 from .context import Context
 from .output import add_json, counted, note, print_json, print_table
 from .plain import redraw
@@ -31,10 +32,19 @@ EPILOG = """example:
   memory jobs pause reflect.corpus     (resume reflect.corpus)
 """
 
+DEFAULT_LIMIT = 50
+DEFAULT_INTERVAL_SECONDS = 1.0
 MOST_INTERVAL_SECONDS = 86_400
 LARGEST_ID = 2**63 - 1
 """SQLite's largest whole number."""
 ACTIONS = ("list", "show", "retry", "cancel", "kinds", "pause", "resume")
+BELONGS = {
+    "--state": ("list",),
+    "--kind": ("list", "retry all"),
+    "--limit": ("list",),
+    "--watch": ("list",),
+    "--interval": ("list",),
+}
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -44,20 +54,25 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("target", nargs="?", help="a job's number (show, retry, cancel) or a kind (pause, resume)")
     parser.add_argument("--state", choices=STATES)
     parser.add_argument("--kind", help="only jobs of this kind")
-    parser.add_argument("--limit", type=int, default=50)
+    parser.add_argument("--limit", type=int, help=f"how many at most (default {DEFAULT_LIMIT})")
     parser.add_argument("--watch", action="store_true", help="show what goes on, until Ctrl-C")
-    parser.add_argument("--interval", type=float, default=1.0, metavar="SECONDS", help="of --watch (default 1)")
+    parser.add_argument(
+        "--interval", type=float, metavar="SECONDS", help=f"of --watch (default {DEFAULT_INTERVAL_SECONDS:g})"
+    )
     add_json(parser)
 
 
 def run(args: argparse.Namespace, context: Context) -> int:
     """List jobs newest first, or act on one job or kind."""
-    if args.limit < 1:
+    limit = DEFAULT_LIMIT if args.limit is None else args.limit
+    interval = DEFAULT_INTERVAL_SECONDS if args.interval is None else args.interval
+    if limit < 1:
         raise UsageError("--limit must be 1 or more")
-    if not 0 < args.interval <= MOST_INTERVAL_SECONDS:
+    if not 0 < interval <= MOST_INTERVAL_SECONDS:
         raise UsageError(f"--interval must be more than 0 and at most {MOST_INTERVAL_SECONDS} seconds")
     if args.action in ("list", "kinds") and args.target is not None:
         raise UsageError(f"memory jobs {args.action} takes no {args.target!r}; one job: memory jobs show ID")
+    _refuse_what_is_passed_over(args)
     if args.kind is not None:
         _known_kind(args.kind)
     _ = context.kept_state
@@ -65,10 +80,10 @@ def run(args: argparse.Namespace, context: Context) -> int:
         note(f"memory: {away}")
     with open_ledger(context.settings) as ledger:
         if args.watch:
-            return _watch(ledger, context.kept_state, args.interval)
+            return _watch(ledger, context.kept_state, interval)
         match args.action:
             case "list":
-                _list(args, ledger)
+                _list(args, ledger, min(limit, LARGEST_ID))
             case "kinds":
                 _kinds(args, ledger)
             case "pause" | "resume":
@@ -80,8 +95,19 @@ def run(args: argparse.Namespace, context: Context) -> int:
     return 0
 
 
-def _list(args: argparse.Namespace, ledger: Ledger) -> None:
-    jobs = ledger.list([args.state] if args.state else STATES, kind=args.kind, most=min(args.limit, LARGEST_ID))
+def _refuse_what_is_passed_over(args: argparse.Namespace) -> None:
+    everything = args.action == "retry" and args.target == "all"
+    asked = argparse.Namespace(**{**vars(args), "action": "retry all" if everything else args.action})
+    refuse_options_of_others(asked, "jobs", BELONGS)
+    if args.interval is not None and not args.watch:
+        raise UsageError("--interval belongs to --watch")
+    for option in ("--state", "--kind", "--limit", "--json"):
+        if args.watch and is_given(args, option):
+            raise UsageError(f"--watch is a table of all that goes on: leave {option} out")
+
+
+def _list(args: argparse.Namespace, ledger: Ledger, most: int) -> None:
+    jobs = ledger.list([args.state] if args.state else STATES, kind=args.kind, most=most)
     if args.json:
         print_json([_as_json(job) for job in jobs])
     elif jobs:

@@ -16,6 +16,7 @@ from ..tasks.indexing import UPGRADE_KIND, open_index
 from ..tasks.queue.enqueue import open_ledger, request_indexing
 from ..tasks.upgrading import ask_for, cancel_all, embed_beside, is_complete, put_in_force, request_of
 from ..vault.errors import UsageError
+from .arguments import refuse_options_of_others
 from .context import Context
 from .output import add_json, counted, note, print_json, print_table
 from .plain import redraw
@@ -46,6 +47,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace, context: Context) -> int:
     """List the models, or change to one."""
+    refuse_options_of_others(args, "model", {"--yes": ("use",), "--now": ("use",)})
+    if args.action == "list" and args.model is not None:
+        raise UsageError(
+            f"memory model list takes no {args.model!r}: it shows all; memory model use NAME changes to one"
+        )
     _ = context.state
     if args.action == "list":
         return _list(args, context)

@@ -1,4 +1,5 @@
-"""The how-to pages, which the package carries: where to read on, for whoever has no clone of the repository."""
+"""The how-to pages, which the package carries with what they link to: where to read on, for whoever has no clone of
+the repository."""
 
 from __future__ import annotations
 

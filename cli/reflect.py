@@ -16,6 +16,7 @@ from ..tasks.remembering import preview, remember
 from ..vault.errors import UsageError
 from ..vault.settings import BY_NAME, Settings
 from . import corpus
+from .arguments import is_given
 from .context import Context
 from .output import add_json, counted, note, print_json
 
@@ -51,7 +52,15 @@ def run(args: argparse.Namespace, context: Context) -> int:
     if args.what == "corpus":
         if args.session is not None:
             raise UsageError("--session names one transcript, `corpus` means all of them: give one of the two")
+        if args.dry_run and (args.execute or args.more):
+            raise UsageError("--dry-run changes nothing: leave it out, or --execute and --more")
+        for option in ("--host", "--miner"):
+            if is_given(args, option):
+                raise UsageError(f"{option} belongs to `memory reflect --session PATH`")
         return corpus.run(args, context)
+    for option in corpus.OPTIONS:
+        if is_given(args, option):
+            raise UsageError(f"{option} belongs to `memory reflect corpus`")
     if args.session is None:
         raise UsageError("which transcript? memory reflect --session PATH   (all old ones: memory reflect corpus)")
     path = args.session.expanduser()

@@ -69,21 +69,24 @@ RESEARCH_IS_LOCAL = (
 def configure(parser: argparse.ArgumentParser) -> None:
     """Arguments of `memory review`."""
     parser.epilog = EPILOG
-    parser.add_argument("--list", action="store_true", help="show what waits")
+    act = parser.add_mutually_exclusive_group()
+    act.add_argument("--list", action="store_true", help="show what waits")
     parser.add_argument("--inbox", action="store_true", help="the inbox instead of what waits for review")
-    parser.add_argument(
+    act.add_argument(
         "--decide",
         metavar="SLUG=DECISION",
         action="append",
         default=[],
         help=f"decide without a terminal: {HOW_TO_DECIDE}; may be repeated",
     )
-    parser.add_argument("--undo", action="store_true", help="take the last decision back")
+    act.add_argument("--undo", action="store_true", help="take the last decision back")
     add_json(parser)
 
 
 def run(args: argparse.Namespace, context: Context) -> int:
     """Review; the decisions are in the files, so that nothing else needs to remember them."""
+    if args.undo and args.inbox:
+        raise UsageError("--undo takes the last decision back, wherever it was made: leave --inbox out")
     reviewer = Reviewer(context.settings, context.store)
     _ = context.state
     reviewer.journal.recover()

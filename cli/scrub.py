@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from ..pipelines.scrub import Policy, scrub
 from ..tasks.queue.enqueue import request_indexing
 from ..tasks.scrubbing import Found, scrub_everything
+from ..vault.errors import UsageError
 from .context import Context
 from .output import add_json, counted, note, print_json, print_table
 
@@ -35,6 +36,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace, context: Context) -> int:
     """Exit code 1 when something that should go could not be removed."""
     if args.stdin:
+        if args.json:
+            raise UsageError("--stdin prints the text itself: leave --json out")
         text = sys.stdin.buffer.read().decode("utf-8", "surrogateescape")
         scrubbed = scrub(text, Policy.FULL)
         if sys.stdout.isatty():

@@ -13,6 +13,7 @@ from ..tasks.topics import Topic, Topics, find_project
 from ..vault.automemory import TYPES
 from ..vault.errors import UsageError
 from ..vault.project import project_of
+from .arguments import refuse_options_of_others
 from .context import Context
 from .output import add_json, counted, note, print_json, print_table
 from .save import read_body
@@ -31,6 +32,12 @@ The project is that of the working directory (--project names another). A topic 
 with --append, or with --replace and the hash that `read` printed.
 """
 ACTIONS = ("list", "read", "write", "rm", "rebuild-index", "lint", "import")
+BELONGS = {
+    **dict.fromkeys(
+        ("--type", "--description", "--name", "--replace", "--append", "--body", "--body-file"), ("write",)
+    ),
+    "--dry-run": ("import",),
+}
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -42,17 +49,22 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--type", default=None, choices=TYPES, help="write: what kind of note it is")
     parser.add_argument("--description", default=None, help="write: one line that says when to read it")
     parser.add_argument("--name", default=None, help="write: its title in the index")
-    parser.add_argument("--replace", default=None, metavar="HASH", help="write: in the place of what you read")
-    parser.add_argument("--append", action="store_true", help="write: add to what is there")
-    parser.add_argument("--body", default=None, help="write: the text")
-    parser.add_argument("--body-file", default=None, help="write: a file with the text")
+    how = parser.add_mutually_exclusive_group()
+    how.add_argument("--replace", default=None, metavar="HASH", help="write: in the place of what you read")
+    how.add_argument("--append", action="store_true", help="write: add to what is there")
+    body = parser.add_mutually_exclusive_group()
+    body.add_argument("--body", default=None, help="write: the text")
+    body.add_argument("--body-file", default=None, help="write: a file with the text")
     parser.add_argument("--dry-run", action="store_true", help="import: show what would be done; change nothing")
     add_json(parser)
 
 
 def run(args: argparse.Namespace, context: Context) -> int:
     """List, read, write, remove, repair or check."""
+    refuse_options_of_others(args, "topics", BELONGS)
     if args.action == "import":
+        if args.project is not None or args.slug is not None:
+            raise UsageError("memory topics import brings in the notes of every project, and takes no name")
         return _import(args, context)
     project = find_project(args.project, os.getcwd(), project_of)
     topics = Topics(context.store, Journal(context.state, context.store), project)

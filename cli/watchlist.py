@@ -15,6 +15,7 @@ from ..tasks.queue.enqueue import request_indexing
 from ..vault.entry import Entry
 from ..vault.errors import EntryInvalid, UsageError
 from ..vault.scrubbed import Scrubbed
+from .arguments import refuse_options_of_others
 from .context import Context
 from .output import add_json, note, print_json, print_table
 from .terminal import read_key
@@ -26,6 +27,7 @@ EPILOG = """example:
   memory watchlist dismiss SOURCE PATTERN --reason 'we have one'
   memory watchlist defer SOURCE PATTERN --until 2026-08-01
 """
+BELONGS = {"--until": ("defer",), "--reason": ("promote", "dismiss", "defer"), "--all": ("list",)}
 KEYS = "[p]romote  [d]ismiss  de[f]er  [s]kip  [q]uit "
 
 
@@ -43,6 +45,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace, context: Context) -> int:
     """List, or decide."""
+    refuse_options_of_others(args, "watchlist", BELONGS)
     _ = context.state
     watchlist = Watchlist(context.settings, context.store)
     watchlist.journal.recover()
@@ -82,8 +85,6 @@ def _names(args: argparse.Namespace) -> tuple[str, str]:
 
 
 def _decision(args: argparse.Namespace, today: date) -> Decision:
-    if args.until is not None and args.action != "defer":
-        raise UsageError("--until belongs to defer")
     if args.action == "promote":
         return Promote()
     if args.action == "dismiss":

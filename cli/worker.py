@@ -7,7 +7,9 @@ import logging
 
 from ..tasks.queue.worklog import log_to
 from ..tasks.wiring import build_worker
+from ..vault.errors import UsageError
 from ..vault.priority import step_back
+from .arguments import is_given
 from .context import Context
 from .output import add_json, counted, print_json
 
@@ -15,6 +17,8 @@ EPILOG = """example:
   memory worker                 run until it is told to stop (SIGTERM drains)
   memory worker --until-idle    run all that is due, then exit
 """
+
+DEFAULT_TIMEOUT_SECONDS = 600.0
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -26,13 +30,19 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="run all that is due, sessions in their quiet period included, and exit",
     )
     parser.add_argument(
-        "--timeout", type=float, default=600.0, metavar="SECONDS", help="longest wait for idle (default 600)"
+        "--timeout",
+        type=float,
+        metavar="SECONDS",
+        help=f"with --until-idle: the longest wait (default {DEFAULT_TIMEOUT_SECONDS:g})",
     )
     add_json(parser)
 
 
 def run(args: argparse.Namespace, context: Context) -> int:
     """Run the worker; with --until-idle, exit code 1 when a job of its own died or the time was not enough."""
+    for option in ("--timeout", "--json"):
+        if is_given(args, option) and not args.until_idle:
+            raise UsageError(f"{option} belongs to `memory worker --until-idle`")
     settings = context.settings
     log_to(context.state.log_file, getattr(logging, settings.memory.log_level.upper()))
     if not args.until_idle:  # Nobody waits for it.
@@ -40,7 +50,8 @@ def run(args: argparse.Namespace, context: Context) -> int:
     worker = build_worker(settings, watch=not args.until_idle)
     if not args.until_idle:
         return worker.run_forever()
-    report = worker.run_until_idle(timeout_seconds=args.timeout, include_delayed_seconds=settings.session.quiet_seconds)
+    timeout = DEFAULT_TIMEOUT_SECONDS if args.timeout is None else args.timeout
+    report = worker.run_until_idle(timeout_seconds=timeout, include_delayed_seconds=settings.session.quiet_seconds)
     if args.json:
         print_json(report.__dict__)
     elif report.elsewhere:

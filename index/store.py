@@ -322,6 +322,10 @@ class IndexStore:
 
     # Health
 
+    def paths(self) -> frozenset[str]:
+        """Of every note that the index knows."""
+        return frozenset(row[0] for row in self._query("SELECT path FROM entry_meta"))
+
     def stats(self) -> IndexStats:
         entries, last = self._query("SELECT count(*), max(indexed_at) FROM entry_meta")[0]
         chunks = self._query("SELECT count(*) FROM chunk")[0][0]

@@ -33,6 +33,9 @@ _RECEIPT = re.compile(
     re.MULTILINE,
 )
 """Only the lines that `receipt_text` writes: a note of the user's may follow in the same section."""
+_BEFORE_LINK = "\n\n## [["
+_RELATED_LINK = re.compile(r"^## \[\[(?P<target>[^\]|\r\n]+)\|(?P<title>[^\r\n]*?)\]\]", re.MULTILINE)
+"""A heading of `related_text`."""
 _WORD = re.compile(r"[\w'’-]+")
 _URL = re.compile(r"https?://[^\s<>\"'`\\\])|}]+")
 _QUOTED_LINE = re.compile(r"^> ?(.*)$", re.MULTILINE)
@@ -221,6 +224,21 @@ def related_text(intro: str, found: Sequence[Found], nothing: str) -> str:
             f"## [[{one.where}|{one_line(one.title, 100)}]]" + (f"\n\n{quoted(one.excerpt)}" if one.excerpt else "")
         )
     return "\n\n".join(parts)
+
+
+def without_found(body: str, gone: Collection[str]) -> str:
+    """The body that `related_text` made, without what it links to at one of `gone`."""
+    intro, *sections = body.split(_BEFORE_LINK)
+    return _BEFORE_LINK.join([intro, *(each for each in sections if each.partition("|")[0] not in gone)])
+
+
+def struck(text: str, gone: Collection[str]) -> str:
+    """The text with those headings struck that link to one of `gone`; every other byte stays."""
+
+    def strike(link: re.Match[str]) -> str:
+        return f"## ~~{link['title']}~~ (deleted)" if link["target"] in gone else link[0]
+
+    return _RELATED_LINK.sub(strike, text)
 
 
 def web_text(source: str, address: str, query: str, found: Sequence[Found], summary: str, summarised_by: str) -> str:

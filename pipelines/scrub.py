@@ -227,6 +227,8 @@ def _named(text: str) -> Iterator[Finding]:
                 password = pattern in _PASSWORD_CALLS
                 if pattern in (_OPTION, _BEARER, _REMOTE_PASSWORD) and (_PROSE.match(value) or "/" in value[:1]):
                     continue
+                if pattern is _REMOTE_PASSWORD and _MOMENT.fullmatch(value):
+                    continue
                 if pattern is _XML_SETTING and _OF_ONE_PAGE.search(text, max(0, start - 60), start):
                     continue
                 if pattern is _OPTION and not _is_secret_option(match.group(0), value):
@@ -331,13 +333,23 @@ def _value_after(text: str, name: re.Match[str], end: int) -> tuple[str, int, bo
     return value.rstrip(".,:"), bare.start("value"), bool(bare.group("lead"))
 
 
-# `research_pass: 2026-03-01T10:00:00Z`: a pass of ours, and when it was.
-_MOMENT = re.compile(r"\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:\.\d{1,6})?)?(?:Z|[+-]\d\d:?\d\d)?)?")
+_DATE = re.compile(r"\d{4}-\d\d-\d\d")
+_MOMENT = re.compile(_DATE.pattern + r"[T ]\d\d:\d\d(?::\d\d(?:\.\d{1,6})?)?(?:Z|[+-]\d\d:?\d\d)?")
+
+
+def _is_when(name: re.Match[str], value: str) -> bool:
+    """Does it say when something was: `research_pass: 2026-03-01T10:00:00Z`, `password_changed: 2026-03-01`?
+
+    A date alone behind the whole word is taken for the password, however it stands there: many are birthdays.
+    """
+    if _DATE.fullmatch(value):
+        return bool(name.group("after")) or (name.group("password") or "").lower() == "pass"
+    return _MOMENT.fullmatch(value) is not None
 
 
 def _is_password(text: str, name: re.Match[str], value: str, start: int, quoted: bool) -> bool:
     gap = name.group("gap")
-    if len(value) < 3 or is_placeholder(value, quoted) or is_filled(value) or _MOMENT.fullmatch(value):
+    if len(value) < 3 or is_placeholder(value, quoted) or is_filled(value) or _is_when(name, value):
         return False
     if (
         name.group("after")

@@ -23,7 +23,7 @@ from ..vault.scrubbed import Scrubbed
 from ..vault.settings import Settings
 from ..vault.slug import slugify, validate_kind, validate_slug
 from ..vault.store import VaultStore
-from .evolving import require_living, resolve_entry
+from .evolving import require_living, resolve_entry, says_already
 from .indexing import vault_store
 from .journal import Change, Journal
 from .remembering import free_path
@@ -108,8 +108,8 @@ class AgentProposals:
         with self._store.lock():
             self._journal.recover()
             old = resolve_entry(self._store, replaces) if replaces else None
-            if old is not None:
-                require_living(self._store, old)
+            if old is not None and says_already(require_living(self._store, old)[1], str(text)):
+                return Proposed("known already", old)
             for entry in find_by_fingerprint(self._store, key):
                 if entry.effective_status in ("rejected", "dismissed"):
                     return Proposed("rejected before", entry.path)

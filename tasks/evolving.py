@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -9,6 +10,7 @@ from ..pipelines.likeness import statement_of
 from ..pipelines.review import archive_name
 from ..vault.entry import Entry, fingerprint, parse_entry
 from ..vault.errors import EntryExists, EntryInvalid, EntryNotFound, UsageError
+from ..vault.evidence import without_evidence
 from ..vault.fields import StoreValue
 from ..vault.layout import ARCHIVE
 from ..vault.scrubbed import Scrubbed
@@ -17,7 +19,10 @@ from ..vault.store import VaultStore
 from .journal import Change, Journal, text_of
 
 EVOLVABLE = frozenset({"active", "pending", "inbox", "incubating", "resolved"})
+SETTLED = frozenset({"active", "incubating"})
+"""What an evolved entry may be; of another status its own text makes it hold."""
 TITLE_CHARACTERS = 90
+_HEADING = re.compile(r"\A# [^\n]*\n+")
 
 
 @dataclass(frozen=True)
@@ -39,8 +44,8 @@ def evolve(
 ) -> Evolved:
     """Supersede the entry at `old` by one with this text, in its place or under a new slug.
 
-    Raises EntryNotFound, EntryInvalid (superseded already), EntryExists, UsageError, EditConflict,
-    VaultUnavailable.
+    Raises EntryNotFound, EntryInvalid (superseded already), EntryExists (also where it says that already),
+    UsageError, EditConflict, VaultUnavailable.
     """
     with store.lock():
         journal.recover()
@@ -48,6 +53,8 @@ def evolve(
         path = _new_path(entry, new_slug)
         if path != old and store.exists(path):
             raise EntryExists(f"there is already an entry {path}: choose another --new-slug")
+        if path == old and entry.effective_status in SETTLED and says_already(entry, body):
+            raise EntryExists(f"{old} says that already: nothing was changed")
         archive = free_archive_path(store, old)
         text = store.edited(before, _new_fields(store, entry, path, archive, body), _with_title(entry, body))
         archived = archived_text(store, journal, before, path, reason)
@@ -58,6 +65,12 @@ def evolve(
             changes += [Change(path, None, text), Change(old, before, None)]
         journal.commit(changes, run=journal.new_run("evolve"), actor="evolve", what=f"evolved {entry.slug}")
     return Evolved(path, archive)
+
+
+def says_already(entry: Entry, text: str) -> bool:
+    """Whether the entry has this text: its evidence aside, and its heading where the text has none."""
+    held, new = (without_evidence(one.replace("\r\n", "\n").strip()) for one in (entry.body, text))
+    return new in (held, _HEADING.sub("", held))
 
 
 def require_living(store: VaultStore, path: str) -> tuple[str, Entry]:

@@ -9,7 +9,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass
 from datetime import datetime
@@ -19,7 +19,7 @@ from typing import Any
 import orjson
 
 from ..vault.errors import IndexUnavailable, SchemaTooNew
-from ..vault.layout import ARCHIVE, INBOX, INCUBATOR, META, REVIEW
+from ..vault.layout import ARCHIVE, INBOX, INCUBATOR, META, REVIEW, WATCHLIST
 from ..vault.marker import REFLECTED, START, list_markers, marker_path
 from ..vault.wording import counted
 from .backwards import lines_from_end
@@ -54,12 +54,17 @@ class HookTimes:
 
 @dataclass(frozen=True)
 class VaultCounts:
-    """Entries by group, and what waits; archives are not counted."""
+    """Entries by group, and what waits; archives, lists and the watchlist, which no session sees, are not counted."""
 
     groups: Mapping[str, int]
     review: int
     inbox: int
     ideas: int
+
+    @property
+    def entries(self) -> int:
+        """In use: what sessions may be reminded of."""
+        return sum(self.groups.values())
 
 
 def count_entries(paths: Iterable[str]) -> VaultCounts:
@@ -74,7 +79,7 @@ def count_entries(paths: Iterable[str]) -> VaultCounts:
     review = inbox = ideas = 0
     for folder, count in by_folder.items():
         folders = folder.split("/")
-        if ARCHIVE in folders or META in folders:
+        if {ARCHIVE, META, WATCHLIST} & {*folders}:
             continue
         if INCUBATOR in folders:
             ideas += indexes[folder]
@@ -84,6 +89,20 @@ def count_entries(paths: Iterable[str]) -> VaultCounts:
         if REVIEW not in folders and INBOX not in folders:
             groups[folders[0] or "."] += count
     return VaultCounts(dict(sorted(groups.items())), review, inbox, ideas)
+
+
+def notes_in_words(paths: Collection[str]) -> str:
+    """What an index holds, in parts that add up: `6 notes (2 entries in use, 1 in review, 1 idea, 2 others)`."""
+    counts = count_entries(paths)
+    waiting = ((counts.review, "in review"), (counts.inbox, "in the inbox"))
+    in_use = counted(counts.entries, "entry", "entries")
+    parts = [f"{in_use} in use", *(f"{count:,} {where}" for count, where in waiting if count)]
+    if counts.ideas:
+        parts.append(counted(counts.ideas, "idea"))
+    # Lists in _meta, archives, the watchlist, what research found out about an idea.
+    if others := len(paths) - counts.entries - counts.review - counts.inbox - counts.ideas:
+        parts.append(counted(others, "other"))
+    return in_use if len(parts) == 1 else f"{counted(len(paths), 'note')} ({', '.join(parts)})"
 
 
 def indexed_entries(index_db: Path) -> int | None:
@@ -97,7 +116,7 @@ def indexed_entries(index_db: Path) -> int | None:
             counts = count_entries(reader.paths())
     except (IndexUnavailable, SchemaTooNew):
         return None
-    return sum(counts.groups.values()) + counts.review + counts.inbox + counts.ideas
+    return counts.entries + counts.review + counts.inbox + counts.ideas
 
 
 def last_reflection(harness: str, done: Iterable[float]) -> float | None:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -110,8 +110,18 @@ def forget_root(settings: Settings, path: Path) -> bool:
     return known
 
 
-def all_roots(settings: Settings, cwd: str = "") -> list[SkillRoot]:
-    """The host's folders, the projects that sessions ran in, and what was named. Remembers new projects."""
+def is_known_root(settings: Settings, path: Path) -> bool:
+    """Whether `forget_root` would forget it."""
+    return Cursors(settings.state.state_db, SCAN).get(str(path)) is not None
+
+
+def all_roots(
+    settings: Settings, cwd: str = "", *, also: Sequence[Path] = (), without: Collection[Path] = ()
+) -> list[SkillRoot]:
+    """The host's folders, the projects that sessions ran in, and what was named. Remembers new projects.
+
+    As if `also` were remembered and `without` forgotten.
+    """
     cursors = Cursors(settings.state.state_db, SCAN)
     known = cursors.all()
     home = home_folder(settings.environment)
@@ -120,7 +130,10 @@ def all_roots(settings: Settings, cwd: str = "") -> list[SkillRoot]:
         if repository is not None and str(repository) not in known:
             cursors.set(str(repository), {"owner": "project", "project": project_of(str(repository), home)})
     roots = claude_roots(settings.hosts.claude_config_dir)
-    for path, value in sorted(cursors.all().items()):
+    named = {**cursors.all(), **{str(path): {"owner": "given"} for path in also}}
+    for path, value in sorted(named.items()):
+        if Path(path) in without:
+            continue
         if value.get("owner") == "project":
             roots.append(project_root(Path(path), str(value.get("project") or Path(path).name)))
         else:

@@ -18,6 +18,8 @@ import pytest
 from memoryvault.tests.support.sandbox import Sandbox
 from memoryvault.vault.settings import load_settings
 
+from .test_packaging import dead_links
+
 ROOT = Path(__file__).resolve().parents[1]
 SHIPPED_SESSION = ROOT / "demo" / "session.jsonl"
 TRAINING = "pipelines/mining/training/"
@@ -124,14 +126,18 @@ def test_wheel_and_sdist_hold_every_file_that_the_code_reads(wheels: tuple[Path,
     shipped = {
         name
         for name in tracked
-        if name.startswith((*PLUGIN, "docs/how-to/"))
+        if name.startswith((*PLUGIN, "docs/how-to/", "docs/adr/", "docs/reference/"))
         or ("/" in name and name.split("/")[0] not in ("tests", "docs") and not name.startswith((".", TRAINING)))
     }
-    in_wheel = {name.removeprefix("memoryvault/") for name in zipfile.ZipFile(wheel).namelist()}
+    with zipfile.ZipFile(wheel) as zipped:
+        held = {name.removeprefix("memoryvault/"): name for name in zipped.namelist()}
+        pages = {short: zipped.read(name).decode("utf-8") for short, name in held.items() if short.endswith(".md")}
+    in_wheel = held.keys()
     with tarfile.open(sdist) as archive:
         in_sdist = {name.partition("/")[2] for name in archive.getnames()}
     assert shipped - in_wheel == set()
     assert shipped - in_sdist == set()
+    assert dead_links(pages, in_wheel) == []
 
 
 @pytest.mark.model

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import ast
+import posixpath
 import re
 import subprocess
 import sys
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 
 from memoryvault.cli.pages import HOW_TO, how_to
@@ -58,6 +59,26 @@ def test_every_page_that_a_command_names_is_installed_with_it() -> None:
     assert {"troubleshooting.md", "several-machines.md"} <= asked
     assert named | asked <= carried
     assert Path(how_to("models")).is_file()
+
+
+def test_every_link_of_a_page_that_is_installed_leads_to_a_file_that_is_installed() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
+    patterns = project["tool"]["setuptools"]["package-data"]["memoryvault"]
+    installed = {path.relative_to(ROOT).as_posix() for pattern in patterns for path in ROOT.glob(pattern)}
+    pages = {name: (ROOT / name).read_text("utf-8") for name in installed if name.endswith(".md")}
+    assert "docs/how-to/privacy.md" in pages
+    assert "docs/threat-model.md" in pages, "that page leads there"
+    assert dead_links(pages, installed) == []
+
+
+def dead_links(pages: Mapping[str, str], files: Collection[str]) -> list[str]:
+    """Of pages (name -> text): each relative link that leads to none of the files."""
+    return [
+        f"{name} -> {target}"
+        for name, text in sorted(pages.items())
+        for target in re.findall(r"\]\((?![a-z]+:|#)([^)#\s]+)", text)
+        if posixpath.normpath(posixpath.join(posixpath.dirname(name), target)) not in files
+    ]
 
 
 def _strings(tree: ast.Module) -> Iterator[str]:

@@ -5,8 +5,8 @@ all of it and writes to the vault (`settling`). So the order in which jobs end, 
 killed, does not show in the vault.
 
 A child process costs more to start than a usual transcript to mine. So a job's child reads ahead: it mines the next
-transcripts in line as well, and their jobs find it done. Not so with a model, which takes longer than any start: then
-each job has its own child, whose deadline is meant for one transcript.
+transcripts in line as well, and their jobs find it done and tell by which job. Not so with a model, which takes longer
+than any start: then each job has its own child, whose deadline is meant for one transcript.
 
 Where machines share a queue, and the user lets a project's words leave, other machines look at them first (`sharing`):
 the job waits for what they say, and goes on alone when nothing comes.
@@ -52,6 +52,7 @@ AHEAD_TRANSCRIPTS = 16
 """At most so much is mined ahead: what a kill costs, and what a fresh session may have to wait for."""
 SETTLE_GUARD_SECONDS = 60.0
 MAX_OUTPUT_BYTES = 64 << 20
+MINED = "mined already"
 MOST_JOBS = 1_000_000
 
 
@@ -254,8 +255,12 @@ def _mine(
     live = live_transcripts(settings)
     own = _look(identity, Path(str(job.args["path"])), roots, live, store)
     if isinstance(own, str):
-        store.advance(identity, {**store.cursor(identity), "run": run})
+        cursor = store.cursor(identity)
+        store.advance(identity, {**cursor, "run": run})
         home.forget(identity)
+        mined_by: Mapping[str, Json] = cursor.get("mined_by", {})
+        if own == MINED and mined_by.get("run") == run:
+            return {name: value for name, value in mined_by.items() if name != "run"}
         return {"nothing": own}
     with_model = settings.reflection.miner != "local" and job.attempt <= ATTEMPTS_WITH_A_MODEL
     own = replace(own, request=replace(own.request, session=own.transcript.session, local_only=not with_model))
@@ -289,6 +294,11 @@ def _mine(
         kill_point("corpus-mined")
         store.keep(each.transcript.identity, each.request.offset, each.transcript.modified, mined)
         kill_point("corpus-kept")
+        found: dict[str, Json] = {
+            "candidates": len(mined.candidates),
+            "bytes": mined.end_offset - each.request.offset,
+            "bad_lines": mined.bad_lines,
+        }
         cursor = {
             "offset": mined.end_offset,
             "resume": mined.resume_offset,
@@ -298,13 +308,10 @@ def _mine(
             "host": each.transcript.host,
             "cwd": each.transcript.cwd,
             "modified": each.transcript.modified,
+            "mined_by": {"mined_by_job": job.id, **found, "run": run},
         }
         if each is readings[0]:
-            counts |= {
-                "candidates": len(mined.candidates),
-                "bytes": mined.end_offset - each.request.offset,
-                "bad_lines": mined.bad_lines,
-            }
+            counts |= found
             if mined.model:
                 counts["model"] = dict(mined.model)
             cursor["run"] = run  # The jobs of those that were mined ahead say themselves that they are done.
@@ -364,7 +371,7 @@ def _look(identity: str, path: Path, roots: list[str], live: frozenset[str], sto
         return "the session goes on: reflect.session mines it"
     cursor = store.cursor(identity)
     if cursor.get("size") == transcript.size and "failed" not in cursor:
-        return "mined already"
+        return MINED
     offset = int(cursor.get("offset", 0))
     return _Reading(
         transcript,

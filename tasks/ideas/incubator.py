@@ -58,6 +58,7 @@ from .ledger import (
     slug_of,
 )
 from .putting_away import PutAway, put_away
+from .related import unlink_deleted
 
 log = logging.getLogger(__name__)
 
@@ -88,9 +89,10 @@ def gc_handler(settings: Settings) -> Handler:
             journal.recover()
             found = refresh_list(settings, journal, still_owned=job.still_owned)
             asked = ask_next(settings, journal)
+            unlinked = unlink_deleted(store)
         except VaultUnavailable as error:
             raise Postpone(str(error), VAULT_PAUSE_SECONDS) from error
-        return {"listed": len(found), "asked": asked}
+        return {"listed": len(found), "asked": asked, "unlinked": unlinked}
 
     return handle
 

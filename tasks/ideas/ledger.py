@@ -39,6 +39,7 @@ from ...vault.errors import (
     EntryNotFound,
     MemoryVaultError,
     OutsideUnavailable,
+    PathRefused,
 )
 from ...vault.fields import StoreValue
 from ...vault.layout import ARCHIVE, DEFAULT_GROUP, INCUBATOR, PROJECTS, REVIEW, TRASH
@@ -90,12 +91,31 @@ def research_key(slug: str) -> str:
 
 
 def find_idea(store: VaultStore, slug: str) -> Entry:
-    """The note of an idea that is in the incubator now. Raises EntryNotFound, EntryInvalid, VaultUnavailable."""
+    """The note of an idea that is in the incubator now.
+
+    Raises EntryNotFound, which says what became of it where that is known, EntryInvalid, VaultUnavailable.
+    """
     path = f"{idea_folder(slug)}/{IDEA_NOTE}"
     try:
         return store.read(path)
     except EntryNotFound as error:
-        raise EntryNotFound(f"there is no idea {slug}: `memory idea list` shows what there is") from error
+        unknown = f"there is no idea {slug}: `memory idea list` shows what there is"
+        raise EntryNotFound(became_of(store, slug) or unknown) from error
+
+
+def became_of(store: VaultStore, slug: str) -> str | None:
+    """What was done with an idea that has left the incubator, in words; None where nothing says so."""
+    for folder, verdict, field in ((IDEA_ARCHIVE, "archived", "archived"), (IDEA_TRASH, "deleted", "deleted")):
+        with suppress(EntryNotFound, EntryInvalid):
+            when = store.read(f"{folder}/{slug}/{IDEA_NOTE}").extra.get(field)
+            on = f" on {when}" if when else ""
+            return f"the idea {slug} was {verdict}{on}: `memory idea restore {slug}` brings it back"
+    for project in sorted((store.vault / PROJECTS).glob(f"*/{IDEA_NOTE}"), key=lambda path: path.parent.name != slug):
+        with suppress(EntryNotFound, EntryInvalid, PathRefused):
+            entry = store.read(f"{PROJECTS}/{project.parent.name}/{IDEA_NOTE}")
+            if (when := entry.extra.get("promoted")) and str(entry.extra.get("idea", project.parent.name)) == slug:
+                return f"the idea {slug} was promoted on {when}: it is the project {PROJECTS}/{project.parent.name} now"
+    return None
 
 
 def ideas(store: VaultStore) -> Iterator[Entry]:
@@ -389,6 +409,7 @@ def _promote(
     fields: dict[str, StoreValue] = {
         "status": "active",
         "promoted": today,
+        "idea": slug if slug != project else None,
         "group": target,
         "slug": project,
         "project": None,

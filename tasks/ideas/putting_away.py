@@ -36,6 +36,7 @@ from .ledger import (
     IDEA_NOTE,
     IDEA_TRASH,
     answered_question,
+    became_of,
     find_idea,
     follow_links,
     idea_folder,
@@ -169,7 +170,8 @@ def restore(journal: Journal, slug: str, *, ideas_file: Path | None = None) -> P
         journal.recover()
         folder = next((f for f in (f"{IDEA_TRASH}/{slug}", f"{IDEA_ARCHIVE}/{slug}") if store.is_taken(f)), None)
         if folder is None:
-            raise EntryNotFound(f"no idea {slug} lies in the trash or the archive: `memory idea list --all` shows them")
+            unknown = f"no idea {slug} lies in the trash or the archive: `memory idea list --all` shows them"
+            raise EntryNotFound(became_of(store, slug) or unknown)
         if store.is_taken(target):
             raise EntryExists(f"there is an idea {slug} in the incubator: promote or archive that one first")
         path = f"{target}/{IDEA_NOTE}"

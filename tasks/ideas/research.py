@@ -51,6 +51,7 @@ from ..queue.kinds import Json
 from ..queue.ledger import Ledger
 from ..spending import SpendingBook, Unit
 from .ledger import IDEA_NOTE, INCUBATOR_FOLDER, find_idea, research_key, slug_of
+from .related import unlink_deleted
 from .researching import (
     PURPOSE,
     REQUESTS_FILE,
@@ -286,6 +287,7 @@ def _write(settings: Settings, job: RunningJob, request: ResearchRequest, path: 
                 _write_note(store, path.rpartition("/")[0], finding, replace_old=bool(pass_))
                 kill_point("research-note-written")
         _write_receipt(settings, store, request, path, pass_, state, findings)
+        unlink_deleted(store, [path.rpartition("/")[0]])
         kill_point("after-effect")
 
 

@@ -14,6 +14,7 @@ import pytest
 
 from memoryvault.cli.context import Context
 from memoryvault.cli.main import COMMANDS, build_parser
+from memoryvault.cli.other_names import INSTEAD
 from memoryvault.tests.support.sandbox import Sandbox
 from memoryvault.vault.errors import UsageError
 
@@ -429,6 +430,32 @@ def test_a_mistyped_word_is_told_in_one_line_with_the_right_one(
     assert said in line
     assert "--help` says more" in line
     assert line.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("other", "command"),
+    [
+        ("show", "recall"), ("get", "list"), ("ls", "list"), ("find", "recall"), ("rm", "undo"), ("delete", "list"),
+        ("forget", "undo"), ("edit", "evolve"), ("status", "health"), ("add", "save"), ("remember", "save"),
+        ("install", "init"), ("start", "up"),
+    ],
+)  # fmt: skip
+def test_what_other_tools_call_it_names_the_command_that_does_it(
+    other: str, command: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as ended:
+        build_parser([other, "a-slug"]).parse_args([other, "a-slug"])
+    assert ended.value.code == 2
+    line = capsys.readouterr().err
+    assert f"there is no command {other!r}; " in line
+    assert f"`memory {command}" in line
+    assert line.count("\n") == 1
+
+
+def test_every_other_name_leads_to_commands_and_is_none_itself() -> None:
+    assert INSTEAD.keys().isdisjoint(COMMANDS)
+    named = {word for said in INSTEAD.values() for word in re.findall(r"`memory ([a-z-]+)", said)}
+    assert named <= COMMANDS.keys()
 
 
 @pytest.mark.parametrize(

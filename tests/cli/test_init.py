@@ -16,6 +16,7 @@ import pytest
 
 from memoryvault.cli import processes
 from memoryvault.cli.context import Context
+from memoryvault.cli.doctor import _index
 from memoryvault.cli.hook_trial import try_hooks
 from memoryvault.cli.init import VAULT_NAME, choose_vault, folder_named, vault_in
 from memoryvault.demo.sandbox import Sandbox
@@ -176,6 +177,29 @@ def test_history_may_be_left_alone(tmp_path: Path) -> None:
     sandbox.transcript(SESSION, SHIPPED_SESSION.read_text("utf-8"))
     init(sandbox, "--history-days", "0")
     assert [job for job in sandbox.json("jobs", "list") if job["kind"] == "reflect.corpus"] == []
+
+
+@pytest.mark.slow
+def test_init_and_doctor_count_the_same_entries_and_doctor_says_what_else_the_index_holds(tmp_path: Path) -> None:
+    sandbox = Sandbox(tmp_path)
+    waiting = "---\nkind: preferences\nstatus: {}\n---\n\nSomething.\n"
+    for place, status in (
+        ("preferences/tabs.md", "active"),
+        ("_review/spaces.md", "pending"),
+        ("_inbox/commas.md", "inbox"),
+        ("_idea-incubator/dots/_index.md", "incubating"),
+    ):
+        path = sandbox.vault / "personal-private" / place
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(waiting.format(status), "utf-8")
+    (sandbox.vault / "_meta").mkdir()
+    (sandbox.vault / "_meta" / "corpus-digest.md").write_text("# What else was said\n", "utf-8")
+    said = sandbox.memory("init", "--yes", "--history-days", "0")
+    assert "\n1 entry is in use; 1 more waits in `memory review`, 1 in `memory inbox`, 1 idea is noted\n" in said
+    detail = _index(Context(sandbox.environment)).detail
+    assert detail.startswith(
+        "5 notes (1 entry in use, 1 in review, 1 in the inbox, 1 idea, 1 other), 5 passages, in step"
+    )
 
 
 @pytest.mark.slow

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 from pathlib import Path
 
 import pytest
 
 from memoryvault.cli.context import Context
-from memoryvault.cli.init import _announce, require_known
+from memoryvault.cli.init import _announce, require_known, told_of_empty
 from memoryvault.hooks.install import install
 from memoryvault.tasks.indexing import reconcile_now
 from memoryvault.tasks.queue.enqueue import enqueue
@@ -17,6 +18,8 @@ from memoryvault.tests.support.forked import ForkedSandbox
 from memoryvault.vault.errors import VaultUnavailable
 from memoryvault.vault.paths import require_folder
 from memoryvault.vault.settings import load_settings
+
+from .test_questions import at_a_terminal
 
 
 @pytest.fixture
@@ -102,6 +105,32 @@ def test_init_makes_no_empty_vault_in_the_place_of_one_that_is_not_mounted(tmp_p
     assert sandbox.run("init", "--yes", "--history-days", "0").returncode == 0
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("held", ["", ".Trash-1000", "lost+found"])
+def test_init_asks_before_it_takes_an_empty_folder_for_a_vault_that_was_not(tmp_path: Path, held: str) -> None:
+    """The place where a disk is mounted is there without the disk."""
+    sandbox = ForkedSandbox(tmp_path)
+    note = sandbox.vault / "personal-private" / "fix" / "x.md"
+    note.parent.mkdir(parents=True)
+    note.write_text("---\nkind: fix\n---\n\nText.\n", "utf-8")
+    reconcile_now(load_settings(sandbox.environment))
+    shutil.rmtree(sandbox.vault)
+    (sandbox.vault / held).mkdir(parents=True)
+    told = f"memory: the vault {sandbox.vault} is empty, and this machine knows 1 entry of it: mount its disk"
+    done = sandbox.run("init")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr == f"{told}, or add --yes to begin anew in it\n"
+    status, said = at_a_terminal(sandbox, ("init",), "n\n")
+    assert status == 1
+    assert f"{told}; to go ahead is to begin anew in it\nGo ahead? [y/N]" in said
+    assert not (tmp_path / "config.toml").exists()
+    assert [path.name for path in sandbox.vault.iterdir()] == ([held] if held else [])
+    done = sandbox.run("init", "--yes", "--history-days", "0")
+    assert done.returncode == 0
+    assert told in done.stderr, "said where nobody is asked, too"
+    assert told not in sandbox.run("init", "--yes", "--history-days", "0").stderr
+
+
 def test_an_index_that_cannot_be_read_may_know_a_vault_that_is_away(tmp_path: Path) -> None:
     index_db = tmp_path / "index.db"
     require_known(tmp_path / "vault", index_db)
@@ -109,6 +138,9 @@ def test_an_index_that_cannot_be_read_may_know_a_vault_that_is_away(tmp_path: Pa
     with pytest.raises(VaultUnavailable, match="knows entries of it"):
         require_known(tmp_path / "vault", index_db)
     require_known(tmp_path, index_db)
+    (tmp_path / "vault").mkdir()
+    assert "knows entries of it" in told_of_empty(tmp_path / "vault", index_db)
+    assert told_of_empty(tmp_path, index_db) == ""
 
 
 def test_a_copy_is_promised_of_what_is_there_only(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

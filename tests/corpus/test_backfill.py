@@ -64,6 +64,21 @@ def test_it_mines_everything_once_and_goes_on_where_a_file_grew(sandbox: Sandbox
     assert vault(sandbox) == before
 
 
+def test_a_job_whose_transcript_was_mined_with_another_tells_which_did_it_and_what_was_found(sandbox: Sandbox) -> None:
+    corpus(sandbox)
+    sandbox.memory("reflect", "corpus", "--execute")
+    sandbox.memory(*IDLE)
+    first, *others = sorted(sandbox.json("jobs", "list", "--kind", "reflect.corpus"), key=lambda job: int(job["id"]))
+    (done,) = first["history"]
+    assert (done["result"]["mined_ahead"], done["result"]["candidates"]) == (SESSIONS - 1, 1)
+    for job in others:
+        (done,) = job["history"]
+        assert done["result"]["mined_by_job"] == first["id"]
+        assert done["result"]["bytes"] == Path(job["args"]["path"]).stat().st_size
+    assert {job["history"][0]["result"]["candidates"] for job in others} == {0, 1}
+    assert f"'mined_by_job': {first['id']}" in sandbox.memory("jobs", "show", str(others[0]["id"]))
+
+
 @pytest.mark.once
 @pytest.mark.parametrize(
     "points",

@@ -320,7 +320,11 @@ def test_an_archived_name_is_not_overwritten(three: Bed) -> None:
         (("defer", "source-a", "entry-one", "--until", "not-a-date"), 1, "YYYY-MM-DD"),
         (("promote",), 2, "which one?"),
         (("promote", "..", "x"), 1, "watchlist path"),
-        (("promote", "source-a", "entry-one", "--until", "2026-01-01"), 2, "--until belongs to defer"),
+        (
+            ("promote", "source-a", "entry-one", "--until", "2026-01-01"),
+            2,
+            "--until belongs to `memory watchlist defer`",
+        ),
         (("review",), 0, "not a TTY: 3 skipped"),
     ],
 )

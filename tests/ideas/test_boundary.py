@@ -52,6 +52,7 @@ WRITERS = {
     "tasks/journal.py": STATE,
     "tasks/queue/lock.py": STATE,
     "tasks/ideas/research.py": STATE,
+    "tasks/ideas/related.py": "nothing beside the vault: it writes through VaultStore",
     "tasks/model_mining.py": STATE,
     "tasks/ideas/researching.py": STATE,
     "tasks/queue/salvage.py": STATE,

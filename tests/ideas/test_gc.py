@@ -354,6 +354,17 @@ def test_a_link_into_the_trash_as_it_was_once_written_is_led_back(bed: Bed) -> N
     assert ideas_path.read_text() == LIST.format(f"{INCUBATOR}/one")
 
 
+@pytest.mark.parametrize(("answer", "verdict"), [(Answer.ARCHIVE, "archived"), (Answer.DELETE, "deleted")])
+def test_who_asks_for_an_idea_that_was_put_away_is_told_how_it_comes_back(
+    bed: Bed, answer: Answer, verdict: str
+) -> None:
+    old_idea(bed, "one", 400)
+    put_away(bed.journal, "one", answer, run="t", actor="idea")
+    told = f"the idea one was {verdict} on {bed.store.today()}: `memory idea restore one` brings it back"
+    with pytest.raises(EntryNotFound, match=told):
+        find_idea(bed.store, "one")
+
+
 def test_of_two_ideas_of_one_name_the_later_gets_its_link_back(bed: Bed) -> None:
     """The line of an earlier one stays for ever, its name is free again once the trash is emptied."""
     old_idea(bed, "one", 400)

@@ -13,7 +13,9 @@ import pytest
 
 from memoryvault.index.reconcile import reconcile
 from memoryvault.index.store import IndexStore
-from memoryvault.tasks.ideas.ledger import Promoted, clean_beside_list, promote, slug_of
+from memoryvault.pipelines.incubation import Answer
+from memoryvault.tasks.ideas.ledger import Promoted, clean_beside_list, find_idea, promote, slug_of
+from memoryvault.tasks.ideas.putting_away import put_away, restore
 from memoryvault.vault.errors import EntryExists, EntryNotFound, PathRefused, VaultUnavailable
 from memoryvault.vault.store import VaultStore
 
@@ -81,6 +83,33 @@ def test_the_folder_moves_the_note_is_active_and_the_list_says_so(bed: Bed) -> N
     assert line is not None
     was = f"{INCUBATOR}/retry-page/_index.md"
     assert ideas_file(bed).replace(line[0], "").replace(done.path, was) == before
+
+
+@pytest.mark.parametrize("name", [None, "payments"])
+def test_who_asks_for_it_afterwards_is_told_when_and_to_where(bed: Bed, name: str | None) -> None:
+    seeded(bed)
+    day, project = bed.store.today(), name or "retry-page"
+    do_promote(bed, name)
+    told = f"the idea retry-page was promoted on {day}: it is the project personal-projects/{project} now"
+    with pytest.raises(EntryNotFound, match=told):
+        find_idea(bed.store, "retry-page")
+    with pytest.raises(EntryNotFound, match=told):
+        put_away(bed.journal, "retry-page", Answer.DELETE, run="r", actor="idea")
+    with pytest.raises(EntryNotFound, match=told):
+        restore(bed.journal, "retry-page")
+    with pytest.raises(EntryNotFound, match=told):
+        do_promote(bed)
+    assert (bed.vault / "personal-projects" / project / "_index.md").is_file()
+
+
+def test_a_project_of_that_name_is_no_promoted_idea(bed: Bed) -> None:
+    bed.note("personal-projects/retry-page/_index.md", "x", kind="convention")
+    write_down(bed, "Retry page")
+    do_promote(bed, "payments")
+    with pytest.raises(EntryNotFound, match="there is no idea payments"):
+        find_idea(bed.store, "payments")
+    with pytest.raises(EntryNotFound, match="it is the project personal-projects/payments now"):
+        find_idea(bed.store, "retry-page")
 
 
 def test_without_a_list_or_a_section_it_is_promoted_all_the_same(bed: Bed) -> None:

@@ -86,6 +86,12 @@ def test_a_secret_is_removed_under_either_policy(text: str, policy: Policy) -> N
         assert secret not in scrubbed
 
 
+@pytest.mark.parametrize("form", ["{}", '"{}"', "'{}'"])
+@pytest.mark.parametrize("name", ["password: ", "password is ", "DB_PASSWORD=", "passphrase: ", "pwd = "])
+def test_a_date_behind_the_word_is_the_password_however_it_stands_there(name: str, form: str) -> None:
+    assert scrub(name + form.format("1987-04-12")) == name + form.format("[REDACTED-PASSWORD]")
+
+
 @pytest.mark.parametrize(
     "text",
     [
@@ -116,6 +122,11 @@ def test_a_secret_is_removed_under_either_policy(text: str, policy: Policy) -> N
         "the password reset2Factor flow, password SHA256Hash and password OAuth2Client",
         'skill_path: "~/src/skills/kubernetes-operations/skills/k8s-security-policies/SKILL.md"',
         "research_pass: 2026-03-01T10:00:00Z",
+        '{"pass": "2026-03-01T10:00:00Z"}',
+        "first_pass: 2026-03-01",
+        "password_changed: 2026-03-01",
+        '"passwordExpires": "2026-03-01"',
+        "password: 2026-03-01T10:00:00Z, and the password is 2026-03-01T10:00:00Z",
         "auth = settings.provider.credentials",
         "fail when the diff holds -----BEGIN PRIVATE KEY----- anywhere",
         "http://localhost:8080/a@b and https://x.test/?mail=a",

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from memoryvault.demo.sandbox import Sandbox
+from memoryvault.tasks.agent_proposals import AgentProposals
 from memoryvault.tasks.evolving import evolve, resolve_entry
 from memoryvault.tasks.journal import Change, Journal
 from memoryvault.vault.errors import EditConflict, EntryExists, EntryInvalid, EntryNotFound, UsageError
@@ -71,6 +72,38 @@ def test_evolved_twice_on_one_day_both_are_kept(bed: Bed) -> None:
     assert second == first.replace(".md", "-2.md").replace("-2.md", ".md", 1)
     assert bed.store.read(first).body == "We deploy on Tuesdays."
     assert bed.store.read(second).body == "We deploy on Mondays."
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "We deploy on Tuesdays.\n\nEach week.",
+        "We deploy on Tuesdays.\r\n\r\nEach week.\n",
+        "# Deploy day\n\nWe deploy on Tuesdays.\n\nEach week.",
+    ],
+)
+def test_with_the_text_that_it_has_nothing_is_changed(bed: Bed, text: str) -> None:
+    body = "# Deploy day\n\nWe deploy on Tuesdays.\n\nEach week.\n\n## Evidence\n\n> Tuesdays!\n\nfrom session s1"
+    bed.note(OLD, body, kind="preferences", group="personal-private")
+    before = bed.files()
+    with pytest.raises(EntryExists, match="says that already: nothing was changed"):
+        do_evolve(bed, text)
+    proposals = AgentProposals(bed.settings, bed.store, bed.journal)
+    known = proposals.propose("preferences", "Deploy day", text, replaces=OLD, reason="x")
+    assert (known.verdict, known.path) == ("known already", OLD)
+    assert bed.files() == before
+
+
+@pytest.mark.parametrize("text", ["# Never on Mondays\n\nWe deploy on Tuesdays.", "We deploy on tuesdays."])
+def test_another_heading_or_letter_is_another_text(bed: Bed, text: str) -> None:
+    bed.note(OLD, "# Deploy day\n\nWe deploy on Tuesdays.", kind="preferences", group="personal-private")
+    assert do_evolve(bed, text)[0] == OLD
+
+
+def test_what_only_waits_holds_by_its_own_text(bed: Bed) -> None:
+    bed.note(OLD, "We deploy on Tuesdays.", kind="preferences", group="personal-private", status="resolved")
+    do_evolve(bed, "We deploy on Tuesdays.")
+    assert bed.store.read(OLD).status == "active"
 
 
 def test_under_a_new_slug_the_old_file_goes(bed: Bed) -> None:
@@ -246,6 +279,7 @@ def test_the_command_prints_both_paths_and_both_are_indexed(sandbox: Sandbox) ->
         (("deploy-day", "--reason", ""), 2),
         (("deploy-day",), 2),
         (("deploy-day", "--reason", "x", "--body", "  "), 2),
+        (("deploy-day", "--reason", "x", "--body", "We deploy on Tuesdays."), 1),
         (("personal-private/preferences/none.md", "--reason", "x"), 1),
         (("deploy-day", "--reason", "x", "--new-slug", "Bad_Slug"), 1),
     ],

@@ -11,7 +11,15 @@ import pytest
 
 from memoryvault.hooks import client, session_start
 from memoryvault.tasks import health
-from memoryvault.tasks.health import count_entries, hook_times, log_lines, percentile, resident_megabytes, warnings_of
+from memoryvault.tasks.health import (
+    count_entries,
+    hook_times,
+    log_lines,
+    notes_in_words,
+    percentile,
+    resident_megabytes,
+    warnings_of,
+)
 
 NOW = datetime(2026, 7, 1, tzinfo=UTC).timestamp()
 DAY = health.SECONDS_A_DAY
@@ -86,10 +94,36 @@ def test_entries_are_counted_by_group_and_what_waits_by_its_folder() -> None:
             "personal-private/_idea-incubator/idea/research-1.md",
             "personal-private/_archive/g.md.20260101.md",
             "_meta/sources.md",
+            "personal-private/_skill-watchlist/tips/h.md",
         ]
     )
     assert counts.groups == {"personal-private": 2, "personal-projects": 1}
     assert (counts.review, counts.inbox, counts.ideas) == (1, 1, 1)
+    assert counts.entries == 3
+
+
+@pytest.mark.parametrize(
+    ("paths", "said"),
+    [
+        ((), "0 entries"),
+        (("personal-private/fix/a.md",), "1 entry"),
+        (
+            (
+                "personal-private/fix/a.md",
+                "personal-private/fix/b.md",
+                "personal-private/_review/c.md",
+                "personal-private/_inbox/d.md",
+                "personal-private/_idea-incubator/idea/_index.md",
+                "personal-private/_idea-incubator/idea/research-1.md",
+                "_meta/corpus-digest.md",
+            ),
+            "7 notes (2 entries in use, 1 in review, 1 in the inbox, 1 idea, 2 others)",
+        ),
+    ],
+)
+def test_what_an_index_holds_is_told_in_parts_that_add_up(paths: tuple[str, ...], said: str) -> None:
+    """`memory init` counts the entries alone: with one number for all of it a newcomer sees two that disagree."""
+    assert notes_in_words(paths) == said
 
 
 @pytest.mark.parametrize(

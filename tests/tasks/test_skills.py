@@ -217,6 +217,24 @@ def test_the_command_says_what_it_did(
     assert json.loads(capsys.readouterr().out)["written"] == 2
     assert main(["index-skills", "--path", "/no/such/folder"]) == 2
     assert main(["index-skills", "--forget", "/no/such/folder"]) == 2
+    assert main(["index-skills", "--path", str(repo), "--forget", str(repo)]) == 2
+
+
+def test_a_dry_run_remembers_no_folder_and_forgets_none(
+    bed: Bed, repo: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name, value in bed.env.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.chdir(bed.root)
+    index(bed)
+    write(bed.root / "more" / "gamma", "gamma")
+    for arguments, told in (
+        (["--path", str(bed.root / "more"), "--dry-run"], "1 written, 2 unchanged (dry run)"),
+        (["--forget", str(repo), "--dry-run"], "2 archived (dry run)"),
+        ([], "2 unchanged"),
+    ):
+        assert main(["index-skills", *arguments]) == 0
+        assert capsys.readouterr().out.split(": ")[1] == told + "\n"
 
 
 @pytest.mark.slow

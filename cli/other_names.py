@@ -1,0 +1,31 @@
+"""Names by which other tools call what a command does here: who tries one is told the command."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+_FILES = "an entry is a markdown file"
+_FOUND = f"{_FILES}: `memory recall WORDS` finds it, `memory list` names them"
+_DELETED = (
+    f"{_FILES} and yours to delete (`memory list` names it); `memory undo` takes back what MemoryVault wrote by itself"
+)
+_COMMANDS: Mapping[str, tuple[str, ...]] = {
+    "list": ("ls", "dir", "entries"),
+    "recall": ("find", "ask", "query", "grep"),
+    "save": ("add", "remember", "create", "new", "write", "store", "learn"),
+    "evolve": ("edit", "update", "change", "replace"),
+    "health": ("status", "stats"),
+    "doctor": ("check", "test", "verify"),
+    "init": ("setup", "install"),
+    "up": ("start", "run"),
+    "console": ("web", "ui", "dashboard"),
+    "config": ("settings", "set"),
+    "reindex": ("index", "sync", "rebuild"),
+    "review": ("approve", "reject", "pending", "proposals"),
+}
+INSTEAD: Mapping[str, str] = {
+    **{other: f"did you mean `memory {name}`?" for name, others in _COMMANDS.items() for other in others},
+    **dict.fromkeys(("show", "get", "cat", "read", "view", "open"), _FOUND),
+    **dict.fromkeys(("rm", "delete", "remove", "forget"), _DELETED),
+}
+"""Other name -> what to do instead, for the end of a line."""

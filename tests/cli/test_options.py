@@ -1,0 +1,87 @@
+"""Options that exclude one another, or that the action would pass over: refused in one line, and nothing is done."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from memoryvault.cli.main import main
+from memoryvault.demo.sandbox import Sandbox
+
+NOT_ALLOWED = "not allowed with argument"
+
+
+@pytest.fixture
+def vault(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    sandbox = Sandbox(tmp_path)
+    for name, value in sandbox.environment.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.chdir(tmp_path)
+    return sandbox.vault
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("review --list --undo", NOT_ALLOWED),
+        ("review --undo --decide a=approve", NOT_ALLOWED),
+        ("review --list --decide a=approve", NOT_ALLOWED),
+        ("review --inbox --undo", "leave --inbox out"),
+        ("inbox --yes", "--yes belongs to `memory inbox triage`"),
+        ("jobs retry 42 --watch", "--watch belongs to `memory jobs list`"),
+        ("jobs retry all --state dead", "--state belongs to `memory jobs list`"),
+        ("jobs cancel 42 --kind reflect.corpus", "--kind belongs to `memory jobs list` and `memory jobs retry all`"),
+        ("jobs pause reflect.corpus --limit 2", "--limit belongs to `memory jobs list`"),
+        ("jobs --watch --state dead", "leave --state out"),
+        ("jobs --watch --json", "leave --json out"),
+        ("jobs --interval 5", "--interval belongs to --watch"),
+        ("topics rm deploy --dry-run", "--dry-run belongs to `memory topics import`"),
+        ("topics write deploy --body x --dry-run", "--dry-run belongs to `memory topics import`"),
+        ("topics read deploy --append", "--append belongs to `memory topics write`"),
+        ("topics import --project shop", "every project"),
+        ("topics import deploy", "every project"),
+        ("topics write deploy --body x --body-file y", NOT_ALLOWED),
+        ("topics write deploy --body x --append --replace 1f2e3d4c5b6a", NOT_ALLOWED),
+        ("model --yes", "--yes belongs to `memory model use`"),
+        ("model list a/model", "memory model use NAME"),
+        ("incident find --body x --project shop", "--project belongs to `memory incident add`"),
+        ("watchlist promote a b --all", "--all belongs to `memory watchlist list`"),
+        ("watchlist --reason because", "--reason belongs to `memory watchlist promote`"),
+        ("scrub --stdin --json", "leave --json out"),
+        ("config --reference --json", "leave --json out"),
+        ("worker --timeout 5", "--timeout belongs to `memory worker --until-idle`"),
+        ("worker --json", "--json belongs to `memory worker --until-idle`"),
+        ("reflect corpus --dry-run --execute", "--dry-run changes nothing"),
+        ("reflect corpus --dry-run --more", "--dry-run changes nothing"),
+        ("reflect corpus --execute --miner claude", "--miner belongs to `memory reflect --session PATH`"),
+        ("reflect corpus --host codex", "--host belongs to `memory reflect --session PATH`"),
+        ("reflect --session x.jsonl --reset", "--reset belongs to `memory reflect corpus`"),
+        ("reflect --session x.jsonl --project shop", "--project belongs to `memory reflect corpus`"),
+        ("reflect corpus --more --since 30d", "leave --since out"),
+        ("idea delete a-slug --all", "--all belongs to `memory idea list`"),
+        ("idea list --session s1", "--session is that of a new idea"),
+        ("index-skills --path . --forget .", "by --path and by --forget"),
+    ],
+)
+def test_what_would_be_passed_over_is_refused_in_one_line(
+    vault: Path, capsys: pytest.CaptureFixture[str], line: str, said: str
+) -> None:
+    try:
+        code = main(line.split())
+    except SystemExit as ended:
+        code = int(str(ended.code))
+    told = capsys.readouterr()
+    assert said in told.err
+    assert (code, told.err.count("\n"), told.out) == (2, 1, "")
+    assert list(vault.rglob("*")) == []
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["jobs list --state dead --kind reflect.corpus --limit 2 --json", "jobs retry all --kind reflect.corpus",
+     "incident add --body x --project shop", "idea list --all", "review --inbox --list", "model list"],
+)  # fmt: skip
+@pytest.mark.usefixtures("vault")
+def test_what_goes_together_goes_on(line: str) -> None:
+    assert main(line.split()) == 0
