@@ -23,6 +23,7 @@ TABLES = {
     "console": "The console on a large vault",
     "models": "Number formats of the embedding model",
     "recall": "Quality of recall",
+    "small": "Small vaults beside skills",
     "reflection": "Quality of reflection",
     "scrub": "Scrubbing",
     "throughput": "Throughput of mining",

@@ -18,6 +18,8 @@ WORD_LIMIT = 40
 """Looking up a word costs a query; a long prompt is judged by its beginning and its end."""
 COVERAGE_FLOOR = 0.3
 """Share of the prompt's weight that an entry must hold."""
+SKILL_COVERAGE_FLOOR = 0.5
+"""The same for a skill: dozens of them describe common work in common words."""
 COVERAGE_WORDS = 5
 """A prompt is about so many words at most: the rarest ones. More words must not make it harder to match."""
 COMMON_SHARE = 0.2

@@ -11,7 +11,7 @@ import time
 
 from ..vault.automemory import KEPT_FROM_PROMPTS, kind_by_path
 from .entryfile import EntryFile, is_entry_name, project_by_folder, read_entry_file
-from .keywords import common_limit, rank, significant_words
+from .keywords import SKILL_COVERAGE_FLOOR, common_limit, rank, significant_words
 from .sqlite import open_database
 
 TYPE_CHECKING = False
@@ -34,6 +34,8 @@ BEST_CHUNK = (
     "SELECT c.text FROM chunk_fts f JOIN chunk c ON c.rowid = f.rowid"
     " WHERE chunk_fts MATCH ? AND c.entry_rowid = ? ORDER BY rank LIMIT 1"
 )
+SKILL_KIND = "skill"
+"""As in vault/entry.py, which a hook has no time to import."""
 SEARCHED_FILES = "searched the files"
 EXCERPT_CHARACTERS = 1600
 """A longer entry is shown by the passage that matched."""
@@ -132,10 +134,17 @@ def _current(query: Search, path: str) -> EntryFile | None:
 
 
 def _best(query: Search, hits: Iterator[tuple[EntryFile, float]]) -> list[EntryFile]:
-    """The first k, this project's ahead of equals; twice as many are read so that `ahead` means something."""
+    """The first k, this project's ahead of equals; twice as many are read so that `ahead` means something.
+
+    Of the skills only the best, and only if it holds enough of the prompt by itself.
+    """
     kept: list[tuple[EntryFile, float]] = []
-    for hit in hits:
-        kept.append(hit)
+    has_skill = False
+    for hit, score in hits:
+        is_skill = hit.kind == SKILL_KIND
+        if not is_skill or (score >= SKILL_COVERAGE_FLOOR and not has_skill):
+            kept.append((hit, score))
+            has_skill |= is_skill
         if len(kept) >= 2 * query.k or time.monotonic() > query.deadline:
             break
     kept.sort(key=lambda pair: -pair[1])

@@ -21,7 +21,7 @@ from pathlib import Path
 
 import apsw
 
-from ..vault.entry import parse_entry
+from ..vault.entry import SKILL_KIND, parse_entry
 from ..vault.errors import IndexUnavailable, ModelUnavailable
 from .chunking import chunks_of
 from .database import file_identity
@@ -32,6 +32,7 @@ from .filters import parse_filter
 from .matrix import Looked, Matrix, MatrixKeeper
 from .query import QueryAnalysis, analyse, refine
 from .ranking import (
+    FULL_TAIL_NOTES,
     DenseHit,
     KeywordHit,
     Scored,
@@ -40,6 +41,7 @@ from .ranking import (
     above_floor,
     answers_by_words,
     fuse,
+    fuse_apart,
     is_near_duplicate,
 )
 from .reader import DENSE_LIMIT, FIRST_LOOK, KEYWORD_LIMIT, EntryRow, IndexReader, Remembered
@@ -168,6 +170,13 @@ class _Run:
     degraded: list[str] = field(default_factory=list)
     timings: dict[str, float] = field(default_factory=dict)
     refused: list[Refused] = field(default_factory=list)
+    notes: int = FULL_TAIL_NOTES
+    """How many there are within the scope, skills not counted; no more than this."""
+
+    @property
+    def apart(self) -> str | None:
+        """The kind that is looked for beside the others, not among them: nobody asked for skills."""
+        return SKILL_KIND if self.query.prompt and self.scope.filter is None else None
 
     def refuse(self, found: Scored, row: EntryRow, why: str) -> None:
         if len(self.refused) < REFUSED_IN_RECEIPT:
@@ -284,7 +293,10 @@ class RecallEngine:
                 with run.stage("fuse"):
                     rows = reader.entries([hit.entry_rowid for hit in keyword] + [hit.entry_rowid for hit in dense])
                     facts = {rowid: row.facts() for rowid, row in rows.items()}
-                    scored = fuse(run.analysis, dense, keyword, facts, self._weights, evidence)
+                    fused = fuse_apart if run.apart else fuse
+                    scored = fused(run.analysis, dense, keyword, facts, self._weights, evidence)
+                    if run.query.prompt:
+                        run.notes = reader.count_up_to(FULL_TAIL_NOTES, run.scope.without(run.apart))
                     if run.query.floor:
                         ranked, scored = scored, self._shown(run, scored)
                         kept = {found.entry_rowid for found in scored}
@@ -382,7 +394,7 @@ class RecallEngine:
                 return None, []
             try:
                 with reader.interrupted_at(run.deadline):
-                    hits = reader.dense(model[0], asked.vector, run.scope, matrix=asked.looked)
+                    hits = reader.dense(model[0], asked.vector, run.scope, matrix=asked.looked, apart=run.apart)
                     known = {hit.chunk_rowid for hit in hits}
                     missing = [h.chunk_rowid for h in keyword if h.chunk_rowid not in known]
                     if missing:
@@ -415,7 +427,7 @@ class RecallEngine:
 
     def _shown(self, run: _Run, scored: Sequence[Scored]) -> list[Scored]:
         """What answers the question; to who asks for one word, also whatever has that word."""
-        shown = above_floor(scored, self._weights)
+        shown = above_floor(scored, self._weights, run.notes)
         if shown or run.query.prompt or len(run.analysis.terms) != 1:
             return shown
         return [row for row in scored if row.keyword is not None]
@@ -518,7 +530,10 @@ class RecallEngine:
         if not complete:
             run.say(SCAN_INCOMPLETE)
         answers = [round(answers_by_words(run.analysis, each.covered), 3) for each in found]
-        scored = [Scored(n, n, each.score, None, each.score, answers[n]) for n, each in enumerate(found)]
+        scored = [
+            Scored(n, n, each.score, None, each.score, answers[n], each.covered, each.entry.kind == run.apart)
+            for n, each in enumerate(found)
+        ]
         # Who asks wants to see whatever there is; into a prompt goes only what answers it.
         shown = self._shown(run, scored) if run.query.floor and run.query.prompt else scored
         hits = []

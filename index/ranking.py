@@ -12,20 +12,24 @@ What each arm says of a chunk is weighed by how much it says about this question
   other words. So the five that a prompt gets are not all chosen by one measure: behind the first come some that answer
   best by meaning among the entries that hardly share a word with the question; more of them where the first entry has
   nearly all of the words already.
+- Skills are no notes: each of the two is ranked among its own, and a prompt gets a skill only for its own sake.
 
 The constants were chosen on two conversations of LoCoMo, devbench, two vaults of notes with misleading neighbours
 and halves of two others; figures on these (docs/benchmarks.md) are in-sample. The rules for identifiers, for
 misspelt words and for sentences with one significant word were corrected after looking at misses of the
-regression vault, so its figures are not held out either.
+regression vault, so its figures are not held out either. What is done with skills and in small vaults was chosen on
+half of another set (docs/adr/0028).
 """
 
 from __future__ import annotations
 
 import math
+from collections import deque
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 
+from ..vault.entry import SKILL_KIND
 from .query import QueryAnalysis
 from .stemming import stems
 
@@ -64,6 +68,11 @@ ANSWERS_AMONG = 10
 TAIL_SHARE, TAIL_ODDS = 0.6, 4.0
 """Beside a hit that answers, another is shown when its score is this share of the best one's, or its
 own log-odds are no more than this below the floor: what says the same in other words scores less."""
+FULL_TAIL_NOTES = 30
+"""So much less is shown in a vault of fewer notes, in proportion: where few compete, the one that answers is first, and
+what comes behind it is whatever else there is."""
+SKILLS_SHOWN = 1
+"""Of a prompt's places, at most: its notes are what the vault is for, and hosts list skills by themselves."""
 
 # Weak priors: they order what is otherwise alike.
 FRESHNESS_PRIOR, OCCURRENCE_PRIOR, ANCHOR_PRIOR = 0.01, 0.004, 1e-6
@@ -133,6 +142,10 @@ class Scored:
     keyword: float | None
     answers: float = 0.0
     """Log-odds that the prompt is answered here; below `Weights.floor` nothing should be shown."""
+    covered: float = 0.0
+    """Share of the question whose words the chunk has, as `WordEvidence.covered`."""
+    skill: bool = False
+    """It is judged as a skill: see `fuse_apart`."""
 
 
 def fuse(
@@ -173,7 +186,7 @@ def fuse(
         )
         if entry not in best or best[entry].score < score:
             answers = _answers(query, cosine, around, words.covered, by_words)
-            best[entry] = Scored(entry, chunk, score, cosine, bm25.get(chunk), answers)
+            best[entry] = Scored(entry, chunk, score, cosine, bm25.get(chunk), answers, words.covered)
         shared[entry] = max(words.covered, shared.get(entry, 0.0))
         if cosine is not None:
             meaning[entry] = max(words.related + cosine, meaning.get(entry, -1.0))
@@ -216,15 +229,55 @@ def words_score(words: WordEvidence) -> float:
     return words.same * (SHARED_AT_LEAST + (1 - SHARED_AT_LEAST) * met) + words.related
 
 
-def above_floor(ranked: Sequence[Scored], weights: Weights) -> list[Scored]:
+def fuse_apart(
+    query: QueryAnalysis,
+    dense: Sequence[DenseHit],
+    keyword: Sequence[KeywordHit],
+    entries: Mapping[int, EntryFacts],
+    weights: Weights,
+    evidence: Mapping[int, WordEvidence] | None = None,
+) -> list[Scored]:
+    """As `fuse`, notes and skills each among themselves; a skill stands before the first note that scores less.
+
+    How far the best stands out is asked of what lies around it of its own kind: else the dozens of skills of a machine
+    are what lies around the first notes of a vault, and take the places that are kept for meaning.
+    """
+    is_skill = {rowid: facts.kind.lower() == SKILL_KIND for rowid, facts in entries.items()}
+
+    def of(kind: bool) -> list[Scored]:
+        own = {rowid: facts for rowid, facts in entries.items() if is_skill[rowid] is kind}
+        near = [hit for hit in dense if hit.entry_rowid in own]
+        return fuse(query, near, [hit for hit in keyword if hit.entry_rowid in own], own, weights, evidence)
+
+    skills = deque(replace(row, skill=True) for row in of(True))
+    ranked: list[Scored] = []
+    for note in of(False):
+        while skills and skills[0].score > note.score:
+            ranked.append(skills.popleft())
+        ranked.append(note)
+    return [*ranked, *skills]
+
+
+def above_floor(ranked: Sequence[Scored], weights: Weights, notes: int = FULL_TAIL_NOTES) -> list[Scored]:
     """What of a ranking may be shown unasked: nothing when the prompt is not answered here.
 
     Injecting noise is a failure: the best hit must answer the prompt by the evidence of both arms,
-    and what follows must be nearly as good.
+    and what follows must be nearly as good, the more so the fewer `notes` there are. A skill is shown for its own sake
+    alone: it must answer, and have more than a little of the prompt's words, since it says in the words of who asks
+    when it is to be used.
     """
+    shown = _answering([row for row in ranked if not row.skill], weights, min(1.0, notes / FULL_TAIL_NOTES))
+    skills = [row for row in ranked if row.skill and row.answers >= weights.floor and row.covered > HARDLY_SHARED]
+    kept = {row.entry_rowid for row in (*shown, *skills[:SKILLS_SHOWN])}
+    return [row for row in ranked if row.entry_rowid in kept]
+
+
+def _answering(ranked: Sequence[Scored], weights: Weights, tail: float) -> list[Scored]:
+    """Nothing, or what answers, with `tail` (0..1) of what may come along."""
     if not ranked or max(row.answers for row in ranked[:ANSWERS_AMONG]) < weights.floor:
         return []
-    least_score, least_odds = TAIL_SHARE * ranked[0].score, weights.floor - TAIL_ODDS
+    least_score = (1 - tail * (1 - TAIL_SHARE)) * ranked[0].score
+    least_odds = weights.floor - tail * TAIL_ODDS
     return [row for row in ranked if row.score >= least_score or row.answers >= least_odds]
 
 

@@ -26,6 +26,9 @@ DENSE_LIMIT = 60
 COLUMN_WEIGHTS = (3.0, 2.0, 1.0)
 """BM25's weights of title, tags and body."""
 
+COUNTED_PASSAGES = 2_000
+"""Counting what a narrow scope leaves of more takes longer than a millisecond."""
+
 MAX_CANDIDATES = 4_000
 """Terms that are compared with a misspelt one."""
 REMEMBERED_FROM = 5_000
@@ -221,9 +224,22 @@ class IndexReader:
         return list(self._connection.execute(sql, (after, model_id, limit)))
 
     def dense(
-        self, model_id: int, vector: bytes, scope: Scope, limit: int = DENSE_LIMIT, matrix: Nearest | None = None
+        self,
+        model_id: int,
+        vector: bytes,
+        scope: Scope,
+        limit: int = DENSE_LIMIT,
+        matrix: Nearest | None = None,
+        apart: str | None = None,
     ) -> list[DenseHit]:
-        """The nearest chunks; the limit counts passages within the scope, whatever is nearer outside of it."""
+        """The nearest chunks; the limit counts passages within the scope, whatever is nearer outside of it.
+
+        `apart`: a kind of entry of which there are few; its nearest come behind those of all others, with a limit of
+        their own, so that neither crowds out the other.
+        """
+        if apart is not None:
+            others = self.dense(model_id, vector, scope.without(apart), limit, matrix)
+            return others + self._dense_of_kind(model_id, vector, apart, scope, limit, matrix)
         condition, parameters = scope.sql()
         if matrix is not None:
             return self._dense_of(matrix, vector, condition, parameters, limit)
@@ -236,6 +252,24 @@ class IndexReader:
         )
         hits = [DenseHit(chunk_rowid=row[1], entry_rowid=row[2], similarity=nearest[row[0]]) for row in chunks]
         return sorted(hits, key=lambda hit: (-hit.similarity, hit.chunk_rowid))
+
+    def _dense_of_kind(
+        self, model_id: int, vector: bytes, kind: str, scope: Scope, limit: int, matrix: Nearest | None
+    ) -> list[DenseHit]:
+        """As `dense`, of one kind: all of it is compared, since among the nearest of a large index it has no part."""
+        condition, parameters = scope.sql()
+        condition, parameters = f"m.kind = ? AND {condition}", [kind, *parameters]
+        listed = f"SELECT c.passage_id, c.rowid, m.rowid {_SCOPED} WHERE {condition}"
+        rows = _triples(self._connection.execute(listed, parameters))
+        if not rows:
+            return []
+        if matrix is not None:
+            similar = matrix.similarities(vector, list({row[0] for row in rows}))
+        else:
+            within = f"SELECT c.passage_id {_SCOPED} WHERE {condition}"
+            similar = self._nearest(model_id, vector, limit, within, parameters)
+        hits = [DenseHit(row[1], row[2], similar[row[0]]) for row in rows if row[0] in similar]
+        return sorted(hits, key=lambda hit: (-hit.similarity, hit.chunk_rowid))[:limit]
 
     def _dense_of(
         self, matrix: Nearest, vector: bytes, condition: str, parameters: Sequence[str], limit: int
@@ -375,6 +409,12 @@ class IndexReader:
         condition, parameters = scope.sql()
         sql = f"SELECT {_ENTRY_COLUMNS} FROM entry_meta m WHERE {condition} {_NEWEST_FIRST} LIMIT ? OFFSET ?"
         return [EntryRow(*row) for row in self._connection.execute(sql, (*parameters, limit, offset))]
+
+    def count_up_to(self, most: int, scope: Scope) -> int:
+        """How many entries are within the scope, no more than `most`. A large index has as many: it is not counted."""
+        if self.total > COUNTED_PASSAGES:
+            return most
+        return min(most, self.count(scope))
 
     def count(self, scope: Scope) -> int:
         """How many entries are within the scope."""

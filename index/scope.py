@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ..vault.automemory import COST_KIND, INDEX_KIND, KEPT_FROM_PROMPTS
@@ -55,6 +55,10 @@ class Scope:
         object.__setattr__(self, "_named_statuses", self.statuses | statuses)
         object.__setattr__(self, "_open_folders", folders)
         object.__setattr__(self, "_any_project", self.all_projects or bool(named_values(self.filter, "project")))
+
+    def without(self, kind: str | None) -> Scope:
+        """The same without the entries of one more kind."""
+        return self if kind is None else replace(self, exclude_kinds=self.exclude_kinds | {kind})
 
     def _shut_folders(self) -> frozenset[str]:
         opened = self._open_folders

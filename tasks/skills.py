@@ -36,7 +36,7 @@ from ..pipelines.skills import (
 )
 from ..sources.skills.finding import SkillRoot, Walked, claude_roots, project_root, skill_files
 from ..sources.skills.reading import read_skill
-from ..vault.entry import Entry, Source
+from ..vault.entry import SKILL_KIND, Entry, Source
 from ..vault.errors import EditConflict, EntryExists, EntryInvalid, EntryNotFound, VaultUnavailable
 from ..vault.fields import StoreValue
 from ..vault.killpoint import kill_point, kill_point_environment
@@ -57,7 +57,6 @@ from .queue.kinds import Json
 CHILD = "memoryvault.tasks.skills"
 SCAN = "skills"
 """Scan name under which the folders stand that are looked through besides the host's own."""
-KIND_OF_ENTRY = "skill"
 SCAN_SECONDS = 240.0
 MAX_SKILLS = 5000
 MAX_SCAN_BYTES = 64 << 20
@@ -281,7 +280,7 @@ def _our_notes(store: VaultStore) -> list[Entry]:
             continue
         with suppress(EntryNotFound, EntryInvalid):
             entry = store.read(path)
-            is_ours = entry.kind == KIND_OF_ENTRY and isinstance(entry.extra.get("skill_path"), str)
+            is_ours = entry.kind == SKILL_KIND and isinstance(entry.extra.get("skill_path"), str)
             if is_ours and (not path.startswith(archive) or entry.status == "archived"):
                 found.append(entry)
     return found
@@ -309,11 +308,11 @@ def _do(step: SkillStep, store: VaultStore) -> str | None:
     match step:
         case WriteSkill(skill, path):
             fields: dict[str, StoreValue] = {
-                "kind": KIND_OF_ENTRY,
-                "tags": [KIND_OF_ENTRY],
+                "kind": SKILL_KIND,
+                "tags": [SKILL_KIND],
                 "group": SKILLS,
                 "project": skill.project,
-                "source": Source(KIND_OF_ENTRY),
+                "source": Source(SKILL_KIND),
                 **_skill_fields(skill, quote_digest(quote_of(skill))),
             }
             store.create(path, fields, _ours(title_of(skill.name, skill.repo)), _ours(body_of(skill)))

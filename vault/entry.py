@@ -31,6 +31,8 @@ INCIDENT = "failure-incident"
 RESERVED_KINDS = frozenset({"session-cost", INCIDENT})
 RESEARCH_KIND = "idea-research"
 """Kind of the notes that research writes: strangers' text among them. Recall shows them only when a filter names it."""
+SKILL_KIND = "skill"
+"""Kind of the entries that say which skills are on this machine."""
 PRIORITIES = ("high", "normal", "low")
 AGENT_SOURCE = "agent"
 """`source: agent` marks what an agent wrote itself, through MCP or the command."""

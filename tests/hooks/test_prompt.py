@@ -240,6 +240,21 @@ def test_a_prompt_about_nothing_in_the_vault_gets_nothing(vault: Sandbox, prompt
     assert ask(vault, prompt).stdout == ""
 
 
+@pytest.mark.parametrize("indexed", [True, False])
+def test_of_the_skills_of_a_machine_only_one_that_holds_half_of_the_prompt_is_shown(
+    sandbox: Sandbox, indexed: bool
+) -> None:
+    paths = ["personal-private/fix/snapshots.md", *(f"personal-skills/toolbox--release-{n}.md" for n in range(4))]
+    sandbox.entry(paths[0], "Snapshots of the quokkaflange are kept for a week.")
+    for number, path in enumerate(paths[1:]):
+        sandbox.entry(path, f"Publish wheels of kind{number} with provenance.", kind="skill")
+    index(sandbox, *(paths if indexed else ()))
+    if not indexed:
+        Path(sandbox.state.index_db).unlink(missing_ok=True)
+    assert ask(sandbox, "publish wheels with provenance").stdout.count("### toolbox--") == 1
+    assert "toolbox--" not in ask(sandbox, "publish snapshots of the quokkaflange").stdout
+
+
 def test_the_words_after_a_slash_command_are_asked(vault: Sandbox) -> None:
     assert BODY in ask(vault, "/memory:recall quokkaflange alignment").stdout
 

@@ -333,6 +333,8 @@ def test_what_came_along_with_a_hit_that_is_gone_is_not_shown_for_its_sake(bed: 
     """Beside an answer a weaker hit is shown; when the answer's file is gone, the weaker one is noise."""
     answer = bed.write("answer.md", "The release pair coordinates on the calendar.", status="active")
     bed.write("beside.md", "A pair of shoes stands in the hall.", status="active")
+    for number in range(30):  # In a vault of fewer notes less comes along.
+        bed.write(f"tides/{number}.md", f"Tides of harbour{number} are in local time.", status="active")
     bed.index()
     assert slugs(bed.recall("release pair calendar", dense=False, prompt=True)) == ["answer", "beside"]
     answer.unlink()

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from memoryvault.index.query import QueryAnalysis, analyse
 from memoryvault.index.ranking import (
     FIRST_WHEN_ALL_SHARED,
+    FULL_TAIL_NOTES,
     THEN_WHEN_ALL_SHARED,
     DenseHit,
     EntryFacts,
@@ -18,6 +19,7 @@ from memoryvault.index.ranking import (
     WordEvidence,
     above_floor,
     fuse,
+    fuse_apart,
     is_near_duplicate,
     words_score,
 )
@@ -142,6 +144,69 @@ def test_on_keywords_alone_a_hit_must_hold_half_of_the_prompt() -> None:
 
     assert kept(0.3) == []
     assert len(kept(0.6)) == 1
+
+
+ANSWER, ASIDE = WordEvidence(0.3, 0.1, 0.5), WordEvidence(0.0, 0.15, 0.0)
+"""Of what answers a prompt, and of what only lies beside it."""
+
+
+def _among(notes: dict[int, tuple[float, WordEvidence]], skills: dict[int, tuple[float, WordEvidence]]) -> list[Scored]:
+    """Ranked as for a prompt: (cosine, evidence) of each note and skill."""
+    every = notes | skills
+    entries = {n: EntryFacts(f"{n:02}.md", "", kind="skill" if n in skills else "fix") for n in every}
+    dense = [DenseHit(n, n, cosine) for n, (cosine, _) in every.items()]
+    return fuse_apart(QUERY, dense, [], entries, Weights(), {n: evidence for n, (_, evidence) in every.items()})
+
+
+def test_skills_do_not_come_along_with_a_note_that_answers() -> None:
+    ranked = _among({1: (0.5, ANSWER)}, dict.fromkeys(range(10, 40), (0.3, ASIDE)))
+
+    assert order(above_floor(ranked, Weights(), notes=1)) == [1]
+
+
+def test_notes_do_not_come_along_with_a_skill_that_answers() -> None:
+    ranked = _among(dict.fromkeys(range(1, 9), (0.2, ASIDE)), {10: (0.5, ANSWER)})
+
+    assert order(above_floor(ranked, Weights(), notes=8)) == [10]
+
+
+def test_a_skill_must_have_more_than_a_little_of_the_prompts_words() -> None:
+    by_meaning = {10: (0.6, WordEvidence(0.1, 0.3, 0.2))}
+
+    assert above_floor(_among({}, by_meaning), Weights()) == []
+    # A note need not.
+    assert order(above_floor(_among(by_meaning, {}), Weights())) == [10]
+
+
+def test_of_the_skills_that_answer_the_best_is_shown_before_the_notes_that_score_less() -> None:
+    notes = {1: (0.5, ANSWER), 2: (0.6, ANSWER)}
+    skills = {10: (0.55, ANSWER), 11: (0.54, ANSWER)}
+
+    assert order(above_floor(_among(notes, skills), Weights())) == [2, 10, 1]
+
+
+def test_what_lies_around_a_note_are_notes_not_skills() -> None:
+    alone = {row.entry_rowid: row for row in _among({1: (0.4, ASIDE)}, {})}
+    beside = {row.entry_rowid: row for row in _among({1: (0.4, ASIDE)}, dict.fromkeys(range(10, 40), (0.35, ASIDE)))}
+
+    assert beside[1] == alone[1]
+
+
+def test_the_fewer_notes_there_are_the_less_comes_along_with_the_one_that_answers() -> None:
+    notes = {1: (0.6, ANSWER), 2: (0.25, ASIDE), 3: (0.2, ASIDE), 4: (0.05, ASIDE)}
+    ranked = _among(notes, {})
+
+    shown = [len(above_floor(ranked, Weights(), notes=count)) for count in (3, 8, 20, FULL_TAIL_NOTES, 5000)]
+
+    assert shown == sorted(shown)
+    assert (shown[0], shown[-1]) == (1, 3)
+    assert shown[-2] == shown[-1]
+
+
+def test_a_note_that_answers_by_itself_is_shown_however_few_there_are() -> None:
+    ranked = _among({1: (0.6, ANSWER), 2: (0.45, ANSWER)}, {})
+
+    assert order(above_floor(ranked, Weights(), notes=2)) == [1, 2]
 
 
 def test_near_duplicates_are_told_from_notes_about_the_same_thing() -> None:
