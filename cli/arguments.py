@@ -105,12 +105,13 @@ def refuse_options_of_others(args: argparse.Namespace, command: str, belongs: Ma
     """
     for option, actions in belongs.items():
         if is_given(args, option) and args.action not in actions:
-            raise UsageError(f"{option} belongs to {' and '.join(f'`memory {command} {each}`' for each in actions)}")
+            raise UsageError(f"{option} belongs to {', '.join(f'`memory {command} {each}`' for each in actions)}")
 
 
 def is_given(args: argparse.Namespace, option: str) -> bool:
     """Whether the option stands in the command line; its default must be None, False, or empty."""
-    return getattr(args, option.lstrip("-").replace("-", "_")) not in (None, False, "")
+    value = getattr(args, option.lstrip("-").replace("-", "_"))
+    return value is not None and value is not False and value not in ("", [])
 
 
 def nearest(word: str, known: Iterable[str]) -> str:

@@ -48,7 +48,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
             forget_root(settings, folder)
         for folder in named:
             remember_root(settings, folder)
-    roots = all_roots(settings, os.getcwd(), also=named, without=forgotten)
+    roots = all_roots(settings, os.getcwd(), also=named, without=forgotten, remember=not args.dry_run)
     found = scan(roots, home_folder(context.env))
     store = context.store
     with store.lock():

@@ -98,6 +98,8 @@ def run(args: argparse.Namespace, context: Context) -> int:
 def _refuse_what_is_passed_over(args: argparse.Namespace) -> None:
     everything = args.action == "retry" and args.target == "all"
     asked = argparse.Namespace(**{**vars(args), "action": "retry all" if everything else args.action})
+    if everything and args.state == "dead":  # Those are what it means.
+        asked.state = None
     refuse_options_of_others(asked, "jobs", BELONGS)
     if args.interval is not None and not args.watch:
         raise UsageError("--interval belongs to --watch")

@@ -14,7 +14,7 @@ from ..tasks.journal import AUTOMATIC, BACKFILL, Journal
 from ..tasks.queue.enqueue import request_indexing
 from ..tasks.taken_back import NOTE, TakenBack
 from ..tasks.undoing import WRITTEN, LeftRun, Selector, Undo, UndoPlan
-from ..vault.errors import MemoryVaultError, QueueUnavailable, UsageError
+from ..vault.errors import MemoryVaultError, UsageError
 from ..vault.marker import REFLECTED, START, list_markers
 from .context import Context
 from .output import add_json, counted, note, print_json
@@ -89,19 +89,19 @@ def run(args: argparse.Namespace, context: Context) -> int:
     plan = undo.carry_out(selector, include_edited=args.include_edited)
     plan.later = shown.later
     request_indexing(context.settings)
-    if plan.lost_of:
-        _ask_for_the_digest(plan, context)
     status = _print(plan, args, done=True)
-    if plan.lost_of and not args.json:
-        note(f"memory: it is not written again when the same sessions are read again; {NOTE} says how to allow it")
+    if plan.lost_of:
+        if not args.json:
+            note(f"memory: it is not written again when the same sessions are read again; {NOTE} says how to allow it")
+        _ask_for_the_digest(plan, context)
     return status
 
 
 def _ask_for_the_digest(plan: UndoPlan, context: Context) -> None:
-    """The note that lists what old sessions said changes with it; without a queue, by the next backfill."""
+    """The note that lists what old sessions said changes with it; where it can't be asked for, by the next backfill."""
     from ..tasks.corpus.settling import request_digest  # its imports cost as much as all of undo's
 
-    with suppress(QueueUnavailable):
+    with suppress(MemoryVaultError):
         request_digest(context.settings, context.store, plan.lost_of)
 
 

@@ -368,7 +368,7 @@ def _is_password(text: str, name: re.Match[str], value: str, start: int, quoted:
         line_end = text.find("\n", start)
         rest = text[start + len(value) : line_end if line_end >= 0 else len(text)].strip()
         if rest and not rest.startswith(("#", "//", ";", ",", "&", '"', "'", "}")):
-            return _mixes(value)
+            return _mixes(value) or _DATE.fullmatch(value) is not None
         return not (_PROSE.match(value) and ":" in gap and " " in _line_before(text, name.start()).strip())
     return not value.startswith(("/", "./", "http"))
 

@@ -115,21 +115,28 @@ def is_known_root(settings: Settings, path: Path) -> bool:
 
 
 def all_roots(
-    settings: Settings, cwd: str = "", *, also: Sequence[Path] = (), without: Collection[Path] = ()
+    settings: Settings,
+    cwd: str = "",
+    *,
+    also: Sequence[Path] = (),
+    without: Collection[Path] = (),
+    remember: bool = True,
 ) -> list[SkillRoot]:
-    """The host's folders, the projects that sessions ran in, and what was named. Remembers new projects.
+    """The host's folders, the projects that sessions ran in, and what was named. Remembers new projects, if it may.
 
     As if `also` were remembered and `without` forgotten.
     """
     cursors = Cursors(settings.state.state_db, SCAN)
-    known = cursors.all()
+    known: dict[str, Mapping[str, Any]] = dict(cursors.all())
     home = home_folder(settings.environment)
     for folder in sorted({cwd, *_session_folders(settings)} - {""}):
         repository = _with_skills(folder, home)
         if repository is not None and str(repository) not in known:
-            cursors.set(str(repository), {"owner": "project", "project": project_of(str(repository), home)})
+            known[str(repository)] = {"owner": "project", "project": project_of(str(repository), home)}
+            if remember:
+                cursors.set(str(repository), known[str(repository)])
     roots = claude_roots(settings.hosts.claude_config_dir)
-    named = {**cursors.all(), **{str(path): {"owner": "given"} for path in also}}
+    named = {**known, **{str(path): {"owner": "given"} for path in also}}
     for path, value in sorted(named.items()):
         if Path(path) in without:
             continue

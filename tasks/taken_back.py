@@ -19,7 +19,7 @@ from typing import TypeAlias
 from ..pipelines.candidate import Candidate
 from ..pipelines.routing import Action, RoutedCandidate, tier_of
 from ..vault.entry import parse_entry
-from ..vault.errors import EditConflict, EntryExists, EntryInvalid, EntryNotFound, PathRefused
+from ..vault.errors import EditConflict, EntryExists, EntryInvalid, EntryNotFound, PathRefused, QueueUnavailable
 from ..vault.killpoint import kill_point
 from ..vault.layout import META, StatePaths
 from ..vault.marker import is_session_id
@@ -40,7 +40,7 @@ kind: taken-back
 # Taken back
 
 What `memory undo` took out of these sessions, by the ids of their records: it is not written again when they are read
-again. Delete a line, or this note, and it may be.
+again. Delete a line, or this note, and it may be. A line to which something is added does not count either.
 
 """
 """The note without a line."""
@@ -51,8 +51,8 @@ _OLD_SCAN = "undone"
 _RECORD = r"[A-Za-z0-9_:-]{1,128}"
 """No dot: what is imported has for its record the name of its file, which may tell what is in it."""
 _LINE = re.compile(rf"[ \t]*[-*+][ \t]+`(?P<session>[A-Za-z0-9._-]{{1,128}})`:(?P<records>(?:[ \t]+`{_RECORD}`)+)\s*")
-_PLACE = "line:"
-"""So begin the names of records that have none of their own."""
+_UNIQUE = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
+"""A record's id that no other session has but for a copy of the record. Some hosts only count their records."""
 
 Evidence: TypeAlias = "tuple[str, str]"
 """Session and record."""
@@ -74,6 +74,8 @@ class TakenBack:
         """
         added = {each for each in evidence if _is_writable(each)}
         old = self._in_state()
+        if not added and not old:
+            return set()
         before = self._edit(lambda said: said | added | old)
         kill_point("taken-back-noted")
         if old:
@@ -120,14 +122,20 @@ class TakenBack:
 
     def forget(self) -> None:
         """As if nothing had been taken back. The user's own lines in the note stay. Raises as `add` does."""
-        self._edit(lambda _: set())
+        for note in (NOTE, *self._copies()):
+            self._edit(lambda _: set(), note)
         if self._state_db.exists():
             self._old.forget_all()
 
     def _in_state(self) -> set[Evidence]:
         if not self._state_db.exists():
             return set()
-        rows = self._old.all().items()
+        try:
+            rows = self._old.all().items()
+        except QueueUnavailable as error:
+            # What the note says counts all the same, and a reading need not wait for the state folder.
+            log.warning("what an earlier release put down is passed over: %s", error)
+            return set()
         return {(session, record) for session, value in rows for record in value["records"]}
 
     def _copies(self) -> Iterator[str]:
@@ -136,31 +144,31 @@ class TakenBack:
                 if original_of(name) == NOTE.rpartition("/")[2]:
                     yield f"{META}/{name}"
 
-    def _edit(self, changed: Callable[[set[Evidence]], set[Evidence]]) -> set[Evidence]:
-        """Have the note say what `changed` makes of what it says, which is returned."""
+    def _edit(self, changed: Callable[[set[Evidence]], set[Evidence]], note: str = NOTE) -> set[Evidence]:
+        """Have the note, or a copy of it, say what `changed` makes of what it says, which is returned."""
         with self._store.lock():
             for attempt in range(ATTEMPTS_AT_EDITED_NOTE):
                 self._store.require_vault()
-                text = text_of(self._store, NOTE)
+                text = text_of(self._store, note)
                 before = evidence_of(text or "")
                 after = {each for each in changed(before) if _is_writable(each)}
                 try:
                     if after != before:
-                        self._write(text, after)
+                        self._write(note, text, after)
                     return before
                 except (EditConflict, EntryExists, EntryNotFound) as error:
                     # A person saved the note, or a sync client brought it, in this very moment: look at it again.
                     if attempt == ATTEMPTS_AT_EDITED_NOTE - 1:
-                        raise EditConflict(f"{NOTE} was changed while it was written; nothing was changed") from error
+                        raise EditConflict(f"{note} was changed while it was written; nothing was changed") from error
         raise AssertionError("unreachable")
 
-    def _write(self, before: str | None, evidence: set[Evidence]) -> None:
+    def _write(self, note: str, before: str | None, evidence: set[Evidence]) -> None:
         text = text_with(EMPTY if before is None else before, evidence)
         if text == EMPTY and before is not None:
-            self._store.remove(NOTE, hash_of(before))
+            self._store.remove(note, hash_of(before))
             return
         clean = Scrubbed.trusted(text, reason="ids, our own words, and what the user wrote beside them")
-        self._store.write_text(NOTE, clean, None if before is None else hash_of(before), keep_line_ends=True)
+        self._store.write_text(note, clean, None if before is None else hash_of(before), keep_line_ends=True)
 
 
 def said_by(candidate: Candidate) -> Evidence:
@@ -171,7 +179,7 @@ def said_by(candidate: Candidate) -> Evidence:
 def identity(evidence: Evidence) -> Evidence:
     """The same for a copy of the record in another session, as when a session is resumed under a new id."""
     session, record = evidence
-    return (session if record.startswith(_PLACE) else "", record)
+    return ("" if _UNIQUE.fullmatch(record) else session, record)
 
 
 def evidence_in(path: str, text: str) -> set[Evidence]:

@@ -43,7 +43,7 @@ from ..queue.job import Handler, Postpone, Retry, RunningJob
 from ..queue.kinds import Json
 from ..remembering import remember
 from ..taken_back import Evidence, TakenBack, identity, said_by
-from .backfill import unfinished
+from .backfill import SETTLE, unfinished
 from .store import CorpusStore
 
 REFRESH = "corpus.digest"
@@ -289,9 +289,15 @@ def digest_handler(settings: Settings) -> Handler:
     """The handler of corpus.digest."""
 
     def handle(job: RunningJob) -> Mapping[str, Json]:
+        with open_ledger(settings) as ledger:
+            settles = bool(ledger.list(["queued", "running"], kind=SETTLE, most=1))
+        if settles:
+            raise Postpone("what was mined is settled first, which may write the digest as it was before", WAIT_SECONDS)
         job.check_owned()
         with _retried():
-            refresh_digest(settings, vault_store(settings))
+            store = vault_store(settings)
+            if store.exists(DIGEST):  # Else its reader has deleted it meanwhile.
+                refresh_digest(settings, store)
         return {}
 
     return handle

@@ -30,9 +30,10 @@ def vault(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         ("review --inbox --undo", "leave --inbox out"),
         ("inbox --yes", "--yes belongs to `memory inbox triage`"),
         ("jobs retry 42 --watch", "--watch belongs to `memory jobs list`"),
-        ("jobs retry all --state dead", "--state belongs to `memory jobs list`"),
-        ("jobs cancel 42 --kind reflect.corpus", "--kind belongs to `memory jobs list` and `memory jobs retry all`"),
+        ("jobs retry all --state done", "--state belongs to `memory jobs list`"),
+        ("jobs cancel 42 --kind reflect.corpus", "--kind belongs to `memory jobs list`, `memory jobs retry all`"),
         ("jobs pause reflect.corpus --limit 2", "--limit belongs to `memory jobs list`"),
+        ("worker --timeout 0", "--timeout belongs to `memory worker --until-idle`"),
         ("jobs --watch --state dead", "leave --state out"),
         ("jobs --watch --json", "leave --json out"),
         ("jobs --interval 5", "--interval belongs to --watch"),
@@ -79,7 +80,7 @@ def test_what_would_be_passed_over_is_refused_in_one_line(
 
 @pytest.mark.parametrize(
     "line",
-    ["jobs list --state dead --kind reflect.corpus --limit 2 --json", "jobs retry all --kind reflect.corpus",
+    ["jobs list --state dead --kind reflect.corpus --limit 2 --json", "jobs retry all --state dead",
      "incident add --body x --project shop", "idea list --all", "review --inbox --list", "model list"],
 )  # fmt: skip
 @pytest.mark.usefixtures("vault")

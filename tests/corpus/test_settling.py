@@ -10,11 +10,13 @@ import pytest
 
 from memoryvault.cli.main import main
 from memoryvault.pipelines.candidate import Candidate
+from memoryvault.tasks.corpus.backfill import SETTLE
 from memoryvault.tasks.corpus.history import digest_of_rest
-from memoryvault.tasks.corpus.settling import DIGEST, REFRESH, Settled, refresh_digest, settle
+from memoryvault.tasks.corpus.settling import DIGEST, REFRESH, Settled, digest_handler, refresh_digest, settle
 from memoryvault.tasks.corpus.store import CorpusStore
 from memoryvault.tasks.mining import Mined
 from memoryvault.tasks.queue.enqueue import open_ledger
+from memoryvault.tasks.queue.executor import Executor
 from memoryvault.tasks.scrubbing import scrub_everything
 from memoryvault.tasks.taken_back import NOTE, TakenBack
 from memoryvault.tasks.undoing import Selector
@@ -233,6 +235,29 @@ def test_an_undo_of_a_fresh_session_leaves_the_digest_alone(bed: Bed, monkeypatc
     (bed.vault / DIGEST).unlink()
     undo_by_command(bed, monkeypatch, "--last")
     assert not asked_for_the_digest(bed), "a digest that the user deleted is not made anew"
+
+
+def test_the_digest_waits_for_a_settling_and_is_not_made_anew_where_it_was_deleted(bed: Bed) -> None:
+    def attempt() -> str:
+        with open_ledger(bed.settings) as ledger:
+            number = ledger.enqueue(REFRESH, unique_key=REFRESH)
+            with ledger.transaction() as conn:
+                conn.execute("UPDATE job SET run_at = 0, rung_at = NULL WHERE id = ?", (number,))
+            executor = Executor(ledger, {REFRESH: digest_handler(bed.settings)}, 30.0)
+            ledger.ring_due()
+            while (taken := ledger.take_doorbell(lambda: "test", 30.0)) is not None:
+                executor.run(taken[1])
+            return str(ledger.get(number).state)
+
+    mined(bed, "old-session-1", RULE)
+    settled(bed)
+    with open_ledger(bed.settings) as ledger:
+        settling = ledger.enqueue(SETTLE, {}, unique_key=SETTLE, delay_seconds=3600)
+        assert attempt() == "queued"
+        ledger.cancel(settling)
+    (bed.vault / DIGEST).unlink()
+    assert attempt() == "done"
+    assert not (bed.vault / DIGEST).exists()
 
 
 def test_evidence_that_was_taken_back_strengthens_nothing_again(bed: Bed) -> None:

@@ -90,6 +90,10 @@ def test_a_secret_is_removed_under_either_policy(text: str, policy: Policy) -> N
 @pytest.mark.parametrize("name", ["password: ", "password is ", "DB_PASSWORD=", "passphrase: ", "pwd = "])
 def test_a_date_behind_the_word_is_the_password_however_it_stands_there(name: str, form: str) -> None:
     assert scrub(name + form.format("1987-04-12")) == name + form.format("[REDACTED-PASSWORD]")
+    assert (
+        scrub(f"my {name}{form.format('1987-04-12')} is needed")
+        == f"my {name}{form.format('[REDACTED-PASSWORD]')} is needed"
+    )
 
 
 @pytest.mark.parametrize(

@@ -78,14 +78,17 @@ def test_only_the_record_that_says_it_counts_not_what_it_is_about(bed: Bed) -> N
 
 
 def test_a_copy_of_the_record_in_a_session_that_was_resumed_under_a_new_id_is_the_same(bed: Bed) -> None:
-    first, copied = (replace(RULE, session=session, records=("3f0c6a52",)) for session in ("a", "b"))
+    first, copied = (
+        replace(RULE, session=session, records=("3f0c6a52-7d1e-4c55-9a51-0f6f6f2b8a11",)) for session in ("a", "b")
+    )
     bed.remember(first)
     bed.undo.carry_out(LAST)
     assert bed.remember(copied).written == ()
 
 
-def test_records_that_have_only_a_place_are_told_apart_by_session(bed: Bed) -> None:
-    first, other = (replace(RULE, session=session, records=("line:0",)) for session in ("a", "b"))
+@pytest.mark.parametrize("place", ["line:0", "step:0", "0", "msg-1"])
+def test_records_that_are_only_counted_are_told_apart_by_session(bed: Bed, place: str) -> None:
+    first, other = (replace(RULE, session=session, records=(place,)) for session in ("a", "b"))
     bed.remember(first)
     bed.undo.carry_out(LAST)
     assert bed.remember(first).written == ()
@@ -158,6 +161,24 @@ def test_a_copy_that_a_sync_client_left_counts_too(bed: Bed) -> None:
     copy = note_of(bed).with_name("taken-back.sync-conflict-20260101-101010-ABCDEFG.md")
     copy.write_text(text_with(EMPTY, {("s2", "r2")}), "utf-8")
     assert taken_back(bed).evidence() == {*ONE, ("s2", "r2")}
+    taken_back(bed).forget()
+    assert (taken_back(bed).evidence(), copy.exists(), note_of(bed).exists()) == (set(), False, False)
+
+
+def test_a_damaged_state_folder_hides_neither_the_note_nor_what_is_read(bed: Bed) -> None:
+    bed.remember(said(RULE, "a"))
+    bed.undo.carry_out(LAST)
+    Path(bed.settings.state.state_db).write_bytes(b"no database" * 500)
+    assert taken_back(bed).evidence() == {("a", "a-record")}
+    assert bed.remember(said(RULE, "a")).written == ()
+    assert len(bed.remember(said(GUESS, "b")).written) == 1
+    bed.undo.carry_out(LAST)
+    assert ("b", "b-record") in taken_back(bed).evidence()
+
+
+def test_where_nothing_of_a_session_goes_the_note_is_not_asked(bed: Bed) -> None:
+    note_of(bed).mkdir(parents=True)
+    assert taken_back(bed).add(()) == set()
 
 
 def test_a_note_that_is_no_note_hides_nothing_from_mining_and_stops_undo_before_it_changes_anything(bed: Bed) -> None:

@@ -11,7 +11,8 @@ import pytest
 
 from memoryvault.cli.main import main
 from memoryvault.index.chunking import chunks_of
-from memoryvault.tasks.skills import Indexed, all_roots, forget_root, index_skills, remember_root, scan
+from memoryvault.tasks.cursors import Cursors
+from memoryvault.tasks.skills import SCAN, Indexed, all_roots, forget_root, index_skills, remember_root, scan
 from memoryvault.tests.review.support import Bed, make_bed
 from memoryvault.tests.support import forked
 from memoryvault.vault.marker import Marker, create_marker
@@ -235,6 +236,19 @@ def test_a_dry_run_remembers_no_folder_and_forgets_none(
     ):
         assert main(["index-skills", *arguments]) == 0
         assert capsys.readouterr().out.split(": ")[1] == told + "\n"
+
+
+def test_nor_does_it_remember_the_project_that_it_is_started_in(bed: Bed, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in bed.env.items():
+        monkeypatch.setenv(name, value)
+    project = bed.root / "home" / "shop"
+    write(project / ".claude" / "skills" / "gamma", "gamma")
+    (project / ".git").mkdir()
+    monkeypatch.chdir(project)
+    assert main(["index-skills", "--dry-run"]) == 0
+    assert Cursors(bed.settings.state.state_db, SCAN).all() == {}
+    assert main(["index-skills"]) == 0
+    assert list(Cursors(bed.settings.state.state_db, SCAN).all()) == [str(project)]
 
 
 @pytest.mark.slow
