@@ -7,12 +7,14 @@ import os
 import sys
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from pathlib import Path
 from typing import Any
 
 from ..index.asking import IN_WORDS, ask
-from ..vault.errors import UsageError
+from ..vault.errors import MemoryVaultError, UsageError
 from ..vault.layout import INBOX, INCUBATOR, REVIEW
+from ..vault.lock import lock_holder
 from ..vault.project import project_of
 from .context import Context
 from .output import add_json, note, print_json
@@ -25,6 +27,7 @@ EPILOG = """example:
 
 SERVICE_PATIENCE_SECONDS = 20.0
 SLOW_SECONDS = 2.0
+NO_MODEL, BY_WORDS = "no-model", "by keywords only"
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -58,6 +61,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
         "all_projects": args.all_projects,
         "include": sorted((INBOX, REVIEW, INCUBATOR)) if args.include_inbox else [],
     }
+    _see_what_is_new(context)
     with _said_when_slow():
         answer = ask(
             context.settings,
@@ -72,7 +76,10 @@ def run(args: argparse.Namespace, context: Context) -> int:
     if answer.without_service:
         note(f"memory: {answer.without_service}")
     for code in answer.degraded:
-        note(f"memory: answered {IN_WORDS.get(code, code)}")
+        # Without the service nobody has looked for a model.
+        note(
+            f"memory: answered {BY_WORDS if answer.without_service and code == NO_MODEL else IN_WORDS.get(code, code)}"
+        )
     if args.json:
         print_json({"query": args.query, "hits": list(answer.hits), "degraded": list(answer.degraded)})
         return 0
@@ -86,6 +93,17 @@ def run(args: argparse.Namespace, context: Context) -> int:
         place = f"{hit['kind'] or '-'}, {hit['project'] or 'any project'}, {hit['updated'] or hit['created'] or '-'}"
         print(f"{hit['score']:.2f}  {hit['title']}  ({place})\n      {hit['path']}")
     return 0
+
+
+def _see_what_is_new(context: Context) -> None:
+    """Bring the index in step where no worker does: what was saved just now is asked for next."""
+    state = context.state_of_vault_or_index
+    if lock_holder(state.worker_lock) is not None or not Path(state.index_db).exists():
+        return
+    from ..tasks.indexing import reconcile_now  # its imports cost more than asking does
+
+    with suppress(MemoryVaultError, OSError):  # The answer says what it was made from.
+        reconcile_now(context.settings)
 
 
 @contextmanager

@@ -290,11 +290,11 @@ class _Dialogue:
             match key:
                 case "e" | "p" if key not in keys:
                     print(f"press one of: {' '.join(keys)}")
-                case "a" | "y":
+                case "a":
                     self._decide(entry, Approve())
                 case "e":
                     self._edit(entry)
-                case "r" | "n":
+                case "r":
                     self._decide(entry, Reject())
                 case "s" | "\r" | "\n" | " ":
                     self._decide(entry, Skip())

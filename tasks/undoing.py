@@ -6,7 +6,8 @@ come from; whether somebody edited them can't be told then, so they go only when
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import os
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -316,6 +317,9 @@ class _Work:
 
     def _take_back_files(self, act: Act, inside: Sequence[Recorded]) -> None:
         faults = {change.path: fault for change in inside if (fault := self._fault(act, change)) is not None}
+        for change in inside:
+            if change.before is None and (name := self._own_file_beside(change.path)) is not None:
+                faults.setdefault(change.path, (f"{name} lies beside it: it stays", False))
         if not faults:
             for change in reversed(inside):
                 self._set(change.path, change.before, WRITTEN)
@@ -339,10 +343,22 @@ class _Work:
         later = self._past.later(act, path)
         return bool(later) and later[-1][0].actor in AUTOMATIC and later[-1][1].after_hash is None
 
+    def _own_file_beside(self, path: str) -> str | None:
+        """The name of a file or folder of the user's in the idea's folder, which would be left alone there."""
+        if not is_idea_path(path) or self._now(path) is None:
+            return None
+        folder = path.rpartition("/")[0]
+        names = sorted(os.listdir(self._store.vault / folder))
+        ours = {path, *(note.path for note in self._beside(folder) if note.kind == RESEARCH_KIND)}
+        return next((name for name in names if not name.startswith(".") and f"{folder}/{name}" not in ours), None)
+
+    def _beside(self, folder: str) -> Iterable[Entry]:
+        return self._store.readable([each for each in self._store.walk() if each.startswith(f"{folder}/")])
+
     def _take_back_research(self, path: str) -> None:
         """The notes of what was looked up go with their idea, but for one that somebody has edited."""
         folder = path.rpartition("/")[0]
-        for note in self._store.readable([each for each in self._store.walk() if each.startswith(f"{folder}/")]):
+        for note in self._beside(folder):
             beside = note.path
             if note.kind != RESEARCH_KIND:
                 continue
@@ -372,12 +388,13 @@ class _Work:
             return None
         # What was looked up about an idea is our own writing, too, though no act of the journal.
         own = now is not None and is_idea_path(change.path)
-        if own and hash_of(_without_research(self._store, change.path, now or "")) == change.after_hash:
+        written = {digest, hash_of(_without_research(self._store, change.path, now or ""))} if own else {digest}
+        if change.after_hash in written:
             return None
         if now is None:
             return "you moved, deleted or decided on it", False
         later = reversed(self._past.later(act, change.path))
-        author = next((other for other, made in later if made.after_hash == digest), None)
+        author = next((other for other, made in later if made.after_hash in written), None)
         if author is not None and author.actor in AUTOMATIC:
             return "later sessions added to it: only this one's evidence goes", True
         if author is not None and is_asking(author) and self._now(question_path(slug_of(change.path))) is not None:

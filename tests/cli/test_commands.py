@@ -199,6 +199,15 @@ def test_recall_by_keyword_without_a_service(sandbox: Sandbox) -> None:
     assert answer["degraded"]
 
 
+def test_what_was_saved_without_a_worker_is_recalled_at_once(sandbox: Sandbox) -> None:
+    sandbox.memory("save", "convention", "invoices", "--body", "We send invoices on the first Friday of the month.")
+    sandbox.memory("worker", "--until-idle")
+    sandbox.memory("save", "convention", "payments", "--body", "Payments are matched by the reference number.")
+    done = sandbox.run("recall", "how are payments matched?", "--json")
+    assert [hit["slug"] for hit in json.loads(done.stdout)["hits"]] == ["payments"]
+    assert "no embedding model" not in done.stderr, "nobody has looked for one"
+
+
 def test_a_bad_filter_says_what_is_wrong(sandbox: Sandbox) -> None:
     sandbox.memory("worker", "--until-idle")
     done = sandbox.run("recall", "x y z", "--filter", "nonsense")

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from memoryvault.index.engine import RecallEngine, RecallQuery
+from memoryvault.pipelines.review import Reject
 from memoryvault.tasks import handlers
 from memoryvault.tasks.ideas.research import WebAccess, plan
 from memoryvault.tasks.indexing import reconcile_now
@@ -351,6 +352,30 @@ def test_a_note_of_research_that_the_user_edited_is_not_taken_back(bed: Research
     done = bed.bed.undo.carry_out(Selector(last=True))
     assert [path.name for path in folder.iterdir()] == ["related-obsidian.md"]
     assert [step.path.rpartition("/")[2] for step in done.steps if step.step == "leave"] == ["related-obsidian.md"]
+
+
+def test_an_idea_with_a_file_of_the_users_beside_it_is_not_taken_back(bed: ResearchBed) -> None:
+    folder = mined_and_researched(bed)
+    (folder / "sketch.png").write_bytes(b"a drawing")
+    done = bed.bed.undo.carry_out(Selector(last=True), include_edited=True)
+    assert (folder / "_index.md").is_file()
+    assert "sketch.png lies beside it: it stays" in {step.why for step in done.steps}
+    (folder / "sketch.png").unlink()
+    bed.bed.undo.carry_out(Selector(last=True))
+    assert list(folder.parent.rglob("*.md")) == []
+
+
+def test_a_decision_before_the_look_up_is_told_as_one_and_not_as_an_edit(bed: ResearchBed) -> None:
+    bed.bed.remember(IDEA)
+    (note,) = bed.folder.parent.glob("*/_index.md")
+    (question,) = (path for path in bed.bed.files() if "/surface-" in path)
+    bed.bed.reviewer.decide(question, Reject(), run="t")
+    bed.run(slug=note.parent.name)
+    shown = bed.bed.undo.plan(Selector(last=True))
+    assert [(step.step, step.why) for step in shown.steps if step.path.endswith("_index.md")] == [
+        ("leave", "you have decided on it since: it stays")
+    ]
+    assert shown.edited == 0
 
 
 # ---- a model

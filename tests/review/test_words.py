@@ -39,7 +39,7 @@ def test_only_keys_that_do_something_are_offered(
     bed: Bed, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], kind: str, keys: str
 ) -> None:
     bed.note("personal-private/_review/one.md", "One.", kind=kind, status="pending")
-    pressed = "xq" if "su[p]" in keys else "xpq"
+    pressed = "xnyq" if "su[p]" in keys else "xpq"  # `n` is no "no" that is for good, nor is `y` a yes
     assert answer(monkeypatch, bed, pressed) == [keys] * len(pressed)
     short = " ".join(key for key in "aerspuq" if f"[{key}]" in keys)
     assert capsys.readouterr().out.count(f"press one of: {short}\n") == len(pressed) - 1
