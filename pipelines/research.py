@@ -288,6 +288,12 @@ def with_receipt(body: str, receipt: str) -> str:
     return body[: found.start()] + receipt + ("\n\n" + rest if rest else "\n")
 
 
+def receipt_in(body: str) -> str:
+    """The receipt that the body holds; '' for none."""
+    found = _RECEIPT.search(body)
+    return found[0].rstrip() if found else ""
+
+
 def without_receipt(body: str) -> str:
     """The body without the lines of its receipt; what the user wrote below them stays."""
     return _RECEIPT.sub("", body, count=1)

@@ -59,7 +59,8 @@ from .discovery.watchlist import Decided as WatchlistDecided
 from .discovery.watchlist import Watchlist
 from .evolving import archived_text, free_archive_path, require_living, resolve_entry
 from .ideas.incubator import answer_listed, parse_listed
-from .ideas.ledger import ask_next, decline, surface, taken_back
+from .ideas.ledger import ask_next, decline, is_idea_path, surface, taken_back
+from .ideas.looked_up import with_research_of, without_research
 from .indexing import APPLY_KEY, DECISION_FOLDERS, vault_store
 from .journal import Act, Change, FolderMove, Journal, Recorded, hash_of, text_of
 from .queue.job import Handler, Postpone, RunningJob
@@ -224,7 +225,7 @@ class Reviewer:
         now = text_of(self.store, change.path)
         text = change.before
         if (None if now is None else hash_of(now)) != change.after_hash:
-            text = taken_back(self.store, act, now) if is_outside(change.path) else None
+            text = taken_back(self.store, act, now) if is_outside(change.path) else self._beside_research(change, now)
             if text is None:
                 raise EditConflict(f"{change.path} was changed after the decision: take it back by hand")
         path = change.path
@@ -233,6 +234,14 @@ class Reviewer:
                 path = move.path + path[len(move.to) :]
         old = None if text is None else Scrubbed.trusted(text, reason="it was there before")
         return Change(path, now, old)
+
+    def _beside_research(self, change: Recorded, now: str | None) -> str | None:
+        """An idea's note as it was, with what was looked up since the decision; None where more was changed."""
+        if now is None or change.before is None or not is_idea_path(change.path):
+            return None
+        if hash_of(without_research(self.store, change.path, now)) != change.after_hash:
+            return None
+        return with_research_of(self.store, change.path, change.before, now)
 
     def nearest(self, entry: Entry, most: int = NEAREST) -> list[Near]:
         """Living entries that speak of the same: by recall where it answers, then by wording."""

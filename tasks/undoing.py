@@ -13,16 +13,16 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Literal
 
-from ..pipelines.research import is_as_written, without_receipt
+from ..pipelines.research import is_as_written
 from ..vault.boundary import Consent
 from ..vault.entry import RESEARCH_KIND, Entry, parse_entry
 from ..vault.errors import EntryInvalid, MemoryVaultError, UsageError
-from ..vault.fields import StoreValue
 from ..vault.scrubbed import Scrubbed
 from ..vault.store import VaultStore
 from ..vault.wording import counted
 from .boundary import is_outside
 from .ideas.ledger import is_asking, is_idea_path, question_path, slug_of, taken_back
+from .ideas.looked_up import without_research
 from .journal import AUTOMATIC, Act, Change, Journal, Recorded, hash_of, text_of
 from .taken_back import Evidence, TakenBack, evidence_in
 
@@ -305,7 +305,7 @@ class _Work:
         now = self._now(path)
         if now is None or not is_idea_path(path):
             return None
-        written = {hash_of(now), hash_of(_without_research(self._store, path, now))}
+        written = {hash_of(now), hash_of(without_research(self._store, path, now))}
         last = next((a for a, made in reversed(self._past.later(act, path)) if made.after_hash in written), None)
         if last is None or not is_asking(last):
             return None
@@ -388,7 +388,7 @@ class _Work:
             return None
         # What was looked up about an idea is our own writing, too, though no act of the journal.
         own = now is not None and is_idea_path(change.path)
-        written = {digest, hash_of(_without_research(self._store, change.path, now or ""))} if own else {digest}
+        written = {digest, hash_of(without_research(self._store, change.path, now or ""))} if own else {digest}
         if change.after_hash in written:
             return None
         if now is None:
@@ -471,17 +471,6 @@ class _Work:
         staying = [step for step in plan.steps if step.step == "leave"]
         plan.left, plan.edited = len(staying), sum(step.why.startswith((EDITED, UNTOLD)) for step in staying)
         return plan
-
-
-def _without_research(store: VaultStore, path: str, text: str) -> str:
-    """An idea's note as it was before anything was looked up about it."""
-    entry = parse_entry(path, text.encode("utf-8", "surrogateescape"))
-    body = Scrubbed.trusted(without_receipt(entry.body), reason="it was in the vault before")
-    fields: dict[str, StoreValue] = {"research": None, "research_pass": None, "updated": entry.updated}
-    try:
-        return str(store.edited(text, fields, body))
-    except EntryInvalid:
-        return text
 
 
 def _is_mined(entry: Entry) -> bool:

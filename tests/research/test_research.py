@@ -11,6 +11,7 @@ import pytest
 from memoryvault.index.engine import RecallEngine, RecallQuery
 from memoryvault.pipelines.review import Reject
 from memoryvault.tasks import handlers
+from memoryvault.tasks.ideas.looked_up import without_research
 from memoryvault.tasks.ideas.research import WebAccess, plan
 from memoryvault.tasks.indexing import reconcile_now
 from memoryvault.tasks.undoing import Selector
@@ -29,6 +30,7 @@ from memoryvault.tests.research.support import (
     results_in,
 )
 from memoryvault.tests.support.loopback_site import Reply, Site, slowly
+from memoryvault.vault.errors import EditConflict
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("forked_children")]
 
@@ -376,6 +378,29 @@ def test_a_decision_before_the_look_up_is_told_as_one_and_not_as_an_edit(bed: Re
         ("leave", "you have decided on it since: it stays")
     ]
     assert shown.edited == 0
+
+
+def test_a_decision_before_the_look_up_can_be_taken_back_and_what_was_looked_up_stays(bed: ResearchBed) -> None:
+    bed.bed.remember(IDEA)
+    (note,) = bed.folder.parent.glob("*/_index.md")
+    before = bed.bed.files()
+    (question,) = (path for path in before if "/surface-" in path)
+    bed.bed.reviewer.decide(question, Reject(), run="t")
+    bed.run(slug=note.parent.name)
+    looked_up = note.read_text("utf-8")
+    assert bed.bed.reviewer.undo_last() is not None
+    assert bed.bed.files()[question] == before[question]
+    again = note.read_text("utf-8")
+    index = str(note.relative_to(bed.bed.vault))
+    assert again.partition("\n## Research receipt")[2] == looked_up.partition("\n## Research receipt")[2] != ""
+    fields = [[line for line in text.splitlines() if line.startswith("research")] for text in (again, looked_up)]
+    assert fields[0] == fields[1] != []
+    assert without_research(bed.bed.store, index, again) == before[index]
+    bed.bed.reviewer.decide(question, Reject(), run="t2")
+    with open(note, "a", encoding="utf-8") as file:
+        file.write("\nMy own line.\n")
+    with pytest.raises(EditConflict, match="was changed after the decision"):
+        bed.bed.reviewer.undo_last()
 
 
 # ---- a model
