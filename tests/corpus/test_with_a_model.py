@@ -24,7 +24,8 @@ pytestmark = pytest.mark.slow
 SESSIONS = 4
 LESSON = "customers get the narrow font on paper"
 REWORDED = "Our customers get the narrow font on paper."
-IDLE = ("worker", "--until-idle", "--timeout", "60")
+IDLE = ("worker", "--until-idle", "--timeout", "240")
+"""Mining steps back behind all else: on a busy machine a minute may not be enough."""
 TOKENS = USAGE["total_tokens"]
 
 
@@ -61,6 +62,12 @@ def corpus(sandbox: Sandbox) -> list[Path]:
 
 def vault(sandbox: Sandbox) -> str:
     return "\n".join(path.read_text("utf-8") for path in sorted(sandbox.vault.rglob("*.md")))
+
+
+def not_ended(sandbox: Sandbox) -> list[object]:
+    """Jobs of the backfill that wait, or that a killed worker seems to run as long as its lease goes."""
+    jobs = sandbox.json("jobs", "list", "--kind", "reflect.corpus")
+    return [job for job in jobs if job["state"] in ("queued", "running")]
 
 
 def test_each_session_is_put_to_the_model_within_the_caps(sandbox: Sandbox, model: LoopbackModel) -> None:
@@ -106,8 +113,8 @@ def test_killed_at_any_point_no_answer_is_paid_for_twice(sandbox: Sandbox, model
     sandbox.memory("reflect", "corpus", "--execute")
     done = sandbox.run(*IDLE, env={"MEMORY_TEST_MODE": "1", "MEMORY_TEST_KILL_POINT": point})
     assert done.returncode in (0, -signal.SIGKILL), done.stderr
-    until = time.monotonic() + 60
-    while sandbox.json("jobs", "list", "--state", "queued", "--kind", "reflect.corpus") and time.monotonic() < until:
+    until = time.monotonic() + 240
+    while not_ended(sandbox) and time.monotonic() < until:
         make_due(sandbox.state / "queue.db", "reflect.corpus")
         sandbox.memory(*IDLE)
     sandbox.memory(*IDLE)
