@@ -348,7 +348,12 @@ class _Work:
         if not is_idea_path(path) or self._now(path) is None:
             return None
         folder = path.rpartition("/")[0]
-        names = sorted(os.listdir(self._store.vault / folder))
+        try:
+            names = sorted(os.listdir(self._store.vault / folder))
+        except FileNotFoundError:  # It is somewhere else now, and comes back by what is taken back with it.
+            return None
+        except OSError:
+            return "what cannot be listed"
         ours = {path, *(note.path for note in self._beside(folder) if note.kind == RESEARCH_KIND)}
         return next((name for name in names if not name.startswith(".") and f"{folder}/{name}" not in ours), None)
 

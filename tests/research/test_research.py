@@ -14,7 +14,7 @@ from memoryvault.tasks import handlers
 from memoryvault.tasks.ideas.looked_up import without_research
 from memoryvault.tasks.ideas.research import WebAccess, plan
 from memoryvault.tasks.indexing import reconcile_now
-from memoryvault.tasks.undoing import Selector
+from memoryvault.tasks.undoing import Selector, _Past, _Work
 from memoryvault.tests.ideas.support import IDEA
 from memoryvault.tests.research.support import (
     ENGINES,
@@ -365,6 +365,18 @@ def test_an_idea_with_a_file_of_the_users_beside_it_is_not_taken_back(bed: Resea
     (folder / "sketch.png").unlink()
     bed.bed.undo.carry_out(Selector(last=True))
     assert list(folder.parent.rglob("*.md")) == []
+
+
+def test_an_idea_that_lies_elsewhere_now_has_nothing_beside_it(bed: ResearchBed) -> None:
+    folder = mined_and_researched(bed)
+    text = (folder / "_index.md").read_text("utf-8")
+    index = str((folder / "_index.md").relative_to(bed.bed.vault))
+    work = _Work(bed.bed.store, _Past(bed.bed.store, ()), include_edited=False)
+    assert work._own_file_beside(index) is None
+    folder.rename(folder.with_name("elsewhere"))
+    work = _Work(bed.bed.store, _Past(bed.bed.store, ()), include_edited=False)
+    work._will_be[index] = text
+    assert work._own_file_beside(index) is None
 
 
 def test_a_decision_before_the_look_up_is_told_as_one_and_not_as_an_edit(bed: ResearchBed) -> None:
