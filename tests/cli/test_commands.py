@@ -15,8 +15,10 @@ import pytest
 from memoryvault.cli.context import Context
 from memoryvault.cli.main import COMMANDS, build_parser
 from memoryvault.cli.other_names import INSTEAD
+from memoryvault.tasks.indexing import open_index
 from memoryvault.tests.support.sandbox import Sandbox
 from memoryvault.vault.errors import UsageError
+from memoryvault.vault.settings import load_settings
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -206,6 +208,13 @@ def test_what_was_saved_without_a_worker_is_recalled_at_once(sandbox: Sandbox) -
     done = sandbox.run("recall", "how are payments matched?", "--json")
     assert [hit["slug"] for hit in json.loads(done.stdout)["hits"]] == ["payments"]
     assert "no embedding model" not in done.stderr, "nobody has looked for one"
+    sandbox.vault.rename(sandbox.root / "away")
+    sandbox.vault.mkdir()  # as the place is where a disk is mounted
+    sandbox.run("recall", "how are payments matched?")
+    sandbox.vault.rmdir()
+    (sandbox.root / "away").rename(sandbox.vault)
+    with open_index(load_settings(sandbox.environment)) as index:
+        assert index.stats().entries == 2, "what lies on a disk that is not mounted is not forgotten"
 
 
 def test_a_bad_filter_says_what_is_wrong(sandbox: Sandbox) -> None:
