@@ -56,7 +56,7 @@ class ModelMined:
 
 
 class AnswerCache:
-    """Answers by the content of what was asked, in the state folder; scrubbed, as all that is written."""
+    """Answers by session and content of what was asked, in the state folder; scrubbed, as all that is written."""
 
     def __init__(self, state: StatePaths) -> None:
         self._folder = Path(state.cache) / ANSWERS_FOLDER
@@ -223,8 +223,10 @@ class _Asking:
         return BudgetedCompleter.estimate(window.text, self._system, MAX_OUTPUT_TOKENS)
 
     def _key(self, window: Window) -> str:
+        # The session, too: whoever is done with an answer forgets it, and a copy of a session may wait for its own.
         chosen = self._settings.reflection
-        parts = (chosen.miner, chosen.endpoint, chosen.model, self._system, json.dumps(self._schema), window.text)
+        asked = (self._system, json.dumps(self._schema), window.text)
+        parts = (self._session, chosen.miner, chosen.endpoint, chosen.model, *asked)
         return hashlib.sha256("\0".join(parts).encode("utf-8", "replace")).hexdigest()
 
 

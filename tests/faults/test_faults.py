@@ -18,6 +18,9 @@ import pytest
 from memoryvault.tests.acceptance.test_the_loop import COMMON, SESSION, SHIPPED, record_session, vault_files
 from memoryvault.tests.support.readonly import with_readonly
 from memoryvault.tests.support.sandbox import Sandbox
+from memoryvault.tests.tasks.support import wait_until
+from memoryvault.vault.layout import StatePaths
+from memoryvault.vault.lock import lock_holder
 
 pytestmark = pytest.mark.slow
 
@@ -194,6 +197,8 @@ def test_an_index_that_breaks_while_everything_runs_is_rebuilt_in_the_background
     sandbox.memory("worker", "--until-idle")
     index = sandbox.state / "index.db"
     with sandbox.recall_service(), sandbox.process("worker"):
+        # Without a worker `memory recall` would bring the index in step itself, before it answers.
+        wait_until(lambda: lock_holder(StatePaths(sandbox.state).worker_lock) is not None, "the worker runs")
         assert sandbox.json("recall", "ship on tuesday mornings")["degraded"] == ["no-model"]
         for file in sandbox.state.glob("index.db*"):
             if file.suffix != ".lock":

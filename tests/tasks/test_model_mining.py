@@ -316,8 +316,6 @@ def test_the_day_s_cap_holds_for_all_sessions_together(sandbox: Sandbox, model: 
     settings = endpoint_of(sandbox, model, session_token_cap=0, daily_token_cap=4000)
     path = sandbox.transcript(SESSION, lines(TALK))
     for number in range(4):
-        # Every one of them says something else: a kept answer would cost nothing.
-        path.write_text(lines([*TALK, user(f"and number {number}")]), "utf-8")
         mine_transcript(MiningRequest(str(path), "claude", 0, 0, session=f"session-{number}"), settings)
     assert 0 < len(model.requests) < 4
     assert spent(settings).spent <= 4000
@@ -363,6 +361,17 @@ def test_a_child_that_dies_again_and_again_uses_up_the_cap_and_no_more(sandbox: 
     assert deaths[-1] == 0, "with the cap used up nothing is reserved, and the local findings stand"
     assert spent(settings).spent <= 6000
     assert model.requests == []
+
+
+@pytest.mark.slow
+def test_an_answer_is_kept_for_its_own_session_not_for_a_copy_of_it(sandbox: Sandbox, model: LoopbackModel) -> None:
+    settings = endpoint_of(sandbox, model)
+    assert child(sandbox, "after-keeping-answer").returncode == -9
+    copy = MiningRequest(str(sandbox.transcript(SESSION, lines(TALK))), "claude", 0, 0, session="its-copy")
+    AnswerCache(settings.state).forget(mine_transcript(copy, settings).answers)
+    assert len(model.requests) == 2, "the copy has asked for itself"
+    assert child(sandbox).returncode == 0
+    assert len(model.requests) == 2, "what was paid for before the kill is still there"
 
 
 def run_session(
