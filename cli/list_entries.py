@@ -55,6 +55,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
                     "group": entry.group,
                     "created": entry.created,
                     "updated": entry.updated,
+                    "surfaced_at": entry.surfaced_at,
                     "occurrences": entry.occurrences,
                     "confidence": entry.confidence,
                 }

@@ -27,6 +27,7 @@ from ..tasks.health import count_entries
 from ..tasks.journal import Journal
 from ..tasks.queue.enqueue import request_indexing
 from ..tasks.topics import Topic, Topics, find_project
+from ..vault.days import last_meant, local_day
 from ..vault.entry import Entry
 from ..vault.errors import MemoryVaultError, UsageError
 from ..vault.layout import ALWAYS_LOAD
@@ -208,7 +209,7 @@ class _Tools:
                 "title": hit["title"],
                 "kind": hit["kind"],
                 "project": hit["project"],
-                "updated": hit["updated"] or hit["created"],
+                "updated": _day(hit.get("surfaced_at"), hit["created"], hit["updated"]),
                 "score": round(float(hit["score"]), 3),
                 "text": _cut(str(hit["excerpt"]), EXCERPT_CHARACTERS),
             }
@@ -236,11 +237,18 @@ class _Tools:
             if not (own and entry.path.startswith(own))
             and kind in (None, entry.kind)
             and (tag is None or tag in entry.tags)
-            and (updated_since is None or _day(entry) >= updated_since)
+            and (updated_since is None or _day_of(entry) >= updated_since)
         ]
-        found.sort(key=lambda entry: (_day(entry), entry.path), reverse=True)
+        found.sort(key=lambda entry: (_day_of(entry), entry.path), reverse=True)
         rows = [
-            {"path": e.path, "title": e.title, "kind": e.kind, "tags": [*e.tags], "project": e.project, "day": _day(e)}
+            {
+                "path": e.path,
+                "title": e.title,
+                "kind": e.kind,
+                "tags": [*e.tags],
+                "project": e.project,
+                "day": _day_of(e),
+            }
             for e in found[:limit]
         ]
         listed = {**_bounded("entries", rows), "total": len(found)}
@@ -427,5 +435,10 @@ def _cut(text: str, characters: int) -> str:
     return text if len(text) <= characters else text[:characters].rstrip() + " […]"
 
 
-def _day(entry: Entry) -> str:
-    return str(entry.updated or entry.created or "")
+def _day(surfaced_at: str | None, created: str | None, updated: str | None) -> str:
+    """The day on which it was last meant, '' for none."""
+    return str(local_day(last_meant(surfaced_at, created, updated)) or "")
+
+
+def _day_of(entry: Entry) -> str:
+    return _day(entry.surfaced_at, entry.created, entry.updated)

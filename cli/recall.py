@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from ..index.asking import IN_WORDS, ask
+from ..vault.days import last_meant, local_day
 from ..vault.errors import MemoryVaultError, UsageError
 from ..vault.layout import INBOX, INCUBATOR, REVIEW
 from ..vault.lock import lock_holder
@@ -90,7 +91,8 @@ def run(args: argparse.Namespace, context: Context) -> int:
             whose = f"of {request['project']} and of no project" if request["project"] else "of no project"
             note(f"memory: looked at entries {whose}; --all-projects asks all")
     for hit in answer.hits:
-        place = f"{hit['kind'] or '-'}, {hit['project'] or 'any project'}, {hit['updated'] or hit['created'] or '-'}"
+        day = local_day(last_meant(hit.get("surfaced_at"), hit["created"], hit["updated"])) or "-"
+        place = f"{hit['kind'] or '-'}, {hit['project'] or 'any project'}, {day}"
         print(f"{hit['score']:.2f}  {hit['title']}  ({place})\n      {hit['path']}")
     return 0
 

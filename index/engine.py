@@ -21,7 +21,7 @@ from pathlib import Path
 
 import apsw
 
-from ..vault.entry import SKILL_KIND, parse_entry
+from ..vault.entry import SKILL_KIND, Entry, parse_entry
 from ..vault.errors import IndexUnavailable, ModelUnavailable
 from .chunking import chunks_of
 from .database import file_identity
@@ -117,6 +117,8 @@ class Hit:
     session: str | None
     created: str | None = None
     updated: str | None = None
+    surfaced_at: str | None = None
+    """When it was said, where that is known: an ISO 8601 time."""
     answers: float | None = None
     """Log-odds that this entry answers the question (ranking.Scored), None without a ranking."""
 
@@ -481,8 +483,7 @@ class RecallEngine:
         Where the disk does not answer, or the vault is not there, it is shown as it was indexed.
         """
         ordinal, excerpt = chunk
-        slug, title, kind, status = row.slug, row.title, row.kind, row.status
-        project, session, created, updated = row.project, row.session, row.created, row.updated
+        now: EntryRow | Entry = row
         if seen.look in (Look.GONE, Look.UNREADABLE):
             return None
         if seen.look is Look.NO_VAULT:
@@ -497,23 +498,23 @@ class RecallEngine:
                 fresh = chunks_of(entry)
                 best = max(fresh, key=lambda c: (_overlap(c.body, run.analysis), c.ordinal == ordinal))
                 ordinal, excerpt = best.ordinal, best.body
-                slug, title, kind, status = entry.slug, entry.title, entry.kind, entry.status
-                project, created, updated = entry.project, entry.created, entry.updated
+                now = entry
         return Hit(
             path=row.path,
-            slug=slug,
-            title=title,
-            kind=kind,
-            status=status,
-            project=project,
+            slug=now.slug,
+            title=now.title,
+            kind=now.kind,
+            status=now.status,
+            project=now.project,
             score=round(found.score, 6) if found else 0.0,
             dense=found.dense if found else None,
             keyword=found.keyword if found else None,
             excerpt=excerpt,
             ordinal=ordinal,
-            session=session,
-            created=created,
-            updated=updated,
+            session=row.session,
+            created=now.created,
+            updated=now.updated,
+            surfaced_at=now.surfaced_at,
             answers=round(found.answers, 3) if found else None,
         )
 
@@ -557,6 +558,7 @@ class RecallEngine:
                     session=entry.sources[0].session if entry.sources else None,
                     created=entry.created,
                     updated=entry.updated,
+                    surfaced_at=entry.surfaced_at,
                     answers=row.answers,
                 )
             )

@@ -17,6 +17,7 @@ from typing import Any, Literal, Protocol
 import apsw
 
 from ..vault.automemory import COST_KIND
+from ..vault.days import last_meant
 from . import database, schema
 from .ranking import DenseHit, EntryFacts, KeywordHit
 from .scope import Scope
@@ -71,15 +72,9 @@ class EntryRow:
             title=self.title,
             project=self.project,
             kind=self.kind or "",
-            updated=_date(self._last_meant()),
+            updated=_date(last_meant(self.surfaced_at, self.created, self.updated)),
             occurrences=self.occurrences,
         )
-
-    def _last_meant(self) -> str | None:
-        """The day of its last change; as long as nobody has touched it since it was written, of when it was said."""
-        if self.surfaced_at and self.updated == self.created:
-            return self.surfaced_at
-        return self.updated or self.created
 
 
 _ENTRY_COLUMNS = ", ".join(f"m.{name}" for name in EntryRow.__dataclass_fields__)

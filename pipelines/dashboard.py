@@ -26,8 +26,8 @@ class Listed:
     path: str
     title: str
     kind: str
-    created: str
-    """ISO date, '' when unknown."""
+    day: str
+    """ISO date of when it was said, else made; '' when unknown."""
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,7 @@ def _section(
     if not notes:
         return f"## {heading}\n\n{nothing}" if nothing else ""
     count = total or len(notes)
-    shown = notes if newest_first else sorted(notes, key=lambda note: (note.created, note.path))
+    shown = notes if newest_first else sorted(notes, key=lambda note: (note.day, note.path))
     lines = [_line(note) for note in shown[:most]]
     if count > most and not newest_first:
         lines.append(f"- and {count - most} more")
@@ -84,12 +84,12 @@ def _section(
 
 def _newest(notes: Iterable[Listed]) -> list[Listed]:
     by_path = sorted(notes, key=lambda note: note.path)
-    return sorted(by_path, key=lambda note: note.created, reverse=True)
+    return sorted(by_path, key=lambda note: note.day, reverse=True)
 
 
 def _line(note: Listed) -> str:
     title = " ".join(note.title.translate(_LINK_SYNTAX).split())[:TITLE_CHARACTERS] or note.path
-    told = ", ".join(word for word in (note.kind, note.created) if word)
+    told = ", ".join(word for word in (note.kind, note.day) if word)
     return f"- [[{note.path.removesuffix('.md')}|{title}]]" + (f" ({told})" if told else "")
 
 

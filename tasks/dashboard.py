@@ -84,7 +84,9 @@ def view_of(store: VaultStore) -> VaultView:
             continue
         if fields.get("kind") == "settings":
             continue
-        places[place].append(Listed(path, _title(path, body), fields.get("kind", ""), fields.get("created", "")[:10]))
+        # The day of UTC, not of this machine: another device writes the same.
+        day = (fields.get("surfaced_at") or fields.get("created", ""))[:10]
+        places[place].append(Listed(path, _title(path, body), fields.get("kind", ""), day))
     store.require_vault()
     return VaultView(
         groups=[note.path.split("/", 1)[0] for note in places[""] if "/" in note.path],

@@ -217,6 +217,20 @@ def test_what_was_saved_without_a_worker_is_recalled_at_once(sandbox: Sandbox) -
         assert index.stats().entries == 2, "what lies on a disk that is not mounted is not forgotten"
 
 
+def test_what_was_said_long_before_it_was_noted_is_shown_with_its_day(sandbox: Sandbox) -> None:
+    """As a backfill writes it."""
+    sandbox.memory("save", "convention", "payments", "--body", "Payments are matched by the reference number.")
+    (note,) = sandbox.vault.rglob("payments.md")
+    text = note.read_text("utf-8")
+    note.write_text(text.replace("slug:", "surfaced_at: 2024-05-17T12:00:00Z\nslug:", 1), "utf-8")
+    sandbox.memory("worker", "--until-idle")
+    assert ", 2024-05-17)" in sandbox.memory("recall", "how are payments matched?")
+    (hit,) = sandbox.json("recall", "how are payments matched?")["hits"]
+    assert (hit["surfaced_at"], hit["created"]) == ("2024-05-17T12:00:00Z", hit["updated"])
+    note.write_text(text.replace("updated:", "updated: 2026-01-02 #", 1), "utf-8")
+    assert ", 2026-01-02)" in sandbox.memory("recall", "how are payments matched?")
+
+
 def test_a_bad_filter_says_what_is_wrong(sandbox: Sandbox) -> None:
     sandbox.memory("worker", "--until-idle")
     done = sandbox.run("recall", "x y z", "--filter", "nonsense")

@@ -124,6 +124,15 @@ def test_recall_answers_with_what_the_vault_holds(reader: Agent) -> None:
     assert "never with spaces" in answer["hits"][0]["text"]
 
 
+def test_an_entry_s_day_is_the_one_on_which_it_was_said(agent: Agent) -> None:
+    note = agent.sandbox.vault / "personal-private/preferences/tabs.md"
+    note.write_text(note.read_text("utf-8").replace("tags:", "surfaced_at: 2024-05-17T12:00:00Z\ntags:", 1), "utf-8")
+    agent.memory("reindex")
+    assert [hit["updated"] for hit in agent.call("recall", query="tabs or spaces?")["hits"]] == ["2024-05-17"]
+    assert [entry["day"] for entry in agent.call("list")["entries"]] == ["2024-05-17"]
+    assert agent.call("list", updated_since="2026-01-01")["entries"] == []
+
+
 def test_entries_of_another_project_stay_out_unless_asked_for(reader: Agent) -> None:
     assert reader.call("recall", query="how does the ledger of the bank round?")["hits"] == []
     everywhere = reader.call("recall", query="how does the ledger of the bank round?", all_projects=True)

@@ -46,6 +46,20 @@ def test_it_counts_by_group_and_links_what_waits(bed: Bed) -> None:
     assert "## Inbox: said once (1)" in text
 
 
+def test_the_newest_are_those_said_last_however_late_they_were_noted(bed: Bed) -> None:
+    noted = {"kind": "fix", "created": "2026-11-23"}
+    note(bed, "personal-projects/shop/fix/first.md", "First", surfaced_at="2024-05-17T12:00:00Z", **noted)
+    note(bed, "personal-projects/shop/fix/second.md", "Second", surfaced_at="2025-02-01T12:00:00Z", **noted)
+    note(bed, "personal-projects/shop/fix/third.md", "Third", kind="fix", created="2024-12-31")
+    refresh_dashboard(bed.store)
+    newest = (bed.vault / DASHBOARD).read_text("utf-8").split("## Newest entries")[1]
+    assert re.findall(r"\|(\w+)\]\] \(fix, ([\d-]+)\)", newest) == [
+        ("Second", "2025-02-01"),
+        ("Third", "2024-12-31"),
+        ("First", "2024-05-17"),
+    ]
+
+
 def test_the_same_vault_gives_the_same_note_and_it_is_not_written_again(bed: Bed) -> None:
     bed.remember(RULE, CHOICE)
     assert refresh_dashboard(bed.store)

@@ -6,7 +6,7 @@ from datetime import UTC, date, timedelta, timezone
 
 import pytest
 
-from memoryvault.vault.days import local_day
+from memoryvault.vault.days import last_meant, local_day
 
 EAST, WEST = timezone(timedelta(hours=14)), timezone(-timedelta(hours=10))
 
@@ -30,3 +30,20 @@ def test_a_time_is_on_the_day_of_the_users_zone_and_a_day_is_that_day(
     stamp: str | None, zone: timezone, day: date | None
 ) -> None:
     assert local_day(stamp, zone) == day
+
+
+@pytest.mark.parametrize(
+    ("surfaced_at", "created", "updated", "meant"),
+    [
+        ("2026-02-10T22:47:13Z", "2026-11-23", "2026-11-23", "2026-02-10T22:47:13Z"),
+        ("2026-02-10T22:47:13Z", "2026-11-23", None, "2026-02-10T22:47:13Z"),
+        ("2026-02-10T22:47:13Z", "2026-11-23", "2026-12-01", "2026-12-01"),
+        (None, "2026-11-23", "2026-12-01", "2026-12-01"),
+        (None, "2026-11-23", "", "2026-11-23"),
+        (None, None, None, None),
+    ],
+)
+def test_a_note_was_last_meant_when_it_was_said_until_somebody_changes_it(
+    surfaced_at: str | None, created: str | None, updated: str | None, meant: str | None
+) -> None:
+    assert last_meant(surfaced_at, created, updated) == meant
