@@ -29,9 +29,10 @@ from ..vault.settings import Readable
 from ..vault.settings_table import redacted
 from .context import Context
 from .finding import Finding, Grade
-from .output import add_json, counted, print_json, print_table
+from .output import add_json, counted, print_json
 from .pages import how_to
 from .processes import stop_background
+from .status_line import StatusLine
 from .surroundings import (
     NAMED,
     clock,
@@ -79,19 +80,30 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace, context: Context) -> int:
     """Print the findings; exit code 1 when one of them is a fault."""
-    findings = list(examine(context))
+    findings = []
+    with StatusLine(quiet=args.json) as line:
+        if not args.json:
+            _print_row("", "what", "found")
+        for finding in examine(context, lambda what: line.show(f"testing: {what}")):
+            findings.append(finding)
+            line.clear()
+            if not args.json:
+                _print_row(finding.grade, finding.what, finding.detail + (f" — {finding.todo}" if finding.todo else ""))
     if args.json:
         print_json([finding.__dict__ for finding in findings])
-    else:
-        print_table(
-            ("", "what", "found"),
-            [(f.grade, f.what, f.detail + (f" — {f.todo}" if f.todo else "")) for f in findings],
-        )
     return 1 if any(finding.grade == "fault" for finding in findings) else 0
 
 
-def examine(context: Context) -> Iterator[Finding]:
-    """Test one assumption after the other; a broken one does not keep the others from being tested."""
+def _print_row(grade: str, what: str, found: str) -> None:
+    """At once, as a check may take seconds: so the columns are as wide as their widest cell may be, whatever comes."""
+    print(f"{grade:<{WIDEST_GRADE}} {what:<{WIDEST_CHECK}}  {found}", flush=True)
+
+
+def examine(context: Context, on_check: Callable[[str], None] = lambda what: None) -> Iterator[Finding]:
+    """Test one assumption after the other; a broken one does not keep the others from being tested.
+
+    `on_check(what)` before each that may take its time.
+    """
     context, readable = context.despite_faults()
     if readable.faults:
         yield Finding("settings", "fault", "; ".join(readable.faults), "mend it: until then nothing is recorded")
@@ -110,6 +122,7 @@ def examine(context: Context) -> Iterator[Finding]:
         if readable.faults and what in WITH_OTHER_PROCESSES:
             yield Finding(what, "note", "not tested: what it starts reads the same settings")
             continue
+        on_check(what)
         try:
             yield check(context)
         except (MemoryVaultError, OSError) as error:
@@ -348,3 +361,5 @@ CHECKS: tuple[tuple[str, Callable[[Context], Finding]], ...] = (
     ("miner", _miner),
     ("round trip", _round_trip),
 )
+WIDEST_GRADE = len("fault")
+WIDEST_CHECK = max(len(what) for what, _ in CHECKS)

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import shutil
-
 from ..tasks.corpus.backfill import KIND
 from ..tasks.corpus.progress import Progress
-from .plain import redraw
+from .plain import line_columns, redraw
 
 BAR = 25
-COLUMNS = 80
 
 
 def draw_mining(progress: Progress, *, has_worker: bool = True, away: int = 0) -> None:
@@ -24,8 +21,6 @@ def draw_mining(progress: Progress, *, has_worker: bool = True, away: int = 0) -
         said += f", {away} with other machines"
     elif progress.is_mined and not progress.settled:
         said += ", ranking what they said"
-    columns = shutil.get_terminal_size((COLUMNS, 24)).columns - 1
-    width = max(0, min(BAR, columns - len(said) - len("mining []")))
+    width = max(0, min(BAR, line_columns() - len(said) - len("mining []")))
     bar = f"mining [{'#' * int(share * width):<{width}}]" if width else "mining"
-    # Filled up: what was there may have been longer. And never wrapped: \r returns to the start of one line.
-    redraw(f"{bar}{said}"[:columns].ljust(columns))
+    redraw(f"{bar}{said}")

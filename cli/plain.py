@@ -58,6 +58,17 @@ def beneath(stream: TextIO) -> TextIO:
     return stream.stream if isinstance(stream, PlainText) else stream
 
 
+COLUMNS = 80
+"""Of a terminal that does not say how many it has."""
+
+
+def line_columns() -> int:
+    """So many characters fit a line that is written again: one less than wrap."""
+    import shutil  # it costs every command's start
+
+    return shutil.get_terminal_size((COLUMNS, 24)).columns - 1
+
+
 def redraw(text: str, *, end: str = "", frame: bool = False) -> None:
     """Our own progress on a terminal: `text` in place of stderr's line, or with `frame` of the screen on stdout."""
     below = beneath(sys.stdout if frame else sys.stderr)
@@ -66,5 +77,7 @@ def redraw(text: str, *, end: str = "", frame: bool = False) -> None:
         lines = plain(text).replace("\n", "\x1b[K\n")
         below.write(f"\x1b[H{lines}\x1b[K\n\x1b[J{end}")
     else:
-        below.write(f"\r{plain(text)}{end}")
+        # Filled up: what was there may have been longer. And never wrapped: \r returns to the start of one line.
+        columns = line_columns()
+        below.write(f"\r{plain(text)[:columns].ljust(columns)}{end}")
     below.flush()
