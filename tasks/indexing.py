@@ -26,6 +26,7 @@ from ..vault.store import VaultStore
 from .queue.job import Handler, Postpone, RunningJob
 from .queue.kinds import Json
 from .queue.ledger import Ledger
+from .queue.worklog import Lasting
 
 if TYPE_CHECKING:
     from ..index.watcher import VaultWatcher
@@ -146,16 +147,19 @@ def reconcile_handler(settings: Settings) -> Handler:
 
 def drain_handler(settings: Settings) -> Handler:
     """embed.drain: running it again changes nothing, since a vector is keyed by its text."""
+    not_embedded, not_here = Lasting(log), Lasting(log)
 
     def handle(job: RunningJob) -> Mapping[str, Json]:
         try:
             report = drain_now(settings, should_stop=lambda: not job.still_owned())
-            _follow_settings(job, settings)
+            _follow_settings(job, settings, not_here)
         except IndexUnavailable as error:
             raise Postpone(str(error)) from error
         if report.reason is not None:
             # No model is a way to live (keywords only), not a failure: the next change asks again.
-            log.warning("not embedded: %s", report.reason)
+            not_embedded.is_so(f"not embedded: {report.reason}")
+        elif report.processed:
+            not_embedded.is_over()
         return {
             "embedded": report.processed,
             "remaining": report.remaining,
@@ -166,17 +170,19 @@ def drain_handler(settings: Settings) -> Handler:
     return handle
 
 
-def _follow_settings(job: RunningJob, settings: Settings) -> None:
+def _follow_settings(job: RunningJob, settings: Settings, not_here: Lasting) -> None:
     """Ask for a change of model when the settings name another one than that which answers."""
     with open_index(settings) as index:
         in_force = index.in_force()
     wanted = wanted_model(settings)
     if in_force is None or in_force == wanted:
+        not_here.is_over()
         return
     if is_installed(wanted, Path(settings.state.models)):
+        not_here.is_over()
         job.enqueue(UPGRADE_KIND, {"model": wanted}, unique_key=upgrade_key(wanted))
     else:
-        log.warning("%s goes on answering: %s is not on this machine (`memory model use %s`)", in_force, wanted, wanted)
+        not_here.is_so(f"{in_force} goes on answering: {wanted} is not on this machine (`memory model use {wanted}`)")
 
 
 class WantedIndex:

@@ -26,6 +26,24 @@ class JsonLines(logging.Handler):
             print(f"memory: {message}", file=sys.stderr)
 
 
+class Lasting:
+    """A condition that lasts while jobs come and go: a warning when it begins or becomes another, not from each job."""
+
+    def __init__(self, log: logging.Logger) -> None:
+        self._log = log
+        self._told = ""
+
+    def is_so(self, message: str) -> None:
+        """Warn of it, unless that was the last thing told."""
+        if message != self._told:
+            self._log.warning("%s", message)
+        self._told = message
+
+    def is_over(self) -> None:
+        """It is told again when it comes back."""
+        self._told = ""
+
+
 def log_to(log_file: str, level: int) -> None:
     """Send this program's log to the file, and nothing else's but their warnings."""
     root = logging.getLogger()

@@ -1,0 +1,70 @@
+"""What the jobs that keep the index in step tell of what they cannot do."""
+
+from __future__ import annotations
+
+import logging
+from pathlib import Path
+
+import pytest
+
+from memoryvault.tasks.indexing import drain_handler, open_index, reconcile_now
+from memoryvault.tasks.queue.enqueue import open_ledger
+from memoryvault.tasks.queue.job import Handler
+from memoryvault.tasks.queue.worker import Worker, WorkerContext
+from memoryvault.tasks.queue.worklog import Lasting
+from memoryvault.tests.support.forked import ForkedSandbox
+from memoryvault.vault.settings import Settings, load_settings
+
+
+@pytest.fixture
+def settings(tmp_path: Path) -> Settings:
+    """Of a vault with one note, in the index and not embedded: there is no recall service."""
+    sandbox = ForkedSandbox(tmp_path)
+    sandbox.memory("save", "fix", "locked-db", "--body", "Give each worker its own SQLite file.")
+    settings = load_settings(sandbox.environment)
+    reconcile_now(settings)
+    return settings
+
+
+def told(caplog: pytest.LogCaptureFixture, words: str) -> list[str]:
+    return [line for line in caplog.messages if words in line]
+
+
+def drain_times(settings: Settings, handler: Handler, times: int) -> None:
+    """As often as after so many ideas that are looked up in one run of the worker."""
+    with open_ledger(settings) as ledger:
+        for number in range(times):
+            ledger.enqueue("embed.drain", unique_key=f"embed.drain:{number}")
+    context = WorkerContext(settings.state, schedules=())
+    assert Worker(context, {"embed.drain": handler}).run_until_idle(60.0).done == times
+
+
+def test_why_nothing_is_embedded_is_told_once_as_long_as_it_is_the_same(
+    settings: Settings, caplog: pytest.LogCaptureFixture
+) -> None:
+    handler = drain_handler(settings)
+    drain_times(settings, handler, 3)
+    (first,) = told(caplog, "not embedded")
+    assert "No such file" in first
+    Path(settings.state.recall_socket).touch()  # as one that has died leaves it
+    drain_times(settings, handler, 2)
+    assert "refused" in told(caplog, "not embedded")[1], "another reason"
+    assert len(told(caplog, "not embedded")) == 2
+
+
+def test_a_model_that_is_named_and_not_here_is_told_once(settings: Settings, caplog: pytest.LogCaptureFixture) -> None:
+    with open_index(settings) as index:
+        index.put_in_force("the-old-one")
+    settings.config_file.write_text('[embedding]\nmodel = "nobody/knows-it"\n', "utf-8")
+    drain_times(settings, drain_handler(settings), 3)
+    assert len(told(caplog, "goes on answering")) == 1
+
+
+def test_what_comes_back_is_told_again(caplog: pytest.LogCaptureFixture) -> None:
+    log = logging.getLogger("memoryvault.tests.lasting")
+    condition = Lasting(log)
+    for message in ("no disk", "no disk", "no model"):
+        condition.is_so(message)
+    condition.is_over()
+    condition.is_so("no model")
+    assert caplog.messages == ["no disk", "no model", "no model"]
