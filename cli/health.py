@@ -87,6 +87,12 @@ def _why(shared: Mapping[str, Any]) -> str:
     return f": {shared['why']}" if shared["why"] else ""
 
 
+def _model(index: Mapping[str, Any]) -> str:
+    if index["model_problem"]:
+        return f"none: {index['model_problem']}"
+    return str(index["model"] or f"{index['model_to_use']} (not used yet: nothing is embedded)")
+
+
 def _print(report: Mapping[str, Any], *, network: bool) -> None:
     for line in report["warnings"]:
         print(f"! {line}")
@@ -107,7 +113,7 @@ def _print(report: Mapping[str, Any], *, network: bool) -> None:
         print(
             f"index            {counted(index['entries'], 'note')} (entries, what waits, ideas, lists), "
             f"{counted(index['chunks'], 'passage')}{pending}, "
-            f"{index['size_bytes'] / 1e6:.1f} MB, model {index['model'] or 'none'}"
+            f"{index['size_bytes'] / 1e6:.1f} MB, model {_model(index)}"
         )
     for name, process in report["processes"].items():
         if process is None:

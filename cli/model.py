@@ -5,13 +5,13 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
 from ..index.embedder import load_embedder, model_name
 from ..index.hub import download, endpoint_of, is_hub_name
-from ..index.models import SLOW_QUERY_MS, is_installed, known_models, query_milliseconds
+from ..index.models import SLOW_QUERY_MS, KnownModel, is_installed, known_models, query_milliseconds
 from ..tasks.indexing import UPGRADE_KIND, open_index
 from ..tasks.queue.enqueue import open_ledger, request_indexing
 from ..tasks.upgrading import ask_for, cancel_all, embed_beside, is_complete, put_in_force, request_of
@@ -64,8 +64,10 @@ def _list(args: argparse.Namespace, context: Context) -> int:
     settings = context.settings
     wanted = model_name(settings.embedding.model)
     with open_index(settings) as index:
-        in_force = index.in_force() or wanted
-        models = known_models(Path(context.state.models), index.vector_models(), in_force)
+        answering = index.in_force()
+        in_force = answering or wanted
+        known = known_models(Path(context.state.models), index.vector_models(), in_force)
+        models = [replace(model, in_force=model.name == answering) for model in known]
         to_do = {model.name: index.pending_count(model.name) for model in models if model.embedded}
     with open_ledger(settings) as ledger:
         coming = [
@@ -82,7 +84,7 @@ def _list(args: argparse.Namespace, context: Context) -> int:
         [
             (
                 model.name,
-                _state(model.in_force, model.installed, model.name in coming),
+                _state(model, is_coming=model.name in coming, is_first=answering is None and model.name == wanted),
                 f"{model.embedded}" + (f" of {model.embedded + to_do[model.name]}" if to_do.get(model.name) else ""),
                 model.dimension or "-",
             )
@@ -94,12 +96,14 @@ def _list(args: argparse.Namespace, context: Context) -> int:
     return 0
 
 
-def _state(in_force: bool, installed: bool, coming: bool) -> str:
-    if in_force:
-        return "answers" if installed else "answers, but it is not on this machine any more"
-    if coming:
+def _state(model: KnownModel, *, is_coming: bool, is_first: bool) -> str:
+    if model.in_force:
+        return "answers" if model.installed else "answers, but it is not on this machine any more"
+    if is_coming:
         return "is being prepared"
-    return "here" if installed else "not on this machine"
+    if not model.installed:
+        return "not on this machine"
+    return "answers once something is embedded" if is_first else "here"
 
 
 def _use(args: argparse.Namespace, context: Context) -> int:

@@ -29,6 +29,8 @@ class EmbeddedBatch:
     words: tuple[bytes, ...]
 
 
+NO_EXTENSION = "sqlite-vec cannot be loaded here: recall works on keywords only"
+
 Embed = Callable[[Sequence[str]], EmbeddedBatch]
 """Raises ModelUnavailable when nothing can be embedded now; any other error is the batch's own."""
 
@@ -72,7 +74,7 @@ def drain(
     """
     total = store.pending_count(model)
     if not store.has_vectors:
-        return DrainReport(0, total, 0, total, "sqlite-vec cannot be loaded here: recall works on keywords only")
+        return DrainReport(0, total, 0, total, NO_EXTENSION)
     done, failed, reason = 0, set[str](), None
     with ThreadPoolExecutor(1, thread_name_prefix="drain") as ahead:
         while not should_stop() and reason is None:

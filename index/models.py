@@ -12,7 +12,7 @@ import apsw
 
 from ..vault.errors import IndexUnavailable, ModelUnavailable
 from . import database
-from .embedder import DEFAULT_MODEL, Embedder, locate_model, model_name
+from .embedder import DEFAULT_MODEL, Embedder, locate_model, missing_library, model_name
 from .hub import PARTIAL_FOLDER
 from .store import VectorModel
 
@@ -75,6 +75,15 @@ def is_installed(name: str, models_folder: Path) -> bool:
         return locate_model(name, models_folder).folder.is_dir()
     except ModelUnavailable:
         return False
+
+
+def why_not_loaded(name: str, models_folder: Path) -> str | None:
+    """What keeps this machine from loading that model; None when nothing does. Its files are not read for that."""
+    try:
+        library = missing_library(locate_model(name, models_folder))
+    except ModelUnavailable as error:
+        return str(error)
+    return None if library is None else f"{name} is here, but not {library}: recall works on keywords only"
 
 
 def _downloaded(models_folder: Path) -> list[str]:

@@ -10,7 +10,11 @@ from pathlib import Path
 from typing import Any
 
 from ..index.client import RecallClient, ServiceRefused, ServiceUnavailable
+from ..index.drain import NO_EXTENSION
+from ..index.embedder import model_name
+from ..index.models import why_not_loaded
 from ..index.receipts import marks_of, read_marks
+from ..index.store import IndexStore
 from ..vault.errors import MemoryVaultError
 from ..vault.lock import lock_holder
 from ..vault.settings import Settings
@@ -76,7 +80,7 @@ def health_report(settings: Settings, now: float, lines: Iterable[Mapping[str, A
         faults.append(str(error))
     try:
         with open_index(settings) as store:
-            index = {**asdict(store.stats()), "model": store.in_force()}
+            index = {**asdict(store.stats()), **_model(settings, store)}
     except MemoryVaultError as error:
         faults.append(str(error))
     spending = None
@@ -106,6 +110,15 @@ def health_report(settings: Settings, now: float, lines: Iterable[Mapping[str, A
         "marked": {"useful": sum(marks.values()), "noise": len(marks) - sum(marks.values())},
         "processes": _processes(state.worker_lock, state.recall_socket),
     }
+
+
+def _model(settings: Settings, store: IndexStore) -> dict[str, str | None]:
+    """The model that answers, None before the first passages are embedded; the one that does or would, and what keeps
+    this machine from using that."""
+    in_force = store.in_force()
+    usual = in_force or model_name(settings.embedding.model)
+    problem = why_not_loaded(usual, Path(settings.state.models)) if store.has_vectors else NO_EXTENSION
+    return {"model": in_force, "model_to_use": usual, "model_problem": problem}
 
 
 def _shared_queue(settings: Settings, now: float, warnings: list[str]) -> dict[str, Any] | None:

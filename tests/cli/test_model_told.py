@@ -1,0 +1,59 @@
+"""Which model commands name: the one that answers, else the one that will, else why none can."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from memoryvault.cli.context import Context
+from memoryvault.cli.doctor import CHECKS
+from memoryvault.index.embedder import DEFAULT_MODEL
+from memoryvault.tasks.indexing import open_index
+from memoryvault.tests.support.forked import ForkedSandbox
+from memoryvault.tests.support.sandbox import Sandbox
+from memoryvault.vault.settings import load_settings
+
+
+@pytest.fixture
+def sandbox(tmp_path: Path) -> Sandbox:
+    made = ForkedSandbox(tmp_path)
+    made.memory("jobs")
+    return made
+
+
+def in_health(sandbox: Sandbox) -> str:
+    """What `memory health` says of the model."""
+    (line,) = [line for line in sandbox.memory("health").splitlines() if line.startswith("index ")]
+    return line.partition("MB, model ")[2]
+
+
+@pytest.mark.model
+def test_before_anything_is_embedded_the_model_that_will_be_used_is_named(sandbox: Sandbox) -> None:
+    assert in_health(sandbox) == f"{DEFAULT_MODEL} (not used yet: nothing is embedded)"
+    index = sandbox.json("health")["index"]
+    assert (index["model"], index["model_to_use"], index["model_problem"]) == (None, DEFAULT_MODEL, None)
+    assert f"{DEFAULT_MODEL}  answers once something is embedded  0" in sandbox.memory("model")
+    (row,) = sandbox.json("model")["models"]
+    assert (row["in_force"], row["installed"]) == (False, True)
+    found = dict(CHECKS)["model"](Context(sandbox.environment))
+    assert (found.grade, found.detail) == ("ok", DEFAULT_MODEL)
+
+
+@pytest.mark.model
+def test_the_model_that_answers_is_named_alone(sandbox: Sandbox) -> None:
+    with open_index(load_settings(sandbox.environment)) as index:
+        index.put_in_force(DEFAULT_MODEL)
+    assert in_health(sandbox) == DEFAULT_MODEL
+    assert sandbox.json("health")["index"]["model"] == DEFAULT_MODEL
+    assert f"{DEFAULT_MODEL}  answers " in sandbox.memory("model")
+
+
+def test_where_no_model_can_be_loaded_it_is_said_why(sandbox: Sandbox) -> None:
+    missing = sandbox.root / "no-such-model"
+    (sandbox.root / "config.toml").write_text(f'[embedding]\nmodel = "{missing}"\n', "utf-8")
+    why = f"embedding.model: there is no folder {missing}"
+    assert in_health(sandbox) == f"none: {why}"
+    index = sandbox.json("health")["index"]
+    assert (index["model"], index["model_to_use"], index["model_problem"]) == (None, str(missing), why)
+    assert f"{missing}  not on this machine" in sandbox.memory("model")
