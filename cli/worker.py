@@ -4,14 +4,21 @@ from __future__ import annotations
 
 import argparse
 import logging
+from dataclasses import asdict
+from datetime import UTC, datetime
 
+from ..tasks.queue.records import DueLater
+from ..tasks.queue.scheduler import local_timezone
+from ..tasks.queue.worker import RunReport
 from ..tasks.queue.worklog import log_to
 from ..tasks.wiring import build_worker
 from ..vault.errors import UsageError
 from ..vault.priority import step_back
 from .arguments import is_given
 from .context import Context
-from .output import add_json, counted, print_json
+from .headway import headway_line, later_line
+from .output import add_json, counted, note, print_json
+from .status_line import StatusLine
 
 EPILOG = """example:
   memory worker                 run until it is told to stop (SIGTERM drains)
@@ -27,7 +34,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--until-idle",
         action="store_true",
-        help="run all that is due, sessions in their quiet period included, and exit",
+        help="run all that is due, sessions in their quiet period included; say what is due later, and exit",
     )
     parser.add_argument(
         "--timeout",
@@ -44,21 +51,40 @@ def run(args: argparse.Namespace, context: Context) -> int:
         if is_given(args, option) and not args.until_idle:
             raise UsageError(f"{option} belongs to `memory worker --until-idle`")
     settings = context.settings
-    log_to(context.state.log_file, getattr(logging, settings.memory.log_level.upper()))
-    if not args.until_idle:  # Nobody waits for it.
-        step_back()
-    worker = build_worker(settings, watch=not args.until_idle)
+    level = getattr(logging, settings.memory.log_level.upper())
     if not args.until_idle:
-        return worker.run_forever()
+        log_to(context.state.log_file, level)
+        step_back()  # Nobody waits for it.
+        return build_worker(settings, watch=True).run_forever()
     timeout = DEFAULT_TIMEOUT_SECONDS if args.timeout is None else args.timeout
-    report = worker.run_until_idle(timeout_seconds=timeout, include_delayed_seconds=settings.session.quiet_seconds)
+    with StatusLine() as line:
+        log_to(context.state.log_file, level, line.note)
+        report = build_worker(settings, watch=False).run_until_idle(
+            timeout_seconds=timeout,
+            include_delayed_seconds=settings.session.quiet_seconds,
+            on_progress=(lambda headway: line.show(headway_line(headway))) if line.shown else None,
+        )
     if args.json:
-        print_json(report.__dict__)
-    elif report.elsewhere:
+        print_json(asdict(report) | {"later": [_as_json(each) for each in report.later]})
+    else:
+        _print(report)
+    if report.timed_out:  # Or it was told to leave.
+        note("memory: it ended before all was done; `memory worker --until-idle` goes on with the rest")
+    return 1 if report.dead or report.timed_out else 0
+
+
+def _print(report: RunReport) -> None:
+    if report.elsewhere:
         waiting = counted(report.delayed, "job waits for its", "jobs wait for their")
         print(f"the worker that is running did it ({waiting} time)")
     else:
         names = ("done", "retried", "dead", "dead_shared", "postponed", "delayed")
         counts = {name.replace("_shared", " in the shared queue"): getattr(report, name) for name in names}
         print(", ".join(f"{count} {name}" for name, count in counts.items() if count) or "nothing to do")
-    return 1 if report.dead or report.timed_out else 0
+    if line := later_line(report.later, datetime.now(local_timezone()), running=report.elsewhere):
+        print(line)
+
+
+def _as_json(later: DueLater) -> dict[str, object]:
+    first_at = datetime.fromtimestamp(later.first_at, UTC).isoformat(timespec="seconds")
+    return {"kind": later.kind, "jobs": later.jobs, "first_at": first_at}

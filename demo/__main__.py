@@ -53,7 +53,7 @@ def run(sandbox: Sandbox, session: Path, *, shipped: bool) -> int:
 
     print("2. The worker mines it and indexes what was found")
     with sandbox.recall_service():
-        print("   " + sandbox.memory("worker", "--until-idle").strip())
+        print("   " + sandbox.memory("worker", "--until-idle").splitlines()[0])
         # What was mined has a tier; questions about it and research into it have none.
         mined = [entry for entry in sandbox.json("list", "--status", "all") if entry["confidence"]]
         _show(mined)

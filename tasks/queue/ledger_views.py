@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from . import queries
 from .database import QueueDatabase
 from .kinds import Json
-from .records import STATES, Backlog, Job, State, job_from_row
+from .records import STATES, Backlog, DueLater, Job, State, job_from_row
 
 __all__ = ["LedgerViews"]
 
@@ -55,3 +55,11 @@ class LedgerViews(QueueDatabase):
     def backlog(self) -> Backlog:
         """What is left to do; does not touch finished jobs."""
         return Backlog(*self.read(queries.BACKLOG, {"now": self.now()})[0])
+
+    def to_do(self) -> Mapping[str, int]:
+        """How many jobs of each kind run, or are due and not paused."""
+        return dict(self.read(queries.TO_DO, {"now": self.now()}))
+
+    def due_later(self) -> list[DueLater]:
+        """What waits for its time and is not paused, in the order of that."""
+        return [DueLater(*row) for row in self.read(queries.DUE_LATER, {"now": self.now()})]

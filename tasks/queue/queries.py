@@ -205,6 +205,20 @@ BACKLOG = """
       (SELECT count(*) FROM job WHERE state = 'queued' AND run_at > :now),
       (SELECT min(run_at) FROM job WHERE state = 'queued')
 """
+TO_DO = """
+    SELECT kind, count(*) FROM (
+        SELECT kind FROM job WHERE state = 'running'
+        UNION ALL
+        SELECT kind FROM job WHERE state = 'queued' AND run_at <= :now
+               AND NOT EXISTS (SELECT 1 FROM kind_state WHERE kind_state.kind = job.kind))
+    GROUP BY kind ORDER BY kind
+"""
+DUE_LATER = """
+    SELECT kind, count(*), min(run_at) FROM job
+    WHERE state = 'queued' AND run_at > :now
+          AND NOT EXISTS (SELECT 1 FROM kind_state WHERE kind_state.kind = job.kind)
+    GROUP BY kind ORDER BY min(run_at), kind
+"""
 
 IS_BUSY = """
     SELECT EXISTS (SELECT 1 FROM job WHERE state = 'running')

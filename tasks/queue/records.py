@@ -97,6 +97,15 @@ class Backlog:
 
 
 @dataclass(frozen=True)
+class DueLater:
+    """Jobs of one kind that wait for their time, the first of them for `first_at`, in unix seconds."""
+
+    kind: str
+    jobs: int
+    first_at: float
+
+
+@dataclass(frozen=True)
 class WorkerBeat:
     """What the worker last said of itself."""
 

@@ -28,12 +28,14 @@ from .app import Claiming, ThreadConsumer, VaultHuey
 from .dispatcher import Clockwork, Dispatcher
 from .doorbell import Bell, ring_worker
 from .executor import Executor
+from .headway import OnProgress, Teller
 from .job import Handler
 from .kinds import POLICIES, KindPolicy
 from .ledger import Ledger
 from .lock import WorkerLock, WorkerRunning
 from .metrics import HookTimes, MetricsServer, render
 from .reconciler import Reconciler
+from .records import DueLater
 from .salvage import finish_rebuilding, open_queue, restore_if_damaged
 from .scheduler import Scheduler, local_timezone
 from .spool import Spool
@@ -120,6 +122,8 @@ class RunReport:
     """Another worker was running and did the work; the counts are unknown and 0."""
     dead_shared: int = 0
     """Of the queues it shares: most were asked by others, and what they sent is no fault of this machine."""
+    later: Sequence[DueLater] = ()
+    """The `delayed` by kind, but for those that the user has paused."""
 
 
 class Worker:
@@ -170,33 +174,35 @@ class Worker:
             self._leaving = False
 
     def run_until_idle(
-        self, timeout_seconds: float | None = None, *, include_delayed_seconds: float = 0.0
+        self,
+        timeout_seconds: float | None = None,
+        *,
+        include_delayed_seconds: float = 0.0,
+        on_progress: OnProgress | None = None,
     ) -> RunReport:
         """Run all that is due, and what comes of it; then leave.
 
         `include_delayed_seconds` does not wait for jobs that are due within that time but runs them now
         (the quiet period after a session), except those that wait after a failure.  If another worker
-        is running, this waits for it to become idle.
+        is running, this waits for it to become idle.  `on_progress` is called now and then.
         """
         started = time.monotonic()
+        teller = Teller(on_progress)
         until = None if timeout_seconds is None else started + timeout_seconds
         try:
             while True:
                 with ExitStack() as stack:
                     self._start(stack)
-                    timed_out = self._until_idle(self._ledger, until, include_delayed_seconds)
+                    timed_out = self._until_idle(self._ledger, until, include_delayed_seconds, teller)
                     again = not self._leaving and self._lost_queue()
                     self._drain()
                     if not again or self._signals:
-                        delayed = self._ledger.backlog().delayed
+                        delayed, later = self._ledger.backlog().delayed, self._ledger.due_later()
                         break
                 self._leaving = False
         except WorkerRunning:
-            return self._wait_for_other(started, until, include_delayed_seconds)
-        count = Counter(self._executor.tally.outcomes)
-        dead = count["dead"]
-        for loop in self._loops:
-            count.update(loop.outcomes())
+            return self._wait_for_other(started, until, include_delayed_seconds, on_progress)
+        count, dead = self._outcomes(), self._executor.tally.outcomes["dead"]
         return RunReport(
             done=count["done"],
             retried=count["retried"],
@@ -207,7 +213,15 @@ class Worker:
             seconds=time.monotonic() - started,
             timed_out=timed_out,
             dead_shared=count["dead"] - dead,
+            later=later,
         )
+
+    def _outcomes(self) -> Counter[str]:
+        """How attempts have ended, of all queues."""
+        count = Counter(self._executor.tally.outcomes)
+        for loop in self._loops:
+            count.update(loop.outcomes())
+        return count
 
     def leave(self) -> None:
         """Drain and return from `run_*`; may be called from any thread."""
@@ -215,7 +229,7 @@ class Worker:
         with suppress(OSError):
             os.write(self._wake_write, b"!")
 
-    def _until_idle(self, ledger: Ledger, until: float | None, include_delayed: float) -> bool:
+    def _until_idle(self, ledger: Ledger, until: float | None, include_delayed: float, teller: Teller) -> bool:
         """Whether the time was up before it was idle."""
         while not self._leaving:
             if until is not None and time.monotonic() > until:
@@ -225,6 +239,7 @@ class Worker:
             try:
                 if not self._executor.running() and self._is_idle(ledger, include_delayed):
                     return False
+                teller.tell(ledger, done=self._outcomes()["done"], shared=self._is_busy_elsewhere())
             except QueueUnavailable as error:
                 log.warning("waiting: %s", error)
             self._executor.wait_for_an_end(IDLE_POLL_SECONDS)
@@ -246,8 +261,10 @@ class Worker:
     def _is_busy_elsewhere(self) -> bool:
         return any(loop.is_busy() for loop in self._loops)
 
-    def _wait_for_other(self, started: float, until: float | None, include_delayed: float) -> RunReport:
-        timed_out, state = False, self._context.state
+    def _wait_for_other(
+        self, started: float, until: float | None, include_delayed: float, on_progress: OnProgress | None
+    ) -> RunReport:
+        timed_out, state, teller = False, self._context.state, Teller(on_progress)
         with Ledger(state.queue_db, policies=self._context.policies) as ledger:
             spool = Spool(state.spool, ledger)
             while True:
@@ -258,13 +275,14 @@ class Worker:
                 if self._lock.acquire():  # It has gone: the work is ours.
                     self._lock.release()
                     left = None if until is None else max(0.0, until - time.monotonic())
-                    return self.run_until_idle(left, include_delayed_seconds=include_delayed)
+                    return self.run_until_idle(left, include_delayed_seconds=include_delayed, on_progress=on_progress)
                 if until is not None and time.monotonic() > until:
                     timed_out = True
                     break
+                teller.tell(ledger, elsewhere=True)
                 time.sleep(IDLE_POLL_SECONDS)
-            seconds = time.monotonic() - started
-            return RunReport(0, 0, 0, 0, 0, ledger.backlog().delayed, seconds, timed_out, elsewhere=True)
+            delayed, later, seconds = ledger.backlog().delayed, ledger.due_later(), time.monotonic() - started
+            return RunReport(0, 0, 0, 0, 0, delayed, seconds, timed_out, elsewhere=True, later=later)
 
     # ---- starting
 

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import logging
 import sys
+from collections.abc import Callable
 
 from ...vault import hooklog
 
 
 class JsonLines(logging.Handler):
-    """Each record as one JSON line appended to the file; warnings also as a line on stderr."""
+    """Each record as one JSON line appended to the file; warnings are also told, by default as a line on stderr."""
 
-    def __init__(self, log_file: str) -> None:
+    def __init__(self, log_file: str, tell: Callable[[str], None]) -> None:
         super().__init__()
         self._log_file = log_file
+        self._tell = tell
 
     def emit(self, record: logging.LogRecord) -> None:
         """Never raises: a log that cannot be written must not stop a job."""
@@ -23,7 +25,7 @@ class JsonLines(logging.Handler):
             fields["error"] = repr(record.exc_info[1])
         hooklog.append(self._log_file, record.levelname.lower(), record.name.removeprefix("memoryvault."), **fields)
         if record.levelno >= logging.WARNING:
-            print(f"memory: {message}", file=sys.stderr)
+            self._tell(f"memory: {message}")
 
 
 class Lasting:
@@ -44,9 +46,13 @@ class Lasting:
         self._told = ""
 
 
-def log_to(log_file: str, level: int) -> None:
-    """Send this program's log to the file, and nothing else's but their warnings."""
+def _on_stderr(line: str) -> None:
+    print(line, file=sys.stderr)
+
+
+def log_to(log_file: str, level: int, tell: Callable[[str], None] = _on_stderr) -> None:
+    """Send this program's log to the file, and nothing else's but their warnings, which `tell` gets, too."""
     root = logging.getLogger()
-    root.handlers[:] = [JsonLines(log_file)]
+    root.handlers[:] = [JsonLines(log_file, tell)]
     root.setLevel(logging.WARNING)
     logging.getLogger("memoryvault").setLevel(level)

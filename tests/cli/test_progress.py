@@ -9,14 +9,23 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 
 from memoryvault.cli.doctor import CHECKS
+from memoryvault.cli.headway import NAMES, headway_line, later_line
+from memoryvault.tasks.handlers import HANDLERS
+from memoryvault.tasks.queue.enqueue import open_ledger
+from memoryvault.tasks.queue.headway import TELLING_SECONDS, Headway
+from memoryvault.tasks.queue.records import DueLater
+from memoryvault.tests.corpus.sessions import RULE, old_session
 from memoryvault.tests.support.forked import COMMAND, Forked, ForkedSandbox, start
 from memoryvault.tests.support.sandbox import Sandbox
+from memoryvault.tests.tasks.support import wait_until
 from memoryvault.vault.lock import hold_lock
+from memoryvault.vault.settings import load_settings
 
 AT_MOST_SECONDS = 20.0
 """Less than a command waits for the vault's lock, which tests take from it."""
@@ -92,3 +101,106 @@ def test_doctor_tells_each_finding_when_it_has_it(sandbox: Sandbox, at: Callable
         if at is pty.openpty:
             doctor.until("testing: round trip")
     assert ("testing" in doctor.text) == (at is pty.openpty)
+
+
+# ---- the worker that is waited for
+
+WORKER = ("worker", "--until-idle", "--timeout", "120")
+
+
+@pytest.fixture
+def backfill(sandbox: Sandbox) -> Sandbox:
+    """Three old sessions are to be mined."""
+    for number in range(3):
+        old_session(sandbox.projects / "-home-dev-shop", number, RULE)
+    sandbox.memory("reflect", "corpus", "--execute")
+    return sandbox
+
+
+@pytest.mark.slow
+def test_a_worker_that_is_waited_for_shows_at_a_terminal_what_it_is_at(backfill: Sandbox) -> None:
+    with seen(backfill, *WORKER) as worker:
+        with hold_lock(backfill.state / "run" / "vault.lock"):
+            worker.until("left: 1 ranking of what sessions said")
+            assert worker.process.poll() is None
+            assert "\n" not in worker.text, "one line, written again"
+        *kept, last = rows(worker.to_the_end())
+    assert last == "", "nothing is left of it"
+    assert not [line for line in kept if "working" in line]
+    assert [line.split()[0] for line in kept] == ["memory:", worker_counts(kept), "due"]
+
+
+def worker_counts(kept: list[str]) -> str:
+    """The number with which the line of counts begins."""
+    return next(line.split()[0] for line in kept if " done" in line)
+
+
+@pytest.mark.slow
+def test_scripts_and_logs_do_not_see_that(backfill: Sandbox) -> None:
+    with seen(backfill, *WORKER, at=os.pipe) as worker:
+        with hold_lock(backfill.state / "run" / "vault.lock"):
+            wait_until(lambda: running(backfill) == ["corpus.settle"], "it waits for the lock")
+            time.sleep(2 * TELLING_SECONDS)
+        text = worker.to_the_end()
+    assert "working" not in text
+    assert "\r" not in text
+
+
+def running(sandbox: Sandbox) -> list[str]:
+    return [job["kind"] for job in sandbox.json("jobs", "list", "--state", "running")]
+
+
+def test_jobs_are_told_by_what_they_are_for_their_user() -> None:
+    left = {"corpus.settle": 1, "logs.rotate": 1, "markers.gc": 1, "reflect.corpus": 1200, "reflect.session": 1}
+    assert headway_line(Headway(34.4, 5, left)) == (
+        "working for 34 s: 5 done, left: 1,201 sessions to mine, 1 ranking of what sessions said, 2 others"
+    )
+    assert headway_line(Headway(2.0, 5, {})) == "working for 2 s: 5 done, ending"
+    assert headway_line(Headway(2.0, 5, {}, shared=True)) == "working for 2 s: 5 done, left: work of other machines"
+    assert headway_line(Headway(2.0, 0, {"research.idea": 2}, elsewhere=True)) == (
+        "the worker that is running works for 2 s: left: 2 ideas to look up"
+    )
+    assert NAMES.keys() <= HANDLERS.keys()
+
+
+def test_what_is_due_later_is_told_with_its_time() -> None:
+    now = datetime(2027, 3, 10, 13, 30, tzinfo=UTC)
+
+    def at(hour: int, day: int = 10) -> float:
+        return datetime(2027, 3, day, hour, 5, tzinfo=UTC).timestamp()
+
+    assert later_line([], now, running=False) == ""
+    looks = DueLater("research.idea", 1, at(14))
+    assert later_line([looks], now, running=True) == (
+        "due later: 1 idea to look up (14:05); the worker that is running does that"
+    )
+    more = [looks, DueLater("logs.rotate", 1, at(4, 11)), DueLater("markers.gc", 2, at(15))]
+    assert later_line(more, now, running=False) == (
+        "due later: 1 idea to look up (14:05), 3 others (from 15:05); a running worker does that (`memory up`)"
+    )
+    assert "(2027-03-11 04:05)" in later_line(more[1:2], now, running=False)
+
+
+def test_a_worker_that_ends_says_what_is_due_later_and_when(sandbox: Sandbox) -> None:
+    sandbox.memory("jobs")
+    hour = timedelta(hours=1)
+    with open_ledger(load_settings(sandbox.environment)) as ledger:
+        ledger.enqueue("research.idea", {"slug": "a"}, delay_seconds=2 * hour.total_seconds())
+        ledger.enqueue("research.idea", {"slug": "b"}, delay_seconds=hour.total_seconds())
+        ledger.enqueue("discover.scan", delay_seconds=hour.total_seconds())
+        ledger.pause("discover.scan")
+    (later,) = sandbox.json(*WORKER)["later"]
+    assert (later["kind"], later["jobs"]) == ("research.idea", 2)
+    assert timedelta() < datetime.fromisoformat(later["first_at"]) - datetime.now(UTC) <= hour
+    counts, line = sandbox.memory(*WORKER).splitlines()
+    assert counts.endswith("3 delayed")
+    assert line.startswith("due later: 2 ideas to look up (from ")
+    assert "source" not in line, "no worker does what is paused"
+
+
+def test_a_worker_whose_time_is_over_says_that_something_is_left(sandbox: Sandbox) -> None:
+    sandbox.memory("jobs")
+    done = sandbox.run(*WORKER[:2], "--timeout", "0")
+    assert done.returncode == 1
+    (line,) = done.stderr.splitlines()
+    assert line.startswith("memory: it ended before all was done")

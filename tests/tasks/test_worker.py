@@ -18,6 +18,7 @@ from typing import Any
 import pytest
 
 from memoryvault.schedules.table import Schedule
+from memoryvault.tasks.queue.headway import Headway
 from memoryvault.tasks.queue.job import Dead, Handler, Postpone, Retry, RunningJob
 from memoryvault.tasks.queue.kinds import Json, KindPolicy
 from memoryvault.tasks.queue.ledger import Ledger
@@ -187,6 +188,35 @@ def test_a_second_worker_is_refused_in_one_line_and_waits_when_told_to_become_id
         report = Worker(context(state), {}).run_until_idle(60.0, include_delayed_seconds=60.0)
         assert report.elsewhere
         assert only_job(ledger).state == "done"
+
+
+def test_whoever_waits_is_told_what_is_done_and_what_is_left(state: StatePaths, ledger: Ledger) -> None:
+    told: list[Headway] = []
+    go_on = threading.Event()
+
+    def tell(headway: Headway) -> None:
+        told.append(headway)
+        go_on.set()
+
+    def handler(job: RunningJob) -> None:
+        if job.args["key"] == "b":
+            go_on.wait(60.0)
+
+    setting = replace(context(state), workers=1)
+    for key in "abc":
+        ledger.enqueue("single", {"key": key})
+    ledger.enqueue("effect", delay_seconds=600)
+    ledger.pause("effect")
+    report = Worker(setting, {"single": handler, "effect": nothing}).run_until_idle(60.0, on_progress=tell)
+    assert [(headway.done, headway.left, headway.elsewhere) for headway in told] == [(1, {"single": 2}, False)]
+    assert (report.delayed, report.later) == (1, []), "it is the user's to let it go on"
+    go_on.clear()
+    told.clear()
+    with serving(setting, {"single": handler}):
+        wait_until(ledger.worker, "the worker beats")
+        ledger.enqueue("single", {"key": "b"})
+        assert Worker(setting, {}).run_until_idle(60.0, on_progress=tell).elsewhere
+    assert [(headway.done, headway.left, headway.elsewhere) for headway in told] == [(0, {"single": 1}, True)]
 
 
 def test_a_cancelled_job_loses_its_child(state: StatePaths, ledger: Ledger, tmp_path: Path) -> None:
