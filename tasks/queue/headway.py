@@ -38,10 +38,14 @@ class Teller:
         self._started = time.monotonic()
         self._next = self._started + TELLING_SECONDS
 
+    def is_due(self) -> bool:
+        """Whether somebody listens, and it is time. What is told costs queries, the queue that is shared one over a
+        network."""
+        return self._on_progress is not None and time.monotonic() >= self._next
+
     def tell(self, ledger: Ledger, *, done: int = 0, elsewhere: bool = False, shared: bool = False) -> None:
-        """If it is time. Raises QueueUnavailable."""
+        """Raises QueueUnavailable."""
         now = time.monotonic()
-        if self._on_progress is None or now < self._next:
-            return
         self._next = now + TELLING_SECONDS
-        self._on_progress(Headway(now - self._started, done, ledger.to_do(), elsewhere, shared))
+        if self._on_progress is not None:
+            self._on_progress(Headway(now - self._started, done, ledger.to_do(), elsewhere, shared))

@@ -239,7 +239,8 @@ class Worker:
             try:
                 if not self._executor.running() and self._is_idle(ledger, include_delayed):
                     return False
-                teller.tell(ledger, done=self._outcomes()["done"], shared=self._is_busy_elsewhere())
+                if teller.is_due():
+                    teller.tell(ledger, done=self._outcomes()["done"], shared=self._is_busy_elsewhere())
             except QueueUnavailable as error:
                 log.warning("waiting: %s", error)
             self._executor.wait_for_an_end(IDLE_POLL_SECONDS)
@@ -279,7 +280,8 @@ class Worker:
                 if until is not None and time.monotonic() > until:
                     timed_out = True
                     break
-                teller.tell(ledger, elsewhere=True)
+                if teller.is_due():
+                    teller.tell(ledger, elsewhere=True)
                 time.sleep(IDLE_POLL_SECONDS)
             delayed, later, seconds = ledger.backlog().delayed, ledger.due_later(), time.monotonic() - started
             return RunReport(0, 0, 0, 0, 0, delayed, seconds, timed_out, elsewhere=True, later=later)
