@@ -24,6 +24,8 @@ EPILOG = """example:
   memory queue migrate --as owner    logged in as the role that owns them; its password is asked for
 """
 
+POOLED = "yes: it keeps no session, so jobs are looked for every 5 s"
+
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Arguments of `memory queue`."""
@@ -77,6 +79,8 @@ def _print(found: QueueStatus, context: Context) -> None:
     machine = machine_name(settings)
     print(f"queue        {found.where}, PostgreSQL {found.server}, {found.milliseconds:.1f} ms away")
     print(f"encrypted    {'yes (TLS)' if found.encrypted else 'no'}")
+    if found.pooled:
+        print(f"pooler       {POOLED}")
     print(f"role         {found.role}{_told(found)}")
     print(f"schema       {found.schema}{_behind(found)}")
     shares = settings.queue.share or "nothing"

@@ -12,6 +12,8 @@ IPAddress = ipaddress.IPv4Address | ipaddress.IPv6Address
 
 _NAT64 = ipaddress.IPv6Network("64:ff9b::/96")
 _SITE_LOCAL = ipaddress.IPv6Network("fec0::/10")
+_MAPPED = ipaddress.IPv6Network("::ffff:0:0/96")
+"""IPv4 written as IPv6: no public name has one. Python 3.13 judges it by the address inside, 3.11 calls it reserved."""
 _SHARED = ipaddress.IPv4Network("100.64.0.0/10")
 """Carrier-grade NAT: neither private nor public for `ipaddress`, and somebody's inner network."""
 
@@ -69,6 +71,8 @@ def is_own_network(text: str) -> bool:
         address = ipaddress.ip_address(text.partition("%")[0])
     except ValueError:
         return False
+    if address in _MAPPED:
+        return False
     if address.is_loopback:
         return True
     return address.is_private and not (address.is_link_local or address.is_unspecified or address.is_reserved)
@@ -78,10 +82,10 @@ def _is_public(address: IPAddress) -> bool:
     if address in _NAT64:
         return True  # Stands or falls with the address inside.
     if address.is_multicast or address.is_reserved or address.is_unspecified or address.is_link_local:
-        return False  # IPv4 addresses mapped into IPv6 among them: no public name has one.
+        return False
     if isinstance(address, ipaddress.IPv4Address):
         return address.is_global and address not in _SHARED
-    return address.is_global and address not in _SITE_LOCAL
+    return address.is_global and address not in _SITE_LOCAL and address not in _MAPPED
 
 
 def _embedded(address: IPAddress) -> tuple[ipaddress.IPv4Address, ...]:

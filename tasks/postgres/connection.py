@@ -49,6 +49,10 @@ class Impatient(psycopg.Connection[Any]):
 
     answer_seconds: float = STATEMENT_SECONDS + 5.0
     """Without a byte either way; 0 is no limit."""
+    pooled: bool = False
+    """A pooler is between (PgBouncer): the next transaction may be in another session of the server."""
+    begin: bytes = b"BEGIN"
+    """How a transaction begins: where no session is kept, with the limits that are otherwise the session's."""
 
     def wait(self, gen: PQGen[Result], *args: Any, **options: Any) -> Result:
         try:
@@ -146,15 +150,7 @@ class Address:
         if not statement_seconds:
             conn.answer_seconds = 0.0
         try:
-            # Not among the connection's options: those are the user's, and may name a schema.
-            settings = (
-                f"SET statement_timeout = '{statement_seconds:.0f}s';"
-                f"SET idle_in_transaction_session_timeout = '{STALLED_SECONDS}s';"
-                # The server's own defaults keep the connection of a machine that is gone for two hours.
-                "SET tcp_keepalives_idle = 10; SET tcp_keepalives_interval = 5; SET tcp_keepalives_count = 3;"
-                f"SET tcp_user_timeout = '{STATEMENT_SECONDS}s'"
-            )
-            conn.execute(settings.encode())
+            _set_limits(conn, statement_seconds)
         except BaseException:
             conn.close()
             raise
@@ -175,6 +171,26 @@ class Address:
         if self.verifies_by_default and any(word in text for word in ("SSL", "certificate", "root.crt")):
             text += " (another machine must show a certificate: sslrootcert= says who signs it, sslmode= asks for less)"
         return text
+
+
+def _set_limits(conn: Impatient, statement_seconds: float) -> None:
+    """Not among the connection's options: those are the user's, and may name a schema."""
+    limits = (
+        f"statement_timeout = '{statement_seconds:.0f}s'",
+        f"idle_in_transaction_session_timeout = '{STALLED_SECONDS}s'",
+    )
+    # The process that the greeting names is the server's own, unless somebody greets in its place.
+    row = conn.execute("SELECT pg_backend_pid()").fetchone()
+    conn.pooled = row is not None and row[0] != conn.info.backend_pid
+    if conn.pooled:
+        # Prepared in one session, another client's statement would answer to its name in the next.
+        conn.prepare_threshold = None
+        conn.begin = "; ".join(("BEGIN", *(f"SET LOCAL {limit}" for limit in limits))).encode()
+        return
+    # The server's own defaults keep the connection of a machine that is gone for two hours.
+    keepalive = ("tcp_keepalives_idle = 10", "tcp_keepalives_interval = 5", "tcp_keepalives_count = 3")
+    settings = (*limits, *keepalive, f"tcp_user_timeout = '{STATEMENT_SECONDS}s'")
+    conn.execute("; ".join(f"SET {setting}" for setting in settings).encode())
 
 
 def _is_local(named: Mapping[str, Any]) -> bool:

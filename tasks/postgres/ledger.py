@@ -21,7 +21,7 @@ from ...vault.killpoint import kill_point
 from ..queue.kinds import SHARED_POLICIES, UNLIMITED, KindPolicy
 from ..queue.ledger import Claim, Connection, LedgerRules, NewJob, Refusal
 from . import schema, statements
-from .connection import Address
+from .connection import Address, Impatient
 
 LONGEST_PAUSE_SECONDS = 30.0
 """Between two attempts to reach a server that is away."""
@@ -60,7 +60,7 @@ class PostgresLedger(LedgerRules):
         self._depth = 0
         self._ring_after_commit = False
         self._now: float | None = None
-        self._conn: psycopg.Connection[Any] | None = None
+        self._conn: Impatient | None = None
         self._failures = 0
         self._away_until = 0.0
         self._reason = ""
@@ -77,6 +77,12 @@ class PostgresLedger(LedgerRules):
         with self._lock, self._wrapped():
             self._connected()
 
+    @property
+    def is_pooled(self) -> bool:
+        """Whether a pooler is between: nothing can be listened for then. False before the database is reached."""
+        with self._lock:
+            return self._conn is not None and self._conn.pooled
+
     def close(self) -> None:
         with self._lock:
             if self._conn is not None:
@@ -91,7 +97,7 @@ class PostgresLedger(LedgerRules):
 
     # ---- the database
 
-    def _connected(self) -> psycopg.Connection[Any]:
+    def _connected(self) -> Impatient:
         if self._depth and self._conn is not None:
             return self._conn  # Lost or not: the rest of a transaction must not go into another connection.
         if self._conn is not None and (self._conn.closed or self._conn.broken):
@@ -112,7 +118,7 @@ class PostgresLedger(LedgerRules):
             self._failures = 0
         return self._conn
 
-    def _reach(self) -> psycopg.Connection[Any]:
+    def _reach(self) -> Impatient:
         conn = self._address.connect(self._machine)
         try:
             found = schema.version(conn)
@@ -203,16 +209,16 @@ class PostgresLedger(LedgerRules):
         if ring and self.bell is not None:
             self.bell()
 
-    def _begun(self) -> psycopg.Connection[Any]:
+    def _begun(self) -> Impatient:
         """In a transaction. That the server was restarted since is only seen by asking it: then once more."""
         conn = self._connected()
         try:
-            conn.execute("BEGIN")
+            conn.execute(conn.begin)
         except psycopg.OperationalError:
             if not conn.broken:
                 raise
             conn = self._connected()
-            conn.execute("BEGIN")
+            conn.execute(conn.begin)
         return conn
 
     def read(self, sql: str, parameters: Mapping[str, object] | None = None) -> list[Any]:

@@ -205,7 +205,10 @@ class SharedLoop:
         self._ledger, self._executor, self._tally = ledger, executor, executor.tally
         executor.start_heart(lambda: ledger.beat(self._owner, os.getpid(), __version__))
         storage = cast(SharedStorage, huey.storage)
-        storage.start_listening()
+        if ledger.is_pooled:
+            log.info("the shared queue is behind a pooler: jobs are looked for every %g s", context.poll_seconds)
+        else:
+            storage.start_listening()
         consumer.start()
         self._consumer = consumer  # Not before: a thread that has not begun looks as if it had died.
         self._settled.set()

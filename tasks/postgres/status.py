@@ -10,7 +10,7 @@ import psycopg
 
 from ...vault.errors import QueueUnavailable
 from . import rights, schema
-from .connection import Address
+from .connection import Address, Impatient
 
 LIVE = ("queued", "running", "dead")
 SILENT_SECONDS = 90.0
@@ -37,6 +37,8 @@ class QueueStatus:
     where: str
     role: str
     encrypted: bool
+    pooled: bool
+    """A pooler is between; `encrypted` is then said of the way to it."""
     milliseconds: float
     """Of one question and its answer."""
     server: str
@@ -63,13 +65,14 @@ def status_of(url: str, machine: str) -> QueueStatus:
         raise QueueUnavailable(f"the shared queue cannot be reached: {address.said(error)}") from None
 
 
-def _status(conn: psycopg.Connection[Any], address: Address, machine: str) -> QueueStatus:
+def _status(conn: Impatient, address: Address, machine: str) -> QueueStatus:
     began = time.monotonic()
     role, server = _row(conn, "SELECT current_user::text, current_setting('server_version')")
     status = QueueStatus(
         where=address.where,
         role=role,
         encrypted=bool(conn.pgconn.ssl_in_use),
+        pooled=conn.pooled,
         milliseconds=(time.monotonic() - began) * 1000.0,
         server=str(server).split()[0],
         schema=schema.version(conn),

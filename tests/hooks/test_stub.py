@@ -52,6 +52,7 @@ BUILT_IN = {
     "_sqlite3",
     "_stat",
     "binascii",
+    "errno",  # of posixpath, from Python 3.13 on
     "fcntl",
     "genericpath",
     "math",

@@ -135,6 +135,7 @@ def test_the_own_network_is_never_the_metadata_service() -> None:
     assert not is_own_network("fe80::1")
     assert not is_own_network("224.0.0.1")
     assert not is_own_network("93.184.216.34")
+    assert not is_own_network("::ffff:127.0.0.1")
 
 
 def test_one_private_address_among_public_ones_is_enough_to_refuse() -> None:
