@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from ..vault.entry import fingerprint
-from ..vault.wording import counted
+from ..vault.wording import counted, cut
 from .candidate import Candidate
 from .likeness import LikenessLimits, Wording, filter_words, is_same, wording_of
 from .routing import RULE_CATEGORIES, Thresholds, Tier, is_pattern, tier_of
@@ -194,9 +194,7 @@ def lists_any(body: str) -> bool:
 
 def _line(pattern: Pattern) -> str:
     candidate = pattern.candidate
-    text = " ".join(candidate.statement.split())
-    if len(text) > LINE_CHARACTERS:
-        text = text[:LINE_CHARACTERS].rsplit(" ", 1)[0] + " …"
+    text = cut(candidate.statement, LINE_CHARACTERS)
     seen = f"{len(pattern.sayings)}× in {len(pattern.sessions)} session{'s' if len(pattern.sessions) > 1 else ''}"
     if pattern.tier is not Tier.LOW:
         seen = f"**{seen}**"

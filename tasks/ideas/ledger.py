@@ -57,7 +57,6 @@ INCUBATOR_FOLDER = f"{DEFAULT_GROUP}/{INCUBATOR}"
 IDEA_ARCHIVE = f"{INCUBATOR_FOLDER}/{ARCHIVE}"
 IDEA_TRASH = f"{IDEA_ARCHIVE}/{TRASH}"
 ATTEMPTS_AT_EDITED_FILE = 3
-PREVIEW_CHARACTERS = 400
 MOST_QUESTIONS = 5
 """Ideas that are put to the user at a time; the others are asked for as these are answered."""
 ASK_LATER = "later"
@@ -195,7 +194,7 @@ def question_change(settings: Settings, store: VaultStore, entry: Entry) -> Chan
     if store.exists(question_path(slug)):
         return None
     preview, _ = section_of(store, entry)
-    quoted = "\n".join(f"> {line}" for line in preview[:PREVIEW_CHARACTERS].splitlines())
+    quoted = "\n".join(f"> {line}" for line in preview.splitlines())
     body = (
         f"Put this idea into {settings.ideas_path.name}? {' '.join(pitch_of(entry).split())}\n\n"
         f"Approved, this is added to {settings.ideas_path.name}, your own list outside {store.vault.name}/:\n\n"
