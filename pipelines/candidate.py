@@ -12,7 +12,8 @@ from ..vault.wording import cut
 TITLE_CHARACTERS = 90
 _LEAD_IN = re.compile(
     r"""(?:(?:(?:and|so|but|ok|okay|yes|yeah|yep|yup|hm+|uh+|also|please|pls)\b(?:\s*[,.:;!…–—]+|\s+-)?
-          |(?:no|nope|nah|good|great|nice|cool|perfect|awesome|right|alright|sure|thanks|thank\ you|oh|ah|well|now|done|true)\b
+          |(?:no|nope|nah|good|great|nice|cool|perfect|awesome|right|alright|sure|thanks|thank\ you|oh|ah|well|now|done|true
+            )\b
            (?:\s*[,.:;!…–—]+|\s+-))
         (?:\s+|$))+""",
     re.IGNORECASE | re.VERBOSE,
@@ -98,7 +99,7 @@ class Candidate:
 
 
 def without_opening(text: str) -> str:
-    """The text without words in front that say nothing of their own ("Great. And now: …"); '' when there are no others."""
+    """The text without words in front that only open it ("Great. And now: …"); '' when there are no others."""
     stripped = text.strip()
     opening = _LEAD_IN.match(stripped)
     return stripped[opening.end() :] if opening else stripped

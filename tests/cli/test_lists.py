@@ -1,4 +1,4 @@
-"""What commands list: a text that does not fit shows that it goes on, and a filter that can match nothing is refused."""
+"""What commands list: a text that does not fit shows that it goes on; what can match nothing is told."""
 
 from __future__ import annotations
 
@@ -41,3 +41,32 @@ def test_a_list_shows_where_a_text_goes_on(vault: Path, capsys: pytest.CaptureFi
     assert main(line.split()) == 0
     (row,) = [each for each in capsys.readouterr().out.splitlines() if each.startswith(("retries", "1 "))]
     assert row.endswith(SHOWN)
+
+
+KNOWN = "active, pending, inbox, incubating, resolved, superseded, rejected, dismissed, archived"
+
+
+@pytest.mark.parametrize("line", ["list --status foo", "recall --filter status=foo", "recall x --filter status!=Foo"])
+def test_a_status_that_there_is_not_is_bad_usage(vault: Path, capsys: pytest.CaptureFixture[str], line: str) -> None:
+    write(vault, f"{PRIVATE}/preferences/tabs.md", "active", "Tabs.", kind="preferences")
+    assert main(line.split()) == 2
+    told = capsys.readouterr()
+    assert (told.out, told.err) == ("", f"memory: there is no status 'foo'; there are: {KNOWN}\n")
+
+
+@pytest.mark.parametrize("line", ["list --status draft", "recall --filter status=Draft", "list --status ARCHIVED"])
+def test_a_status_of_the_users_own_notes_can_be_asked_for(vault: Path, line: str) -> None:
+    write(vault, f"{PRIVATE}/preferences/tabs.md", "Draft", "Tabs.", kind="preferences")
+    assert main(line.split()) == 0
+
+
+def test_a_kind_may_be_any_word_so_one_without_entries_is_told_beside_those_that_have_some(
+    vault: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write(vault, f"{PRIVATE}/preferences/tabs.md", "active", "Tabs.", kind="preferences")
+    assert main(["list", "--kind", "foo"]) == 0
+    told = capsys.readouterr()
+    assert told.out == "no entries match\n"
+    assert told.err == "memory: nothing is of the kind 'foo'; there are: preferences\n"
+    assert main(["list", "--kind", "Preferences"]) == 0
+    assert "tabs.md" in capsys.readouterr().out
