@@ -12,7 +12,8 @@ from ..vault.wording import cut
 TITLE_CHARACTERS = 90
 _LEAD_IN = re.compile(
     r"""(?:(?:(?:and|so|but|ok|okay|yes|yeah|yep|yup|hm+|uh+|also|please|pls)\b(?:\s*[,.:;!…–—]+|\s+-)?
-          |(?:no|nope|nah|good|great|nice|cool|perfect|awesome|right|alright|sure|thanks|thank\ you|oh|ah|well|now|done|true
+          |(?:no|nope|nah|good|great|nice|cool|perfect|awesome|right|alright|sure|thanks|thank\ you
+            |oh|ah|well|now|done|true
             )\b
            (?:\s*[,.:;!…–—]+|\s+-))
         (?:\s+|$))+""",
