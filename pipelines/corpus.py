@@ -124,6 +124,15 @@ class Selection:
     """Counted in the digest, not written."""
 
 
+def most_ideas(entries: int) -> int:
+    """How many ideas of old sessions may wait where `entries` memories may: a quarter fewer.
+
+    By default that is 15. With 20, a backfill would fill the incubator to the number above which each session begins
+    with a word on it, and the very next idea of a fresh session would bring that word up.
+    """
+    return entries - entries // 4
+
+
 def select(patterns: Sequence[Pattern], rule_room: int, room: int, idea_room: int) -> Selection:
     """How many more rules may be saved unasked, memories wait in review, and ideas in the incubator.
 

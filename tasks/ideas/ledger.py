@@ -61,6 +61,8 @@ MOST_QUESTIONS = 5
 """Ideas that are put to the user at a time; the others are asked for as these are answered."""
 ASK_LATER = "later"
 """`surface:` of an idea that is still to be asked for."""
+DECLINED = "declined"
+"""`surface:` of an idea that the user does not want in Ideas.md."""
 ASKED = "asked: "
 """How the journal begins to tell of an act that put an idea which had to wait to the user."""
 
@@ -166,6 +168,24 @@ def section_of(store: VaultStore, entry: Entry) -> tuple[str, date]:
 def is_surfaced(settings: Settings, store: VaultStore, path: str) -> bool:
     """Does Ideas.md list the idea at `path`? Raises VaultUnavailable, OutsideUnavailable, SettingsError."""
     return has_section(text_of(store, str(settings.ideas_path)), link_of(store, path))
+
+
+def decided_ideas(settings: Settings, store: VaultStore) -> frozenset[str]:
+    """Paths of the ideas in the incubator on which the user has decided: into Ideas.md, not into it, or to be kept.
+
+    In the mode `silent` Ideas.md is written unasked, and says nothing of what the user thinks.
+    """
+    listed = None
+    if settings.memory.review_mode != "silent":
+        with suppress(OutsideUnavailable):
+            listed = text_of(store, str(settings.ideas_path))
+    return frozenset(
+        entry.path
+        for entry in ideas(store)
+        if entry.extra.get("surface") == DECLINED
+        or "kept" in entry.extra
+        or has_section(listed, link_of(store, entry.path))
+    )
 
 
 def surface_change(settings: Settings, store: VaultStore, entry: Entry) -> Change | None:
@@ -332,7 +352,7 @@ def decline(journal: Journal, slug: str, question: str, *, run: str) -> str:
     changes = [Change(question, text_of(store, question), None)]
     before = text_of(store, path)
     if before is not None:
-        changes.append(Change(path, before, store.edited(before, {"surface": "declined"})))
+        changes.append(Change(path, before, store.edited(before, {"surface": DECLINED})))
     journal.commit(changes, run=run, actor="review", what=f"not surfaced: {slug}")
     return path if before is not None else question
 
