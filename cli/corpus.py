@@ -13,6 +13,7 @@ from datetime import date, datetime
 from pathlib import Path
 from typing import Any
 
+from ..pipelines.corpus import most_ideas
 from ..pipelines.routing import Tier
 from ..sources.transcripts.corpus import Transcript, claude_cleanup_days
 from ..tasks.completion import completer_of
@@ -180,7 +181,7 @@ def _what_comes(settings: Settings, store: VaultStore) -> str:
     more, waiting = counted(sure, "more is", "more are"), counted(found.waiting, "waits", "wait")
     most = settings.reflection.corpus_review_entries
     return (
-        f"{more} sure enough, but {waiting} for you already (at most {most} memories and {most} ideas may: "
+        f"{more} sure enough, but {waiting} for you already (at most {most} memories and {most_ideas(most)} ideas may: "
         "reflection.corpus_review_entries); decide on some first: memory review, memory idea list"
     )
 

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Sequence
 from typing import Any
 
 from ..pipelines.discovery import Pattern, Source, SourcesNote
 from ..tasks.discovery.adapting import SOURCES_NOTE
-from ..tasks.discovery.scan import Discovery, ScanReport, SourceReport
+from ..tasks.discovery.scan import Discovery, ScanReport, SourceReport, sources_called
 from ..tasks.discovery.scanning import ask_in_child
 from .context import Context
 from .output import add_json, counted, note, print_json, print_table
 
 EPILOG = f"""example:
-  memory discover-skills --dry-run          what would be asked; asks nobody
+  memory discover-skills --dry-run          what would be asked; asks nobody, writes nothing
   memory discover-skills                    ask each source for what is new since the last time
   memory discover-skills --source anthropics-skills
   memory discover-skills --all              also what a source listed already when it was first read
@@ -26,7 +27,7 @@ The sources stand in {SOURCES_NOTE} in the vault. Nothing is fetched before that
 def configure(parser: argparse.ArgumentParser) -> None:
     """Arguments of `memory discover-skills`."""
     parser.epilog = EPILOG
-    parser.add_argument("--dry-run", action="store_true", help="show the sources; asks nobody")
+    parser.add_argument("--dry-run", action="store_true", help="show the sources; ask nobody, write nothing")
     parser.add_argument("--source", metavar="NAME", help="only this one, by the name that --dry-run shows")
     parser.add_argument("--all", action="store_true", help="propose also what was there at a source's first scan")
     add_json(parser)
@@ -36,15 +37,16 @@ def run(args: argparse.Namespace, context: Context) -> int:
     """Scan; 1 when a source could not be read."""
     _ = context.state
     discovery = Discovery(context.settings, ask_in_child(context.settings), context.store)
+    is_new = not context.store.exists(SOURCES_NOTE)
+    sources = discovery.proposed() if is_new else discovery.note()
+    for problem in sources.problems:
+        note(f"memory: {SOURCES_NOTE}: {problem}")
+    chosen = sources_called(args.source, sources)
+    if args.dry_run:
+        return _dry_run(args, sources, chosen, is_new)
     seeded = discovery.seed()
     if seeded:
         note(f"memory: wrote {SOURCES_NOTE} as a proposal; look at it, then set `confirmed: true` there")
-    sources = discovery.note()
-    for problem in sources.problems:
-        note(f"memory: {SOURCES_NOTE}: {problem}")
-    if args.dry_run:
-        return _dry_run(args, sources, seeded)
-    if seeded:
         return _print_result(args, ScanReport(), sources, seeded)
     progress = _show_progress if sys.stderr.isatty() and not args.json else None
     report = discovery.scan(args.source, everything=args.all, on_source=progress)
@@ -55,23 +57,27 @@ def _show_progress(source: Source, number: int, of: int) -> None:
     note(f"[{number + 1}/{of}] {source.slug}")
 
 
-def _dry_run(args: argparse.Namespace, sources: SourcesNote, seeded: bool) -> int:
+def _dry_run(args: argparse.Namespace, sources: SourcesNote, chosen: Sequence[Source], is_new: bool) -> int:
     if args.json:
         print_json(
             {
                 "confirmed": sources.confirmed,
-                "whitelist_seeded": seeded,
+                "whitelist_seeded": False,
                 "total_sources": len(sources.sources),
-                "skipped_dry_run": len(sources.sources),
+                "skipped_dry_run": len(chosen),
                 "fetched": 0,
-                "sources": [_source(source) for source in sources.sources],
+                "sources": [_source(source) for source in chosen],
                 "problems": list(sources.problems),
             }
         )
         return 0
-    print_table(("name", "kind", "what"), [(s.slug, s.kind, s.target) for s in sources.sources])
+    print_table(("name", "kind", "what"), [(s.slug, s.kind, s.target) for s in chosen])
     state = "confirmed" if sources.confirmed else "not confirmed: nothing is fetched"
-    print(f"\n{counted(len(sources.sources), 'source')}, {state}")
+    print(f"\n{counted(len(chosen), 'source')}, {state}")
+    if is_new:
+        note(
+            f"memory: these are proposed; without --dry-run they are written to {SOURCES_NOTE}, where you confirm them"
+        )
     return 0
 
 

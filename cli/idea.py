@@ -32,7 +32,7 @@ from ..vault.errors import MemoryVaultError, QueueUnavailable, UsageError
 from ..vault.slug import slugify
 from .agent_shell import agent_of, tell_proposed
 from .context import Context
-from .output import add_json, note, print_json, print_table
+from .output import COLUMN_CHARACTERS, add_json, cut, note, print_json, print_table
 
 EPILOG = """example:
   memory idea "Retry dashboard" "A page that shows how many charges were retried, by day."
@@ -134,12 +134,12 @@ def _list(args: argparse.Namespace, context: Context) -> int:
     elif found or away:
         rows = [
             (slug_of(e.path), e.effective_status, said_on(e) or "-", e.occurrences,
-             "yes" if surfaced else "no", pitch_of(e)[:100])
+             "yes" if surfaced else "no", cut(pitch_of(e), COLUMN_CHARACTERS))
             for e, surfaced in found
         ]  # fmt: skip
         rows += [
             (slug_of(e.path), verdict, said_on(e) or "-", e.occurrences, "-",
-             pitch_of(e)[:100])
+             cut(pitch_of(e), COLUMN_CHARACTERS))
             for verdict, e in away
         ]  # fmt: skip
         print_table(("slug", "status", "since", "seen", "in Ideas.md", "says"), rows)
@@ -197,7 +197,10 @@ def _gc(args: argparse.Namespace, context: Context) -> int:
     if args.json:
         print_json([{"slug": i.slug, "title": i.title, "last": i.last.isoformat()} for i in stale])
     elif stale:
-        print_table(("slug", "last touched", "says"), [(i.slug, i.last.isoformat(), i.statement[:100]) for i in stale])
+        print_table(
+            ("slug", "last touched", "says"),
+            [(i.slug, i.last.isoformat(), cut(i.statement, COLUMN_CHARACTERS)) for i in stale],
+        )
         note(f"memory: nothing was changed; answer with `memory review`, or tick boxes in {context.vault / LIST_PATH}")
     else:
         print("somebody came back to every idea")

@@ -17,7 +17,7 @@ from ..vault.errors import UsageError
 from ..vault.layout import INBOX
 from .arguments import refuse_options_of_others
 from .context import Context
-from .output import add_json, counted, note, print_json, print_table
+from .output import COLUMN_CHARACTERS, add_json, counted, cut, note, print_json, print_table
 from .review import entry_as_json
 from .terminal import read_key
 
@@ -28,6 +28,7 @@ EPILOG = """example:
   memory inbox triage --yes        what the worker does once a day
 """
 
+STEP_CHARACTERS = 160
 _NAMES: Mapping[type[Any], str] = {Promote: "promote", Merge: "merge", Expire: "expire"}
 
 
@@ -83,7 +84,7 @@ def _list(args: argparse.Namespace, reviewer: Reviewer) -> int:
                     entry.project or "-",
                     entry.updated or entry.created or "-",
                     entry.path.rsplit("/", 1)[-1][:-3],
-                    statement_of(entry.body)[:100],
+                    cut(statement_of(entry.body), COLUMN_CHARACTERS),
                 )
                 for entry in entries
             ],
@@ -119,7 +120,9 @@ def _in_words(step: TriageStep, entries: Mapping[str, Entry]) -> str:
         Merge: "merge: these say the same",
         Expire: f"expire: {step.why}" if isinstance(step, Expire) else "",
     }[type(step)]
-    return "\n".join([what, *(f"    {path}\n        {statement_of(entries[path].body)[:160]}" for path in paths)])
+    return "\n".join(
+        [what, *(f"    {path}\n        {cut(statement_of(entries[path].body), STEP_CHARACTERS)}" for path in paths)]
+    )
 
 
 def _as_json(step: TriageStep) -> dict[str, Any]:

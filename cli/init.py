@@ -42,7 +42,7 @@ from ..vault.settings import Settings, compile_snapshot, load_settings
 from .context import Context
 from .hook_trial import HookTime, try_hooks
 from .mining_bar import draw_mining
-from .output import add_json, counted, note, print_json
+from .output import add_json, counted, cut, note, print_json
 from .processes import ensure_worker, states_in_use, stop_replaced
 from .settings_file import write_setting
 from .terminal import is_agreed
@@ -391,7 +391,7 @@ def _tell_history(plan: Plan, progress: Progress | None, *, model: bool) -> None
 def _tell_recall(recalled: FirstRecall) -> None:
     print(f"\na question from your own history, by keywords: {recalled.question}")
     for hit in recalled.hits[:1]:
-        excerpt = " ".join(hit.excerpt.split())[:EXCERPT_CHARACTERS]
+        excerpt = cut(hit.excerpt, EXCERPT_CHARACTERS)
         print(f"  | {excerpt}\n  | {hit.path}" + (f", session {hit.session}" if hit.session else ""))
     if not recalled.hits:
         print(f"  nothing came back ({recalled.note} was meant): memory doctor")

@@ -18,7 +18,7 @@ from ..vault.layout import StatePaths
 from ..vault.lock import lock_holder
 from .arguments import is_given, refuse_options_of_others
 from .context import Context
-from .output import add_json, counted, note, print_json, print_table
+from .output import COLUMN_CHARACTERS, add_json, counted, cut, note, print_json, print_table
 from .plain import redraw
 
 EPILOG = """example:
@@ -115,7 +115,7 @@ def _list(args: argparse.Namespace, ledger: Ledger, most: int) -> None:
     elif jobs:
         print_table(
             ("id", "kind", "state", "attempt", "run at", "error"),
-            [(j.id, j.kind, j.state, j.attempt, _time(j.run_at), (j.error or "")[:80]) for j in jobs],
+            [(j.id, j.kind, j.state, j.attempt, _time(j.run_at), cut(j.error or "", COLUMN_CHARACTERS)) for j in jobs],
         )
     else:
         print("no jobs match")

@@ -6,8 +6,9 @@ import argparse
 from datetime import date
 
 from ..index.filters import And, Equals, Filter, matches, since
+from ..index.statuses import require_known
 from ..index.store import row_of
-from ..vault.entry import RESEARCH_KIND, Entry
+from ..vault.entry import RESEARCH_KIND, STATUSES, Entry
 from ..vault.errors import UsageError
 from ..vault.layout import ALWAYS_LOAD, INBOX, INCUBATOR, REVIEW
 from .context import Context
@@ -31,7 +32,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--tag", help="only with this tag")
     parser.add_argument("--project", help="only of this project")
     parser.add_argument("--group", help="only of this group and those below it")
-    parser.add_argument("--status", default="active", help="active (default), pending, inbox, …, or all")
+    parser.add_argument("--status", default="active", help=f"one of {', '.join(STATUSES)}, or all (default: active)")
     parser.add_argument("--updated-since", metavar="DATE", help="updated since 2026-01-31, 2026-01, or an age: 30d, 2w")
     parser.add_argument("--include-inbox", action="store_true", help="what waits in inbox, review and incubator too")
     add_json(parser)
@@ -41,6 +42,8 @@ def run(args: argparse.Namespace, context: Context) -> int:
     """Print the entries that match, by path."""
     wished = _filter(args, context.store.today())
     store = context.store
+    if args.status.lower() != "all":
+        require_known({args.status.lower()}, store)
     entries = [entry for entry in store.readable() if _is_asked_for(entry, args) and matches(wished, row_of(entry))]
     if args.json:
         print_json(
@@ -69,6 +72,9 @@ def run(args: argparse.Namespace, context: Context) -> int:
         )
     else:
         print("no entries match")
+        if args.kind is not None and not any(matches(Equals("kind", args.kind), row_of(e)) for e in store.readable()):
+            kinds = sorted({entry.kind.lower() for entry in store.readable() if entry.kind})
+            note(f"memory: nothing is of the kind {args.kind!r}; there are: {', '.join(kinds) or 'none so far'}")
         waiting = sum(_waits(entry) and entry.kind != RESEARCH_KIND for entry in store.readable())
         if waiting and args.status == "active" and not args.include_inbox:
             held = counted(waiting, "entry waits", "entries wait")

@@ -9,6 +9,10 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from ..vault.wording import counted as counted
+from ..vault.wording import cut as cut
+
+COLUMN_CHARACTERS = 100
+"""About so much of a text stands in a column of a table; a program gets all of it by `--json`."""
 
 
 def add_json(parser: argparse.ArgumentParser) -> None:
@@ -23,7 +27,7 @@ def print_json(value: Any) -> None:
 
 
 def print_table(header: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
-    """Columns padded to their widest cell; nothing is cut, so that a line can be searched."""
+    """Columns padded to their widest cell; nothing is cut here, so that a line can be searched."""
     cells = [list(header), *([str(cell) for cell in row] for row in rows)]
     widths = [max(len(row[column]) for row in cells) for column in range(len(header))]
     for row in cells:

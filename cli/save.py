@@ -6,19 +6,20 @@ import argparse
 import sys
 from pathlib import Path
 
+from ..pipelines.review import group_of
 from ..pipelines.scrub import Policy, scrub
 from ..tasks.agent_proposals import AgentProposals
 from ..tasks.queue.enqueue import request_indexing
 from ..vault.entry import INCIDENT
 from ..vault.errors import UsageError
-from ..vault.layout import DEFAULT_GROUP
+from ..vault.project import project_slug
 from .agent_shell import agent_of, tell_proposed
 from .context import Context
 from .output import add_json, note, print_json
 
 EPILOG = """example:
   memory save preferences release-notes --tags release,style --body 'Release notes are bullet points.'
-  echo 'We deploy on Tuesdays.' | memory save convention deploy-day --group personal-projects/shop
+  echo 'We deploy on Tuesdays.' | memory save convention deploy-day --project shop
 """
 
 
@@ -27,11 +28,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.epilog = EPILOG
     parser.add_argument("kind", help="what it is: preferences, workflow, fix, convention, … (lower case, dashes)")
     parser.add_argument("slug", help="its name: lower case letters, digits and dashes")
-    parser.add_argument("--group", default=None, help="folder in the vault (default personal-private)")
+    parser.add_argument(
+        "--group", default=None, help="folder in the vault (default personal-private, or personal-projects/PROJECT)"
+    )
     parser.add_argument("--always-load", action="store_true", help="load it into every session")
     parser.add_argument("--tags", default="", help="comma separated")
     parser.add_argument("--title", default=None, help="first heading (default: the slug in words)")
-    parser.add_argument("--project", default=None, help="only for this project")
+    parser.add_argument("--project", default=None, help="only for this project, and in its folder")
     body = parser.add_mutually_exclusive_group()
     body.add_argument("--body", default=None, help="the text")
     body.add_argument("--body-file", type=Path, default=None, help="a file with the text")
@@ -49,9 +52,12 @@ def run(args: argparse.Namespace, context: Context) -> int:
     body = read_body(args)
     if not body.strip():
         raise UsageError("the entry has no text; give --body TEXT, --body-file FILE, or text on standard input")
+    project = project_slug((args.project or "").strip()) or None
+    if args.project is not None and project is None:
+        raise UsageError("--project needs a name; without it the entry holds in every project")
     agent = agent_of(context)
     if agent:
-        return _propose(args, body, agent, context)
+        return _propose(args, body, project, agent, context)
     # What a user writes down on purpose may name people and places; a secret is never wanted in a note.
     # A failure report is copied from logs, so it gets the full scrub.
     policy = Policy.FULL if args.kind == INCIDENT else Policy.SECRETS
@@ -60,17 +66,18 @@ def run(args: argparse.Namespace, context: Context) -> int:
         note("memory: secrets in the text were replaced before saving")
     store = context.store
     tags = [tag.strip() for tag in args.tags.split(",") if tag.strip()]
-    path = store.entry_path(args.group or DEFAULT_GROUP, args.kind, args.slug, always_load=args.always_load)
+    group = group_of(args.group, project)
+    path = store.entry_path(group, args.kind, args.slug, always_load=args.always_load)
     entry = store.create(
         path,
         {
             "kind": args.kind,
             "status": "active",
             "tags": tags,
-            "group": args.group or DEFAULT_GROUP,
+            "group": group,
             "slug": args.slug,
             "always_load": args.always_load,
-            "project": args.project,
+            "project": project,
         },
         title=scrub(args.title, policy) if args.title else None,
         body=text,
@@ -84,7 +91,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
     return 0
 
 
-def _propose(args: argparse.Namespace, body: str, agent: str, context: Context) -> int:
+def _propose(args: argparse.Namespace, body: str, project: str | None, agent: str, context: Context) -> int:
     if args.always_load:
         raise UsageError("what is loaded into every session is the user's to choose: leave --always-load out")
     proposed = AgentProposals(context.settings, context.store).propose(
@@ -94,7 +101,7 @@ def _propose(args: argparse.Namespace, body: str, agent: str, context: Context) 
         slug=args.slug,
         tags=[tag.strip() for tag in args.tags.split(",")],
         group=args.group,
-        project=args.project,
+        project=project,
     )
     return tell_proposed(proposed, agent, context, as_json=args.json)
 

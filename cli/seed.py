@@ -10,7 +10,7 @@ from ..tasks.queue.enqueue import request_indexing
 from ..tasks.seeding import DEFAULT_MOST, Planned, Seeding, SeedPlan
 from ..vault.errors import UsageError
 from .context import Context
-from .output import add_json, counted, note, print_json
+from .output import add_json, counted, cut, note, print_json
 from .terminal import read_line
 
 EPILOG = """example:
@@ -21,6 +21,8 @@ EPILOG = """example:
 Reads CLAUDE.md, AGENTS.md, decision records and the agent's own notes. Everything goes to the review
 (`memory review`), nothing is saved; `memory undo --of seed` takes a run back.
 """
+
+STATEMENT_CHARACTERS = 200
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -87,7 +89,7 @@ def _show(plan: SeedPlan) -> None:
     for planned in plan.chosen:
         proposal = planned.proposal
         print(f"{proposal.score:4.1f}  {proposal.kind:<11}  {planned.file.name}:{proposal.line}")
-        print(f"      {proposal.statement[:200]}")
+        print(f"      {cut(proposal.statement, STATEMENT_CHARACTERS)}")
     _tell_rest(plan)
 
 

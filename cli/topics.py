@@ -15,7 +15,7 @@ from ..vault.errors import UsageError
 from ..vault.project import project_of
 from .arguments import refuse_options_of_others
 from .context import Context
-from .output import add_json, counted, note, print_json, print_table
+from .output import COLUMN_CHARACTERS, add_json, counted, cut, note, print_json, print_table
 from .save import read_body
 
 EPILOG = """example:
@@ -86,7 +86,10 @@ def _list(args: argparse.Namespace, topics: Topics, context: Context) -> int:
     if args.json:
         print_json([{key: value for key, value in _as_json(topic).items() if key != "body"} for topic in found])
     elif found:
-        rows = [(topic.slug, topic.type or "-", topic.updated or "-", topic.description[:100]) for topic in found]
+        rows = [
+            (topic.slug, topic.type or "-", topic.updated or "-", cut(topic.description, COLUMN_CHARACTERS))
+            for topic in found
+        ]
         print_table(("slug", "type", "updated", "says"), rows)
     else:
         print(f"{topics.project} has no topics")

@@ -35,6 +35,7 @@ from ..vault.errors import (
 from ..vault.settings import Settings
 from ..vault.store import VaultStore
 from ..vault.wording import counted as counted
+from ..vault.wording import cut
 from .diff import side_by_side
 from .markdown import render_markdown
 from .times import ago, day_of, lasting, size, when, when_iso
@@ -77,7 +78,12 @@ class Desk:
             "diff": side_by_side,
             "version": __version__,
         }
-        self._templates.filters |= {"name_of": name_of, "day": lambda text: (text or "")[:10], "count": counted}
+        self._templates.filters |= {
+            "name_of": name_of,
+            "day": lambda text: (text or "")[:10],
+            "count": counted,
+            "cut": cut,
+        }
         self._templates.filters |= {"when": when, "when_iso": when_iso, "day_of": day_of, "ago": ago}
         self._templates.filters |= {"lasting": lasting, "size": size}
 

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import date
 from pathlib import Path
 from typing import Any
 
 from ..vault.errors import UsageError
 from ..vault.layout import StatePaths
 from ..vault.settings import Settings
+from ..vault.store import VaultStore
 from .client import RecallClient, ServiceRefused, ServiceUnavailable, ensure_service
 from .engine import RecallEngine, RecallQuery
+from .filters import named_values, parse_filter
 from .receipts import append_receipt, receipt
 from .service import weights_from_settings
+from .statuses import require_known
 
 IN_WORDS: Mapping[str, str] = {
     "no-model": "by keywords only: no embedding model",
@@ -56,6 +60,9 @@ def ask(
 
     A service that is started now gets `patience_seconds` to load its model. Raises UsageError for a bad filter.
     """
+    tree = parse_filter(request["filter"], date.today())  # noqa: DTZ011 - a day of this machine
+    if statuses := named_values(tree, "status"):
+        require_known(statuses, VaultStore(settings.required_vault_path, state.vault_lock, date.today))
     try:
         if settings.memory.autostart:
             ensure_service(settings, patience_seconds, wait_for_model=True)

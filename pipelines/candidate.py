@@ -7,8 +7,19 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Literal
 
+from ..vault.wording import cut
+
 TITLE_CHARACTERS = 90
-_LEAD_IN = re.compile(r"^(?:(?:and|so|but|ok|okay|yes|no|good|great|also|please)\b[,.:;!\s]+)+", re.IGNORECASE)
+_LEAD_IN = re.compile(
+    r"""(?:(?:(?:and|so|but|ok|okay|yes|yeah|yep|yup|hm+|uh+|also|please|pls)\b(?:\s*[,.:;!…–—]+|\s+-)?
+          |(?:no|nope|nah|good|great|nice|cool|perfect|awesome|right|alright|sure|thanks|thank\ you
+            |oh|ah|well|now|done|true
+            )\b
+           (?:\s*[,.:;!…–—]+|\s+-))
+        (?:\s+|$))+""",
+    re.IGNORECASE | re.VERBOSE,
+)
+"""Words that only open what is said. Some do so only before a comma or the like: "no, never" but not "no emojis"."""
 
 Category = Literal["preference", "correction", "fix", "workflow", "idea"]
 """What kind of memory it is. `correction` is a preference that was learned from a mistake of the agent."""
@@ -73,10 +84,8 @@ class Candidate:
     @property
     def title(self) -> str:
         """The statement's first line as a heading: without the word that only opens it, cut at a word."""
-        line = " ".join(self.statement.strip().split("\n", 1)[0].split())
-        line = _LEAD_IN.sub("", line) or line
-        if len(line) > TITLE_CHARACTERS:
-            line = line[:TITLE_CHARACTERS].rsplit(" ", 1)[0].rstrip(",;:") + " …"
+        line = self.statement.strip().split("\n", 1)[0]
+        line = cut(without_opening(line) or line, TITLE_CHARACTERS)
         return (line[:1].upper() + line[1:]).rstrip(".")
 
     @property
@@ -88,6 +97,13 @@ class Candidate:
     def from_user(self) -> bool:
         """Only these may ever be saved without asking."""
         return self.role == "user" and self.typed
+
+
+def without_opening(text: str) -> str:
+    """The text without words in front that only open it ("Great. And now: …"); '' when there are no others."""
+    stripped = text.strip()
+    opening = _LEAD_IN.match(stripped)
+    return stripped[opening.end() :] if opening else stripped
 
 
 def moment(timestamp: str | None) -> str | None:

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from ..vault.entry import fingerprint
-from ..vault.wording import counted
+from ..vault.wording import counted, cut
 from .candidate import Candidate
 from .likeness import LikenessLimits, Wording, filter_words, is_same, wording_of
 from .routing import RULE_CATEGORIES, Thresholds, Tier, is_pattern, tier_of
@@ -124,6 +124,15 @@ class Selection:
     """Counted in the digest, not written."""
 
 
+def most_ideas(entries: int) -> int:
+    """How many ideas of old sessions may wait where `entries` memories may: a quarter fewer.
+
+    By default that is 15. With 20, a backfill would fill the incubator to the number above which each session begins
+    with a word on it, and the very next idea of a fresh session would bring that word up.
+    """
+    return entries - entries // 4
+
+
 def select(patterns: Sequence[Pattern], rule_room: int, room: int, idea_room: int) -> Selection:
     """How many more rules may be saved unasked, memories wait in review, and ideas in the incubator.
 
@@ -194,9 +203,7 @@ def lists_any(body: str) -> bool:
 
 def _line(pattern: Pattern) -> str:
     candidate = pattern.candidate
-    text = " ".join(candidate.statement.split())
-    if len(text) > LINE_CHARACTERS:
-        text = text[:LINE_CHARACTERS].rsplit(" ", 1)[0] + " …"
+    text = cut(candidate.statement, LINE_CHARACTERS)
     seen = f"{len(pattern.sayings)}× in {len(pattern.sessions)} session{'s' if len(pattern.sessions) > 1 else ''}"
     if pattern.tier is not Tier.LOW:
         seen = f"**{seen}**"

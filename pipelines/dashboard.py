@@ -10,6 +10,8 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from ..vault.wording import cut
+
 BEGIN = "%% memoryvault: made by the program from here on; write above this line or below the last one %%"
 END = "%% memoryvault: end %%"
 """Comments in Obsidian's own syntax: hidden in reading view."""
@@ -88,7 +90,7 @@ def _newest(notes: Iterable[Listed]) -> list[Listed]:
 
 
 def _line(note: Listed) -> str:
-    title = " ".join(note.title.translate(_LINK_SYNTAX).split())[:TITLE_CHARACTERS] or note.path
+    title = cut(note.title.translate(_LINK_SYNTAX), TITLE_CHARACTERS) or note.path
     told = ", ".join(word for word in (note.kind, note.day) if word)
     return f"- [[{note.path.removesuffix('.md')}|{title}]]" + (f" ({told})" if told else "")
 

@@ -12,11 +12,15 @@ from dataclasses import dataclass
 from datetime import date
 
 from ..vault.evidence import EVIDENCE_HEADING
+from ..vault.wording import CUT, cut
+from .candidate import without_opening
 from .incubation import TRASH_DAYS
 
 NEW_FILE = "# Ideas\n"
 SUMMARY_SENTENCES = 2
 SUMMARY_CHARACTERS = 400
+HEADING_CHARACTERS = 140
+"""Most sentences fit: a heading that says all of the idea is read rather than one that stops at a mark."""
 LINK_LABEL = "See deep research: "
 MOST_OPENING_WORDS = 2
 """That a sentence may have in front of its title: "and", "yes please"."""
@@ -49,26 +53,44 @@ class Section:
 
 def summary_of(statement: str) -> str:
     """The first two sentences, on one line."""
-    line = " ".join(statement.split())
-    kept = " ".join(_SENTENCE_END.split(line)[:SUMMARY_SENTENCES])
-    if len(kept) > SUMMARY_CHARACTERS:
-        kept = kept[:SUMMARY_CHARACTERS].rsplit(" ", 1)[0].rstrip(",;:") + " …"
-    return kept
+    return cut(" ".join(_SENTENCE_END.split(" ".join(statement.split()))[:SUMMARY_SENTENCES]), SUMMARY_CHARACTERS)
 
 
 def heading_of(title: str, pitch: str) -> str:
-    """The title; of one that was made of what was said and holds several sentences, the first."""
-    sentence, *others = _SENTENCE_END.split(title)
-    return sentence.rstrip(".") if others and _repeats(_SENTENCE_END.split(pitch)[0], sentence) else title
+    """The title; of one that was made of what was said, the first sentence of that, as far as a heading goes."""
+    told, said = _sentences(title), _sentences(pitch)
+    known, sentence = (without_opening(parts[0]) if parts else "" for parts in (told, said))
+    if not known or not _bare(sentence).startswith(_bare(known)):
+        return title
+    is_short = _bare(sentence) != _bare(known)
+    if len(told) == 1 and not title.endswith(CUT.strip()) and (is_short or without_opening(title) == title):
+        return title  # The user's own, or as it should be.
+    heading = cut(sentence, HEADING_CHARACTERS)
+    return (heading[:1].upper() + heading[1:]).rstrip(".")
 
 
 def summary_beside(title: str, *texts: str) -> str:
-    """What the first of `texts` says that the title does not, at most two sentences of it; '' when none does."""
+    """What the first of `texts` says that the title does not, at most two sentences of it; '' when none does.
+
+    A sentence that the title begins and cannot end is gone on with where it stops.
+    """
     for text in texts:
-        told = [part for part in _SENTENCE_END.split(" ".join(text.split())) if not _repeats(part, title)]
+        told = [_beyond(part, title) for part in _sentences(text) if not _repeats(without_opening(part), title)]
         if told:
             return " ".join(told[:SUMMARY_SENTENCES])
     return ""
+
+
+def _sentences(text: str) -> list[str]:
+    """Those that say something: "Great." does not."""
+    return [part for part in _SENTENCE_END.split(" ".join(text.split())) if _bare(without_opening(part))]
+
+
+def _beyond(sentence: str, title: str) -> str:
+    begun, words = title.removesuffix(CUT.strip()).split(), without_opening(sentence).split()
+    if not title.endswith(CUT.strip()) or not begun or [*map(_bare, begun)] != [*map(_bare, words[: len(begun)])]:
+        return sentence
+    return f"{CUT.strip()} {' '.join(words[len(begun) :])}"
 
 
 def _repeats(sentence: str, title: str) -> bool:

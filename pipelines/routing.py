@@ -6,11 +6,13 @@ strengthened, never written again; what was rejected stays rejected.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Literal, Protocol
 
+from ..vault.evidence import EVIDENCE_HEADING
 from ..vault.layout import DEFAULT_GROUP, INBOX, INCUBATOR, PROJECTS, REVIEW
 from ..vault.slug import idea_slug, mining_slug, slugify
 from .candidate import Candidate
@@ -100,6 +102,7 @@ REJECTED_STATUSES = frozenset({"rejected", "dismissed"})
 """The user said no; saying it again does not change that."""
 ONE_OCCURRENCE = "inferred from one occurrence"
 """Why it has no better tier."""
+_ONCE = re.compile(rf"^(Proposed because: .*; )({ONE_OCCURRENCE}\.)$", re.MULTILINE)
 LEAST_SESSIONS = 2
 """Seen in so many sessions, and often enough, something is a pattern."""
 PUT_AWAY_STATUSES = frozenset({"superseded", "archived", "resolved"})
@@ -216,6 +219,15 @@ def group_of(candidate: Candidate) -> str:
     """Where the entry belongs once it is accepted: with its project, or with the user."""
     project = project_of(candidate)
     return f"{PROJECTS}/{project}" if project else DEFAULT_GROUP
+
+
+def at_first(note: str) -> str:
+    """The note's text as it is true once more has come: it "at first" was inferred from one occurrence.
+
+    Notes of earlier releases say so as if it still were. Only that line of ours changes, below its heading.
+    """
+    told, heading, evidence = note.partition(f"\n## {EVIDENCE_HEADING}\n")
+    return told + heading + _ONCE.sub(r"\1at first \2", evidence, count=1)
 
 
 def status_at(destination: str) -> str:

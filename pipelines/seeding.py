@@ -12,12 +12,14 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from ..vault.entry import fingerprint, first_heading, parse_entry
+from ..vault.wording import cut
 
 LEAST_SCORE = 2.0
 """Below it, a sentence describes something rather than asking for it."""
 LEAST_WORDS, MOST_WORDS = 3, 60
 MAX_STATEMENT_CHARACTERS = 600
 MAX_DECISION_CHARACTERS = 500
+TITLE_CHARACTERS = 90
 
 _RULE = re.compile(
     r"\b(?:always|never|must(?:n't| not)?|do not|don't|shall(?: not)?|required?|forbidden|under no circumstances)\b",
@@ -170,9 +172,7 @@ def decision_in(text: str) -> Proposal | None:
     title = re.sub(r"^(?:ADR\s*)?[-#]?\d{1,5}\s*[-.:·–—]*\s*", "", title, flags=re.I).strip()
     if not paragraph or not title:
         return None
-    detail = paragraph
-    if len(detail) > MAX_DECISION_CHARACTERS:
-        detail = detail[:MAX_DECISION_CHARACTERS].rsplit(" ", 1)[0] + " …"
+    detail = cut(paragraph, MAX_DECISION_CHARACTERS)
     line = text[: text.find(title)].count("\n") + 1
     return Proposal(
         "decision", f"{title}: {detail}", title_of(title), "", line, name, 3.0, "it is an accepted decision"
@@ -204,8 +204,7 @@ def memory_in(text: str) -> Proposal | None:
 def title_of(statement: str) -> str:
     """A heading: the statement without markup, cut at a word."""
     line = re.sub(r"[*`]|__", "", statement).strip().rstrip(".")
-    if len(line) > 90:
-        line = line[:90].rsplit(" ", 1)[0].rstrip(",;:") + " …"
+    line = cut(line, TITLE_CHARACTERS)
     return line[:1].upper() + line[1:]
 
 

@@ -18,8 +18,15 @@ class Cursors:
         self._path = path
         self._scan = scan
 
+    @property
+    def _is_there(self) -> bool:
+        """A look makes no file: that of a dry run least of all."""
+        return Path(self._path).exists()
+
     def get(self, source: str) -> Mapping[str, Any] | None:
         """The cursor of one source; None before its first scan."""
+        if not self._is_there:
+            return None
         with state_transaction(self._path) as conn:
             row = conn.execute(
                 "SELECT value FROM cursor WHERE scan = ? AND source = ?", (self._scan, source)
@@ -28,12 +35,16 @@ class Cursors:
 
     def all(self) -> Mapping[str, Mapping[str, Any]]:
         """Every source's cursor."""
+        if not self._is_there:
+            return {}
         with state_transaction(self._path) as conn:
             rows = conn.execute("SELECT source, value FROM cursor WHERE scan = ?", (self._scan,)).fetchall()
         return {row["source"]: json.loads(row["value"]) for row in rows}
 
     def having(self, field: str, value: str) -> Mapping[str, Mapping[str, Any]]:
         """The cursors in which this field of the object is that text."""
+        if not self._is_there:
+            return {}
         with state_transaction(self._path) as conn:
             rows = conn.execute(
                 "SELECT source, value FROM cursor WHERE scan = ? AND json_extract(value, ?) = ?",

@@ -16,6 +16,7 @@ from ..vault.layout import ARCHIVE
 from ..vault.scrubbed import Scrubbed
 from ..vault.slug import validate_slug
 from ..vault.store import VaultStore
+from ..vault.wording import cut
 from .journal import Change, Journal, text_of
 
 EVOLVABLE = frozenset({"active", "pending", "inbox", "incubating", "resolved"})
@@ -175,8 +176,6 @@ def _with_title(entry: Entry, body: Scrubbed) -> Scrubbed:
     """The new text under a heading, if the old one had one: a title that says the opposite must not stay."""
     if not entry.body.startswith("# ") or body.lstrip().startswith("# "):
         return body
-    title = statement_of(str(body))
-    if len(title) > TITLE_CHARACTERS:
-        title = title[:TITLE_CHARACTERS].rsplit(" ", 1)[0] + " …"
+    title = cut(statement_of(str(body)), TITLE_CHARACTERS)
     heading = Scrubbed.trusted(f"# {title.rstrip('.')}", reason="the scrubbed text's first line")
     return Scrubbed.joined([heading, body])

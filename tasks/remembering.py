@@ -22,6 +22,7 @@ from ..pipelines.routing import (
     RoutedCandidate,
     Thresholds,
     Tier,
+    at_first,
     beyond_limit,
     group_of,
     is_further_finding,
@@ -286,7 +287,8 @@ class _Writer:
 
     def _strengthen(self, decision: RoutedCandidate, path: str, before: str) -> str:
         candidate = decision.candidate
-        entry = parse_entry(path, before.encode("utf-8", "surrogateescape"))
+        told = at_first(before)
+        entry = parse_entry(path, told.encode("utf-8", "surrogateescape"))
         is_next = is_further_finding(candidate, {source.session for source in entry.sources if source.session})
         fields: dict[str, StoreValue] = {
             "occurrences": entry.occurrences + (not is_next),
@@ -297,7 +299,7 @@ class _Writer:
         if decision.supersedes is None:
             # What a session found out next about one problem is more than the same again: it may be the cause.
             body = _with_evidence(entry.body, candidate) if candidate.category == "idea" or is_next else None
-            self._commit([Change(path, before, self._store.edited(before, fields, body))], decision, "strengthened")
+            self._commit([Change(path, before, self._store.edited(told, fields, body))], decision, "strengthened")
             return path
         folder = decision.destination.rsplit("/", 1)[0]
         # It keeps the name under which it may have been linked.
@@ -305,7 +307,7 @@ class _Writer:
         fields |= {"status": status_at(target)}
         if status_at(target) != entry.effective_status:
             fields |= {"confidence": str(decision.tier)}
-        text = self._store.edited(before, fields)
+        text = self._store.edited(told, fields)
         self._commit([Change(target, None, text), Change(path, before, None)], decision, "moved on")
         return target
 

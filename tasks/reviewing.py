@@ -34,6 +34,7 @@ from ..pipelines.review import (
     settle,
     without_replacement_line,
 )
+from ..pipelines.routing import at_first
 from ..pipelines.scrub import Policy, scrub
 from ..vault.entry import Entry, Source, fingerprint, parse_entry
 from ..vault.errors import (
@@ -404,7 +405,7 @@ class Reviewer:
         reason = Scrubbed.trusted("it was known already", reason="our own words")
         changes = [
             Change(archive, None, archived_text(self.store, self.journal, before, other.path, reason)),
-            Change(other.path, other_before, self.store.edited(other_before, fields)),
+            Change(other.path, other_before, self.store.edited(at_first(other_before), fields)),
             Change(entry.path, before, None),
         ]
         self._commit(changes, run, f"merged: {entry.slug}")

@@ -10,7 +10,7 @@ from typing import Literal
 
 from ..pipelines.likeness import LikenessLimits, is_same, may_be_same, statement_of, wording_of
 from ..pipelines.review import group_of
-from ..pipelines.routing import is_widened
+from ..pipelines.routing import at_first, is_widened
 from ..pipelines.triage import Expire, InboxItem, Merge, Promote, TriageLimits, TriageStep, triage
 from ..vault.entry import Entry
 from ..vault.errors import EditConflict, EntryInvalid, EntryNotFound, VaultUnavailable
@@ -168,7 +168,7 @@ class _Doer:
         fields = {**self._merged_fields(paths), "status": status, "confidence": "MEDIUM"}
         before = self._text(paths[0])
         changes = [
-            Change(target, None, self._store.edited(before, fields)),
+            Change(target, None, self._store.edited(at_first(before), fields)),
             *self._archived(paths[1:], target),
             Change(paths[0], before, None),
         ]
@@ -188,7 +188,7 @@ class _Doer:
 
     def _merge(self, step: TriageStep, paths: Sequence[str]) -> Triaged:
         keeper, before = self._entries[paths[0]], self._text(paths[0])
-        text = self._store.edited(before, self._merged_fields(paths))
+        text = self._store.edited(at_first(before), self._merged_fields(paths))
         self._commit(
             [Change(keeper.path, before, text), *self._archived(paths[1:], keeper.path)], f"merged: {keeper.slug}"
         )

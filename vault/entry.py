@@ -25,7 +25,7 @@ REJECTED = "rejected"
 DISMISSED = "dismissed"
 ARCHIVED = "archived"
 
-STATUSES = frozenset({ACTIVE, RESOLVED, SUPERSEDED, PENDING, IN_INBOX, INCUBATING, REJECTED, DISMISSED, ARCHIVED})
+STATUSES = (ACTIVE, PENDING, IN_INBOX, INCUBATING, RESOLVED, SUPERSEDED, REJECTED, DISMISSED, ARCHIVED)
 INCIDENT = "failure-incident"
 """A failure and what helped: copied from logs, so its text never names people."""
 RESERVED_KINDS = frozenset({"session-cost", INCIDENT})

@@ -218,7 +218,8 @@ class ReflectionSection:
     corpus_review_entries: int = field(
         default=20,
         metadata=_whole(
-            "So many memories of old sessions wait for review at a time, and so many ideas; the rest is counted.", 1
+            "So many memories of old sessions wait for review at a time, a quarter fewer ideas; the rest is counted.",
+            1,
         ),
     )
     corpus_saved_rules: int = field(

@@ -15,9 +15,11 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from ...index.asking import IN_WORDS, ask
-from ...index.filters import parse_filter
+from ...index.filters import named_values, parse_filter
 from ...index.reader import IndexReader
 from ...index.scope import Scope
+from ...index.statuses import require_known
+from ...vault.entry import STATUSES
 from ...vault.errors import IndexUnavailable, UsageError
 from ...vault.layout import INBOX, INCUBATOR, REVIEW
 from ..desk import Desk, Said, page_number
@@ -28,7 +30,6 @@ MOST_HITS = 100
 """What a recall gives at most."""
 PATIENCE_SECONDS = 3.0
 """How long a recall service that is started now may load its model; the answer is by keywords else."""
-STATUSES = ("active", "pending", "inbox", "incubating", "resolved", "superseded", "rejected", "dismissed", "archived")
 WAITING = (INBOX, INCUBATOR, REVIEW)
 LONGEST = 500
 EXCERPT = 320
@@ -158,6 +159,7 @@ def _routes(desk: Desk) -> Sequence[Route]:
 def _results(desk: Desk, asked: Asked, number: int) -> Results:
     # A filter that is wrong is told before anything is asked.
     tree = parse_filter(asked.expression, date.today())  # noqa: DTZ011 - a day of this machine
+    require_known(named_values(tree, "status"), desk.store())
     if asked.text:
         return _recalled(desk, asked, number)
     scope = Scope(all_projects=True, include=frozenset(asked.include), filter=tree)

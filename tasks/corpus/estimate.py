@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from ...pipelines.corpus import most_ideas
 from ...sources.transcripts.corpus import Transcript
 from ...vault.settings import Settings
 from ..completion import BudgetedCompleter
@@ -68,8 +69,9 @@ def estimate(plan: Plan, settings: Settings, *, clock: Callable[[], float] = tim
     with_model = settings.reflection.miner != "local"
     jobs = len(plan.to_mine)
     children = jobs if with_model else max(-(-jobs // AHEAD_TRANSCRIPTS), -(-plan.bytes // AHEAD_BYTES))
+    most = settings.reflection.corpus_review_entries
     # Rules are saved, of the rest only the strongest memories and ideas are written.
-    written = sample.rules * share + min(sample.other * share, 2 * settings.reflection.corpus_review_entries)
+    written = sample.rules * share + min(sample.other * share, most + most_ideas(most))
     seconds = plan.bytes / speed + SECONDS_A_JOB * jobs + SECONDS_A_CHILD * children + SECONDS_A_MEMORY * written
     measured = speed if sample.seconds >= LEAST_SAMPLE_SECONDS else None
     return Estimate(seconds, measured, _model_cost(plan, settings, sample) if with_model else None)

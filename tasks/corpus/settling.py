@@ -20,6 +20,7 @@ from ...pipelines.corpus import (
     Pattern,
     Selection,
     digest_body,
+    most_ideas,
     patterns_of,
     select,
     unconfirmed,
@@ -35,6 +36,7 @@ from ...vault.scrubbed import Scrubbed
 from ...vault.settings import Settings
 from ...vault.store import VaultStore
 from ...vault.wording import counted
+from ..ideas.ledger import decided_ideas
 from ..indexing import vault_store
 from ..journal import BACKFILL, Journal
 from ..known_memories import VaultMemories
@@ -53,6 +55,8 @@ INTRODUCTION = (
     "Made by `memory reflect corpus`. It is rewritten when more is mined; what you write above the heading below stays."
 )
 WAITING = frozenset({"pending", "inbox", "incubating"})
+DECIDED = "decided"
+"""Stands for the status of an idea that stays in the incubator and waits no more: the user has decided on it."""
 WAIT_SECONDS = 30.0
 VAULT_PAUSE_SECONDS = 10.0
 _WORD = re.compile(rb"[A-Za-z0-9_:.-]{2,128}")
@@ -155,7 +159,7 @@ def survey(settings: Settings, store: VaultStore) -> Survey:
         waiting=waiting,
         rule_room=settings.reflection.corpus_saved_rules - saved,
         room=most - (waiting - ideas),
-        idea_room=most - ideas,
+        idea_room=most_ideas(most) - ideas,
     )
 
 
@@ -164,18 +168,19 @@ def _placed(
 ) -> list[str | None]:
     """Of each pattern the status of the note that holds it, None where none does."""
     memories = VaultMemories(store, settings)
+    decided = decided_ideas(settings, store)
     statuses: list[str | None] = []
     for pattern in patterns:
         evidence = sorted({each for saying in pattern.sayings for each in _evidence(saying.candidate)})
         path = next((by_record[each] for each in evidence if each in by_record), None)
         if path is None:
             same = memories.same(pattern.candidate)
-            statuses.append(same[0].status if same else None)
+            statuses.append((DECIDED if same[0].path in decided else same[0].status) if same else None)
             continue
         status = None
         with suppress(EntryNotFound, EntryInvalid):
             status = store.read(path).effective_status
-        statuses.append(status)
+        statuses.append(DECIDED if path in decided else status)
     return statuses
 
 

@@ -125,6 +125,10 @@ class Discovery:
             return True
         return False
 
+    def proposed(self) -> SourcesNote:
+        """What the note would say that `seed` writes."""
+        return parse_sources(SOURCES_BODY, False)
+
     def note(self) -> SourcesNote:
         """What the note says. Raises EntryNotFound, EntryInvalid, VaultUnavailable."""
         read = sources_in(self.store.read(SOURCES_NOTE))
@@ -156,11 +160,7 @@ class Discovery:
             raise NotConfirmed(
                 f"the sources are not confirmed: look at {SOURCES_NOTE} in the vault and set `confirmed: true` there"
             )
-        chosen = [source for source in note.sources if only in (None, source.slug, source.target)]
-        if only is not None and not chosen:
-            raise UsageError(
-                f"{only} is no source: {', '.join(source.slug for source in note.sources) or 'there is none'}"
-            )
+        chosen = sources_called(only, note)
         reports = []
         for number, source in enumerate(chosen):
             if not still_owned():
@@ -241,6 +241,14 @@ class Discovery:
 
     def _today(self) -> date:
         return datetime.fromtimestamp(self._clock(), UTC).date()
+
+
+def sources_called(name: str | None, note: SourcesNote) -> list[Source]:
+    """All sources, or the one with this slug or address. Raises UsageError when there is none."""
+    chosen = [source for source in note.sources if name in (None, source.slug, source.target)]
+    if name is not None and not chosen:
+        raise UsageError(f"{name} is no source: {', '.join(source.slug for source in note.sources) or 'there is none'}")
+    return chosen
 
 
 def sources_in(entry: Entry) -> SourcesNote:

@@ -57,11 +57,12 @@ INCUBATOR_FOLDER = f"{DEFAULT_GROUP}/{INCUBATOR}"
 IDEA_ARCHIVE = f"{INCUBATOR_FOLDER}/{ARCHIVE}"
 IDEA_TRASH = f"{IDEA_ARCHIVE}/{TRASH}"
 ATTEMPTS_AT_EDITED_FILE = 3
-PREVIEW_CHARACTERS = 400
 MOST_QUESTIONS = 5
 """Ideas that are put to the user at a time; the others are asked for as these are answered."""
 ASK_LATER = "later"
 """`surface:` of an idea that is still to be asked for."""
+DECLINED = "declined"
+"""`surface:` of an idea that the user does not want in Ideas.md."""
 ASKED = "asked: "
 """How the journal begins to tell of an act that put an idea which had to wait to the user."""
 
@@ -169,6 +170,24 @@ def is_surfaced(settings: Settings, store: VaultStore, path: str) -> bool:
     return has_section(text_of(store, str(settings.ideas_path)), link_of(store, path))
 
 
+def decided_ideas(settings: Settings, store: VaultStore) -> frozenset[str]:
+    """Paths of the ideas in the incubator on which the user has decided: into Ideas.md, not into it, or to be kept.
+
+    In the mode `silent` Ideas.md is written unasked, and says nothing of what the user thinks.
+    """
+    listed = None
+    if settings.memory.review_mode != "silent":
+        with suppress(OutsideUnavailable):
+            listed = text_of(store, str(settings.ideas_path))
+    return frozenset(
+        entry.path
+        for entry in ideas(store)
+        if entry.extra.get("surface") == DECLINED
+        or "kept" in entry.extra
+        or has_section(listed, link_of(store, entry.path))
+    )
+
+
 def surface_change(settings: Settings, store: VaultStore, entry: Entry) -> Change | None:
     """Ideas.md with the idea's section put in; None: it is there already. Raises OutsideUnavailable."""
     target = str(settings.ideas_path)
@@ -195,7 +214,7 @@ def question_change(settings: Settings, store: VaultStore, entry: Entry) -> Chan
     if store.exists(question_path(slug)):
         return None
     preview, _ = section_of(store, entry)
-    quoted = "\n".join(f"> {line}" for line in preview[:PREVIEW_CHARACTERS].splitlines())
+    quoted = "\n".join(f"> {line}" for line in preview.splitlines())
     body = (
         f"Put this idea into {settings.ideas_path.name}? {' '.join(pitch_of(entry).split())}\n\n"
         f"Approved, this is added to {settings.ideas_path.name}, your own list outside {store.vault.name}/:\n\n"
@@ -333,7 +352,7 @@ def decline(journal: Journal, slug: str, question: str, *, run: str) -> str:
     changes = [Change(question, text_of(store, question), None)]
     before = text_of(store, path)
     if before is not None:
-        changes.append(Change(path, before, store.edited(before, {"surface": "declined"})))
+        changes.append(Change(path, before, store.edited(before, {"surface": DECLINED})))
     journal.commit(changes, run=run, actor="review", what=f"not surfaced: {slug}")
     return path if before is not None else question
 

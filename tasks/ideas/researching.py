@@ -44,7 +44,7 @@ from ...vault.killpoint import kill_point
 from ...vault.layout import StatePaths, make_private_folder
 from ...vault.render import estimate_tokens
 from ...vault.settings import load_settings
-from ...vault.wording import counted
+from ...vault.wording import counted, cut
 from ..completion import BudgetedCompleter, completer_of
 from ..queue import supervisor
 from ..spending import BudgetRefused, Cap, Reservation, SpendingBook, Unit
@@ -295,7 +295,11 @@ class Research:
                 engine.close()
         name = Path(request.vault).name
         found = [
-            Found(str(hit["title"]), f"{name}/{hit['path']}".removesuffix(".md"), _short(str(hit["excerpt"])))
+            Found(
+                str(hit["title"]),
+                f"{name}/{hit['path']}".removesuffix(".md"),
+                cut(str(hit["excerpt"]), EXCERPT_CHARACTERS),
+            )
             for hit in hits
         ]
         body = related_text("What the vault knows about it.", found, "Nothing in the vault is about it yet.")
@@ -416,11 +420,6 @@ def _fitting(text: str, tokens: int) -> str:
     if estimate_tokens(body) > tokens:
         body = scrub(within_tokens(body, tokens * 3 // 4))
     return body
-
-
-def _short(text: str) -> str:
-    flat = " ".join(text.split())
-    return flat if len(flat) <= EXCERPT_CHARACTERS else flat[:EXCERPT_CHARACTERS].rpartition(" ")[0] + "…"
 
 
 def _words_of_host(link: str) -> str:

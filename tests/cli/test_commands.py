@@ -104,6 +104,20 @@ def test_an_always_load_entry_goes_where_sessions_look(sandbox: Sandbox) -> None
     assert "always_load: true" in Path(path).read_text("utf-8")
 
 
+def test_what_holds_in_one_project_is_saved_in_its_folder(sandbox: Sandbox) -> None:
+    rule = ("save", "convention", "deploy-day", "--body", "We deploy on Tuesdays.")
+    path = sandbox.memory(*rule, "--project", "My Shop").strip()
+    assert path == str(sandbox.vault / "personal-projects/my-shop/convention/deploy-day.md")
+    text = Path(path).read_text("utf-8")
+    assert ("\ngroup: personal-projects/my-shop\n" in text, "\nproject: my-shop\n" in text) == (True, True)
+    always = sandbox.memory("save", "convention", "tone", "--project", "shop", "--always-load", "--body", "Brief.")
+    assert always.strip().endswith("/personal-projects/shop/_always-load/tone.md")
+    elsewhere = sandbox.memory(*rule, "--project", "shop", "--group", "work").strip()
+    assert elsewhere.endswith("/work/convention/deploy-day.md"), "where the user says"
+    refused = sandbox.run(*rule, "--project", " ")
+    assert (refused.returncode, refused.stderr.count("\n")) == (2, 1)
+
+
 @pytest.mark.parametrize("slug", ["../escape", "/etc/passwd", "Bad_Slug", "a b", "x" * 300])
 def test_no_slug_leads_out_of_the_vault(sandbox: Sandbox, slug: str) -> None:
     done = sandbox.run("save", "fix", slug, "--body", "x")

@@ -9,18 +9,23 @@ from pathlib import Path
 import pytest
 
 from memoryvault.cli.main import main
+from memoryvault.hooks.session_start import waiting
 from memoryvault.pipelines.candidate import Candidate
+from memoryvault.pipelines.incubation import Answer
+from memoryvault.pipelines.review import Approve, Reject
 from memoryvault.tasks.corpus.backfill import SETTLE
 from memoryvault.tasks.corpus.history import digest_of_rest
 from memoryvault.tasks.corpus.settling import DIGEST, REFRESH, Settled, digest_handler, refresh_digest, settle
 from memoryvault.tasks.corpus.store import CorpusStore
+from memoryvault.tasks.ideas.incubator import decide_on_idea
+from memoryvault.tasks.ideas.ledger import ideas, promote, question_path, slug_of
 from memoryvault.tasks.mining import Mined
 from memoryvault.tasks.queue.enqueue import open_ledger
 from memoryvault.tasks.queue.executor import Executor
 from memoryvault.tasks.scrubbing import scrub_everything
 from memoryvault.tasks.taken_back import NOTE, TakenBack
 from memoryvault.tasks.undoing import Selector
-from memoryvault.tests.review.support import CHOICE, GUESS, RULE, Bed, said
+from memoryvault.tests.review.support import CHOICE, GUESS, RULE, Bed, make_bed, said
 from memoryvault.vault.settings import Settings
 
 
@@ -63,6 +68,61 @@ def test_an_old_corpus_does_not_flood_what_waits_for_the_user(bed: Bed) -> None:
     digest = bed.files()[DIGEST]
     assert digest.count("\n- ") == 4
     assert "3 more are sure enough" in digest
+
+
+def ideas_of_old(count: int) -> list[Candidate]:
+    things = ("museum", "harbour", "orchard", "theatre", "bakery", "library", "stadium", "airport", "castle", "garden")
+    names = [f"{thing} for {whom}" for whom in ("kites", "clocks", "drums") for thing in things]
+    return [replace(GUESS, category="idea", statement=f"Idea: a {names[n]} in the shop.") for n in range(count)]
+
+
+@pytest.mark.parametrize("answer", ["approve", "reject", "keep", "archive", "promote"])
+def test_an_idea_on_which_the_user_has_decided_makes_room_for_the_next(bed: Bed, answer: str) -> None:
+    keep(bed, "s1", *ideas_of_old(5))
+    assert settled(bed) == Settled(saved=0, proposed=2, held=3, strengthened=0)
+    assert settled(bed).proposed == 0, "none was decided on"
+    idea = next(ideas(bed.store))
+    if answer in ("approve", "reject"):
+        decision = Approve() if answer == "approve" else Reject()
+        bed.reviewer.decide(question_path(slug_of(idea.path)), decision, run="t")
+    elif answer == "promote":
+        promote(bed.settings, bed.journal, slug_of(idea.path))
+    else:
+        decide_on_idea(bed.settings, bed.journal, slug_of(idea.path), Answer(answer), run="t")
+    assert settled(bed) == Settled(saved=0, proposed=1, held=2, strengthened=0)
+    assert settled(bed).proposed == 0
+
+
+def test_what_is_written_into_the_list_unasked_was_not_decided_on(tmp_path: Path) -> None:
+    (tmp_path / "silent").mkdir()
+    bed = make_bed(tmp_path / "silent", MEMORY_REFLECTION_CORPUS_REVIEW_ENTRIES="2", MEMORY_REVIEW_MODE="silent")
+    keep(bed, "s1", *ideas_of_old(5))
+    assert settled(bed).proposed == 2
+    assert settled(bed).proposed == 0
+
+
+def test_a_backfill_leaves_room_for_ideas_of_new_sessions_before_the_incubator_is_told_to_be_full(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "default").mkdir()
+    bed = make_bed(tmp_path / "default")
+    keep(bed, "s1", *ideas_of_old(30))
+    settled(bed)
+    assert len([*ideas(bed.store)]) == 15
+
+    def told() -> str:
+        return waiting(str(bed.vault), str(bed.settings.state.harness), "s9")
+
+    for number in range(5):
+        fresh = replace(
+            GUESS, category="idea", statement=f"Idea: {'abcde'[number] * 4} shown on page {'fghij'[number]}."
+        )
+        bed.remember(said(fresh, f"fresh-{number}"))
+        assert "incubator" not in told()
+    bed.remember(
+        said(replace(GUESS, category="idea", statement="Idea: a sixth one, of quite another sort."), "fresh-6")
+    )
+    assert "the incubator holds 21 ideas" in told()
 
 
 def test_settling_again_changes_nothing(bed: Bed) -> None:

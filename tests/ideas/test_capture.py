@@ -13,7 +13,7 @@ from memoryvault.demo.sandbox import Sandbox
 from memoryvault.pipelines.likeness import LikenessLimits, is_same, wording_of
 from memoryvault.pipelines.review import Approve, Reject, Supersede
 from memoryvault.tasks.boundary import consent_of, outside_write, without_change
-from memoryvault.tasks.ideas.ledger import MOST_QUESTIONS, ask_next, find_idea, ideas
+from memoryvault.tasks.ideas.ledger import MOST_QUESTIONS, ask_next, find_idea, ideas, section_of
 from memoryvault.tasks.ideas.research import WebAccess, plan
 from memoryvault.tasks.journal import Change
 from memoryvault.tasks.remembering import ideas_to_research
@@ -60,6 +60,16 @@ def test_what_an_old_session_said_keeps_the_time_it_was_said_and_its_note_is_of_
         else:
             assert entry.surfaced_at is None
         assert entry.created == entry.updated == silent.store.today().isoformat()
+
+
+def test_the_question_shows_all_that_a_yes_adds(bed: Bed) -> None:
+    bed.remember(
+        replace(IDEA, statement="We should also build a page that shows " + "how many charges were retried " * 18)
+    )
+    (idea,) = ideas(bed.store)
+    question = next(entry for entry in bed.entries() if entry.status == "pending")
+    section, _ = section_of(bed.store, idea)
+    assert "\n".join(f"> {line}" for line in section.splitlines()) in question.body
 
 
 def test_each_idea_of_a_session_has_its_note_and_its_section_in_silent_mode(silent: Bed) -> None:

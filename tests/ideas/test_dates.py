@@ -107,12 +107,20 @@ def test_one_sentence_alone_is_followed_by_where_it_was_said(silent: Bed) -> Non
     assert only_section(silent) == ["We could later draw the states", "Said while working on shop."]
 
 
-def test_a_heading_that_had_to_be_cut_is_followed_by_the_whole_sentence(silent: Bed) -> None:
+def test_a_heading_that_had_to_be_cut_is_gone_on_with_where_it_stopped(silent: Bed) -> None:
     statement = "we could later draw the states of " + ", ".join(f"machine {n}" for n in range(12))
     silent.remember(replace(ONE, scope="project", statement=statement))
     heading, summary = only_section(silent)
-    assert heading.endswith(" …")
-    assert summary == statement
+    assert heading.removesuffix(" …") + summary.removeprefix("…") == "W" + statement[1:]
+
+
+def test_a_sentence_that_the_title_of_the_note_cuts_is_whole_where_a_heading_has_room_for_it(silent: Bed) -> None:
+    statement = (
+        "Great. And now: if we have the right agent in the resume commands too, we could also put it into the log?"
+    )
+    silent.remember(replace(ONE, scope="project", statement=statement))
+    whole = "If we have the right agent in the resume commands too, we could also put it into the log?"
+    assert only_section(silent) == [whole, "Said while working on shop."]
 
 
 def test_the_summary_that_the_user_gave_stands_as_it_was_given(silent: Bed) -> None:

@@ -136,7 +136,10 @@ def test_the_summary_says_what_the_title_does_not() -> None:
     assert summary_beside("Retry page", "And a retry page.", "It shows retries.") == "It shows retries."
     assert summary_beside("Retry page", "A retry page that …", "x") == "A retry page that …"
     cut = "A page that shows how many …"
-    assert summary_beside(cut, "A page that shows how many charges were retried.").endswith("charges were retried.")
+    assert summary_beside(cut, "A page that shows how many charges were retried.") == "… charges were retried."
+    assert (
+        summary_beside("Since yes, we have it …", "since yes, we have it, but no: that adds.") == "… but no: that adds."
+    )
     assert summary_beside("Retry page", "retry page", "Retry page.", "") == ""
 
 
@@ -145,6 +148,30 @@ def test_a_title_of_several_sentences_of_what_was_said_is_cut_after_the_first() 
     assert heading_of("A page? It shows …", "And a page? It shows retries.") == "A page?"
     assert heading_of("Retry page. Yes", "A page. It shows retries.") == "Retry page. Yes", "the user's own title"
     assert heading_of("A page", "A page. It shows retries.") == "A page"
+
+
+def test_a_title_that_was_cut_is_the_whole_sentence_where_a_heading_has_room_for_it() -> None:
+    said = "and now: if we have the right agent in rewind and resume commands, we could also log it, right?"
+    whole = "If we have the right agent in rewind and resume commands, we could also log it, right?"
+    assert heading_of("Now: if we have the right agent in rewind and resume …", said) == whole
+    assert summary_beside(whole, said) == "", "so no line is the beginning of another"
+    assert heading_of("A page …", "Put it off.") == "A page …", "the user's own title"
+    assert heading_of("A page", "A page that shows retries.") == "A page", "the user's own title"
+    assert heading_of("a page", "A page. It shows retries.") == "a page", "the user's own title"
+    long = "a page that shows " + "how many charges were retried " * 8 + "by day."
+    heading = heading_of("A page that shows how many charges …", long)
+    assert heading.endswith((" charges …", " were …", " retried …", " many …", " how …"))
+    beyond = summary_beside(heading, long)
+    assert f"{heading.removesuffix(' …')} {beyond.removeprefix('… ')}" == "A" + long[1:], "read on from line to line"
+
+
+@pytest.mark.parametrize("opening", ["Good.", "Great!", "Ok.", "Yes please,", "Hmm,", "Perfect. And now:", "no - "])
+def test_words_that_only_open_what_was_said_are_neither_heading_nor_summary(opening: str) -> None:
+    pitch = f"{opening} Let's add a page. It shows retries."
+    assert heading_of("Let's add a page. It shows retries", pitch) == "Let's add a page"
+    assert heading_of(f"{opening} Let's add a page", f"{opening} let's add a page.") == "Let's add a page"
+    assert summary_beside("Let's add a page", pitch) == "It shows retries."
+    assert summary_beside("Let's add a page", f"{opening} Let's add a page.", opening) == ""
 
 
 def test_what_the_user_went_on_to_say_is_read_from_the_first_passage() -> None:

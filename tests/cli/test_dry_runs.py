@@ -1,0 +1,112 @@
+"""A dry run shows what would be done, and leaves every file as it is."""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+from pathlib import Path
+
+import pytest
+
+from memoryvault.cli.main import COMMANDS, build_parser
+from memoryvault.tests.corpus.sessions import RULE, old_session
+from memoryvault.tests.support.forked import ForkedSandbox
+from memoryvault.tests.support.sandbox import Sandbox
+
+LINES = {
+    "reflect": (
+        "reflect --session {session} --dry-run",
+        "reflect corpus --dry-run",
+        "reflect corpus --reset --dry-run",
+    ),
+    "undo": ("undo --last --dry-run", "undo --of seed --dry-run"),
+    "inbox": ("inbox triage --dry-run",),
+    "index-skills": ("index-skills --dry-run", "index-skills --path {skills} --dry-run"),
+    "seed": ("seed {repository} --dry-run",),
+    "topics": ("topics import --dry-run",),
+    "discover-skills": ("discover-skills --dry-run",),
+    "adapt-skills": ("adapt-skills --dry-run",),
+    "migrate": ("migrate contextvault {old} --dry-run",),
+}
+"""Of every command that has the option; each of them would write something without it, or may."""
+
+
+@pytest.fixture
+def sandbox(tmp_path: Path) -> Sandbox:
+    """A vault that is in use, and outside it something for each command to find."""
+    sandbox = ForkedSandbox(tmp_path)
+    sandbox.memory("save", "preferences", "tabs", "--body", "Indent with tabs.")
+    sandbox.memory("reflect", "--session", str(old_session(tmp_path / "first", 1, "Never push without asking.")))
+    for number in range(2):
+        name = f"guess-{number}.md"
+        note = sandbox.vault / "personal-private/_inbox" / name
+        note.parent.mkdir(exist_ok=True)
+        note.write_text(
+            "---\nkind: preferences\nstatus: inbox\ncreated: 2020-01-01\n---\n\nPrefer small commits.\n", "utf-8"
+        )
+    for path, text in {
+        "skills/deploy/SKILL.md": "---\nname: deploy\ndescription: How we deploy a service.\n---\n\nTag, then push.\n",
+        "repository/CLAUDE.md": "# Rules\n\n- Always run the tests before you push.\n",
+        "old/domains/work/notes.md": "# Notes\n\nWe deploy on Tuesdays.\n",
+        "home/.claude/projects/-home-dev-shop/memory/deploy.md": (
+            "---\nname: deploy\ndescription: How to deploy.\ntype: project\n---\n\nTag it.\n"
+        ),
+        "home/.claude/skills/review/SKILL.md": "---\nname: review\ndescription: Review a change.\n---\n\nRead it.\n",
+    }.items():
+        file = tmp_path / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text, "utf-8")
+    old_session(sandbox.projects / "-home-dev-shop", 2, RULE)
+    return sandbox
+
+
+def everything(sandbox: Sandbox) -> dict[str, str]:
+    """Each file and folder below the sandbox, by path, with the hash of what it holds."""
+    return {
+        str(path.relative_to(sandbox.root)): hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else ""
+        for path in sorted(sandbox.root.rglob("*"))
+        if not path.is_socket()
+    }
+
+
+def line_of(line: str, sandbox: Sandbox) -> list[str]:
+    session = next((sandbox.projects / "-home-dev-shop").glob("*.jsonl"))
+    places = {name: str(sandbox.root / name) for name in ("skills", "repository", "old")}
+    return line.format(session=session, **places).split()
+
+
+def knows_dry_run(command: str) -> bool:
+    parser = build_parser([command])
+    (commands,) = (action for action in parser._actions if isinstance(action, argparse._SubParsersAction))
+    return "--dry-run" in commands.choices[command]._option_string_actions
+
+
+def test_every_command_that_has_dry_runs_is_tried_here() -> None:
+    assert {command for command in COMMANDS if knows_dry_run(command)} == LINES.keys()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("line", [line for lines in LINES.values() for line in lines])
+def test_a_dry_run_writes_nothing_at_all(sandbox: Sandbox, line: str) -> None:
+    before = everything(sandbox)
+    done = sandbox.run(*line_of(line, sandbox))
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.strip()
+    assert everything(sandbox) == before
+
+
+def test_sources_that_nobody_has_seen_yet_are_shown_as_proposed(tmp_path: Path) -> None:
+    sandbox = ForkedSandbox(tmp_path)
+    shown = sandbox.json("discover-skills", "--dry-run")
+    assert (shown["confirmed"], shown["whitelist_seeded"], shown["total_sources"]) == (False, False, 4)
+    first, *_ = shown["sources"]
+    only = sandbox.run("discover-skills", "--dry-run", "--source", first["name"])
+    assert (first["target"] in only.stdout, "1 source, not confirmed" in only.stdout) == (True, True)
+    assert "without --dry-run they are written to _meta/" in only.stderr
+    for options in ([], ["--dry-run"]):
+        refused = sandbox.run("discover-skills", "--source", "foo", *options)
+        assert (refused.returncode, refused.stderr.count("\n")) == (2, 1)
+        assert first["name"] in refused.stderr
+    assert list(sandbox.vault.iterdir()) == []
+    assert sandbox.json("discover-skills")["whitelist_seeded"] is True
+    assert sandbox.json("discover-skills", "--dry-run")["sources"] == shown["sources"]

@@ -1,0 +1,72 @@
+"""What commands list: a text that does not fit shows that it goes on; what can match nothing is told."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from memoryvault.cli.main import main
+from memoryvault.demo.sandbox import Sandbox
+
+LONG = "A page that shows how many charges were retried on each day of the month by the people who look after payments"
+SHOWN = "A page that shows how many charges were retried on each day of the month by the people who look …"
+PRIVATE = "personal-private"
+
+
+@pytest.fixture
+def vault(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    sandbox = Sandbox(tmp_path)
+    for name, value in sandbox.environment.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.chdir(tmp_path)
+    return sandbox.vault
+
+
+def write(vault: Path, path: str, status: str, text: str, **fields: str) -> None:
+    note = vault / path
+    note.parent.mkdir(parents=True, exist_ok=True)
+    header = "\n".join(f"{key}: {value}" for key, value in {"status": status, **fields}.items())
+    note.write_text(f"---\n{header}\ncreated: 2020-01-01\nupdated: 2020-01-01\n---\n\n# Retries\n\n{text}\n", "utf-8")
+
+
+@pytest.mark.parametrize("line", ["idea list", "idea gc", "inbox list", "topics list --project shop"])
+def test_a_list_shows_where_a_text_goes_on(vault: Path, capsys: pytest.CaptureFixture[str], line: str) -> None:
+    text = f"{LONG} and for whom nobody has made one so far."
+    write(vault, f"{PRIVATE}/_idea-incubator/retries/_index.md", "incubating", text, kind="idea")
+    write(vault, f"{PRIVATE}/_inbox/retries.md", "inbox", text, kind="preferences")
+    topic = vault / "personal-projects/shop/memory/retries.md"
+    topic.parent.mkdir(parents=True)
+    topic.write_text(f"---\nname: retries\ndescription: {text}\ntype: project\n---\n\n{text}\n", "utf-8")
+    assert main(line.split()) == 0
+    (row,) = [each for each in capsys.readouterr().out.splitlines() if each.startswith(("retries", "1 "))]
+    assert row.endswith(SHOWN)
+
+
+KNOWN = "active, pending, inbox, incubating, resolved, superseded, rejected, dismissed, archived"
+
+
+@pytest.mark.parametrize("line", ["list --status foo", "recall --filter status=foo", "recall x --filter status!=Foo"])
+def test_a_status_that_there_is_not_is_bad_usage(vault: Path, capsys: pytest.CaptureFixture[str], line: str) -> None:
+    write(vault, f"{PRIVATE}/preferences/tabs.md", "active", "Tabs.", kind="preferences")
+    assert main(line.split()) == 2
+    told = capsys.readouterr()
+    assert (told.out, told.err) == ("", f"memory: there is no status 'foo'; there are: {KNOWN}\n")
+
+
+@pytest.mark.parametrize("line", ["list --status draft", "recall --filter status=Draft", "list --status ARCHIVED"])
+def test_a_status_of_the_users_own_notes_can_be_asked_for(vault: Path, line: str) -> None:
+    write(vault, f"{PRIVATE}/preferences/tabs.md", "Draft", "Tabs.", kind="preferences")
+    assert main(line.split()) == 0
+
+
+def test_a_kind_may_be_any_word_so_one_without_entries_is_told_beside_those_that_have_some(
+    vault: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write(vault, f"{PRIVATE}/preferences/tabs.md", "active", "Tabs.", kind="preferences")
+    assert main(["list", "--kind", "foo"]) == 0
+    told = capsys.readouterr()
+    assert told.out == "no entries match\n"
+    assert told.err == "memory: nothing is of the kind 'foo'; there are: preferences\n"
+    assert main(["list", "--kind", "Preferences"]) == 0
+    assert "tabs.md" in capsys.readouterr().out
