@@ -21,7 +21,7 @@ from ..tasks.indexing import vault_store
 from ..tasks.journal import Act
 from ..tasks.queue.enqueue import request_indexing
 from ..tasks.reviewing import Reviewer
-from ..tasks.waiting import waiting_paths
+from ..tasks.what_waits import waiting_notes
 from ..vault.entry import Entry
 from ..vault.errors import (
     EditConflict,
@@ -34,6 +34,7 @@ from ..vault.errors import (
 )
 from ..vault.settings import Settings
 from ..vault.store import VaultStore
+from ..vault.waiting import in_words
 from ..vault.wording import counted as counted
 from .diff import side_by_side
 from .markdown import render_markdown
@@ -79,7 +80,7 @@ class Desk:
         }
         self._templates.filters |= {"name_of": name_of, "day": lambda text: (text or "")[:10], "count": counted}
         self._templates.filters |= {"when": when, "when_iso": when_iso, "day_of": day_of, "ago": ago}
-        self._templates.filters |= {"lasting": lasting, "size": size}
+        self._templates.filters |= {"lasting": lasting, "size": size, "in_words": in_words}
 
     # Addresses
 
@@ -159,7 +160,7 @@ class Desk:
     def waiting_by_page(self) -> dict[str, int]:
         """How many things wait on each page that tells it; empty when the vault is not there."""
         try:
-            paths: Mapping[str, Sequence[str]] = waiting_paths(self.store())
+            paths: Mapping[str, Sequence[str]] = waiting_notes(self.store())
         except MemoryVaultError:
             return {}
         return {page.name: page.waiting(paths) for page in self.pages if page.waiting is not None}
