@@ -178,10 +178,10 @@ def _what_comes(settings: Settings, store: VaultStore) -> str:
     sure = sum(pattern.tier is not Tier.LOW for pattern in chosen.held)
     if not sure:
         return NO_MORE
-    more, waiting = counted(sure, "more is", "more are"), counted(found.waiting, "waits", "wait")
-    most = settings.reflection.corpus_review_entries
+    more, most = counted(sure, "more is", "more are"), settings.reflection.corpus_review_entries
+    waiting = f"{counted(found.memories_wait, 'memory', 'memories')} and {counted(found.ideas_wait, 'idea')}"
     return (
-        f"{more} sure enough, but {waiting} for you already (at most {most} memories and {most_ideas(most)} ideas may: "
+        f"{more} sure enough, but {waiting} of old sessions wait already (at most {most} and {most_ideas(most)} may: "
         "reflection.corpus_review_entries); decide on some first: memory review, memory idea list"
     )
 

@@ -11,6 +11,7 @@ from typing import Any
 from ..tasks.costs import costs_by_week
 from ..tasks.health import HOOK_DAYS
 from ..tasks.health_report import health_report
+from ..vault.waiting import in_words
 from .context import Context
 from .output import add_json, counted, print_json, print_table
 
@@ -96,12 +97,12 @@ def _model(index: Mapping[str, Any]) -> str:
 def _print(report: Mapping[str, Any], *, network: bool) -> None:
     for line in report["warnings"]:
         print(f"! {line}")
-    entries, queue, index = report["entries"], report["queue"], report["index"]
+    entries, waiting, queue, index = (report[name] for name in ("entries", "waiting", "queue", "index"))
     if entries is not None:
         groups = ", ".join(f"{group} {count}" for group, count in entries["groups"].items()) or "none yet"
         print(f"entries          {groups}")
-        ideas = counted(entries["ideas"], "idea")
-        print(f"waiting          {entries['review']} in review, {entries['inbox']} in the inbox, {ideas}")
+    if waiting is not None:
+        print(f"waiting          {in_words(waiting)}")
     print(f"last reflection  {report['last_reflection'] or 'never'}")
     if queue is not None:
         print(f"queue            {', '.join(f'{count} {name}' for name, count in queue.items())}")

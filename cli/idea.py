@@ -10,7 +10,7 @@ from difflib import get_close_matches
 from ..pipelines.incubation import Answer
 from ..pipelines.scrub import Policy, scrub
 from ..tasks.agent_proposals import AgentProposals
-from ..tasks.ideas.incubator import LIST_PATH, refresh_list
+from ..tasks.ideas.incubator import refresh_list
 from ..tasks.ideas.ledger import (
     find_idea,
     idea_as_json,
@@ -30,6 +30,7 @@ from ..tasks.remembering import capture_idea
 from ..vault.entry import Entry
 from ..vault.errors import MemoryVaultError, QueueUnavailable, UsageError
 from ..vault.slug import slugify
+from ..vault.waiting import IDEAS_LIST
 from .agent_shell import agent_of, tell_proposed
 from .context import Context
 from .output import COLUMN_CHARACTERS, add_json, cut, note, print_json, print_table
@@ -201,7 +202,7 @@ def _gc(args: argparse.Namespace, context: Context) -> int:
             ("slug", "last touched", "says"),
             [(i.slug, i.last.isoformat(), cut(i.statement, COLUMN_CHARACTERS)) for i in stale],
         )
-        note(f"memory: nothing was changed; answer with `memory review`, or tick boxes in {context.vault / LIST_PATH}")
+        note(f"memory: nothing was changed; answer with `memory review`, or tick boxes in {context.vault / IDEAS_LIST}")
     else:
         print("somebody came back to every idea")
     return 0

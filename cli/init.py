@@ -35,10 +35,12 @@ from ..tasks.discovery.scanning import ask_in_child
 from ..tasks.health import count_entries, indexed_entries
 from ..tasks.indexing import reconcile_now, vault_store
 from ..tasks.queue.enqueue import enqueue, open_ledger, request_indexing
+from ..tasks.what_waits import what_waits
 from ..vault.errors import IndexUnavailable, QueueUnavailable, UsageError, VaultUnavailable
 from ..vault.layout import ALWAYS_LOAD, DEFAULT_GROUP, INCUBATOR, PROJECTS, SKILLS, WATCHLIST
 from ..vault.paths import ensure_state
 from ..vault.settings import Settings, compile_snapshot, load_settings
+from ..vault.waiting import with_commands
 from .context import Context
 from .hook_trial import HookTime, try_hooks
 from .mining_bar import draw_mining
@@ -348,11 +350,10 @@ def _report(
         print("done: the next session is recorded" if changed else "the hooks are in place already")
     if plan.to_mine:
         _tell_history(plan, progress, model=_model_is_here(settings))
-    counts = count_entries(vault_store(settings).walk())
-    waiting = f"{counted(counts.review, 'more waits', 'more wait')} in `memory review`"
-    guesses = f", {counts.inbox:,} in `memory inbox`" if counts.inbox else ""
-    ideas = counted(counts.ideas, "idea is noted", "ideas are noted")
-    print(f"{counted(counts.entries, 'entry is', 'entries are')} in use; {waiting}{guesses}, {ideas}")
+    store = vault_store(settings)
+    in_use = counted(count_entries(store.walk()).entries, "entry is", "entries are")
+    waiting = ", ".join(with_commands(asdict(what_waits(store)))) or "nothing"
+    print(f"{in_use} in use; for you to look at: {waiting}")
     if progress is not None and progress.settled and (rest := digest_of_rest(settings)) is not None:
         print(f"what else the sessions said, not often or plainly enough to be kept, is listed in {rest}")
     if recalled is not None:

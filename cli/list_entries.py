@@ -8,11 +8,13 @@ from datetime import date
 from ..index.filters import And, Equals, Filter, matches, since
 from ..index.statuses import require_known
 from ..index.store import row_of
+from ..pipelines.incubation import GC_KIND, SURFACE_KIND
 from ..vault.entry import RESEARCH_KIND, STATUSES, Entry
 from ..vault.errors import UsageError
 from ..vault.layout import ALWAYS_LOAD, INBOX, INCUBATOR, REVIEW
+from ..vault.waiting import by_place, in_words
 from .context import Context
-from .output import add_json, counted, note, print_json, print_table
+from .output import add_json, note, print_json, print_table
 
 EPILOG = """example:
   memory list --kind preferences --tag release
@@ -23,6 +25,9 @@ EPILOG = """example:
 WAITING = frozenset({"inbox", "pending", "incubating"})
 WAITING_FOLDERS = frozenset({INBOX, REVIEW, INCUBATOR})
 """Where entries wait; what else has an underscore (`_meta`, the watchlist) is no entry, or has a command of its own."""
+
+BESIDE_IDEAS = frozenset({RESEARCH_KIND, SURFACE_KIND, GC_KIND})
+"""Kinds of notes that are about ideas, which are listed themselves."""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -75,19 +80,19 @@ def run(args: argparse.Namespace, context: Context) -> int:
         if args.kind is not None and not any(matches(Equals("kind", args.kind), row_of(e)) for e in store.readable()):
             kinds = sorted({entry.kind.lower() for entry in store.readable() if entry.kind})
             note(f"memory: nothing is of the kind {args.kind!r}; there are: {', '.join(kinds) or 'none so far'}")
-        waiting = sum(_waits(entry) and entry.kind != RESEARCH_KIND for entry in store.readable())
-        if waiting and args.status == "active" and not args.include_inbox:
-            held = counted(waiting, "entry waits", "entries wait")
-            note(f"memory: {held} in review, inbox or incubator: --include-inbox shows them, `memory review` decides")
+        places = by_place(store.walk_special(WAITING_FOLDERS))
+        waiting = {place: len(paths) for place, paths in places.items() if place != "questions"}
+        if any(waiting.values()) and args.status == "active" and not args.include_inbox:
+            note(f"memory: what waits is shown by --include-inbox: {in_words(waiting)}")
     return 0
 
 
 def _is_asked_for(entry: Entry, args: argparse.Namespace) -> bool:
-    """By its status and place; what was looked up about an idea is a list of findings, shown when it is named."""
+    """By its status and place; what was looked up or is asked about an idea is shown when its kind is named."""
     status = args.status.lower()
     if status == "all":
         return True
-    if entry.kind == RESEARCH_KIND and (args.kind or "").lower() != RESEARCH_KIND:
+    if entry.kind in BESIDE_IDEAS and (args.kind or "").lower() != entry.kind:
         return False
     if args.include_inbox and _waits(entry):
         return True

@@ -11,6 +11,7 @@ import argparse
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import asdict
 from functools import cached_property
 from typing import Annotated, Any, Literal
 
@@ -23,10 +24,10 @@ from pydantic import Field, ValidationError
 from .. import __version__
 from ..index.asking import ask
 from ..tasks.agent_proposals import AgentProposals, Proposed
-from ..tasks.health import count_entries
 from ..tasks.journal import Journal
 from ..tasks.queue.enqueue import request_indexing
 from ..tasks.topics import Topic, Topics, find_project
+from ..tasks.what_waits import what_waits
 from ..vault.days import last_meant, local_day
 from ..vault.entry import Entry
 from ..vault.errors import MemoryVaultError, UsageError
@@ -274,10 +275,10 @@ class _Tools:
         return {"path": entry.path, "title": entry.title, "text": text, "cut": text != entry.body}
 
     def review(self) -> Result:
-        """Count what waits for the user: review, inbox, ideas. Only the user decides, with `memory review`."""
+        """Count what waits for the user: proposals, questions about ideas, copies of sync conflicts, the inbox,
+        ideas, patterns to adopt. Only the user decides, with `memory review`."""
         with _told():
-            counts = count_entries(self._context.store.walk())
-        return {"review": counts.review, "inbox": counts.inbox, "ideas": counts.ideas}
+            return asdict(what_waits(self._context.store))
 
     def save(
         self,

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -19,13 +20,14 @@ from ..pipelines.review import without_replacement_line as kept_text
 from ..pipelines.scrub import Policy, scrub
 from ..tasks.conflicts import Choice, ConflictCopy, settle_copy, waiting_copies
 from ..tasks.ideas.incubator import parse_listed
-from ..tasks.ideas.ledger import IDEA_NOTE, INCUBATOR_FOLDER
 from ..tasks.queue.enqueue import request_indexing
 from ..tasks.reviewing import Decided, Reviewer
+from ..tasks.what_waits import what_waits
 from ..vault.entry import INCIDENT, Entry
 from ..vault.errors import EditConflict, EntryInvalid, EntryNotFound, MemoryVaultError, UsageError
-from ..vault.layout import INBOX, REVIEW
+from ..vault.layout import INBOX, INCUBATOR, REVIEW
 from ..vault.scrubbed import Scrubbed
+from ..vault.waiting import IDEA_NOTE, INCUBATOR_FOLDER, by_place, elsewhere, in_words
 from .agent_shell import agent_of
 from .conflicts import ask_about_copies, choice_of, copy_as_json
 from .context import Context
@@ -106,14 +108,14 @@ def run(args: argparse.Namespace, context: Context) -> int:
         else:
             write_setting(context.settings.config_file, "research", "network", agreed(CONSENT_QUESTION))
     if args.list or (args.json and not args.decide):
-        return _list(args, waiting, copies)
+        return _list(args, context, waiting, copies)
     if not waiting and not copies:
-        print("nothing waits for your decision")
+        print(_nothing(args, context))
         return 0
     if not sys.stdin.isatty():
-        waits = counted(len(waiting) + len(copies), "proposal waits", "proposals wait")
+        waits = "waits" if len(waiting) + len(copies) == 1 else "wait"
         raise UsageError(
-            f"{waits}, but standard input is no terminal: "
+            f"{_counted(context, waiting, copies)} {waits}, but standard input is no terminal: "
             "use --list, and --decide SLUG=approve (or reject, skip, supersede PATH)"
         )
     dialogue = _Dialogue(reviewer, context, waiting)
@@ -154,7 +156,22 @@ def entry_as_json(entry: Entry) -> dict[str, Any]:
     }
 
 
-def _list(args: argparse.Namespace, waiting: Sequence[Entry], copies: Sequence[ConflictCopy]) -> int:
+def _counted(context: Context, waiting: Sequence[Entry], copies: Sequence[ConflictCopy]) -> str:
+    """What is listed, in the words of every place that counts it."""
+    places = by_place([*(entry.path for entry in waiting), *context.store.walk_special({INCUBATOR})])
+    counts = {"copies": len(copies), **{place: len(places[place]) for place in ("proposals", "questions", "inbox")}}
+    return in_words(counts)
+
+
+def _nothing(args: argparse.Namespace, context: Context) -> str:
+    """That nothing is listed, and what else waits."""
+    if args.inbox:
+        return "the inbox is empty"
+    others = [f"{words} ({command})" for words, command in elsewhere(asdict(what_waits(context.store)))]
+    return "nothing waits for your decision" + (f"; elsewhere: {', '.join(others)}" if others else "")
+
+
+def _list(args: argparse.Namespace, context: Context, waiting: Sequence[Entry], copies: Sequence[ConflictCopy]) -> int:
     if args.json:
         print_json([*map(entry_as_json, waiting), *map(copy_as_json, copies)])
     elif waiting or copies:
@@ -165,8 +182,9 @@ def _list(args: argparse.Namespace, waiting: Sequence[Entry], copies: Sequence[C
         for copy in map(copy_as_json, copies):
             rows.append((copy["slug"], copy["kind"], "-", "-", f"another text of {copy['note']}"))
         print_table(("slug", "kind", "project", "seen", "says"), rows)
+        note(f"memory: {_counted(context, waiting, copies)}")
     else:
-        print("nothing waits for your decision")
+        print(_nothing(args, context))
     return 0
 
 

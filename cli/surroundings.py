@@ -14,11 +14,11 @@ from pathlib import Path
 from ..hooks.install import EVENTS, hook_argv, installed_events, plugin_installed
 from ..hooks.wiring import WIRINGS, wired_events
 from ..tasks.corpus.backfill import plan_corpus
-from ..tasks.dashboard import conflict_copies
 from ..tasks.device import SETTINGS_NOTE, acting_device, acts_here
 from ..tasks.health import SECONDS_A_DAY, log_lines, time_of
 from ..tasks.queue.units import service_manager
 from ..vault.errors import SettingsError
+from ..vault.paths import conflict_copies
 from ..vault.settings import Settings
 from .context import Context
 from .corpus import WARN_DAYS, ending_soon

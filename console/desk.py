@@ -21,7 +21,7 @@ from ..tasks.indexing import vault_store
 from ..tasks.journal import Act
 from ..tasks.queue.enqueue import request_indexing
 from ..tasks.reviewing import Reviewer
-from ..tasks.waiting import waiting_paths
+from ..tasks.what_waits import waiting_notes
 from ..vault.entry import Entry
 from ..vault.errors import (
     EditConflict,
@@ -34,6 +34,7 @@ from ..vault.errors import (
 )
 from ..vault.settings import Settings
 from ..vault.store import VaultStore
+from ..vault.waiting import in_words
 from ..vault.wording import counted as counted
 from ..vault.wording import cut
 from .diff import side_by_side
@@ -85,7 +86,7 @@ class Desk:
             "cut": cut,
         }
         self._templates.filters |= {"when": when, "when_iso": when_iso, "day_of": day_of, "ago": ago}
-        self._templates.filters |= {"lasting": lasting, "size": size}
+        self._templates.filters |= {"lasting": lasting, "size": size, "in_words": in_words}
 
     # Addresses
 
@@ -165,7 +166,7 @@ class Desk:
     def waiting_by_page(self) -> dict[str, int]:
         """How many things wait on each page that tells it; empty when the vault is not there."""
         try:
-            paths: Mapping[str, Sequence[str]] = waiting_paths(self.store())
+            paths: Mapping[str, Sequence[str]] = waiting_notes(self.store())
         except MemoryVaultError:
             return {}
         return {page.name: page.waiting(paths) for page in self.pages if page.waiting is not None}

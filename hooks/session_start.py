@@ -6,9 +6,10 @@ import os
 import time
 
 from ..vault.automemory import FOLDER, INDEX_NAME, is_topic_name, splice
-from ..vault.layout import ALWAYS_LOAD, ARCHIVE, INBOX, INCUBATOR, PROJECTS, REVIEW
+from ..vault.layout import ALWAYS_LOAD, PROJECTS
 from ..vault.marker import REFLECTED, START, list_markers, marker_path
 from ..vault.render import clean, render_always_load
+from ..vault.waiting import by_place, for_review, notes_that_wait
 from .entryfile import EntryFile, is_entry_name, read_entry_file
 
 TYPE_CHECKING = False
@@ -107,18 +108,15 @@ def project_index(vault: str, project: str) -> str:
 
 def waiting(vault: str, harness: str, session: str) -> str:
     """One line when something waits for the user or nothing has been reflected for a week, else ''."""
-    reviews = inbox = ideas = 0
-    for group in _folders(vault):
-        reviews += _entry_count(f"{vault}/{group}/{REVIEW}")
-        inbox += _entry_count(f"{vault}/{group}/{INBOX}")
-        ideas += _idea_count(f"{vault}/{group}/{INCUBATOR}")
+    counts = {place: len(paths) for place, paths in by_place(notes_that_wait(vault)).items()}
     parts = []
-    if reviews:
-        parts.append(f"{reviews} {'memory waits' if reviews == 1 else 'memories wait'} for review (`memory review`)")
-    if inbox > INBOX_LIMIT:
-        parts.append(f"the inbox holds {inbox} entries (`memory inbox`)")
-    if ideas > INCUBATOR_LIMIT:
-        parts.append(f"the incubator holds {ideas} ideas (`memory idea list`)")
+    if reviews := for_review(counts):
+        waits = "waits" if counts["proposals"] + counts["questions"] == 1 else "wait"
+        parts.append(f"{' and '.join(reviews)} {waits} for review (`memory review`)")
+    if counts["inbox"] > INBOX_LIMIT:
+        parts.append(f"the inbox holds {counts['inbox']} entries (`memory inbox`)")
+    if counts["ideas"] > INCUBATOR_LIMIT:
+        parts.append(f"the incubator holds {counts['ideas']} ideas (`memory idea list`)")
     days = silent_days(harness, session, time.time())
     if days >= SILENT_DAYS:
         parts.append(f"nothing was reflected for {days} days (`memory doctor`)")
@@ -158,16 +156,3 @@ def _folders(vault: str) -> list[str]:
             return sorted(item.name for item in items if item.name[0] not in "._" and item.is_dir())
     except OSError:
         return []
-
-
-def _entry_count(folder: str) -> int:
-    """Entries in `folder` and its folders, archives aside."""
-    count = 0
-    for _, folders, names in os.walk(folder):
-        folders[:] = [name for name in folders if name != ARCHIVE and name[0] != "."]
-        count += sum(is_entry_name(name) for name in names)
-    return count
-
-
-def _idea_count(folder: str) -> int:
-    return sum(1 for name in _names(folder) if name[0] not in "._" and os.path.isfile(f"{folder}/{name}/_index.md"))

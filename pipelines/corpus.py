@@ -173,8 +173,6 @@ class CorpusFigures:
     sessions: int
     in_vault: int
     """Patterns of the corpus that the vault holds, rejected ones included."""
-    waiting: int
-    """Of those: waiting for the user's decision."""
 
 
 def digest_body(held: Sequence[Pattern], figures: CorpusFigures) -> str:
@@ -184,8 +182,8 @@ def digest_body(held: Sequence[Pattern], figures: CorpusFigures) -> str:
         HEADING,
         "",
         f"{counted(figures.sessions, 'old session was', 'old sessions were')} read. "
-        f"{counted(figures.in_vault, 'memory of theirs is', 'memories of theirs are')} in the vault, "
-        f"{counted(figures.waiting, 'of these waits', 'of these wait')} for you.",
+        f"{counted(figures.in_vault, 'memory of theirs is', 'memories of theirs are')} in the vault, ideas among them; "
+        "`memory review` and `memory idea list` show what waits for you now.",
         f"{counted(waiting, 'more is', 'more are')} sure enough to be put to you, after those (`memory reflect corpus "
         f"--more`); {counted(len(held) - waiting, 'was', 'were')} seen too seldom. Another occurrence counts for each.",
         "",

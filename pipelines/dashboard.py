@@ -1,13 +1,13 @@
 """The dashboard note: what the vault holds and what waits in it, as links. Pure, and a function of the files alone.
 
 Neither today's date nor this device's name is in it, so two devices write the same, and one that is unchanged is
-not written again.
+not written again. A pattern that was deferred comes back on its day.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from ..vault.wording import cut
@@ -15,6 +15,13 @@ from ..vault.wording import cut
 BEGIN = "%% memoryvault: made by the program from here on; write above this line or below the last one %%"
 END = "%% memoryvault: end %%"
 """Comments in Obsidian's own syntax: hidden in reading view."""
+HEADINGS: Mapping[str, str] = {
+    "proposals": "Proposals",
+    "questions": "Questions about ideas",
+    "inbox": "In the inbox",
+    "patterns": "Patterns to adopt",
+    "ideas": "Ideas",
+}
 MOST_LISTED = 20
 NEWEST = 10
 TITLE_CHARACTERS = 120
@@ -39,24 +46,22 @@ class VaultView:
     groups: Sequence[str]
     """The group of each living entry, one for each."""
     living: Sequence[Listed]
-    review: Sequence[Listed]
-    inbox: Sequence[Listed]
-    ideas: Sequence[Listed]
-    watchlist: Sequence[Listed]
-    conflicts: Sequence[str]
-    """Paths of sync-conflict copies."""
+    waiting: Mapping[str, Sequence[Listed]]
+    """By place, see `vault.waiting.by_place`."""
+    copies: Sequence[str]
+    """Paths of conflict copies."""
 
 
 def dashboard(view: VaultView) -> str:
     """The generated part, from BEGIN to END."""
+    waits = any(view.waiting.values()) or view.copies
     parts = [
-        _section("Waits for your decision", view.review, "Nothing waits."),
-        _section("Inbox: said once", view.inbox, ""),
-        _section("Patterns to adopt", view.watchlist, ""),
-        _conflicts(view.conflicts),
-        _section("Ideas", view.ideas, ""),
+        "" if waits else "Nothing waits for you.",
+        *(_section(HEADINGS[place], view.waiting.get(place, ())) for place in ("proposals", "questions")),
+        _copies(view.copies),
+        *(_section(HEADINGS[place], view.waiting.get(place, ())) for place in ("inbox", "patterns", "ideas")),
         _counts(view.groups),
-        _section("Newest entries", _newest(view.living), "", most=NEWEST, total=len(view.living), newest_first=True),
+        _section("Newest entries", _newest(view.living), most=NEWEST, total=len(view.living), newest_first=True),
     ]
     return "\n\n".join([BEGIN, *(part for part in parts if part), END])
 
@@ -71,11 +76,11 @@ def with_dashboard(body: str, generated: str) -> str:
 
 
 def _section(
-    heading: str, notes: Sequence[Listed], nothing: str, *, most: int = MOST_LISTED, total: int = 0,
+    heading: str, notes: Sequence[Listed], *, most: int = MOST_LISTED, total: int = 0,
     newest_first: bool = False,
 ) -> str:  # fmt: skip
     if not notes:
-        return f"## {heading}\n\n{nothing}" if nothing else ""
+        return ""
     count = total or len(notes)
     shown = notes if newest_first else sorted(notes, key=lambda note: (note.day, note.path))
     lines = [_line(note) for note in shown[:most]]
@@ -102,8 +107,8 @@ def _counts(groups: Sequence[str]) -> str:
     return f"## Entries\n\n| group | entries |\n|---|---|\n{rows}"
 
 
-def _conflicts(paths: Sequence[str]) -> str:
+def _copies(paths: Sequence[str]) -> str:
     if not paths:
         return ""
     lines = "\n".join(f"- [[{path.removesuffix('.md')}]]" for path in sorted(paths)[:MOST_LISTED])
-    return f"## Copies of a sync conflict ({len(paths)})\n\n`memory review` shows both texts.\n\n{lines}"
+    return f"## Conflict copies ({len(paths)})\n\n`memory review` shows both texts.\n\n{lines}"

@@ -10,10 +10,9 @@ from typing import Literal
 from ..pipelines.scrub import Policy
 from ..vault.entry import INCIDENT, content_hash, parse_entry
 from ..vault.errors import EditConflict, EntryInvalid, EntryNotFound, UsageError
-from ..vault.paths import original_of
+from ..vault.paths import conflict_copies, original_of
 from ..vault.scrubbed import Scrubbed
 from ..vault.store import VaultStore
-from .dashboard import conflict_copies
 from .journal import Change, Journal, text_of
 from .scrubbing import scrub_note
 
@@ -53,10 +52,15 @@ class ConflictCopy:
         return "\n".join(merged) + "\n"
 
 
+def copy_paths(store: VaultStore) -> list[str]:
+    """Paths of all copies, sorted; none of a name that does not tell whose copy it is. Raises VaultUnavailable."""
+    store.require_vault()
+    return sorted(path for path in conflict_copies(store.vault) if original_of(path.rpartition("/")[2]) is not None)
+
+
 def waiting_copies(store: VaultStore) -> list[ConflictCopy]:
     """All copies, in the order of their paths. Raises VaultUnavailable."""
-    store.require_vault()
-    return [copy for path in sorted(conflict_copies(store.vault)) for copy in _read(store, path)]
+    return [copy for path in copy_paths(store) for copy in _read(store, path)]
 
 
 def find_copy(store: VaultStore, name: str) -> ConflictCopy:

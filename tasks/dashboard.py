@@ -5,24 +5,24 @@ Written on the device that acts on the whole vault, and only when its content ch
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
-from pathlib import Path
 
 from ..pipelines.dashboard import Listed, VaultView, dashboard, with_dashboard
 from ..vault.entry import parse_entry
 from ..vault.errors import EditConflict, EntryExists, EntryNotFound, VaultUnavailable
 from ..vault.header import skim
-from ..vault.layout import ALWAYS_LOAD, INBOX, INCUBATOR, META, REVIEW, WATCHLIST, is_conflict_copy, special_folder
+from ..vault.layout import ALWAYS_LOAD, META, special_folder
 from ..vault.registry import HEADER_BYTES
 from ..vault.scrubbed import Scrubbed
 from ..vault.settings import Settings
 from ..vault.store import VaultStore
+from .conflicts import copy_paths
 from .device import acting_device, acts_here
 from .indexing import vault_store
 from .queue.job import Handler, Postpone, RunningJob
 from .queue.kinds import Json
+from .what_waits import waiting_notes
 
 KIND = "dashboard.write"
 DASHBOARD = f"{META}/dashboard.md"
@@ -72,40 +72,29 @@ def refresh_dashboard(store: VaultStore) -> bool:
 
 def view_of(store: VaultStore) -> VaultView:
     """What the files say. Of each only the head is read."""
-    places: dict[str, list[Listed]] = {name: [] for name in ("", REVIEW, INBOX, INCUBATOR, WATCHLIST)}
+    waiting = waiting_notes(store)
+    wanted = {path for paths in waiting.values() for path in paths}
+    listed: dict[str, Listed] = {}
+    living: list[Listed] = []
     for path, head in store.heads(HEADER_BYTES):
-        place = special_folder(path)
-        place = "" if place == ALWAYS_LOAD else place
-        if place not in places or (place == INCUBATOR and not path.endswith("/_index.md")):
+        is_entry = special_folder(path) in ("", ALWAYS_LOAD)
+        if path not in wanted and not is_entry:
             continue
         fields, body = skim(head.decode("utf-8", "replace"))
-        wanted = {"": "active", INCUBATOR: "incubating", WATCHLIST: "pending"}.get(place)
-        if wanted is not None and fields.get("status", wanted).lower() != wanted:
-            continue
-        if fields.get("kind") == "settings":
-            continue
         # The day of UTC, not of this machine: another device writes the same.
         day = (fields.get("surfaced_at") or fields.get("created", ""))[:10]
-        places[place].append(Listed(path, _title(path, body), fields.get("kind", ""), day))
+        note = Listed(path, _title(path, body), fields.get("kind", ""), day)
+        if path in wanted:
+            listed[path] = note
+        elif fields.get("status", "active").lower() == "active" and note.kind != "settings":
+            living.append(note)
     store.require_vault()
     return VaultView(
-        groups=[note.path.split("/", 1)[0] for note in places[""] if "/" in note.path],
-        living=places[""],
-        review=places[REVIEW],
-        inbox=places[INBOX],
-        ideas=places[INCUBATOR],
-        watchlist=places[WATCHLIST],
-        conflicts=sorted(conflict_copies(store.vault)),
+        groups=[note.path.split("/", 1)[0] for note in living if "/" in note.path],
+        living=living,
+        waiting={place: [listed[path] for path in paths if path in listed] for place, paths in waiting.items()},
+        copies=copy_paths(store),
     )
-
-
-def conflict_copies(vault: Path) -> Iterator[str]:
-    """Vault-relative paths of the notes that a sync client kept beside another."""
-    for folder, names, files in os.walk(vault):
-        names[:] = [name for name in names if not name.startswith(".")]
-        for name in files:
-            if name.endswith(".md") and not name.startswith(".") and is_conflict_copy(name):
-                yield os.path.relpath(os.path.join(folder, name), vault)
 
 
 def _title(path: str, body: str) -> str:

@@ -11,7 +11,7 @@ import time
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, suppress
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -21,9 +21,11 @@ import orjson
 from ..vault.errors import IndexUnavailable, SchemaTooNew
 from ..vault.layout import ARCHIVE, INBOX, INCUBATOR, META, REVIEW, WATCHLIST
 from ..vault.marker import REFLECTED, START, list_markers, marker_path
+from ..vault.waiting import by_place, in_words
 from ..vault.wording import counted
 from .backwards import lines_from_end
 
+_NO_ENTRIES = frozenset({ARCHIVE, INBOX, INCUBATOR, META, REVIEW, WATCHLIST})
 INBOX_LIMIT = 50
 INCUBATOR_LIMIT = 20
 SILENT_DAYS = 7
@@ -54,10 +56,11 @@ class HookTimes:
 
 @dataclass(frozen=True)
 class VaultCounts:
-    """Entries by group, and what waits; archives, lists and the watchlist, which no session sees, are not counted."""
+    """Entries by group, and what waits, by its place; archives, lists and the watchlist are not counted."""
 
     groups: Mapping[str, int]
-    review: int
+    proposals: int
+    questions: int
     inbox: int
     ideas: int
 
@@ -66,41 +69,34 @@ class VaultCounts:
         """In use: what sessions may be reminded of."""
         return sum(self.groups.values())
 
+    @property
+    def waiting(self) -> int:
+        """Notes that wait, the questions about ideas among them."""
+        return self.proposals + self.questions + self.inbox + self.ideas
+
 
 def count_entries(paths: Iterable[str]) -> VaultCounts:
     """Counts of vault-relative paths."""
-    by_folder: Counter[str] = Counter()
-    indexes: Counter[str] = Counter()
-    for path in paths:
-        folder, _, name = path.rpartition("/")
-        by_folder[folder] += 1
-        indexes[folder] += name == "_index.md"
+    known = [*paths]
+    by_folder = Counter(path.rpartition("/")[0] for path in known)
     groups: Counter[str] = Counter()
-    review = inbox = ideas = 0
     for folder, count in by_folder.items():
         folders = folder.split("/")
-        if {ARCHIVE, META, WATCHLIST} & {*folders}:
-            continue
-        if INCUBATOR in folders:
-            ideas += indexes[folder]
-            continue
-        review += count * (REVIEW in folders)
-        inbox += count * (INBOX in folders)
-        if REVIEW not in folders and INBOX not in folders:
+        if not _NO_ENTRIES & {*folders}:
             groups[folders[0] or "."] += count
-    return VaultCounts(dict(sorted(groups.items())), review, inbox, ideas)
+    waiting = {place: len(those) for place, those in by_place(known).items() if place != "patterns"}
+    return VaultCounts(dict(sorted(groups.items())), **waiting)
 
 
 def notes_in_words(paths: Collection[str]) -> str:
-    """What an index holds, in parts that add up: `6 notes (2 entries in use, 1 in review, 1 idea, 2 others)`."""
+    """What an index holds, in parts that add up: `6 notes (2 entries in use, 1 proposal, 1 idea, 2 others)`."""
     counts = count_entries(paths)
-    waiting = ((counts.review, "in review"), (counts.inbox, "in the inbox"))
     in_use = counted(counts.entries, "entry", "entries")
-    parts = [f"{in_use} in use", *(f"{count:,} {where}" for count, where in waiting if count)]
-    if counts.ideas:
-        parts.append(counted(counts.ideas, "idea"))
+    parts = [f"{in_use} in use"]
+    if counts.waiting:
+        parts.append(in_words(asdict(counts)))
     # Lists in _meta, archives, the watchlist, what research found out about an idea.
-    if others := len(paths) - counts.entries - counts.review - counts.inbox - counts.ideas:
+    if others := len(paths) - counts.entries - counts.waiting:
         parts.append(counted(others, "other"))
     return in_use if len(parts) == 1 else f"{counted(len(paths), 'note')} ({', '.join(parts)})"
 
@@ -116,7 +112,7 @@ def indexed_entries(index_db: Path) -> int | None:
             counts = count_entries(reader.paths())
     except (IndexUnavailable, SchemaTooNew):
         return None
-    return counts.entries + counts.review + counts.inbox + counts.ideas
+    return counts.entries + counts.waiting - counts.questions
 
 
 def last_reflection(harness: str, done: Iterable[float]) -> float | None:

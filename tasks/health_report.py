@@ -36,6 +36,7 @@ from .queue.enqueue import open_ledger
 from .shared_link import read_link
 from .shared_queue import NO_CLIENT, is_shared
 from .spending import spending_report
+from .what_waits import what_waits
 
 AWAY_DAYS = 2
 """A shared queue that was not reached for so long is worth a warning; until then all goes on without it."""
@@ -51,13 +52,13 @@ def health_report(settings: Settings, now: float, lines: Iterable[Mapping[str, A
     state = settings.state
     faults: list[str] = []
     unheard: list[str] = []
-    counts = queue = index = None
+    counts = waiting = queue = index = None
     done_at: list[float] = []
     try:
         if not settings.only_works_for_others:
             vault = vault_store(settings)
             vault.require_vault()
-            counts = count_entries(vault.walk())
+            counts, waiting = count_entries(vault.walk()), what_waits(vault)
     except (MemoryVaultError, OSError) as error:
         faults.append(str(error))
     try:
@@ -99,7 +100,8 @@ def health_report(settings: Settings, now: float, lines: Iterable[Mapping[str, A
     shared = _shared_queue(settings, now, warnings)
     return {
         "warnings": [*faults, *warnings, *unheard],
-        "entries": asdict(counts) if counts is not None else None,
+        "entries": {"groups": counts.groups, "in_use": counts.entries} if counts is not None else None,
+        "waiting": asdict(waiting) if waiting is not None else None,
         "last_reflection": datetime.fromtimestamp(last, UTC).isoformat(timespec="seconds") if last else None,
         "queue": queue,
         "shared_queue": shared,

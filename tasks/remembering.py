@@ -39,8 +39,9 @@ from ..vault.scrubbed import Scrubbed
 from ..vault.settings import Settings
 from ..vault.slug import free_slug
 from ..vault.store import VaultStore
+from ..vault.waiting import is_idea_path
 from .boundary import is_outside
-from .ideas.ledger import commit_idea, is_idea_path, new_idea_path, slug_of
+from .ideas.ledger import commit_idea, new_idea_path, slug_of
 from .journal import Change, Journal, text_of
 from .known_memories import VaultMemories
 from .meaning import Meaning

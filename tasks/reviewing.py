@@ -54,13 +54,14 @@ from ..vault.registry import HEADER_BYTES
 from ..vault.scrubbed import Scrubbed
 from ..vault.settings import Settings
 from ..vault.store import VaultStore
+from ..vault.waiting import is_idea_path, waiting_folder
 from .boundary import consent_of, is_outside
 from .device import acting_device, acts_here
 from .discovery.watchlist import Decided as WatchlistDecided
 from .discovery.watchlist import Watchlist
 from .evolving import archived_text, free_archive_path, require_living, resolve_entry
 from .ideas.incubator import answer_listed, parse_listed
-from .ideas.ledger import ask_next, decline, is_idea_path, surface, taken_back
+from .ideas.ledger import ask_next, decline, surface, taken_back
 from .ideas.looked_up import with_research_of, without_research
 from .indexing import APPLY_KEY, DECISION_FOLDERS, vault_store
 from .journal import Act, Change, FolderMove, Journal, Recorded, hash_of, text_of
@@ -121,8 +122,8 @@ class Reviewer:
     def waiting(self, folder: str = REVIEW) -> list[Entry]:
         """Notes in every folder of this name, the oldest first."""
         found = []
-        for path in self.store.walk():
-            if special_folder(path) == folder:
+        for path in self.store.walk_special({folder}):
+            if waiting_folder(path) == folder:
                 with suppress(EntryNotFound, EntryInvalid):
                     found.append(self.store.read(path))
         return sorted(found, key=lambda entry: (entry.created or "", entry.path))

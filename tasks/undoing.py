@@ -19,9 +19,10 @@ from ..vault.entry import RESEARCH_KIND, Entry, parse_entry
 from ..vault.errors import EntryInvalid, MemoryVaultError, UsageError
 from ..vault.scrubbed import Scrubbed
 from ..vault.store import VaultStore
+from ..vault.waiting import is_idea_path, question_path
 from ..vault.wording import counted
 from .boundary import is_outside
-from .ideas.ledger import is_asking, is_idea_path, question_path, slug_of, taken_back
+from .ideas.ledger import is_asking, slug_of, taken_back
 from .ideas.looked_up import without_research
 from .journal import AUTOMATIC, Act, Change, Journal, Recorded, hash_of, text_of
 from .taken_back import Evidence, TakenBack, evidence_in

@@ -15,11 +15,11 @@ from pathlib import Path
 from ..index.reader import IndexReader
 from ..vault.entry import Entry
 from ..vault.errors import IndexUnavailable
-from ..vault.layout import INBOX, INCUBATOR, REVIEW, WATCHLIST, special_folder
 from ..vault.settings import Settings
 from ..vault.store import VaultStore
+from ..vault.waiting import PLACES, waiting_folder
 
-WAITING_FOLDERS = frozenset({REVIEW, INBOX, INCUBATOR, WATCHLIST})
+WAITING_FOLDERS = frozenset(PLACES)
 MOST_READ = 2_000
 """Notes that the index does not know and that are read for the order and the search; more come unordered."""
 
@@ -38,7 +38,8 @@ def waiting_paths(store: VaultStore) -> dict[str, list[str]]:
     """Paths of the notes below each of WAITING_FOLDERS, in one walk. Raises VaultUnavailable."""
     found: dict[str, list[str]] = {folder: [] for folder in WAITING_FOLDERS}
     for path in store.walk_special(WAITING_FOLDERS):
-        found[special_folder(path)].append(path)
+        if folder := waiting_folder(path):
+            found[folder].append(path)
     return found
 
 

@@ -6,6 +6,7 @@ import errno
 import os
 import re
 import stat
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
@@ -74,6 +75,15 @@ def original_of(name: str) -> str | None:
 def is_note_name(name: str) -> bool:
     """True for a file name that can be indexed."""
     return name.endswith(".md") and not name.startswith(".") and not is_conflict_copy(name)
+
+
+def conflict_copies(vault: Path) -> Iterator[str]:
+    """Vault-relative paths of the notes that a sync client kept beside another."""
+    for folder, names, files in os.walk(vault):
+        names[:] = [name for name in names if not name.startswith(".")]
+        for name in files:
+            if name.endswith(".md") and not name.startswith(".") and is_conflict_copy(name):
+                yield os.path.relpath(os.path.join(folder, name), vault)
 
 
 def is_downloaded(status: os.stat_result) -> bool:

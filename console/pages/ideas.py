@@ -9,14 +9,15 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from ...pipelines.incubation import TRASH_DAYS, Answer, listed
-from ...tasks.ideas.incubator import LIST_PATH, decide_on_idea
-from ...tasks.ideas.ledger import is_idea_path, is_surfaced, pitch_of, said_on, slug_of
+from ...tasks.ideas.incubator import decide_on_idea
+from ...tasks.ideas.ledger import is_surfaced, pitch_of, said_on, slug_of
 from ...tasks.ideas.putting_away import put_away_ideas
 from ...tasks.waiting import waiting_order, waiting_page, waiting_paths
 from ...vault.entry import Entry
 from ...vault.errors import EditConflict, EntryInvalid, EntryNotFound, MemoryVaultError, UsageError
 from ...vault.layout import INCUBATOR
 from ...vault.store import VaultStore
+from ...vault.waiting import IDEAS_LIST, is_idea_path
 from ..desk import Desk, Said, attempt, decided_elsewhere, page_number, undone
 from ..page import Page
 
@@ -117,7 +118,7 @@ def _shown(desk: Desk, request: Request, wanted: str, said: Said | None = None) 
 def _nobody_came_back(store: VaultStore) -> frozenset[str]:
     """The ideas of the weekly list."""
     try:
-        return frozenset(listed(store.read(LIST_PATH).body))
+        return frozenset(listed(store.read(IDEAS_LIST).body))
     except (EntryNotFound, EntryInvalid):
         return frozenset()
 
@@ -146,7 +147,7 @@ PAGE = Page(
     title="Ideas",
     key="d",
     routes=_routes,
-    waiting=lambda paths: sum(map(is_idea_path, paths[INCUBATOR])),
+    waiting=lambda paths: len(paths["ideas"]),
     keys=(
         ("k", "keep"),
         ("a", "archive"),

@@ -171,7 +171,7 @@ PAGE = Page(
     title="Inbox",
     key="i",
     routes=_routes,
-    waiting=lambda paths: len(paths[INBOX]),
+    waiting=lambda paths: len(paths["inbox"]),
     keys=(
         ("y", "put the first group in order as proposed"),
         ("x", "reject all of the first group"),

@@ -214,7 +214,7 @@ def _gone(reviewer: Reviewer, path: str) -> Said:
 
 
 def _waiting(paths: Mapping[str, Sequence[str]]) -> int:
-    return len(paths[REVIEW])
+    return len(paths["proposals"]) + len(paths["questions"])
 
 
 PAGE = Page(

@@ -15,7 +15,6 @@ from ...tasks.discovery.watchlist import Watchlist, is_deferred, is_waiting
 from ...tasks.waiting import WaitingPage
 from ...vault.entry import Entry
 from ...vault.errors import EditConflict, EntryNotFound, PathRefused, UsageError
-from ...vault.layout import WATCHLIST
 from ...vault.scrubbed import Scrubbed
 from ..desk import Desk, Said, attempt, decided_elsewhere, page_number, undone
 from ..page import Page
@@ -150,7 +149,7 @@ PAGE = Page(
     title="Watchlist",
     key="w",
     routes=_routes,
-    waiting=lambda paths: sum(not is_archived(path) for path in paths[WATCHLIST]),
+    waiting=lambda paths: len(paths["patterns"]),
     keys=(
         ("p", "promote"),
         ("d", "dismiss, for good"),

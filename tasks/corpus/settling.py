@@ -99,7 +99,6 @@ def settle(
     figures = CorpusFigures(
         sessions=found.sessions,
         in_vault=len(found.known) + len(chosen.saved) + len(chosen.proposed),
-        waiting=found.waiting + len(chosen.proposed),
     )
     check()
     write_digest(store, chosen.held, figures)
@@ -117,8 +116,9 @@ class Survey:
     by_record: Mapping[Evidence, str]
     """Paths of the notes by the evidence they name."""
     sessions: int
-    waiting: int
-    """Of the known ones: for the user's decision."""
+    memories_wait: int
+    """Of the known ones: for the user's decision, in the review or the inbox."""
+    ideas_wait: int
     rule_room: int
     """So many more rules may be saved unasked; none when it is not above zero. The same for the others."""
     room: int
@@ -156,7 +156,8 @@ def survey(settings: Settings, store: VaultStore) -> Survey:
         new=[pattern for pattern, status in zip(patterns, placed, strict=True) if status is None],
         by_record=by_record,
         sessions=len(corpus.cursors()),
-        waiting=waiting,
+        memories_wait=waiting - ideas,
+        ideas_wait=ideas,
         rule_room=settings.reflection.corpus_saved_rules - saved,
         room=most - (waiting - ideas),
         idea_room=most_ideas(most) - ideas,
@@ -244,7 +245,7 @@ def request_digest(settings: Settings, store: VaultStore, changed: Collection[st
 def refresh_digest(settings: Settings, store: VaultStore) -> None:
     """Have it say how it stands now; nothing is put to the user. Raises EditConflict, VaultUnavailable."""
     found = survey(settings, store)
-    write_digest(store, found.new, CorpusFigures(found.sessions, len(found.known), found.waiting))
+    write_digest(store, found.new, CorpusFigures(found.sessions, len(found.known)))
 
 
 def write_digest(store: VaultStore, held: Sequence[Pattern], figures: CorpusFigures) -> None:

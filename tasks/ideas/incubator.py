@@ -40,6 +40,7 @@ from ...vault.paths import is_note_name
 from ...vault.scrubbed import Scrubbed
 from ...vault.settings import Settings
 from ...vault.store import VaultStore
+from ...vault.waiting import IDEAS_LIST, INCUBATOR_FOLDER
 from ..cursors import Cursors
 from ..device import acting_device, acts_here
 from ..indexing import vault_store
@@ -48,7 +49,6 @@ from ..queue.job import Handler, Postpone, RunningJob
 from ..queue.kinds import Json
 from .ledger import (
     ATTEMPTS_AT_EDITED_FILE,
-    INCUBATOR_FOLDER,
     ask_next,
     find_idea,
     idea_folder,
@@ -63,7 +63,6 @@ from .related import unlink_deleted
 log = logging.getLogger(__name__)
 
 SCAN = "incubator"
-LIST_PATH = f"{DEFAULT_GROUP}/{REVIEW}/ideas-nobody-came-back-to.md"
 TITLE = "Ideas that nobody came back to"
 HOW_TO_ANSWER = "keep, archive or delete, for all or with names: keep SLUG SLUG; delete SLUG"
 MOST_NOTES = 50_000
@@ -110,20 +109,20 @@ def refresh_list(settings: Settings, journal: Journal, *, still_owned: Any = lam
     body = Scrubbed.trusted(question_body(stale, months), reason="our own words and scrubbed ideas")
     with store.lock(), suppress(EditConflict, EntryExists, EntryNotFound):
         try:
-            entry = store.read(LIST_PATH)
+            entry = store.read(IDEAS_LIST)
         except EntryNotFound:
             if stale:
                 title = Scrubbed.trusted(TITLE, reason="our own words")
-                store.create(LIST_PATH, {"kind": GC_KIND, "status": "pending", "group": DEFAULT_GROUP}, title, body)
+                store.create(IDEAS_LIST, {"kind": GC_KIND, "status": "pending", "group": DEFAULT_GROUP}, title, body)
             return stale
         answered = any(listed(entry.body).values()) or "decision" in entry.extra
         if answered or set(listed(entry.body)) == {idea.slug for idea in stale}:
             return stale
         if stale:
             text = Scrubbed.joined([Scrubbed.trusted(f"# {TITLE}", reason="our own words"), body])
-            store.update(LIST_PATH, entry.content_hash, body=text)
+            store.update(IDEAS_LIST, entry.content_hash, body=text)
         else:
-            store.remove(LIST_PATH, entry.content_hash)
+            store.remove(IDEAS_LIST, entry.content_hash)
     return stale
 
 
@@ -260,9 +259,9 @@ def decide_on_idea(
         journal.recover()
         idea = find_idea(journal.store, slug)
         with suppress(EntryNotFound, EntryInvalid):
-            if slug in listed(journal.store.read(LIST_PATH).body):
+            if slug in listed(journal.store.read(IDEAS_LIST).body):
                 expected = {slug: expected_hash or idea.content_hash}
-                (done,) = answer_listed(settings, journal, LIST_PATH, {slug: answer}, run=run, expected=expected)
+                (done,) = answer_listed(settings, journal, IDEAS_LIST, {slug: answer}, run=run, expected=expected)
                 return done
         ideas_file = settings.ideas_path
         return put_away(

@@ -42,18 +42,17 @@ from ...vault.errors import (
     PathRefused,
 )
 from ...vault.fields import StoreValue
-from ...vault.layout import ARCHIVE, DEFAULT_GROUP, INCUBATOR, PROJECTS, REVIEW, TRASH
+from ...vault.layout import ARCHIVE, DEFAULT_GROUP, PROJECTS, REVIEW, TRASH
 from ...vault.scrubbed import Scrubbed
 from ...vault.settings import Settings
 from ...vault.slug import free_slug, idea_slug, validate_slug
 from ...vault.store import VaultStore
+from ...vault.waiting import IDEA_NOTE, INCUBATOR_FOLDER, is_idea_path, question_path
 from ..boundary import clean_outside, consent_of, is_outside
 from ..journal import Act, Actor, Change, FolderMove, Journal, text_of
 
 log = logging.getLogger(__name__)
 
-IDEA_NOTE = "_index.md"
-INCUBATOR_FOLDER = f"{DEFAULT_GROUP}/{INCUBATOR}"
 IDEA_ARCHIVE = f"{INCUBATOR_FOLDER}/{ARCHIVE}"
 IDEA_TRASH = f"{IDEA_ARCHIVE}/{TRASH}"
 ATTEMPTS_AT_EDITED_FILE = 3
@@ -127,12 +126,6 @@ def ideas(store: VaultStore) -> Iterator[Entry]:
                 yield store.read(path)
 
 
-def is_idea_path(path: str) -> bool:
-    """Is this the note of an idea in the incubator, not in its archive?"""
-    folder, _, name = path.rpartition("/")
-    return name == IDEA_NOTE and folder.rpartition("/")[0] == INCUBATOR_FOLDER and not slug_of(path).startswith("_")
-
-
 def link_of(store: VaultStore, path: str) -> str:
     """The path of a note as Obsidian links it from Ideas.md."""
     return f"{store.vault.name}/{path}"
@@ -201,11 +194,6 @@ def surface_change(settings: Settings, store: VaultStore, entry: Entry) -> Chang
 def clean_beside_list(settings: Settings, store: VaultStore) -> int:
     """Delete what killed writers of Ideas.md left beside it; how many files."""
     return clean_outside(store, str(settings.ideas_path))
-
-
-def question_path(slug: str) -> str:
-    """The note that asks whether the idea may be put into Ideas.md."""
-    return f"{DEFAULT_GROUP}/{REVIEW}/surface-{slug}.md"
 
 
 def question_change(settings: Settings, store: VaultStore, entry: Entry) -> Change | None:

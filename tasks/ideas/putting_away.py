@@ -30,10 +30,10 @@ from ...vault.layout import ARCHIVE, DEFAULT_GROUP
 from ...vault.scrubbed import Scrubbed
 from ...vault.slug import free_slug
 from ...vault.store import VaultStore
+from ...vault.waiting import IDEA_NOTE
 from ..journal import Actor, Change, FolderMove, Journal, hash_of, text_of
 from .ledger import (
     IDEA_ARCHIVE,
-    IDEA_NOTE,
     IDEA_TRASH,
     answered_question,
     became_of,

@@ -17,8 +17,9 @@ from ...vault.errors import EditConflict, EntryInvalid, EntryNotFound, PathRefus
 from ...vault.layout import ARCHIVE, DEFAULT_GROUP, PROJECTS
 from ...vault.scrubbed import Scrubbed
 from ...vault.store import VaultStore
+from ...vault.waiting import IDEA_NOTE, INCUBATOR_FOLDER
 from ..journal import hash_of, text_of
-from .ledger import IDEA_NOTE, INCUBATOR_FOLDER, idea_folder, link_of
+from .ledger import idea_folder, link_of
 
 log = logging.getLogger(__name__)
 

@@ -44,13 +44,14 @@ from ...vault.layout import home_folder
 from ...vault.scrubbed import Scrubbed
 from ...vault.settings import Settings, child_environment
 from ...vault.store import VaultStore
+from ...vault.waiting import IDEA_NOTE, INCUBATOR_FOLDER
 from ..indexing import vault_store
 from ..queue import supervisor
 from ..queue.job import Handler, JobLost, Retry, RunningJob
 from ..queue.kinds import Json
 from ..queue.ledger import Ledger
 from ..spending import SpendingBook, Unit
-from .ledger import IDEA_NOTE, INCUBATOR_FOLDER, find_idea, research_key, slug_of
+from .ledger import find_idea, research_key, slug_of
 from .related import unlink_deleted
 from .researching import (
     PURPOSE,

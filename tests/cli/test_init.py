@@ -195,10 +195,11 @@ def test_init_and_doctor_count_the_same_entries_and_doctor_says_what_else_the_in
     (sandbox.vault / "_meta").mkdir()
     (sandbox.vault / "_meta" / "corpus-digest.md").write_text("# What else was said\n", "utf-8")
     said = sandbox.memory("init", "--yes", "--history-days", "0")
-    assert "\n1 entry is in use; 1 more waits in `memory review`, 1 in `memory inbox`, 1 idea is noted\n" in said
+    waits = "1 proposal (memory review), 1 in the inbox (memory inbox), 1 idea (memory idea list)"
+    assert f"\n1 entry is in use; for you to look at: {waits}\n" in said
     detail = _index(Context(sandbox.environment)).detail
     assert detail.startswith(
-        "5 notes (1 entry in use, 1 in review, 1 in the inbox, 1 idea, 1 other), 5 passages, in step"
+        "5 notes (1 entry in use, 1 proposal, 1 in the inbox, 1 idea, 1 other), 5 passages, in step"
     )
 
 

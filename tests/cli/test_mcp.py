@@ -150,7 +150,7 @@ def test_what_an_agent_saves_waits_for_the_user_and_is_not_recalled(agent: Agent
     assert "always_load: true" not in note
     agent.memory("reindex")
     assert agent.call("recall", query="releases are cut from the trunk on Mondays")["hits"] == []
-    assert agent.call("review")["review"] == 1
+    assert agent.call("review")["proposals"] == 1
     agent.memory("review", "--decide", f"{saved['path']}=approve")
     agent.memory("reindex")
     assert len(agent.call("recall", query="releases are cut from the trunk on Mondays")["hits"]) == 1

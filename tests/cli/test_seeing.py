@@ -120,7 +120,7 @@ def test_health_tells_counts_hooks_and_processes(sandbox: Sandbox) -> None:
         (inbox / f"{number}.md").write_text("---\nstatus: inbox\n---\n\nPerhaps.\n", "utf-8")
     report = sandbox.json("health")
     assert report["entries"]["groups"] == {"personal-private": 1}
-    assert report["entries"]["inbox"] == 51
+    assert report["waiting"]["inbox"] == 51
     assert any("51" in warning for warning in report["warnings"])
     (prompts,) = [times for times in report["hooks"] if times["event"] == "UserPromptSubmit"]
     assert prompts["count"] >= 3

@@ -9,10 +9,11 @@ from pathlib import Path
 
 from memoryvault.pipelines.incubation import StaleIdea
 from memoryvault.pipelines.incubation import question_body as ideas_question
-from memoryvault.tasks.ideas.incubator import LIST_PATH, TITLE
+from memoryvault.tasks.ideas.incubator import TITLE
 from memoryvault.tasks.remembering import capture_idea
 from memoryvault.tests.review.support import RULE, Bed
 from memoryvault.vault.scrubbed import Scrubbed
+from memoryvault.vault.waiting import IDEAS_LIST
 
 SESSION = "3f0c6a52-0000-4000-8000-000000000001"
 
@@ -61,7 +62,7 @@ def nobody_came_back_to(bed: Bed, *slugs: str) -> None:
         link = f"{bed.vault.name}/{entry.path}"
         stale.append(StaleIdea(slug, entry.title, entry.title, link, bed.store.today() - timedelta(days=400)))
     fields = {"kind": "incubator-gc", "status": "pending", "group": "personal-private"}
-    bed.store.create(LIST_PATH, fields, Scrubbed(TITLE), Scrubbed(ideas_question(stale, 6)))
+    bed.store.create(IDEAS_LIST, fields, Scrubbed(TITLE), Scrubbed(ideas_question(stale, 6)))
 
 
 def pattern(bed: Bed, name: str, source: str = "skill-list", text: str = "", **fields: object) -> str:

@@ -251,7 +251,7 @@ def test_one_line_says_what_waits(sandbox: Sandbox) -> None:
     sandbox.entry("personal-private/_idea-incubator/_archive/old/_index.md", "x")
     stdout, _ = start(sandbox)
     (line,) = [line for line in stdout.splitlines() if line.startswith("MemoryVault: ")]
-    assert "1 memory waits for review" in line
+    assert "1 proposal waits for review" in line
     assert "inbox holds 51 entries" in line
     assert "incubator holds 21 ideas" in line
     assert "reflected" not in line

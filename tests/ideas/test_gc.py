@@ -19,12 +19,13 @@ from memoryvault.pipelines.ideas_file import deleted_line
 from memoryvault.pipelines.incubation import Answer, listed, parse_answers
 from memoryvault.pipelines.research import receipt_text, with_receipt
 from memoryvault.pipelines.review import Approve
-from memoryvault.tasks.ideas.incubator import LIST_PATH, refresh_list
+from memoryvault.tasks.ideas.incubator import refresh_list
 from memoryvault.tasks.ideas.ledger import IDEA_ARCHIVE, IDEA_TRASH, find_idea, ideas
 from memoryvault.tasks.ideas.putting_away import purge_trash, put_away, restore
 from memoryvault.tasks.ideas.researching import PURPOSE
 from memoryvault.tasks.reviewing import Decided, NotDecided
 from memoryvault.vault.errors import EntryInvalid, EntryNotFound
+from memoryvault.vault.waiting import IDEAS_LIST
 
 from ..review.support import Bed, said
 from .support import IDEA, INCUBATOR, old_idea, outside
@@ -32,11 +33,11 @@ from .support import IDEA, INCUBATOR, old_idea, outside
 ANSWER = """
 import os
 from memoryvault.pipelines.incubation import Answer
-from memoryvault.tasks.ideas.incubator import LIST_PATH
+from memoryvault.vault.waiting import IDEAS_LIST
 from memoryvault.tasks.reviewing import Reviewer
 from memoryvault.vault.settings import load_settings
 reviewer = Reviewer(load_settings(os.environ))
-reviewer.answer(LIST_PATH, {{"one": Answer("{answer}")}}, run="t")
+reviewer.answer(IDEAS_LIST, {{"one": Answer("{answer}")}}, run="t")
 """
 
 ROTATE = """
@@ -54,12 +55,12 @@ def stale(bed: Bed) -> list[str]:
 
 
 def boxes(bed: Bed) -> list[str]:
-    return list(listed(bed.store.read(LIST_PATH).body))
+    return list(listed(bed.store.read(IDEAS_LIST).body))
 
 
 def tick(bed: Bed, slug: str, answer: str) -> None:
     """A click on a box, as Obsidian writes it."""
-    file = bed.vault / LIST_PATH
+    file = bed.vault / IDEAS_LIST
     before, heading, after = file.read_text("utf-8").partition(f"/{slug}/_index|")
     assert heading
     file.write_text(before + heading + after.replace(f"- [ ] {answer}", f"- [x] {answer}", 1), "utf-8")
@@ -69,7 +70,7 @@ def tick(bed: Bed, slug: str, answer: str) -> None:
 def test_after_six_months_of_thirty_days_an_idea_is_asked_for(bed: Bed, days: int, asked: bool) -> None:
     old_idea(bed, "one", days)
     assert stale(bed) == (["one"] if asked else [])
-    assert (bed.vault / LIST_PATH).exists() is asked
+    assert (bed.vault / IDEAS_LIST).exists() is asked
     assert find_idea(bed.store, "one").status == "incubating"
 
 
@@ -106,7 +107,7 @@ def test_an_edit_in_obsidian_is_coming_back(bed: Bed) -> None:
     assert stale(bed) == ["one"]
     path.write_text(path.read_text() + "\nA new thought.\n")
     assert stale(bed) == []
-    assert not (bed.vault / LIST_PATH).exists(), "nothing is left to ask"
+    assert not (bed.vault / IDEAS_LIST).exists(), "nothing is left to ask"
 
 
 def test_what_research_writes_into_the_note_is_nobodys_coming_back(bed: Bed) -> None:
@@ -198,7 +199,7 @@ def test_keep_restarts_the_clock_in_the_note_itself(bed: Bed) -> None:
     assert isinstance(done, Decided)
     assert done.verdict == "kept"
     assert f"kept: {bed.store.today().isoformat()}" in path.read_text()
-    assert not (bed.vault / LIST_PATH).exists()
+    assert not (bed.vault / IDEAS_LIST).exists()
     long_ago = time.time() - 400 * 86_400
     os.utime(path, (long_ago, long_ago))
     for name in ("state.db", "queue.db"):
@@ -211,7 +212,7 @@ def test_archive_keeps_the_folder_out_of_recall(bed: Bed, tmp_path: Path) -> Non
     (folder / "research-x.md").write_text("---\nkind: idea\nstatus: incubating\n---\n\nSomething fetched about one.\n")
     (folder / "sketch.png").write_bytes(b"\x89PNG")
     stale(bed)
-    (done,) = bed.reviewer.answer(LIST_PATH, {"one": Answer.ARCHIVE}, run="t")
+    (done,) = bed.reviewer.answer(IDEAS_LIST, {"one": Answer.ARCHIVE}, run="t")
     assert done.path == f"{IDEA_ARCHIVE}/one/_index.md"
     assert bed.store.read(done.path).status == "archived"
     assert (bed.vault / IDEA_ARCHIVE / "one/sketch.png").exists()
@@ -244,7 +245,7 @@ def test_delete_removes_the_index_rows_and_can_be_undone_for_thirty_days(bed: Be
     text = path.read_text()
     assert recalled(bed, tmp_path) == [f"{INCUBATOR}/one/_index.md"]
     stale(bed)
-    bed.reviewer.answer(LIST_PATH, {"one": Answer.DELETE}, run="t")
+    bed.reviewer.answer(IDEAS_LIST, {"one": Answer.DELETE}, run="t")
     assert not path.parent.exists()
     assert recalled(bed, tmp_path) == []
     with IndexStore(tmp_path / "index.db") as index:
@@ -312,7 +313,7 @@ def test_the_last_answer_can_be_taken_back(bed: Bed) -> None:
     old_idea(bed, "two", 300)
     stale(bed)
     before = bed.files()
-    bed.reviewer.answer(LIST_PATH, {"one": Answer.DELETE}, run="t")
+    bed.reviewer.answer(IDEAS_LIST, {"one": Answer.DELETE}, run="t")
     assert boxes(bed) == ["two"]
     bed.reviewer.undo_last()
     assert bed.files() == before
@@ -329,7 +330,7 @@ def test_the_link_in_the_list_follows_the_idea_and_comes_back(bed: Bed, answer: 
     ideas_path = bed.root / "Ideas.md"
     ideas_path.write_text(LIST.format(f"{INCUBATOR}/one"))
     stale(bed)
-    bed.reviewer.answer(LIST_PATH, {"one": answer}, run="t")
+    bed.reviewer.answer(IDEAS_LIST, {"one": answer}, run="t")
     day = bed.store.today()
     gone = f"→ deleted {day}: `memory idea restore one` brings it back within 30 days"
     link = "See deep research: [[MemoryVault/{}/_index.md]]"
@@ -393,7 +394,7 @@ def test_boxes_are_carried_out_one_by_one_and_the_rest_goes_on_waiting(bed: Bed)
     tick(bed, "one", "Archive")
     tick(bed, "three", "Delete")
     assert stale(bed) == ["one", "two", "three", "four"]
-    assert "[x]" in bed.files()[LIST_PATH], "a ticked list is not written anew"
+    assert "[x]" in bed.files()[IDEAS_LIST], "a ticked list is not written anew"
     verdicts = [done.verdict for done in bed.reviewer.apply_notes() if isinstance(done, Decided)]
     assert verdicts == ["archived", "deleted"]
     assert boxes(bed) == ["two", "four"]
@@ -405,10 +406,10 @@ def test_one_word_in_the_properties_answers_for_all(bed: Bed) -> None:
     old_idea(bed, "two", 400)
     stale(bed)
     tick(bed, "two", "Archive")
-    bed.decide_in_note(LIST_PATH, "keep")
+    bed.decide_in_note(IDEAS_LIST, "keep")
     done = bed.reviewer.apply_notes()
     assert sorted(one.verdict for one in done if isinstance(one, Decided)) == ["archived", "kept"]
-    assert not (bed.vault / LIST_PATH).exists()
+    assert not (bed.vault / IDEAS_LIST).exists()
 
 
 def test_two_boxes_for_one_idea_are_no_answer(bed: Bed) -> None:
@@ -426,15 +427,15 @@ def test_approve_is_no_answer_to_a_list(bed: Bed) -> None:
     old_idea(bed, "one", 400)
     stale(bed)
     with pytest.raises(EntryInvalid):
-        bed.reviewer.decide(LIST_PATH, Approve(), run="t")
+        bed.reviewer.decide(IDEAS_LIST, Approve(), run="t")
 
 
 def test_an_idea_that_is_gone_leaves_the_list(bed: Bed) -> None:
     path = old_idea(bed, "one", 400)
     stale(bed)
     path.unlink()
-    assert bed.reviewer.answer(LIST_PATH, {"one": Answer.DELETE}, run="t") == []
-    assert not (bed.vault / LIST_PATH).exists()
+    assert bed.reviewer.answer(IDEAS_LIST, {"one": Answer.DELETE}, run="t") == []
+    assert not (bed.vault / IDEAS_LIST).exists()
 
 
 def test_what_is_archived_is_not_asked_for_and_nothing_outside_is_touched(bed: Bed) -> None:
@@ -443,7 +444,7 @@ def test_what_is_archived_is_not_asked_for_and_nothing_outside_is_touched(bed: B
     before = outside(bed)
     for _ in range(2):
         stale(bed)
-    bed.reviewer.answer(LIST_PATH, {"one": Answer.ARCHIVE}, run="t")
+    bed.reviewer.answer(IDEAS_LIST, {"one": Answer.ARCHIVE}, run="t")
     assert stale(bed) == []
     restore(bed.journal, "one")
     assert stale(bed) == [], "restored, its clock begins anew"
@@ -475,7 +476,7 @@ def test_killed_at_any_step_an_answer_is_given_or_not(bed: Bed, answer: str, poi
     bed.journal.recover()
     if boxes(bed) == ["one", "two"]:
         assert bed.files() == before
-        bed.reviewer.answer(LIST_PATH, {"one": Answer(answer)}, run="t")
+        bed.reviewer.answer(IDEAS_LIST, {"one": Answer(answer)}, run="t")
     assert boxes(bed) == ["two"]
     places = {
         "keep": path.parent,

@@ -41,9 +41,9 @@ def test_it_counts_by_group_and_links_what_waits(bed: Bed) -> None:
     assert "old" not in text.lower().split("## entries")[1]
     for target in re.findall(r"\[\[([^\]|]+)", text):
         assert (bed.vault / f"{target}.md").is_file(), target
-    review = text.split("## Waits for your decision (1)")[1].split("## ")[0]
+    review = text.split("## Proposals (1)")[1].split("## ")[0]
     assert review.count("- [[personal-private/_review/") == 1
-    assert "## Inbox: said once (1)" in text
+    assert "## In the inbox (1)" in text
 
 
 def test_the_newest_are_those_said_last_however_late_they_were_noted(bed: Bed) -> None:
@@ -90,7 +90,7 @@ def test_what_the_user_writes_around_it_stays(bed: Bed) -> None:
 
 def test_a_title_cannot_break_out_of_its_link(bed: Bed) -> None:
     listed = Listed("a/b.md", f"x]] {END} [[y|z", "fix", "2026-01-01")
-    text = dashboard(VaultView(["a"], [listed], [], [], [], [], []))
+    text = dashboard(VaultView(["a"], [listed], {}, []))
     assert text.count("]]") == text.count("[[") == 1
     assert text.count(END) == 1
     assert with_dashboard(with_dashboard("mine", text), text) == f"mine\n\n{text}"

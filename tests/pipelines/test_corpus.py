@@ -131,7 +131,7 @@ def test_the_digest_lists_the_strongest_and_counts_the_others() -> None:
     many = patterns(
         *(saying(GUESS, f"s{n}", n, statement=f"Module{n} <script>\nhas a\nlong name") for n in range(MOST_LINES + 5))
     )
-    body = digest_body(many, CorpusFigures(sessions=9, in_vault=3, waiting=2))
+    body = digest_body(many, CorpusFigures(sessions=9, in_vault=3))
     lines = body.splitlines()
     assert lines[0] == HEADING
     assert sum(line.startswith("- 1× in 1 session (preference): Module") for line in lines) == MOST_LINES

@@ -98,7 +98,7 @@ def test_entries_are_counted_by_group_and_what_waits_by_its_folder() -> None:
         ]
     )
     assert counts.groups == {"personal-private": 2, "personal-projects": 1}
-    assert (counts.review, counts.inbox, counts.ideas) == (1, 1, 1)
+    assert (counts.proposals, counts.questions, counts.inbox, counts.ideas) == (1, 0, 1, 1)
     assert counts.entries == 3
 
 
@@ -117,7 +117,7 @@ def test_entries_are_counted_by_group_and_what_waits_by_its_folder() -> None:
                 "personal-private/_idea-incubator/idea/research-1.md",
                 "_meta/corpus-digest.md",
             ),
-            "7 notes (2 entries in use, 1 in review, 1 in the inbox, 1 idea, 2 others)",
+            "7 notes (2 entries in use, 1 proposal, 1 in the inbox, 1 idea, 2 others)",
         ),
     ],
 )
@@ -141,7 +141,7 @@ def test_what_an_index_holds_is_told_in_parts_that_add_up(paths: tuple[str, ...]
 def test_it_warns_above_the_limits_and_not_at_them(
     inbox: int, ideas: int, last: float | None, waiting: float | None, warned: list[str]
 ) -> None:
-    found = warnings_of(health.VaultCounts({}, 0, inbox, ideas), last, waiting, [], NOW)
+    found = warnings_of(health.VaultCounts({}, 0, 0, inbox, ideas), last, waiting, [], NOW)
     assert len(found) == len(warned)
     assert all(word in text for word, text in zip(warned, found, strict=True))
 

@@ -10,7 +10,19 @@ import pytest
 
 import memoryvault
 
-LIGHT = ("automemory", "evidence", "header", "hooklog", "layout", "marker", "project", "render", "snapshot")
+LIGHT = (
+    "automemory",
+    "evidence",
+    "header",
+    "hooklog",
+    "layout",
+    "marker",
+    "project",
+    "render",
+    "snapshot",
+    "waiting",
+    "wording",
+)
 HEAVY = (
     "collections",
     "dataclasses",

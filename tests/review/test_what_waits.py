@@ -1,0 +1,203 @@
+"""What waits for the user is one thing: every place that tells how much of it tells the same, each thing once."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+from collections.abc import Callable
+from datetime import date, timedelta
+from pathlib import Path
+
+import pytest
+
+from memoryvault.cli.main import main
+from memoryvault.hooks.session_start import waiting as session_start_line
+from memoryvault.pipelines.incubation import SURFACE_KIND
+from memoryvault.tasks.dashboard import DASHBOARD, refresh_dashboard
+from memoryvault.tasks.health import notes_in_words
+from memoryvault.tasks.ideas.ledger import question_change
+from memoryvault.tasks.indexing import open_index, reconcile_now
+from memoryvault.tasks.what_waits import Waiting, what_waits
+from memoryvault.tests.console.support import Front, proposal, visible
+from memoryvault.tests.console.vaults import idea, inbox_note, nobody_came_back_to, pattern
+from memoryvault.vault.store import VaultStore
+from memoryvault.vault.waiting import by_place, notes_that_wait, question_path
+
+from .support import Bed
+
+Ask = Callable[..., str]
+WAITS = Waiting(proposals=4, questions=2, copies=1, inbox=2, ideas=3, patterns=1)
+IN_WORDS = "4 proposals, 2 questions about ideas, 1 conflict copy, 2 in the inbox, 3 ideas, 1 pattern to adopt"
+
+
+def ask_about(bed: Bed, slug: str) -> None:
+    """Whether it may be put into Ideas.md, as it is asked of an idea that came up in a session."""
+    entry = bed.store.read(f"personal-private/_idea-incubator/{slug}/_index.md")
+    change = question_change(bed.settings, bed.store, entry)
+    assert change is not None
+    bed.journal.commit([change], run="r", actor="idea", what="asked")
+
+
+@pytest.fixture
+def full(bed: Bed) -> Bed:
+    """Of each place something that waits, and something beside it that does not."""
+    today = bed.store.today()
+    bed.note("personal-private/preferences/tabs.md", "# Tabs\n\nUse tabs.", kind="preferences", status="active")
+    (bed.vault / "personal-private/preferences/tabs (conflicted copy).md").write_text("# Tabs\n\nUse spaces.\n")
+    proposal(bed, "use-pnpm")
+    proposal(bed, "surface-errors", "Surface errors to the user.")
+    proposal(bed, "a-tool", kind="idea")
+    bed.note("personal-projects/shop/_review/locks.md", "# Locks", kind="fix", status="pending")
+    bed.note("personal-private/_review/_archive/old.md", "# Old", kind="fix", status="rejected")
+    inbox_note(bed, "guess", "Perhaps so.")
+    bed.note("personal-projects/shop/_inbox/guess.md", "# Guess", kind="fix", status="inbox")
+    slugs = [idea(bed, title, f"{title} of it all.") for title in ("Robot", "Kite", "Boat")]
+    ask_about(bed, slugs[0])
+    nobody_came_back_to(bed, *slugs[1:])
+    bed.note("personal-private/_idea-incubator/robot/related-kite.md", "# Near", kind="idea-research", status="active")
+    bed.note("personal-private/_idea-incubator/_archive/plane/_index.md", "# Plane", kind="idea", status="archived")
+    pattern(bed, "small-steps")
+    pattern(bed, "later", deferred_until=today + timedelta(days=3))
+    pattern(bed, "done", status="active", promoted=today)
+    pattern(bed, "no", source="_archive/skill-list", status="dismissed")
+    return bed
+
+
+@pytest.fixture
+def ask(full: Bed, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Ask:
+    """What a command says, on both streams."""
+    for name, value in full.env.items():
+        monkeypatch.setenv(name, value)
+
+    def said(*arguments: str) -> str:
+        capsys.readouterr()
+        main([*arguments])
+        out, err = capsys.readouterr()
+        return out + err
+
+    return said
+
+
+def test_each_thing_is_counted_once_and_what_asks_about_an_idea_is_no_proposal(full: Bed) -> None:
+    assert what_waits(full.store) == WAITS
+    assert what_waits(full.store).in_words == IN_WORDS
+
+
+def test_the_hook_finds_the_same_without_a_walk_through_the_vault(full: Bed) -> None:
+    places = by_place(notes_that_wait(str(full.vault)))
+    assert {place: sorted(paths) for place, paths in places.items() if place != "patterns"} == {
+        place: sorted(paths) for place, paths in by_place(full.store.walk()).items() if place != "patterns"
+    }
+    line = session_start_line(str(full.vault), full.settings.state.harness, "")
+    assert line == "MemoryVault: 4 proposals and 2 questions about ideas wait for review (`memory review`)."
+
+
+def test_the_review_counts_what_it_lists(full: Bed, ask: Ask) -> None:
+    listed = ask("review", "--list")
+    assert "4 proposals, 2 questions about ideas, 1 conflict copy" in listed
+    assert len(json.loads(ask("review", "--list", "--json"))) == 4 + 2 + 1
+    assert "4 proposals, 2 questions about ideas, 1 conflict copy wait, but" in ask("review")
+    assert "2 in the inbox" in ask("review", "--list", "--inbox")
+    assert "2 in the inbox wait, but" in ask("review", "--inbox")
+
+
+def test_lists_have_as_many_lines_as_are_counted(full: Bed, ask: Ask) -> None:
+    assert len(json.loads(ask("inbox", "list", "--json"))) == WAITS.inbox
+    assert len(json.loads(ask("idea", "list", "--json"))) == WAITS.ideas
+    assert json.loads(ask("watchlist", "--json"))["count"] == WAITS.patterns
+
+
+def test_health_tells_it_to_people_and_programs(full: Bed, ask: Ask) -> None:
+    assert f"waiting          {IN_WORDS}\n" in ask("health")
+    assert json.loads(ask("health", "--json"))["waiting"] == WAITS.__dict__
+
+
+def test_list_says_it_where_no_entry_matches_and_shows_each_thing_once(full: Bed, ask: Ask) -> None:
+    said = ask("list", "--kind", "nothing-is")
+    assert "--include-inbox: 4 proposals, 2 in the inbox, 3 ideas\n" in said
+    shown = json.loads(ask("list", "--include-inbox", "--json"))
+    waiting = [one["path"] for one in shown if one["status"] != "active"]
+    assert len(waiting) == WAITS.proposals + WAITS.inbox + WAITS.ideas
+    (asked,) = json.loads(ask("list", "--include-inbox", "--kind", SURFACE_KIND, "--json"))
+    assert asked["path"] == question_path("robot")
+
+
+def test_the_dashboard_note_counts_the_same_under_the_same_names(full: Bed) -> None:
+    refresh_dashboard(full.store)
+    counts = dict(re.findall(r"^## (.+) \((\d+)\)$", (full.vault / DASHBOARD).read_text("utf-8"), re.MULTILINE))
+    assert counts == {
+        "Proposals": "4",
+        "Questions about ideas": "2",
+        "Conflict copies": "1",
+        "In the inbox": "2",
+        "Patterns to adopt": "1",
+        "Ideas": "3",
+        "Newest entries": "1",
+    }
+
+
+def on_day(bed: Bed, day: date) -> VaultStore:
+    return VaultStore(bed.vault, bed.settings.state.vault_lock, today=lambda: day)
+
+
+def test_a_pattern_that_was_deferred_waits_again_on_its_day(full: Bed) -> None:
+    day = full.store.today() + timedelta(days=3)
+    for until, waiting in ((day - timedelta(days=1), 1), (day, 2)):
+        store = on_day(full, until)
+        assert what_waits(store).patterns == waiting
+        refresh_dashboard(store)
+        assert f"## Patterns to adopt ({waiting})" in (full.vault / DASHBOARD).read_text("utf-8")
+
+
+def test_the_console_has_them_beside_its_pages_and_in_its_figures(full: Bed) -> None:
+    with Front(full.settings) as front:
+        front.enter()
+        page = visible(front.get("health"))
+    for title, number in (("Review", 6), ("Inbox", 2), ("Ideas", 3), ("Watchlist", 1)):
+        assert f"{title} {number} waiting" in page
+    assert f"Waiting {IN_WORDS}" in page
+
+
+def test_agents_are_told_the_same(full: Bed, ask: Ask) -> None:
+    from memoryvault.cli.context import Context
+    from memoryvault.cli.mcp import build_server
+
+    server = build_server(Context(full.env), str(full.root))
+    result = asyncio.run(server.call_tool("review", {}))
+    assert result.structured_content == WAITS.__dict__  # type: ignore[union-attr]  # no question comes back
+
+
+def test_doctor_tells_what_the_index_holds_in_the_same_words(full: Bed) -> None:
+    reconcile_now(full.settings)
+    with open_index(full.settings) as index:
+        told = notes_in_words(index.paths())
+    assert "1 entry in use, 4 proposals, 2 questions about ideas, 2 in the inbox, 3 ideas, " in told
+
+
+def test_an_empty_review_says_what_waits_elsewhere(bed: Bed, ask: Ask) -> None:
+    for file in [*bed.vault.rglob("_review/*.md"), *bed.vault.rglob("*conflicted*")]:
+        file.unlink()
+    nothing = "nothing waits for your decision; elsewhere: 2 in the inbox (memory inbox), 3 ideas (memory idea list)"
+    assert nothing in ask("review")
+    assert nothing in ask("review", "--list")
+    for file in bed.vault.rglob("_inbox/*.md"):
+        file.unlink()
+    assert ask("review", "--list", "--inbox").startswith("the inbox is empty\n")
+    assert ask("review", "--inbox").startswith("the inbox is empty\n")
+    assert ask("inbox", "list") == "the inbox is empty\n"
+
+
+def test_a_question_about_an_idea_that_is_gone_is_a_thing_of_its_own() -> None:
+    asks = question_path("robot")
+    there = "personal-private/_idea-incubator/robot/_index.md"
+    assert by_place([asks, there])["questions"] == [asks]
+    assert by_place([asks])["proposals"] == [asks]
+
+
+def test_a_link_out_of_the_vault_is_not_followed(tmp_path: Path) -> None:
+    (tmp_path / "elsewhere/_review").mkdir(parents=True)
+    (tmp_path / "elsewhere/_review/a.md").write_text("x")
+    (tmp_path / "vault").mkdir()
+    (tmp_path / "vault/group").symlink_to(tmp_path / "elsewhere")
+    assert list(notes_that_wait(str(tmp_path / "vault"))) == []
