@@ -264,7 +264,7 @@ def test_more_says_what_comes_and_where_nothing_does_why(bed: Bed, capsys: pytes
     assert more() == "the worker saves 1 rule of yours, puts the next 2 to you: memory review"
     settle(bed.settings, bed.store)
     assert more() == (
-        "1 more is sure enough, but 2 memories and 0 ideas of old sessions wait already (at most 2 of each may: "
+        "1 more is sure enough, but 2 memories and 0 ideas of old sessions wait already (at most 2 and 2 may: "
         "reflection.corpus_review_entries); decide on some first: memory review, memory idea list"
     )
     for entry in bed.reviewer.waiting("_review"):
