@@ -60,7 +60,7 @@ def ask(
 
     A service that is started now gets `patience_seconds` to load its model. Raises UsageError for a bad filter.
     """
-    tree = parse_filter(request["filter"], date.today())  # noqa: DTZ011 - a day of this machine
+    tree = parse_filter(request.get("filter"), date.today())  # noqa: DTZ011 - a day of this machine
     if statuses := named_values(tree, "status"):
         require_known(statuses, VaultStore(settings.required_vault_path, state.vault_lock, date.today))
     try:
