@@ -40,6 +40,8 @@ OURS = {
     "memoryvault.vault.project",
     "memoryvault.vault.render",
     "memoryvault.vault.snapshot",
+    "memoryvault.vault.waiting",
+    "memoryvault.vault.wording",
 }
 BUILT_IN = {
     "__future__",
