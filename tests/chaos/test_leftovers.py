@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import random
 import subprocess
@@ -56,8 +57,11 @@ def events(bed: Bed, session: Session, count: int) -> None:
         touch_marker(bed.state.harness, session.id)
         enqueue_reflection(bed.state.queue_db, bed.state.spool, session.id, 90.0 if number % 10 else None)
         ring_worker(bed.state.wake_socket)
+    gc.collect()  # Within the test, whose mark says what comes of it.
 
 
+# A hook leaves its connection to the end of its process (hooks/enqueue.py); Python 3.13 warns of that where it goes on.
+@pytest.mark.filterwarnings("ignore:unclosed database:ResourceWarning")
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 def test_memory_and_descriptors_of_a_busy_worker_are_flat(bed: Bed) -> None:
