@@ -238,7 +238,7 @@ class _Tools:
             if not (own and entry.path.startswith(own))
             and kind in (None, entry.kind)
             and (tag is None or tag in entry.tags)
-            and (updated_since is None or _day_of(entry) >= updated_since)
+            and (updated_since is None or (entry.updated or entry.created or "") >= updated_since)
         ]
         found.sort(key=lambda entry: (_day_of(entry), entry.path), reverse=True)
         rows = [

@@ -88,8 +88,11 @@ def run(args: argparse.Namespace, context: Context) -> int:
         print("nothing in the vault answers that")
         if not (args.all_projects or args.filter or args.group):
             # Entries of another project stay out, which is no answer to who looks for them.
-            whose = f"of {request['project']} and of no project" if request["project"] else "of no project"
+            none = "those that belong to no project"
+            whose = f"of {request['project']} and {none}" if request["project"] else "that belong to no project"
             note(f"memory: looked at entries {whose}; --all-projects asks all")
+    if sorted(answer.hits, key=lambda hit: -hit["score"]) != list(answer.hits) and request["project"]:
+        note(f"memory: what belongs to {request['project']} comes first, whatever its score")
     for hit in answer.hits:
         day = local_day(last_meant(hit.get("surfaced_at"), hit["created"], hit["updated"])) or "-"
         place = f"{hit['kind'] or '-'}, {hit['project'] or 'any project'}, {day}"

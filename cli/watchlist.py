@@ -10,7 +10,7 @@ from typing import Any
 
 from ..pipelines.scrub import Policy, scrub
 from ..pipelines.watchlist import DEFER_DAYS, Decision, Defer, Dismiss, Promote, is_archived, parts_of
-from ..tasks.discovery.watchlist import Decided, Watchlist
+from ..tasks.discovery.watchlist import Decided, Watchlist, is_deferred
 from ..tasks.queue.enqueue import request_indexing
 from ..vault.entry import Entry
 from ..vault.errors import EntryInvalid, UsageError
@@ -55,7 +55,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
             raise UsageError(f"`memory watchlist {args.action}` takes no name")
         if args.action == "review":
             return _review(args, context, watchlist, today)
-        return _list(args, watchlist.all() if args.all else watchlist.waiting(today))
+        return _list(args, watchlist.all() if args.all else watchlist.waiting(today), today)
     source, pattern = _names(args)
     decision = _decision(args, today)
     path = watchlist.find(source, pattern)
@@ -97,27 +97,27 @@ def _decision(args: argparse.Namespace, today: date) -> Decision:
         raise EntryInvalid(f"--until {args.until!r} is no day: write YYYY-MM-DD") from error
 
 
-def _list(args: argparse.Namespace, notes: Sequence[Entry]) -> int:
+def _list(args: argparse.Namespace, notes: Sequence[Entry], today: date) -> int:
     if args.json:
-        print_json({"count": len(notes), "entries": [_as_json(entry) for entry in notes]})
+        print_json({"count": len(notes), "entries": [_as_json(entry, today) for entry in notes]})
     elif notes:
         print_table(
             ("confidence", "source", "pattern", "status", "about"),
-            [(entry.confidence or "-", *_parts(entry), _status(entry), entry.title) for entry in notes],
+            [(entry.confidence or "-", *_parts(entry), _status(entry, today), entry.title) for entry in notes],
         )
     else:
         print("nothing waits on the watchlist")
     return 0
 
 
-def _as_json(entry: Entry) -> dict[str, Any]:
+def _as_json(entry: Entry, today: date) -> dict[str, Any]:
     source, slug = _parts(entry)
     return {
         "source": source,
         "slug": slug,
         "title": entry.title,
         "confidence": entry.confidence,
-        "status": _status(entry),
+        "status": _status(entry, today),
         "deferred_until": entry.extra.get("deferred_until"),
         "path": entry.path,
     }
@@ -128,12 +128,12 @@ def _parts(entry: Entry) -> tuple[str, str]:
     return source, name.removesuffix(".md")
 
 
-def _status(entry: Entry) -> str:
+def _status(entry: Entry, today: date) -> str:
     if is_archived(entry.path):
         return "dismissed"
     if entry.extra.get("promoted"):
         return "promoted"
-    return "deferred" if entry.extra.get("deferred_until") else entry.effective_status
+    return "deferred" if is_deferred(entry, today) else entry.effective_status
 
 
 def _review(args: argparse.Namespace, context: Context, watchlist: Watchlist, today: date) -> int:

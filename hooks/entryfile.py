@@ -27,6 +27,7 @@ class EntryFile:
         "session",
         "slug",
         "status",
+        "surfaced_at",
         "updated",
     )
 
@@ -41,6 +42,7 @@ class EntryFile:
         self.priority = fields.get("priority", "")
         self.created = fields.get("created", "")
         self.updated = fields.get("updated", "")
+        self.surfaced_at = fields.get("surfaced_at", "")
         self.session = ""
         self.excerpt = without_evidence(self.body)
 

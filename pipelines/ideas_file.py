@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date
+from itertools import dropwhile
 
 from ..vault.evidence import EVIDENCE_HEADING
 from ..vault.wording import CUT, cut
@@ -75,15 +76,16 @@ def summary_beside(title: str, *texts: str) -> str:
     A sentence that the title begins and cannot end is gone on with where it stops.
     """
     for text in texts:
-        told = [_beyond(part, title) for part in _sentences(text) if not _repeats(without_opening(part), title)]
+        told = [_beyond(part, title) for part in _sentences(text) if not _repeats(without_opening(part) or part, title)]
         if told:
             return " ".join(told[:SUMMARY_SENTENCES])
     return ""
 
 
 def _sentences(text: str) -> list[str]:
-    """Those that say something: "Great." does not."""
-    return [part for part in _SENTENCE_END.split(" ".join(text.split())) if _bare(without_opening(part))]
+    """From the first on that says something: "Great." in front does not, "No." behind a question does."""
+    parts = _SENTENCE_END.split(" ".join(text.split()))
+    return [*dropwhile(lambda part: not _bare(without_opening(part)), parts)]
 
 
 def _beyond(sentence: str, title: str) -> str:

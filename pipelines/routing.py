@@ -102,7 +102,8 @@ REJECTED_STATUSES = frozenset({"rejected", "dismissed"})
 """The user said no; saying it again does not change that."""
 ONE_OCCURRENCE = "inferred from one occurrence"
 """Why it has no better tier."""
-_ONCE = re.compile(rf"^(Proposed because: .*; )({ONE_OCCURRENCE}\.)$", re.MULTILINE)
+_ONCE = re.compile(rf"\A(\s*Proposed because: .*; )({ONE_OCCURRENCE}\.)$", re.MULTILINE)
+"""The first line below the heading, as we write it: one like it further down is the user's."""
 LEAST_SESSIONS = 2
 """Seen in so many sessions, and often enough, something is a pattern."""
 PUT_AWAY_STATUSES = frozenset({"superseded", "archived", "resolved"})

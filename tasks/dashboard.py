@@ -82,7 +82,8 @@ def view_of(store: VaultStore) -> VaultView:
             continue
         fields, body = skim(head.decode("utf-8", "replace"))
         # The day of UTC, not of this machine: another device writes the same.
-        day = (fields.get("surfaced_at") or fields.get("created", ""))[:10]
+        said = fields.get("surfaced_at", "")
+        day = (said if said[:4].isdigit() else fields.get("created", ""))[:10]
         note = Listed(path, _title(path, body), fields.get("kind", ""), day)
         if path in wanted:
             listed[path] = note

@@ -41,7 +41,7 @@ from ..vault.slug import free_slug
 from ..vault.store import VaultStore
 from ..vault.waiting import is_idea_path
 from .boundary import is_outside
-from .ideas.ledger import commit_idea, new_idea_path, slug_of
+from .ideas.ledger import BY_COMMAND, commit_idea, new_idea_path, slug_of
 from .journal import Change, Journal, text_of
 from .known_memories import VaultMemories
 from .meaning import Meaning
@@ -161,7 +161,7 @@ def capture_idea(
     """
     store = journal.store
     run, stamp = journal.new_run("idea"), journal.stamp()
-    source = Source("cli", session or "", (stamp,))
+    source = Source(BY_COMMAND, session or "", (stamp,))
     said = Candidate("idea", str(summary), "you wrote it down", "user", (stamp,), str(summary), session or "")
     with store.lock(), Meaning(settings) as meaning:
         journal.recover()
@@ -259,7 +259,8 @@ class _Writer:
                 "surfaced_at": self._surfaced_at(candidate),
                 "supersedes": decision.supersedes,
             },
-            _scrubbed((replace(candidate, statement=own_words(statement) or statement) if idea else candidate).title),
+            # Without what it answered: that is told below, and would take the room of what was said.
+            _scrubbed(replace(candidate, statement=own_words(statement) or statement).title),
             _scrubbed(_body(decision, statement)),
         )
         if idea and candidate.from_user:

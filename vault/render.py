@@ -5,6 +5,8 @@ The same input gives the same bytes on every day, so that a host's prompt cache 
 
 from __future__ import annotations
 
+from .days import last_meant
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -25,12 +27,7 @@ RECALL_HEADER = """\
 These are the user's own notes from earlier sessions that seem related to this prompt. They are reference \
 data: facts as they were noted then; some may no longer hold."""
 
-_FACTS = (
-    ("project", ("project",)),
-    ("kind", ("kind",)),
-    ("date", ("updated", "created")),
-    ("session", ("session",)),
-)
+DAY_CHARACTERS = len("2026-11-23")
 _PRIORITY_ORDER = {"high": 0, "normal": 1, "low": 2}
 
 
@@ -75,11 +72,14 @@ def clean(text: str) -> str:
 
 def hit_block(hit: Any) -> str:
     """One recalled entry: heading, a line of facts about it, its text."""
-    facts = []
-    for label, names in _FACTS:
-        values = [value for value in (_get(hit, name) for name in names) if value]
-        if values:
-            facts.append(label + ": " + _one_line(values[0]))
+    meant = last_meant(_get(hit, "surfaced_at"), _get(hit, "created"), _get(hit, "updated"))
+    told = {
+        "project": _get(hit, "project"),
+        "kind": _get(hit, "kind"),
+        "date": meant and str(meant)[:DAY_CHARACTERS],  # of UTC: a zone's rules cost more than a hook has
+        "session": _get(hit, "session"),
+    }
+    facts = [label + ": " + _one_line(value) for label, value in told.items() if value]
     lines = ["### " + _one_line(_get(hit, "slug") or _get(hit, "path") or "entry")]
     if facts:
         lines.append("(" + ", ".join(facts) + ")")

@@ -474,7 +474,7 @@ class McpSection:
         default=True, metadata=_switch("Propose a new text for an entry; it waits for review.", variable=None)
     )
     idea: bool = field(default=True, metadata=_switch("Propose an idea; it waits for review.", variable=None))
-    review: bool = field(default=True, metadata=_switch("Count what waits in review and inbox.", variable=None))
+    review: bool = field(default=True, metadata=_switch("Count what waits for you, by place.", variable=None))
     read_topic: bool = field(
         default=True, metadata=_switch("Read one of the agent's own notes about the project.", variable=None)
     )

@@ -21,4 +21,4 @@ def cut(text: str, characters: int) -> str:
     kept = line[: characters + 1].rpartition(" ")[0]
     if len(kept) < characters // 2:  # One word, such as an address, takes up most of it.
         kept = line[:characters]
-    return kept.rstrip(" ,;:.-–—(") + CUT
+    return (kept.rstrip(" ,;:.-–—(") or kept) + CUT

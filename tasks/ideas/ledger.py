@@ -60,6 +60,8 @@ MOST_QUESTIONS = 5
 """Ideas that are put to the user at a time; the others are asked for as these are answered."""
 ASK_LATER = "later"
 """`surface:` of an idea that is still to be asked for."""
+BY_COMMAND = "cli"
+"""Host of an idea that the user wrote down himself, by `memory idea`."""
 DECLINED = "declined"
 """`surface:` of an idea that the user does not want in Ideas.md."""
 ASKED = "asked: "
@@ -149,12 +151,13 @@ def section_of(store: VaultStore, entry: Entry) -> tuple[str, date]:
 
     What the heading says already is not said again, where there is more: what the user went on to say, or the project.
     """
-    pitch = pitch_of(entry)
+    pitch, day = pitch_of(entry), said_on(entry) or store.today()
+    if entry.sources and entry.sources[0].host == BY_COMMAND:  # It stands as the user wrote it.
+        return section_text(day, entry.title, pitch, link_of(store, entry.path)), day
     title = heading_of(entry.title, pitch)
     summary = summary_beside(title, pitch, said_next(entry.body, pitch))
     if not summary:
         summary = f"Said while working on {entry.project}." if entry.project else pitch
-    day = said_on(entry) or store.today()
     return section_text(day, title, summary, link_of(store, entry.path)), day
 
 

@@ -19,6 +19,8 @@ from .statements import TABLE_PREFIX
 log = logging.getLogger(__name__)
 
 LONGEST_PAUSE_SECONDS = 30.0
+LISTENER = "shared-listener"
+"""Name of the thread."""
 LISTEN_SECONDS = 60.0
 """So long without a word a listener asks whether the server still hears it."""
 
@@ -46,7 +48,7 @@ class SharedStorage(ClaimingStorage, PostgresStorage):  # type: ignore[misc]
     def start_listening(self) -> None:
         """Begin to listen, in a thread of its own, until `stop_listening`."""
         self._wake_read, self._wake_write = os.pipe()
-        self._listener = threading.Thread(target=self._listen_forever, name="shared-listener", daemon=True)
+        self._listener = threading.Thread(target=self._listen_forever, name=LISTENER, daemon=True)
         self._listener.start()
 
     def stop_listening(self) -> None:

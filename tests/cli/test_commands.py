@@ -321,7 +321,7 @@ def test_an_empty_list_says_what_waits(sandbox: Sandbox) -> None:
     sandbox.memory("idea", "Cache the pages", "Cache the pages so that a release needs no network")
     done = sandbox.run("list")
     assert done.stdout == "no entries match\n"
-    assert "1 entry waits" in done.stderr
+    assert "shown by --include-inbox: 1 idea\n" in done.stderr
     assert "waits" not in sandbox.run("list", "--status", "superseded").stderr
 
 
@@ -351,7 +351,7 @@ def test_what_waits_is_listed_and_nothing_that_is_no_entry(sandbox: Sandbox) -> 
     assert stems("--status", "incubating") == {"_index"}
     assert stems("--kind", "idea-research", "--include-inbox") == {"related-memoryvault"}
     (sandbox.vault / "personal-private/fix/known.md").unlink()
-    assert "3 entries wait" in sandbox.run("list").stderr
+    assert "1 proposal, 1 in the inbox, 1 idea\n" in sandbox.run("list").stderr
 
 
 @pytest.mark.slow

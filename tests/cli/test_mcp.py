@@ -130,7 +130,7 @@ def test_an_entry_s_day_is_the_one_on_which_it_was_said(agent: Agent) -> None:
     agent.memory("reindex")
     assert [hit["updated"] for hit in agent.call("recall", query="tabs or spaces?")["hits"]] == ["2024-05-17"]
     assert [entry["day"] for entry in agent.call("list")["entries"]] == ["2024-05-17"]
-    assert agent.call("list", updated_since="2026-01-01")["entries"] == []
+    assert len(agent.call("list", updated_since="2026-01-01")["entries"]) == 1, "it was written since"
 
 
 def test_entries_of_another_project_stay_out_unless_asked_for(reader: Agent) -> None:

@@ -32,6 +32,7 @@ OURS = {
     "memoryvault.hooks.sqlite",
     "memoryvault.vault",
     "memoryvault.vault.automemory",
+    "memoryvault.vault.days",
     "memoryvault.vault.evidence",
     "memoryvault.vault.header",
     "memoryvault.vault.hooklog",

@@ -58,6 +58,12 @@ def test_an_idea_is_written_at_once_listed_shown_and_promoted(sandbox: Sandbox) 
     assert ask(sandbox, "idea", "list") == []
 
 
+def test_a_title_that_the_user_wrote_stands_in_the_list_as_it_is(sandbox: Sandbox) -> None:
+    sandbox.memory("idea", "So, a parser?", "So, a parser? No. A regex will do.")
+    listed = (sandbox.vault.parent / "Ideas.md").read_text("utf-8")
+    assert "So, a parser?\n" in listed.split("## ")[-1]
+
+
 @pytest.mark.parametrize(
     ("arguments", "code"),
     [

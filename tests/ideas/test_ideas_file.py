@@ -141,6 +141,7 @@ def test_the_summary_says_what_the_title_does_not() -> None:
         summary_beside("Since yes, we have it …", "since yes, we have it, but no: that adds.") == "… but no: that adds."
     )
     assert summary_beside("Retry page", "retry page", "Retry page.", "") == ""
+    assert summary_beside("So, a parser?", "So, a parser? No. A regex.") == "No. A regex.", "an answer is no opening"
 
 
 def test_a_title_of_several_sentences_of_what_was_said_is_cut_after_the_first() -> None:

@@ -11,6 +11,7 @@ import pytest
 
 from memoryvault.tasks.postgres.ledger import PostgresLedger
 from memoryvault.tasks.postgres.status import status_of
+from memoryvault.tasks.postgres.storage import LISTENER
 from memoryvault.tests.support.pgbouncer import Mode, Pooler, pgbouncer
 from memoryvault.tests.support.postgres import Cluster
 from memoryvault.tests.tasks.support import POLICIES, state_in, wait_until
@@ -78,6 +79,12 @@ def test_who_comes_after_us_finds_the_session_as_it_was(in_transactions: Pooler)
     assert found == [("0", 0)]
 
 
+def test_without_a_pooler_a_worker_listens(postgres: Cluster, tmp_path: Path) -> None:
+    conninfo, state = postgres.conninfo(), state_in(tmp_path / "state")
+    with serving(worker_over(state, [loop_over(conninfo, {"effect": Ran()})]), state):
+        wait_until(lambda: LISTENER in {thread.name for thread in threading.enumerate()}, "it listens")
+
+
 def test_a_worker_finds_by_looking_what_no_notification_tells(pooler: Pooler, tmp_path: Path) -> None:
     conninfo, ran = pooler.conninfo(), Ran()
     state = state_in(tmp_path / "state")
@@ -86,8 +93,8 @@ def test_a_worker_finds_by_looking_what_no_notification_tells(pooler: Pooler, tm
         with serving(worker, state):
             other.enqueue("effect", {"key": "one"})
             wait_until(lambda: ran.keys == ["one"], "the job has run")
-            names = {row[0] for row in other.read("SELECT application_name FROM pg_stat_activity")}
-    assert "memoryvault desk listens" not in names
+            threads = {thread.name for thread in threading.enumerate()}
+    assert LISTENER not in threads
 
 
 def test_the_status_says_that_a_pooler_is_between(pooler: Pooler, postgres: Cluster) -> None:

@@ -12,6 +12,7 @@ import memoryvault
 
 LIGHT = (
     "automemory",
+    "days",
     "evidence",
     "header",
     "hooklog",

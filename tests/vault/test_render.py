@@ -111,6 +111,13 @@ def test_mappings_serve_as_well_as_objects() -> None:
     assert "### a\n(date: 2026-01-02)\n\ntext\n" in render_block([hit], 0)
 
 
+def test_what_was_said_long_before_it_was_noted_bears_the_day_of_saying() -> None:
+    """To an agent the day of a backfill would make an old rule look fresh."""
+    hit = {"slug": "a", "excerpt": "text", "surfaced_at": "2024-05-17T12:00:00Z", "created": "2026-11-23"}
+    assert "### a\n(date: 2024-05-17)\n" in render_block([hit | {"updated": "2026-11-23"}], 0)
+    assert "### a\n(date: 2026-12-01)\n" in render_block([hit | {"updated": "2026-12-01"}], 0), "changed since"
+
+
 def test_hits_that_do_not_fit_are_left_out_and_known() -> None:
     hits = [FakeHit("big", "x" * 4000), FakeHit("small", "y" * 40)]
     kept = select_hits(hits, 100)

@@ -21,6 +21,7 @@ def test_what_the_mark_would_hardly_shorten_is_shown() -> None:
 
 
 def test_a_word_longer_than_the_line_is_cut_within() -> None:
+    assert cut("." * 99, 40) == "." * 40 + " …", "something is left"
     assert cut("see https://example.org/" + "a" * 60, 40) == "see https://example.org/" + "a" * 16 + " …"
 
 
