@@ -7,14 +7,16 @@ import importlib
 import os
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 
 from .. import __version__
 from ..vault.errors import MemoryVaultError
 from .arguments import CommandParser, ProgramParser
 from .context import Context
 from .pages import HOW_TO
-from .plain import disarm_streams
+from .plain import OutputRefused, disarm_streams
 from .reference import ReferenceAction
+from .standard_streams import discard_outputs, open_closed_streams
 from .terminal import Interrupted
 
 # Command name -> module that has `configure(parser)` and `run(args, context) -> int`, and the help line.
@@ -99,27 +101,46 @@ def build_parser(argv: Sequence[str]) -> argparse.ArgumentParser:
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command. Exit codes: 0 done; 1 not done, with one line on stderr (it failed, or the user
     answered no to the question whether to do it); 2 bad usage."""
-    arguments = list(sys.argv[1:] if argv is None else argv)
+    open_closed_streams()
     disarm_streams()
+    try:
+        try:
+            return _run(list(sys.argv[1:] if argv is None else argv))
+        finally:
+            sys.stdout.flush()  # The interpreter does so at its end, where nobody can say what went wrong.
+    except OutputRefused as error:
+        with suppress(OutputRefused, BrokenPipeError):
+            _tell(str(error))
+        discard_outputs()
+        return error.exit_code
+    except BrokenPipeError:
+        # The reader (head, less) went away: that is its right, not our failure.
+        discard_outputs()
+        return 0
+
+
+def _run(arguments: Sequence[str]) -> int:
     if not arguments:
         build_parser([]).print_help(sys.stderr)
         return 2
     try:
         args = build_parser(arguments).parse_args(arguments)
         return int(args.run(args, Context(os.environ)))
+    except OutputRefused:
+        raise
     except MemoryVaultError as error:
-        print(f"memory: {error}", file=sys.stderr)
+        _tell(str(error))
         return error.exit_code
     except Interrupted:
-        print("memory: nothing was changed", file=sys.stderr)
+        _tell("nothing was changed")
         return 1
     except KeyboardInterrupt:
-        print("memory: interrupted; nothing that was already done is lost", file=sys.stderr)
+        _tell("interrupted; nothing that was already done is lost")
         return 1
-    except BrokenPipeError:
-        # The reader (head, less) went away: that is its right, not our failure.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
+
+
+def _tell(line: str) -> None:
+    print(f"memory: {line}", file=sys.stderr)
 
 
 if __name__ == "__main__":

@@ -11,6 +11,8 @@ import re
 import sys
 from typing import Any, TextIO
 
+from ..vault.errors import MemoryVaultError
+
 _DRIVES = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 """Control characters but line end and tab, overrides of direction, halves of characters (names that are no UTF-8)."""
 
@@ -22,16 +24,46 @@ def plain(text: str) -> str:
     return _DRIVES.sub(lambda match: f"\\u{ord(match[0]):04x}", text.replace("\r\n", "\n"))
 
 
+class OutputRefused(MemoryVaultError):
+    """What a stream leads to takes nothing more: its disk is full, say."""
+
+    def __init__(self, error: OSError) -> None:
+        super().__init__(f"cannot write the output: {error.strerror}")
+
+
+class _Told:
+    """A block whose error of the system is told as OutputRefused; each write passes it, so no generator does it."""
+
+    def __enter__(self) -> None:
+        return
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        if isinstance(error, OSError) and not isinstance(error, BrokenPipeError):
+            raise OutputRefused(error) from error
+
+
+_TOLD = _Told()
+
+
 class PlainText:
-    """A text stream that writes `plain` text to another; everything else is that other's."""
+    """A text stream that writes `plain` text to another; everything else is that other's.
+
+    Writing raises OutputRefused, and BrokenPipeError where the reader went away.
+    """
 
     def __init__(self, stream: TextIO) -> None:
         self.stream = stream
 
     def write(self, text: str) -> int:
         """The number of characters that were asked for, as callers expect."""
-        self.stream.write(plain(text))
+        with _TOLD:
+            self.stream.write(plain(text))
         return len(text)
+
+    def flush(self) -> None:
+        """What was written leaves the process."""
+        with _TOLD:
+            self.stream.flush()
 
     def writelines(self, lines: list[str]) -> None:
         """Each of them."""
@@ -40,6 +72,13 @@ class PlainText:
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.stream, name)
+
+
+def write_bytes(data: bytes) -> None:
+    """The user's own bytes to stdout as they are, for a program; raises as `PlainText` does."""
+    sys.stdout.flush()
+    with _TOLD:
+        sys.stdout.buffer.write(data)
 
 
 def disarm_streams() -> None:

@@ -13,6 +13,7 @@ from ..tasks.scrubbing import Found, scrub_everything
 from ..vault.errors import UsageError
 from .context import Context
 from .output import add_json, counted, note, print_json, print_table
+from .plain import write_bytes
 
 EPILOG = """example:
   memory scrub                    where something is, by kind; nothing is changed
@@ -46,8 +47,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
         if sys.stdout.isatty():
             sys.stdout.write(scrubbed)
         else:  # Byte for byte what came in, but for what was replaced.
-            sys.stdout.flush()
-            sys.stdout.buffer.write(scrubbed.encode("utf-8", "surrogateescape"))
+            write_bytes(scrubbed.encode("utf-8", "surrogateescape"))
         return 0
     _ = context.state
     found = scrub_everything(context.settings, context.store, apply=args.apply)
