@@ -11,7 +11,7 @@ from itertools import takewhile
 from typing import Any, NoReturn
 
 from ..vault.errors import UsageError
-from .other_names import INSTEAD
+from .other_names import INSTEAD, OPTIONS, WORDS
 
 
 class OneLineParser(argparse.ArgumentParser):
@@ -32,7 +32,8 @@ class OneLineParser(argparse.ArgumentParser):
         if action.choices is None or value in action.choices:
             return
         choices = [str(choice) for choice in action.choices]
-        meant = "--help" if value == "help" else nearest(str(value), choices)
+        ours = next((word for word in WORDS.get(str(value), ()) if word in choices), "")
+        meant = "--help" if value == "help" else ours or nearest(str(value), choices)
         if isinstance(action, argparse._SubParsersAction):
             nearest_one = f"did you mean `{self.prog} {meant}`?" if meant else ""
             hint = f"; {words}" if (words := INSTEAD.get(str(value), nearest_one)) else ""
@@ -45,8 +46,12 @@ class OneLineParser(argparse.ArgumentParser):
         self.error(f"unrecognized arguments: {' '.join(left)}{self._meant_option(left) or self._advice(left)}")
 
     def _meant_option(self, left: list[str]) -> str:
+        known = self._option_string_actions
         wrong = next((word.partition("=")[0] for word in left if word.startswith("--") and word != "--"), None)
-        meant = wrong and nearest(wrong, self._option_string_actions)
+        if wrong is not None:
+            meant = ours if (ours := OPTIONS.get(wrong, "")) in known else nearest(wrong, known)
+        else:  # `review list` for `review --list`
+            meant = next((f"--{word}" for word in left if f"--{word}" in known), "")
         return f"; did you mean {meant}?" if meant else ""
 
     def _advice(self, left: list[str]) -> str:

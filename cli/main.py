@@ -44,7 +44,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "index-skills": ("index_skills", "one entry for each skill on this machine"),
     "seed": ("seed", "propose entries from CLAUDE.md, AGENTS.md, decision records and the agent's own notes"),
     "migrate": ("migrate", "move the notes of an older system into the vault"),
-    "topics": ("topics", "the agent's own notes about a project: list, read, write, repair"),
+    "topics": ("topics", "the agent's own notes about a project: list, read, write, rm, lint"),
     "incident": ("incident", "note a failure and what helped; find it again"),
     "reindex": ("reindex", "bring the index in step with the files"),
     "model": ("model", "which embedding model answers; change to another"),

@@ -1,4 +1,4 @@
-"""Names by which other tools call what a command does here: who tries one is told the command."""
+"""Names by which other tools call what a command, its word or its option does here: who tries one is told ours."""
 
 from __future__ import annotations
 
@@ -26,6 +26,19 @@ _COMMANDS: Mapping[str, tuple[str, ...]] = {
 INSTEAD: Mapping[str, str] = {
     **{other: f"did you mean `memory {name}`?" for name, others in _COMMANDS.items() for other in others},
     **dict.fromkeys(("show", "get", "cat", "read", "view", "open"), _FOUND),
+    "digest": "it is a note of the vault, `_meta/corpus-digest.md`; `memory reflect corpus` makes it",
     **dict.fromkeys(("rm", "delete", "remove", "forget"), _DELETED),
 }
 """Other name -> what to do instead, for the end of a line."""
+
+WORDS: Mapping[str, tuple[str, ...]] = {
+    "repair": ("rebuild-index",),
+    "delete": ("rm", "cancel"),
+    "remove": ("rm", "cancel"),
+    "show": ("read",),
+    "check": ("lint",),
+}
+"""Other word behind a command -> ours, of which a command has at most one."""
+
+OPTIONS: Mapping[str, str] = dict.fromkeys(("--text", "--content", "--message"), "--body")
+"""Other option -> ours, which a command may have."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import shlex
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -34,7 +35,9 @@ EPILOG = """example:
 def configure(parser: argparse.ArgumentParser) -> None:
     """Arguments of `memory reflect`."""
     parser.epilog = EPILOG
-    parser.add_argument("what", nargs="?", choices=("corpus",), help="corpus: all old sessions on this machine")
+    parser.add_argument(
+        "what", nargs="?", type=_no_path, choices=("corpus",), help="corpus: all old sessions on this machine"
+    )
     parser.add_argument("--session", type=Path, metavar="PATH", help="one transcript, mined now")
     parser.add_argument("--host", choices=sorted(HOSTS), help="which agent wrote it (found out by itself)")
     parser.add_argument("--dry-run", action="store_true", help="show what would be kept; write nothing")
@@ -45,6 +48,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     corpus.configure(parser.add_argument_group("memory reflect corpus"))
     add_json(parser)
+
+
+def _no_path(word: str) -> str:
+    if word.endswith(".jsonl") or Path(word).is_file():
+        raise argparse.ArgumentTypeError(f"one transcript is given by --session: --session {shlex.quote(word)}")
+    return word
 
 
 def run(args: argparse.Namespace, context: Context) -> int:

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from memoryvault.cli import topics
 from memoryvault.cli.context import Context
 from memoryvault.cli.main import COMMANDS, build_parser
 from memoryvault.cli.other_names import INSTEAD
@@ -464,11 +465,23 @@ def test_no_option_of_any_command_may_be_cut_short(name: str, capsys: pytest.Cap
         (("save", "fix", "a-slug", "--body", "Always", "this"), "this; a text is given with --body, in quotes"),
         (("recall", "how", "--filtr", "x", "y"), "did you mean --filter?"),
         (("undo", "abc"), "unrecognized arguments: abc ("),
+        (("undo", "last"), "unrecognized arguments: last; did you mean --last?"),
+        (("review", "list"), "unrecognized arguments: list; did you mean --list?"),
+        (("review", "list", "--json"), "did you mean --list?"),
+        (("save", "fix", "a-slug", "--text", "Always this"), "did you mean --body?"),
+        (("recall", "how", "--text", "x"), "unrecognized arguments: --text x ("),
+        (("topics", "repair"), "did you mean 'rebuild-index'?"),
+        (("topics", "delete", "deploy"), "did you mean 'rm'?"),
+        (("jobs", "delete", "3"), "did you mean 'cancel'?"),
+        (("reflect", "old.jsonl"), "argument what: one transcript is given by --session: --session old.jsonl ("),
+        (("reflect", "pyproject.toml", "--dry-run"), "--session pyproject.toml"),
+        (("reflect", "corpsu"), "'corpsu' is not 'corpus'; did you mean 'corpus'?"),
     ],
 )
 def test_a_mistyped_word_is_told_in_one_line_with_the_right_one(
-    words: tuple[str, ...], said: str, capsys: pytest.CaptureFixture[str]
+    words: tuple[str, ...], said: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.chdir(ROOT)
     with pytest.raises(SystemExit) as ended:
         build_parser(words).parse_args(words)
     assert ended.value.code == 2
@@ -483,7 +496,7 @@ def test_a_mistyped_word_is_told_in_one_line_with_the_right_one(
     [
         ("show", "recall"), ("get", "list"), ("ls", "list"), ("find", "recall"), ("rm", "undo"), ("delete", "list"),
         ("forget", "undo"), ("edit", "evolve"), ("status", "health"), ("add", "save"), ("remember", "save"),
-        ("install", "init"), ("start", "up"),
+        ("install", "init"), ("start", "up"), ("digest", "reflect corpus"),
     ],
 )  # fmt: skip
 def test_what_other_tools_call_it_names_the_command_that_does_it(
@@ -496,6 +509,10 @@ def test_what_other_tools_call_it_names_the_command_that_does_it(
     assert f"there is no command {other!r}; " in line
     assert f"`memory {command}" in line
     assert line.count("\n") == 1
+
+
+def test_the_line_of_topics_names_words_that_it_takes() -> None:
+    assert set(COMMANDS["topics"][1].partition(": ")[2].split(", ")) <= set(topics.ACTIONS)
 
 
 def test_every_other_name_leads_to_commands_and_is_none_itself() -> None:
