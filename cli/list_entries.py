@@ -14,6 +14,7 @@ from ..vault.errors import UsageError
 from ..vault.layout import ALWAYS_LOAD, INBOX, INCUBATOR, REVIEW
 from ..vault.waiting import by_place, in_words
 from .context import Context
+from .kinds import tell_missing
 from .output import add_json, note, print_json, print_table
 
 EPILOG = """example:
@@ -77,9 +78,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
         )
     else:
         print("no entries match")
-        if args.kind is not None and not any(matches(Equals("kind", args.kind), row_of(e)) for e in store.readable()):
-            kinds = sorted({entry.kind.lower() for entry in store.readable() if entry.kind})
-            note(f"memory: nothing is of the kind {args.kind!r}; there are: {', '.join(kinds) or 'none so far'}")
+        tell_missing([args.kind] if args.kind is not None else [], store)
         places = by_place(store.walk_special(WAITING_FOLDERS))
         waiting = {place: len(paths) for place, paths in places.items() if place != "questions"}
         if any(waiting.values()) and args.status == "active" and not args.include_inbox:

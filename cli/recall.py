@@ -12,12 +12,14 @@ from pathlib import Path
 from typing import Any
 
 from ..index.asking import IN_WORDS, ask
+from ..index.filters import named_values, parse_filter
 from ..vault.days import last_meant, local_day
 from ..vault.errors import MemoryVaultError, UsageError
 from ..vault.layout import INBOX, INCUBATOR, REVIEW
 from ..vault.lock import lock_holder
 from ..vault.project import project_of
 from .context import Context
+from .kinds import tell_missing
 from .output import add_json, note, print_json
 
 EPILOG = """example:
@@ -91,6 +93,8 @@ def run(args: argparse.Namespace, context: Context) -> int:
             none = "those that belong to no project"
             whose = f"of {request['project']} and {none}" if request["project"] else "that belong to no project"
             note(f"memory: looked at entries {whose}; --all-projects asks all")
+        if args.filter:
+            tell_missing(named_values(parse_filter(args.filter, context.store.today()), "kind"), context.store)
     if sorted(answer.hits, key=lambda hit: -hit["score"]) != list(answer.hits) and request["project"]:
         note(f"memory: what belongs to {request['project']} comes first, whatever its score")
     for hit in answer.hits:

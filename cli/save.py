@@ -15,6 +15,7 @@ from ..vault.errors import UsageError
 from ..vault.project import project_slug
 from .agent_shell import agent_of, tell_proposed
 from .context import Context
+from .kinds import meant_kind, tell_meant
 from .output import add_json, note, print_json
 
 EPILOG = """example:
@@ -55,9 +56,13 @@ def run(args: argparse.Namespace, context: Context) -> int:
     project = project_slug((args.project or "").strip()) or None
     if args.project is not None and project is None:
         raise UsageError("--project needs a name; without it the entry holds in every project")
+    group = group_of(args.group, project)
+    meant = meant_kind(args.kind, group, context.store)
     agent = agent_of(context)
     if agent:
-        return _propose(args, body, project, agent, context)
+        code = _propose(args, body, project, agent, context)
+        tell_meant(args.kind, meant)
+        return code
     # What a user writes down on purpose may name people and places; a secret is never wanted in a note.
     # A failure report is copied from logs, so it gets the full scrub.
     policy = Policy.FULL if args.kind == INCIDENT else Policy.SECRETS
@@ -66,7 +71,6 @@ def run(args: argparse.Namespace, context: Context) -> int:
         note("memory: secrets in the text were replaced before saving")
     store = context.store
     tags = [tag.strip() for tag in args.tags.split(",") if tag.strip()]
-    group = group_of(args.group, project)
     path = store.entry_path(group, args.kind, args.slug, always_load=args.always_load)
     entry = store.create(
         path,
@@ -88,6 +92,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
         print_json({"path": where, "slug": entry.slug, "kind": entry.kind})
     else:
         print(where)
+    tell_meant(args.kind, meant)
     return 0
 
 

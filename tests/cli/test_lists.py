@@ -70,3 +70,50 @@ def test_a_kind_may_be_any_word_so_one_without_entries_is_told_beside_those_that
     assert told.err == "memory: nothing is of the kind 'foo'; there are: preferences\n"
     assert main(["list", "--kind", "Preferences"]) == 0
     assert "tabs.md" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("line", ["recall --filter kind=foo", "recall tabs --filter kind=foo"])
+def test_recall_tells_it_as_well(vault: Path, capsys: pytest.CaptureFixture[str], line: str) -> None:
+    write(vault, f"{PRIVATE}/preferences/tabs.md", "active", "Tabs.", kind="preferences")
+    assert main(line.split()) == 0
+    told = capsys.readouterr()
+    assert told.out == "nothing in the vault answers that\n"
+    assert "memory: nothing is of the kind 'foo'; there are: preferences\n" in told.err
+    assert main(["recall", "--filter", "kind=Preferences AND tag=none"]) == 0
+    assert "nothing is of the kind" not in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("kind", "meant"),
+    [("preference", "preferences"), ("fixes", "fix"), ("workflows", "workflow"), ("convetion", "convention"),
+     ("recipe", "recipes")],
+)  # fmt: skip
+def test_a_new_kind_that_is_nearly_another_is_saved_and_told(
+    vault: Path, capsys: pytest.CaptureFixture[str], kind: str, meant: str
+) -> None:
+    """It would lie beside the other for ever, and be found by neither's name."""
+    write(vault, f"{PRIVATE}/own/soup.md", "active", "Soup.", kind="recipes")
+    assert main(["save", kind, "tabs", "--body", "Tabs."]) == 0
+    told = capsys.readouterr()
+    assert told.out == f"{vault / PRIVATE / kind / 'tabs.md'}\n"
+    assert told.err.startswith(f"memory: a new kind {kind!r}; did you mean {meant!r}? ")
+    assert told.err.count("\n") == 1
+    assert main(["save", kind, "spaces", "--body", "Spaces."]) == 0
+    assert capsys.readouterr().err == "", "it is no new one any more"
+
+
+def test_a_proposal_of_a_new_kind_is_told_too(
+    vault: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CLAUDECODE", "1")
+    assert main(["save", "preference", "tabs", "--body", "Tabs."]) == 0
+    assert "memory: a new kind 'preference'; did you mean 'preferences'?" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("kind", ["preferences", "recipes", "journal"])
+def test_a_kind_that_is_known_or_like_no_other_is_just_saved(
+    vault: Path, capsys: pytest.CaptureFixture[str], kind: str
+) -> None:
+    write(vault, f"{PRIVATE}/own/soup.md", "active", "Soup.", kind="recipes")
+    assert main(["save", kind, "tabs", "--body", "Tabs."]) == 0
+    assert capsys.readouterr().err == ""

@@ -1,0 +1,55 @@
+"""Kinds may be any word: which the vault has, and which of them a new one was meant to be."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+
+from ..vault.entry import INCIDENT
+from ..vault.store import VaultStore
+from .output import note
+
+LIKE = 0.8
+"""difflib's ratio: so much alike is a slip of the pen."""
+
+
+def kinds_of(store: VaultStore) -> set[str]:
+    """The kinds of all entries, in lower case. Every note is read; raises VaultUnavailable."""
+    return {entry.kind.lower() for entry in store.readable() if entry.kind}
+
+
+def tell_missing(asked: Iterable[str], store: VaultStore) -> None:
+    """Name the kinds that there are where no entry is of one that was asked for."""
+    asked = list(asked)
+    there = kinds_of(store) if asked else set()
+    for kind in asked:
+        if kind.lower() not in there:
+            note(f"memory: nothing is of the kind {kind!r}; there are: {', '.join(sorted(there)) or 'none so far'}")
+
+
+def meant_kind(kind: str, group: str, store: VaultStore) -> str:
+    """The kind that a new one nearly is; '' for one that is known, or like no other. Raises VaultUnavailable."""
+    from ..pipelines.candidate import KIND_OF_CATEGORY  # lists need none of them
+    from ..tasks.known_memories import RULE_KINDS
+
+    built_in = {*KIND_OF_CATEGORY.values(), *RULE_KINDS, INCIDENT}
+    if kind in built_in or (store.vault / group / kind).is_dir():
+        return ""
+    there = kinds_of(store)  # Only the first entry of a kind has all notes read.
+    if kind in there:
+        return ""
+    known = sorted(built_in | there)
+    of_another_number = [each for each in known if _singular(each) == _singular(kind)]
+    return next(iter([*of_another_number, *get_close_matches(kind, known, n=1, cutoff=LIKE)]), "")
+
+
+def _singular(kind: str) -> str:
+    return kind.removesuffix("s").removesuffix("e")
+
+
+def tell_meant(kind: str, meant: str) -> None:
+    """Say that what was saved has a new kind."""
+    if meant:
+        note(
+            f"memory: a new kind {kind!r}; did you mean {meant!r}? It is saved; to change it, delete it and save again"
+        )
