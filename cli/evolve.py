@@ -44,12 +44,12 @@ def run(args: argparse.Namespace, context: Context) -> int:
     if args.reason is not None and args.reason_word is not None:
         raise UsageError("give the reason once")
     reason = " ".join((args.reason if args.reason is not None else args.reason_word or "").split())
-    if not reason:
-        raise UsageError("why? give --reason 'what changed'")
     store = context.store
     journal = Journal(context.state, store)
     journal.recover()
     old = resolve_entry(store, args.old)
+    if not reason:
+        raise UsageError("why? give --reason 'what changed'")
     body = read_body(args)
     if not body.strip():
         raise UsageError("the new entry has no text; give --body TEXT, --body-file FILE, or text on standard input")
@@ -79,4 +79,5 @@ def run(args: argparse.Namespace, context: Context) -> int:
         print_json({"path": new, "archive": archive, "reason": reason})
     else:
         print(f"{new}\t{archive}")
+        note("memory: the first holds now; the second is the old text, archived")
     return 0

@@ -281,6 +281,7 @@ def test_the_command_prints_both_paths_and_both_are_indexed(sandbox: Sandbox) ->
         (("deploy-day", "--reason", "x", "--body", "  "), 2),
         (("deploy-day", "--reason", "x", "--body", "We deploy on Tuesdays."), 1),
         (("personal-private/preferences/none.md", "--reason", "x"), 1),
+        (("no-such-entry", "--body", "x"), 1),
         (("deploy-day", "--reason", "x", "--new-slug", "Bad_Slug"), 1),
     ],
 )
@@ -290,6 +291,15 @@ def test_what_is_wrong_is_one_line(sandbox: Sandbox, arguments: tuple[str, ...],
     assert done.returncode == code
     assert len(done.stderr.strip().splitlines()) == 1
     assert len(list(sandbox.vault.rglob("*.md"))) == 1
+
+
+def test_which_of_the_two_printed_paths_is_the_old_entry_is_said_in_words(sandbox: Sandbox) -> None:
+    sandbox.memory("save", "preferences", "deploy-day", "--body", "We deploy on Tuesdays.")
+    done = sandbox.run("evolve", "deploy-day", "--reason", "new train", "--body", "We deploy on Mondays.")
+    new, archive = done.stdout.rstrip("\n").split("\t")
+    assert "Mondays" in Path(new).read_text("utf-8")
+    assert "Tuesdays" in Path(archive).read_text("utf-8")
+    assert done.stderr == "memory: the first holds now; the second is the old text, archived\n"
 
 
 def test_a_secret_does_not_get_in_by_evolving(sandbox: Sandbox) -> None:
