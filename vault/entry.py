@@ -133,7 +133,7 @@ def parse_entry(path: str, data: bytes) -> Entry:
     fields_always_load = fields.pop("always_load", None)
     kind = _text(fields.pop("kind", None))
     tags = tuple(dict.fromkeys(tag.lstrip("#") for tag in _texts(fields.pop("tags", None))))
-    title = first_heading(body) or slug.replace("-", " ").replace("_", " ").strip()
+    title = first_heading(body) or words_of(slug)
     if kind is None and (kind := kind_by_path(path) or None) is not None:
         # One of the agent's own notes, in the format of Claude Code: see vault.automemory.
         title = _text(fields.get("description")) or _text(fields.get("name")) or title
@@ -196,6 +196,11 @@ def first_heading(body: str) -> str | None:
             if heading is not None and heading[1]:
                 return heading[1].strip()
     return None
+
+
+def words_of(slug: str) -> str:
+    """A slug as words."""
+    return slug.replace("-", " ").replace("_", " ").strip()
 
 
 def _stem(path: str) -> str:
