@@ -11,6 +11,7 @@ import pytest
 
 from memoryvault.cli.main import main
 from memoryvault.index.reader import IndexReader
+from memoryvault.tasks.dashboard import view_of
 from memoryvault.tasks.health import notes_in_words
 from memoryvault.tasks.indexing import open_index, reconcile_now
 
@@ -69,6 +70,9 @@ def test_list_health_doctor_and_the_console_agree(
     assert in_use(capsys) == {"groups": groups, "in_use": 3, "set_aside": {"resolved": 1}}
     assert main(["health"]) == 0
     assert f"entries          {PRIVATE} 2, personal-projects 1; not in use: 1 resolved\n" in capsys.readouterr().out
+    assert sorted(note.path for note in view_of(bed.store).living) == [
+        f"{PRIVATE}/_always-load/name.md", f"{PRIVATE}/preferences/tabs.md", "personal-projects/shop/fix/locks.md"
+    ]  # fmt: skip
     if not is_indexed:
         return
     with open_index(bed.settings) as index:
