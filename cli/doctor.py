@@ -226,7 +226,7 @@ def _index(context: Context) -> Finding:
     report = reconcile_now(context.settings)
     with open_index(context.settings) as index:
         problems = index.integrity_problems()
-        stats, notes = index.stats(), notes_in_words(index.paths())
+        stats, notes = index.stats(), notes_in_words(index.paths(), index.set_aside())
     if problems:
         return Finding("index", "fault", problems[0], "`memory reindex --rebuild`")
     detail = f"{notes}, {counted(stats.chunks, 'passage')}"

@@ -100,7 +100,8 @@ def _print(report: Mapping[str, Any], *, network: bool) -> None:
     entries, waiting, queue, index = (report[name] for name in ("entries", "waiting", "queue", "index"))
     if entries is not None:
         groups = ", ".join(f"{group} {count}" for group, count in entries["groups"].items()) or "none yet"
-        print(f"entries          {groups}")
+        aside = ", ".join(f"{count:,} {status}" for status, count in entries["set_aside"].items())
+        print(f"entries          {groups}" + (f"; not in use: {aside}" if aside else ""))
     if waiting is not None:
         print(f"waiting          {in_words(waiting)}")
     print(f"last reflection  {report['last_reflection'] or 'never'}")

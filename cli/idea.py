@@ -33,7 +33,7 @@ from ..vault.slug import slugify
 from ..vault.waiting import IDEAS_LIST
 from .agent_shell import agent_of, tell_proposed
 from .context import Context
-from .output import COLUMN_CHARACTERS, add_json, cut, note, print_json, print_table
+from .output import COLUMN_CHARACTERS, add_json, counted, cut, note, print_json, print_table
 
 EPILOG = """example:
   memory idea "Retry dashboard" "A page that shows how many charges were retried, by day."
@@ -204,7 +204,8 @@ def _gc(args: argparse.Namespace, context: Context) -> int:
         )
         note(f"memory: nothing was changed; answer with `memory review`, or tick boxes in {context.vault / IDEAS_LIST}")
     else:
-        print("somebody came back to every idea")
+        months = counted(context.settings.memory.incubator_gc_months, "month")
+        print(f"none is due yet: ideas that nobody came back to are put to you {months} after they were noted")
     return 0
 
 

@@ -32,7 +32,8 @@ from ..tasks.corpus.progress import Progress
 from ..tasks.discovery.adapting import SOURCES_NOTE
 from ..tasks.discovery.scan import Discovery
 from ..tasks.discovery.scanning import ask_in_child
-from ..tasks.health import count_entries, indexed_entries
+from ..tasks.health import indexed_entries
+from ..tasks.in_use import counts_of
 from ..tasks.indexing import reconcile_now, vault_store
 from ..tasks.queue.enqueue import enqueue, open_ledger, request_indexing
 from ..tasks.what_waits import what_waits
@@ -351,7 +352,7 @@ def _report(
     if plan.to_mine:
         _tell_history(plan, progress, model=_model_is_here(settings))
     store = vault_store(settings)
-    in_use = counted(count_entries(store.walk()).entries, "entry is", "entries are")
+    in_use = counted(counts_of(settings, store).entries, "entry is", "entries are")
     waiting = ", ".join(with_commands(asdict(what_waits(store)))) or "nothing"
     print(f"{in_use} in use; for you to look at: {waiting}")
     if progress is not None and progress.settled and (rest := digest_of_rest(settings)) is not None:

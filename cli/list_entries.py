@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import argparse
+from collections import Counter
 from datetime import date
 
 from ..index.filters import And, Equals, Filter, matches, since
 from ..index.statuses import require_known
 from ..index.store import row_of
 from ..pipelines.incubation import GC_KIND, SURFACE_KIND
-from ..vault.entry import RESEARCH_KIND, STATUSES, Entry
+from ..vault.entry import ACTIVE, STATUSES, Entry
 from ..vault.errors import UsageError
-from ..vault.layout import ALWAYS_LOAD, INBOX, INCUBATOR, REVIEW
+from ..vault.in_use import NEVER_UNNAMED, is_entry, is_place_of_entries, says_nothing
+from ..vault.layout import INBOX, INCUBATOR, REVIEW
 from ..vault.waiting import by_place, in_words
 from .context import Context
-from .kinds import tell_missing
+from .kinds import say_missing
 from .output import add_json, note, print_json, print_table
 
 EPILOG = """example:
@@ -27,8 +29,8 @@ WAITING = frozenset({"inbox", "pending", "incubating"})
 WAITING_FOLDERS = frozenset({INBOX, REVIEW, INCUBATOR})
 """Where entries wait; what else has an underscore (`_meta`, the watchlist) is no entry, or has a command of its own."""
 
-BESIDE_IDEAS = frozenset({RESEARCH_KIND, SURFACE_KIND, GC_KIND})
-"""Kinds of notes that are about ideas, which are listed themselves."""
+ON_REQUEST = NEVER_UNNAMED | {SURFACE_KIND, GC_KIND}
+"""Kinds that are listed where they are named: such as notes about ideas, which are listed themselves."""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -78,24 +80,58 @@ def run(args: argparse.Namespace, context: Context) -> int:
         )
     else:
         print("no entries match")
-        tell_missing([args.kind] if args.kind is not None else [], store)
-        places = by_place(store.walk_special(WAITING_FOLDERS))
-        waiting = {place: len(paths) for place, paths in places.items() if place != "questions"}
-        if any(waiting.values()) and args.status == "active" and not args.include_inbox:
-            note(f"memory: what waits is shown by --include-inbox: {in_words(waiting)}")
+        _tell_what_there_is(args, context, wished)
+    if hidden := _hidden(args, context, wished):
+        told = ", ".join(f"{count:,} {status}" for status, count in sorted(hidden.items()))
+        note(f"memory: not in use, and not shown: {told} (--status {min(hidden) if len(hidden) == 1 else 'all'})")
     return 0
 
 
+def _tell_what_there_is(args: argparse.Namespace, context: Context, wished: Filter) -> None:
+    """Where nothing is listed: the kinds of which something would be, and what waits, each with the same options."""
+    entries = [*context.store.readable()]
+    if args.kind is not None and not any(matches(Equals("kind", args.kind), row_of(entry)) for entry in entries):
+        others = _filter(_with(args, kind=None), context.store.today())
+        kinds = {
+            kind
+            for entry in entries
+            if entry.kind and _is_asked_for(entry, _with(args, kind=(kind := entry.kind.lower())))
+            and matches(others, row_of(entry))
+        }  # fmt: skip
+        say_missing(args.kind, kinds)
+    if args.status == "active" and not args.include_inbox:
+        more = _with(args, include_inbox=True)
+        waiting = (e for e in entries if e.special in WAITING_FOLDERS and _is_asked_for(e, more))
+        places = by_place([entry.path for entry in waiting if matches(wished, row_of(entry))])
+        counts = {place: len(paths) for place, paths in places.items() if place != "questions"}
+        if any(counts.values()):
+            note(f"memory: what waits is shown by --include-inbox: {in_words(counts)}")
+
+
+def _hidden(args: argparse.Namespace, context: Context, wished: Filter) -> Counter[str]:
+    """By status, the entries that only their status keeps from being listed where nobody has named one."""
+    if args.status.lower() != ACTIVE:
+        return Counter()
+    entries = (entry for entry in context.store.readable() if is_entry(entry) and matches(wished, row_of(entry)))
+    return Counter(entry.effective_status for entry in entries if entry.effective_status != ACTIVE)
+
+
+def _with(args: argparse.Namespace, **options: object) -> argparse.Namespace:
+    return argparse.Namespace(**{**vars(args), **options})
+
+
 def _is_asked_for(entry: Entry, args: argparse.Namespace) -> bool:
-    """By its status and place; what was looked up or is asked about an idea is shown when its kind is named."""
+    """By its status and place; what is no entry of its own is shown when its kind is named; never without a text."""
     status = args.status.lower()
+    if says_nothing(entry):
+        return False
     if status == "all":
         return True
-    if entry.kind in BESIDE_IDEAS and (args.kind or "").lower() != entry.kind:
+    if entry.kind in ON_REQUEST and (args.kind or "").lower() != entry.kind:
         return False
     if args.include_inbox and _waits(entry):
         return True
-    return entry.effective_status == status and (status != "active" or entry.special in ("", ALWAYS_LOAD))
+    return entry.effective_status == status and (status != ACTIVE or is_place_of_entries(entry.path))
 
 
 def _waits(entry: Entry) -> bool:

@@ -34,7 +34,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--always-load", action="store_true", help="load it into every session")
     parser.add_argument("--tags", default="", help="comma separated")
-    parser.add_argument("--title", default=None, help="first heading (default: the slug in words)")
+    parser.add_argument("--title", default=None, help="first heading (without it lists show the first sentence)")
     parser.add_argument("--project", default=None, help="only for this project, and in its folder")
     body = parser.add_mutually_exclusive_group()
     body.add_argument("--body", default=None, help="the text")

@@ -51,11 +51,11 @@ def chunks_of(entry: Entry) -> list[ChunkText]:
     """
     tags = " ".join((*entry.tags, *entry.aliases))
     chunks: list[ChunkText] = []
-    for ordinal, passage in enumerate(_passages(entry.title, without_evidence(entry.body))):
-        above = " – ".join(part for part in (entry.title, passage.heading) if part)
+    for ordinal, passage in enumerate(_passages(entry.name, without_evidence(entry.body))):
+        above = " – ".join(part for part in (entry.name, passage.heading) if part)
         head = [above, tags] if ordinal == 0 else [above]
         embed_text = "\n".join(part for part in (*head, passage.text) if part)
-        title = f"{entry.title} {passage.heading}".strip()
+        title = f"{entry.name} {passage.heading}".strip()
         chunks.append(ChunkText(ordinal, title, tags if ordinal == 0 else "", passage.text, embed_text))
     return chunks
 

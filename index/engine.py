@@ -23,6 +23,7 @@ import apsw
 
 from ..vault.entry import SKILL_KIND, Entry, parse_entry
 from ..vault.errors import IndexUnavailable, ModelUnavailable
+from ..vault.in_use import NEVER_UNNAMED
 from .chunking import chunks_of
 from .database import file_identity
 from .embedder import Embedder, ModelLoading
@@ -45,7 +46,7 @@ from .ranking import (
     is_near_duplicate,
 )
 from .reader import DENSE_LIMIT, FIRST_LOOK, KEYWORD_LIMIT, EntryRow, IndexReader, Remembered
-from .scope import NEVER_UNNAMED, Scope
+from .scope import Scope
 from .store import row_of
 from .words import WordVectors, match, match_texts
 

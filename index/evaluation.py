@@ -210,7 +210,7 @@ def _entry(path: str, document: Document) -> Entry:
         entry,
         status="active",
         kind="",
-        title=entry.title if titled else "",
+        title=entry.name if titled else "",
         always_load=False,
         tags=document.tags or entry.tags,
     )

@@ -84,7 +84,7 @@ def _needle(term: Term) -> bytes:
 def _held(entry: Entry, terms: Sequence[Term]) -> tuple[list[bool], float]:
     """Which of the words it has, and how much of them, weighted by where."""
     places = [
-        (set(stems(entry.title)), _TITLE_WEIGHT),
+        (set(stems(entry.name)), _TITLE_WEIGHT),
         (set(stems(" ".join((*entry.tags, *entry.aliases)))), _TAG_WEIGHT),
         (set(stems(entry.body)), _BODY_WEIGHT),
     ]

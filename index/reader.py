@@ -18,7 +18,7 @@ import apsw
 
 from ..vault.automemory import COST_KIND
 from ..vault.days import last_meant
-from . import database, schema
+from . import database, in_use, schema
 from .ranking import DenseHit, EntryFacts, KeywordHit
 from .scope import Scope
 
@@ -399,9 +399,12 @@ class IndexReader:
         sql = f"SELECT {_ENTRY_COLUMNS} FROM entry_meta m WHERE {condition} {_NEWEST_FIRST} LIMIT ?"
         return [EntryRow(*row) for row in self._connection.execute(sql, (*parameters, limit))]
 
-    def listed(self, scope: Scope, offset: int, limit: int) -> list[EntryRow]:
-        """`limit` entries of the scope behind the first `offset`, last updated first."""
-        condition, parameters = scope.sql()
+    def listed(self, scope: Scope, offset: int, limit: int, *, in_place: bool = False) -> list[EntryRow]:
+        """`limit` entries of the scope that say something, behind the first `offset`, last updated first.
+
+        `in_place`: only where entries in use lie.
+        """
+        condition, parameters = _listable(scope, in_place=in_place)
         sql = f"SELECT {_ENTRY_COLUMNS} FROM entry_meta m WHERE {condition} {_NEWEST_FIRST} LIMIT ? OFFSET ?"
         return [EntryRow(*row) for row in self._connection.execute(sql, (*parameters, limit, offset))]
 
@@ -411,9 +414,9 @@ class IndexReader:
             return most
         return min(most, self.count(scope))
 
-    def count(self, scope: Scope) -> int:
-        """How many entries are within the scope."""
-        condition, parameters = scope.sql()
+    def count(self, scope: Scope, *, in_place: bool = False) -> int:
+        """How many entries of the scope `listed` gives."""
+        condition, parameters = _listable(scope, in_place=in_place)
         return int(self._connection.execute(f"SELECT count(*) FROM entry_meta m WHERE {condition}", parameters).get)
 
     def values(self, column: Literal["kind", "project", "group_name"]) -> list[str]:
@@ -453,13 +456,21 @@ class IndexReader:
         return [row[0] for row in self._connection.execute(sql, (kind, since.isoformat()))]
 
     def made_by_day(self) -> dict[str, int]:
-        """How many active entries in use were made on each day (YYYY-MM-DD), '' for those that do not say."""
+        """How many entries in use were made on each day (YYYY-MM-DD), '' for those that do not say."""
         sql = (
-            "SELECT substr(COALESCE(created, ''), 1, 10) AS day, count(*) FROM entry_meta "
-            "WHERE COALESCE(NULLIF(status, ''), 'active') = 'active' AND lower(COALESCE(kind, '')) <> ? "
-            "AND special IN ('', '_always-load') GROUP BY day"
+            "SELECT substr(COALESCE(m.created, ''), 1, 10) AS day, count(*) FROM entry_meta m "
+            f"WHERE {in_use.IN_USE} GROUP BY day"
         )
-        return {row[0]: row[1] for row in self._connection.execute(sql, (COST_KIND,))}
+        return {row[0]: row[1] for row in self._connection.execute(sql)}
+
+    def set_aside(self) -> dict[str, str]:
+        """See `in_use.set_aside`."""
+        return in_use.set_aside(self._connection)
+
+    def file_states(self) -> dict[str, tuple[int, int]]:
+        """By path, (time of change in ns, size) of the file as it was indexed."""
+        rows = self._connection.execute("SELECT path, mtime_ns, size FROM entry_meta")
+        return {row[0]: (row[1], row[2]) for row in rows}
 
     def paths(self) -> frozenset[str]:
         """Of every note that the index knows."""
@@ -509,6 +520,12 @@ class IndexReader:
         sql = f"SELECT entry_rowid, ordinal, text FROM chunk WHERE ordinal = 0 AND entry_rowid IN {_LIST}"
         rows = self._connection.execute(sql, (json.dumps(list(entries)),))
         return {row[0]: (row[1], row[2]) for row in rows}
+
+
+def _listable(scope: Scope, *, in_place: bool) -> tuple[str, list[str]]:
+    condition, parameters = scope.sql()
+    where = f"{condition} AND {in_use.SAYS_SOMETHING}"
+    return f"{where} AND {in_use.IN_PLACE}" if in_place else where, parameters
 
 
 _WILD = re.compile(r"[%_\\]")

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from ..vault.automemory import COST_KIND, INDEX_KIND, KEPT_FROM_PROMPTS
-from ..vault.entry import RESEARCH_KIND
+from ..vault.automemory import KEPT_FROM_PROMPTS
+from ..vault.in_use import NEVER_UNNAMED
 from .filters import Filter, matches, named_values, to_sql
 from .store import HIDDEN_FOLDERS
 
@@ -21,9 +21,6 @@ _FOLDERS_OF_STATUS: Mapping[str, frozenset[str]] = {
     "dismissed": frozenset({"_archive"}),
 }
 
-NEVER_UNNAMED = frozenset({RESEARCH_KIND, INDEX_KIND, COST_KIND})
-"""Kinds that are shown only when the filter names them: text of strangers must not come up by itself, a list of
-topics would answer every question that one of them answers, and figures answer none."""
 ON_DEMAND = frozenset(KEPT_FROM_PROMPTS)
 """A session was given the index of its project's notes; the notes themselves it reads when it wants them."""
 

@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..vault.errors import MemoryVaultError, ModelUnavailable, RecallLate, UsageError
+from ..vault.in_use import NEVER_UNNAMED
 from ..vault.killpoint import kill_point
 from ..vault.layout import INDEX_WANTED, StatePaths, leave_socket_folder
 from ..vault.priority import step_back
@@ -50,7 +51,7 @@ from .protocol import (
 from .ranking import Weights
 from .receipts import append_receipt, receipt
 from .runner import ModelRunner
-from .scope import NEVER_UNNAMED, ON_DEMAND
+from .scope import ON_DEMAND
 
 if TYPE_CHECKING:
     from ..vault.settings import Settings

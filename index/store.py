@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 import apsw
 
 from ..vault.errors import IndexUnavailable
-from . import database, schema
+from . import database, in_use, schema
 from .chunking import ChunkText, chunks_of
 from .database import IndexDamaged
 
@@ -325,6 +325,11 @@ class IndexStore:
     def paths(self) -> frozenset[str]:
         """Of every note that the index knows."""
         return frozenset(row[0] for row in self._query("SELECT path FROM entry_meta"))
+
+    def set_aside(self) -> dict[str, str]:
+        """See `in_use.set_aside`."""
+        with database.explained(self.path):
+            return in_use.set_aside(self._connection)
 
     def stats(self) -> IndexStats:
         entries, last = self._query("SELECT count(*), max(indexed_at) FROM entry_meta")[0]

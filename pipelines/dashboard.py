@@ -86,7 +86,8 @@ def _section(
     lines = [_line(note) for note in shown[:most]]
     if count > most and not newest_first:
         lines.append(f"- and {count - most} more")
-    return f"## {heading} ({count})\n\n" + "\n".join(lines)
+    number = f"{most} of {count}" if count > most and newest_first else count
+    return f"## {heading} ({number})\n\n" + "\n".join(lines)
 
 
 def _newest(notes: Iterable[Listed]) -> list[Listed]:

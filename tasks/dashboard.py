@@ -9,10 +9,12 @@ from collections.abc import Mapping
 from contextlib import suppress
 
 from ..pipelines.dashboard import Listed, VaultView, dashboard, with_dashboard
-from ..vault.entry import parse_entry
+from ..vault.automemory import kind_by_path
+from ..vault.entry import first_sentence, parse_entry
 from ..vault.errors import EditConflict, EntryExists, EntryNotFound, VaultUnavailable
 from ..vault.header import skim
-from ..vault.layout import ALWAYS_LOAD, META, special_folder
+from ..vault.in_use import NEVER_UNNAMED, is_place_of_entries
+from ..vault.layout import META
 from ..vault.registry import HEADER_BYTES
 from ..vault.scrubbed import Scrubbed
 from ..vault.settings import Settings
@@ -77,7 +79,7 @@ def view_of(store: VaultStore) -> VaultView:
     listed: dict[str, Listed] = {}
     living: list[Listed] = []
     for path, head in store.heads(HEADER_BYTES):
-        is_entry = special_folder(path) in ("", ALWAYS_LOAD)
+        is_entry = is_place_of_entries(path) and kind_by_path(path) not in NEVER_UNNAMED
         if path not in wanted and not is_entry:
             continue
         fields, body = skim(head.decode("utf-8", "replace"))
@@ -87,7 +89,7 @@ def view_of(store: VaultStore) -> VaultView:
         note = Listed(path, _title(path, body), fields.get("kind", ""), day)
         if path in wanted:
             listed[path] = note
-        elif fields.get("status", "active").lower() == "active" and note.kind != "settings":
+        elif fields.get("status", "active").lower() == "active" and body and note.kind.lower() not in NEVER_UNNAMED:
             living.append(note)
     store.require_vault()
     return VaultView(
@@ -102,5 +104,7 @@ def _title(path: str, body: str) -> str:
     first = body.lstrip().split("\n", 1)[0]
     if first.startswith("# "):
         return first[2:].strip()
+    if sentence := first_sentence(body):
+        return sentence
     *_, folder, name = ("", *path.split("/"))
     return (folder if name == "_index.md" else name.removesuffix(".md")).replace("-", " ")

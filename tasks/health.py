@@ -11,21 +11,21 @@ import time
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import orjson
 
 from ..vault.errors import IndexUnavailable, SchemaTooNew
-from ..vault.layout import ARCHIVE, INBOX, INCUBATOR, META, REVIEW, WATCHLIST
+from ..vault.in_use import is_place_of_entries
 from ..vault.marker import REFLECTED, START, list_markers, marker_path
 from ..vault.waiting import by_place, in_words
 from ..vault.wording import counted
 from .backwards import lines_from_end
 
-_NO_ENTRIES = frozenset({ARCHIVE, INBOX, INCUBATOR, META, REVIEW, WATCHLIST})
 INBOX_LIMIT = 50
 INCUBATOR_LIMIT = 20
 SILENT_DAYS = 7
@@ -63,6 +63,8 @@ class VaultCounts:
     questions: int
     inbox: int
     ideas: int
+    set_aside: Mapping[str, int] = field(default_factory=dict)
+    """By status, the entries that lie where those in use do and are not."""
 
     @property
     def entries(self) -> int:
@@ -75,22 +77,23 @@ class VaultCounts:
         return self.proposals + self.questions + self.inbox + self.ideas
 
 
-def count_entries(paths: Iterable[str]) -> VaultCounts:
-    """Counts of vault-relative paths."""
+def count_entries(paths: Iterable[str], set_aside: Mapping[str, str] = MappingProxyType({})) -> VaultCounts:
+    """Counts of vault-relative paths; `set_aside` are those of them that look like entries in use and are none, each
+    with its status, '' for what is no entry at all (`tasks.in_use`)."""
     known = [*paths]
-    by_folder = Counter(path.rpartition("/")[0] for path in known)
+    by_folder = Counter(path.rpartition("/")[0] for path in known if path not in set_aside)
     groups: Counter[str] = Counter()
     for folder, count in by_folder.items():
-        folders = folder.split("/")
-        if not _NO_ENTRIES & {*folders}:
-            groups[folders[0] or "."] += count
+        if is_place_of_entries(folder + "/"):
+            groups[folder.split("/")[0] or "."] += count
     waiting = {place: len(those) for place, those in by_place(known).items() if place != "patterns"}
-    return VaultCounts(dict(sorted(groups.items())), **waiting)
+    statuses = Counter(status for status in set_aside.values() if status)
+    return VaultCounts(dict(sorted(groups.items())), **waiting, set_aside=dict(sorted(statuses.items())))
 
 
-def notes_in_words(paths: Collection[str]) -> str:
+def notes_in_words(paths: Collection[str], set_aside: Mapping[str, str] = MappingProxyType({})) -> str:
     """What an index holds, in parts that add up: `6 notes (2 entries in use, 1 proposal, 1 idea, 2 others)`."""
-    counts = count_entries(paths)
+    counts = count_entries(paths, set_aside)
     in_use = counted(counts.entries, "entry", "entries")
     parts = [f"{in_use} in use"]
     if counts.waiting:
@@ -109,7 +112,7 @@ def indexed_entries(index_db: Path) -> int | None:
         return 0
     try:
         with closing(IndexReader(index_db, vectors=False)) as reader, reader.snapshot():
-            counts = count_entries(reader.paths())
+            counts = count_entries(reader.paths(), reader.set_aside())
     except (IndexUnavailable, SchemaTooNew):
         return None
     return counts.entries + counts.waiting - counts.questions

@@ -21,7 +21,7 @@ from ..vault.settings import Settings
 from .health import (
     SECONDS_A_DAY,
     TRIAL_SESSION,
-    count_entries,
+    VaultCounts,
     hook_times,
     last_reflection,
     log_lines,
@@ -31,6 +31,7 @@ from .health import (
     week_before,
     why_unheard,
 )
+from .in_use import counts_of
 from .indexing import open_index, vault_store
 from .queue.enqueue import open_ledger
 from .shared_link import read_link
@@ -58,7 +59,7 @@ def health_report(settings: Settings, now: float, lines: Iterable[Mapping[str, A
         if not settings.only_works_for_others:
             vault = vault_store(settings)
             vault.require_vault()
-            counts, waiting = count_entries(vault.walk()), what_waits(vault)
+            counts, waiting = counts_of(settings, vault), what_waits(vault)
     except (MemoryVaultError, OSError) as error:
         faults.append(str(error))
     try:
@@ -100,7 +101,7 @@ def health_report(settings: Settings, now: float, lines: Iterable[Mapping[str, A
     shared = _shared_queue(settings, now, warnings)
     return {
         "warnings": [*faults, *warnings, *unheard],
-        "entries": {"groups": counts.groups, "in_use": counts.entries} if counts is not None else None,
+        "entries": _entries(counts) if counts is not None else None,
         "waiting": asdict(waiting) if waiting is not None else None,
         "last_reflection": datetime.fromtimestamp(last, UTC).isoformat(timespec="seconds") if last else None,
         "queue": queue,
@@ -112,6 +113,10 @@ def health_report(settings: Settings, now: float, lines: Iterable[Mapping[str, A
         "marked": {"useful": sum(marks.values()), "noise": len(marks) - sum(marks.values())},
         "processes": _processes(state.worker_lock, state.recall_socket),
     }
+
+
+def _entries(counts: VaultCounts) -> dict[str, Any]:
+    return {"groups": counts.groups, "in_use": counts.entries, "set_aside": counts.set_aside}
 
 
 def _model(settings: Settings, store: IndexStore) -> dict[str, str | None]:

@@ -153,7 +153,7 @@ class Topics:
             changes = [Change(archive, None, self._store.edited(before, {"status": "archived"}))]
             index = self._index_text()
             if index is not None and (without := without_lines(index, {slug})) != index:
-                changes.append(Change(self.index_path, index, self._trusted(without)))
+                changes.append(self._index_change(index, without))
             self._commit([*changes, Change(path, before, None)], f"removed topic {slug}")
             return archive
 
@@ -168,9 +168,10 @@ class Topics:
                     topic = self._topic(slug, True)
                     lines[slug] = line_for(topic.name, slug, topic.description)
             after = rebuilt(index or "", lines)
-            if after == (index or ""):
+            change = self._index_change(index, after)
+            if change.before == change.after:
                 return False
-            self._commit([Change(self.index_path, index, self._trusted(after))], "rebuilt the index")
+            self._commit([change], "rebuilt the index")
             return True
 
     def lint(self) -> list[Problem]:
@@ -283,6 +284,10 @@ class Topics:
     def _commit(self, changes: list[Change], what: str) -> None:
         kill_point("topics-planned")
         self._journal.commit(changes, run=self._journal.new_run("topics"), actor=self._actor, what=what)
+
+    def _index_change(self, before: str | None, after: str) -> Change:
+        """An index in which nothing is left goes."""
+        return Change(self.index_path, before, self._trusted(after) if after.strip() else None)
 
     def _names(self) -> list[str]:
         try:

@@ -44,7 +44,7 @@ def hooks_by_day(lines: Iterable[Mapping[str, Any]], event: str, today: date, da
 def growth_by_week(made: Mapping[str, int], today: date, weeks: int = WEEKS) -> list[tuple[date, int]]:
     """How many entries there were at the end of each of the last weeks, by its Monday; today's is the last.
 
-    `made`: how many were made on each day, '' for those that do not say.
+    `made`: how many were made on each day, '' for those that do not say, which are in none.
     """
     monday = today - timedelta(days=today.weekday())
     mondays = [monday - timedelta(weeks=back) for back in range(weeks - 1, -1, -1)]
@@ -53,7 +53,7 @@ def growth_by_week(made: Mapping[str, int], today: date, weeks: int = WEEKS) -> 
 
 def _before(made: Mapping[str, int], end: date) -> int:
     limit = end.isoformat()
-    return sum(count for day, count in made.items() if day < limit)
+    return sum(count for day, count in made.items() if day and day < limit)
 
 
 def costs_of_weeks(rows: Sequence[CostRow], today: date, weeks: int = WEEKS) -> list[tuple[date, int, int]]:

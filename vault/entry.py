@@ -14,6 +14,7 @@ from .automemory import TYPES, kind_by_path
 from .frontmatter import load_fields
 from .header import body_of, split
 from .layout import ALWAYS_LOAD, PROJECTS, special_folder
+from .wording import cut
 
 ACTIVE = "active"
 RESOLVED = "resolved"
@@ -39,6 +40,7 @@ AGENT_SOURCE = "agent"
 
 Plain: TypeAlias = "str | int | float | bool | list[Plain] | dict[str, Plain] | None"
 
+TITLE_CHARACTERS = 80
 _MAX_DEPTH = 8
 _MAX_NODES = 5_000
 
@@ -86,7 +88,9 @@ class Entry:
     """One of PRIORITIES."""
     aliases: tuple[str, ...]
     title: str
-    """The first level-one heading, else the slug in words."""
+    """What a list shows: the first level-one heading, else the first sentence, else the slug in words."""
+    name: str
+    """What the index knows it by: the heading, else the slug in words, which say more than the text once again."""
     body: str
     """What follows the frontmatter, without the blank lines around it."""
     content_hash: str
@@ -133,9 +137,12 @@ def parse_entry(path: str, data: bytes) -> Entry:
     fields_always_load = fields.pop("always_load", None)
     kind = _text(fields.pop("kind", None))
     tags = tuple(dict.fromkeys(tag.lstrip("#") for tag in _texts(fields.pop("tags", None))))
-    title = first_heading(body) or slug.replace("-", " ").replace("_", " ").strip()
+    heading = first_heading(body)
+    name = heading or words_of(slug)
+    title = heading or first_sentence(body) or name
     if kind is None and (kind := kind_by_path(path) or None) is not None:
         # One of the agent's own notes, in the format of Claude Code: see vault.automemory.
+        name = _text(fields.get("description")) or _text(fields.get("name")) or name
         title = _text(fields.get("description")) or _text(fields.get("name")) or title
         tags = tags or _topic_type(fields)
     return Entry(
@@ -162,6 +169,7 @@ def parse_entry(path: str, data: bytes) -> Entry:
         priority=priority if priority in PRIORITIES else "normal",
         aliases=_texts(fields.pop("aliases", None)),
         title=title,
+        name=name,
         body=body,
         content_hash=content_hash(data),
         extra=MappingProxyType(_plain_mapping(fields)),
@@ -196,6 +204,25 @@ def first_heading(body: str) -> str | None:
             if heading is not None and heading[1]:
                 return heading[1].strip()
     return None
+
+
+_SENTENCE = re.compile(r".*?[.!?](?=\s+[^\W\d_a-z]|$)|.+")
+_MARKER = re.compile(r"(?:[-*+>]|\d+[.)])[ \t]+(?:\[[ xX]\][ \t]+)?")
+
+
+def first_sentence(body: str) -> str:
+    """The first sentence of a text that begins with one, cut at a word; '' where code, a table or HTML comes first."""
+    line = body.lstrip().partition("\n")[0].strip()
+    line = line.lstrip("#").strip() if line.startswith("#") else _MARKER.sub("", line, count=1)
+    if not any(map(str.isalnum, line)) or line[0] in "`~|<%":
+        return ""
+    sentence = _SENTENCE.match(line)
+    return cut(sentence[0], TITLE_CHARACTERS).removesuffix(".") if sentence else ""
+
+
+def words_of(slug: str) -> str:
+    """A slug as words."""
+    return slug.replace("-", " ").replace("_", " ").strip()
 
 
 def _stem(path: str) -> str:

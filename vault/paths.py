@@ -166,3 +166,15 @@ def sync_folder(folder: Path) -> None:
             os.fsync(descriptor)
     finally:
         os.close(descriptor)
+
+
+def remove_empty(folder: Path, vault: Path) -> None:
+    """Remove the folder that something was taken out of, and those above it, as far as they are empty: editors show
+    them. Those right below the vault stay, as do all that hold any file of the user's. `folder` is a real path."""
+    root = Path(os.path.realpath(vault))
+    while root in folder.parent.parents:
+        try:
+            os.rmdir(folder)
+        except OSError:
+            return
+        folder = folder.parent

@@ -32,10 +32,10 @@ from .errors import (
 )
 from .fields import StoreValue, checked_fields, encodable, require_scrubbed
 from .frontmatter import FieldValue, format_header, set_fields
-from .header import split
 from .killpoint import kill_point
 from .layout import ALWAYS_LOAD, TRASH
 from .lock import hold_lock
+from .notetext import encoded, note_text, unix_lines, with_body
 from .paths import (
     TEMPORARY_PREFIX,
     TEMPORARY_SUFFIX,
@@ -44,6 +44,7 @@ from .paths import (
     is_downloaded_child,
     is_note_name,
     is_regular,
+    remove_empty,
     require_folder,
     resolve_inside,
     sync_folder,
@@ -54,9 +55,6 @@ from .slug import validate_group, validate_kind, validate_slug
 MAX_ENTRY_BYTES = 8_000_000
 """A larger file is somebody's export, not a note."""
 STALE_TEMPORARY_SECONDS = 3600.0
-
-_HALF_PAIRS = re.compile("[\ud800-\udc7f\udd00-\udfff]")
-"""Surrogates other than the 128 by which `surrogateescape` keeps a byte."""
 
 _TEMPORARY = re.compile(re.escape(TEMPORARY_PREFIX) + r"[0-9]+-[0-9a-f]{12}" + re.escape(TEMPORARY_SUFFIX))
 """The name of a file that `_write_temporary` makes."""
@@ -195,7 +193,7 @@ class VaultStore:
     ) -> Scrubbed:
         """The text of the note that `create` would write. Raises as it does."""
         check_new_name(relative)
-        text = _note_text(require_scrubbed("body", body))
+        text = note_text(require_scrubbed("body", body))
         heading = " ".join(require_scrubbed("title", title).split()) if title is not None else ""
         if heading:
             text = f"# {heading}\n\n{text}".rstrip() + "\n"
@@ -214,7 +212,7 @@ class VaultStore:
     def edited(self, text: str, fields: Mapping[str, StoreValue], body: Scrubbed | None = None) -> Scrubbed:
         """A note's text as `update` would leave it. Raises EntryInvalid; TypeError for unscrubbed text."""
         new_body = None if body is None else require_scrubbed("body", body)
-        data = self._edited(_encode(text), checked_fields(fields, new=False), new_body)
+        data = self._edited(encoded(text), checked_fields(fields, new=False), new_body)
         return Scrubbed.trusted(data.decode("utf-8", "surrogateescape"), reason="a note, with scrubbed parts put in")
 
     def create(self, relative: str, fields: Mapping[str, StoreValue], title: Scrubbed | None, body: Scrubbed) -> Entry:
@@ -226,7 +224,7 @@ class VaultStore:
         """
         document = self.compose(relative, fields, title, body)
         with self.lock():
-            self._write_new(relative, _encode(document))
+            self._write_new(relative, encoded(document))
             return self.read(relative)
 
     def update(
@@ -279,14 +277,19 @@ class VaultStore:
                 if self.read_bytes(new_relative) != changed:
                     raise
             self._unlink(path, relative, content_hash(data))
+            remove_empty(path.parent, self.vault)
             return parse_entry(new_relative, changed)
 
     def remove(self, relative: str, expected_hash: str | None) -> None:
-        """Delete an entry. Raises EditConflict, EntryNotFound, PathRefused, VaultUnavailable."""
+        """Delete an entry, and the folders that it leaves empty (`remove_empty`), as what moves or purges does.
+
+        Raises EditConflict, EntryNotFound, PathRefused, VaultUnavailable.
+        """
         with self.lock():
             path = self._writable(relative)
             self._read_expected(path, relative, expected_hash)
             self._unlink(path, relative, expected_hash)
+            remove_empty(path.parent, self.vault)
 
     def write_text(
         self, relative: str, text: Scrubbed, expected_hash: str | None, *, keep_line_ends: bool = False
@@ -299,7 +302,7 @@ class VaultStore:
         check_new_name(relative)
         if not isinstance(text, Scrubbed):
             raise TypeError("text: only text of type Scrubbed is written to the vault")
-        data = _encode(text if keep_line_ends else _unix_lines(encodable(text)))
+        data = encoded(text if keep_line_ends else unix_lines(encodable(text)))
         with self.lock():
             if expected_hash is None:
                 self._write_new(relative, data)
@@ -337,7 +340,7 @@ class VaultStore:
             if text is None:
                 self._unlink(real, str(path), expected_hash)
                 return
-            data = _encode(text)
+            data = encoded(text)
             if expected_hash is None:
                 self._place(real, str(path), data)
             elif self._read_expected(real, str(path), expected_hash) != data:
@@ -364,6 +367,7 @@ class VaultStore:
                 os.rename(old, new)
                 sync_folder(old.parent)
                 sync_folder(new.parent)
+                remove_empty(old.parent, self.vault)
             except (FileExistsError, NotADirectoryError) as error:
                 raise PathRefused(f"{new_relative!r} cannot be made: part of its path is a file") from error
             except OSError as error:
@@ -386,6 +390,7 @@ class VaultStore:
                 raise PathRefused(f"{relative!r} lies in no trash")
             try:
                 shutil.rmtree(path)
+                remove_empty(path.parent, self.vault)
             except FileNotFoundError:
                 return
             except OSError as error:
@@ -423,10 +428,10 @@ class VaultStore:
         text = data.decode("utf-8", "surrogateescape")
         changed = set_fields(text, fields)
         if body is not None:
-            changed = _with_body(changed, body)
+            changed = with_body(changed, body)
         if changed != text and "updated" not in fields:
             changed = set_fields(changed, {"updated": self._today()})
-        return _encode(changed)
+        return encoded(changed)
 
     def _writable(self, relative: str) -> Path:
         """The real file that `relative` names. Raises PathRefused, VaultUnavailable."""
@@ -568,29 +573,3 @@ def _removed_if_old(path: str, limit: float) -> bool:
             os.unlink(path)
             return True
     return False
-
-
-def _unix_lines(text: str) -> str:
-    return text.replace("\r\n", "\n").replace("\r", "\n")
-
-
-def _note_text(text: str) -> str:
-    """LF only, no blank lines around it, one LF at the end; '' when there is nothing in it."""
-    kept = _unix_lines(text).strip("\n").rstrip()
-    return kept + "\n" if kept else ""
-
-
-def _encode(text: str) -> bytes:
-    """UTF-8; bytes of an existing file that were none come back as they were, other half pairs as `?`."""
-    return _HALF_PAIRS.sub("?", text).encode("utf-8", "surrogateescape")
-
-
-def _with_body(text: str, body: str) -> str:
-    parts = split(text)
-    newline = "\r\n" if "\r\n" in text else "\n"
-    kept = _note_text(body).replace("\n", newline)
-    if parts is None:
-        return kept
-    before, header, after = parts
-    closing = after.partition("\n")[0].rstrip("\r")
-    return f"{before}{header}{closing}{newline}" + (f"{newline}{kept}" if kept else "")

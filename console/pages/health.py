@@ -74,11 +74,13 @@ def _latency(lines: Sequence[Mapping[str, Any]], today: date) -> Chart:
 
 def _growth(made: Mapping[str, int], today: date) -> Chart:
     weeks = growth_by_week(made, today)
+    undated = made.get("", 0)
     first, last = weeks[0][1], weeks[-1][1]
     return line_chart(
         "growth",
         "Growth of the vault",
-        f"Entries in force, by week: {last:,} now, {last - first:,} more than {WEEKS - 1} weeks before.",
+        f"Entries in use, by week: {last:,} now, {last - first:,} more than {WEEKS - 1} weeks before."
+        + (f" {undated:,} without a date {'is' if undated == 1 else 'are'} left out." if undated else ""),
         [_day(monday) for monday, _ in weeks],
         [Series("entries", [count if last else None for _, count in weeks])],
         unit="",

@@ -165,10 +165,11 @@ def _results(desk: Desk, asked: Asked, number: int) -> Results:
     scope = Scope(all_projects=True, include=frozenset(asked.include), filter=tree)
     try:
         with closing(IndexReader(Path(desk.settings.state.index_db), vectors=False)) as reader, reader.snapshot():
-            total = reader.count(scope)
+            in_place = not asked.has_filter  # as many as elsewhere are told to be in use
+            total = reader.count(scope, in_place=in_place)
             pages = max(1, math.ceil(total / ON_A_PAGE))
             number = min(max(1, number), pages)
-            rows = reader.listed(scope, (number - 1) * ON_A_PAGE, ON_A_PAGE)
+            rows = reader.listed(scope, (number - 1) * ON_A_PAGE, ON_A_PAGE, in_place=in_place)
             texts = reader.first_chunks([row.rowid for row in rows])
     except IndexUnavailable as error:
         return Results((), 0, 1, 1, (f"nothing can be listed: {error}",))

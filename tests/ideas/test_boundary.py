@@ -71,6 +71,7 @@ WRITERS = {
     "vault/marker.py": STATE,
     "vault/snapshot.py": STATE,
     "vault/priority.py": "/proc, its own priority",
+    "vault/paths.py": "folders of the vault that its last note left empty",
     "vault/store.py": "the vault; outside it with an approval only",
 }
 """Every module that opens files for writing, moves or removes them, and where. A new one belongs here only if it writes

@@ -60,6 +60,14 @@ def test_the_newest_are_those_said_last_however_late_they_were_noted(bed: Bed) -
     ]
 
 
+def test_the_heading_of_the_newest_says_how_many_of_all_are_listed(bed: Bed) -> None:
+    for number in range(13):
+        note(bed, f"personal-private/fix/n{number}.md", f"Note {number}", kind="fix", created="2026-11-23")
+    refresh_dashboard(bed.store)
+    _, _, newest = (bed.vault / DASHBOARD).read_text("utf-8").partition("## Newest entries (10 of 13)")
+    assert newest.count("- [[") == 10
+
+
 def test_the_same_vault_gives_the_same_note_and_it_is_not_written_again(bed: Bed) -> None:
     bed.remember(RULE, CHOICE)
     assert refresh_dashboard(bed.store)

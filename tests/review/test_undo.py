@@ -47,6 +47,15 @@ def test_the_last_reflection_goes_then_the_one_before(bed: Bed) -> None:
     assert undo(bed).changes == []
 
 
+def test_no_empty_folder_is_left_of_what_was_taken_back(bed: Bed) -> None:
+    """Obsidian shows them; a folder in which the user has put something stays with it."""
+    bed.remember(CHOICE, GUESS)
+    (bed.vault / "personal-private/_review/mine.txt").write_text("mine")
+    undo(bed)
+    left = [p.relative_to(bed.vault).as_posix() for p in bed.vault.glob("personal-private/*")]
+    assert left == ["personal-private/_review"]
+
+
 def test_a_promoted_note_is_put_back_into_the_inbox(bed: Bed) -> None:
     for session in ("a", "b"):
         bed.remember(said(GUESS, session))

@@ -16,6 +16,7 @@ from memoryvault.index.scope import ON_DEMAND
 from memoryvault.pipelines.topic_index import index_lines
 from memoryvault.tasks.indexing import reconcile_now
 from memoryvault.tasks.topics import Topics
+from memoryvault.tasks.undoing import Selector
 from memoryvault.tests.support import forked
 from memoryvault.vault.errors import EditConflict, EntryExists, EntryInvalid, EntryNotFound, PathRefused, UsageError
 from memoryvault.vault.store import MAX_ENTRY_BYTES
@@ -297,3 +298,30 @@ def test_topics_are_recalled_when_asked_and_never_into_a_prompt(bed: Bed) -> Non
         assert paths(exclude_kinds=ON_DEMAND) == []
     finally:
         engine.close()
+
+
+def test_the_index_goes_with_the_last_topic_but_for_lines_of_the_users_own(bed: Bed) -> None:
+    write(bed, "build")
+    topics(bed).remove("build")
+    assert not (bed.vault / FOLDER).exists(), "neither an empty index nor its folder"
+    write(bed, "build", "Again.")
+    assert files(bed) == ["build.md"]
+    (bed.vault / FOLDER / "MEMORY.md").write_text("# Mine\n\n" + index(bed), "utf-8")
+    topics(bed).remove("build")
+    assert index(bed) == "# Mine\n\n"
+
+
+def test_an_index_that_an_earlier_release_left_empty_is_removed_when_it_is_rebuilt(bed: Bed) -> None:
+    (bed.vault / FOLDER).mkdir(parents=True)
+    (bed.vault / FOLDER / "MEMORY.md").write_text("")
+    assert topics(bed).rebuild_index()
+    assert not (bed.vault / FOLDER).exists()
+    assert not topics(bed).rebuild_index()
+
+
+def test_taking_back_that_a_model_removed_the_last_topic_brings_the_index_back(bed: Bed) -> None:
+    write(bed, "build")
+    before = bed.files()
+    Topics(bed.store, bed.journal, "shop", actor="agent").remove("build")
+    bed.undo.carry_out(Selector(last=True))
+    assert bed.files() == before

@@ -77,7 +77,7 @@ def test_the_project_is_derived_where_it_is_not_given(path: str, header: str, pr
 def test_without_usable_frontmatter_all_is_null_and_nothing_raises(data: bytes) -> None:
     entry = parse_entry("x/fallback-name.md", data)
     assert entry.slug == "fallback-name"
-    assert entry.title == "fallback name"
+    assert entry.name == "fallback name"
     assert (entry.kind, entry.status, entry.created, entry.group, entry.project) == (None,) * 5
     assert (entry.tags, entry.fingerprint, entry.occurrences, entry.sources) == ((), None, 1, ())
     assert entry.effective_status == "active"
@@ -183,3 +183,21 @@ YAML_ISH = st.text(st.sampled_from("ab:-#?&*!|>'\"[]{},%@` \t\n\r01.~<=\u2028\x8
 def test_no_header_can_make_reading_raise(header: str) -> None:
     entry = parse_entry("a.md", f"---\n{header}\n---\n\nbody\n".encode())
     assert isinstance(entry.tags, tuple)
+
+
+@pytest.mark.parametrize(
+    ("body", "title"),
+    [
+        ("# Tabs\n\nUse tabs.", "Tabs"),
+        ("Use tabs. They are what the others use.", "Use tabs"),
+        ("- [ ] Which version, e.g. 3.11?\n- No.", "Which version, e.g. 3.11?"),
+        ("word " * 40, " ".join(["word"] * 16) + " …"),
+        ("## Why\n\nSo.", "Why"),
+        ("```\nmake\n```", "al"),
+        ("", "al"),
+    ],
+)
+def test_a_note_without_a_heading_is_listed_by_its_first_sentence(body: str, title: str) -> None:
+    entry = parse_entry("personal-private/_always-load/al.md", f"---\nkind: preferences\n---\n\n{body}\n".encode())
+    assert entry.title == title
+    assert entry.name == ("Tabs" if title == "Tabs" else "al"), "its index is not made anew, nor does it rank anew"

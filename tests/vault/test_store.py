@@ -307,6 +307,31 @@ def test_nothing_outside_is_written_without_an_approval_of_that_very_file(store:
     assert not ideas.exists()
 
 
+def folders(vault: Path) -> list[str]:
+    return sorted(str(path.relative_to(vault)) for path in vault.rglob("*") if path.is_dir())
+
+
+def test_a_folder_that_is_empty_goes_with_what_was_taken_out_of_it(store: VaultStore, vault: Path) -> None:
+    fields = {"kind": "idea"}
+    for slug in ("one", "two"):
+        store.create(f"personal-private/_idea-incubator/{slug}/_index.md", fields, None, Scrubbed("Text."))
+    (vault / "personal-private/_idea-incubator/two/sketch.png").write_bytes(b"the user's own")
+    for slug in ("one", "two"):
+        path = f"personal-private/_idea-incubator/{slug}/_index.md"
+        store.remove(path, store.read(path).content_hash)
+    assert folders(vault) == [
+        "personal-private", "personal-private/_idea-incubator", "personal-private/_idea-incubator/two"
+    ]  # fmt: skip
+    (vault / "personal-private/_idea-incubator/two/sketch.png").unlink()
+    store.create("personal-private/_idea-incubator/two/_index.md", fields, None, Scrubbed("Text."))
+    store.move_folder("personal-private/_idea-incubator/two", "personal-private/_archive/two")
+    assert folders(vault) == ["personal-private", "personal-private/_archive", "personal-private/_archive/two"]
+    store.move("personal-private/_archive/two/_index.md", "personal-private/two.md", None)
+    assert folders(vault) == ["personal-private"]
+    store.remove("personal-private/two.md", None)
+    assert folders(vault) == ["personal-private"], "a group stays"
+
+
 def test_a_folder_moves_whole_and_never_onto_another(store: VaultStore, vault: Path, tmp_path: Path) -> None:
     (vault / "a/one").mkdir(parents=True)
     (vault / "a/one/sketch.png").write_bytes(b"\x89PNG")

@@ -1,0 +1,121 @@
+"""An entry in use is the same for every command and page that counts or lists them."""
+
+from __future__ import annotations
+
+import json
+import re
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from memoryvault.cli.main import main
+from memoryvault.index.reader import IndexReader
+from memoryvault.tasks.dashboard import view_of
+from memoryvault.tasks.health import notes_in_words
+from memoryvault.tasks.indexing import open_index, reconcile_now
+
+from ..console.support import Front, visible
+from ..review.support import Bed, make_bed
+
+PRIVATE = "personal-private"
+
+
+@pytest.fixture
+def bed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Bed:
+    """Three entries in use, one of them undated, beside all that might be taken for one."""
+    bed = make_bed(tmp_path)
+    for name, value in bed.env.items():
+        monkeypatch.setenv(name, value)
+    today = datetime.now(UTC).date()
+    for path, text in {
+        f"{PRIVATE}/preferences/tabs.md": f"kind: preferences\nstatus: active\ncreated: {today}\n---\n\nTabs.\n",
+        f"{PRIVATE}/_always-load/name.md": f"kind: preferences\nstatus: active\ncreated: {today}\n---\n\n# Ann\n",
+        "personal-projects/shop/fix/locks.md": "kind: fix\n---\n\nA lock.\n",
+        f"{PRIVATE}/failure-incident/x.md": "kind: failure-incident\nstatus: resolved\n---\n\nIt broke.\n",
+        f"{PRIVATE}/session-cost/s.md": f"kind: session-cost\nstatus: active\ncreated: {today}\n---\n\n# Session\n",
+        "personal-projects/shop/memory/MEMORY.md": "x: y\n---\n\n- [A](a.md)\n",
+        f"{PRIVATE}/empty.md": "kind: fix\nstatus: active\n---\n",
+        f"{PRIVATE}/_archive/old.md": "kind: fix\nstatus: superseded\n---\n\nOld.\n",
+        f"{PRIVATE}/_mine/draft.md": "kind: fix\n---\n\nDraft.\n",
+        f"{PRIVATE}/_inbox/said.md": "kind: fix\nstatus: inbox\n---\n\nSaid.\n",
+        "_meta/settings.md": "kind: settings\n---\n\n# Settings\n",
+    }.items():
+        file = bed.vault / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(f"---\n{text}", "utf-8")
+    (bed.vault / PRIVATE / "none.md").write_text("")
+    return bed
+
+
+def listed(capsys: pytest.CaptureFixture[str], *options: str) -> list[str]:
+    assert main(["list", "--json", *options]) == 0
+    return sorted(entry["path"].rsplit("/", 1)[-1] for entry in json.loads(capsys.readouterr().out))
+
+
+def in_use(capsys: pytest.CaptureFixture[str]) -> dict[str, object]:
+    assert main(["health", "--json"]) == 0
+    found: dict[str, object] = json.loads(capsys.readouterr().out)["entries"]
+    return found
+
+
+@pytest.mark.parametrize("is_indexed", [False, True])
+def test_list_health_doctor_and_the_console_agree(
+    bed: Bed, capsys: pytest.CaptureFixture[str], is_indexed: bool
+) -> None:
+    if is_indexed:
+        reconcile_now(bed.settings)
+    assert listed(capsys) == ["locks.md", "name.md", "tabs.md"]
+    groups = {PRIVATE: 2, "personal-projects": 1}
+    assert in_use(capsys) == {"groups": groups, "in_use": 3, "set_aside": {"resolved": 1}}
+    assert main(["health"]) == 0
+    assert f"entries          {PRIVATE} 2, personal-projects 1; not in use: 1 resolved\n" in capsys.readouterr().out
+    assert sorted(note.path for note in view_of(bed.store).living) == [
+        f"{PRIVATE}/_always-load/name.md", f"{PRIVATE}/preferences/tabs.md", "personal-projects/shop/fix/locks.md"
+    ]  # fmt: skip
+    if not is_indexed:
+        return
+    with open_index(bed.settings) as index:
+        assert (
+            notes_in_words(index.paths(), index.set_aside()) == "12 notes (3 entries in use, 1 in the inbox, 8 others)"
+        )
+    with Front(bed.settings) as front:
+        front.enter()
+        health, search = visible(front.get("health")), visible(front.get("search"))
+    assert "Entries 3 " in health
+    assert "2 now, 2 more than 11 weeks before. 1 without a date is left out." in health
+    assert re.search(r"\b3 entries\b", search), search
+
+
+def test_a_file_that_is_another_than_the_index_knows_is_read(bed: Bed, capsys: pytest.CaptureFixture[str]) -> None:
+    reconcile_now(bed.settings)
+    (bed.vault / PRIVATE / "failure-incident/x.md").write_text("---\nkind: failure-incident\n---\n\nIt broke anew.\n")
+    (bed.vault / PRIVATE / "empty.md").write_text("---\nkind: fix\n---\n\nNot empty any more.\n")
+    assert in_use(capsys)["in_use"] == len(listed(capsys)) == 5
+    assert IndexReader(Path(bed.settings.state.index_db), vectors=False).set_aside(), "which knows the old ones"
+
+
+def test_what_its_status_hides_is_told(bed: Bed, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["list"]) == 0
+    assert capsys.readouterr().err == "memory: not in use, and not shown: 1 resolved (--status resolved)\n"
+    assert listed(capsys, "--status", "resolved") == ["x.md"]
+    assert main(["list", "--kind", "fix"]) == 0
+    assert capsys.readouterr().err == ""
+
+
+def test_the_kinds_that_are_named_have_something_to_list(bed: Bed, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["list", "--kind", "preference"]) == 0
+    told = "fix, preferences, session-cost, topic-index"
+    assert capsys.readouterr().err == f"memory: nothing is of the kind 'preference'; there are: {told}\n"
+    for kind in told.split(", "):
+        assert listed(capsys, "--kind", kind)
+    assert main(["list", "--kind", "preference", "--project", "shop"]) == 0
+    assert "there are: fix, topic-index\n" in capsys.readouterr().err
+
+
+def test_the_hint_of_what_waits_counts_under_the_same_filters(bed: Bed, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["list", "--project", "nope"]) == 0
+    assert capsys.readouterr().err == ""
+    (bed.vault / PRIVATE / "_inbox/more.md").write_text("---\nkind: workflow\nstatus: inbox\n---\n\nMore.\n")
+    assert main(["list", "--kind", "workflow"]) == 0
+    assert capsys.readouterr().err == "memory: what waits is shown by --include-inbox: 1 in the inbox\n"
