@@ -103,7 +103,7 @@ def test_what_is_gone_is_archived_and_comes_back_as_it_was(bed: Bed, repo: Path)
     assert index(bed).restored == 1
     assert "Mine." in text(bed, "my-skills--alpha")
     assert "status: active" in text(bed, "my-skills--alpha")
-    assert list((bed.vault / "personal-private" / "_archive").iterdir()) == []
+    assert not (bed.vault / "personal-private" / "_archive").exists(), "the folder goes with its last note"
 
 
 def test_a_disk_that_is_not_mounted_archives_nothing_and_a_forgotten_folder_does(bed: Bed) -> None:
