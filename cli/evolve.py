@@ -58,7 +58,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
         entry = store.read(old)
         proposed = AgentProposals(context.settings, store, journal).propose(
             entry.kind or "note",
-            entry.title,
+            entry.name,
             body,
             slug=args.new_slug,
             tags=entry.tags,

@@ -307,7 +307,7 @@ class _Tools:
             old = self._entry(entry)
             return self._proposals.propose(
                 old.kind or "note",
-                old.title,
+                old.name,
                 text,
                 tags=old.tags,
                 project=old.project,

@@ -499,7 +499,7 @@ def _proposal(entry: Entry) -> Proposal:
         path=entry.path,
         kind=entry.kind,
         slug=entry.slug,
-        title=entry.title,
+        title=entry.name,
         group=entry.group,
         project=entry.project,
         supersedes=entry.supersedes,

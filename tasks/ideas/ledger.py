@@ -153,8 +153,8 @@ def section_of(store: VaultStore, entry: Entry) -> tuple[str, date]:
     """
     pitch, day = pitch_of(entry), said_on(entry) or store.today()
     if entry.sources and entry.sources[0].host == BY_COMMAND:  # It stands as the user wrote it.
-        return section_text(day, entry.title, pitch, link_of(store, entry.path)), day
-    title = heading_of(entry.title, pitch)
+        return section_text(day, entry.name, pitch, link_of(store, entry.path)), day
+    title = heading_of(entry.name, pitch)
     summary = summary_beside(title, pitch, said_next(entry.body, pitch))
     if not summary:
         summary = f"Said while working on {entry.project}." if entry.project else pitch
@@ -215,7 +215,7 @@ def question_change(settings: Settings, store: VaultStore, entry: Entry) -> Chan
     text = store.compose(
         question_path(slug),
         {"kind": SURFACE_KIND, "status": "pending", "group": DEFAULT_GROUP, "idea": slug},
-        Scrubbed.trusted(f"Surface: {entry.title}", reason="the scrubbed idea's title"),
+        Scrubbed.trusted(f"Surface: {entry.name}", reason="the scrubbed idea's title"),
         Scrubbed.trusted(body, reason="our own words and the scrubbed idea"),
     )
     return Change(question_path(slug), None, text)

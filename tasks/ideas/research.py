@@ -171,7 +171,7 @@ def plan(settings: Settings, web: WebAccess, idea: Entry, pass_: str = "") -> Re
     """What the child is to do. Everything that may leave the machine is decided here."""
     limits = settings.research
     vault = settings.required_vault_path
-    title, summary = scrub(idea.title), scrub(statement_of(idea.body))
+    title, summary = scrub(idea.name), scrub(statement_of(idea.body))
     home = home_folder(settings.environment)
     private = [Path(home).name, vault.parent.name, *([idea.project] if idea.project else [])]
     bases, searxng = dict(web.bases), limits.searxng

@@ -263,7 +263,7 @@ def test_an_editor_that_saves_the_old_note_after_a_crash_does_not_leave_it_half_
     assert bed.run_python(PROMOTE, point) == -9
     if not known:
         (Path(bed.settings.state.root) / "journal" / "pending.steps").unlink()
-    folder.mkdir()
+    folder.mkdir(parents=True)
     (folder / "_index.md").write_text("saved once more")
     bed.journal.recover()
     assert not bed.journal.is_interrupted
