@@ -211,6 +211,7 @@ def _entry(path: str, document: Document) -> Entry:
         status="active",
         kind="",
         title=entry.name if titled else "",
+        name=entry.name if titled else "",
         always_load=False,
         tags=document.tags or entry.tags,
     )
