@@ -113,8 +113,8 @@ def test_what_holds_in_one_project_is_saved_in_its_folder(sandbox: Sandbox) -> N
     assert ("\ngroup: personal-projects/my-shop\n" in text, "\nproject: my-shop\n" in text) == (True, True)
     always = sandbox.memory("save", "convention", "tone", "--project", "shop", "--always-load", "--body", "Brief.")
     assert always.strip().endswith("/personal-projects/shop/_always-load/tone.md")
-    elsewhere = sandbox.memory(*rule, "--project", "shop", "--group", "work").strip()
-    assert elsewhere.endswith("/work/convention/deploy-day.md"), "where the user says"
+    elsewhere = sandbox.memory(*rule, "--project", "shop", "--group", "office").strip()
+    assert elsewhere.endswith("/office/convention/deploy-day.md"), "where the user says"
     refused = sandbox.run(*rule, "--project", " ")
     assert (refused.returncode, refused.stderr.count("\n")) == (2, 1)
 

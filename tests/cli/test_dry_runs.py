@@ -47,7 +47,7 @@ def sandbox(tmp_path: Path) -> Sandbox:
     for path, text in {
         "skills/deploy/SKILL.md": "---\nname: deploy\ndescription: How we deploy a service.\n---\n\nTag, then push.\n",
         "repository/CLAUDE.md": "# Rules\n\n- Always run the tests before you push.\n",
-        "old/domains/work/notes.md": "# Notes\n\nWe deploy on Tuesdays.\n",
+        "old/domains/office/notes.md": "# Notes\n\nWe deploy on Tuesdays.\n",
         "home/.claude/projects/-home-dev-shop/memory/deploy.md": (
             "---\nname: deploy\ndescription: How to deploy.\ntype: project\n---\n\nTag it.\n"
         ),

@@ -7,20 +7,10 @@ from pathlib import Path
 import pytest
 
 from memoryvault.cli.main import main
-from memoryvault.demo.sandbox import Sandbox
 
 LONG = "A page that shows how many charges were retried on each day of the month by the people who look after payments"
 SHOWN = "A page that shows how many charges were retried on each day of the month by the people who look …"
 PRIVATE = "personal-private"
-
-
-@pytest.fixture
-def vault(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    sandbox = Sandbox(tmp_path)
-    for name, value in sandbox.environment.items():
-        monkeypatch.setenv(name, value)
-    monkeypatch.chdir(tmp_path)
-    return sandbox.vault
 
 
 def write(vault: Path, path: str, status: str, text: str, **fields: str) -> None:

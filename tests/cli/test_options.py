@@ -7,18 +7,8 @@ from pathlib import Path
 import pytest
 
 from memoryvault.cli.main import main
-from memoryvault.demo.sandbox import Sandbox
 
 NOT_ALLOWED = "not allowed with argument"
-
-
-@pytest.fixture
-def vault(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    sandbox = Sandbox(tmp_path)
-    for name, value in sandbox.environment.items():
-        monkeypatch.setenv(name, value)
-    monkeypatch.chdir(tmp_path)
-    return sandbox.vault
 
 
 @pytest.mark.parametrize(

@@ -11,8 +11,9 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Literal
 
-import pytest
 from playwright.sync_api import Browser, BrowserContext, Dialog, Page, sync_playwright
+
+from memoryvault.tests.support.programs import required
 
 SIZES: Mapping[str, dict[str, int]] = {
     "desktop": {"width": 1280, "height": 900},
@@ -22,14 +23,9 @@ STOP_SECONDS = 15
 
 
 def chromium_path() -> str:
-    """Where Chromium is. Without one the test is skipped on a developer's machine, and fails where CI runs."""
+    """Where Chromium is."""
     found = shutil.which("chromium") or shutil.which("chromium-browser")
-    if found is None:
-        reason = "no Chromium: install Debian's package `chromium`"
-        if os.environ.get("CI") == "true":
-            pytest.fail(reason)
-        pytest.skip(reason)
-    return found
+    return required(found, "no Chromium: install Debian's package `chromium`")
 
 
 @contextmanager

@@ -16,9 +16,10 @@ from pathlib import Path
 from typing import Literal
 
 import psycopg
-import pytest
 
 from memoryvault.bench.cluster import SERVERS_USER, Cluster
+
+from .programs import required
 
 Mode = Literal["session", "transaction"]
 PORT = 6432
@@ -45,14 +46,9 @@ class Pooler:
 
 
 def program() -> str:
-    """Where it is. Without one the test is left out on a developer's machine, and fails where CI runs."""
+    """Where it is."""
     found = shutil.which("pgbouncer", path=f"{os.environ.get('PATH', os.defpath)}:/usr/sbin")
-    if found is None:
-        reason = "PgBouncer is not installed"
-        if os.environ.get("CI") == "true":
-            pytest.fail(reason)
-        pytest.skip(reason)
-    return found
+    return required(found, "PgBouncer is not installed")
 
 
 @contextmanager

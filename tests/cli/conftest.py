@@ -1,0 +1,19 @@
+"""What tests of commands share that call `main` in their own process."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from memoryvault.demo.sandbox import Sandbox
+
+
+@pytest.fixture
+def vault(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty vault that commands of this process work on, in a home of its own."""
+    sandbox = Sandbox(tmp_path)
+    for name, value in sandbox.environment.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.chdir(tmp_path)
+    return sandbox.vault
