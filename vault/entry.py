@@ -207,7 +207,7 @@ def first_heading(body: str) -> str | None:
 
 
 _SENTENCE = re.compile(r".*?[.!?](?=\s+[^\W\d_a-z]|$)|.+")
-_MARKER = re.compile(r"(?:[-*+>]|\d+[.)])[ \t]+(?:\[[ xX]\][ \t]+)?")
+_MARKER = re.compile(r"^(?:[-*+>]|\d+[.)])[ \t]+(?:\[[ xX]\][ \t]+)?")
 
 
 def first_sentence(body: str) -> str:

@@ -5,8 +5,10 @@ from __future__ import annotations
 import logging
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 
 from ...vault import hooklog
+from ...vault.errors import MemoryVaultError
 
 
 class JsonLines(logging.Handler):
@@ -25,7 +27,8 @@ class JsonLines(logging.Handler):
             fields["error"] = repr(record.exc_info[1])
         hooklog.append(self._log_file, record.levelname.lower(), record.name.removeprefix("memoryvault."), **fields)
         if record.levelno >= logging.WARNING:
-            self._tell(f"memory: {message}")
+            with suppress(OSError, MemoryVaultError):  # Nobody listens any more, or its disk is full.
+                self._tell(f"memory: {message}")
 
 
 class Lasting:

@@ -195,6 +195,8 @@ def test_no_header_can_make_reading_raise(header: str) -> None:
         ("## Why\n\nSo.", "Why"),
         ("```\nmake\n```", "al"),
         ("", "al"),
+        ("Use tabs - never spaces. Ever.", "Use tabs - never spaces"),
+        ("Where x > 4, step 1) comes first.", "Where x > 4, step 1) comes first"),
     ],
 )
 def test_a_note_without_a_heading_is_listed_by_its_first_sentence(body: str, title: str) -> None:
