@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections import Counter
+from collections.abc import Sequence
 from datetime import date
 
 from ..index.filters import And, Equals, Filter, matches, since
@@ -52,7 +53,8 @@ def run(args: argparse.Namespace, context: Context) -> int:
     store = context.store
     if args.status.lower() != "all":
         require_known({args.status.lower()}, store)
-    entries = [entry for entry in store.readable() if _is_asked_for(entry, args) and matches(wished, row_of(entry))]
+    notes = [*store.readable()]  # Read once: what is not listed is told of, too.
+    entries = [entry for entry in notes if _is_asked_for(entry, args) and matches(wished, row_of(entry))]
     if args.json:
         print_json(
             [
@@ -80,40 +82,39 @@ def run(args: argparse.Namespace, context: Context) -> int:
         )
     else:
         print("no entries match")
-        _tell_what_there_is(args, context, wished)
-    if hidden := _hidden(args, context, wished):
+        _tell_what_there_is(args, notes, context.store.today(), wished)
+    if hidden := _hidden(args, notes, wished):
         told = ", ".join(f"{count:,} {status}" for status, count in sorted(hidden.items()))
         note(f"memory: not in use, and not shown: {told} (--status {min(hidden) if len(hidden) == 1 else 'all'})")
     return 0
 
 
-def _tell_what_there_is(args: argparse.Namespace, context: Context, wished: Filter) -> None:
+def _tell_what_there_is(args: argparse.Namespace, notes: Sequence[Entry], today: date, wished: Filter) -> None:
     """Where nothing is listed: the kinds of which something would be, and what waits, each with the same options."""
-    entries = [*context.store.readable()]
-    if args.kind is not None and not any(matches(Equals("kind", args.kind), row_of(entry)) for entry in entries):
-        others = _filter(_with(args, kind=None), context.store.today())
+    if args.kind is not None and not any(matches(Equals("kind", args.kind), row_of(entry)) for entry in notes):
+        others = _filter(_with(args, kind=None), today)
         kinds = {
             kind
-            for entry in entries
+            for entry in notes
             if entry.kind and _is_asked_for(entry, _with(args, kind=(kind := entry.kind.lower())))
             and matches(others, row_of(entry))
         }  # fmt: skip
         say_missing(args.kind, kinds)
     if args.status == "active" and not args.include_inbox:
         more = _with(args, include_inbox=True)
-        waiting = (e for e in entries if e.special in WAITING_FOLDERS and _is_asked_for(e, more))
+        waiting = (e for e in notes if e.special in WAITING_FOLDERS and _is_asked_for(e, more))
         places = by_place([entry.path for entry in waiting if matches(wished, row_of(entry))])
         counts = {place: len(paths) for place, paths in places.items() if place != "questions"}
         if any(counts.values()):
             note(f"memory: what waits is shown by --include-inbox: {in_words(counts)}")
 
 
-def _hidden(args: argparse.Namespace, context: Context, wished: Filter) -> Counter[str]:
+def _hidden(args: argparse.Namespace, notes: Sequence[Entry], wished: Filter) -> Counter[str]:
     """By status, the entries that only their status keeps from being listed where nobody has named one."""
     if args.status.lower() != ACTIVE:
         return Counter()
-    entries = (entry for entry in context.store.readable() if is_entry(entry) and matches(wished, row_of(entry)))
-    return Counter(entry.effective_status for entry in entries if entry.effective_status != ACTIVE)
+    others = (entry for entry in notes if entry.effective_status != ACTIVE and is_entry(entry))
+    return Counter(entry.effective_status for entry in others if matches(wished, row_of(entry)))
 
 
 def _with(args: argparse.Namespace, **options: object) -> argparse.Namespace:
