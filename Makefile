@@ -4,6 +4,9 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
+# Tests start some thousand processes; where the environment keeps Python from caching bytecode, each would compile everything again.
+export PYTHONDONTWRITEBYTECODE :=
+
 .PHONY: setup demo recording check test e2e bench bench-scale bench-shared chaos dist clean lint types screenshots
 
 setup: $(STAMP)
