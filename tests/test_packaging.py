@@ -61,6 +61,15 @@ def test_every_page_that_a_command_names_is_installed_with_it() -> None:
     assert Path(how_to("models")).is_file()
 
 
+def test_nobody_is_told_to_install_the_bare_name() -> None:
+    """pip would look it up elsewhere: the package is installed from its own wheel."""
+    told = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *(ROOT / "skills").rglob("*.md"), *ROOT.glob("hooks/*")]
+    told += [file for folder in ("cli", "tasks", "vault", "index") for file in (ROOT / folder).rglob("*.py")]
+    told = [file for file in told if file.suffix in (".md", ".py", ".sh")]
+    bare = re.compile(r"(?:pip|pipx|uv tool) install (?:-\S+ )*['\"]?memoryvault")
+    assert [str(file.relative_to(ROOT)) for file in told if bare.search(file.read_text("utf-8"))] == []
+
+
 def test_every_link_of_a_page_that_is_installed_leads_to_a_file_that_is_installed() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
     patterns = project["tool"]["setuptools"]["package-data"]["memoryvault"]

@@ -165,6 +165,9 @@ def test_without_the_client_library_all_else_goes_on(tmp_path: Path, owner: str)
     env = {"PYTHONPATH": str(hidden)}
     done = Sandbox.run(desk, "queue", env=env)  # From nothing: what is forked has the library.
     assert (done.returncode, done.stdout) == (1, "")
-    assert done.stderr == "memory: queue.url is set, but psycopg is not installed: pip install 'memoryvault[shared]'\n"
+    assert done.stderr == (
+        "memory: queue.url is set, but psycopg is not installed: "
+        "install the wheel again with [shared] (docs/how-to/install.md)\n"
+    )
     assert Sandbox.run(desk, "worker", "--until-idle", env=env).returncode == 0
     assert "psycopg is not installed" in (desk.state / "log" / "memoryvault.log").read_text()
