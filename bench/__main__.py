@@ -1,4 +1,4 @@
-"""`make bench`: every table of docs/benchmarks.md, in one run on one machine.
+"""`make bench`: every table of docs/benchmarks.md and docs/benchmarks/, in one run on one machine.
 
 `python -m memoryvault.bench NAME …` makes only the tables that are named; what follows a single name is handed to it.
 """
@@ -14,8 +14,8 @@ from importlib import metadata
 from pathlib import Path
 
 TABLES = {
-    "discovery": "What is new in a list",
-    "hooks": "Hooks, as whole processes",
+    "discovery": "New items in a list",
+    "hooks": "Hooks",
     "queue": "The queue",
     "shared": "The queue that machines share",
     "index": "Indexing and recall",
@@ -23,7 +23,7 @@ TABLES = {
     "console": "The console on a large vault",
     "models": "Number formats of the embedding model",
     "recall": "Quality of recall",
-    "small": "Small vaults beside skills",
+    "small": "Small vaults with many skills",
     "reflection": "Quality of reflection",
     "scrub": "Scrubbing",
     "throughput": "Throughput of mining",

@@ -1,9 +1,9 @@
 """Judges the packaged miner on prompts that are not ours to keep: `python -m memoryvault.bench.lot FILE`.
 
 FILE has a JSON object a line: `person`, `text`, `label` (preference, correction, idea, fix or none), and where it is
-known `before`, the agent's last words before it. Nothing of it is kept. Of the fourth lot (docs/benchmarks.md) the
-repository has the labels under keys that say nothing of the prompts, so that nobody judges on these again and believes
-them unseen.
+known `before`, the agent's last words before it. Nothing of it is kept. Of the fourth batch
+(docs/benchmarks/reflection.md) the repository has the labels under keys that say nothing of the prompts, so that nobody
+judges on these again and believes them unseen.
 """
 
 from __future__ import annotations

@@ -15,6 +15,7 @@ import argparse
 import json
 import os
 import random
+import re
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
@@ -193,7 +194,8 @@ def table(task: Task, evaluation: Evaluation) -> Iterator[str]:
         by_kind[method] = _by_kind(found)
     kinds = list(dict.fromkeys(question.kind for question in task.questions))
     if len(kinds) > 1:
-        yield f"\n| R@5 by kind | {' | '.join(kinds)} |"
+        names = [re.sub(r"^(sideways|paraphrase)\b", "paraphrased", kind) for kind in kinds]
+        yield f"\n| R@5 by kind | {' | '.join(names)} |"
         yield "|---|" + "---|" * len(kinds)
         for method, values in by_kind.items():
             yield f"| {method} | {' | '.join(f'{values[kind]:.2f}' for kind in kinds)} |"
@@ -216,8 +218,8 @@ def floor_curve(task: Task, evaluation: Evaluation) -> Iterator[str]:
     """Lines of markdown: per floor, prompts about nothing that inject something, and the recall kept."""
     without = _kept(evaluation, task.questions, None)
     prompts = len(task.unanswerable)
-    yield f"Floor, {prompts} prompts about nothing here; recall@{INJECTED} without a floor {without:.3f}\n"
-    yield "| floor | false injections | recall kept |"
+    yield f"Relevance threshold, {prompts} prompts about nothing here; R@{INJECTED} without a threshold {without:.3f}\n"
+    yield "| threshold | false injections | recall kept |"
     yield "|---|---|---|"
     for floor in FLOORS:
         weights = Weights(floor=floor)

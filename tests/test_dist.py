@@ -126,7 +126,7 @@ def test_wheel_and_sdist_hold_every_file_that_the_code_reads(wheels: tuple[Path,
     shipped = {
         name
         for name in tracked
-        if name.startswith((*PLUGIN, "docs/how-to/", "docs/adr/", "docs/reference/"))
+        if name.startswith((*PLUGIN, "docs/how-to/", "docs/adr/", "docs/benchmarks/", "docs/reference/"))
         or ("/" in name and name.split("/")[0] not in ("tests", "docs") and not name.startswith((".", TRAINING)))
     }
     with zipfile.ZipFile(wheel) as zipped:
