@@ -52,11 +52,13 @@ def test_every_test_that_a_page_names_exists() -> None:
         assert re.search(rf"^def {test}\(", source.read_text("utf-8"), re.MULTILINE), f"{page} names {path}::{test}"
 
 
-def test_every_decision_record_has_a_status() -> None:
+def test_every_decision_record_has_a_status_and_a_date() -> None:
     records = sorted((ROOT / "docs" / "adr").glob("*.md"))
     assert records
     for record in records:
-        assert re.search(r"^Status: (accepted|superseded by .+)$", record.read_text("utf-8"), re.MULTILINE), record.name
+        text = record.read_text("utf-8")
+        assert re.search(r"^Status: (accepted|superseded by .+)$", text, re.MULTILINE), record.name
+        assert re.search(r"^Date: \d{4}-\d\d-\d\d$", text, re.MULTILINE), record.name
 
 
 def test_the_recorded_session_is_of_the_commands_that_are_played() -> None:
