@@ -39,6 +39,19 @@ def test_links_between_pages_lead_somewhere(page: Path) -> None:
         assert (page.parent / target).exists(), f"{page.name} links to {target}"
 
 
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_links_to_a_section_lead_to_its_heading(page: Path) -> None:
+    for target, section in re.findall(r"\]\((?!https?:)([^)#]*)#([^)]+)\)", page.read_text("utf-8")):
+        linked = page.parent / target if target else page
+        assert section in _sections(linked.read_text("utf-8")), f"{page.name} links to {target}#{section}"
+
+
+def _sections(text: str) -> set[str]:
+    """The fragments of a page's headings, as GitHub makes them: lower case, hyphens for blanks, no punctuation."""
+    headings = re.findall(r"^#+ (.+)$", text, re.MULTILINE)
+    return {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
 def test_every_test_that_a_page_names_exists() -> None:
     named = [
         (page.name, path, test)
