@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 from ..index.embedder import Embedder
 from ..index.query import word_spans
 from ..index.store import IndexStore, PendingText
-from ..index.words import WordVectors, pack
+from ..index.words import WordVectors, pack_words
 from .index import KINDS, made_up_words
 from .mining_data import said, unpacked_sessions
 
@@ -111,7 +111,7 @@ def embed_some(store: IndexStore, embedder: Embedder, limit: int = REAL_PASSAGES
     for start in range(0, len(pending), 64):
         batch = pending[start : start + 64]
         encoded = embedder.encode_words([text.text for text in batch])
-        packed = [pack(each) for each in encoded.words]
+        packed = [pack_words(each) for each in encoded.words]
         store.add_vectors(model_id, [t.text_hash for t in batch], [_bytes(v) for v in encoded.vectors], packed)
         rows += list(encoded.vectors)
         for each in encoded.words:
@@ -133,7 +133,7 @@ def make_up_rest(store: IndexStore, sample: Sample, seed: int = 7) -> int:
         noise *= NOISE / numpy.sqrt(dimension)
         mixed = (sample.vectors[pairs[0]] + sample.vectors[pairs[1]]) / 2 + noise
         mixed /= numpy.linalg.norm(mixed, axis=1, keepdims=True)
-        words = [pack(_words(text.text, sample, chance)) for text in batch]
+        words = [pack_words(_words(text.text, sample, chance)) for text in batch]
         store.add_vectors(model_id, [t.text_hash for t in batch], [_bytes(v) for v in mixed], words)
         done += len(batch)
     return done

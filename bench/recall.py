@@ -35,8 +35,8 @@ from ..index.evaluation import (
     load_documents,
     load_questions,
     ndcg,
-    opened,
-    opened_vault,
+    open_documents,
+    open_vault,
     recall_at,
 )
 from ..index.ranking import Weights
@@ -87,7 +87,7 @@ def tasks(data: Path | None) -> Iterator[Task]:
 
 
 def _open(documents: Sequence[Document], folder: Path, embedder: Embedder) -> AbstractContextManager[Evaluation]:
-    return opened(documents, folder, embedder)
+    return open_documents(documents, folder, embedder)
 
 
 def _devbench(path: Path, silent: Sequence[str]) -> Task:
@@ -162,7 +162,7 @@ def _regression(rows: Sequence[dict[str, object]], silent: Sequence[str]) -> Tas
     ]
 
     def index(folder: Path, embedder: Embedder) -> AbstractContextManager[Evaluation]:
-        return opened_vault(vault, folder, embedder)
+        return open_vault(vault, folder, embedder)
 
     return Task("regression vault", index, questions, [Question(text, text) for text in silent])
 
@@ -222,17 +222,17 @@ def floor_curve(task: Task, evaluation: Evaluation) -> Iterator[str]:
     yield "| threshold | false injections | recall kept |"
     yield "|---|---|---|"
     for floor in FLOORS:
-        weights = Weights(floor=floor)
-        found = evaluation.rank(task.unanswerable, INJECTED, weights=weights, floor=True)
+        weights = Weights(threshold=floor)
+        found = evaluation.rank(task.unanswerable, INJECTED, weights=weights, apply_threshold=True)
         injected = sum(bool(one.ids) for one in found)
         kept = _kept(evaluation, task.questions, weights) / without
-        chosen = " (chosen)" if floor == Weights().floor else ""
+        chosen = " (chosen)" if floor == Weights().threshold else ""
         yield f"| {floor:+.1f}{chosen} | {injected} ({injected / prompts:.0%}) | {kept:.1%} |"
     yield ""
 
 
 def _kept(evaluation: Evaluation, questions: Sequence[Question], weights: Weights | None) -> float:
-    found = evaluation.rank(questions, INJECTED, weights=weights, floor=weights is not None)
+    found = evaluation.rank(questions, INJECTED, weights=weights, apply_threshold=weights is not None)
     values = [recall_at(one.ids, one.question.gold, INJECTED) for one in found]
     return sum(values) / len(values)
 

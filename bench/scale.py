@@ -287,7 +287,7 @@ def ask(engine: RecallEngine, questions: Sequence[str]) -> Iterator[tuple[float,
     engine.wait_for_vectors(60)
     for question in questions:
         begun = time.perf_counter()
-        result = engine.recall(RecallQuery(question + " ", project="project-3", prompt=True))
+        result = engine.recall(RecallQuery(question + " ", project="project-3", is_prompt=True))
         yield (time.perf_counter() - begun) * 1000, result.timings_ms, bool(result.degraded)
 
 

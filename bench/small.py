@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from ..index.embedder import DEFAULT_MODEL, Embedder, load_embedder
-from ..index.evaluation import Question, opened_vault
+from ..index.evaluation import Question, open_vault
 from ..pipelines.skills import Skill, body_of, entry_name, title_of
 from .recall import INJECTED, REGRESSION, Remembering
 
@@ -101,9 +101,9 @@ def measure(
         folder = Path(name)
         write_vault(folder / "MemoryVault", vault["notes"][:size], skills)
         (folder / "index").mkdir()
-        with opened_vault(folder / "MemoryVault", folder / "index", embedder) as evaluation:
+        with open_vault(folder / "MemoryVault", folder / "index", embedder) as evaluation:
             questions = [Question(str(number), prompt.text) for number, prompt in enumerate(prompts)]
-            for prompt, found in zip(prompts, evaluation.rank(questions, INJECTED, floor=True), strict=True):
+            for prompt, found in zip(prompts, evaluation.rank(questions, INJECTED, apply_threshold=True), strict=True):
                 _count(tallies[prompt.kind], prompt, [name_of(path) for path in found.ids])
     return tallies
 

@@ -8,7 +8,7 @@ import tempfile
 from pathlib import Path
 
 from ..index.embedder import Embedder, load_embedder, model_name
-from ..index.evaluation import load_documents, load_questions, opened, ranking_json
+from ..index.evaluation import load_documents, load_questions, open_documents, ranking_json
 from ..index.service import weights_from_settings
 from ..vault.errors import ModelUnavailable, UsageError
 from .context import Context
@@ -42,10 +42,10 @@ def run(args: argparse.Namespace, context: Context) -> int:
     documents, questions = load_documents(args.docs), load_questions(args.queries)
     with tempfile.TemporaryDirectory(prefix="memoryvault-eval-") as folder:
         progress = _progress if sys.stderr.isatty() else None
-        with opened(documents, Path(folder), _embedder(context), on_progress=progress) as evaluation:
+        with open_documents(documents, Path(folder), _embedder(context), on_progress=progress) as evaluation:
             order = {(question.group, question.id): place for place, question in enumerate(questions)}
             ranked = evaluation.rank(
-                questions, args.k, weights=weights_from_settings(context.settings), floor=args.floor
+                questions, args.k, weights=weights_from_settings(context.settings), apply_threshold=args.floor
             )
             rankings = sorted(ranked, key=lambda one: order[one.question.group, one.question.id])
     if args.json:

@@ -22,7 +22,7 @@ from mcp_types import CallToolResult, InputRequiredResult, ToolAnnotations
 from pydantic import Field, ValidationError
 
 from .. import __version__
-from ..index.asking import ask
+from ..index.recall import recall_entries
 from ..tasks.agent_proposals import AgentProposals, Proposed
 from ..tasks.journal import Journal
 from ..tasks.queue.enqueue import request_indexing
@@ -187,7 +187,7 @@ class _Tools:
         with _told():
             if not query.strip():
                 raise UsageError("what should be recalled? the query is empty")
-            answer = ask(
+            answer = recall_entries(
                 self._context.settings,
                 self._context.state_of_vault_or_index,
                 query,

@@ -11,8 +11,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from ..index.asking import IN_WORDS, ask
 from ..index.filters import named_values, parse_filter
+from ..index.recall import DEGRADED_MESSAGES, recall_entries
 from ..vault.days import last_meant, local_day
 from ..vault.errors import MemoryVaultError, UsageError
 from ..vault.layout import INBOX, INCUBATOR, REVIEW
@@ -66,7 +66,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
     }
     _see_what_is_new(context)
     with _said_when_slow():
-        answer = ask(
+        answer = recall_entries(
             context.settings,
             context.state_of_vault_or_index,
             args.query,
@@ -80,9 +80,8 @@ def run(args: argparse.Namespace, context: Context) -> int:
         note(f"memory: {answer.without_service}")
     for code in answer.degraded:
         # Without the service nobody has looked for a model.
-        note(
-            f"memory: answered {BY_WORDS if answer.without_service and code == NO_MODEL else IN_WORDS.get(code, code)}"
-        )
+        without_model = answer.without_service and code == NO_MODEL
+        note(f"memory: answered {BY_WORDS if without_model else DEGRADED_MESSAGES.get(code, code)}")
     if args.json:
         print_json({"query": args.query, "hits": list(answer.hits), "degraded": list(answer.degraded)})
         return 0

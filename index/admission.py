@@ -31,7 +31,7 @@ class Effort(Enum):
     """How a recall is to be worked on."""
 
     FULL = "full"
-    HURRIED = "hurried"
+    REDUCED = "reduced"
     NONE = "none"
     """Its time is over."""
 
@@ -93,7 +93,7 @@ class Admission:
             ends = [deadline, *sorted(each[0] for each in self._waiting)]
             for number, end in enumerate(ends, at_work):
                 if now + math.ceil(number / self._places) * self._full_seconds > end:
-                    return Effort.HURRIED
+                    return Effort.REDUCED
         return Effort.FULL
 
     def _leave(self, took: float | None) -> None:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from ..vault.errors import IndexUnavailable, ModelUnavailable
 from .embedder import Embedder
 from .store import IndexStore, PendingText
-from .words import pack
+from .words import pack_words
 
 BATCH_TEXTS = 128
 """Texts per call of the embedder: a few seconds of work, so that a kill costs little."""
@@ -41,7 +41,7 @@ def embed_with(embedder: Embedder) -> Embed:
     def embed(texts: Sequence[str]) -> EmbeddedBatch:
         encoded = embedder.encode_words(texts)
         rows = tuple(row.astype("<f4").tobytes() for row in encoded.vectors)
-        words = tuple(pack(each) for each in encoded.words) or (b"",) * len(rows)
+        words = tuple(pack_words(each) for each in encoded.words) or (b"",) * len(rows)
         return EmbeddedBatch(embedder.name, embedder.dimension, rows, words)
 
     return embed

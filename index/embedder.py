@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from ..vault.errors import ModelUnavailable
 from ..vault.render import estimate_tokens
-from .words import WordVectors, words_of
+from .words import WordVectors, pool_word_vectors
 
 if TYPE_CHECKING:
     import numpy
@@ -244,7 +244,7 @@ class SentenceTransformerEmbedder:
             sentences = torch.nn.functional.normalize(output["sentence_embedding"].float(), dim=1)
             pieces = output["token_embeddings"].float().numpy()
         words = tuple(
-            words_of(text, offsets[number], pieces[number], skip=len(prefix))
+            pool_word_vectors(text, offsets[number], pieces[number], skip=len(prefix))
             for number, text in enumerate(prefixed if offsets else ())
         )
         return EncodedTexts(numpy.ascontiguousarray(sentences.numpy(), dtype=numpy.float32), words)
@@ -280,7 +280,7 @@ class PackagedEmbedder:
         torch.set_num_threads(_threads(texts, query, self._threads))
         sentences, pieces, offsets = self._model.encode(texts)
         arrays = pieces.numpy()
-        words = tuple(words_of(text, offsets[number], arrays[number]) for number, text in enumerate(texts))
+        words = tuple(pool_word_vectors(text, offsets[number], arrays[number]) for number, text in enumerate(texts))
         return EncodedTexts(numpy.ascontiguousarray(sentences.numpy()), words)
 
 

@@ -1,21 +1,19 @@
-"""The recall engine: one path from a prompt to hits, for hooks, command, MCP and evaluation.
+"""The recall engine: one path from a prompt to hits, for hooks, commands, MCP and evaluation.
 
-    query → scope → keyword arm ┐
-                  → dense arm   ┴→ fuse, floor → check each hit against its file → hits
+    query → scope → keyword retriever ┐
+                  → dense retriever   ┴→ rank fusion, threshold → check of each hit against its file → hits
 
-Each arm may be missing or late; the other answers, and the result says so in `degraded`.
+Either retriever may be missing or late; the other answers, and the result says so in `degraded`.
 """
 
 from __future__ import annotations
 
-import threading
 import time
-from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future
 from concurrent.futures import TimeoutError as FutureTimeout
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import date
 from pathlib import Path
 
@@ -24,33 +22,35 @@ import apsw
 from ..vault.entry import SKILL_KIND, Entry, parse_entry
 from ..vault.errors import IndexUnavailable, ModelUnavailable
 from ..vault.in_use import NEVER_UNNAMED
+from .catalog_reader import EntryRow, StoredChunk
 from .chunking import chunks_of
-from .database import file_identity
 from .embedder import Embedder, ModelLoading
-from .files import FileLooks, Look, Seen
+from .file_check import FileCheck, FileChecker, FileStatus
 from .filescan import scan_files
 from .filters import parse_filter
-from .matrix import Looked, Matrix, MatrixKeeper
+from .matrix import Matrix, MatrixCache
 from .query import QueryAnalysis, analyse, refine
+from .query_embedding import QueryEmbedder, QueryEmbedding
 from .ranking import (
     FULL_TAIL_NOTES,
+    THRESHOLD_MODEL,
     DenseHit,
     KeywordHit,
-    Scored,
+    ScoredEntry,
     Weights,
     WordEvidence,
-    above_floor,
-    answers_by_words,
+    above_threshold,
     fuse,
-    fuse_apart,
+    fuse_by_kind,
     is_near_duplicate,
 )
-from .reader import DENSE_LIMIT, FIRST_LOOK, KEYWORD_LIMIT, EntryRow, IndexReader, Remembered
+from .reader_pool import ReaderPool
 from .scope import Scope
+from .search_reader import KEYWORD_LIMIT, SearchReader
 from .store import row_of
-from .words import WordVectors, match, match_texts
+from .words import match_texts, match_vectors
 
-# What `degraded` may hold.
+# The codes of `degraded`.
 NO_INDEX = "no-index"  # the files were scanned instead
 SCAN_INCOMPLETE = "scan-incomplete"
 NO_MODEL = "no-model"
@@ -60,27 +60,26 @@ NO_VECTORS = "no-vectors"  # nothing embedded by this model yet
 VECTORS_DAMAGED = "vectors-damaged"
 DENSE_LATE = "dense-late"
 KEYWORD_LATE = "keyword-late"
-BUSY = "busy"  # too many asked at once: the rarest words decided alone
-FILES_LATE = "files-late"  # the disk did not answer in time: the same
-VAULT_MISSING = "vault-missing"  # hits could not be checked against their files
+BUSY = "busy"  # too many recalls at once: only the rarest words were searched
+FILES_LATE = "files-late"  # the disk did not answer in time: hits are shown as they were indexed
+VAULT_MISSING = "vault-missing"  # likewise, since there are no files
 
-# Why an entry that was ranked is not shown.
+# The reasons of a `Rejection`.
 BELOW_FLOOR = "below-floor"
 SAYS_THE_SAME = "says-the-same"  # as a better hit
 FILE_GONE = "file-gone"  # or it may no longer be shown
-REFUSED_IN_RECEIPT = 3
+MAX_REJECTIONS = 3
 
-CACHED_QUESTIONS = 512
 POOLED_READERS = 4
-HURRIED_PASSAGES, HURRIED_HITS = 1_000, 20
-"""What the keyword arm scores and keeps where there is no time for more: an eighth of a whole recall's work."""
-_BUDGET_SHARE, _FILES_SHARE = 0.75, 0.85
-"""Of the budget, when the arms must have ended, and when the look at the files; the rest is for the way back."""
+REDUCED_PASSAGES, REDUCED_HITS = 1_000, 20
+"""What a reduced recall scores and keeps: an eighth of the work of a full one."""
+_RETRIEVAL_SHARE, _FILES_SHARE = 0.75, 0.85
+"""Shares of the budget after which retrieval and the check of the files end; the rest is for sending the answer."""
 
 
 @dataclass(frozen=True)
 class RecallQuery:
-    """What is asked. With no `project` and not `all_projects`, only entries of no project are seen."""
+    """A question and its scope. With no `project` and not `all_projects`, only entries of no project are in scope."""
 
     text: str
     k: int = 5
@@ -93,16 +92,19 @@ class RecallQuery:
     exclude_paths: frozenset[str] = frozenset()
     exclude_always_load: bool = False
     exclude_kinds: frozenset[str] = NEVER_UNNAMED
-    prompt: bool = False
-    """True: it was said to an agent, not asked of us. A single word is then no question, and of entries
-    that say the same only the best is given."""
-    floor: bool = True
-    """False: also what is below the floor (for evaluation and for the search of duplicates)."""
+    is_prompt: bool = False
+    """True for a prompt to an agent, False for a question to the vault. A prompt of a single word is not taken for a
+    question, and of entries that say the same only the best is returned."""
+    apply_threshold: bool = True
+    """False: return entries below the relevance threshold too (for evaluation and the search for duplicates)."""
 
 
 @dataclass(frozen=True)
 class Hit:
-    """One entry with its best chunk. `dense` is a cosine, `keyword` a BM25; None where that arm is silent."""
+    """One entry with its best chunk. `dense` is a cosine, `keyword` a BM25; None where that retriever did not find it.
+
+    Its fields are the keys of a hit in JSON.
+    """
 
     path: str
     slug: str
@@ -121,11 +123,11 @@ class Hit:
     surfaced_at: str | None = None
     """When it was said, where that is known: an ISO 8601 time."""
     answers: float | None = None
-    """Log-odds that this entry answers the question (ranking.Scored), None without a ranking."""
+    """Log-odds that this entry answers the question (ScoredEntry.answer_log_odds), None without a ranking."""
 
 
 @dataclass(frozen=True)
-class Refused:
+class Rejection:
     """An entry that was ranked and not shown, for the receipt."""
 
     path: str
@@ -133,58 +135,53 @@ class Refused:
     dense: float | None
     keyword: float | None
     answers: float
-    why: str
+    """As `Hit.answers`."""
+    reason: str
     """BELOW_FLOOR, SAYS_THE_SAME or FILE_GONE."""
 
 
 @dataclass(frozen=True)
 class RecallResult:
-    """Hits best first (this project's before the others), what was missing, milliseconds by stage."""
+    """Hits best first (this project's before the others), codes of what was missing, milliseconds by stage."""
 
     hits: tuple[Hit, ...]
     degraded: tuple[str, ...]
     timings_ms: Mapping[str, float]
-    refused: tuple[Refused, ...] = ()
-    """The best of what was not shown, and why."""
-    floor: float = 0.0
-    """What `answers` of the best hit must reach."""
-
-
-@dataclass(frozen=True)
-class _Asked:
-    """A question as the model sees it: float32 little-endian bytes, and the vectors of its words."""
-
-    vector: bytes
-    words: WordVectors | None
-    looked: Looked | None = None
-    """The nearest passages, where the vectors are in memory."""
+    rejections: tuple[Rejection, ...] = ()
+    """The best MAX_REJECTIONS of the entries that were not shown."""
+    threshold: float = 0.0
+    """The log-odds that the best hit had to reach."""
 
 
 @dataclass
-class _Run:
+class _RecallState:
     """One recall in progress."""
 
     query: RecallQuery
     analysis: QueryAnalysis
     scope: Scope
     deadline: float | None
+    """When retrieval must have ended (monotonic seconds), None without a budget."""
     files_deadline: float | None
-    hurried: bool = False
+    """When the check of the files must have ended."""
+    is_reduced: bool = False
     degraded: list[str] = field(default_factory=list)
     timings: dict[str, float] = field(default_factory=dict)
-    refused: list[Refused] = field(default_factory=list)
-    notes: int = FULL_TAIL_NOTES
-    """How many there are within the scope, skills not counted; no more than this."""
+    rejections: list[Rejection] = field(default_factory=list)
+    note_count: int = FULL_TAIL_NOTES
+    """Notes within the scope, skills not counted; FULL_TAIL_NOTES at most."""
 
     @property
-    def apart(self) -> str | None:
-        """The kind that is looked for beside the others, not among them: nobody asked for skills."""
-        return SKILL_KIND if self.query.prompt and self.scope.filter is None else None
+    def separate_kind(self) -> str | None:
+        """The kind that is searched and ranked apart from the others: a prompt did not ask for skills."""
+        return SKILL_KIND if self.query.is_prompt and self.scope.filter is None else None
 
-    def refuse(self, found: Scored, row: EntryRow, why: str) -> None:
-        if len(self.refused) < REFUSED_IN_RECEIPT:
-            one = Refused(row.path, round(found.score, 6), found.dense, found.keyword, round(found.answers, 3), why)
-            self.refused.append(one)
+    def reject(self, scored: ScoredEntry, row: EntryRow, reason: str) -> None:
+        if len(self.rejections) < MAX_REJECTIONS:
+            log_odds = round(scored.answer_log_odds, 3)
+            self.rejections.append(
+                Rejection(row.path, round(scored.score, 6), scored.dense, scored.keyword, log_odds, reason)
+            )
 
     @contextmanager
     def stage(self, name: str) -> Iterator[None]:
@@ -194,12 +191,34 @@ class _Run:
         finally:
             self.timings[name] = round((time.perf_counter() - start) * 1000, 3)
 
-    def say(self, what: str) -> None:
-        if what not in self.degraded:
-            self.degraded.append(what)
+    def mark_degraded(self, code: str) -> None:
+        if code not in self.degraded:
+            self.degraded.append(code)
 
     def seconds_left(self) -> float | None:
         return None if self.deadline is None else max(0.0, self.deadline - time.monotonic())
+
+
+@dataclass(frozen=True)
+class _Retrieved:
+    """The results of both retrievers."""
+
+    keyword: Sequence[KeywordHit]
+    dense: Sequence[DenseHit]
+    """With the similarity of every keyword hit, too."""
+    model_id: int | None = None
+    """The model of the dense hits; None where the dense retriever failed."""
+    embedding: QueryEmbedding | None = None
+
+    @property
+    def chunks(self) -> list[int]:
+        """Rowids of the chunks, each once."""
+        rowids = [hit.chunk_rowid for hit in self.dense] + [hit.chunk_rowid for hit in self.keyword]
+        return list(dict.fromkeys(rowids))
+
+    @property
+    def entries(self) -> list[int]:
+        return [hit.entry_rowid for hit in self.keyword] + [hit.entry_rowid for hit in self.dense]
 
 
 class RecallEngine:
@@ -216,37 +235,30 @@ class RecallEngine:
         keep_vectors: bool = False,
     ) -> None:
         """`keep_vectors`: hold a large index's vectors in memory, for a process that answers many recalls."""
-        self._index_db = index_db
         self._vault = vault
-        self._embedder = embedder
+        self._embedder = QueryEmbedder(embedder, POOLED_READERS) if embedder is not None else None
         self._weights = weights or Weights()
         self._today = today
-        self._readers: list[IndexReader] = []
-        self._terms = Remembered()
-        self._questions: OrderedDict[tuple[str, str], _Asked] = OrderedDict()
-        self._lock = threading.Lock()
-        self._files = FileLooks(vault)
-        self._vectors = MatrixKeeper(index_db) if keep_vectors else None
-        self._dense_thread = ThreadPoolExecutor(POOLED_READERS, thread_name_prefix="dense")
+        self._readers = ReaderPool(index_db, POOLED_READERS)
+        self._files = FileChecker(vault)
+        self._matrices = MatrixCache(index_db) if keep_vectors else None
 
     def close(self) -> None:
-        self._dense_thread.shutdown(wait=False, cancel_futures=True)
-        if self._vectors is not None:
-            self._vectors.close()
-        with self._lock:
-            readers, self._readers = self._readers, []
-        for reader in readers:
-            reader.close()
+        if self._embedder is not None:
+            self._embedder.close()
+        if self._matrices is not None:
+            self._matrices.close()
+        self._readers.close()
 
     def wait_for_vectors(self, seconds: float) -> None:
-        """Until the vectors that the first recall asked for are in memory."""
-        if self._vectors is not None:
-            self._vectors.wait(seconds)
+        """Wait until the vectors that the first recall requested are in memory."""
+        if self._matrices is not None:
+            self._matrices.wait_until_filled(seconds)
 
-    def recall(self, query: RecallQuery, *, budget_ms: float | None = None, hurried: bool = False) -> RecallResult:
-        """The best hits within `budget_ms` (None: take the time). Raises UsageError for a bad filter.
+    def recall(self, query: RecallQuery, *, budget_ms: float | None = None, is_reduced: bool = False) -> RecallResult:
+        """Return the best hits within `budget_ms` (None: without a deadline). Raises UsageError for a bad filter.
 
-        `hurried`: by the rarest words alone, which costs little, for when more is asked than can be answered in time.
+        `is_reduced`: search by the rarest words alone, which costs little, for when there is no time for more.
         """
         started = time.perf_counter()
         scope = Scope(
@@ -262,339 +274,321 @@ class RecallEngine:
         )
         now = time.monotonic()
         deadline, files_deadline = (
-            None if budget_ms is None else now + budget_ms * share / 1000 for share in (_BUDGET_SHARE, _FILES_SHARE)
+            None if budget_ms is None else now + budget_ms * share / 1000 for share in (_RETRIEVAL_SHARE, _FILES_SHARE)
         )
-        run = _Run(query, analyse(query.text), scope, deadline, files_deadline, hurried)
+        state = _RecallState(query, analyse(query.text), scope, deadline, files_deadline, is_reduced)
         hits: list[Hit] = []
         if query.k > 0:
             try:
-                with self._reader() as reader:
-                    hits = self._from_index(reader, run)
+                with self._readers.borrow() as reader:
+                    hits = self._search_index(reader, state)
             except IndexUnavailable:
-                run.say(NO_INDEX)
-                with run.stage("scan"):
-                    hits = self._from_files(run)
-        run.timings["total"] = round((time.perf_counter() - started) * 1000, 3)
-        return RecallResult(tuple(hits), tuple(run.degraded), run.timings, tuple(run.refused), self._weights.floor)
+                state.mark_degraded(NO_INDEX)
+                with state.stage("scan"):
+                    hits = self._search_files(state)
+        state.timings["total"] = round((time.perf_counter() - started) * 1000, 3)
+        return RecallResult(
+            tuple(hits), tuple(state.degraded), state.timings, tuple(state.rejections), self._weights.threshold
+        )
 
     # From the index
 
-    def _from_index(self, reader: IndexReader, run: _Run) -> list[Hit]:
-        said_something = bool(run.analysis.words or run.analysis.identifiers)
+    def _search_index(self, reader: SearchReader, state: _RecallState) -> list[Hit]:
         with reader.snapshot():
-            scored: list[Scored] = []
+            scored: list[ScoredEntry] = []
             rows: dict[int, EntryRow] = {}
-            if said_something:
-                coming = self._ask(reader, run)
-                with run.stage("refine"):
-                    run.analysis = refine(run.analysis, reader, *([HURRIED_PASSAGES] if run.hurried else []))
-                keyword = self._keyword_arm(reader, run)
-                asked = self._await(run, coming)
-                model, dense = self._dense_arm(reader, run, asked, keyword)
-                with run.stage("evidence"):
-                    evidence = self._evidence(reader, run, asked, model, dense, keyword)
-                with run.stage("fuse"):
-                    rows = reader.entries([hit.entry_rowid for hit in keyword] + [hit.entry_rowid for hit in dense])
-                    facts = {rowid: row.facts() for rowid, row in rows.items()}
-                    fused = fuse_apart if run.apart else fuse
-                    scored = fused(run.analysis, dense, keyword, facts, self._weights, evidence)
-                    if run.query.prompt:
-                        run.notes = reader.count_up_to(FULL_TAIL_NOTES, run.scope.without(run.apart))
-                    if run.query.floor:
-                        ranked, scored = scored, self._shown(run, scored)
-                        kept = {found.entry_rowid for found in scored}
-                        for found in ranked[: len(scored) + REFUSED_IN_RECEIPT]:
-                            if found.entry_rowid not in kept:
-                                run.refuse(found, rows[found.entry_rowid], BELOW_FLOOR)
-            with run.stage("check"):
-                hits = self._checked(reader, run, scored, rows)
-                if not hits and run.scope.filter is not None:
-                    hits = self._only_filtered(reader, run)
-        project = (run.query.project or "").lower()
+            if state.analysis.words or state.analysis.identifiers:
+                retrieved = self._retrieve(reader, state)
+                with state.stage("evidence"):
+                    evidence = self._match_words(reader, state, retrieved)
+                with state.stage("fuse"):
+                    rows = reader.entries_by_rowid(retrieved.entries)
+                    scored = self._rank(reader, state, retrieved, rows, evidence)
+            with state.stage("check"):
+                hits = self._check_hits(reader, state, scored, rows)
+                if not hits and state.scope.filter is not None:
+                    hits = self._list_filtered(reader, state)
+        project = (state.query.project or "").lower()
         if project:
             hits.sort(key=lambda hit: (hit.project or "").lower() != project)
         return hits
 
-    def _keyword_arm(self, reader: IndexReader, run: _Run) -> list[KeywordHit]:
-        if run.analysis.fts_match is None:
+    def _retrieve(self, reader: SearchReader, state: _RecallState) -> _Retrieved:
+        """Run the keyword retriever while the question is being embedded, then the dense one."""
+        future = self._start_embedding(reader, state)
+        with state.stage("refine"):
+            state.analysis = refine(
+                state.analysis, reader.vocabulary, *([REDUCED_PASSAGES] if state.is_reduced else [])
+            )
+        keyword = self._search_keywords(reader, state)
+        embedding = self._await_embedding(state, future)
+        return self._search_vectors(reader, state, embedding, keyword)
+
+    def _search_keywords(self, reader: SearchReader, state: _RecallState) -> list[KeywordHit]:
+        if state.analysis.fts_match is None:
             return []
-        with run.stage("keyword"):
+        with state.stage("keyword"):
             try:
-                with reader.interrupted_at(run.deadline):
-                    limit = HURRIED_HITS if run.hurried else KEYWORD_LIMIT
-                    return reader.keyword(run.analysis.fts_match, run.scope, limit)
+                with reader.interrupted_at(state.deadline):
+                    limit = REDUCED_HITS if state.is_reduced else KEYWORD_LIMIT
+                    return reader.search_keywords(state.analysis.fts_match, state.scope, limit)
             except apsw.InterruptError:
-                run.say(KEYWORD_LATE)
+                state.mark_degraded(KEYWORD_LATE)
                 return []
 
-    def _ask(self, reader: IndexReader, run: _Run) -> Future[_Asked] | None:
-        """Start to embed the question, and to look for what is nearest to it; the keyword arm runs meanwhile."""
-        if run.hurried:
-            run.say(BUSY)
+    def _start_embedding(self, reader: SearchReader, state: _RecallState) -> Future[QueryEmbedding] | None:
+        """Start to embed the question and to search its nearest passages in memory; None where that cannot be done."""
+        if state.is_reduced:
+            state.mark_degraded(BUSY)
             return None
         if self._embedder is None:
-            run.say(NO_MODEL)
+            state.mark_degraded(NO_MODEL)
             return None
         if not reader.has_vectors:
-            run.say(NO_EXTENSION)
+            state.mark_degraded(NO_EXTENSION)
             return None
-        held = self._held(reader, self._embedder.name) if self._vectors is not None else None
-        return self._dense_thread.submit(self._looked, self._embedder, run.analysis.dense_text, held)
+        return self._embedder.submit(state.analysis.dense_text, self._resident_matrix(reader, self._embedder.name))
 
-    def _held(self, reader: IndexReader, name: str) -> Matrix | None:
+    def _resident_matrix(self, reader: SearchReader, model_name: str) -> Matrix | None:
+        """The model's vectors in memory; None where they are not, or not yet."""
+        if self._matrices is None:
+            return None
         try:
-            model = reader.model(name)
-            return self._vectors.matrix(reader, *model) if self._vectors is not None and model is not None else None
+            model = reader.find_model(model_name)
+            return self._matrices.get(reader, model) if model is not None else None
         except apsw.SQLError:
-            return None  # A part is missing: the dense arm will say so.
+            return None  # A part is missing: the dense retriever will say so.
 
-    def _looked(self, embedder: Embedder, text: str, held: Matrix | None) -> _Asked:
-        asked = self._asked(embedder, text)
-        if held is None or held.dimension * 4 != len(asked.vector):
-            return asked
-        return replace(asked, looked=Looked(held, held.nearest(asked.vector, FIRST_LOOK * DENSE_LIMIT)))
-
-    def _asked(self, embedder: Embedder, text: str) -> _Asked:
-        key = (embedder.name, text)
-        with self._lock:
-            if key in self._questions:
-                self._questions.move_to_end(key)
-                return self._questions[key]
-        encoded = embedder.encode_words([text], query=True)
-        asked = _Asked(encoded.vectors[0].astype("<f4").tobytes(), encoded.words[0] if encoded.words else None)
-        with self._lock:
-            self._questions[key] = asked
-            while len(self._questions) > CACHED_QUESTIONS:
-                self._questions.popitem(last=False)
-        return asked
-
-    def _await(self, run: _Run, coming: Future[_Asked] | None) -> _Asked | None:
-        """The embedded question, if it comes in time."""
-        if coming is None:
+    def _await_embedding(self, state: _RecallState, future: Future[QueryEmbedding] | None) -> QueryEmbedding | None:
+        """The embedded question, if it is ready in time."""
+        if future is None:
             return None
-        with run.stage("embed"):
+        with state.stage("embed"):
             try:
-                return coming.result(run.seconds_left())
+                return future.result(state.seconds_left())
             except FutureTimeout:
-                coming.cancel()
-                run.say(DENSE_LATE)
+                future.cancel()
+                state.mark_degraded(DENSE_LATE)
             except ModelLoading:
-                run.say(MODEL_LOADING)
+                state.mark_degraded(MODEL_LOADING)
             except ModelUnavailable:
-                run.say(NO_MODEL)
+                state.mark_degraded(NO_MODEL)
         return None
 
-    def _dense_arm(
-        self, reader: IndexReader, run: _Run, asked: _Asked | None, keyword: Sequence[KeywordHit]
-    ) -> tuple[int | None, list[DenseHit]]:
-        """The model's id and the nearest chunks, with the likeness of every keyword hit too."""
-        if asked is None or self._embedder is None:
-            return None, []
-        with run.stage("dense"):
-            model = reader.model(self._embedder.name)
-            if model is None or model[1] * 4 != len(asked.vector):
-                run.say(NO_VECTORS)
-                return None, []
-            try:
-                with reader.interrupted_at(run.deadline):
-                    hits = reader.dense(model[0], asked.vector, run.scope, matrix=asked.looked, apart=run.apart)
-                    known = {hit.chunk_rowid for hit in hits}
-                    missing = [h.chunk_rowid for h in keyword if h.chunk_rowid not in known]
-                    if missing:
-                        hits += reader.similarities(model[0], asked.vector, missing, asked.looked)
-                    return model[0], hits
-            except apsw.InterruptError:
-                run.say(DENSE_LATE)
-                return None, []
-            except apsw.SQLError:
-                # sqlite-vec's word for a part that is missing: what the keyword arm found is still sound.
-                run.say(VECTORS_DAMAGED)
-                return None, []
-
-    def _evidence(
+    def _search_vectors(
         self,
-        reader: IndexReader,
-        run: _Run,
-        asked: _Asked | None,
-        model: int | None,
-        dense: Sequence[DenseHit],
+        reader: SearchReader,
+        state: _RecallState,
+        embedding: QueryEmbedding | None,
         keyword: Sequence[KeywordHit],
+    ) -> _Retrieved:
+        """Add the nearest chunks to the keyword hits, with the similarity of every keyword hit."""
+        keyword_only = _Retrieved(keyword, [])
+        if embedding is None or self._embedder is None:
+            return keyword_only
+        with state.stage("dense"):
+            model = reader.find_model(self._embedder.name)
+            if model is None or model.dimension * 4 != len(embedding.vector):
+                state.mark_degraded(NO_VECTORS)
+                return keyword_only
+            vector, matrix = embedding.vector, embedding.neighbours
+            try:
+                with reader.interrupted_at(state.deadline):
+                    hits = reader.search_vectors(
+                        model.model_id, vector, state.scope, matrix=matrix, separate_kind=state.separate_kind
+                    )
+                    known = {hit.chunk_rowid for hit in hits}
+                    missing = [hit.chunk_rowid for hit in keyword if hit.chunk_rowid not in known]
+                    if missing:
+                        hits += reader.similarities_of(model.model_id, vector, missing, matrix)
+                    return _Retrieved(keyword, hits, model.model_id, embedding)
+            except apsw.InterruptError:
+                state.mark_degraded(DENSE_LATE)
+                return keyword_only
+            except apsw.SQLError:
+                # sqlite-vec's error for a part that is missing: the keyword retriever's hits are still sound.
+                state.mark_degraded(VECTORS_DAMAGED)
+                return keyword_only
+
+    def _match_words(
+        self, reader: SearchReader, state: _RecallState, retrieved: _Retrieved
     ) -> Mapping[int, WordEvidence]:
-        """What each chunk has for the words of the question: by their vectors, else by their spelling."""
-        chunks = list(dict.fromkeys([h.chunk_rowid for h in dense] + [h.chunk_rowid for h in keyword]))
-        found: dict[int, WordEvidence] = {}
-        if model is not None and asked is not None and asked.words is not None:
-            found = match(run.analysis, asked.words, reader.words(model, chunks))
-        rest = [chunk for chunk in chunks if chunk not in found]
-        return found | match_texts(run.analysis, reader.texts(rest)) if rest else found
+        """Match each chunk with the words of the question: by word vectors, else by spelling. By chunk rowid."""
+        evidence: dict[int, WordEvidence] = {}
+        model_id, embedding = retrieved.model_id, retrieved.embedding
+        if model_id is not None and embedding is not None and embedding.words is not None:
+            packed = reader.word_vectors_of(model_id, retrieved.chunks)
+            evidence = match_vectors(state.analysis, embedding.words, packed)
+        rest = [chunk for chunk in retrieved.chunks if chunk not in evidence]
+        return evidence | match_texts(state.analysis, reader.texts_of(rest)) if rest else evidence
 
-    def _shown(self, run: _Run, scored: Sequence[Scored]) -> list[Scored]:
-        """What answers the question; to who asks for one word, also whatever has that word."""
-        shown = above_floor(scored, self._weights, run.notes)
-        if shown or run.query.prompt or len(run.analysis.terms) != 1:
-            return shown
-        return [row for row in scored if row.keyword is not None]
+    def _rank(
+        self,
+        reader: SearchReader,
+        state: _RecallState,
+        retrieved: _Retrieved,
+        rows: Mapping[int, EntryRow],
+        evidence: Mapping[int, WordEvidence],
+    ) -> list[ScoredEntry]:
+        """Fuse the results and apply the threshold; the best of what it cuts are noted as rejections."""
+        facts = {rowid: row.facts() for rowid, row in rows.items()}
+        rank = fuse_by_kind if state.separate_kind else fuse
+        ranked = rank(state.analysis, retrieved.dense, retrieved.keyword, facts, self._weights, evidence)
+        if state.query.is_prompt:
+            notes = state.scope.without(state.separate_kind)
+            state.note_count = reader.count_entries_up_to(FULL_TAIL_NOTES, notes)
+        if not state.query.apply_threshold:
+            return ranked
+        kept = self._select_relevant(state, ranked)
+        kept_rowids = {scored.entry_rowid for scored in kept}
+        for scored in ranked[: len(kept) + MAX_REJECTIONS]:
+            if scored.entry_rowid not in kept_rowids:
+                state.reject(scored, rows[scored.entry_rowid], BELOW_FLOOR)
+        return kept
 
-    def _checked(
-        self, reader: IndexReader, run: _Run, scored: Sequence[Scored], rows: Mapping[int, EntryRow]
+    def _select_relevant(self, state: _RecallState, ranked: Sequence[ScoredEntry]) -> list[ScoredEntry]:
+        """The entries that answer the question; for a question of one word, else those that have the word."""
+        relevant = above_threshold(ranked, self._weights, state.note_count)
+        if relevant or state.query.is_prompt or len(state.analysis.terms) != 1:
+            return relevant
+        return [scored for scored in ranked if scored.keyword is not None]
+
+    def _check_hits(
+        self,
+        reader: SearchReader,
+        state: _RecallState,
+        ranked: Sequence[ScoredEntry],
+        rows: Mapping[int, EntryRow],
     ) -> list[Hit]:
-        """The first k hits whose files are still there; what changed since is read again.
+        """The first k hits whose files still exist; what changed since it was indexed is read again.
 
-        The rest must reach the floor without what is gone.
+        The rest must reach the threshold without the entries that are gone.
         """
-        chunks = reader.chunks([row.chunk_rowid for row in scored[: 4 * run.query.k]])
+        chunks = reader.chunks_by_rowid([scored.chunk_rowid for scored in ranked[: 4 * state.query.k]])
         hits: list[Hit] = []
         gone: set[int] = set()
-        seen: dict[int, Seen] = {}
-        for number, found in enumerate(scored):
-            if len(hits) >= run.query.k:
+        checks: dict[int, FileCheck] = {}
+        for number, scored in enumerate(ranked):
+            if len(hits) >= state.query.k:
                 break
-            if found.entry_rowid not in seen:
-                ahead = [rows[each.entry_rowid] for each in scored[number : number + 2 * run.query.k]]
-                seen |= self._files.look(ahead, run.files_deadline)
-            row = rows[found.entry_rowid]
-            chunk = chunks.get(found.chunk_rowid) or reader.chunks([found.chunk_rowid])[found.chunk_rowid]
-            hit = self._hit_now(run, row, seen[row.rowid], chunk, found)
+            if scored.entry_rowid not in checks:
+                ahead = [rows[other.entry_rowid] for other in ranked[number : number + 2 * state.query.k]]
+                checks |= self._files.check(ahead, state.files_deadline)
+            row = rows[scored.entry_rowid]
+            chunk = chunks.get(scored.chunk_rowid)
+            chunk = chunk or reader.chunks_by_rowid([scored.chunk_rowid])[scored.chunk_rowid]
+            hit = self._current_hit(state, row, checks[row.rowid], chunk, scored)
             if hit is None:
-                run.refuse(found, row, FILE_GONE)
-                gone.add(found.entry_rowid)
-            elif run.query.prompt and _says_nothing_new(hit, hits):
-                run.refuse(found, row, SAYS_THE_SAME)
+                state.reject(scored, row, FILE_GONE)
+                gone.add(scored.entry_rowid)
+            elif state.query.is_prompt and _repeats(hit, hits):
+                state.reject(scored, row, SAYS_THE_SAME)
             else:
                 hits.append(hit)
-        if gone and run.query.floor:
-            left = self._shown(run, [found for found in scored if found.entry_rowid not in gone])
-            paths = {rows[found.entry_rowid].path for found in left}
+        if gone and state.query.apply_threshold:
+            left = self._select_relevant(state, [scored for scored in ranked if scored.entry_rowid not in gone])
+            paths = {rows[scored.entry_rowid].path for scored in left}
             hits = [hit for hit in hits if hit.path in paths]
         return hits
 
-    def _only_filtered(self, reader: IndexReader, run: _Run) -> list[Hit]:
-        """Nothing matches the words: what the filter names is still what was asked for."""
-        rows = reader.newest(run.scope, run.query.k)
+    def _list_filtered(self, reader: SearchReader, state: _RecallState) -> list[Hit]:
+        """The newest entries that the filter admits: they were asked for, though none matches the words."""
+        rows = reader.newest_entries(state.scope, state.query.k)
         firsts = reader.first_chunks([row.rowid for row in rows])
-        seen = self._files.look(rows, run.files_deadline)
-        hits = (self._hit_now(run, row, seen[row.rowid], firsts.get(row.rowid, (0, "")), None) for row in rows)
+        checks = self._files.check(rows, state.files_deadline)
+        no_chunk = StoredChunk(0, "")
+        hits = (self._current_hit(state, row, checks[row.rowid], firsts.get(row.rowid, no_chunk), None) for row in rows)
         return [hit for hit in hits if hit is not None]
 
-    def _hit_now(
-        self, run: _Run, row: EntryRow, seen: Seen, chunk: tuple[int, str], found: Scored | None
+    def _current_hit(
+        self, state: _RecallState, row: EntryRow, check: FileCheck, chunk: StoredChunk, scored: ScoredEntry | None
     ) -> Hit | None:
         """The hit as its file is now; None when the file is gone or may no longer be shown.
 
-        Where the disk does not answer, or the vault is not there, it is shown as it was indexed.
+        Where the disk does not answer, or the vault is missing, the hit is shown as it was indexed.
         """
         ordinal, excerpt = chunk
-        now: EntryRow | Entry = row
-        if seen.look in (Look.GONE, Look.UNREADABLE):
+        current: EntryRow | Entry = row
+        if check.status in (FileStatus.GONE, FileStatus.UNREADABLE):
             return None
-        if seen.look is Look.NO_VAULT:
-            run.say(VAULT_MISSING)
-        elif seen.look is Look.LATE:
-            run.say(FILES_LATE)
-        elif seen.look is Look.CHANGED:
-            entry = parse_entry(row.path, seen.data)
+        if check.status is FileStatus.NO_VAULT:
+            state.mark_degraded(VAULT_MISSING)
+        elif check.status is FileStatus.LATE:
+            state.mark_degraded(FILES_LATE)
+        elif check.status is FileStatus.CHANGED:
+            entry = parse_entry(row.path, check.data)
             if entry.content_hash != row.content_hash:
-                if not run.scope.admits(row_of(entry)):
+                if not state.scope.admits(row_of(entry)):
                     return None
                 fresh = chunks_of(entry)
-                best = max(fresh, key=lambda c: (_overlap(c.body, run.analysis), c.ordinal == ordinal))
+                best = max(fresh, key=lambda c: (_count_words(c.body, state.analysis), c.ordinal == ordinal))
                 ordinal, excerpt = best.ordinal, best.body
-                now = entry
-        return Hit(
-            path=row.path,
-            slug=now.slug,
-            title=now.title,
-            kind=now.kind,
-            status=now.status,
-            project=now.project,
-            score=round(found.score, 6) if found else 0.0,
-            dense=found.dense if found else None,
-            keyword=found.keyword if found else None,
-            excerpt=excerpt,
-            ordinal=ordinal,
-            session=row.session,
-            created=now.created,
-            updated=now.updated,
-            surfaced_at=now.surfaced_at,
-            answers=round(found.answers, 3) if found else None,
-        )
+                current = entry
+        return _make_hit(current, row.session, StoredChunk(ordinal, excerpt), scored)
 
     # From the files
 
-    def _from_files(self, run: _Run) -> list[Hit]:
+    def _search_files(self, state: _RecallState) -> list[Hit]:
         if not self._vault.is_dir():
-            run.say(VAULT_MISSING)
+            state.mark_degraded(VAULT_MISSING)
             return []
-        left = run.seconds_left()
-        found, complete = scan_files(
-            self._vault, run.analysis, run.scope, **({} if left is None else {"seconds": left})
+        left = state.seconds_left()
+        scanned, is_complete = scan_files(
+            self._vault, state.analysis, state.scope, **({} if left is None else {"seconds": left})
         )
-        if not complete:
-            run.say(SCAN_INCOMPLETE)
-        answers = [round(answers_by_words(run.analysis, each.covered), 3) for each in found]
-        scored = [
-            Scored(n, n, each.score, None, each.score, answers[n], each.covered, each.entry.kind == run.apart)
-            for n, each in enumerate(found)
-        ]
-        # Who asks wants to see whatever there is; into a prompt goes only what answers it.
-        shown = self._shown(run, scored) if run.query.floor and run.query.prompt else scored
-        hits = []
-        for row in shown[: run.query.k]:
-            scanned = found[row.entry_rowid]
-            entry = scanned.entry
-            chunk = max(chunks_of(entry), key=lambda c: (_overlap(c.body, run.analysis), -c.ordinal))
-            hits.append(
-                Hit(
-                    path=entry.path,
-                    slug=entry.slug,
-                    title=entry.title,
-                    kind=entry.kind,
-                    status=entry.status,
-                    project=entry.project,
-                    score=round(scanned.score, 6),
-                    dense=None,
-                    keyword=round(scanned.score, 6),
-                    excerpt=chunk.body,
-                    ordinal=chunk.ordinal,
-                    session=entry.sources[0].session if entry.sources else None,
-                    created=entry.created,
-                    updated=entry.updated,
-                    surfaced_at=entry.surfaced_at,
-                    answers=row.answers,
-                )
+        if not is_complete:
+            state.mark_degraded(SCAN_INCOMPLETE)
+        ranked = [
+            ScoredEntry(
+                entry_rowid=number,
+                chunk_rowid=number,
+                score=match.score,
+                dense=None,
+                keyword=round(match.score, 6),
+                answer_log_odds=round(THRESHOLD_MODEL.log_odds_by_coverage(state.analysis, match.coverage), 3),
+                coverage=match.coverage,
+                is_skill=match.entry.kind == state.separate_kind,
             )
+            for number, match in enumerate(scanned)
+        ]
+        # A user who asks gets whatever there is; a prompt only what answers it.
+        if state.query.apply_threshold and state.query.is_prompt:
+            ranked = self._select_relevant(state, ranked)
+        hits = []
+        for scored in ranked[: state.query.k]:
+            entry = scanned[scored.entry_rowid].entry
+            best = max(chunks_of(entry), key=lambda c: (_count_words(c.body, state.analysis), -c.ordinal))
+            session = entry.sources[0].session if entry.sources else None
+            hits.append(_make_hit(entry, session, StoredChunk(best.ordinal, best.body), scored))
         return hits
 
-    # Readers
 
-    @contextmanager
-    def _reader(self) -> Iterator[IndexReader]:
-        """A pooled reader of the file that is index.db now."""
-        identity = file_identity(self._index_db)
-        reader = None
-        with self._lock:
-            while self._readers and reader is None:
-                reader = self._readers.pop()
-                if reader.identity != identity:
-                    reader.close()
-                    reader = None
-        reader = reader or IndexReader(self._index_db, remembered=self._terms)
-        try:
-            yield reader
-        except BaseException:
-            reader.close()
-            raise
-        with self._lock:
-            if len(self._readers) < POOLED_READERS:
-                self._readers.append(reader)
-                return
-        reader.close()
+def _make_hit(entry: EntryRow | Entry, session: str | None, chunk: StoredChunk, scored: ScoredEntry | None) -> Hit:
+    return Hit(
+        path=entry.path,
+        slug=entry.slug,
+        title=entry.title,
+        kind=entry.kind,
+        status=entry.status,
+        project=entry.project,
+        score=round(scored.score, 6) if scored else 0.0,
+        dense=scored.dense if scored else None,
+        keyword=scored.keyword if scored else None,
+        excerpt=chunk.text,
+        ordinal=chunk.ordinal,
+        session=session,
+        created=entry.created,
+        updated=entry.updated,
+        surfaced_at=entry.surfaced_at,
+        answers=round(scored.answer_log_odds, 3) if scored else None,
+    )
 
 
-def _says_nothing_new(hit: Hit, earlier: Sequence[Hit]) -> bool:
+def _repeats(hit: Hit, earlier: Sequence[Hit]) -> bool:
     return any(is_near_duplicate(hit.excerpt, other.excerpt) for other in earlier)
 
 
-def _overlap(text: str, query: QueryAnalysis) -> int:
+def _count_words(text: str, query: QueryAnalysis) -> int:
+    """How many of the question's words occur in the text, also within other words."""
     lowered = text.lower()
     return sum(word in lowered for word in query.words)

@@ -1,8 +1,7 @@
-"""The engine of `memory eval rank`: documents and questions through the real index and recall engine.
+"""Ranks documents by questions through the real index and recall engine (`memory eval rank`).
 
-What is measured here is what users get: the same chunks, the same database, the same fusion. Documents
-are unordered and each on its own. A question sees only the documents of its group: each group is a vault
-of its own, so that how rare a word is depends on no other group.
+It measures what users get: the same chunks, the same database, the same fusion. A question sees only the documents of
+its group: each group is a vault of its own, so that the rarity of a word depends on no other group.
 """
 
 from __future__ import annotations
@@ -23,18 +22,18 @@ from .embedder import Embedder
 from .engine import RecallEngine, RecallQuery
 from .query import analyse
 from .ranking import DenseHit, KeywordHit, Weights
-from .reader import IndexReader
 from .reconcile import reconcile
 from .scope import Scope
+from .search_reader import SearchReader
 from .store import IndexStore
 
 CANDIDATES = 200
-"""Of each arm alone, for the baselines."""
+"""Hits of each retriever alone, for the baselines."""
 
 
 @dataclass(frozen=True)
 class Document:
-    """A text to be found. A first line `# …` is its title."""
+    """A text to find. A first line `# …` is its title."""
 
     id: str
     text: str
@@ -73,46 +72,57 @@ class _Vault:
 
 
 class Evaluation:
-    """Indexed documents that answer questions. Made by `opened`."""
+    """Ranks indexed documents by questions. Made by `open_documents` and `open_vault`."""
 
     def __init__(self, vaults: Mapping[str | None, _Vault], embedder: Embedder | None) -> None:
         self._vaults = vaults
         self._embedder = embedder
 
     def rank(
-        self, questions: Iterable[Question], k: int, *, weights: Weights | None = None, floor: bool = False
+        self,
+        questions: Iterable[Question],
+        k: int,
+        *,
+        weights: Weights | None = None,
+        apply_threshold: bool = False,
     ) -> Iterator[Ranking]:
-        """Through the recall engine, as hooks and commands ask; `floor` as hooks have it."""
-        for vault, asked in self._by_vault(questions):
+        """Rank by the recall engine: with `apply_threshold` as for a prompt, else all hits of a question."""
+        for vault, members in self._by_vault(questions):
             if vault is None:
-                yield from (Ranking(question, (), ()) for question in asked)
+                yield from (Ranking(question, (), ()) for question in members)
                 continue
             engine = RecallEngine(vault.index_db, vault.vault, self._embedder, weights)
             try:
-                for question in asked:
-                    query = RecallQuery(question.text, k=k, all_projects=True, floor=floor, prompt=floor)
-                    found = engine.recall(query)
+                for question in members:
+                    query = RecallQuery(
+                        question.text,
+                        k=k,
+                        all_projects=True,
+                        apply_threshold=apply_threshold,
+                        is_prompt=apply_threshold,
+                    )
+                    result = engine.recall(query)
                     yield Ranking(
                         question,
-                        tuple(vault.ids[hit.path] for hit in found.hits),
-                        tuple(hit.score for hit in found.hits),
-                        found.degraded,
+                        tuple(vault.ids[hit.path] for hit in result.hits),
+                        tuple(hit.score for hit in result.hits),
+                        result.degraded,
                     )
             finally:
                 engine.close()
 
     def rank_by(self, method: str, questions: Iterable[Question], k: int) -> Iterator[Ranking]:
-        """By one arm alone (`bm25`, `dense`) or the sum of both, each scaled to 0..1 (`sum`)."""
-        for vault, asked in self._by_vault(questions):
+        """Rank by one retriever alone (`bm25`, `dense`) or the sum of both, each scaled to 0..1 (`sum`)."""
+        for vault, members in self._by_vault(questions):
             if vault is None:
-                yield from (Ranking(question, (), ()) for question in asked)
+                yield from (Ranking(question, (), ()) for question in members)
                 continue
-            reader = IndexReader(vault.index_db)
+            reader = SearchReader(vault.index_db)
             try:
-                for question in asked:
-                    keyword, dense = self._arms(reader, question)
+                for question in members:
+                    keyword, dense = self._retrieve(reader, question)
                     scores = _BASELINES[method](keyword, dense)
-                    paths = {rowid: row.path for rowid, row in reader.entries(scores).items()}
+                    paths = {rowid: row.path for rowid, row in reader.entries_by_rowid(scores).items()}
                     ranked = sorted(scores, key=lambda rowid: (-scores[rowid], paths[rowid]))[:k]
                     yield Ranking(
                         question,
@@ -123,27 +133,27 @@ class Evaluation:
                 reader.close()
 
     def _by_vault(self, questions: Iterable[Question]) -> Iterator[tuple[_Vault | None, list[Question]]]:
-        """Questions by group, in the order in which groups are first asked; None: it has no documents."""
+        """Each group's vault (None: it has no documents) and questions, in the order of the groups' first questions."""
         groups: dict[str | None, list[Question]] = {}
         for question in questions:
             groups.setdefault(question.group, []).append(question)
-        for group, asked in groups.items():
-            yield self._vaults.get(group), asked
+        for group, members in groups.items():
+            yield self._vaults.get(group), members
 
-    def _arms(self, reader: IndexReader, question: Question) -> tuple[list[KeywordHit], list[DenseHit]]:
+    def _retrieve(self, reader: SearchReader, question: Question) -> tuple[list[KeywordHit], list[DenseHit]]:
         scope = Scope(all_projects=True)
         query = analyse(question.text)
-        keyword = reader.keyword(query.fts_match, scope, CANDIDATES) if query.fts_match else []
+        keyword = reader.search_keywords(query.fts_match, scope, CANDIDATES) if query.fts_match else []
         dense: list[DenseHit] = []
-        model = reader.model(self._embedder.name) if self._embedder else None
+        model = reader.find_model(self._embedder.name) if self._embedder else None
         if self._embedder is not None and model is not None:
             vector = self._embedder.encode([query.dense_text], query=True)[0].astype("<f4").tobytes()
-            dense = reader.dense(model[0], vector, scope, CANDIDATES)
+            dense = reader.search_vectors(model.model_id, vector, scope, CANDIDATES)
         return keyword, dense
 
 
 @contextmanager
-def opened(
+def open_documents(
     documents: Sequence[Document],
     folder: Path,
     embedder: Embedder | None,
@@ -160,10 +170,10 @@ def opened(
     vaults: dict[str | None, _Vault] = {}
     done = 0
     for number, (group, members) in enumerate(groups.items()):
-        place = folder / f"{number:05d}"
-        place.mkdir(parents=True)
-        # In one order, whatever order they came in: ties are broken by path, which is made of the place in it.
-        vaults[group] = _index_documents(sorted(members, key=lambda each: each.id), place, embedder)
+        group_folder = folder / f"{number:05d}"
+        group_folder.mkdir(parents=True)
+        # In one order, whatever order they came in: ties are broken by path, which is made of its number.
+        vaults[group] = _index_group(sorted(members, key=lambda document: document.id), group_folder, embedder)
         done += len(members)
         if on_progress is not None:
             on_progress(done, len(documents))
@@ -171,7 +181,7 @@ def opened(
 
 
 @contextmanager
-def opened_vault(vault: Path, folder: Path, embedder: Embedder | None) -> Iterator[Evaluation]:
+def open_vault(vault: Path, folder: Path, embedder: Embedder | None) -> Iterator[Evaluation]:
     """Index a vault's notes in `folder`; the ids are the notes' paths, and no question has a group."""
     paths = sorted(file.relative_to(vault).as_posix() for file in vault.rglob("*.md"))
     with IndexStore(folder / "index.db") as store:
@@ -181,7 +191,7 @@ def opened_vault(vault: Path, folder: Path, embedder: Embedder | None) -> Iterat
     yield Evaluation({None: _Vault(folder / "index.db", vault, {path: path for path in paths})}, embedder)
 
 
-def _index_documents(documents: Sequence[Document], folder: Path, embedder: Embedder | None) -> _Vault:
+def _index_group(documents: Sequence[Document], folder: Path, embedder: Embedder | None) -> _Vault:
     index_db, vault = folder / "index.db", folder / "MemoryVault"
     ids: dict[str, str] = {}
     with IndexStore(index_db) as store:
@@ -203,15 +213,14 @@ def _index_documents(documents: Sequence[Document], folder: Path, embedder: Embe
 def _entry(path: str, document: Document) -> Entry:
     data = document.text.encode("utf-8", "replace")
     entry = parse_entry(path, data)
-    # The file's name is ours, not the document's: it must not lend it words. And nothing that the document says of
-    # itself hides it: it was given to be found.
-    titled = any(line.startswith("# ") for line in entry.body.splitlines()[:3])
+    # The file's name is ours, so it must not add words to the document; and nothing in the document may hide it.
+    has_title = any(line.startswith("# ") for line in entry.body.splitlines()[:3])
     return replace(
         entry,
         status="active",
         kind="",
-        title=entry.name if titled else "",
-        name=entry.name if titled else "",
+        title=entry.name if has_title else "",
+        name=entry.name if has_title else "",
         always_load=False,
         tags=document.tags or entry.tags,
     )
@@ -219,7 +228,9 @@ def _entry(path: str, document: Document) -> Entry:
 
 def load_documents(path: Path) -> list[Document]:
     """Lines of JSON: id, text, group?, tags?. Raises UsageError naming the line, also for an id that its group has."""
-    return [Document(id_, _text(row, "text", where), group, _tags(row)) for where, id_, group, row in _identified(path)]
+    return [
+        Document(id_, _text(row, "text", where), group, _tags(row)) for where, id_, group, row in _rows_with_id(path)
+    ]
 
 
 def load_questions(path: Path) -> list[Question]:
@@ -229,10 +240,10 @@ def load_questions(path: Path) -> list[Question]:
             id_,
             _text(row, "text", where),
             group,
-            frozenset(str(each) for each in row.get("gold") or ()),
+            frozenset(str(id_) for id_ in row.get("gold") or ()),
             str(row.get("kind") or ""),
         )
-        for where, id_, group, row in _identified(path)
+        for where, id_, group, row in _rows_with_id(path)
     ]
 
 
@@ -258,8 +269,8 @@ def recall_at(ranked: Sequence[str], gold: frozenset[str], k: int) -> float:
     return len(gold.intersection(ranked[:k])) / len(gold) if gold else 0.0
 
 
-def _identified(path: Path) -> Iterator[tuple[str, str, str | None, dict[str, Any]]]:
-    """(place, id, group, row) of every line. An id twice in a group would be two answers that look like one."""
+def _rows_with_id(path: Path) -> Iterator[tuple[str, str, str | None, dict[str, Any]]]:
+    """(line, id, group, row) of every line. Raises UsageError for an id that a group has twice."""
     first: dict[tuple[str | None, str], str] = {}
     for where, row in _rows(path):
         id_, group = _text(row, "id", where), _optional(row, "group", where)
@@ -314,7 +325,7 @@ def _dense(keyword: Sequence[KeywordHit], dense: Sequence[DenseHit]) -> dict[int
 
 
 def _sum(keyword: Sequence[KeywordHit], dense: Sequence[DenseHit]) -> dict[int, float]:
-    left, right = _scaled(_bm25(keyword, dense)), _scaled(_dense(keyword, dense))
+    left, right = _scale(_bm25(keyword, dense)), _scale(_dense(keyword, dense))
     return {rowid: left.get(rowid, 0.0) + right.get(rowid, 0.0) for rowid in left.keys() | right.keys()}
 
 
@@ -327,12 +338,12 @@ BASELINES = tuple(_BASELINES)
 
 
 def _best(scores: Iterable[tuple[int, float]]) -> dict[int, float]:
-    found: dict[int, float] = {}
+    best: dict[int, float] = {}
     for rowid, score in scores:
-        found[rowid] = max(score, found.get(rowid, score))
-    return found
+        best[rowid] = max(score, best.get(rowid, score))
+    return best
 
 
-def _scaled(scores: Mapping[int, float]) -> dict[int, float]:
+def _scale(scores: Mapping[int, float]) -> dict[int, float]:
     low, high = min(scores.values(), default=0.0), max(scores.values(), default=0.0)
     return {rowid: (score - low) / (high - low) if high > low else 1.0 for rowid, score in scores.items()}

@@ -1,4 +1,4 @@
-"""Recall without an index: a bounded look through the files themselves."""
+"""Searches the notes' files where there is no index, within a limit of files and time."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pathlib import Path
 
 from ..vault.entry import Entry, parse_entry
 from ..vault.paths import is_note_name, read_regular
-from .query import QueryAnalysis, Term, inverse_frequency
+from .query import QueryAnalysis, Term, inverse_document_frequency
 from .scope import Scope
 from .stemming import stems
 from .store import row_of
@@ -25,31 +25,33 @@ _TITLE_WEIGHT, _TAG_WEIGHT, _BODY_WEIGHT = 3.0, 2.0, 1.0
 
 @dataclass(frozen=True)
 class ScannedEntry:
+    """An entry that was found by reading its file."""
+
     entry: Entry
     score: float
-    """0..1: the share of the query's words found, weighted by where."""
-    covered: float
-    """0..1: the share of the query's words found, weighted by how rare each is in the files that were looked at."""
+    """Share of the query's words that the entry has, weighted by where, 0..1."""
+    coverage: float
+    """Share of the query's words that the entry has, weighted by their rarity in the files that were read, 0..1."""
 
 
 def scan_files(
     vault: Path, query: QueryAnalysis, scope: Scope, *, seconds: float = SCAN_SECONDS
 ) -> tuple[list[ScannedEntry], bool]:
-    """Entries that hold a word of the query, best first, and whether every file was looked at.
+    """Return the entries that have a word of the query, best first, and whether every file was read.
 
-    Without a word those that the filter admits, by their paths.
+    For a query without words they are those that the filter admits, by path. Stops after `seconds` or MAX_FILES.
     """
     deadline = time.monotonic() + seconds
-    needles = [_needle(term) for term in query.terms]
+    needles = [_common_prefix(term) for term in query.terms]
     if not needles and scope.filter is None:
         return [], True
-    holding = [0] * len(needles)
+    file_counts = [0] * len(needles)
     total = 0
     candidates: list[tuple[Entry, list[bool], float]] = []
-    complete = True
-    for number, relative in enumerate(_markdown(vault)):
+    is_complete = True
+    for number, relative in enumerate(_note_paths(vault)):
         if number >= MAX_FILES or time.monotonic() > deadline:
-            complete = False
+            is_complete = False
             break
         try:
             data, _ = read_regular(vault / relative, MAX_FILE_BYTES)
@@ -60,40 +62,40 @@ def scan_files(
         present = [needle in lowered for needle in needles]
         if needles and not any(present):
             continue
-        holding = [count + there for count, there in zip(holding, present, strict=True)]
+        file_counts = [count + has for count, has in zip(file_counts, present, strict=True)]
         entry = parse_entry(relative, data)
         if scope.admits(row_of(entry)):
-            held, score = _held(entry, query.terms)
+            has_term, score = _match_terms(entry, query.terms)
             if score > 0 or not needles:  # by the filter alone
-                candidates.append((entry, held, score))
-    rarity = [inverse_frequency(count, total) for count in holding]
-    found = [
-        ScannedEntry(entry, score, sum(itertools.compress(rarity, held)) / (sum(rarity) or 1.0))
-        for entry, held, score in candidates
+                candidates.append((entry, has_term, score))
+    rarity = [inverse_document_frequency(count, total) for count in file_counts]
+    scanned = [
+        ScannedEntry(entry, score, sum(itertools.compress(rarity, has_term)) / (sum(rarity) or 1.0))
+        for entry, has_term, score in candidates
     ]
-    found.sort(key=lambda scanned: (-scanned.score, scanned.entry.path))
-    return found, complete
+    scanned.sort(key=lambda match: (-match.score, match.entry.path))
+    return scanned, is_complete
 
 
-def _needle(term: Term) -> bytes:
-    """What every form of the word begins with."""
+def _common_prefix(term: Term) -> bytes:
+    """The prefix that all forms of the word share, as UTF-8."""
     alike = itertools.takewhile(lambda pair: pair[0] == pair[1], zip(term.word, term.stem, strict=False))
     return "".join(letter for letter, _ in alike).encode() or term.word.encode()
 
 
-def _held(entry: Entry, terms: Sequence[Term]) -> tuple[list[bool], float]:
-    """Which of the words it has, and how much of them, weighted by where."""
-    places = [
+def _match_terms(entry: Entry, terms: Sequence[Term]) -> tuple[list[bool], float]:
+    """Whether the entry has each of the terms, and a score of 0..1, weighted by where it has them."""
+    fields = [
         (set(stems(entry.name)), _TITLE_WEIGHT),
         (set(stems(" ".join((*entry.tags, *entry.aliases)))), _TAG_WEIGHT),
         (set(stems(entry.body)), _BODY_WEIGHT),
     ]
-    weights = [max((weight for held, weight in places if term.stem in held), default=0.0) for term in terms]
+    weights = [max((weight for words, weight in fields if term.stem in words), default=0.0) for term in terms]
     return [weight > 0 for weight in weights], math.sqrt(sum(weights) / (_TITLE_WEIGHT * max(1, len(terms))))
 
 
-def _markdown(vault: Path) -> Iterator[str]:
-    """Vault-relative paths of .md files in a fixed order; the same that are indexed: no link, no conflict copy."""
+def _note_paths(vault: Path) -> Iterator[str]:
+    """Vault-relative paths of the notes in a fixed order; the same that are indexed: no link, no conflict copy."""
     for folder, folders, files in os.walk(vault):
         folders[:] = sorted(name for name in folders if not name.startswith("."))
         for name in sorted(files):

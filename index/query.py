@@ -1,4 +1,4 @@
-"""What a prompt asks for: its significant words, what each is worth, and the keyword expression. Pure."""
+"""Analyses a question: its significant words, their weights, and the keyword expression. Pure."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
-from .stemming import stems
+from .stemming import stem
 
 _STOP = (
     "a about after again ain all also am an and any are as at be because been before being but by "
@@ -27,16 +27,16 @@ _CHATTER = (
     "thanks thx wait welcome well wonderful wow yeah yep yes yup"
 )
 CHATTER = frozenset(_CHATTER.split())
-"""A prompt of nothing else asks nothing."""
+"""Words of courtesy and consent: a prompt of nothing else is no question."""
 
 SCORED_PASSAGES = 8_000
-"""BM25 is worked out for every passage that has one of the words, at 300 a millisecond. In a large index the
-common words of a question are in most of it: there a passage must have one of its rarer ones, as many of them as
-are in no more passages than this together."""
+"""BM25 is computed for every passage that has one of the words, 300 in a millisecond. In a large index the common words
+of a question are in most passages: there a passage must have one of the rarer words, as many of them as occur in no
+more than this many passages together."""
 MAX_WORDS = 24
 """A pasted page has hundreds of words: the rarest say what it is about."""
 DENSE_CHARACTERS = 1200
-"""A model reads about 256 word pieces; of a longer prompt the beginning and the end are asked."""
+"""A model reads about 256 word pieces; of a longer prompt the beginning and the end are embedded."""
 
 _WORD = re.compile(r"[^\W_]+", re.UNICODE)
 # It begins where a run of letters and digits begins: tried at each of a long run's characters, it takes
@@ -56,26 +56,27 @@ class Term:
     """Lower case."""
     stem: str
     weight: float
-    """Share of the prompt's meaning, by rarity in the vault; the weights of a prompt sum to 1."""
-    respelt: tuple[str, ...] = ()
-    """Stems that the vault has and this word may be a misspelling of."""
+    """Share of the prompt, by rarity in the vault; the weights of a prompt sum to 1."""
+    corrections: tuple[str, ...] = ()
+    """Stems of the vault that this word may be a misspelling of; empty for a word that the vault has."""
 
 
 @dataclass(frozen=True)
 class QueryAnalysis:
-    """A prompt taken apart."""
+    """The words and expressions that a prompt is searched by."""
 
     text: str
     terms: tuple[Term, ...]
     identifiers: tuple[str, ...]
     """snake_case, camelCase, paths, versions, error codes: as written."""
     fts_match: str | None
-    """FTS5 expression over all columns; None when nothing significant was said."""
+    """FTS5 expression over all columns; None for a prompt without significant words."""
     dense_text: str
+    """The text that is embedded."""
 
     @property
     def is_one_word(self) -> bool:
-        """Nothing was said but one word, and that is no identifier."""
+        """Whether the prompt is a single word that is no identifier."""
         return not self.identifiers and sum(1 for _ in word_spans(self.text)) == 1
 
     @property
@@ -85,20 +86,20 @@ class QueryAnalysis:
 
 
 class Vocabulary(Protocol):
-    """What a prompt's words are held against: the terms of the keyword index."""
+    """The terms of the keyword index."""
 
     @property
-    def total(self) -> int:
+    def chunk_count(self) -> int:
         """Number of chunks."""
         ...
 
-    def frequencies(self, terms: Sequence[str]) -> Mapping[str, int]:
-        """In how many chunks each term occurs; a term that occurs nowhere may be left out."""
+    def document_frequencies(self, terms: Sequence[str]) -> Mapping[str, int]:
+        """Number of chunks by term; a term that occurs nowhere may be left out."""
         ...
 
-    def candidates(self, term: str) -> Iterable[str]:
-        """Terms that `term` could be a misspelling of: at the least those with its first letter and
-        nearly its length. They are compared one by one, so a few thousand at most."""
+    def spelling_candidates(self, term: str) -> Iterable[str]:
+        """Terms that `term` could be a misspelling of: at least those with its first letter and nearly its length.
+        They are compared one by one, so a few thousand at most."""
         ...
 
 
@@ -108,34 +109,33 @@ def word_spans(text: str) -> Iterator[tuple[int, int, str]]:
 
 
 def is_significant(word: str) -> bool:
-    """Not a stop word, and not a single letter."""
+    """Whether a lower-case word is neither a stop word nor a single letter."""
     return word not in STOP_WORDS and (len(word) > 1 or word.isdigit() or not word.isascii())
 
 
 def analyse(text: str) -> QueryAnalysis:
-    """Take a prompt apart; every word weighs the same until `refine`. Never raises on any text."""
-    # Half of a surrogate pair, as of an emoji that was cut through: no tokenizer takes it.
+    """Analyse a prompt; all words weigh the same until `refine`. Accepts any text."""
+    # Half of a surrogate pair, as of an emoji that was cut in two: tokenizers reject it.
     text = text.encode("utf-8", "replace").decode("utf-8")
     words = dict.fromkeys(word for _, _, word in word_spans(text) if is_significant(word))
     identifiers = tuple(dict.fromkeys(_IDENTIFIER.findall(text)))
     if all(word in CHATTER for word in words):
         words = {}
-    terms = tuple(Term(word, _stem(word), 1 / len(words)) for word in words)
-    return QueryAnalysis(text, terms, identifiers, _match(terms, identifiers), _dense_text(text))
+    terms = tuple(Term(word, stem(word), 1 / len(words)) for word in words)
+    return QueryAnalysis(text, terms, identifiers, _match_expression(terms, identifiers), _dense_text(text))
 
 
 def refine(query: QueryAnalysis, vocabulary: Vocabulary, scored_passages: int = SCORED_PASSAGES) -> QueryAnalysis:
-    """Weigh each word by its rarity, keep the rarest, and respell those that the vault has not.
+    """Weight each word by its rarity, keep the MAX_WORDS rarest, and correct the spelling of unknown ones.
 
-    `scored_passages`: in a larger index a passage must have one of the rarer words, as many of them as are in no
-    more passages together than this.
+    `scored_passages`: as SCORED_PASSAGES.
     """
-    stems_asked = list(dict.fromkeys(term.stem for term in query.terms))
-    if not stems_asked:
+    query_stems = list(dict.fromkeys(term.stem for term in query.terms))
+    if not query_stems:
         return query
-    known = vocabulary.frequencies(stems_asked)
-    total = vocabulary.total
-    rarity = {stem: inverse_frequency(known.get(stem, 0), total) for stem in stems_asked}
+    known = vocabulary.document_frequencies(query_stems)
+    total = vocabulary.chunk_count
+    rarity = {name: inverse_document_frequency(known.get(name, 0), total) for name in query_stems}
     # A word twice in two forms ("deploy", "deploys") counts once.
     kept: dict[str, Term] = {}
     for term in query.terms:
@@ -147,35 +147,35 @@ def refine(query: QueryAnalysis, vocabulary: Vocabulary, scored_passages: int = 
         replace(
             term,
             weight=rarity[term.stem] / mass,
-            respelt=() if known.get(term.stem) else _respelt(term, vocabulary),
+            corrections=() if known.get(term.stem) else _spelling_corrections(term, vocabulary),
         )
         for term in kept.values()
         if term.stem in chosen
     )
     identifiers = query.identifiers[:MAX_WORDS]
-    units = _units(terms, identifiers)
+    units = _match_units(terms, identifiers)
     match = " OR ".join(units) or None
     if total > scored_passages:
-        asked = {stem for stems_of_unit in units.values() for stem in stems_of_unit}
-        known = {**known, **vocabulary.frequencies(sorted(asked - known.keys()))}
-        match = _pruned(units, known, scored_passages)
+        unit_stems = {name for names in units.values() for name in names}
+        known = {**known, **vocabulary.document_frequencies(sorted(unit_stems - known.keys()))}
+        match = _prune_match(units, known, scored_passages)
     return replace(query, terms=terms, fts_match=match)
 
 
-def inverse_frequency(count: int, total: int) -> float:
-    """Rarity of a term in `count` of `total` chunks: above 0, most for a term that is nowhere."""
+def inverse_document_frequency(count: int, total: int) -> float:
+    """Rarity of a term that occurs in `count` of `total` chunks: above 0, highest for a term that occurs nowhere."""
     return math.log(1 + (max(total, count) - count + 0.5) / (count + 0.5))
 
 
 def allowed_edits(word: str) -> int:
-    """How many slips a word of this length may have and still be recognised."""
+    """How many edits a misspelling of this word may have, 0 to 2."""
     if len(word) < 4 or any(character.isdigit() for character in word):
         return 0
     return 1 if len(word) < 8 else 2
 
 
 def edit_distance(left: str, right: str, limit: int) -> int:
-    """Insertions, deletions, substitutions and swaps of neighbours; `limit` + 1 when more than that."""
+    """Damerau-Levenshtein distance of adjacent swaps; `limit` + 1 when it is larger than `limit`."""
     if abs(len(left) - len(right)) > limit:
         return limit + 1
     before_last: list[int] = []
@@ -193,16 +193,16 @@ def edit_distance(left: str, right: str, limit: int) -> int:
     return min(last[-1], limit + 1)
 
 
-def _respelt(term: Term, vocabulary: Vocabulary) -> tuple[str, ...]:
-    """The nearest known terms, by the stem or the whole word (a slip may spoil the stemming)."""
+def _spelling_corrections(term: Term, vocabulary: Vocabulary) -> tuple[str, ...]:
+    """Up to three nearest known terms, by the stem or the whole word (a misspelt word may be stemmed wrongly)."""
     edits = allowed_edits(term.word)
     if edits == 0:
         return ()
-    found: dict[str, int] = {}
+    distances: dict[str, int] = {}
     head, tails = term.stem[:2], (term.stem[-2:], term.word[-2:])
     letters = (set(term.stem), set(term.word))
-    for candidate in vocabulary.candidates(term.stem):
-        # One slip leaves the beginning or the end as it was, and changes at most two letters of the set:
+    for candidate in vocabulary.spelling_candidates(term.stem):
+        # One edit leaves the beginning or the end as it was, and changes at most two letters of the set:
         # that spares nearly all comparisons (4,000 candidates: 4 ms instead of 15).
         if candidate[:2] != head and not candidate.endswith(tails):
             continue
@@ -210,42 +210,42 @@ def _respelt(term: Term, vocabulary: Vocabulary) -> tuple[str, ...]:
             continue
         distance = min(edit_distance(term.stem, candidate, edits), edit_distance(term.word, candidate, edits))
         if distance <= edits:
-            found[candidate] = distance
-    nearest = min(found.values(), default=0)
-    return tuple(sorted(word for word, distance in found.items() if distance == nearest))[:3]
+            distances[candidate] = distance
+    nearest = min(distances.values(), default=0)
+    return tuple(sorted(word for word, distance in distances.items() if distance == nearest))[:3]
 
 
-def _match(terms: Iterable[Term], identifiers: Iterable[str]) -> str | None:
-    return " OR ".join(_units(terms, identifiers)) or None
+def _match_expression(terms: Iterable[Term], identifiers: Iterable[str]) -> str | None:
+    return " OR ".join(_match_units(terms, identifiers)) or None
 
 
-def _units(terms: Iterable[Term], identifiers: Iterable[str]) -> dict[str, tuple[str, ...]]:
-    """What is OR-ed, with its stems: words, an identifier as the phrase it is, and camelCase by its parts."""
+def _match_units(terms: Iterable[Term], identifiers: Iterable[str]) -> dict[str, tuple[str, ...]]:
+    """The operands of the OR expression, each with its stems: words, identifiers as phrases, parts of camelCase."""
     parts: dict[str, tuple[str, ...]] = {}
     for term in terms:
-        parts[_quoted(term.word)] = (term.stem,)
-        for word in term.respelt:
-            parts[_quoted(word)] = (word,)
+        parts[_quote(term.word)] = (term.stem,)
+        for word in term.corrections:
+            parts[_quote(word)] = (word,)
     for identifier in identifiers:
         if not _IDENTIFIER.fullmatch(identifier):
             continue
         words = _WORD.findall(identifier)
-        parts.setdefault(_quoted(" ".join(words)), tuple(_stem(word.lower()) for word in words))
+        parts.setdefault(_quote(" ".join(words)), tuple(stem(word.lower()) for word in words))
         for part in _CAMEL.findall(identifier):
             if len(part) > 2 and is_significant(part.lower()):
-                parts.setdefault(_quoted(part.lower()), (_stem(part.lower()),))
+                parts.setdefault(_quote(part.lower()), (stem(part.lower()),))
     return parts
 
 
-def _pruned(units: Mapping[str, Sequence[str]], known: Mapping[str, int], scored_passages: int) -> str | None:
-    """The units OR-ed, limited to the passages that have one of the rarest; the others still count where they occur."""
+def _prune_match(units: Mapping[str, Sequence[str]], known: Mapping[str, int], scored_passages: int) -> str | None:
+    """Join the units by OR, limited to passages that have one of the rarest; the others still add to the score."""
     # A phrase is in no more passages than the rarest of its words.
-    count = {unit: min((known.get(stem, 0) for stem in found), default=0) for unit, found in units.items()}
+    count = {unit: min((known.get(name, 0) for name in names), default=0) for unit, names in units.items()}
     rare: list[str] = []
     passages = 0
     for unit in sorted(units, key=lambda unit: count[unit]):
         passages += count[unit]
-        if passages > scored_passages and any(count[each] for each in rare):
+        if passages > scored_passages and any(count[rare_unit] for rare_unit in rare):
             break
         rare.append(unit)
     every = " OR ".join(units)
@@ -254,13 +254,8 @@ def _pruned(units: Mapping[str, Sequence[str]], known: Mapping[str, int], scored
     return f"({' OR '.join(rare)}) AND ({every})"
 
 
-def _quoted(text: str) -> str:
+def _quote(text: str) -> str:
     return '"' + text.replace('"', '""') + '"'
-
-
-def _stem(word: str) -> str:
-    found = stems(word)
-    return found[0] if found else word
 
 
 def _dense_text(text: str) -> str:

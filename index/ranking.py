@@ -1,23 +1,23 @@
-"""Fusion of the two arms, and the floor under which nothing is shown. Pure.
+"""Rank fusion of the keyword and the dense retriever, and the relevance threshold. Pure.
 
-What each arm says of a chunk is weighed by how much it says about this question:
+Each retriever's evidence for a chunk is weighted by how much it says about this question:
 
-- Words of the question that the chunk has count by their rarity, and by how alike the word is *meant*
-  (its vector in its context, not its spelling). They count in full only when the rest of the question
-  is met too; words shared by chance come without it.
-- Words that the chunk has not count by their nearest relative in it.
-- The likeness of question and chunk as a whole is added, and counts for more the more the nearest chunk stands out from
-  those around it: between turns of one conversation all are about as near, between notes on many things few are.
-- Words can mislead all the same: when several notes echo a question, they are all ahead of the one that answers it in
-  other words. So the five that a prompt gets are not all chosen by one measure: behind the first come some that answer
-  best by meaning among the entries that hardly share a word with the question; more of them where the first entry has
-  nearly all of the words already.
-- Skills are no notes: each of the two is ranked among its own, and a prompt gets a skill only for its own sake.
+- Words of the question that the chunk has count by their rarity, and by how similar the word's *meaning* is (its
+  vector in its context, not its spelling). They count in full only when the rest of the question is matched too:
+  words that are shared by chance come without it.
+- Words that the chunk lacks count by their most similar word in it.
+- The cosine similarity of question and chunk is added, and counts for more the further the nearest chunk is above the
+  background: turns of one conversation are all about equally near, notes on many subjects are not.
+- Words can still mislead: when several notes repeat the words of a question, they all rank above the one that answers
+  it in other words. So the five entries that a prompt gets are not all chosen by one score: behind the first ones,
+  slots are reserved for the best semantic matches among the entries with a low word overlap, and more of them where
+  the first entry already has nearly all of the words.
+- Skills are not notes: each kind is ranked apart, and a prompt gets a skill only when the skill itself is relevant.
 
 The constants were chosen on two conversations of LoCoMo, devbench, two vaults of notes with misleading neighbours
 and halves of two others; figures on these (docs/benchmarks.md) are in-sample. The rules for identifiers, for
 misspelt words and for sentences with one significant word were corrected after looking at misses of the
-regression vault, so its figures are not held out either. What is done with skills and in small vaults was chosen on
+regression vault, so its figures are not held out either. The rules for skills and for small vaults were chosen on
 half of another set (docs/adr/0028).
 """
 
@@ -33,46 +33,50 @@ from ..vault.entry import SKILL_KIND
 from .query import QueryAnalysis
 from .stemming import stems
 
-# How the words' evidence is read.
-SHARED_AT_LEAST = 0.5
-"""What a shared word counts when nothing else of the question is met."""
-SUPPORT_NONE, SUPPORT_FULL = 0.10, 0.30
-"""Likeness of the unmet words to their nearest word: of two texts that have nothing to do with each
-other, and of a text that answers the question."""
-WORDS_SHARE, DENSE_SHARE = 0.75, 0.25
-STANDS_OUT, DENSE_SHARE_MORE = 0.5, 2.0
-"""The nearest chunk stands out if half of its likeness is its own, not that of what lies around it; for what is its own
-beyond that half, the vectors count so much more."""
-FIRST_BY_SCORE, THEN_BY_MEANING = 3, 2
-"""Places: a prompt gets five entries."""
-HARDLY_SHARED = 0.25
-"""Of the question, by weight: an entry with more of its words in any passage had its chance by them."""
-FEW_TERMS = 2
-"""A name and a word beside it: several notes may answer, all of them by that name, and no place is kept for others."""
-NEARLY_ALL_SHARED = 0.8
-FIRST_WHEN_ALL_SHARED, THEN_WHEN_ALL_SHARED = 2, 4
-"""The places where the first entry has so much of the question, and the nearest stands out: if that is not the answer,
-the words have led astray, and another entry with the same words is no better."""
+# Word evidence.
+MIN_SHARED_WORD_CREDIT = 0.5
+"""Share of a shared word's similarity that counts when nothing else of the question is matched."""
+UNRELATED_SUPPORT, ANSWER_SUPPORT = 0.10, 0.30
+"""Mean similarity of the unmatched words to their nearest word: of two unrelated texts, and of a text that answers the
+question."""
+SAME_WORD_SIMILARITY = 0.6
+"""Median similarity of a word's vector to that of the same word elsewhere: the evidence where no vectors are known."""
 
-# The floor: a logistic model of "this prompt is answered here".
-FLOOR_DENSE, FLOOR_MARGIN, FLOOR_WORDS, FLOOR_ONE_WORD, FLOOR_BIAS = 11.0, 10.5, 9.0, -9.0, -7.5
-FLOOR_ONE_TERM = -3.0
-"""Of the likeness as a whole, of its margin over what lies around, of the words, for a prompt of one word
-that is no identifier, and for nothing at all; for a sentence with one significant word."""
-AROUND, UNRELATED = 60, 0.08
-"""Hits that the margin is measured against; in a small vault the missing ones, up to a third, are taken
-to be as alike as texts that have nothing to do with each other."""
-KEYWORD_FLOOR = 0.5
-"""Without the dense arm: the share of the question that a chunk must hold, by weight."""
-ANSWERS_AMONG = 10
-TAIL_SHARE, TAIL_ODDS = 0.6, 4.0
-"""Beside a hit that answers, another is shown when its score is this share of the best one's, or its
-own log-odds are no more than this below the floor: what says the same in other words scores less."""
+# The score of a chunk.
+TUNED_WEIGHT = 0.5
+"""The value of `Weights.dense` and `Weights.keyword` at which WORDS_WEIGHT and DENSE_WEIGHT were tuned."""
+WORDS_WEIGHT, DENSE_WEIGHT = 0.75, 0.25
+DISTINCT_MARGIN, DENSE_WEIGHT_PER_MARGIN = 0.5, 2.0
+"""The nearest chunk is distinct from the background if at least half of its similarity exceeds it; what exceeds it
+beyond that half adds this much to DENSE_WEIGHT."""
+
+# The five entries that a prompt gets.
+SCORE_SLOTS, SEMANTIC_SLOTS = 3, 2
+LOW_OVERLAP = 0.25
+"""Coverage up to which an entry may take a semantic slot: with more of the words it can compete by its score."""
+FEW_TERMS = 2
+"""Up to so many terms (a name and one more word) no slots are reserved: several notes may answer by that name."""
+HIGH_OVERLAP = 0.8
+SCORE_SLOTS_AT_HIGH_OVERLAP, SEMANTIC_SLOTS_AT_HIGH_OVERLAP = 2, 4
+"""The slots where the first entry has so much of the question and the nearest chunk is distinct: if that entry is not
+the answer, the words have misled, and another entry with the same words is no better."""
+MAX_SKILLS = 1
+"""Of a prompt's entries: the vault is there for its notes, and hosts list skills by themselves."""
+
+# The relevance threshold.
+BACKGROUND_HITS, UNRELATED_SIMILARITY = 60, 0.08
+"""Hits whose mean similarity is the background. In a small vault missing hits, up to a third of them, count as texts
+that have nothing to do with each other."""
+KEYWORD_ONLY_COVERAGE, KEYWORD_ONLY_SLOPE = 0.5, 10.0
+"""Without the dense retriever: the coverage at which the log-odds are 0, and their slope."""
+THRESHOLD_RANKS = 10
+"""One of so many best-scored entries must reach the threshold, else nothing is shown."""
+TAIL_SCORE_RATIO, TAIL_LOG_ODDS = 0.6, 4.0
+"""Behind an entry that reaches the threshold another is shown when its score is at least this ratio of the best one's,
+or its own log-odds are at most this far below the threshold: a paraphrase scores less."""
 FULL_TAIL_NOTES = 30
-"""So much less is shown in a vault of fewer notes, in proportion: where few compete, the one that answers is first, and
-what comes behind it is whatever else there is."""
-SKILLS_SHOWN = 1
-"""Of a prompt's places, at most: its notes are what the vault is for, and hosts list skills by themselves."""
+"""In a vault of fewer notes the tail is shortened in proportion: where few compete, the one that answers is first, and
+the rest is only what else there is."""
 
 # Weak priors: they order what is otherwise alike.
 FRESHNESS_PRIOR, OCCURRENCE_PRIOR, ANCHOR_PRIOR = 0.01, 0.004, 1e-6
@@ -82,7 +86,7 @@ DUPLICATE_OVERLAP = 0.8
 
 @dataclass(frozen=True)
 class DenseHit:
-    """A chunk and its cosine with the question, -1..1."""
+    """A chunk and its cosine similarity with the question, -1..1."""
 
     chunk_rowid: int
     entry_rowid: int
@@ -100,19 +104,19 @@ class KeywordHit:
 
 @dataclass(frozen=True)
 class WordEvidence:
-    """What a chunk has for the words of a question; shares of the question by weight, 0..1."""
+    """How well a chunk matches the words of a question; shares of the question by weight, 0..1."""
 
     same: float
-    """Likeness of the words that both have, in their contexts."""
+    """Similarity of the words that both have, in their contexts."""
     related: float
-    """Likeness of the other words to their nearest word in the chunk."""
-    covered: float
+    """Similarity of the other words to their nearest word in the chunk."""
+    coverage: float
     """Share of the question whose words the chunk has."""
 
 
 @dataclass(frozen=True)
 class EntryFacts:
-    """What ranking wants to know of an entry besides its text."""
+    """The properties of an entry, besides its text, that ranking uses."""
 
     path: str
     title: str
@@ -124,28 +128,83 @@ class EntryFacts:
 
 @dataclass(frozen=True)
 class Weights:
-    """One half each is the tuned mixture. `floor` moves the floor: above 0 is stricter."""
+    """The user's weights of the two retrievers (TUNED_WEIGHT each is the tuned mixture) and the relevance threshold."""
 
-    dense: float = 0.5
-    keyword: float = 0.5
-    floor: float = 0.0
+    dense: float = TUNED_WEIGHT
+    keyword: float = TUNED_WEIGHT
+    threshold: float = 0.0
+    """Log-odds that the best entry must reach; above 0 is stricter."""
+
+    @property
+    def dense_factor(self) -> float:
+        """1 at the tuned weight."""
+        return self.dense / TUNED_WEIGHT
+
+    @property
+    def keyword_factor(self) -> float:
+        """1 at the tuned weight."""
+        return self.keyword / TUNED_WEIGHT
 
 
 @dataclass(frozen=True)
-class Scored:
-    """One entry with its best chunk. `dense` and `keyword` are None where that arm is silent."""
+class ThresholdModel:
+    """A logistic regression of "this chunk answers the prompt": the weight of each feature in the log-odds."""
+
+    dense: float
+    """Of the cosine similarity of question and chunk."""
+    margin: float
+    """Of that similarity minus the background."""
+    words: float
+    """Of `words_score`."""
+    one_word: float
+    """Added for a prompt of a single word that is no identifier."""
+    one_term: float
+    """Added for a sentence with a single significant word."""
+    bias: float
+
+    def log_odds(self, query: QueryAnalysis, cosine: float, background: float, by_words: float) -> float:
+        whole = self.dense * cosine + self.margin * (cosine - background)
+        return whole + self.words * by_words + self.length_term(query) + self.bias
+
+    def log_odds_by_coverage(self, query: QueryAnalysis, coverage: float) -> float:
+        """The log-odds where the dense retriever gave nothing; `coverage` is the share of the question's words."""
+        return KEYWORD_ONLY_SLOPE * (coverage - KEYWORD_ONLY_COVERAGE) + self.length_term(query)
+
+    def length_term(self, query: QueryAnalysis) -> float:
+        if len(query.terms) != 1 or query.identifiers:
+            return 0.0
+        return self.one_word if query.is_one_word else self.one_term
+
+
+THRESHOLD_MODEL = ThresholdModel(dense=11.0, margin=10.5, words=9.0, one_word=-9.0, one_term=-3.0, bias=-7.5)
+
+
+@dataclass(frozen=True)
+class ScoredEntry:
+    """One entry with its best chunk. `dense` and `keyword` are None where that retriever did not find the chunk."""
 
     entry_rowid: int
     chunk_rowid: int
     score: float
     dense: float | None
     keyword: float | None
-    answers: float = 0.0
-    """Log-odds that the prompt is answered here; below `Weights.floor` nothing should be shown."""
-    covered: float = 0.0
-    """Share of the question whose words the chunk has, as `WordEvidence.covered`."""
-    skill: bool = False
-    """It is judged as a skill: see `fuse_apart`."""
+    answer_log_odds: float = 0.0
+    """Log-odds that the chunk answers the prompt; below `Weights.threshold` nothing should be shown."""
+    coverage: float = 0.0
+    """As `WordEvidence.coverage`."""
+    is_skill: bool = False
+    """True when it was ranked among the skills: see `fuse_by_kind`."""
+
+
+@dataclass(frozen=True)
+class EntryMatch:
+    """A scored entry with what decides about a semantic slot, over all of its chunks."""
+
+    scored: ScoredEntry
+    coverage: float
+    """The highest of a chunk, 0..1."""
+    semantic: float | None
+    """The highest sum of related words and cosine similarity of a chunk; None where no chunk has a similarity."""
 
 
 def fuse(
@@ -155,173 +214,190 @@ def fuse(
     entries: Mapping[int, EntryFacts],
     weights: Weights,
     evidence: Mapping[int, WordEvidence] | None = None,
-) -> list[Scored]:
-    """Entries, best first; one row per entry, that of its best chunk. Nothing is cut: see `above_floor`.
+) -> list[ScoredEntry]:
+    """Rank entries by score, with some slots reserved for semantic matches. Cuts nothing: see `above_threshold`.
 
-    Best is by score, but for the places that are kept for what answers by meaning alone. `evidence` is by chunk; a
-    chunk without any is judged by its BM25 among the others.
+    `evidence` is by chunk; a chunk without any is judged by its BM25 relative to the best. Hits of entries that are not
+    in `entries` are dropped. Each entry occurs once.
     """
-    similarity = {hit.chunk_rowid: hit.similarity for hit in dense}
-    bm25 = {hit.chunk_rowid: hit.bm25 for hit in keyword}
-    owners = {hit.chunk_rowid: hit.entry_rowid for hit in dense}
-    owners |= {hit.chunk_rowid: hit.entry_rowid for hit in keyword}
-    found = evidence or {}
-    most = max(bm25.values(), default=0.0)
-    around = _around([hit.similarity for hit in dense])
-    own_share = _own_share(max(similarity.values(), default=0.0), around)
-    dense_share = _dense_share(query, own_share)
-    newest = max((facts.updated for facts in entries.values() if facts.updated), default=None)
-    best: dict[int, Scored] = {}
-    shared: dict[int, float] = {}
-    meaning: dict[int, float] = {}
-    for chunk, entry in owners.items():
-        if entry not in entries:
-            continue
-        cosine, words = similarity.get(chunk), found.get(chunk) or _guessed(bm25.get(chunk, 0.0), most)
-        by_words = words_score(words)
-        score = (
-            2 * weights.keyword * WORDS_SHARE * by_words
-            + 2 * weights.dense * dense_share * (cosine or 0.0)
-            + _prior(entries[entry], newest)
-        )
-        if entry not in best or best[entry].score < score:
-            answers = _answers(query, cosine, around, words.covered, by_words)
-            best[entry] = Scored(entry, chunk, score, cosine, bm25.get(chunk), answers, words.covered)
-        shared[entry] = max(words.covered, shared.get(entry, 0.0))
-        if cosine is not None:
-            meaning[entry] = max(words.related + cosine, meaning.get(entry, -1.0))
-    ranked = sorted(best.values(), key=lambda row: (-row.score, entries[row.entry_rowid].path))
-    if weights.dense <= 0 or len(query.terms) <= FEW_TERMS or not ranked:
-        return ranked
-    sideways = [row for row in ranked if row.entry_rowid in meaning and shared[row.entry_rowid] <= HARDLY_SHARED]
-    sideways.sort(key=lambda row: -meaning[row.entry_rowid])
-    if own_share >= STANDS_OUT and shared[ranked[0].entry_rowid] >= NEARLY_ALL_SHARED:
-        return _with_places_for(sideways[:THEN_WHEN_ALL_SHARED], ranked, FIRST_WHEN_ALL_SHARED)
-    return _with_places_for(sideways[:THEN_BY_MEANING], ranked, FIRST_BY_SCORE)
+    matches = score_entries(query, dense, keyword, entries, weights, evidence)
+    if weights.dense <= 0 or len(query.terms) <= FEW_TERMS:
+        return [match.scored for match in matches]
+    return reserve_semantic_slots(matches, nearest_margin([hit.similarity for hit in dense]))
 
 
-def _with_places_for(sideways: Sequence[Scored], ranked: Sequence[Scored], first_by_score: int) -> list[Scored]:
-    """`ranked` with `sideways` behind its first ones, unless they are among those."""
-    first = list(ranked[:first_by_score])
-    ahead = {row.entry_rowid for row in first}
-    first += [row for row in sideways if row.entry_rowid not in ahead]
-    ahead |= {row.entry_rowid for row in sideways}
-    return first + [row for row in ranked if row.entry_rowid not in ahead]
-
-
-def _own_share(nearest: float, around: float) -> float:
-    """How much of the nearest chunk's likeness is its own, 0..1: about 0.3 in a conversation, 0.8 among notes."""
-    return min(max(0.0, 1.0 - around / nearest), 1.0) if nearest > 0 else 0.0
-
-
-def _dense_share(query: QueryAnalysis, own_share: float) -> float:
-    """What the likeness as a whole counts: more where the nearest stands out, less so for misspelt words (their
-    vectors mean nothing)."""
-    well_spelt = sum(term.weight for term in query.terms if not term.respelt)
-    return DENSE_SHARE + DENSE_SHARE_MORE * max(0.0, own_share - STANDS_OUT) * well_spelt
-
-
-def words_score(words: WordEvidence) -> float:
-    """0 to about 1: shared words, discounted when the rest of the question is not met, and related ones."""
-    unmet = 1.0 - words.covered
-    support = words.related / unmet if unmet > 0.01 else SUPPORT_FULL
-    met = min(max((support - SUPPORT_NONE) / (SUPPORT_FULL - SUPPORT_NONE), 0.0), 1.0)
-    return words.same * (SHARED_AT_LEAST + (1 - SHARED_AT_LEAST) * met) + words.related
-
-
-def fuse_apart(
+def score_entries(
     query: QueryAnalysis,
     dense: Sequence[DenseHit],
     keyword: Sequence[KeywordHit],
     entries: Mapping[int, EntryFacts],
     weights: Weights,
     evidence: Mapping[int, WordEvidence] | None = None,
-) -> list[Scored]:
-    """As `fuse`, notes and skills each among themselves; a skill stands before the first note that scores less.
+) -> list[EntryMatch]:
+    """Score each entry by its best chunk; best first, ties by path. Parameters as in `fuse`."""
+    similarity = {hit.chunk_rowid: hit.similarity for hit in dense}
+    bm25 = {hit.chunk_rowid: hit.bm25 for hit in keyword}
+    best_bm25 = max(bm25.values(), default=0.0)
+    similarities = [hit.similarity for hit in dense]
+    background = background_similarity(similarities)
+    dense_weight = _dense_weight(query, nearest_margin(similarities))
+    newest = max((facts.updated for facts in entries.values() if facts.updated), default=None)
+    chunks: dict[int, dict[int, WordEvidence]] = {}
+    owners = {hit.chunk_rowid: hit.entry_rowid for hit in dense}
+    owners |= {hit.chunk_rowid: hit.entry_rowid for hit in keyword}
+    for chunk, entry in owners.items():
+        if entry in entries:
+            words = (evidence or {}).get(chunk) or evidence_from_bm25(bm25.get(chunk, 0.0), best_bm25)
+            chunks.setdefault(entry, {})[chunk] = words
 
-    How far the best stands out is asked of what lies around it of its own kind: else the dozens of skills of a machine
-    are what lies around the first notes of a vault, and take the places that are kept for meaning.
+    def score(chunk: int, words: WordEvidence, prior: float) -> float:
+        by_words = weights.keyword_factor * WORDS_WEIGHT * words_score(words)
+        return by_words + weights.dense_factor * dense_weight * similarity.get(chunk, 0.0) + prior
+
+    matches: list[EntryMatch] = []
+    for entry, by_chunk in chunks.items():
+        prior = _prior(entries[entry], newest)
+        scores = {chunk: score(chunk, words, prior) for chunk, words in by_chunk.items()}
+        best = max(scores, key=lambda chunk: scores[chunk])
+        log_odds = _answer_log_odds(query, similarity.get(best), background, by_chunk[best])
+        scored = ScoredEntry(
+            entry, best, scores[best], similarity.get(best), bm25.get(best), log_odds, by_chunk[best].coverage
+        )
+        semantic = [words.related + similarity[chunk] for chunk, words in by_chunk.items() if chunk in similarity]
+        coverage = max(words.coverage for words in by_chunk.values())
+        matches.append(EntryMatch(scored, coverage, max(semantic, default=None)))
+    return sorted(matches, key=lambda match: (-match.scored.score, entries[match.scored.entry_rowid].path))
+
+
+def reserve_semantic_slots(matches: Sequence[EntryMatch], margin: float) -> list[ScoredEntry]:
+    """Move the best semantic matches of low word overlap behind the first entries by score.
+
+    `matches` are in the order of `score_entries`, `margin` is that of the nearest chunk (`nearest_margin`).
+    """
+    if not matches:
+        return []
+    low_overlap = [
+        (match.semantic, match.scored)
+        for match in matches
+        if match.semantic is not None and match.coverage <= LOW_OVERLAP
+    ]
+    low_overlap.sort(key=lambda pair: -pair[0])
+    by_score, semantic = SCORE_SLOTS, SEMANTIC_SLOTS
+    if margin >= DISTINCT_MARGIN and matches[0].coverage >= HIGH_OVERLAP:
+        by_score, semantic = SCORE_SLOTS_AT_HIGH_OVERLAP, SEMANTIC_SLOTS_AT_HIGH_OVERLAP
+    ranked = [match.scored for match in matches]
+    # An entry that is among the first anyway keeps its place.
+    ahead = {row.entry_rowid: row for row in [*ranked[:by_score], *(row for _, row in low_overlap[:semantic])]}
+    return [*ahead.values(), *(row for row in ranked if row.entry_rowid not in ahead)]
+
+
+def background_similarity(similarities: Sequence[float]) -> float:
+    """Mean cosine similarity of the BACKGROUND_HITS nearest chunks."""
+    nearest = sorted(similarities, reverse=True)[:BACKGROUND_HITS]
+    nearest += [UNRELATED_SIMILARITY] * (BACKGROUND_HITS // 3 - len(nearest))
+    return sum(nearest) / len(nearest)
+
+
+def nearest_margin(similarities: Sequence[float]) -> float:
+    """Share of the nearest chunk's similarity that exceeds the background, 0..1: about 0.3 in a conversation, 0.8 among
+    notes."""
+    nearest = max(similarities, default=0.0)
+    return min(max(0.0, 1.0 - background_similarity(similarities) / nearest), 1.0) if nearest > 0 else 0.0
+
+
+def _dense_weight(query: QueryAnalysis, margin: float) -> float:
+    """Weight of the cosine similarity: grows with the margin, less so for misspelt words (their vectors mean
+    nothing)."""
+    well_spelt = sum(term.weight for term in query.terms if not term.corrections)
+    return DENSE_WEIGHT + DENSE_WEIGHT_PER_MARGIN * max(0.0, margin - DISTINCT_MARGIN) * well_spelt
+
+
+def words_score(words: WordEvidence) -> float:
+    """Combine word evidence to 0..about 1: shared words, discounted when the rest is unmatched, and related ones."""
+    unmatched = 1.0 - words.coverage
+    support = words.related / unmatched if unmatched > 0.01 else ANSWER_SUPPORT
+    credit = min(max((support - UNRELATED_SUPPORT) / (ANSWER_SUPPORT - UNRELATED_SUPPORT), 0.0), 1.0)
+    return words.same * (MIN_SHARED_WORD_CREDIT + (1 - MIN_SHARED_WORD_CREDIT) * credit) + words.related
+
+
+def fuse_by_kind(
+    query: QueryAnalysis,
+    dense: Sequence[DenseHit],
+    keyword: Sequence[KeywordHit],
+    entries: Mapping[int, EntryFacts],
+    weights: Weights,
+    evidence: Mapping[int, WordEvidence] | None = None,
+) -> list[ScoredEntry]:
+    """As `fuse`, with notes and skills ranked apart; a skill comes before the first note that scores less.
+
+    Each kind has a background of its own: else the dozens of skills of a machine would be the background of the first
+    notes of a vault, and would take the slots that are reserved for semantic matches.
     """
     is_skill = {rowid: facts.kind.lower() == SKILL_KIND for rowid, facts in entries.items()}
 
-    def of(kind: bool) -> list[Scored]:
-        own = {rowid: facts for rowid, facts in entries.items() if is_skill[rowid] is kind}
-        near = [hit for hit in dense if hit.entry_rowid in own]
-        return fuse(query, near, [hit for hit in keyword if hit.entry_rowid in own], own, weights, evidence)
+    def fuse_kind(skill: bool) -> list[ScoredEntry]:
+        own = {rowid: facts for rowid, facts in entries.items() if is_skill[rowid] is skill}
+        own_dense = [hit for hit in dense if hit.entry_rowid in own]
+        own_keyword = [hit for hit in keyword if hit.entry_rowid in own]
+        return fuse(query, own_dense, own_keyword, own, weights, evidence)
 
-    skills = deque(replace(row, skill=True) for row in of(True))
-    ranked: list[Scored] = []
-    for note in of(False):
+    skills = deque(replace(row, is_skill=True) for row in fuse_kind(True))
+    ranked: list[ScoredEntry] = []
+    for note in fuse_kind(False):
         while skills and skills[0].score > note.score:
             ranked.append(skills.popleft())
         ranked.append(note)
     return [*ranked, *skills]
 
 
-def above_floor(ranked: Sequence[Scored], weights: Weights, notes: int = FULL_TAIL_NOTES) -> list[Scored]:
-    """What of a ranking may be shown unasked: nothing when the prompt is not answered here.
+def above_threshold(ranked: Sequence[ScoredEntry], weights: Weights, notes: int = FULL_TAIL_NOTES) -> list[ScoredEntry]:
+    """Keep the entries that may be shown unasked, in their order; none when the prompt is not answered here.
 
-    Injecting noise is a failure: the best hit must answer the prompt by the evidence of both arms,
-    and what follows must be nearly as good, the more so the fewer `notes` there are. A skill is shown for its own sake
-    alone: it must answer, and have more than a little of the prompt's words, since it says in the words of who asks
-    when it is to be used.
+    Injecting noise is a failure: the best entry must answer the prompt by the evidence of both retrievers, and those
+    behind it must be nearly as good, the more so the fewer `notes` there are. A skill must reach the threshold itself,
+    and have more than a low overlap with the prompt, since its description has the words of the prompts it is for.
     """
-    shown = _answering([row for row in ranked if not row.skill], weights, min(1.0, notes / FULL_TAIL_NOTES))
-    skills = [row for row in ranked if row.skill and row.answers >= weights.floor and row.covered > HARDLY_SHARED]
-    kept = {row.entry_rowid for row in (*shown, *skills[:SKILLS_SHOWN])}
+    shown = _relevant([row for row in ranked if not row.is_skill], weights, min(1.0, notes / FULL_TAIL_NOTES))
+    skills = [
+        row
+        for row in ranked
+        if row.is_skill and row.answer_log_odds >= weights.threshold and row.coverage > LOW_OVERLAP
+    ]
+    kept = {row.entry_rowid for row in (*shown, *skills[:MAX_SKILLS])}
     return [row for row in ranked if row.entry_rowid in kept]
 
 
-def _answering(ranked: Sequence[Scored], weights: Weights, tail: float) -> list[Scored]:
-    """Nothing, or what answers, with `tail` (0..1) of what may come along."""
-    if not ranked or max(row.answers for row in ranked[:ANSWERS_AMONG]) < weights.floor:
+def _relevant(ranked: Sequence[ScoredEntry], weights: Weights, tail: float) -> list[ScoredEntry]:
+    """None, or the relevant entries with `tail` (0..1) of the full tail behind them."""
+    if not ranked or max(row.answer_log_odds for row in ranked[:THRESHOLD_RANKS]) < weights.threshold:
         return []
-    least_score = (1 - tail * (1 - TAIL_SHARE)) * ranked[0].score
-    least_odds = weights.floor - tail * TAIL_ODDS
-    return [row for row in ranked if row.score >= least_score or row.answers >= least_odds]
+    min_score = (1 - tail * (1 - TAIL_SCORE_RATIO)) * ranked[0].score
+    min_log_odds = weights.threshold - tail * TAIL_LOG_ODDS
+    return [row for row in ranked if row.score >= min_score or row.answer_log_odds >= min_log_odds]
 
 
 def is_near_duplicate(left: str, right: str) -> bool:
-    """The two texts share nearly all their words: shown together they say one thing twice."""
+    """Whether the two texts share nearly all their words: shown together they would say one thing twice."""
     first, second = set(stems(left)), set(stems(right))
     if not first or not second:
         return False
     return len(first & second) / len(first | second) >= DUPLICATE_OVERLAP
 
 
-def _around(similarities: Sequence[float]) -> float:
-    """The likeness of what lies around the best hits."""
-    nearest = sorted(similarities, reverse=True)[:AROUND]
-    nearest += [UNRELATED] * (AROUND // 3 - len(nearest))
-    return sum(nearest) / len(nearest)
-
-
-def answers_by_words(query: QueryAnalysis, covered: float) -> float:
-    """Log-odds that an entry with this share of the question's words, by weight, answers it."""
-    return 10 * (covered - KEYWORD_FLOOR) + _one_word(query)
-
-
-def _answers(query: QueryAnalysis, cosine: float | None, around: float, covered: float, by_words: float) -> float:
+def _answer_log_odds(query: QueryAnalysis, cosine: float | None, background: float, words: WordEvidence) -> float:
     if cosine is None:
-        return answers_by_words(query, covered)
-    whole = FLOOR_DENSE * cosine + FLOOR_MARGIN * (cosine - around)
-    return whole + FLOOR_WORDS * by_words + _one_word(query) + FLOOR_BIAS
+        return THRESHOLD_MODEL.log_odds_by_coverage(query, words.coverage)
+    return THRESHOLD_MODEL.log_odds(query, cosine, background, words_score(words))
 
 
-def _one_word(query: QueryAnalysis) -> float:
-    if len(query.terms) != 1 or query.identifiers:
-        return 0.0
-    return FLOOR_ONE_WORD if query.is_one_word else FLOOR_ONE_TERM
-
-
-def _guessed(bm25: float, most: float) -> WordEvidence:
-    """Without evidence of single words: BM25 against the best one's, as if that had all of the question."""
-    share = bm25 / most if most > 0 else 0.0
-    return WordEvidence(same=0.6 * share, related=0.0, covered=share)
+def evidence_from_bm25(bm25: float, best_bm25: float) -> WordEvidence:
+    """Estimate word evidence from BM25 alone, as if the chunk with the best BM25 had all words of the question."""
+    coverage = bm25 / best_bm25 if best_bm25 > 0 else 0.0
+    return WordEvidence(same=SAME_WORD_SIMILARITY * coverage, related=0.0, coverage=coverage)
 
 
 def _prior(facts: EntryFacts, newest: date | None) -> float:
-    """Fresh, often confirmed, and a folder's own note first, among what is otherwise alike."""
+    """Prefer fresh entries, often confirmed ones, and a folder's own note, among what is otherwise alike."""
     prior = OCCURRENCE_PRIOR * math.log2(max(1, min(facts.occurrences, 64)))
     if facts.updated and newest:
         prior += FRESHNESS_PRIOR * math.exp(-max(0, (newest - facts.updated).days) / FRESHNESS_DAYS)

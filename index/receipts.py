@@ -13,10 +13,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from .engine import Hit, RecallResult, Refused
+from .engine import Hit, RecallResult, Rejection
 
 TRIAL_CALLER = "doctor"
-"""Who asks only to see whether it works: its recall is nobody's last one."""
+"""The caller of a self-test: its recall does not count as the last one of a user or session."""
 
 
 def query_hash(text: str) -> str:
@@ -35,7 +35,7 @@ def receipt(
     injected: Iterable[str] = (),
     tokens: int | None = None,
 ) -> dict[str, Any]:
-    """What one recall was: the hits with both scores, what was printed, milliseconds by stage."""
+    """Describe one recall: its hits and rejections with their scores, what was printed, milliseconds by stage."""
     return {
         "at": (now or datetime.now(UTC)).isoformat(timespec="milliseconds"),
         "caller": caller,
@@ -44,8 +44,8 @@ def receipt(
         "query": query_hash(text),
         "characters": len(text),
         "hits": [_scores(hit) for hit in result.hits],
-        "refused": [{**_scores(one), "why": one.why} for one in result.refused],
-        "floor": result.floor,
+        "refused": [{**_scores(entry), "why": entry.reason} for entry in result.rejections],
+        "floor": result.threshold,
         "injected": list(injected),
         "tokens": tokens,
         "ms": dict(result.timings_ms),
@@ -54,7 +54,7 @@ def receipt(
 
 
 def append_receipt(path: Path, line: Mapping[str, Any]) -> None:
-    """Append in one write. A log that cannot be written is no reason to fail a recall."""
+    """Append a line of JSON in one write. A file that cannot be written is ignored: a recall must not fail by it."""
     data = json.dumps(line, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace") + b"\n"
     try:
         handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
@@ -69,25 +69,25 @@ def append_receipt(path: Path, line: Mapping[str, Any]) -> None:
 
 
 def read_receipts(path: Path, *, session: str | None = None, last: int | None = None) -> Sequence[dict[str, Any]]:
-    """Receipts in the order they were written; a torn or foreign line is left out."""
+    """Receipts in the order they were written, the `last` of them; lines that are no JSON object are left out."""
     try:
         lines = path.read_bytes().splitlines()
     except OSError:
         return []
-    found = []
+    rows = []
     for line in lines:
         try:
             row = json.loads(line)
         except ValueError:
             continue
         if isinstance(row, dict) and (session is None or row.get("session") == session):
-            found.append(row)
-    return found[-last:] if last is not None else found
+            rows.append(row)
+    return rows[-last:] if last is not None else rows
 
 
-def new_mark(one: Mapping[str, Any], path: str, *, useful: bool) -> dict[str, Any]:
-    """A user's word on one hit of a receipt; they are kept in a file of their own (`append_receipt`)."""
-    return {"at": one.get("at"), "query": one.get("query"), "path": path, "useful": useful}
+def new_mark(recall: Mapping[str, Any], path: str, *, useful: bool) -> dict[str, Any]:
+    """A user's judgement of one hit of a receipt; marks are kept in a file of their own (`append_receipt`)."""
+    return {"at": recall.get("at"), "query": recall.get("query"), "path": path, "useful": useful}
 
 
 def read_marks(path: Path) -> Sequence[dict[str, Any]]:
@@ -96,19 +96,19 @@ def read_marks(path: Path) -> Sequence[dict[str, Any]]:
 
 
 def marks_of(marks: Iterable[Mapping[str, Any]]) -> dict[tuple[str, str], bool]:
-    """Useful or not, by time of the recall and path; the last word counts."""
+    """Whether each hit was useful, by the time of the recall and its path; the last mark counts."""
     return {(str(mark.get("at")), str(mark.get("path"))): bool(mark["useful"]) for mark in marks}
 
 
-def _scores(hit: Hit | Refused) -> dict[str, Any]:
-    def short(value: float | None) -> float | None:
+def _scores(hit: Hit | Rejection) -> dict[str, Any]:
+    def rounded(value: float | None) -> float | None:
         return None if value is None else round(value, 4)
 
     return {
         "path": hit.path,
-        "score": short(hit.score),
-        "dense": short(hit.dense),
-        "keyword": short(hit.keyword),
+        "score": rounded(hit.score),
+        "dense": rounded(hit.dense),
+        "keyword": rounded(hit.keyword),
         "answers": hit.answers,
         **({"ordinal": hit.ordinal} if isinstance(hit, Hit) else {}),
     }

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 from ..vault.errors import ModelUnavailable
 from ..vault.render import estimate_tokens
 from .embedder import SMALL_STEP_TOKENS, Embedder, EncodedTexts, ModelLoading, PackedTexts, micro_batches
-from .words import pack
+from .words import pack_words
 
 if TYPE_CHECKING:
     from .embedder import Vectors
@@ -263,7 +263,7 @@ class _Batch:
     def take(self, indexes: list[int], encoded: EncodedTexts) -> None:
         self.done.append((indexes, encoded.vectors))
         for index, words in zip(indexes, encoded.words, strict=False):
-            self.words[index] = pack(words)
+            self.words[index] = pack_words(words)
 
     def packed(self, dimension: int) -> PackedTexts:
         import numpy

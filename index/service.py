@@ -101,7 +101,7 @@ def weights_from_settings(settings: Settings) -> Weights:
     return Weights(
         dense=settings.recall.dense_weight,
         keyword=settings.recall.keyword_weight,
-        floor=settings.recall.floor,
+        threshold=settings.recall.floor,
     )
 
 
@@ -417,7 +417,7 @@ class RecallService:
             if effort is Effort.NONE:
                 raise RecallLate("too much is asked at once: the time for this question is over")
             left_ms = None if deadline is None else (deadline - time.monotonic()) * 1000
-            result = self._engine.recall(query, budget_ms=left_ms, hurried=effort is Effort.HURRIED)
+            result = self._engine.recall(query, budget_ms=left_ms, is_reduced=effort is Effort.REDUCED)
         shown = list(result.hits)
         if not {NO_INDEX, VECTORS_DAMAGED}.isdisjoint(result.degraded):
             with contextlib.suppress(OSError):
@@ -469,7 +469,7 @@ class RecallService:
         statuses = strings_field(message, "statuses")
         exclude = set(strings_field(message, "exclude_paths") or ())
         if session is not None:
-            exclude |= self._held(session)
+            exclude |= self._injected_paths(session)
         k = number_field(message, "k", 5)
         query = RecallQuery(
             text=text[:MAX_TEXT_CHARACTERS],
@@ -484,13 +484,13 @@ class RecallService:
             # A session was given its always-load entries when it began.
             exclude_always_load=session is not None,
             exclude_kinds=ON_DEMAND if session is not None else NEVER_UNNAMED,
-            prompt=session is not None or bool(message.get("render")),
-            floor=message.get("floor") is not False,
+            is_prompt=session is not None or bool(message.get("render")),
+            apply_threshold=message.get("floor") is not False,
         )
         return query, session, project
 
-    def _held(self, session: str) -> set[str]:
-        """Paths that the session was given before."""
+    def _injected_paths(self, session: str) -> set[str]:
+        """Paths of the entries that the session was given before."""
         try:
             data = Path(self._config.state.harness, f"injected-{session}").read_bytes()
         except OSError:

@@ -1,4 +1,4 @@
-"""Words as the keyword index sees them: split, folded and stemmed by FTS5's own tokenizer."""
+"""Splits, folds and stems text with FTS5's own tokenizer, as the keyword index does."""
 
 from __future__ import annotations
 
@@ -22,5 +22,11 @@ def stems(text: str) -> list[str]:
     """The terms under which `text` is indexed, in order, repeated as often as they occur."""
     data = text.encode("utf-8", "replace")
     with _lock:
-        found = _tokenizer()(data, apsw.FTS5_TOKENIZE_DOCUMENT, None, include_offsets=False, include_colocated=False)
-    return [str(stem) for stem in found]
+        terms = _tokenizer()(data, apsw.FTS5_TOKENIZE_DOCUMENT, None, include_offsets=False, include_colocated=False)
+    return [str(term) for term in terms]
+
+
+def stem(word: str) -> str:
+    """The term under which a single word is indexed; the word itself where the tokenizer finds none in it."""
+    found = stems(word)
+    return found[0] if found else word

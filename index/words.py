@@ -1,9 +1,9 @@
-"""Word vectors: how well a chunk answers each word of a question, in its context.
+"""Word vectors: match each word of a question with a chunk, in its context.
 
 The model gives a vector for every word piece before it averages them into the text's one vector.
 Kept at one bit per dimension (48 bytes a word for MiniLM), they let each word of a question look for
 its nearest word in a chunk: "late interaction", which finds more than BM25 and the text's one vector
-together, and tells a word that is meant alike from one that is only spelt alike. Measured in
+together, and distinguishes a word of the same meaning from one of the same spelling. Measured in
 docs/benchmarks.md; one bit loses nothing against floats there.
 
 numpy is imported where it is used: it comes with the extra `semantic`, without which there are no
@@ -19,8 +19,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from .query import QueryAnalysis, Term, is_significant, word_spans
-from .ranking import WordEvidence
-from .stemming import stems
+from .ranking import SAME_WORD_SIMILARITY, WordEvidence
+from .stemming import stem, stems
 
 if TYPE_CHECKING:
     import numpy
@@ -28,11 +28,13 @@ if TYPE_CHECKING:
 
     Floats = numpy.typing.NDArray[numpy.float32]
 
-MAX_WORDS_OF_A_CHUNK = 256
+MAX_WORDS_PER_CHUNK = 256
 MAX_BITS = 512
 """Of a larger model's vector the first dimensions are kept."""
 _HEADER = struct.Struct("<BHH")
 _FORMAT = 1
+CORRECTED_WORD_SIMILARITY = 0.5
+"""The least similarity that counts for a word whose spelling was corrected."""
 
 
 @dataclass(frozen=True)
@@ -43,7 +45,7 @@ class WordVectors:
     vectors: Floats
 
 
-def words_of(text: str, offsets: Sequence[tuple[int, int]], pieces: Floats, *, skip: int = 0) -> WordVectors:
+def pool_word_vectors(text: str, offsets: Sequence[tuple[int, int]], pieces: Floats, *, skip: int = 0) -> WordVectors:
     """Average the vectors of the word pieces of each word of `text`.
 
     `offsets` are the tokenizer's (start, end) in `text`, empty for special tokens; `pieces` is
@@ -75,25 +77,25 @@ def words_of(text: str, offsets: Sequence[tuple[int, int]], pieces: Floats, *, s
     return WordVectors(tuple(words), (sums / numpy.maximum(length, 1e-12)).astype(numpy.float32))
 
 
-def pack(found: WordVectors) -> bytes:
-    """The significant words of a chunk for the index: a hash of each stem and one bit per dimension."""
+def pack_words(words: WordVectors) -> bytes:
+    """Pack the significant words of a chunk for the index: a hash of each stem, then one bit per dimension."""
     import numpy
 
-    kept = [i for i, word in enumerate(found.words) if is_significant(word)][:MAX_WORDS_OF_A_CHUNK]
-    bits = min(found.vectors.shape[1], MAX_BITS) & ~7
-    identities = numpy.array([_identity(_stem(found.words[i])) for i in kept], dtype="<u4")
-    signs = numpy.packbits(found.vectors[kept, :bits] > 0, axis=1)
+    kept = [i for i, word in enumerate(words.words) if is_significant(word)][:MAX_WORDS_PER_CHUNK]
+    bits = min(words.vectors.shape[1], MAX_BITS) & ~7
+    identities = numpy.array([_identity(stem(words.words[i])) for i in kept], dtype="<u4")
+    signs = numpy.packbits(words.vectors[kept, :bits] > 0, axis=1)
     return _HEADER.pack(_FORMAT, len(kept), bits) + identities.tobytes() + signs.tobytes()
 
 
-def match(query: QueryAnalysis, asked: WordVectors, packed: Mapping[int, bytes]) -> dict[int, WordEvidence]:
-    """How well each packed chunk (by its rowid) answers the terms of the question.
+def match_vectors(query: QueryAnalysis, words: WordVectors, packed: Mapping[int, bytes]) -> dict[int, WordEvidence]:
+    """Match the terms of a question, by their vectors `words`, with packed chunks; both mappings are by chunk rowid.
 
-    A chunk whose bytes are of another format or size is left out, as one without word vectors.
+    A chunk without words, or whose bytes are of another format or size, is left out.
     """
     import numpy
 
-    terms, vectors = _asked(query, asked)
+    terms, vectors = _query_vectors(query, words)
     rowids, identities, signs = [], [], []
     bits = min(vectors.shape[1], MAX_BITS) & ~7
     for rowid, data in packed.items():
@@ -111,53 +113,46 @@ def match(query: QueryAnalysis, asked: WordVectors, packed: Mapping[int, bytes])
     short = vectors[:, :bits]
     short = short / numpy.maximum(numpy.linalg.norm(short, axis=1, keepdims=True), 1e-12)
     unpacked = numpy.unpackbits(numpy.concatenate(signs), axis=1).astype(numpy.float32)
-    # Each bit stands for +1 or -1; the sign vector has length sqrt(bits).
-    likeness = (2.0 * (unpacked @ short.T) - short.sum(axis=1)) / numpy.sqrt(bits)
+    # Each bit means +1 or -1; the sign vector has length sqrt(bits).
+    similarity = (2.0 * (unpacked @ short.T) - short.sum(axis=1)) / numpy.sqrt(bits)
     every = numpy.concatenate(identities)
-    is_same = numpy.zeros(likeness.shape, dtype=bool)
+    is_same = numpy.zeros(similarity.shape, dtype=bool)
     for column, term in enumerate(terms):
-        for stem in (term.stem, *term.respelt):
-            is_same[:, column] |= every == _identity(stem)
-    same = numpy.maximum.reduceat(numpy.where(is_same, likeness, -1.0), starts, axis=0)
+        for spelling in (term.stem, *term.corrections):
+            is_same[:, column] |= every == _identity(spelling)
+    same = numpy.maximum.reduceat(numpy.where(is_same, similarity, -1.0), starts, axis=0)
     # A misspelt word has a meaningless vector: it counts as a word that is there.
-    misspelt = numpy.array([bool(term.respelt) for term in terms])
-    same = numpy.where((same > -1.0) & misspelt, numpy.maximum(same, RESPELT_LIKENESS), same)
-    other = numpy.maximum.reduceat(numpy.where(is_same, -1.0, likeness), starts, axis=0)
+    misspelt = numpy.array([bool(term.corrections) for term in terms])
+    same = numpy.where((same > -1.0) & misspelt, numpy.maximum(same, CORRECTED_WORD_SIMILARITY), same)
+    other = numpy.maximum.reduceat(numpy.where(is_same, -1.0, similarity), starts, axis=0)
     weights = numpy.array([term.weight for term in terms])
     weights = weights / weights.sum()
-    is_met = (same > -1.0) & (same >= other)
-    met = numpy.where(is_met, same, 0.0) @ weights
-    related = numpy.where(is_met, 0.0, numpy.maximum(other, 0.0)) @ weights
-    covered = is_met @ weights
-    return {rowid: WordEvidence(float(met[i]), float(related[i]), float(covered[i])) for i, rowid in enumerate(rowids)}
-
-
-RESPELT_LIKENESS = 0.5
-SAME_WORD_LIKENESS = 0.6
-"""What a word's vector and that of the same word elsewhere have in common, in the middle."""
+    is_match = (same > -1.0) & (same >= other)
+    same_score = numpy.where(is_match, same, 0.0) @ weights
+    related = numpy.where(is_match, 0.0, numpy.maximum(other, 0.0)) @ weights
+    coverage = is_match @ weights
+    return {
+        rowid: WordEvidence(float(same_score[i]), float(related[i]), float(coverage[i]))
+        for i, rowid in enumerate(rowids)
+    }
 
 
 def match_texts(query: QueryAnalysis, texts: Mapping[int, str]) -> dict[int, WordEvidence]:
-    """The same from the chunks' texts, without vectors: a word is there or it is not."""
-    found = {}
+    """Match the terms of a question with texts, by their stems alone; both mappings are by chunk rowid."""
+    evidence = {}
     for rowid, text in texts.items():
         present = set(stems(text))
-        covered = sum(term.weight for term in query.terms if not present.isdisjoint((term.stem, *term.respelt)))
-        found[rowid] = WordEvidence(SAME_WORD_LIKENESS * covered, 0.0, covered)
-    return found
+        coverage = sum(term.weight for term in query.terms if not present.isdisjoint((term.stem, *term.corrections)))
+        evidence[rowid] = WordEvidence(SAME_WORD_SIMILARITY * coverage, 0.0, coverage)
+    return evidence
 
 
-def _asked(query: QueryAnalysis, asked: WordVectors) -> tuple[list[Term], Any]:
-    """The terms that have a vector, and the vectors: of a repeated word, the first."""
-    position = {word: i for i, word in reversed(list(enumerate(asked.words)))}
+def _query_vectors(query: QueryAnalysis, words: WordVectors) -> tuple[list[Term], Any]:
+    """The terms that have a vector, and the vectors, float32[len(terms), dimension]: of a repeated word, the first."""
+    position = {word: i for i, word in reversed(list(enumerate(words.words)))}
     terms = [term for term in query.terms if term.word in position]
-    return terms, asked.vectors[[position[term.word] for term in terms]]
+    return terms, words.vectors[[position[term.word] for term in terms]]
 
 
-def _identity(stem: str) -> int:
-    return zlib.crc32(stem.encode("utf-8", "replace"))
-
-
-def _stem(word: str) -> str:
-    found = stems(word)
-    return found[0] if found else word
+def _identity(term: str) -> int:
+    return zlib.crc32(term.encode("utf-8", "replace"))

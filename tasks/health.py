@@ -106,13 +106,13 @@ def notes_in_words(paths: Collection[str], set_aside: Mapping[str, str] = Mappin
 
 def indexed_entries(index_db: Path) -> int | None:
     """How many entries an index knows, of its vault that may be away; None where it is there and can't be read."""
-    from ..index.reader import IndexReader  # The other counts go without SQLite.
+    from ..index.catalog_reader import CatalogReader  # The other counts go without SQLite.
 
     if not index_db.exists():
         return 0
     try:
-        with closing(IndexReader(index_db, vectors=False)) as reader, reader.snapshot():
-            counts = count_entries(reader.paths(), reader.set_aside())
+        with closing(CatalogReader(index_db)) as reader, reader.snapshot():
+            counts = count_entries(reader.all_paths(), reader.set_aside())
     except (IndexUnavailable, SchemaTooNew):
         return None
     return counts.entries + counts.waiting - counts.questions

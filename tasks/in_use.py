@@ -38,12 +38,12 @@ def _state(vault: Path, path: str) -> tuple[int, int] | None:
 
 
 def _indexed(index_db: Path) -> tuple[Mapping[str, tuple[int, int]], Mapping[str, str]]:
-    from ..index.reader import IndexReader  # Without an index there is no need for SQLite.
+    from ..index.catalog_reader import CatalogReader  # Without an index there is no need for SQLite.
 
     if not index_db.exists():
         return {}, {}
     try:
-        with closing(IndexReader(index_db, vectors=False)) as reader, reader.snapshot():
-            return reader.file_states(), reader.set_aside()
+        with closing(CatalogReader(index_db)) as reader, reader.snapshot():
+            return reader.file_stamps(), reader.set_aside()
     except (IndexUnavailable, SchemaTooNew):
         return {}, {}

@@ -12,10 +12,10 @@ from contextlib import closing, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from ..index.catalog_reader import CatalogReader
 from ..index.client import RecallClient, ServiceRefused, ServiceUnavailable
 from ..index.engine import RecallEngine, RecallQuery
 from ..index.query import is_significant, word_spans
-from ..index.reader import IndexReader
 from ..pipelines.incubation import GC_KIND, SURFACE_KIND, Answer, listed
 from ..pipelines.likeness import shared_words, statement_of, wording_of
 from ..pipelines.review import (
@@ -273,9 +273,9 @@ class Reviewer:
         sharing: list[str] = []
         words = [word for _, _, word in word_spans(statement) if is_significant(word)]
         index = Path(self._settings.state.index_db)
-        with suppress(IndexUnavailable), closing(IndexReader(index, vectors=False)) as reader, reader.snapshot():
-            sharing = reader.with_words(words, MOST_SHARING)
-            known = reader.paths()
+        with suppress(IndexUnavailable), closing(CatalogReader(index)) as reader, reader.snapshot():
+            sharing = reader.active_paths_with_words(words, MOST_SHARING)
+            known = reader.all_paths()
         return sharing + [path for path in self.store.walk() if path not in known]
 
     # Decisions in notes

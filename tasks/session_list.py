@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 
-from ..index.reader import EntryRow, IndexReader
+from ..index.catalog_reader import CatalogReader, EntryRow
 from ..vault.automemory import COST_KIND
 from ..vault.entry import Entry
 from ..vault.errors import EntryInvalid, EntryNotFound, IndexUnavailable, PathRefused, QueueUnavailable, UsageError
@@ -167,17 +167,17 @@ def _old(settings: Settings) -> Mapping[str, OldSession]:
     return CorpusStore(settings.state).sessions() if Path(settings.state.state_db).exists() else {}
 
 
-def _learned(settings: Settings) -> dict[str, tuple[int, str]]:
+def _learned(settings: Settings) -> Mapping[str, tuple[int, str]]:
     index = Path(settings.state.index_db)
-    with suppress(IndexUnavailable), closing(IndexReader(index, vectors=False)) as reader, reader.snapshot():
-        return reader.sessions()
+    with suppress(IndexUnavailable), closing(CatalogReader(index)) as reader, reader.snapshot():
+        return reader.count_by_session()
     return {}
 
 
 def _entries(settings: Settings, session: str) -> list[EntryRow]:
     index = Path(settings.state.index_db)
-    with suppress(IndexUnavailable), closing(IndexReader(index, vectors=False)) as reader, reader.snapshot():
-        return reader.of_session(session)
+    with suppress(IndexUnavailable), closing(CatalogReader(index)) as reader, reader.snapshot():
+        return reader.entries_of_session(session)
     return []
 
 
@@ -186,8 +186,8 @@ def _confirmed(settings: Settings, session: str, known: set[str]) -> tuple[Entry
     journal = Journal(settings.state, vault_store(settings))
     paths = {change.path for act in journal.acts_of(session) for change in act.changes} - known
     index = Path(settings.state.index_db)
-    with suppress(IndexUnavailable), closing(IndexReader(index, vectors=False)) as reader, reader.snapshot():
-        return tuple(reader.at_paths(paths))
+    with suppress(IndexUnavailable), closing(CatalogReader(index)) as reader, reader.snapshot():
+        return tuple(reader.entries_at_paths(paths))
     return ()
 
 

@@ -12,7 +12,7 @@ from contextlib import closing, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from ..index.reader import IndexReader
+from ..index.catalog_reader import CatalogReader
 from ..vault.entry import Entry
 from ..vault.errors import IndexUnavailable
 from ..vault.settings import Settings
@@ -53,9 +53,9 @@ def waiting_order(
     days: Mapping[str, str] = {}
     matching: set[str] = set()
     index = Path(settings.state.index_db)
-    with suppress(IndexUnavailable), closing(IndexReader(index, vectors=False)) as reader, reader.snapshot():
-        days = reader.in_folder(folder)
-        matching = reader.in_folder_with(folder, words) if words else set()
+    with suppress(IndexUnavailable), closing(CatalogReader(index)) as reader, reader.snapshot():
+        days = reader.days_in_folder(folder)
+        matching = reader.paths_in_folder_with(folder, words) if words else set()
     known = [(days[path], path) for path in paths if path in days and (not words or path in matching)]
     unknown = []
     fresh = [path for path in paths if path not in days]

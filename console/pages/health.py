@@ -13,7 +13,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from ...index.reader import IndexReader
+from ...index.catalog_reader import CatalogReader
 from ...tasks.costs import costs_of
 from ...tasks.health import HOOK_DAYS, SECONDS_A_DAY, budget_ms, log_lines
 from ...tasks.health_report import health_report
@@ -129,8 +129,8 @@ def _sessions(desk: Desk, paths: Sequence[str], today: date) -> Chart:
 def _indexed(desk: Desk, since: date) -> tuple[Mapping[str, int], Sequence[str]]:
     """Entries made by day, and paths of the notes of what sessions since then cost."""
     index = Path(desk.settings.state.index_db)
-    with suppress(IndexUnavailable), closing(IndexReader(index, vectors=False)) as reader, reader.snapshot():
-        return reader.made_by_day(), reader.paths_of_kind(COST_KIND, since)[:MOST_COSTS]
+    with suppress(IndexUnavailable), closing(CatalogReader(index)) as reader, reader.snapshot():
+        return reader.count_by_day(), reader.active_paths_of_kind(COST_KIND, since)[:MOST_COSTS]
     return {}, ()
 
 

@@ -12,7 +12,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from ...index.asking import IN_WORDS
+from ...index.recall import DEGRADED_MESSAGES
 from ...index.receipts import append_receipt, marks_of, new_mark, read_marks
 from ...vault.errors import UsageError
 from ..desk import Desk, Said, attempt, page_number
@@ -85,7 +85,7 @@ def _one(desk: Desk, request: Request, session: str, said: Said | None = None) -
         no_session=NO_SESSION,
         marks=marks,
         reasons=REASONS,
-        in_words=IN_WORDS,
+        in_words=DEGRADED_MESSAGES,
         stages=stages,
     )
 

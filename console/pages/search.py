@@ -14,9 +14,9 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from ...index.asking import IN_WORDS, ask
+from ...index.catalog_reader import CatalogReader
 from ...index.filters import named_values, parse_filter
-from ...index.reader import IndexReader
+from ...index.recall import DEGRADED_MESSAGES, recall_entries
 from ...index.scope import Scope
 from ...index.statuses import require_known
 from ...vault.entry import STATUSES
@@ -164,12 +164,12 @@ def _results(desk: Desk, asked: Asked, number: int) -> Results:
         return _recalled(desk, asked, number)
     scope = Scope(all_projects=True, include=frozenset(asked.include), filter=tree)
     try:
-        with closing(IndexReader(Path(desk.settings.state.index_db), vectors=False)) as reader, reader.snapshot():
+        with closing(CatalogReader(Path(desk.settings.state.index_db))) as reader, reader.snapshot():
             in_place = not asked.has_filter  # as many as elsewhere are told to be in use
-            total = reader.count(scope, in_place=in_place)
+            total = reader.count_entries(scope, in_place=in_place)
             pages = max(1, math.ceil(total / ON_A_PAGE))
             number = min(max(1, number), pages)
-            rows = reader.listed(scope, (number - 1) * ON_A_PAGE, ON_A_PAGE, in_place=in_place)
+            rows = reader.list_entries(scope, (number - 1) * ON_A_PAGE, ON_A_PAGE, in_place=in_place)
             texts = reader.first_chunks([row.rowid for row in rows])
     except IndexUnavailable as error:
         return Results((), 0, 1, 1, (f"nothing can be listed: {error}",))
@@ -188,8 +188,10 @@ def _recalled(desk: Desk, asked: Asked, number: int) -> Results:
         "floor": not asked.is_weak,
     }
     settings = desk.settings
-    answer = ask(settings, settings.state, asked.text, request, caller="console", patience_seconds=PATIENCE_SECONDS)
-    remarks = [f"answered {IN_WORDS.get(code, code)}" for code in answer.degraded]
+    answer = recall_entries(
+        settings, settings.state, asked.text, request, caller="console", patience_seconds=PATIENCE_SECONDS
+    )
+    remarks = [f"answered {DEGRADED_MESSAGES.get(code, code)}" for code in answer.degraded]
     pages = max(1, math.ceil(len(answer.hits) / ON_A_PAGE))
     number = min(max(1, number), pages)
     shown = answer.hits[(number - 1) * ON_A_PAGE : number * ON_A_PAGE]
@@ -199,8 +201,8 @@ def _recalled(desk: Desk, asked: Asked, number: int) -> Results:
 def _choices(desk: Desk) -> tuple[list[str], list[str]]:
     """Kinds and projects that there are."""
     index = Path(desk.settings.state.index_db)
-    with suppress(IndexUnavailable), closing(IndexReader(index, vectors=False)) as reader, reader.snapshot():
-        return reader.values("kind"), reader.values("project")
+    with suppress(IndexUnavailable), closing(CatalogReader(index)) as reader, reader.snapshot():
+        return reader.distinct_values("kind"), reader.distinct_values("project")
     return [], []
 
 

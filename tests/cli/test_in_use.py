@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from memoryvault.cli.main import main
-from memoryvault.index.reader import IndexReader
+from memoryvault.index.catalog_reader import CatalogReader
 from memoryvault.tasks.dashboard import view_of
 from memoryvault.tasks.health import notes_in_words
 from memoryvault.tasks.indexing import open_index, reconcile_now
@@ -92,7 +92,7 @@ def test_a_file_that_is_another_than_the_index_knows_is_read(bed: Bed, capsys: p
     (bed.vault / PRIVATE / "failure-incident/x.md").write_text("---\nkind: failure-incident\n---\n\nIt broke anew.\n")
     (bed.vault / PRIVATE / "empty.md").write_text("---\nkind: fix\n---\n\nNot empty any more.\n")
     assert in_use(capsys)["in_use"] == len(listed(capsys)) == 5
-    assert IndexReader(Path(bed.settings.state.index_db), vectors=False).set_aside(), "which knows the old ones"
+    assert CatalogReader(Path(bed.settings.state.index_db)).set_aside(), "which knows the old ones"
 
 
 def test_what_its_status_hides_is_told(bed: Bed, capsys: pytest.CaptureFixture[str]) -> None:

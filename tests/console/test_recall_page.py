@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from memoryvault.index.engine import Hit, RecallResult, Refused
+from memoryvault.index.engine import Hit, RecallResult, Rejection
 from memoryvault.index.receipts import append_receipt, read_marks, receipt
 from memoryvault.tests.review.support import Bed
 
@@ -18,7 +18,7 @@ SESSION = "3f0c6a52-0000-4000-8000-000000000001"
 def leave(bed: Bed, path: str, *, session: str | None = SESSION, minute: int = 0, **more: Any) -> str:
     """A receipt of a recall with one hit; the time it names."""
     hit = Hit(path, "slug", "Title", "decisions", "active", None, 0.69, 0.73, 17.7, "text", 0, None, answers=2.5)
-    near = Refused("personal-private/near.md", 0.1, 0.2, None, -1.5, "below-floor")
+    near = Rejection("personal-private/near.md", 0.1, 0.2, None, -1.5, "below-floor")
     result = RecallResult((hit,), more.get("degraded", ()), {"keyword": 3.0, "check": 1.0, "total": 4.5}, (near,), 0.0)
     line = receipt(
         "how long?", result, caller="hook" if session else "command", session=session, project="shop", tokens=12,

@@ -37,7 +37,7 @@ def test_one_alone_is_answered_in_full() -> None:
 
 def test_one_with_less_time_than_a_whole_recall_takes_is_answered_in_a_hurry() -> None:
     with Admission(2).admit(soon(FULL_SECONDS / 2)) as effort:
-        assert effort is Effort.HURRIED
+        assert effort is Effort.REDUCED
 
 
 def test_one_whose_time_is_over_is_not_worked_on() -> None:
@@ -84,7 +84,7 @@ def test_when_more_wait_than_can_be_answered_in_full_each_is_answered_in_a_hurry
             until(lambda: waiting(admission) == 10)
         for each in done:
             each.result(30)
-    assert efforts[0] is Effort.HURRIED
+    assert efforts[0] is Effort.REDUCED
     assert efforts[-1] is Effort.FULL, "at the end nobody else waits any more"
 
 

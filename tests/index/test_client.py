@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from memoryvault.index import client as client_module
-from memoryvault.index.asking import ask
 from memoryvault.index.client import RecallClient, ServiceUnavailable, ensure_service
+from memoryvault.index.recall import recall_entries
 from memoryvault.index.service import ServiceConfig
 from memoryvault.tasks.meaning import Meaning
 from memoryvault.tests.index.bed import Bed, ServiceProcess
@@ -105,7 +105,7 @@ def test_a_question_is_answered_from_the_index_when_no_service_can_be_started(be
     bed.write("notes/pnpm.md", "We install with pnpm.", status="active")
     bed.index()
     request: dict[str, object] = {"k": 5, "project": None, "include": []}
-    answer = ask(unstartable, bed.state, "pnpm", request, caller="test", patience_seconds=0)
+    answer = recall_entries(unstartable, bed.state, "pnpm", request, caller="test", patience_seconds=0)
     assert [hit["slug"] for hit in answer.hits] == ["pnpm"]
     assert "cannot be started" in answer.without_service
 

@@ -64,9 +64,9 @@ def test_the_example_vault_gives_what_its_users_expect(notes: Bed, dense: bool) 
 
     assert "evolve-pattern" in found("evolve")
     assert "bulleted-status" in found("status reports bulleted")
-    assert "superseded-pref" not in found("superseded never surface", floor=False)
-    assert "archived-entry" not in found("archived content release", floor=False)
-    assert "inbox-idea" not in found("inbox candidate brainstorm", floor=False)
+    assert "superseded-pref" not in found("superseded never surface", apply_threshold=False)
+    assert "archived-entry" not in found("archived content release", apply_threshold=False)
+    assert "inbox-idea" not in found("inbox candidate brainstorm", apply_threshold=False)
     assert "inbox-idea" in found("inbox candidate brainstorm", include=frozenset({"_inbox"}))
     assert found("release pair coordination", k=1) == ["release-pair"]
     assert found("x") == []
@@ -233,9 +233,9 @@ def test_the_filtered_answer_is_the_unfiltered_one_over_the_filtered_subset(
     tree = parse_filter(expression, TODAY)
     admitted = [path for path in many.walk() if Scope(filter=tree).admits(row_of(entry_of(many, path)))]
     others = frozenset(set(many.walk()) - set(admitted))
-    filtered = many.recall(text, dense=dense, filter=expression, k=20, floor=False)
+    filtered = many.recall(text, dense=dense, filter=expression, k=20, apply_threshold=False)
     # The subset, asked without a filter: everything else is excluded by its path.
-    subset = many.recall(text, dense=dense, exclude_paths=others, k=20, floor=False)
+    subset = many.recall(text, dense=dense, exclude_paths=others, k=20, apply_threshold=False)
     if admitted and subset.hits:
         assert [(hit.path, hit.score) for hit in filtered.hits] == [(hit.path, hit.score) for hit in subset.hits]
     assert {hit.path for hit in filtered.hits} <= set(admitted)
@@ -253,7 +253,7 @@ def test_a_rare_tag_is_found_behind_hundreds_of_nearer_notes(many: Bed) -> None:
     many.write("notes/rare.md", "branch server " + "filler " * 30, tags="[rare]", status="active")
     many.index()
     many.embed()
-    assert slugs(many.recall("cache deploy branch", filter="tag=rare", floor=False)) == ["rare"]
+    assert slugs(many.recall("cache deploy branch", filter="tag=rare", apply_threshold=False)) == ["rare"]
     (many.vault / "notes/rare.md").unlink()
     many.index()
 
@@ -267,7 +267,7 @@ def test_ties_are_broken_by_path(bed: Bed) -> None:
     bed.index()
     bed.embed()
     assert slugs(bed.recall("shared identical content")) == ["alpha", "bravo", "charlie"]
-    assert slugs(bed.recall("shared identical content", prompt=True)) == ["alpha"]
+    assert slugs(bed.recall("shared identical content", is_prompt=True)) == ["alpha"]
 
 
 def test_the_fresher_of_two_alike_comes_first(bed: Bed) -> None:
@@ -300,7 +300,7 @@ def test_a_rare_word_outranks_a_common_one_and_a_deep_passage_is_found(bed: Bed)
     bed.write("long.md", f"{filler}\n\nquokka migration patterns discussed here in depth.\n\n{filler}")
     bed.index()
     bed.embed()
-    found = slugs(bed.recall("widget quokka", floor=False))
+    found = slugs(bed.recall("widget quokka", apply_threshold=False))
     assert found.index("rare") < found.index("common")
     (deep,) = bed.recall("quokka migration patterns", k=1).hits
     assert deep.slug == "long"
@@ -317,7 +317,7 @@ def test_stemming_finds_other_forms(bed: Bed) -> None:
 
 def test_one_word_is_a_question_to_who_asks_and_none_in_a_prompt(notes: Bed) -> None:
     assert "evolve-pattern" in slugs(notes.recall("evolve"))
-    assert slugs(notes.recall("evolve", prompt=True)) == []
+    assert slugs(notes.recall("evolve", is_prompt=True)) == []
     assert slugs(notes.recall("zebra")) == []
 
 
@@ -336,9 +336,9 @@ def test_what_came_along_with_a_hit_that_is_gone_is_not_shown_for_its_sake(bed: 
     for number in range(30):  # In a vault of fewer notes less comes along.
         bed.write(f"tides/{number}.md", f"Tides of harbour{number} are in local time.", status="active")
     bed.index()
-    assert slugs(bed.recall("release pair calendar", dense=False, prompt=True)) == ["answer", "beside"]
+    assert slugs(bed.recall("release pair calendar", dense=False, is_prompt=True)) == ["answer", "beside"]
     answer.unlink()
-    assert slugs(bed.recall("release pair calendar", dense=False, prompt=True)) == []
+    assert slugs(bed.recall("release pair calendar", dense=False, is_prompt=True)) == []
 
 
 def test_a_hit_whose_file_changed_is_read_again(notes: Bed) -> None:
@@ -414,11 +414,11 @@ def test_without_an_index_a_prompt_that_shares_a_word_by_chance_gets_nothing(bed
     bed.write("tree.md", "The tree widget draws a branch cleanly with rounded corners.")
     for number in range(9):
         bed.write(f"{number}.md", f"The widget number {number} is drawn in blue.")
-    assert slugs(bed.recall("implement a red-black tree in Haskell", prompt=True)) == []
+    assert slugs(bed.recall("implement a red-black tree in Haskell", is_prompt=True)) == []
     assert slugs(bed.recall("implement a red-black tree in Haskell")) == ["tree"]
     # A word inside of another is none; another form of it is one.
     assert slugs(bed.recall("ound")) == []
-    assert slugs(bed.recall("trees with rounded corner", prompt=True)) == ["tree"]
+    assert slugs(bed.recall("trees with rounded corner", is_prompt=True)) == ["tree"]
 
 
 def test_with_a_damaged_index_the_files_are_scanned(notes: Bed) -> None:
@@ -472,11 +472,11 @@ def test_while_the_model_loads_keywords_answer(notes: Bed) -> None:
 
 def test_in_a_hurry_the_rarest_words_decide_and_it_is_said(notes: Bed) -> None:
     engine = notes.engine()
-    query = RecallQuery("release pair", floor=False)
-    whole, hurried = engine.recall(query), engine.recall(query, hurried=True)
-    assert slugs(hurried)[:1] == slugs(whole)[:1] != []
-    assert hurried.degraded == ("busy",)
-    assert "dense" not in hurried.timings_ms
+    query = RecallQuery("release pair", apply_threshold=False)
+    whole, reduced = engine.recall(query), engine.recall(query, is_reduced=True)
+    assert slugs(reduced)[:1] == slugs(whole)[:1] != []
+    assert reduced.degraded == ("busy",)
+    assert "dense" not in reduced.timings_ms
 
 
 def test_a_question_is_embedded_once(notes: Bed) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from memoryvault.index.evaluation import Document, Question, load_documents, load_questions, opened
+from memoryvault.index.evaluation import Document, Question, load_documents, load_questions, open_documents
 from memoryvault.index.ranking import Weights
 from memoryvault.tests.support.fake_embedder import FakeEmbedder
 from memoryvault.vault.errors import UsageError
@@ -65,7 +65,7 @@ def test_two_groups_may_have_the_same_ids(tmp_path: Path) -> None:
 
 def ranked(folder: Path, documents: list[Document], question: str, weights: Weights | None = None) -> tuple[str, ...]:
     folder.mkdir()
-    with opened(documents, folder, FakeEmbedder()) as evaluation:
+    with open_documents(documents, folder, FakeEmbedder()) as evaluation:
         (ranking,) = evaluation.rank([Question("q", question, "g")], 10, weights=weights)
     return ranking.ids
 

@@ -8,19 +8,20 @@ import pytest
 
 from memoryvault.index import matrix as subject
 from memoryvault.index.engine import RecallEngine, RecallQuery
-from memoryvault.index.matrix import Matrix, MatrixKeeper
-from memoryvault.index.reader import IndexReader
+from memoryvault.index.matrix import Matrix, MatrixCache
 from memoryvault.index.scope import Scope
+from memoryvault.index.search_reader import ModelKey, SearchReader
 from memoryvault.tests.index.bed import Bed, slugs
 from memoryvault.tests.support.fake_embedder import DIMENSION
 
 NOTES = 120
 ANIMALS = ("otter", "heron", "badger", "lynx", "newt")
+MODEL = ModelKey(1, DIMENSION)
 
 
 @pytest.fixture(autouse=True)
 def small_is_large(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(subject, "SMALLEST", 10)
+    monkeypatch.setattr(subject, "MIN_PASSAGES", 10)
 
 
 @pytest.fixture
@@ -35,23 +36,23 @@ def many(bed: Bed) -> Bed:
 
 
 @pytest.fixture
-def reader(many: Bed) -> Iterator[IndexReader]:
-    opened = IndexReader(many.index_db)
+def reader(many: Bed) -> Iterator[SearchReader]:
+    opened = SearchReader(many.index_db)
     yield opened
     opened.close()
 
 
 @pytest.fixture
-def keeper(many: Bed) -> Iterator[MatrixKeeper]:
-    made = MatrixKeeper(many.index_db)
+def cache(many: Bed) -> Iterator[MatrixCache]:
+    made = MatrixCache(many.index_db)
     yield made
     made.close()
 
 
-def filled(keeper: MatrixKeeper, reader: IndexReader) -> Matrix:
-    keeper.matrix(reader, 1, DIMENSION)
-    keeper.wait(10)
-    found = keeper.matrix(reader, 1, DIMENSION)
+def filled(cache: MatrixCache, reader: SearchReader) -> Matrix:
+    cache.get(reader, MODEL)
+    cache.wait_until_filled(10)
+    found = cache.get(reader, MODEL)
     assert found is not None
     return found
 
@@ -66,93 +67,96 @@ def asked(bed: Bed, text: str) -> bytes:
     [Scope(all_projects=True), Scope(project="p4"), Scope(project="p4", group="nobody"), Scope()],
     ids=["everything", "one project", "nothing", "no project"],
 )
-@pytest.mark.parametrize("looks", [(1, 1), (1, 2), (4, 64)], ids=str)
+@pytest.mark.parametrize("overfetch", [(1, 1), (1, 2), (4, 64)], ids=str)
 def test_within_any_scope_it_finds_what_sqlite_vec_finds(
     many: Bed,
-    reader: IndexReader,
-    keeper: MatrixKeeper,
+    reader: SearchReader,
+    cache: MatrixCache,
     scope: Scope,
-    looks: tuple[int, int],
+    overfetch: tuple[int, int],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("memoryvault.index.reader.FIRST_LOOK", looks[0])
-    monkeypatch.setattr("memoryvault.index.reader.SECOND_LOOK", looks[1])
-    matrix = filled(keeper, reader)
+    monkeypatch.setattr("memoryvault.index.search_reader.FIRST_OVERFETCH", overfetch[0])
+    monkeypatch.setattr("memoryvault.index.search_reader.SECOND_OVERFETCH", overfetch[1])
+    matrix = filled(cache, reader)
     for number in range(10):
         vector = asked(many, f"which {ANIMALS[number % 5]} did watcher{number % 7} see at place{number}")
-        ours = reader.dense(1, vector, scope, 8, matrix)
-        exact = reader.dense(1, vector, scope, 8)
+        ours = reader.search_vectors(MODEL.model_id, vector, scope, 8, matrix)
+        exact = reader.search_vectors(MODEL.model_id, vector, scope, 8)
         assert [hit.similarity for hit in ours] == pytest.approx([hit.similarity for hit in exact], abs=1e-6)
         clear = {hit.chunk_rowid for hit in exact if hit.similarity > exact[-1].similarity + 1e-6}
         assert clear <= {hit.chunk_rowid for hit in ours}
         chunks = [1, 5, 9]
-        ours, exact = reader.similarities(1, vector, chunks, matrix), reader.similarities(1, vector, chunks)
+        ours, exact = (
+            reader.similarities_of(MODEL.model_id, vector, chunks, matrix),
+            reader.similarities_of(MODEL.model_id, vector, chunks),
+        )
         assert [hit.similarity for hit in ours] == pytest.approx([hit.similarity for hit in exact], abs=1e-6)
 
 
-def test_a_note_that_was_just_embedded_is_found(many: Bed, reader: IndexReader, keeper: MatrixKeeper) -> None:
-    before = filled(keeper, reader)
+def test_a_note_that_was_just_embedded_is_found(many: Bed, reader: SearchReader, cache: MatrixCache) -> None:
+    before = filled(cache, reader)
     many.write("notes/new.md", "A wolverine crossed the glacier.", status="active")
     many.index()
     many.embed()
-    now = keeper.matrix(reader, 1, DIMENSION)
+    now = cache.get(reader, MODEL)
     assert now is before
-    (nearest, *_) = reader.dense(1, asked(many, "wolverine glacier"), Scope(), 1, now)
-    assert reader.entries([nearest.entry_rowid])[nearest.entry_rowid].slug == "new"
+    (nearest, *_) = reader.search_vectors(MODEL.model_id, asked(many, "wolverine glacier"), Scope(), 1, now)
+    assert reader.entries_by_rowid([nearest.entry_rowid])[nearest.entry_rowid].slug == "new"
 
 
 def test_many_new_ones_are_fetched_in_the_background(
-    many: Bed, reader: IndexReader, keeper: MatrixKeeper, monkeypatch: pytest.MonkeyPatch
+    many: Bed, reader: SearchReader, cache: MatrixCache, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(subject, "ADDED_AT_ONCE", 3)
-    matrix = filled(keeper, reader)
+    monkeypatch.setattr(subject, "MAX_INLINE_VECTORS", 3)
+    matrix = filled(cache, reader)
     for number in range(20):
         many.write(f"notes/more{number}.md", f"Another creature{number}.", status="active")
     many.index()
     many.embed()
-    keeper.matrix(reader, 1, DIMENSION)
-    keeper.wait(10)
+    cache.get(reader, MODEL)
+    cache.wait_until_filled(10)
     assert matrix.count == NOTES + 20
-    assert keeper.matrix(reader, 1, DIMENSION) is matrix
+    assert cache.get(reader, MODEL) is matrix
 
 
-def test_once_vectors_were_dropped_it_is_filled_anew(many: Bed, reader: IndexReader, keeper: MatrixKeeper) -> None:
+def test_once_vectors_were_dropped_it_is_filled_anew(many: Bed, reader: SearchReader, cache: MatrixCache) -> None:
     """The ids of dropped passages are used again: an old copy would give a new note another's vector."""
-    before = filled(keeper, reader)
+    before = filled(cache, reader)
     (many.vault / f"notes/n{NOTES - 1}.md").unlink()
     many.index()
     assert many.store.collect_orphans(older_than_seconds=-1) == 1
     many.write("notes/new.md", "A wolverine crossed the glacier.", status="active")
     many.index()
     many.embed()
-    assert keeper.matrix(reader, 1, DIMENSION) is None
-    after = filled(keeper, reader)
+    assert cache.get(reader, MODEL) is None
+    after = filled(cache, reader)
     assert after is not before
-    (nearest, *_) = reader.dense(1, asked(many, "wolverine glacier"), Scope(), 1, after)
-    assert reader.entries([nearest.entry_rowid])[nearest.entry_rowid].slug == "new"
+    (nearest, *_) = reader.search_vectors(MODEL.model_id, asked(many, "wolverine glacier"), Scope(), 1, after)
+    assert reader.entries_by_rowid([nearest.entry_rowid])[nearest.entry_rowid].slug == "new"
 
 
-def test_another_index_file_gets_a_matrix_of_its_own(many: Bed, reader: IndexReader, keeper: MatrixKeeper) -> None:
-    before = filled(keeper, reader)
+def test_another_index_file_gets_a_matrix_of_its_own(many: Bed, reader: SearchReader, cache: MatrixCache) -> None:
+    before = filled(cache, reader)
     many.close_store()
     many.index_db.rename(many.index_db.with_name("old.db"))
     many.index()
     many.embed()
-    other = IndexReader(many.index_db)
+    other = SearchReader(many.index_db)
     try:
-        assert keeper.matrix(other, 1, DIMENSION) is None
-        assert filled(keeper, other) is not before
+        assert cache.get(other, MODEL) is None
+        assert filled(cache, other) is not before
     finally:
         other.close()
 
 
 def test_a_small_index_is_left_to_sqlite_vec(
-    many: Bed, reader: IndexReader, keeper: MatrixKeeper, monkeypatch: pytest.MonkeyPatch
+    many: Bed, reader: SearchReader, cache: MatrixCache, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(subject, "SMALLEST", NOTES + 1)
-    assert keeper.matrix(reader, 1, DIMENSION) is None
-    keeper.wait(1)
-    assert keeper.matrix(reader, 1, DIMENSION) is None
+    monkeypatch.setattr(subject, "MIN_PASSAGES", NOTES + 1)
+    assert cache.get(reader, MODEL) is None
+    cache.wait_until_filled(1)
+    assert cache.get(reader, MODEL) is None
 
 
 def test_the_engine_gives_the_same_hits_with_it(many: Bed) -> None:

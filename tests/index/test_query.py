@@ -17,12 +17,12 @@ class Terms:
     """A vocabulary with these terms."""
 
     counts: Mapping[str, int] = field(default_factory=dict)
-    total: int = 100
+    chunk_count: int = 100
 
-    def frequencies(self, terms: Sequence[str]) -> Mapping[str, int]:
+    def document_frequencies(self, terms: Sequence[str]) -> Mapping[str, int]:
         return {term: self.counts[term] for term in terms if term in self.counts}
 
-    def candidates(self, term: str) -> Iterable[str]:
+    def spelling_candidates(self, term: str) -> Iterable[str]:
         return [each for each in self.counts if each[0] == term[0]]
 
 
@@ -68,14 +68,14 @@ def test_a_rare_word_weighs_more_than_a_common_one_and_the_weights_sum_to_one() 
 def test_a_misspelt_word_also_asks_for_the_one_the_vault_has() -> None:
     query = refine(analyse("kuberntes limits"), Terms({"kubernet": 3, "limit": 5, "kubectl": 1}))
 
-    assert query.terms[0].respelt == ("kubernet",)
+    assert query.terms[0].corrections == ("kubernet",)
     assert query.fts_match == '"kuberntes" OR "kubernet" OR "limits"'
 
 
-def test_a_word_that_the_vault_has_is_not_respelt_nor_a_short_or_a_numbered_one() -> None:
+def test_a_word_that_the_vault_has_has_no_corrections_nor_a_short_or_a_numbered_one() -> None:
     query = refine(analyse("port pot e0502"), Terms({"port": 3, "pod": 2, "e0503": 1}))
 
-    assert [term.respelt for term in query.terms] == [(), (), ()]
+    assert [term.corrections for term in query.terms] == [(), (), ()]
 
 
 def test_of_a_pasted_page_the_rarest_words_are_asked() -> None:

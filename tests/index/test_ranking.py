@@ -8,18 +8,18 @@ from hypothesis import strategies as st
 
 from memoryvault.index.query import QueryAnalysis, analyse
 from memoryvault.index.ranking import (
-    FIRST_WHEN_ALL_SHARED,
     FULL_TAIL_NOTES,
-    THEN_WHEN_ALL_SHARED,
+    SCORE_SLOTS_AT_HIGH_OVERLAP,
+    SEMANTIC_SLOTS_AT_HIGH_OVERLAP,
     DenseHit,
     EntryFacts,
     KeywordHit,
-    Scored,
+    ScoredEntry,
     Weights,
     WordEvidence,
-    above_floor,
+    above_threshold,
     fuse,
-    fuse_apart,
+    fuse_by_kind,
     is_near_duplicate,
     words_score,
 )
@@ -31,7 +31,7 @@ def facts(**paths: EntryFacts | None) -> dict[int, EntryFacts]:
     return {n: given or EntryFacts(f"{path}.md", path) for n, (path, given) in enumerate(paths.items(), 1)}
 
 
-def order(ranked: list[Scored]) -> list[int]:
+def order(ranked: list[ScoredEntry]) -> list[int]:
     return [row.entry_rowid for row in ranked]
 
 
@@ -53,8 +53,8 @@ def test_the_best_chunk_counts_for_its_entry() -> None:
 
 
 def test_words_shared_by_chance_count_less_than_words_in_an_answer() -> None:
-    by_chance = WordEvidence(same=0.3, related=0.05, covered=0.5)
-    in_an_answer = WordEvidence(same=0.3, related=0.15, covered=0.5)
+    by_chance = WordEvidence(same=0.3, related=0.05, coverage=0.5)
+    in_an_answer = WordEvidence(same=0.3, related=0.15, coverage=0.5)
 
     assert words_score(in_an_answer) - words_score(by_chance) > 0.1 + 0.1
     assert words_score(WordEvidence(0.6, 0.0, 1.0)) == 0.6
@@ -107,15 +107,15 @@ def test_an_entry_out_of_scope_is_left_out() -> None:
     assert fuse(QUERY, [DenseHit(1, 9, 0.9)], [], facts(a=None), Weights()) == []
 
 
-def asked(query: QueryAnalysis, cosine: float, words: WordEvidence, others: int = 40) -> list[Scored]:
-    """A hit among unrelated ones, after the floor."""
+def asked(query: QueryAnalysis, cosine: float, words: WordEvidence, others: int = 40) -> list[ScoredEntry]:
+    """A hit among unrelated ones, after the threshold."""
     dense = [DenseHit(1, 1, cosine), *(DenseHit(n, n, 0.1) for n in range(2, others))]
     entries = {n: EntryFacts(f"{n}.md", "") for n in range(1, others)}
     evidence = {1: words} | {n: WordEvidence(0.0, 0.05, 0.0) for n in range(2, others)}
-    return above_floor(fuse(query, dense, [], entries, Weights(), evidence), Weights())
+    return above_threshold(fuse(query, dense, [], entries, Weights(), evidence), Weights())
 
 
-def test_a_clear_answer_is_above_the_floor_and_noise_beside_it_is_not() -> None:
+def test_a_clear_answer_is_above_the_threshold_and_noise_beside_it_is_not() -> None:
     assert order(asked(QUERY, 0.6, WordEvidence(0.4, 0.1, 0.7))) == [1]
 
 
@@ -130,7 +130,7 @@ def test_one_word_is_not_enough_unless_it_is_an_identifier() -> None:
     assert order(asked(analyse("E0502"), 0.42, words)) == [1]
 
 
-def test_in_a_vault_of_one_note_the_floor_is_the_same_height() -> None:
+def test_in_a_vault_of_one_note_the_threshold_is_the_same_height() -> None:
     assert order(asked(QUERY, 0.4, WordEvidence(0.0, 0.35, 0.0), others=2)) == [1]
     assert asked(QUERY, 0.15, WordEvidence(0.0, 0.1, 0.0), others=2) == []
 
@@ -138,9 +138,9 @@ def test_in_a_vault_of_one_note_the_floor_is_the_same_height() -> None:
 def test_on_keywords_alone_a_hit_must_hold_half_of_the_prompt() -> None:
     keyword = [KeywordHit(1, 1, 3.0)]
 
-    def kept(covered: float) -> list[Scored]:
-        evidence = {1: WordEvidence(0.6 * covered, 0.0, covered)}
-        return above_floor(fuse(QUERY, [], keyword, facts(a=None), Weights(), evidence), Weights())
+    def kept(coverage: float) -> list[ScoredEntry]:
+        evidence = {1: WordEvidence(0.6 * coverage, 0.0, coverage)}
+        return above_threshold(fuse(QUERY, [], keyword, facts(a=None), Weights(), evidence), Weights())
 
     assert kept(0.3) == []
     assert len(kept(0.6)) == 1
@@ -150,39 +150,41 @@ ANSWER, ASIDE = WordEvidence(0.3, 0.1, 0.5), WordEvidence(0.0, 0.15, 0.0)
 """Of what answers a prompt, and of what only lies beside it."""
 
 
-def _among(notes: dict[int, tuple[float, WordEvidence]], skills: dict[int, tuple[float, WordEvidence]]) -> list[Scored]:
+def _among(
+    notes: dict[int, tuple[float, WordEvidence]], skills: dict[int, tuple[float, WordEvidence]]
+) -> list[ScoredEntry]:
     """Ranked as for a prompt: (cosine, evidence) of each note and skill."""
     every = notes | skills
     entries = {n: EntryFacts(f"{n:02}.md", "", kind="skill" if n in skills else "fix") for n in every}
     dense = [DenseHit(n, n, cosine) for n, (cosine, _) in every.items()]
-    return fuse_apart(QUERY, dense, [], entries, Weights(), {n: evidence for n, (_, evidence) in every.items()})
+    return fuse_by_kind(QUERY, dense, [], entries, Weights(), {n: evidence for n, (_, evidence) in every.items()})
 
 
 def test_skills_do_not_come_along_with_a_note_that_answers() -> None:
     ranked = _among({1: (0.5, ANSWER)}, dict.fromkeys(range(10, 40), (0.3, ASIDE)))
 
-    assert order(above_floor(ranked, Weights(), notes=1)) == [1]
+    assert order(above_threshold(ranked, Weights(), notes=1)) == [1]
 
 
 def test_notes_do_not_come_along_with_a_skill_that_answers() -> None:
     ranked = _among(dict.fromkeys(range(1, 9), (0.2, ASIDE)), {10: (0.5, ANSWER)})
 
-    assert order(above_floor(ranked, Weights(), notes=8)) == [10]
+    assert order(above_threshold(ranked, Weights(), notes=8)) == [10]
 
 
 def test_a_skill_must_have_more_than_a_little_of_the_prompts_words() -> None:
     by_meaning = {10: (0.6, WordEvidence(0.1, 0.3, 0.2))}
 
-    assert above_floor(_among({}, by_meaning), Weights()) == []
+    assert above_threshold(_among({}, by_meaning), Weights()) == []
     # A note need not.
-    assert order(above_floor(_among(by_meaning, {}), Weights())) == [10]
+    assert order(above_threshold(_among(by_meaning, {}), Weights())) == [10]
 
 
 def test_of_the_skills_that_answer_the_best_is_shown_before_the_notes_that_score_less() -> None:
     notes = {1: (0.5, ANSWER), 2: (0.6, ANSWER)}
     skills = {10: (0.55, ANSWER), 11: (0.54, ANSWER)}
 
-    assert order(above_floor(_among(notes, skills), Weights())) == [2, 10, 1]
+    assert order(above_threshold(_among(notes, skills), Weights())) == [2, 10, 1]
 
 
 def test_what_lies_around_a_note_are_notes_not_skills() -> None:
@@ -196,7 +198,7 @@ def test_the_fewer_notes_there_are_the_less_comes_along_with_the_one_that_answer
     notes = {1: (0.6, ANSWER), 2: (0.25, ASIDE), 3: (0.2, ASIDE), 4: (0.05, ASIDE)}
     ranked = _among(notes, {})
 
-    shown = [len(above_floor(ranked, Weights(), notes=count)) for count in (3, 8, 20, FULL_TAIL_NOTES, 5000)]
+    shown = [len(above_threshold(ranked, Weights(), notes=count)) for count in (3, 8, 20, FULL_TAIL_NOTES, 5000)]
 
     assert shown == sorted(shown)
     assert (shown[0], shown[-1]) == (1, 3)
@@ -206,7 +208,7 @@ def test_the_fewer_notes_there_are_the_less_comes_along_with_the_one_that_answer
 def test_a_note_that_answers_by_itself_is_shown_however_few_there_are() -> None:
     ranked = _among({1: (0.6, ANSWER), 2: (0.45, ANSWER)}, {})
 
-    assert order(above_floor(ranked, Weights(), notes=2)) == [1, 2]
+    assert order(above_threshold(ranked, Weights(), notes=2)) == [1, 2]
 
 
 def test_near_duplicates_are_told_from_notes_about_the_same_thing() -> None:
@@ -218,16 +220,16 @@ def test_near_duplicates_are_told_from_notes_about_the_same_thing() -> None:
 
 
 def _echoes_and_an_answer(
-    weights: Weights, covered: float = 0.7, *, as_near: int = 0, query: QueryAnalysis = QUERY
-) -> list[Scored]:
+    weights: Weights, coverage: float = 0.7, *, as_near: int = 0, query: QueryAnalysis = QUERY
+) -> list[ScoredEntry]:
     """Entries 1 to 6 have this share of the question's words, 7 means it; 8 has half of the words too. `as_near` more
     are nearly as near as any, but answer nothing."""
     names = dict.fromkeys([*"abcdefgh", *(f"z{n:02}" for n in range(as_near))])
     dense = [*[DenseHit(n, n, 0.45) for n in range(1, 7)], DenseHit(7, 7, 0.35), DenseHit(8, 8, 0.35)]
     dense += [DenseHit(n, n, 0.34) for n in range(9, 9 + as_near)]
-    evidence = {n: WordEvidence(same=0.4 - n / 100, related=0.1, covered=covered) for n in range(1, 7)}
-    evidence[7] = WordEvidence(same=0.0, related=0.25, covered=0.0)
-    evidence[8] = WordEvidence(same=0.1, related=0.2, covered=0.5)
+    evidence = {n: WordEvidence(same=0.4 - n / 100, related=0.1, coverage=coverage) for n in range(1, 7)}
+    evidence[7] = WordEvidence(same=0.0, related=0.25, coverage=0.0)
+    evidence[8] = WordEvidence(same=0.1, related=0.2, coverage=0.5)
     evidence |= {n: WordEvidence(0.0, 0.0, 0.0) for n in range(9, 9 + as_near)}
     return fuse(query, dense, [], facts(**names), weights, evidence)
 
@@ -239,13 +241,13 @@ def test_what_answers_without_the_words_has_a_place_among_the_five_behind_notes_
 
 
 def test_where_the_first_has_all_the_words_only_one_more_is_shown_for_them_first() -> None:
-    assert order(_echoes_and_an_answer(Weights(), covered=0.9))[:5] == [1, 2, 7, 3, 4]
+    assert order(_echoes_and_an_answer(Weights(), coverage=0.9))[:5] == [1, 2, 7, 3, 4]
     # Unless all are about as near: then the words are what there is to go by.
-    assert order(_echoes_and_an_answer(Weights(), covered=0.9, as_near=40))[:5] == [1, 2, 3, 7, 9]
+    assert order(_echoes_and_an_answer(Weights(), coverage=0.9, as_near=40))[:5] == [1, 2, 3, 7, 9]
 
 
 def test_a_question_of_a_name_or_two_is_answered_by_all_that_bear_it() -> None:
-    ranked = _echoes_and_an_answer(Weights(), covered=0.9, query=analyse("ERR_9931"))
+    ranked = _echoes_and_an_answer(Weights(), coverage=0.9, query=analyse("ERR_9931"))
     assert order(ranked)[:5] == [1, 2, 3, 4, 5]
 
 
@@ -256,9 +258,9 @@ def test_what_is_first_by_score_keeps_its_place_though_it_shares_no_word() -> No
     assert order(fuse(QUERY, dense, [], facts(a=None, b=None), Weights(), evidence)) == [2, 1]
 
 
-def _by_words_or_by_vector(around: float, query: QueryAnalysis = QUERY) -> list[Scored]:
-    """1 has more of the words, 2 is the nearest; forty others are as near as `around`."""
-    dense = [DenseHit(1, 1, 0.4), DenseHit(2, 2, 0.6), *(DenseHit(n, n, around) for n in range(3, 43))]
+def _by_words_or_by_vector(background: float, query: QueryAnalysis = QUERY) -> list[ScoredEntry]:
+    """1 has more of the words, 2 is the nearest; forty others are as near as `background`."""
+    dense = [DenseHit(1, 1, 0.4), DenseHit(2, 2, 0.6), *(DenseHit(n, n, background) for n in range(3, 43))]
     evidence = {1: WordEvidence(0.45, 0.0, 0.7), 2: WordEvidence(0.25, 0.0, 0.4)}
     evidence |= {n: WordEvidence(0.0, 0.0, 0.0) for n in range(3, 43)}
     names = dict.fromkeys(f"n{n:02}" for n in range(1, 43))
@@ -266,15 +268,15 @@ def _by_words_or_by_vector(around: float, query: QueryAnalysis = QUERY) -> list[
 
 
 def test_the_vectors_count_for_more_where_the_nearest_stands_out() -> None:
-    assert order(_by_words_or_by_vector(around=0.1)) == [2, 1]
+    assert order(_by_words_or_by_vector(background=0.1)) == [2, 1]
     # Between turns of one conversation all are about as near, and the vectors say little about this question.
-    assert order(_by_words_or_by_vector(around=0.35)) == [1, 2]
+    assert order(_by_words_or_by_vector(background=0.35)) == [1, 2]
 
 
 def test_the_vectors_of_a_misspelt_question_count_for_no_more() -> None:
-    misspelt = replace(QUERY, terms=tuple(replace(term, respelt=("column",)) for term in QUERY.terms))
+    misspelt = replace(QUERY, terms=tuple(replace(term, corrections=("column",)) for term in QUERY.terms))
 
-    assert order(_by_words_or_by_vector(around=0.1, query=misspelt)) == [1, 2]
+    assert order(_by_words_or_by_vector(background=0.1, query=misspelt)) == [1, 2]
 
 
 @settings(deadline=None)
@@ -295,5 +297,8 @@ def test_fusion_gives_each_entry_once_in_falling_order_but_for_the_places_of_mea
 
     assert len({row.entry_rowid for row in ranked}) == len(ranked)
     assert {row.entry_rowid for row in ranked} == {entry for entry, _ in [*dense, *keyword]}
-    for part in (ranked[:FIRST_WHEN_ALL_SHARED], ranked[FIRST_WHEN_ALL_SHARED + THEN_WHEN_ALL_SHARED :]):
+    for part in (
+        ranked[:SCORE_SLOTS_AT_HIGH_OVERLAP],
+        ranked[SCORE_SLOTS_AT_HIGH_OVERLAP + SEMANTIC_SLOTS_AT_HIGH_OVERLAP :],
+    ):
         assert [row.score for row in part] == sorted((row.score for row in part), reverse=True)

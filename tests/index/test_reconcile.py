@@ -130,12 +130,12 @@ def test_a_rebuild_gives_the_same_ranking(bed: Bed, vectors: bool) -> None:
     bed.index()
     bed.embed()
     questions = ["topic3 word1", "note 4", "topic1 and something", "word2 topic2 note 6"]
-    before = [bed.recall(question, k=40, floor=False).hits for question in questions]
+    before = [bed.recall(question, k=40, apply_threshold=False).hits for question in questions]
     report = rebuild(bed.store, bed.vault, bed.walk, vectors=vectors)
     assert report.added + report.changed == 40
     assert bed.embed().processed == (40 if vectors else 0)
     for question, expected in zip(questions, before, strict=True):
-        found = bed.recall(question, k=40, floor=False).hits
+        found = bed.recall(question, k=40, apply_threshold=False).hits
         assert [hit.path for hit in found] == [hit.path for hit in expected]
         assert [hit.score for hit in found] == pytest.approx([hit.score for hit in expected], abs=1e-4)
 
@@ -145,13 +145,13 @@ def test_deleting_the_index_loses_nothing(bed: Bed) -> None:
         bed.write(f"n{number}.md", f"Note about topic{number}.")
     bed.index()
     bed.embed()
-    before = bed.recall("topic7", k=3, floor=False).hits
+    before = bed.recall("topic7", k=3, apply_threshold=False).hits
     bed.close_store()
     for file in Path(bed.state.root).glob("index.db*"):
         file.unlink()
     bed.index()
     bed.embed()
-    after = bed.recall("topic7", k=3, floor=False).hits
+    after = bed.recall("topic7", k=3, apply_threshold=False).hits
     assert [hit.path for hit in after] == [hit.path for hit in before]
     assert [hit.score for hit in after] == pytest.approx([hit.score for hit in before], abs=1e-4)
 
@@ -202,7 +202,7 @@ def within_five_seconds(condition: Callable[[], bool]) -> bool:
 @pytest.mark.hurried
 def test_a_new_note_an_edit_a_move_and_a_deletion_are_live_within_5_s(watched: Bed) -> None:
     def found(text: str) -> list[str]:
-        return slugs(watched.recall(text, dense=False, floor=False))
+        return slugs(watched.recall(text, dense=False, apply_threshold=False))
 
     watched.index()
     file = watched.write("new-folder/a.md", "Zebra crossing.")

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from memoryvault.index import reader as subject
-from memoryvault.index.matrix import Looked, Matrix
-from memoryvault.index.reader import DENSE_LIMIT, IndexReader
+from memoryvault.index import search_reader as subject
+from memoryvault.index.matrix import Matrix, PrefetchedNeighbours
 from memoryvault.index.scope import Scope
+from memoryvault.index.search_reader import DENSE_LIMIT, SearchReader
 from memoryvault.tests.index.bed import Bed, slugs
 
 PROMPT = "install the dependencies of the frontend"
@@ -29,7 +29,7 @@ def vault(bed: Bed) -> Bed:
 
 
 def test_a_note_has_its_place_however_many_skills_are_nearer(vault: Bed) -> None:
-    shown = slugs(vault.recall(PROMPT, prompt=True))
+    shown = slugs(vault.recall(PROMPT, is_prompt=True))
 
     assert "pnpm" in shown
     assert len([slug for slug in shown if slug.startswith("toolbox--")]) <= 1
@@ -44,7 +44,7 @@ def test_without_vectors_skills_do_not_come_along_with_a_note_either(bed: Bed) -
         bed.write(f"personal-private/fix/tides-{number}.md", f"Tides of harbour{number} are in local time.", kind="fix")
     bed.index()
 
-    assert slugs(bed.recall("is it pnpm for the frontend?", dense=False, prompt=True)) == ["pnpm"]
+    assert slugs(bed.recall("is it pnpm for the frontend?", dense=False, is_prompt=True)) == ["pnpm"]
 
 
 def test_without_an_index_only_a_skill_that_holds_half_of_the_prompt_is_shown_and_one_at_most(bed: Bed) -> None:
@@ -52,28 +52,31 @@ def test_without_an_index_only_a_skill_that_holds_half_of_the_prompt_is_shown_an
     for number in range(9):
         bed.write(f"personal-skills/toolbox--setup-{number}.md", "Install all dependencies.", kind="skill")
 
-    assert len(slugs(bed.recall("install dependencies", prompt=True))) == 1
-    assert slugs(bed.recall("use pnpm to install this frontend", prompt=True)) == ["pnpm"]
+    assert len(slugs(bed.recall("install dependencies", is_prompt=True))) == 1
+    assert slugs(bed.recall("use pnpm to install this frontend", is_prompt=True)) == ["pnpm"]
 
 
 def test_who_asks_is_given_skills_among_the_notes(vault: Bed) -> None:
     assert len([slug for slug in slugs(vault.recall(PROMPT)) if slug.startswith("toolbox--")]) > 1
-    assert len(slugs(vault.recall(PROMPT, prompt=True, filter="kind=skill"))) > 1
+    assert len(slugs(vault.recall(PROMPT, is_prompt=True, filter="kind=skill"))) > 1
 
 
 @pytest.mark.parametrize("held", [False, True], ids=["in the file", "in memory"])
 def test_the_nearest_of_a_kind_come_behind_the_others_with_a_limit_of_their_own(vault: Bed, held: bool) -> None:
-    reader = IndexReader(vault.index_db)
+    reader = SearchReader(vault.index_db)
     try:
-        model, dimension = reader.model(vault.embedder.name) or (0, 0)
+        model = reader.find_model(vault.embedder.name)
+        assert model is not None
         vector = vault.embedder.encode([PROMPT])[0].astype("<f4").tobytes()
-        matrix = Matrix(reader.identity, model, dimension, 0)
-        for passage, each in reader.all_vectors(model):
+        matrix = Matrix(reader.identity, model, 0)
+        for passage, each in reader.iterate_vectors(model.model_id):
             matrix.add(passage, each)
-        looked = Looked(matrix, matrix.nearest(vector, 4 * DENSE_LIMIT)) if held else None
-        apart = reader.dense(model, vector, Scope(all_projects=True), matrix=looked, apart="skill")
-        among = reader.dense(model, vector, Scope(all_projects=True), limit=1000, matrix=looked)
-        kinds = {row.rowid: row.kind for row in reader.entries([hit.entry_rowid for hit in apart]).values()}
+        neighbours = PrefetchedNeighbours(matrix, matrix.nearest(vector, 4 * DENSE_LIMIT)) if held else None
+        apart = reader.search_vectors(
+            model.model_id, vector, Scope(all_projects=True), matrix=neighbours, separate_kind="skill"
+        )
+        among = reader.search_vectors(model.model_id, vector, Scope(all_projects=True), limit=1000, matrix=neighbours)
+        kinds = {row.rowid: row.kind for row in reader.entries_by_rowid([hit.entry_rowid for hit in apart]).values()}
     finally:
         reader.close()
     assert [kinds[hit.entry_rowid] == "skill" for hit in apart] == [False] * 3 + [True] * DENSE_LIMIT
@@ -83,11 +86,11 @@ def test_the_nearest_of_a_kind_come_behind_the_others_with_a_limit_of_their_own(
 
 def test_notes_are_counted_as_far_as_it_matters(vault: Bed, monkeypatch: pytest.MonkeyPatch) -> None:
     notes = Scope(all_projects=True).without("skill")
-    reader = IndexReader(vault.index_db)
+    reader = SearchReader(vault.index_db)
     try:
-        assert reader.count_up_to(30, notes) == 3
-        assert reader.count_up_to(2, notes) == 2
-        monkeypatch.setattr(subject, "COUNTED_PASSAGES", 10)
-        assert reader.count_up_to(30, notes) == 30
+        assert reader.count_entries_up_to(30, notes) == 3
+        assert reader.count_entries_up_to(2, notes) == 2
+        monkeypatch.setattr(subject, "MAX_COUNTED_CHUNKS", 10)
+        assert reader.count_entries_up_to(30, notes) == 30
     finally:
         reader.close()

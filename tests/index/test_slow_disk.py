@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import pytest
 
 from memoryvault.bench.dead_disk import unanswered
-from memoryvault.index import files
+from memoryvault.index import file_check
 from memoryvault.index.engine import RecallQuery, RecallResult
 from memoryvault.tests.index.bed import Bed, slugs
 from memoryvault.tests.support.hurry import patience
@@ -81,7 +81,7 @@ def test_a_note_that_became_a_pipe_is_passed_over(bed: Bed, indexed: bool) -> No
 
 @pytest.mark.hurried
 def test_a_dead_disk_does_not_take_a_thread_for_every_prompt(hanging: Hanging, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(files, "CAUGHT_AT_MOST", 1)
+    monkeypatch.setattr(file_check, "MAX_RUNNING_CHECKS", 1)
     engine = hanging.bed.engine(dense=False)
     engine.recall(RecallQuery("install pnpm stuck"), budget_ms=60)
     begun = time.monotonic()

@@ -14,7 +14,7 @@ import pytest
 
 from memoryvault.index import database, schema
 from memoryvault.index.drain import drain, embed_with
-from memoryvault.index.reader import IndexReader
+from memoryvault.index.search_reader import SearchReader
 from memoryvault.index.store import IndexStore, open_or_rebuild, special_folder
 from memoryvault.tests.index.bed import Bed, slugs
 from memoryvault.tests.support.fake_embedder import FakeEmbedder
@@ -119,7 +119,7 @@ def test_a_newer_schema_is_refused_in_one_line(tmp_path: Path) -> None:
     connection = apsw.Connection(str(path))
     connection.execute("PRAGMA user_version = 99")
     connection.close()
-    for opening in (IndexStore, IndexReader):
+    for opening in (IndexStore, SearchReader):
         with pytest.raises(SchemaTooNew, match="schema 99"):
             opening(path)
 
@@ -131,7 +131,7 @@ def test_the_file_is_the_users_alone(tmp_path: Path) -> None:
 
 def test_a_reader_says_that_there_is_no_index(tmp_path: Path) -> None:
     with pytest.raises(IndexUnavailable, match="no index"):
-        IndexReader(tmp_path / "index.db")
+        SearchReader(tmp_path / "index.db")
 
 
 @pytest.mark.parametrize("content", [b"this is no database" * 1000, b"SQLite format 3\0" + b"\xff" * 8192])

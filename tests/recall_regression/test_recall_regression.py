@@ -45,7 +45,7 @@ def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RecallEngine]:
 def fault(engine: RecallEngine, asked: dict[str, Any], *, floor: bool = True) -> str | None:
     """What is wrong with the answer, asked as a prompt hook asks; None when it is right."""
     project = asked.get("project")
-    found = engine.recall(RecallQuery(asked["text"], k=5, project=project, floor=floor, prompt=True))
+    found = engine.recall(RecallQuery(asked["text"], k=5, project=project, apply_threshold=floor, is_prompt=True))
     assert not found.degraded
     slugs, paths = [hit.slug for hit in found.hits], [hit.path for hit in found.hits]
     if asked.get("nothing"):

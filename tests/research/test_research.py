@@ -148,7 +148,7 @@ def test_what_comes_from_the_web_is_marked_and_stays_out_of_recall(online: Resea
         include = frozenset({"_idea-incubator"})
 
         def found(text: str, filter: str | None = None) -> set[str]:
-            query = RecallQuery(text, k=20, statuses=statuses, include=include, filter=filter, floor=False)
+            query = RecallQuery(text, k=20, statuses=statuses, include=include, filter=filter, apply_threshold=False)
             return {hit.path.rsplit("/", 1)[1] for hit in engine.recall(query).hits}
 
         assert found("Zeppelin hydroponics") == set()

@@ -1,4 +1,4 @@
-"""Asking the vault from a program of ours: the recall service, started when it does not run; else the index alone."""
+"""Recalls for commands, MCP and the console: by the recall service, started if needed, else in this process."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from .receipts import append_receipt, receipt
 from .service import weights_from_settings
 from .statuses import require_known
 
-IN_WORDS: Mapping[str, str] = {
+DEGRADED_MESSAGES: Mapping[str, str] = {
     "no-model": "by keywords only: no embedding model",
     "model-loading": "by keywords only: the model is still loading",
     "no-vectors": "by keywords only: nothing is embedded yet",
@@ -33,21 +33,21 @@ IN_WORDS: Mapping[str, str] = {
     "files-late": "from the index only: the vault's disk did not answer in time",
     "vault-missing": "from the index only: the vault is not there",
 }
-"""How a recall was answered that missed something, by the code in `degraded`."""
+"""How a recall was answered that lacked something ("answered ..."), by the code in `degraded`."""
 
 
 @dataclass(frozen=True)
-class Answer:
+class RecallAnswer:
     """Hits as mappings (path, slug, title, kind, score, excerpt, …), best first."""
 
     hits: tuple[Mapping[str, Any], ...]
     degraded: tuple[str, ...] = ()
-    """Codes of what was missing or late: `no-model`, `dense-late`, …"""
+    """Codes of what was missing or late, the keys of DEGRADED_MESSAGES."""
     without_service: str = ""
     """Why the service did not answer; empty when it did."""
 
 
-def ask(
+def recall_entries(
     settings: Settings,
     state: StatePaths,
     query: str,
@@ -55,10 +55,11 @@ def ask(
     *,
     caller: str,
     patience_seconds: float,
-) -> Answer:
-    """`request` has the fields of `RecallQuery` but the text; `include` as a list.
+) -> RecallAnswer:
+    """Recall within `state`'s index and leave a receipt of `caller`.
 
-    A service that is started now gets `patience_seconds` to load its model. Raises UsageError for a bad filter.
+    `request` has the fields of the protocol's recall (protocol.py) except the text. A service that is started now gets
+    `patience_seconds` to load its model. Raises UsageError for a bad filter.
     """
     tree = parse_filter(request.get("filter"), date.today())  # noqa: DTZ011 - a day of this machine
     if statuses := named_values(tree, "status"):
@@ -68,16 +69,17 @@ def ask(
             ensure_service(settings, patience_seconds, wait_for_model=True)
         with RecallClient(state.recall_socket) as client:
             answer = client.recall(query, caller=caller, **request)
-        return Answer(tuple(answer["hits"]), tuple(answer["degraded"]))
+        return RecallAnswer(tuple(answer["hits"]), tuple(answer["degraded"]))
     except ServiceRefused as error:
         raise UsageError(str(error)) from error
     except ServiceUnavailable as error:
         without = str(error)
     engine = RecallEngine(Path(state.index_db), settings.required_vault_path, None, weights_from_settings(settings))
     try:
-        include = frozenset(request["include"])
-        result = engine.recall(RecallQuery(query, **{**request, "include": include}))
+        options = {name: value for name, value in request.items() if name not in ("include", "floor")}
+        include, apply_threshold = frozenset(request["include"]), request.get("floor", True)
+        result = engine.recall(RecallQuery(query, include=include, apply_threshold=apply_threshold, **options))
     finally:
         engine.close()
     append_receipt(Path(state.receipts), receipt(query, result, caller=caller, project=request["project"]))
-    return Answer(tuple(hit.__dict__ for hit in result.hits), result.degraded, without)
+    return RecallAnswer(tuple(hit.__dict__ for hit in result.hits), result.degraded, without)

@@ -1,0 +1,276 @@
+"""Read-only queries over the catalog of index.db: entries, where they are, and their chunks' texts.
+
+One reader is used by one thread at a time. What a recall searches by is in `search_reader`.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import date
+from functools import lru_cache
+from pathlib import Path
+from typing import Literal, NamedTuple
+
+import apsw
+
+from ..vault.automemory import COST_KIND
+from ..vault.days import last_meant
+from . import database, in_use
+from .ranking import EntryFacts
+from .scope import Scope
+
+_PROGRESS_STEPS = 2_000
+"""SQLite's virtual-machine steps between two looks at the clock (well below a millisecond)."""
+
+
+@dataclass(frozen=True)
+class EntryRow:
+    """The columns of entry_meta that a hit is made of."""
+
+    rowid: int
+    path: str
+    slug: str
+    title: str
+    kind: str | None
+    status: str | None
+    project: str | None
+    created: str | None
+    updated: str | None
+    occurrences: int
+    content_hash: str
+    mtime_ns: int
+    size: int
+    session: str | None
+    surfaced_at: str | None
+
+    def facts(self) -> EntryFacts:
+        return EntryFacts(
+            path=self.path,
+            title=self.title,
+            project=self.project,
+            kind=self.kind or "",
+            updated=_parse_day(last_meant(self.surfaced_at, self.created, self.updated)),
+            occurrences=self.occurrences,
+        )
+
+
+class StoredChunk(NamedTuple):
+    """A chunk's place in its entry, from 0, and its text."""
+
+    ordinal: int
+    text: str
+
+
+class FileStamp(NamedTuple):
+    """The state of a file when it was indexed: time of change in nanoseconds, size in bytes."""
+
+    mtime_ns: int
+    size: int
+
+
+class SessionCount(NamedTuple):
+    """How many entries were first learned in a session, and the last day (ISO, or '') on which one was made."""
+
+    entries: int
+    last_day: str
+
+
+class CatalogReader:
+    """One read-only connection. Raises IndexUnavailable when the index cannot be used."""
+
+    def __init__(self, path: Path, *, vectors: bool = False) -> None:
+        """`vectors`: load sqlite-vec too, where it is installed."""
+        self.path = path
+        self.identity = database.file_identity(path)
+        self._connection = database.open_reader(path, vectors=vectors)
+
+    def close(self) -> None:
+        self._connection.close()
+
+    @contextmanager
+    def snapshot(self) -> Iterator[None]:
+        """All queries inside see one state of the index. Raises IndexDamaged also where a part of it is missing."""
+        with database.explained(self.path):
+            self._connection.execute("BEGIN")
+            try:
+                yield
+            except apsw.SQLError as error:
+                # A table that is gone or has lost a part of it: SQLite itself finds nothing wrong with such a file.
+                raise database.IndexDamaged(f"{self.path} is damaged ({error}): run `memory reindex`") from error
+            finally:
+                if self._connection.in_transaction:
+                    self._connection.execute("ROLLBACK")
+
+    @contextmanager
+    def interrupted_at(self, deadline: float | None) -> Iterator[None]:
+        """Past `deadline` (time.monotonic) a query inside raises apsw.InterruptError."""
+        if deadline is None:
+            yield
+            return
+        self._connection.set_progress_handler(lambda: time.monotonic() > deadline, _PROGRESS_STEPS)
+        try:
+            yield
+        finally:
+            self._connection.set_progress_handler(None)
+
+    # Entries
+
+    def entries_by_rowid(self, rowids: Iterable[int]) -> dict[int, EntryRow]:
+        sql = f"SELECT {_ENTRY_COLUMNS} FROM entry_meta m WHERE m.rowid IN {VALUES_OF_JSON}"
+        rows = self._connection.execute(sql, (json.dumps(sorted(set(rowids))),))
+        return {row[0]: EntryRow(*row) for row in rows}
+
+    def newest_entries(self, scope: Scope, limit: int) -> list[EntryRow]:
+        """Entries of the scope, last updated first."""
+        condition, parameters = scope.sql()
+        sql = f"SELECT {_ENTRY_COLUMNS} FROM entry_meta m WHERE {condition} {_NEWEST_FIRST} LIMIT ?"
+        return [EntryRow(*row) for row in self._connection.execute(sql, (*parameters, limit))]
+
+    def list_entries(self, scope: Scope, offset: int, limit: int, *, in_place: bool = False) -> list[EntryRow]:
+        """`limit` entries of the scope that have a title or text, after the first `offset`, last updated first.
+
+        `in_place`: only those outside of special folders, where active entries are.
+        """
+        condition, parameters = _listable(scope, in_place=in_place)
+        sql = f"SELECT {_ENTRY_COLUMNS} FROM entry_meta m WHERE {condition} {_NEWEST_FIRST} LIMIT ? OFFSET ?"
+        return [EntryRow(*row) for row in self._connection.execute(sql, (*parameters, limit, offset))]
+
+    def count_entries(self, scope: Scope, *, in_place: bool = False) -> int:
+        """How many entries `list_entries` has in all."""
+        condition, parameters = _listable(scope, in_place=in_place)
+        return int(self._connection.execute(f"SELECT count(*) FROM entry_meta m WHERE {condition}", parameters).get)
+
+    def entries_of_session(self, session: str) -> list[EntryRow]:
+        """Entries that were first learned in this session, wherever they are now."""
+        sql = f"SELECT {_ENTRY_COLUMNS} FROM entry_meta m WHERE m.session = ? {_NEWEST_FIRST}"
+        return [EntryRow(*row) for row in self._connection.execute(sql, (session,))]
+
+    def entries_at_paths(self, paths: Iterable[str]) -> list[EntryRow]:
+        """The entries at these paths, as far as they are indexed."""
+        sql = f"SELECT {_ENTRY_COLUMNS} FROM entry_meta m WHERE m.path IN {VALUES_OF_JSON} {_NEWEST_FIRST}"
+        return [EntryRow(*row) for row in self._connection.execute(sql, (json.dumps(sorted(paths)),))]
+
+    # Columns
+
+    def distinct_values(self, column: Literal["kind", "project", "group_name"]) -> list[str]:
+        """The values that occur in this column, sorted."""
+        # Each is the next one in the column's index, where there is one: no walk over all entries.
+        sql = (
+            f"WITH RECURSIVE each(value) AS (SELECT min({column}) FROM entry_meta WHERE {column} > '' UNION ALL "
+            f"SELECT (SELECT min({column}) FROM entry_meta WHERE {column} > each.value) FROM each "
+            "WHERE each.value IS NOT NULL) SELECT value FROM each WHERE value IS NOT NULL"
+        )
+        return [row[0] for row in self._connection.execute(sql)]
+
+    def count_by_session(self) -> dict[str, SessionCount]:
+        """The entries that were first learned in each session, session costs not counted."""
+        sql = (
+            "SELECT session, count(*), max(COALESCE(created, '')) FROM entry_meta "
+            "WHERE session > '' AND lower(COALESCE(kind, '')) <> ? GROUP BY session"
+        )
+        return {row[0]: SessionCount(row[1], row[2]) for row in self._connection.execute(sql, (COST_KIND,))}
+
+    def count_by_day(self) -> dict[str, int]:
+        """How many active entries were made on each day (YYYY-MM-DD), '' for those that have no date."""
+        sql = (
+            "SELECT substr(COALESCE(m.created, ''), 1, 10) AS day, count(*) FROM entry_meta m "
+            f"WHERE {in_use.IN_USE} GROUP BY day"
+        )
+        return {row[0]: row[1] for row in self._connection.execute(sql)}
+
+    # Paths
+
+    def all_paths(self) -> frozenset[str]:
+        """The path of every indexed note."""
+        return frozenset(row[0] for row in self._connection.execute("SELECT path FROM entry_meta"))
+
+    def file_stamps(self) -> dict[str, FileStamp]:
+        """The state of every indexed file, by path."""
+        rows = self._connection.execute("SELECT path, mtime_ns, size FROM entry_meta")
+        return {row[0]: FileStamp(row[1], row[2]) for row in rows}
+
+    def set_aside(self) -> dict[str, str]:
+        """See `in_use.set_aside`."""
+        return in_use.set_aside(self._connection)
+
+    def active_paths_of_kind(self, kind: str, since: date) -> list[str]:
+        """Paths of the active entries of this kind that were made since that day, the newest first."""
+        sql = (
+            "SELECT m.path FROM entry_meta m WHERE m.kind = ? AND COALESCE(NULLIF(m.status, ''), 'active') = 'active' "
+            "AND m.created >= ? ORDER BY m.created DESC, m.path"
+        )
+        return [row[0] for row in self._connection.execute(sql, (kind, since.isoformat()))]
+
+    def active_paths_with_words(self, words: Sequence[str], limit: int) -> list[str]:
+        """Paths of active entries whose first chunk has any of the words, those with the most and rarest first."""
+        if not words:
+            return []
+        match = " OR ".join('"' + word.replace('"', '""') + '"' for word in dict.fromkeys(words))
+        sql = (
+            "SELECT m.path FROM chunk_fts f CROSS JOIN chunk c ON c.rowid = f.rowid "
+            "CROSS JOIN entry_meta m ON m.rowid = c.entry_rowid "
+            "WHERE chunk_fts MATCH ? AND c.ordinal = 0 AND COALESCE(NULLIF(m.status, ''), 'active') = 'active' "
+            "AND m.special IN ('', '_always-load') ORDER BY bm25(chunk_fts) LIMIT ?"
+        )
+        return [row[0] for row in self._connection.execute(sql, (match, limit))]
+
+    def days_in_folder(self, special: str) -> dict[str, str]:
+        """Day on which each note of this special folder (`_review`) was made, by path; '' for none.
+
+        For ideas it is the time at which they came up.
+        """
+        day = "COALESCE(CASE kind WHEN 'idea' THEN surfaced_at END, created, '')"
+        sql = f"SELECT path, {day} FROM entry_meta WHERE special = ?"
+        return dict(self._connection.execute(sql, (special,)))
+
+    def paths_in_folder_with(self, special: str, words: Sequence[str]) -> set[str]:
+        """Paths of this special folder whose title or text has each of these pieces of text, ignoring case."""
+        piece = (
+            "(m.title LIKE ? ESCAPE '\\' OR EXISTS (SELECT 1 FROM chunk c WHERE c.entry_rowid = m.rowid"
+            " AND c.text LIKE ? ESCAPE '\\'))"
+        )
+        sql = f"SELECT m.path FROM entry_meta m WHERE {' AND '.join(['m.special = ?', *[piece] * len(words)])}"
+        patterns = [f"%{_WILD.sub(_ESCAPED, word)}%" for word in words]
+        parameters = [special, *(pattern for pattern in patterns for _ in range(2))]
+        return {row[0] for row in self._connection.execute(sql, parameters)}
+
+    # Chunks
+
+    def chunks_by_rowid(self, rowids: Sequence[int]) -> dict[int, StoredChunk]:
+        sql = f"SELECT rowid, ordinal, text FROM chunk WHERE rowid IN {VALUES_OF_JSON}"
+        rows = self._connection.execute(sql, (json.dumps(list(rowids)),))
+        return {row[0]: StoredChunk(row[1], row[2]) for row in rows}
+
+    def first_chunks(self, entries: Sequence[int]) -> dict[int, StoredChunk]:
+        """The first chunk of each entry, by the entry's rowid."""
+        sql = f"SELECT entry_rowid, ordinal, text FROM chunk WHERE ordinal = 0 AND entry_rowid IN {VALUES_OF_JSON}"
+        rows = self._connection.execute(sql, (json.dumps(list(entries)),))
+        return {row[0]: StoredChunk(row[1], row[2]) for row in rows}
+
+
+def _listable(scope: Scope, *, in_place: bool) -> tuple[str, list[str]]:
+    condition, parameters = scope.sql()
+    where = f"{condition} AND {in_use.SAYS_SOMETHING}"
+    return f"{where} AND {in_use.IN_PLACE}" if in_place else where, parameters
+
+
+VALUES_OF_JSON = "(SELECT value FROM json_each(?))"
+"""A parameter that is a JSON array, as the right side of IN."""
+_ENTRY_COLUMNS = ", ".join(f"m.{name}" for name in EntryRow.__dataclass_fields__)
+_NEWEST_FIRST = "ORDER BY COALESCE(NULLIF(m.updated, ''), m.created, '') DESC, m.path"
+_WILD = re.compile(r"[%_\\]")
+_ESCAPED = r"\\\g<0>"
+"""LIKE's wildcards, and how it takes them literally."""
+
+
+@lru_cache(4096)
+def _parse_day(text: str | None) -> date | None:
+    try:
+        return date.fromisoformat((text or "")[:10])
+    except ValueError:
+        return None

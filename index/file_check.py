@@ -1,0 +1,116 @@
+"""Checks the files of the hits, on a disk that may not answer.
+
+A hit is checked against its file before it is shown. On a network drive that hangs, or a disk that has to spin up, a
+check takes seconds or never ends, and a thread that is blocked in one cannot be freed. So checks run in threads of
+their own, for which a recall waits only as long as it has time.
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+import threading
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import Enum
+from pathlib import Path
+
+from ..vault.errors import PathRefused
+from ..vault.paths import is_regular, resolve_inside
+from .catalog_reader import EntryRow
+from .filescan import MAX_FILE_BYTES
+
+MAX_WAIT_SECONDS = 0.08
+"""A disk that has not read ten files by then is asleep or gone; meanwhile other recalls wait for this one's place."""
+MAX_WAIT_WITHOUT_DEADLINE_SECONDS = 2.0
+"""The same for a recall without a deadline: it holds a place (admission.py) meanwhile, and hooks wait for one."""
+BLOCKED_SECONDS, MAX_WAIT_WHILE_BLOCKED_SECONDS = 0.05, 0.01
+"""While a check has run for BLOCKED_SECONDS, the next ones get only the latter: a thousand times what they take where
+the disk answers, since it may be one file alone that does not."""
+MAX_RUNNING_CHECKS = 32
+"""Threads that may be blocked; beyond that the disk is taken to be dead, and no more are started."""
+
+
+class FileStatus(Enum):
+    """The state of an entry's file, compared with the index."""
+
+    UNCHANGED = "unchanged"
+    CHANGED = "changed"
+    GONE = "gone"
+    UNREADABLE = "unreadable"
+    NO_VAULT = "no vault"
+    """The vault is not mounted, so nothing is known to be gone."""
+    LATE = "late"
+    """The disk has not answered in time."""
+
+
+@dataclass(frozen=True)
+class FileCheck:
+    """The status of a file and, of a changed one, its content."""
+
+    status: FileStatus
+    data: bytes = b""
+
+
+class FileChecker:
+    """Checks files below `vault`; may be used from several threads."""
+
+    def __init__(self, vault: Path) -> None:
+        self._vault = vault
+        self._running: dict[int, float] = {}
+        """The start of each check that runs, in monotonic seconds."""
+        self._number = itertools.count()
+        self._lock = threading.Lock()
+
+    def check(self, rows: Sequence[EntryRow], deadline: float | None) -> dict[int, FileCheck]:
+        """Compare each row with its file, by rowid; FileStatus.LATE where that takes beyond `deadline` (monotonic).
+
+        Waits MAX_WAIT_SECONDS at most, without a deadline MAX_WAIT_WITHOUT_DEADLINE_SECONDS.
+        """
+        checks: dict[int, FileCheck] = {}
+        done = threading.Event()
+
+        def run() -> None:
+            try:
+                for row in rows:
+                    checks[row.rowid] = self._check(row)
+            finally:
+                with self._lock:
+                    del self._running[number]
+                done.set()
+
+        now = time.monotonic()
+        number = next(self._number)
+        with self._lock:
+            may_start = len(self._running) < MAX_RUNNING_CHECKS
+            is_blocked = any(now - start > BLOCKED_SECONDS for start in self._running.values())
+            if may_start:
+                self._running[number] = now
+        wait = MAX_WAIT_WITHOUT_DEADLINE_SECONDS if deadline is None else MAX_WAIT_SECONDS
+        latest = now + (MAX_WAIT_WHILE_BLOCKED_SECONDS if is_blocked else wait)
+        if deadline is not None:
+            latest = min(latest, deadline)
+        if may_start:
+            threading.Thread(target=run, name="files", daemon=True).start()
+            done.wait(max(0.0, latest - time.monotonic()))
+        late = FileCheck(FileStatus.LATE)
+        return {row.rowid: checks.get(row.rowid, late) for row in rows}
+
+    def _check(self, row: EntryRow) -> FileCheck:
+        file = self._vault / row.path
+        try:
+            state = os.stat(file)
+            if not is_regular(state):  # opening a pipe would block this thread for good
+                return FileCheck(FileStatus.UNREADABLE)
+            if state.st_mtime_ns == row.mtime_ns and state.st_size == row.size:
+                return FileCheck(FileStatus.UNCHANGED)
+            resolve_inside(self._vault, row.path)
+            with open(file, "rb") as stream:
+                return FileCheck(FileStatus.CHANGED, stream.read(MAX_FILE_BYTES * 8))
+        except PathRefused:
+            return FileCheck(FileStatus.GONE)  # It has become a link that leaves the vault.
+        except (FileNotFoundError, NotADirectoryError):
+            return FileCheck(FileStatus.GONE if self._vault.is_dir() else FileStatus.NO_VAULT)
+        except OSError:
+            return FileCheck(FileStatus.UNREADABLE)

@@ -1,0 +1,69 @@
+"""Embeds questions in the background, and keeps the last ones: a question is often asked twice."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, replace
+
+from .embedder import Embedder
+from .matrix import Matrix, PrefetchedNeighbours
+from .search_reader import DENSE_LIMIT, FIRST_OVERFETCH
+from .words import WordVectors
+
+CACHED_QUESTIONS = 512
+
+
+@dataclass(frozen=True)
+class QueryEmbedding:
+    """A question as the model represents it."""
+
+    vector: bytes
+    """float32 little-endian, unit length."""
+    words: WordVectors | None
+    """None where the model gives no vectors of single words."""
+    neighbours: PrefetchedNeighbours | None = None
+    """The nearest passages, where the index's vectors are in memory."""
+
+
+class QueryEmbedder:
+    """Runs an embedder on `threads` threads of its own; may be used from several threads."""
+
+    def __init__(self, embedder: Embedder, threads: int) -> None:
+        self.name = embedder.name
+        self._embedder = embedder
+        self._cache: OrderedDict[str, QueryEmbedding] = OrderedDict()
+        self._lock = threading.Lock()
+        self._pool = ThreadPoolExecutor(threads, thread_name_prefix="dense")
+
+    def close(self) -> None:
+        self._pool.shutdown(wait=False, cancel_futures=True)
+
+    def submit(self, text: str, matrix: Matrix | None) -> Future[QueryEmbedding]:
+        """Start to embed a question and, given a matrix, to search its nearest passages.
+
+        The future raises ModelUnavailable, ModelLoading.
+        """
+        return self._pool.submit(self._embed_and_search, text, matrix)
+
+    def _embed_and_search(self, text: str, matrix: Matrix | None) -> QueryEmbedding:
+        embedding = self._embed_cached(text)
+        if matrix is None or matrix.model.dimension * 4 != len(embedding.vector):
+            return embedding
+        nearest = matrix.nearest(embedding.vector, FIRST_OVERFETCH * DENSE_LIMIT)
+        return replace(embedding, neighbours=PrefetchedNeighbours(matrix, nearest))
+
+    def _embed_cached(self, text: str) -> QueryEmbedding:
+        with self._lock:
+            if text in self._cache:
+                self._cache.move_to_end(text)
+                return self._cache[text]
+        encoded = self._embedder.encode_words([text], query=True)
+        words = encoded.words[0] if encoded.words else None
+        embedding = QueryEmbedding(encoded.vectors[0].astype("<f4").tobytes(), words)
+        with self._lock:
+            self._cache[text] = embedding
+            while len(self._cache) > CACHED_QUESTIONS:
+                self._cache.popitem(last=False)
+        return embedding

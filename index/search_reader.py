@@ -1,0 +1,299 @@
+"""Read-only queries that find chunks: by keywords (FTS5), by vectors (sqlite-vec or a matrix in memory).
+
+One reader is used by one thread at a time.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple, Protocol
+
+from . import database, schema
+from .catalog_reader import VALUES_OF_JSON, CatalogReader
+from .ranking import DenseHit, KeywordHit
+from .scope import Scope
+from .vocabulary import IndexVocabulary, TermCache
+
+KEYWORD_LIMIT = 100
+DENSE_LIMIT = 60
+COLUMN_WEIGHTS = (3.0, 2.0, 1.0)
+"""BM25's weights of title, tags and body."""
+
+MAX_COUNTED_CHUNKS = 2_000
+"""In an index of more, counting what a narrow scope leaves takes longer than a millisecond."""
+
+FIRST_OVERFETCH, SECOND_OVERFETCH = 4, 64
+"""Candidates that are tested against the scope, as a multiple of the wanted hits. Where even the second lot leaves too
+few, the scope is narrow, and all of it is listed."""
+
+
+class ModelKey(NamedTuple):
+    """A model that has embedded something here: its id, which names its table, and the length of its vectors."""
+
+    model_id: int
+    dimension: int
+
+
+class VectorState(NamedTuple):
+    """The state of the vectors of all models, to see whether a copy of some of them is up to date."""
+
+    passage_count: int
+    """About how many passages there are: the highest id."""
+    last_rowid: int
+    """The newest row of `embedding`, 0 for none."""
+    drop_count: int
+    """How often vectors were dropped (table vector_epoch)."""
+
+
+class PassageChunk(NamedTuple):
+    """A chunk with the passage whose vector it shares, and its entry."""
+
+    passage_id: int
+    chunk_rowid: int
+    entry_rowid: int
+
+
+class NeighbourSearch(Protocol):
+    """A model's vectors in memory (matrix.py)."""
+
+    def nearest(self, vector: bytes, limit: int) -> dict[int, float]:
+        """Cosine similarity by passage id of the `limit` nearest, nearest first."""
+        ...
+
+    def similarities(self, vector: bytes, passages: Sequence[int]) -> dict[int, float]:
+        """Cosine similarity of these passages, as far as they are known."""
+        ...
+
+
+class SearchReader(CatalogReader):
+    """A catalog reader that searches, too. Raises IndexUnavailable when the index cannot be used.
+
+    Vectors are float32 little-endian bytes of unit length.
+    """
+
+    def __init__(self, path: Path, *, term_cache: TermCache | None = None) -> None:
+        """`term_cache` may be shared by several readers of one file."""
+        super().__init__(path, vectors=True)
+        self.has_vectors = database.has_vectors(self._connection)
+        with database.explained(path):
+            self.vocabulary = IndexVocabulary(self._connection, self.identity, term_cache or TermCache())
+
+    def count_entries_up_to(self, limit: int, scope: Scope) -> int:
+        """How many entries are within the scope, at most `limit`. A large index is not counted: it has as many."""
+        if self.vocabulary.chunk_count > MAX_COUNTED_CHUNKS:
+            return limit
+        return min(limit, self.count_entries(scope))
+
+    # Keywords
+
+    def search_keywords(self, match: str, scope: Scope, limit: int = KEYWORD_LIMIT) -> list[KeywordHit]:
+        """Chunks that match the FTS5 expression, best first. The limit counts chunks within the scope.
+
+        Only the best are tested against the scope, and more of them as long as too few are within it: testing every
+        chunk that has one of the words takes as long as the search.
+        """
+        condition, parameters = scope.sql()
+        ranked = self._connection.execute(
+            f"SELECT rowid, -{_BM25} AS bm25 FROM chunk_fts WHERE chunk_fts MATCH ? ORDER BY bm25 DESC", (match,)
+        )
+        within = f"{_CHUNKS} WHERE c.rowid IN {VALUES_OF_JSON} AND {condition}"
+        hits: list[KeywordHit] = []
+        try:
+            for size in (limit * FIRST_OVERFETCH // 2, limit * FIRST_OVERFETCH // 2, limit * SECOND_OVERFETCH):
+                best = dict(itertools.islice(ranked, size))
+                rows = self._connection.execute(f"SELECT c.rowid, m.rowid {within}", (_json(best), *parameters))
+                entries = {row[0]: row[1] for row in rows}
+                hits += [KeywordHit(rowid, entries[rowid], bm25) for rowid, bm25 in best.items() if rowid in entries]
+                if len(hits) >= limit or len(best) < size:
+                    return hits[:limit]
+            # A narrow scope: all of it is less than what is left of the ranking.
+            rows = self._connection.execute(f"SELECT c.rowid, m.rowid {_SCOPED} WHERE {condition}", parameters)
+            entries = {row[0]: row[1] for row in rows}
+            rest = (KeywordHit(rowid, entries[rowid], bm25) for rowid, bm25 in ranked if rowid in entries)
+            hits += itertools.islice(rest, limit - len(hits))
+        finally:
+            ranked.close()
+        return hits
+
+    def texts_of(self, chunks: Sequence[int]) -> dict[int, str]:
+        """Title, tags and body of chunks, as the keyword index has them, by rowid."""
+        sql = f"SELECT rowid, title, tags, body FROM chunk_fts WHERE rowid IN {VALUES_OF_JSON}"
+        rows = self._connection.execute(sql, (json.dumps(list(chunks)),))
+        return {row[0]: f"{row[1]}\n{row[2]}\n{row[3]}" for row in rows}
+
+    # Vectors
+
+    def find_model(self, name: str) -> ModelKey | None:
+        """The model with that name, if it has embedded anything here."""
+        sql = "SELECT id, dimension FROM vector_model WHERE name = ?"
+        row = self._connection.execute(sql, (name,)).fetchone()
+        return ModelKey(row[0], row[1]) if row else None
+
+    def vector_state(self) -> VectorState:
+        """The state of the vectors, whichever model's: rows of `embedding` are numbered through all of them."""
+        rows = self._connection.execute(
+            "SELECT (SELECT max(id) FROM passage), (SELECT max(rowid) FROM embedding), "
+            "(SELECT dropped FROM vector_epoch WHERE only = 1)"
+        )
+        count, last, drops = rows.get
+        return VectorState(int(count or 0), int(last or 0), int(drops or 0))
+
+    def iterate_vectors(self, model_id: int) -> Iterator[tuple[int, bytes]]:
+        """Passage id and vector of every passage that the model has embedded."""
+        yield from self._connection.execute(f"SELECT rowid, embedding FROM {schema.vector_table(model_id)}")
+
+    def vectors_after(self, model_id: int, rowid: int, limit: int) -> list[tuple[int, bytes]]:
+        """The first `limit` (-1: all) passage ids and vectors of this model behind that row of `embedding`."""
+        sql = (
+            "SELECT e.passage_id, v.embedding FROM (SELECT passage_id FROM embedding NOT INDEXED "
+            "WHERE rowid > ? AND model_id = ? ORDER BY rowid LIMIT ?) e "
+            f"CROSS JOIN {schema.vector_table(model_id)} v ON v.rowid = e.passage_id"
+        )
+        return list(self._connection.execute(sql, (rowid, model_id, limit)))
+
+    def search_vectors(
+        self,
+        model_id: int,
+        vector: bytes,
+        scope: Scope,
+        limit: int = DENSE_LIMIT,
+        matrix: NeighbourSearch | None = None,
+        separate_kind: str | None = None,
+    ) -> list[DenseHit]:
+        """The nearest chunks; the limit counts passages within the scope, whatever is nearer outside of it.
+
+        `matrix`: the model's vectors in memory; without it sqlite-vec reads them. `separate_kind`: a kind of entry of
+        which there are few; its nearest come behind those of all others, with a limit of their own, so that neither
+        crowds out the other.
+        """
+        if separate_kind is not None:
+            others = self.search_vectors(model_id, vector, scope.without(separate_kind), limit, matrix)
+            return others + self._search_kind(model_id, vector, separate_kind, scope, limit, matrix)
+        condition, parameters = scope.sql()
+        if matrix is not None:
+            return self._search_matrix(matrix, vector, condition, parameters, limit)
+        within = f"SELECT c.passage_id FROM entry_meta m JOIN chunk c ON c.entry_rowid = m.rowid WHERE {condition}"
+        similarity = self._search_table(model_id, vector, limit, within, parameters)
+        chunks = self._connection.execute(
+            "SELECT c.passage_id, c.rowid, c.entry_rowid FROM chunk c "
+            f"JOIN entry_meta m ON m.rowid = c.entry_rowid WHERE c.passage_id IN {VALUES_OF_JSON} AND {condition}",
+            (json.dumps(list(similarity)), *parameters),
+        )
+        return _dense_hits(_passage_chunks(chunks), similarity)
+
+    def similarities_of(
+        self, model_id: int, vector: bytes, chunks: Sequence[int], matrix: NeighbourSearch | None = None
+    ) -> list[DenseHit]:
+        """Exact cosine similarity of these chunks, as far as they have a vector; in no order."""
+        ids = json.dumps(list(chunks))
+        rows = _passage_chunks(
+            self._connection.execute(
+                f"SELECT passage_id, rowid, entry_rowid FROM chunk WHERE rowid IN {VALUES_OF_JSON}", (ids,)
+            )
+        )
+        if matrix is not None:
+            similarity = matrix.similarities(vector, [row.passage_id for row in rows])
+        else:
+            within = f"SELECT passage_id FROM chunk WHERE rowid IN {VALUES_OF_JSON}"
+            # One search limited to these rows: a vec0 table has no quick way to a single row.
+            similarity = self._search_table(model_id, vector, len(chunks), within, (ids,))
+        return [
+            DenseHit(row.chunk_rowid, row.entry_rowid, similarity[row.passage_id])
+            for row in rows
+            if row.passage_id in similarity
+        ]
+
+    def word_vectors_of(self, model_id: int, chunks: Sequence[int]) -> dict[int, bytes]:
+        """Packed word vectors (words.py) by chunk, of those that have some."""
+        # CROSS JOIN keeps the order of the tables: left to itself SQLite walks all embeddings.
+        sql = (
+            "SELECT c.rowid, e.words FROM json_each(?) l CROSS JOIN chunk c ON c.rowid = l.value "
+            "CROSS JOIN embedding e ON e.model_id = ? AND e.passage_id = c.passage_id"
+        )
+        rows = self._connection.execute(sql, (json.dumps(list(chunks)), model_id))
+        return {row[0]: row[1] for row in rows if row[1]}
+
+    def _search_kind(
+        self, model_id: int, vector: bytes, kind: str, scope: Scope, limit: int, matrix: NeighbourSearch | None
+    ) -> list[DenseHit]:
+        """As `search_vectors`, of one kind: all of it is compared, since few are among the nearest of a large index."""
+        condition, parameters = scope.sql()
+        condition, parameters = f"m.kind = ? AND {condition}", [kind, *parameters]
+        rows = self._chunks_of_scope(condition, parameters)
+        if not rows:
+            return []
+        if matrix is not None:
+            similarity = matrix.similarities(vector, list({row.passage_id for row in rows}))
+        else:
+            within = f"SELECT c.passage_id {_SCOPED} WHERE {condition}"
+            similarity = self._search_table(model_id, vector, limit, within, parameters)
+        return _dense_hits(rows, similarity)[:limit]
+
+    def _search_matrix(
+        self, matrix: NeighbourSearch, vector: bytes, condition: str, parameters: Sequence[str], limit: int
+    ) -> list[DenseHit]:
+        """As `search_vectors`: only the nearest are tested against the scope, as in `search_keywords`."""
+        similarity = matrix.nearest(vector, FIRST_OVERFETCH * limit)
+        half = len(similarity) // 2
+        rows = self._chunks_within(itertools.islice(similarity, half), condition, parameters)
+        if len({row.passage_id for row in rows}) < limit:
+            rows += self._chunks_within(itertools.islice(similarity, half, None), condition, parameters)
+        if len({row.passage_id for row in rows}) < limit and len(similarity) == FIRST_OVERFETCH * limit:
+            similarity = matrix.nearest(vector, SECOND_OVERFETCH * limit)
+            rows = self._chunks_within(similarity, condition, parameters)
+        if len({row.passage_id for row in rows}) < limit and len(similarity) == SECOND_OVERFETCH * limit:
+            rows = self._chunks_of_scope(condition, parameters)
+            similarity = matrix.similarities(vector, list({row.passage_id for row in rows}))
+        within = {row.passage_id for row in rows}
+        ranked = sorted((passage for passage in similarity if passage in within), key=lambda key: -similarity[key])
+        kept = set(ranked[:limit])
+        return _dense_hits([row for row in rows if row.passage_id in kept], similarity)
+
+    def _chunks_within(self, passages: Iterable[int], condition: str, parameters: Sequence[str]) -> list[PassageChunk]:
+        """The chunks of these passages that are within the scope."""
+        sql = f"SELECT c.passage_id, c.rowid, m.rowid {_CHUNKS} WHERE c.passage_id IN {VALUES_OF_JSON} AND {condition}"
+        return _passage_chunks(self._connection.execute(sql, (_json(passages), *parameters)))
+
+    def _chunks_of_scope(self, condition: str, parameters: Sequence[str]) -> list[PassageChunk]:
+        """All chunks of the scope."""
+        sql = f"SELECT c.passage_id, c.rowid, m.rowid {_SCOPED} WHERE {condition}"
+        return _passage_chunks(self._connection.execute(sql, parameters))
+
+    def _search_table(
+        self, model_id: int, vector: bytes, limit: int, within: str, parameters: Sequence[str]
+    ) -> dict[int, float]:
+        """Cosine similarity by passage id, of the nearest among those that the query `within` selects."""
+        rows: Iterable[Any] = self._connection.execute(
+            f"SELECT rowid, distance FROM {schema.vector_table(model_id)} "
+            f"WHERE embedding MATCH ? AND k = ? AND rowid IN ({within})",
+            (vector, limit, *parameters),
+        )
+        return {row[0]: 1.0 - row[1] for row in rows}
+
+
+_SCOPED = "FROM entry_meta m CROSS JOIN chunk c ON c.entry_rowid = m.rowid"
+_CHUNKS = "FROM chunk c CROSS JOIN entry_meta m ON m.rowid = c.entry_rowid"
+# Not the column `rank`: ordered by that, FTS5 sorts every passage with all places of its words, which takes half as
+# long again.
+_BM25 = f"bm25(chunk_fts, {', '.join(str(weight) for weight in COLUMN_WEIGHTS)})"
+
+
+def _dense_hits(rows: Iterable[PassageChunk], similarity: dict[int, float]) -> list[DenseHit]:
+    """The chunks that have a similarity, nearest first."""
+    hits = [
+        DenseHit(row.chunk_rowid, row.entry_rowid, similarity[row.passage_id])
+        for row in rows
+        if row.passage_id in similarity
+    ]
+    return sorted(hits, key=lambda hit: (-hit.similarity, hit.chunk_rowid))
+
+
+def _passage_chunks(rows: Iterable[Any]) -> list[PassageChunk]:
+    return [PassageChunk(row[0], row[1], row[2]) for row in rows]
+
+
+def _json(rowids: Iterable[int]) -> str:
+    return json.dumps(list(rowids))
