@@ -11,7 +11,7 @@ from typing import Any
 
 from ..index.embedder import load_embedder, model_name
 from ..index.hub import download, endpoint_of, is_hub_name
-from ..index.models import SLOW_QUERY_MS, KnownModel, is_installed, known_models, query_milliseconds
+from ..index.models import SLOW_QUERY_MS, KnownModel, is_installed, known_models, measure_query_ms
 from ..tasks.indexing import UPGRADE_KIND, open_index
 from ..tasks.queue.enqueue import open_ledger, request_indexing
 from ..tasks.upgrading import ask_for, cancel_all, embed_beside, is_complete, put_in_force, request_of
@@ -126,7 +126,7 @@ def _use(args: argparse.Namespace, context: Context) -> int:
     embedder = load_embedder(
         name, models_folder=models, threads=settings.embedding.threads, precision=settings.embedding.precision
     )
-    milliseconds = query_milliseconds(embedder)
+    milliseconds = measure_query_ms(embedder)
     note(f"memory: {embedder.dimension} dimensions, a question takes {milliseconds:.0f} ms")
     if milliseconds > SLOW_QUERY_MS:
         note(

@@ -1,8 +1,8 @@
-"""Which recall is worked on next, and how thoroughly, when more is asked than the processor can answer in time.
+"""Admission control: which recall runs next and how thoroughly, when there are more than can be answered in time.
 
-A few at once, since more than there are cores only makes each later; of those that wait the one whose time ends first;
-and when not all of them can be answered in full in the time they have, in a hurry: a weaker answer to each
-beats a good one to the first three. What can no longer be answered at all costs nothing.
+A few run at once, since more than there are cores only makes each later. Of those that wait, the nearest deadline is
+first. When not all of them can be answered in full by their deadlines, they run with reduced effort: a weaker answer to
+each is better than a good one to the first three. A recall whose deadline has passed is not run.
 """
 
 from __future__ import annotations
@@ -18,26 +18,26 @@ from contextlib import contextmanager
 from enum import Enum
 
 FULL_SECONDS = 0.04
-"""What a whole recall takes before one has been measured."""
-SHARE_OF_THE_LAST = 0.2
-"""How fast the measure follows: it has to notice a burst, not a single slow question."""
-LEAST_SECONDS = 0.005
-"""A recall in a hurry takes about this long: with less left there is no use in beginning."""
-LONGEST_WAIT_SECONDS = 10.0
-"""Nobody waits longer for a place, whatever time they have: by then a client of ours has hung up (RECALL_SECONDS)."""
+"""The assumed time of a full recall until one has been measured."""
+SMOOTHING = 0.2
+"""Weight of the last recall in the moving average: it has to follow a burst, not a single slow question."""
+MIN_SECONDS = 0.005
+"""The time of a reduced recall: with less left none is started."""
+MAX_WAIT_SECONDS = 10.0
+"""The longest wait for a place, whatever the deadline: by then our clients have hung up (client.RECALL_SECONDS)."""
 
 
 class Effort(Enum):
-    """How a recall is to be worked on."""
+    """How thoroughly a recall is to run."""
 
     FULL = "full"
     REDUCED = "reduced"
     NONE = "none"
-    """Its time is over."""
+    """Not at all: its deadline has passed."""
 
 
 class Admission:
-    """`places` recalls at once, nearest deadline first; for threads."""
+    """Admits `places` recalls at once, nearest deadline first; may be used from several threads."""
 
     def __init__(self, places: int | None = None, *, clock: Callable[[], float] = time.monotonic) -> None:
         self._free = self._places = places or max(2, min(4, os.cpu_count() or 1))
@@ -49,58 +49,57 @@ class Admission:
 
     @contextmanager
     def admit(self, deadline: float | None) -> Iterator[Effort]:
-        """Wait for a place, until `deadline` (monotonic seconds) at most, and say what there is time for.
+        """Wait for a place, until `deadline` (monotonic seconds) at most, and yield the effort that there is time for.
 
-        Without a deadline the answer may take its time, behind those who have one. Nobody waits longer than
-        LONGEST_WAIT_SECONDS.
+        Recalls without a deadline come behind those that have one. The wait ends after MAX_WAIT_SECONDS.
         """
         if not self._enter(math.inf if deadline is None else deadline):
             yield Effort.NONE
             return
-        begun = self._clock()
-        effort = self._effort(deadline, begun)
+        started = self._clock()
+        effort = self._choose_effort(deadline, started)
         try:
             yield effort
         finally:
-            self._leave(self._clock() - begun if effort is Effort.FULL else None)
+            self._leave(self._clock() - started if effort is Effort.FULL else None)
 
     def _enter(self, deadline: float) -> bool:
         with self._lock:
             if self._free and not self._waiting:
                 self._free -= 1
                 return True
-            called = threading.Event()
-            heapq.heappush(self._waiting, (deadline, next(self._number), called))
+            admitted = threading.Event()
+            heapq.heappush(self._waiting, (deadline, next(self._number), admitted))
         try:
-            called.wait(max(0.0, min(deadline - LEAST_SECONDS - self._clock(), LONGEST_WAIT_SECONDS)))
+            admitted.wait(max(0.0, min(deadline - MIN_SECONDS - self._clock(), MAX_WAIT_SECONDS)))
         finally:
             with self._lock:
-                came = called.is_set()
-                if not came:
-                    # Nobody must hand a place to who does not wait any more.
-                    self._waiting = [each for each in self._waiting if each[2] is not called]
+                is_admitted = admitted.is_set()
+                if not is_admitted:
+                    # Else a place would be handed to a recall that has given up.
+                    self._waiting = [waiter for waiter in self._waiting if waiter[2] is not admitted]
                     heapq.heapify(self._waiting)
-        return came
+        return is_admitted
 
-    def _effort(self, deadline: float | None, now: float) -> Effort:
+    def _choose_effort(self, deadline: float | None, now: float) -> Effort:
         if deadline is None:
             return Effort.FULL
         if now >= deadline:
             return Effort.NONE
         with self._lock:
-            at_work = self._places - self._free
-            # In the order in which they will be called: each is done when those before it are.
-            ends = [deadline, *sorted(each[0] for each in self._waiting)]
-            for number, end in enumerate(ends, at_work):
-                if now + math.ceil(number / self._places) * self._full_seconds > end:
+            running = self._places - self._free
+            # In the order of their admission: a recall is done after those before it.
+            deadlines = [deadline, *sorted(waiter[0] for waiter in self._waiting)]
+            for number, latest in enumerate(deadlines, running):
+                if now + math.ceil(number / self._places) * self._full_seconds > latest:
                     return Effort.REDUCED
         return Effort.FULL
 
-    def _leave(self, took: float | None) -> None:
+    def _leave(self, full_seconds: float | None) -> None:
         with self._lock:
-            if took is not None:
-                self._full_seconds += SHARE_OF_THE_LAST * (took - self._full_seconds)
+            if full_seconds is not None:
+                self._full_seconds += SMOOTHING * (full_seconds - self._full_seconds)
             if self._waiting:
-                heapq.heappop(self._waiting)[2].set()  # the place goes over to it
+                heapq.heappop(self._waiting)[2].set()  # which takes over the place
             else:
                 self._free += 1

@@ -1,7 +1,7 @@
-"""Entry → chunks: the pieces of a note that are indexed and embedded on their own.
+"""Splits entries into chunks, which are indexed and embedded separately.
 
-One vector for a long note says a little of everything and finds nothing (a fact deep in a note was
-found in 13 of 100 tries); pieces of a few hundred characters keep their point.
+One vector for a long note represents none of its facts (a fact deep in a note was found in 13 of 100 tries); the vector
+of a few hundred characters represents what they say.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 CHUNK_CHARACTERS = 600
 """Paragraphs are joined up to this length. About 130 word pieces: well within what a model reads."""
-LONGEST_CHARACTERS = 900
+MAX_PARAGRAPH_CHARACTERS = 900
 """A paragraph longer than this is cut, between sentences where it has any."""
 
 _HEADING = re.compile(r"#{1,6}\s+(?P<text>.+?)\s*#*\s*")
@@ -28,7 +28,7 @@ _SENTENCE_END = re.compile(r"(?<=[.!?:;])\s+|\n+")
 
 @dataclass(frozen=True)
 class ChunkText:
-    """One chunk: three columns of the keyword index, and the text that is embedded."""
+    """A chunk's number in its entry, from 0, the three columns of the keyword index, and the text that is embedded."""
 
     ordinal: int
     title: str
@@ -44,16 +44,16 @@ class _Passage:
 
 
 def chunks_of(entry: Entry) -> list[ChunkText]:
-    """Chunk 0 is the title, the tags and the first paragraph; longer bodies add chunks. Never empty.
+    """Split an entry: chunk 0 is the title, the tags and the first paragraph; longer bodies add chunks. Never empty.
 
-    Every chunk carries the title (and the heading it stands under), so that a fact is found by what
-    the note is about as well as by its own words.
+    Every chunk has the title (and the heading above it), so that a fact is found by the subject of the note as well as
+    by its own words.
     """
     tags = " ".join((*entry.tags, *entry.aliases))
     chunks: list[ChunkText] = []
     for ordinal, passage in enumerate(_passages(entry.name, without_evidence(entry.body))):
-        above = " – ".join(part for part in (entry.name, passage.heading) if part)
-        head = [above, tags] if ordinal == 0 else [above]
+        heading = " – ".join(part for part in (entry.name, passage.heading) if part)
+        head = [heading, tags] if ordinal == 0 else [heading]
         embed_text = "\n".join(part for part in (*head, passage.text) if part)
         title = f"{entry.name} {passage.heading}".strip()
         chunks.append(ChunkText(ordinal, title, tags if ordinal == 0 else "", passage.text, embed_text))
@@ -61,7 +61,7 @@ def chunks_of(entry: Entry) -> list[ChunkText]:
 
 
 def _passages(title: str, body: str) -> list[_Passage]:
-    """Paragraphs joined to passages of CHUNK_CHARACTERS; a heading begins a new one unless both are short."""
+    """Join paragraphs to passages of up to CHUNK_CHARACTERS; a heading begins a new passage."""
     passages: list[_Passage] = []
     for heading, paragraph in _paragraphs(title, body):
         for piece in _pieces(paragraph):
@@ -74,19 +74,19 @@ def _passages(title: str, body: str) -> list[_Passage]:
 
 
 def _paragraphs(title: str, body: str) -> Iterator[tuple[str, str]]:
-    """(heading it stands under, paragraph); a fenced block is one paragraph."""
-    heading, lines, fenced = "", list[str](), False
+    """Each paragraph with the heading above it, (heading, paragraph); a fenced block is one paragraph."""
+    heading, lines, in_fence = "", list[str](), False
     for line in [*body.splitlines(), ""]:
         if _FENCE.match(line):
-            fenced = not fenced
-        found = None if fenced else _HEADING.fullmatch(line)
-        if (found or not line.strip()) and not fenced:
+            in_fence = not in_fence
+        match = None if in_fence else _HEADING.fullmatch(line)
+        if (match or not line.strip()) and not in_fence:
             if lines:
                 yield heading, "\n".join(lines)
                 lines = []
-            if found:
+            if match:
                 # The title is on every chunk already.
-                heading = "" if found["text"] == title else found["text"]
+                heading = "" if match["text"] == title else match["text"]
         else:
             lines.append(line.rstrip())
     if lines:
@@ -94,8 +94,8 @@ def _paragraphs(title: str, body: str) -> Iterator[tuple[str, str]]:
 
 
 def _pieces(paragraph: str) -> Iterator[str]:
-    """The paragraph, cut between sentences (else words) where it is longer than LONGEST_CHARACTERS."""
-    if len(paragraph) <= LONGEST_CHARACTERS:
+    """Cut a paragraph between sentences (else words) where it is longer than MAX_PARAGRAPH_CHARACTERS."""
+    if len(paragraph) <= MAX_PARAGRAPH_CHARACTERS:
         yield paragraph
         return
     piece = ""
@@ -110,9 +110,9 @@ def _pieces(paragraph: str) -> Iterator[str]:
 
 
 def _cut(sentence: str) -> Iterator[str]:
-    while len(sentence) > LONGEST_CHARACTERS:
-        space = sentence.rfind(" ", CHUNK_CHARACTERS // 2, LONGEST_CHARACTERS)
-        end = space if space > 0 else LONGEST_CHARACTERS
+    while len(sentence) > MAX_PARAGRAPH_CHARACTERS:
+        space = sentence.rfind(" ", CHUNK_CHARACTERS // 2, MAX_PARAGRAPH_CHARACTERS)
+        end = space if space > 0 else MAX_PARAGRAPH_CHARACTERS
         yield sentence[:end]
         sentence = sentence[end:].lstrip()
     if sentence.strip():

@@ -1,4 +1,4 @@
-"""Talking to the recall service, and starting it when nobody does."""
+"""The client of the recall service, and how a service is started."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ CONNECT_SECONDS = 0.5
 PING_SECONDS = 1.0
 EMBED_SECONDS = 180.0
 RECALL_SECONDS = 10.0
-_LOOK_AGAIN_SECONDS = 0.02
+_POLL_SECONDS = 0.02
 
-# The process between is waited for by the caller, so nobody is left with a zombie, and the service
-# belongs to init, in a session of its own.
+# The caller waits for the intermediate process, so there is no zombie; the service itself is a child of init, in a
+# session of its own.
 _DETACH = "import os,sys; os.fork() and os._exit(0); os.setsid(); os.execv(sys.argv[1], sys.argv[1:])"
 
 
 class ServiceUnavailable(MemoryVaultError):
-    """Nobody answers at the socket, or not in time."""
+    """No service answers at the socket, or not in time."""
 
 
 class ServiceRefused(MemoryVaultError):
@@ -62,7 +62,7 @@ class RecallClient:
         self._socket = self._reader = None
 
     def request(self, message: Mapping[str, Any], timeout_seconds: float) -> dict[str, Any]:
-        """One request and its answer. Raises ServiceUnavailable, ServiceRefused."""
+        """Send one request and return its answer. Raises ServiceUnavailable, ServiceRefused."""
         data = encode({"v": VERSION, **message})
         try:
             try:
@@ -91,7 +91,7 @@ class RecallClient:
         self.request({"op": "stop"}, PING_SECONDS)
 
     def reload(self, wait_seconds: float = 0.0) -> bool:
-        """Have the service change to the model in force; True when it answers with that one by then.
+        """Let the service change to the model in force; True when it answers with that one within `wait_seconds`.
 
         Raises ServiceUnavailable, ServiceRefused.
         """
@@ -99,15 +99,15 @@ class RecallClient:
         while self.request({"op": "reload"}, PING_SECONDS)["coming"] is not None:
             if time.monotonic() >= deadline:
                 return False
-            time.sleep(_LOOK_AGAIN_SECONDS * 5)
+            time.sleep(_POLL_SECONDS * 5)
         return True
 
     def recall(self, text: str, *, timeout_seconds: float = RECALL_SECONDS, **options: Any) -> dict[str, Any]:
-        """`options` are the fields of the protocol's recall: k, cwd, project, filter, render, budget_ms, …"""
+        """Recall. `options` are the fields of the protocol's recall: k, cwd, project, filter, render, budget_ms, …"""
         return self.request({"op": "recall", "text": text, **options}, timeout_seconds)
 
     def embed(self, texts: Sequence[str], *, timeout_seconds: float = EMBED_SECONDS) -> EmbeddedBatch:
-        """Vectors of passages. Raises ModelUnavailable: no service, no model, not in time."""
+        """Embed passages. Raises ModelUnavailable where there is no service or no model, or no answer in time."""
         try:
             answer = self.request({"op": "embed", "texts": list(texts)}, timeout_seconds)
         except (ServiceUnavailable, ServiceRefused) as error:
@@ -129,7 +129,7 @@ class RecallClient:
         self._socket.settimeout(max(0.001, deadline - time.monotonic()))
         self._socket.sendall(data)
         self._socket.settimeout(max(0.001, deadline - time.monotonic()))
-        line = self._reader.line()
+        line = self._reader.read_line()
         if line is None:
             raise ConnectionError("it hung up")
         return decode(line)
@@ -142,10 +142,10 @@ def ensure_service(
     wait_for_model: bool = False,
     command: Sequence[str] | None = None,
 ) -> bool:
-    """Start the recall service detached unless one answers; True when one answers now.
+    """Start the recall service detached unless one answers; True when one answers at the end.
 
     Waits up to `wait_seconds` for it to listen (and with `wait_for_model`, to have loaded the model or
-    failed to). A service of another program version is asked to leave first.
+    failed to). A service of another program version is stopped first.
     Raises ServiceUnavailable when it cannot be started.
     """
     state = settings.state
@@ -158,7 +158,7 @@ def ensure_service(
                 if answer.get("version") != program_version() and not started:
                     client.stop()
                     client.close()
-                    _until_gone(state.recall_socket)
+                    _wait_until_gone(state.recall_socket)
                     raise ServiceUnavailable("the service of another version has left")
                 if not (wait_for_model and answer.get("loading")):
                     return True
@@ -170,26 +170,26 @@ def ensure_service(
                     start_service(settings, command)
             if time.monotonic() >= deadline:
                 return False
-            time.sleep(_LOOK_AGAIN_SECONDS)
+            time.sleep(_POLL_SECONDS)
 
 
-def _until_gone(socket_path: str) -> None:
-    """Wait for the socket of a service that was told to stop: it goes first."""
+def _wait_until_gone(socket_path: str) -> None:
+    """Wait until a service that is stopping has removed its socket, the first thing that it does."""
     deadline = time.monotonic() + PING_SECONDS
     while os.path.exists(socket_path) and time.monotonic() < deadline:
-        time.sleep(_LOOK_AGAIN_SECONDS)
+        time.sleep(_POLL_SECONDS)
 
 
-def _private(path: str, flags: int) -> int:
-    """An opener: mode 0600 whatever the umask says."""
+def _open_private(path: str, flags: int) -> int:
+    """An opener for `open`: mode 0600 whatever the umask."""
     return os.open(path, flags, FILE_MODE)
 
 
 def start_service(settings: Settings, command: Sequence[str] | None = None) -> None:
     """Start `memory serve` detached: own session, working directory `/`, allow-listed environment.
 
-    A second one that is started meanwhile finds the lock taken and ends. `command` (its first word an
-    absolute path) stands in for it in tests. Raises ServiceUnavailable when it cannot be started.
+    A second one that is started meanwhile finds the lock taken and ends. `command` (its first word an absolute path)
+    replaces it, in tests and for the worker. Raises ServiceUnavailable when it cannot be started.
     """
     from ..vault.settings import child_environment
 
@@ -197,7 +197,7 @@ def start_service(settings: Settings, command: Sequence[str] | None = None) -> N
     command = command or [sys.executable, "-I", "-m", "memoryvault", "serve"]
     try:
         state.ensure()
-        with open(Path(state.log) / "serve.stderr", "ab", opener=_private) as errors:
+        with open(Path(state.log) / "serve.stderr", "ab", opener=_open_private) as errors:
             subprocess.run(
                 [sys.executable, "-I", "-S", "-c", _DETACH, *command],
                 env=child_environment(settings),

@@ -1,4 +1,4 @@
-"""The recall service as a process: its socket, the lock that makes it the only one, the signals that end it."""
+"""The recall service as a process: its socket, its lock, and the signals that end it."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from pathlib import Path
 from ..vault.layout import make_socket_folder
 
 LEAVING_SECONDS = 3.0
-"""How long the next service waits for one that is ending: a second longer than that lets requests in progress take."""
+"""How long a new service waits for one that is ending: a second longer than service.DRAIN_SECONDS."""
 
 
 def listen(path: str, backlog: int) -> socket.socket:
-    """A listening socket that only this user can open; replaces a stale one (the caller holds the lock)."""
+    """Listen on a socket that only this user can open. Replaces a stale one, so the caller must hold the lock."""
     make_socket_folder(path)
     with contextlib.suppress(FileNotFoundError):
         os.unlink(path)
@@ -38,11 +38,11 @@ def listen(path: str, backlog: int) -> socket.socket:
 
 
 @contextlib.contextmanager
-def only_one(lock: Path, socket_path: Path) -> Iterator[bool]:
-    """Hold `lock` (its content: our pid); False when another process does.
+def hold_lock(lock: Path, socket_path: Path) -> Iterator[bool]:
+    """Hold `lock` and write our pid into it; yield False when another process holds it.
 
-    One that has taken its socket away is leaving: it is waited for, so that the service which was started
-    to take its place does not give up.
+    A process that has removed its socket is ending: its lock is waited for, so that the service which was started to
+    replace it does not give up.
     """
     handle = os.open(lock, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
     try:
@@ -68,14 +68,14 @@ def _try_lock(handle: int) -> bool:
 
 
 @contextlib.contextmanager
-def signals(waker: socket.socket) -> Iterator[None]:
-    """SIGTERM, SIGINT and SIGHUP write to `waker` while the block runs."""
+def wake_on_signals(waker: socket.socket) -> Iterator[None]:
+    """Make SIGTERM, SIGINT and SIGHUP write a byte to `waker` while the block runs."""
 
-    def ring(*_: object) -> None:
+    def wake(*_: object) -> None:
         with contextlib.suppress(OSError):
             waker.send(b"1")
 
-    previous = {number: signal.signal(number, ring) for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)}
+    previous = {number: signal.signal(number, wake) for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)}
     try:
         yield
     finally:

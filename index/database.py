@@ -1,4 +1,4 @@
-"""Opening index.db: extension, pragmas, and what happens when the file is damaged."""
+"""Opens index.db, with its extension and pragmas, and replaces a damaged file."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _DAMAGED = (apsw.CorruptError, apsw.NotADBError)
 
 
 def open_writer(path: Path, *, vectors: bool = True) -> apsw.Connection:
-    """A connection that may write; the file is made if it is absent.
+    """Open a connection that may write; the file is made if it is absent.
 
     Raises IndexUnavailable when it is damaged, cannot be opened or stays locked, SchemaTooNew
     when a newer program wrote it.
@@ -50,7 +50,7 @@ def open_writer(path: Path, *, vectors: bool = True) -> apsw.Connection:
 
 
 def open_reader(path: Path, *, vectors: bool = True, busy_milliseconds: int = 100) -> apsw.Connection:
-    """A read-only connection. Raises IndexUnavailable when there is no usable index."""
+    """Open a read-only connection. Raises IndexUnavailable, SchemaTooNew when there is no usable index."""
     if not path.exists():
         raise IndexUnavailable(f"there is no index at {path} yet: run `memory reindex`")
     with explained(path):
@@ -74,7 +74,7 @@ def open_reader(path: Path, *, vectors: bool = True, busy_milliseconds: int = 10
 
 
 def load_vectors(connection: apsw.Connection) -> bool:
-    """Load sqlite-vec; False where it is not to be had (then there is no dense arm)."""
+    """Load sqlite-vec; False where it is not available (then there is no dense retriever)."""
     try:
         extension = _vector_extension()
     except ImportError:
@@ -98,10 +98,10 @@ def _vector_extension() -> str:
     Raises ImportError, which is not remembered: a worker may outlive an installation.
     """
     try:
-        found = importlib.util.find_spec("sqlite_vec")
+        spec = importlib.util.find_spec("sqlite_vec")
     except ValueError as error:  # it was taken out of sys.modules
         raise ImportError("sqlite_vec") from error
-    folders = found.submodule_search_locations if found is not None else None
+    folders = spec.submodule_search_locations if spec is not None else None
     if not folders:
         raise ImportError("sqlite_vec")
     return os.path.join(folders[0], "vec0")
@@ -133,8 +133,8 @@ def quarantine(path: Path, now: datetime) -> Path:
     return target
 
 
-# Files whose pages this process has checked; an error takes one out again. The check reads the whole
-# file, so it is not made at each of the many times a worker opens the index.
+# Files whose pages this process has checked; an error removes a file again. The check reads the whole file, so it is
+# not repeated each time a worker opens the index.
 _sound: set[tuple[int, int]] = set()
 
 
@@ -149,12 +149,12 @@ def remember_sound(path: Path) -> None:
 
 
 def doubt(path: Path) -> None:
-    """Somebody could not use it: its pages are checked again at the next `store.open_or_rebuild`."""
+    """Forget that the file was sound: its pages are checked again at the next `store.open_or_rebuild`."""
     _sound.discard(file_identity(path) or (0, 0))
 
 
 def file_identity(path: Path) -> tuple[int, int] | None:
-    """Device and inode: another pair means that index.db was set aside or deleted."""
+    """Device and inode; another pair means that index.db was replaced. None where there is no file."""
     try:
         status = os.stat(path)
     except OSError:
@@ -164,7 +164,7 @@ def file_identity(path: Path) -> tuple[int, int] | None:
 
 @contextmanager
 def replacing(path: Path) -> Iterator[None]:
-    """One process at a time decides that index.db is damaged and sets it aside."""
+    """Hold the lock under which one process at a time decides that index.db is damaged and sets it aside."""
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     handle = os.open(path.with_name(path.name + ".lock"), os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
     try:

@@ -1,4 +1,4 @@
-"""The drain: every text without a vector gets one. Running it again changes nothing."""
+"""The drain: embeds every text that has no vector yet. Running it again changes nothing."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ BATCH_TEXTS = 128
 BATCH_BYTES = 2_000_000
 """Well below the recall service's message limit."""
 WINDOW_TEXTS = 4096
-"""Pending texts sorted by length at a time."""
+"""How many pending texts are sorted by length at a time."""
 
 
 @dataclass(frozen=True)
@@ -36,12 +36,12 @@ Embed = Callable[[Sequence[str]], EmbeddedBatch]
 
 
 def embed_with(embedder: Embedder) -> Embed:
-    """An `Embed` over an embedder in this process, where no recall service is wanted."""
+    """Make an `Embed` of an embedder in this process, for callers without a recall service."""
 
     def embed(texts: Sequence[str]) -> EmbeddedBatch:
         encoded = embedder.encode_words(texts)
         rows = tuple(row.astype("<f4").tobytes() for row in encoded.vectors)
-        words = tuple(pack_words(each) for each in encoded.words) or (b"",) * len(rows)
+        words = tuple(pack_words(words) for words in encoded.words) or (b"",) * len(rows)
         return EmbeddedBatch(embedder.name, embedder.dimension, rows, words)
 
     return embed
@@ -49,7 +49,7 @@ def embed_with(embedder: Embedder) -> Embed:
 
 @dataclass(frozen=True)
 class DrainReport:
-    """`skipped`: not tried for want of a model or of sqlite-vec; `errors`: texts whose batch failed."""
+    """Numbers of texts. `skipped`: not tried for lack of a model or of sqlite-vec; `errors`: could not be embedded."""
 
     processed: int
     skipped: int
@@ -67,7 +67,7 @@ def drain(
     should_stop: Callable[[], bool] = lambda: False,
     on_progress: Callable[[int, int], None] | None = None,
 ) -> DrainReport:
-    """Embed what is pending for `model` in batches of like length; store each as it arrives.
+    """Embed the pending texts for `model` in batches of similar length; store each batch as it arrives.
 
     While one batch is stored the next is being embedded. A batch that fails is tried text by text,
     so that one bad text does not hold up the rest. `on_progress(done, total)` after each batch.
@@ -81,21 +81,21 @@ def drain(
             window = store.pending_texts(model, WINDOW_TEXTS, skip=failed)
             if not window:
                 break
-            batches = _batches(window, batch_texts)
-            coming = ahead.submit(_embed_batch, embed, batches[0])
+            batches = _split_batches(window, batch_texts)
+            future = ahead.submit(_embed_batch, embed, batches[0])
             for number, batch in enumerate(batches):
-                outcome = coming.result()
+                outcome = future.result()
                 following = batches[number + 1] if number + 1 < len(batches) else None
                 stop = should_stop() or isinstance(outcome, ModelUnavailable)
                 if following is not None and not stop:
-                    coming = ahead.submit(_embed_batch, embed, following)
+                    future = ahead.submit(_embed_batch, embed, following)
                 if isinstance(outcome, ModelUnavailable):
                     reason = str(outcome)
                     break
                 if isinstance(outcome, EmbeddedBatch):
                     _store(store, model, batch, outcome)
                 else:
-                    failed |= _one_by_one(store, embed, model, batch)
+                    failed |= _embed_singly(store, embed, model, batch)
                 done += sum(text.text_hash not in failed for text in batch)
                 if on_progress is not None:
                     on_progress(done, total)
@@ -106,15 +106,15 @@ def drain(
 
 
 def _embed_batch(embed: Embed, batch: Sequence[PendingText]) -> EmbeddedBatch | Exception:
-    """The outcome as a value: the caller decides what it means."""
+    """Embed a batch; return an error instead of raising it, since the caller decides what it means."""
     try:
         return embed([text.text for text in batch])
     except Exception as error:  # noqa: BLE001 - any failure of a batch leads to text by text
         return error
 
 
-def _one_by_one(store: IndexStore, embed: Embed, model: str, batch: Sequence[PendingText]) -> set[str]:
-    """Embed a failed batch's texts alone; the hashes of those that fail again."""
+def _embed_singly(store: IndexStore, embed: Embed, model: str, batch: Sequence[PendingText]) -> set[str]:
+    """Embed a failed batch's texts one by one; return the hashes of those that fail again."""
     failed = set()
     for text in batch:
         outcome = _embed_batch(embed, [text])
@@ -136,8 +136,8 @@ def _store(store: IndexStore, model: str, batch: Sequence[PendingText], embedded
     store.add_vectors(model_id, [text.text_hash for text in batch], embedded.vectors, embedded.words)
 
 
-def _batches(window: Sequence[PendingText], batch_texts: int) -> list[list[PendingText]]:
-    """`window` in its order, cut at `batch_texts` and at BATCH_BYTES."""
+def _split_batches(window: Sequence[PendingText], batch_texts: int) -> list[list[PendingText]]:
+    """Split `window` in its order, at `batch_texts` and at BATCH_BYTES."""
     batches: list[list[PendingText]] = [[]]
     size = 0
     for text in window:

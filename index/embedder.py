@@ -1,7 +1,7 @@
-"""The embedder: text to unit vectors, on this machine, with nothing downloaded.
+"""Embedders: turn text into unit vectors with a model on this machine; nothing is downloaded.
 
-torch and sentence-transformers are imported when a model is loaded, never before: they take
-seconds and hundreds of megabytes. The packaged model needs only the former (packaged.py).
+torch and sentence-transformers are imported when a model is loaded, never before: they take seconds and hundreds of
+megabytes. The packaged model needs only torch (packaged.py).
 """
 
 from __future__ import annotations
@@ -39,19 +39,18 @@ LIBRARY_ENVIRONMENT: Mapping[str, str] = {
     "HF_HUB_DISABLE_TELEMETRY": "1",
     "DO_NOT_TRACK": "1",
     "TOKENIZERS_PARALLELISM": "false",
-    # OpenMP's threads spin while they wait for each other. On a machine that has something else to do that
-    # took four times the processor time and four times as long; sleeping costs nothing on an idle one.
+    # OpenMP's threads spin while they wait for each other. On a busy machine that took four times the processor time
+    # and four times as long; sleeping costs nothing on an idle one.
     "OMP_WAIT_POLICY": "PASSIVE",
-    # numpy's: its threads spin likewise. One reads 100,000 vectors in 10 ms, two that have to share the cores with
-    # others in 100.
+    # numpy's threads spin likewise. One reads 100,000 vectors in 10 ms, two on cores that are busy with other work
+    # in 100.
     "OPENBLAS_NUM_THREADS": "1",
     "VECLIB_MAXIMUM_THREADS": "1",
 }
 """Set before the libraries are imported, which is when they read it."""
 
-
-# Families that were trained with another prefix for questions than for passages, for model
-# folders whose own configuration does not say so.
+# Families that were trained with different prefixes for questions and passages, for model folders whose configuration
+# does not have them.
 _SEARCHING = "Represent this sentence for searching relevant passages: "
 _PREFIXES: tuple[tuple[re.Pattern[str], str, str], ...] = (
     (re.compile(r"bge-(?:small|base|large)-en"), _SEARCHING, ""),
@@ -62,25 +61,24 @@ _PREFIXES: tuple[tuple[re.Pattern[str], str, str], ...] = (
 """Family, prefix of a question, prefix of a passage. Not every name that begins with `bge-` takes one:
 bge-m3 was trained without."""
 DEFAULT_MAX_TOKENS = 512
-"""Of a model whose folder does not say how long a text may be."""
+"""For a model whose folder does not say how long a text may be."""
 SMALL_STEP_TOKENS = 128
-"""Passages are embedded by so many tokens at once, and on one core, while somebody asks (runner.py)."""
+"""Size of a step, on one core, while there are questions (runner.py)."""
 MICRO_BATCH_TOKENS = 512
-"""Texts of like length go through the model together up to about so many tokens. On a CPU larger
-batches gain nothing; these hold a question up for less than a tenth of a second, and their activations
-stay small (a batch of 32 long texts takes 200 MB)."""
+"""Size of a micro-batch of texts of similar length. On a CPU larger ones gain nothing; these delay a question by less
+than a tenth of a second, and their activations are small (a batch of 32 long texts takes 200 MB)."""
 
 
 @dataclass(frozen=True)
 class PackedTexts:
-    """What the index keeps of texts: float32[n, dimension] of unit length, and their words packed."""
+    """Texts as the index stores them: float32[n, dimension] of unit length, and packed word vectors (words.py)."""
 
     vectors: Vectors
     words: tuple[bytes, ...]
 
 
 class ModelLoading(ModelUnavailable):
-    """Not yet: the model is being loaded."""
+    """The model is still being loaded."""
 
 
 class Embedder(Protocol):
@@ -97,7 +95,7 @@ class Embedder(Protocol):
         ...
 
     def encode_words(self, texts: Sequence[str], *, query: bool = False) -> EncodedTexts:
-        """The same with the vectors of each text's words. Raises ModelUnavailable."""
+        """Embed texts and each of their words. Raises ModelUnavailable."""
         ...
 
 
@@ -111,7 +109,7 @@ class EncodedTexts:
 
 @dataclass(frozen=True)
 class ModelLocation:
-    """A model folder on this machine, and the checksum its weights must have (None: not known)."""
+    """A model's folder on this machine, and the checksum that its weights must have (None: not known)."""
 
     name: str
     folder: Path
@@ -126,28 +124,28 @@ def model_name(setting: str) -> str:
 
 
 def locate_model(name: str, models_folder: Path) -> ModelLocation:
-    """Where the model named `name` (or the folder it names) lies. Raises ModelUnavailable."""
+    """Find the folder of the model named `name`, which may be a path. Raises ModelUnavailable."""
     if name in PACKAGED_NAMES:
-        found = importlib.util.find_spec(PACKAGED_MODULE)
-        if found is None or found.origin is None:
+        spec = importlib.util.find_spec(PACKAGED_MODULE)
+        if spec is None or spec.origin is None:
             raise ModelUnavailable(
                 f"the model {DEFAULT_MODEL} is not installed: install the wheel again with [semantic] "
                 "(docs/how-to/install.md); until then recall works on keywords"
             )
-        return ModelLocation(DEFAULT_MODEL, Path(found.origin).parent / "model", PACKAGED_SHA256)
+        return ModelLocation(DEFAULT_MODEL, Path(spec.origin).parent / "model", PACKAGED_SHA256)
     as_folder = Path(name).expanduser()
     if as_folder.is_absolute() or name.startswith("~"):
-        return _in_folder(str(as_folder), as_folder)
+        return _location_of_folder(str(as_folder), as_folder)
     folder = models_folder / name.replace("/", "--")
     if not folder.is_dir():
         raise ModelUnavailable(
             f"the model {name!r} is not on this machine: `memory model use {name}` downloads it after asking"
         )
-    return _in_folder(name, folder)
+    return _location_of_folder(name, folder)
 
 
 def missing_library(location: ModelLocation) -> str | None:
-    """The first library that loading the model would miss here; None when all are installed. Imports nothing."""
+    """The first library that is needed to load the model and not installed; None when all are. Imports nothing."""
     needed: tuple[str, ...] = ("torch", "safetensors", "tokenizers", "numpy")
     if location.sha256 != PACKAGED_SHA256:
         needed += ("sentence_transformers",)
@@ -161,7 +159,7 @@ def _is_importable(name: str) -> bool:
         return False
 
 
-def _in_folder(name: str, folder: Path) -> ModelLocation:
+def _location_of_folder(name: str, folder: Path) -> ModelLocation:
     if not folder.is_dir():
         raise ModelUnavailable(f"embedding.model: there is no folder {folder}")
     recorded = folder / CHECKSUM_FILE
@@ -170,17 +168,17 @@ def _in_folder(name: str, folder: Path) -> ModelLocation:
 
 
 def verify_model(location: ModelLocation) -> None:
-    """Refuse weights that are not safetensors, not the expected ones, or that bring code along."""
+    """Raise ModelUnavailable for weights that are not safetensors, not the expected ones, or that bring code along."""
     weights = location.folder / "model.safetensors"
     sharded = location.folder / "model.safetensors.index.json"
     if not weights.is_file() and not sharded.is_file():
         raise ModelUnavailable(f"{location.folder} holds no model.safetensors: only safetensors weights are loaded")
     if location.sha256 is not None:
         with weights.open("rb") as stream:
-            found = hashlib.file_digest(stream, "sha256").hexdigest()
-        if found != location.sha256:
+            sha256 = hashlib.file_digest(stream, "sha256").hexdigest()
+        if sha256 != location.sha256:
             raise ModelUnavailable(
-                f"{weights} is damaged or not the expected file (sha256 {found[:12]}…, expected "
+                f"{weights} is damaged or not the expected file (sha256 {sha256[:12]}…, expected "
                 f"{location.sha256[:12]}…): install the model again"
             )
     for path in (location.folder / "config.json", location.folder / "modules.json"):
@@ -210,12 +208,12 @@ class SentenceTransformerEmbedder:
         self.name = location.name
         self.dimension = int(model.get_embedding_dimension())
         self.max_tokens = _max_tokens(model)
-        """What is longer is cut off by the model."""
+        """The model truncates longer texts."""
         self._counter = _token_counter(model.tokenizer.backend_tokenizer) if self._has_offsets else None
         self.query_prefix, self.passage_prefix = _prefixes(model, location.name)
 
     def count_tokens(self, text: str) -> int:
-        """Tokens of `text`, however long it is. Any thread may ask."""
+        """Count the tokens of `text`, without truncation. Thread-safe."""
         return estimate_tokens(text) if self._counter is None else self._counter(text)
 
     def encode(self, texts: Sequence[str], *, query: bool = False) -> Vectors:
@@ -229,7 +227,7 @@ class SentenceTransformerEmbedder:
             return EncodedTexts(numpy.zeros((0, self.dimension), dtype=numpy.float32), ())
         prefix = self.query_prefix if query else self.passage_prefix
         prefixed = [prefix + text for text in texts]
-        torch.set_num_threads(_threads(prefixed, query, self._threads))
+        torch.set_num_threads(_thread_count(prefixed, query, self._threads))
         tokens = self._model.tokenizer(
             prefixed,
             padding=True,
@@ -266,7 +264,7 @@ class PackagedEmbedder:
         self.dimension = DIMENSION
         self.max_tokens = MAX_TOKENS
         self.count_tokens = _token_counter(self._model.tokenizer)
-        """Tokens of a text, however long it is. Any thread may ask."""
+        """Counts the tokens of a text, without truncation. Thread-safe."""
 
     def encode(self, texts: Sequence[str], *, query: bool = False) -> Vectors:
         return self.encode_words(texts, query=query).vectors
@@ -277,7 +275,7 @@ class PackagedEmbedder:
 
         if not texts:
             return EncodedTexts(numpy.zeros((0, self.dimension), dtype=numpy.float32), ())
-        torch.set_num_threads(_threads(texts, query, self._threads))
+        torch.set_num_threads(_thread_count(texts, query, self._threads))
         sentences, pieces, offsets = self._model.encode(texts)
         arrays = pieces.numpy()
         words = tuple(pool_word_vectors(text, offsets[number], arrays[number]) for number, text in enumerate(texts))
@@ -288,9 +286,9 @@ LoadedEmbedder = SentenceTransformerEmbedder | PackagedEmbedder
 
 
 def load_embedder(name: str, *, models_folder: Path, threads: int = 0, precision: str = "fp32") -> LoadedEmbedder:
-    """Load a model (seconds) as `fp32` or `bf16`. Raises ModelUnavailable in words that say what to do.
+    """Load a model, which takes seconds, as `fp32` or `bf16`. Raises ModelUnavailable, which says what to do.
 
-    Vectors of the two formats are the same for a search (cosine .9999), so they may stand side by side.
+    Vectors of the two precisions are the same for a search (cosine .9999), so an index may have both.
     """
     location = locate_model(name, models_folder)
     verify_model(location)
@@ -306,7 +304,7 @@ def load_embedder(name: str, *, models_folder: Path, threads: int = 0, precision
 def load_reference(
     location: ModelLocation, *, threads: int = 0, precision: str = "fp32"
 ) -> SentenceTransformerEmbedder:
-    """Load any model through sentence-transformers: what `load_embedder` does except for the packaged one."""
+    """Load any model by sentence-transformers, as `load_embedder` does except for the packaged one."""
     try:
         from sentence_transformers import SentenceTransformer
         from transformers.utils import logging as transformers_logging
@@ -329,18 +327,18 @@ def load_reference(
     return SentenceTransformerEmbedder(model, location, threads)
 
 
-def _threads(texts: Sequence[str], query: bool, threads: int) -> int:
-    """How many threads are worth it: on few tokens a second core gains two milliseconds on an idle machine and loses
+def _thread_count(texts: Sequence[str], query: bool, threads: int) -> int:
+    """Choose the number of threads: for few tokens a second core gains two milliseconds on an idle machine and loses
     fifty on a busy one, where OpenMP's threads wait for each other."""
-    return 1 if query or sum(map(_tokens, texts)) <= SMALL_STEP_TOKENS else threads
+    return 1 if query or sum(map(_estimate_tokens, texts)) <= SMALL_STEP_TOKENS else threads
 
 
 def _token_counter(tokenizer: Any) -> Callable[[str], int]:
-    """Over a copy of a `tokenizers.Tokenizer`: one that cuts off is set up anew for each batch."""
-    copied = type(tokenizer).from_str(tokenizer.to_str())
-    copied.no_truncation()
-    copied.no_padding()
-    return lambda text: max(1, len(copied.encode(text, add_special_tokens=False).ids))
+    """Make a counter of a copy of a `tokenizers.Tokenizer`: the model's own is set to truncate."""
+    copy = type(tokenizer).from_str(tokenizer.to_str())
+    copy.no_truncation()
+    copy.no_padding()
+    return lambda text: max(1, len(copy.encode(text, add_special_tokens=False).ids))
 
 
 def _not_installed(error: ImportError) -> ModelUnavailable:
@@ -351,30 +349,30 @@ def _not_installed(error: ImportError) -> ModelUnavailable:
 
 
 def micro_batches(texts: Sequence[str], max_tokens: int = MICRO_BATCH_TOKENS) -> list[list[int]]:
-    """Indexes of `texts` in groups of like length, longest first, of about `max_tokens` each."""
+    """Group the indexes of `texts` by similar length, longest first, about `max_tokens` in each group."""
     groups: list[list[int]] = []
     padded = 0
     for index in sorted(range(len(texts)), key=lambda index: -len(texts[index])):
         if not groups or (len(groups[-1]) + 1) * padded > max_tokens:
             groups.append([])
             # The first text of a group is its longest: the others are padded to it.
-            padded = _tokens(texts[index])
+            padded = _estimate_tokens(texts[index])
         groups[-1].append(index)
     return groups
 
 
-def _tokens(text: str) -> int:
-    """A rough count that also stands for truncation: models read 256 to 512 tokens."""
+def _estimate_tokens(text: str) -> int:
+    """Estimate the tokens that a model reads of the text: with truncation, which models do at 256 to 512."""
     return min(max(len(text) // 4, 4), 512)
 
 
 def _prefixes(model: Any, name: str) -> tuple[str, str]:
-    """Prefix of a question and of a passage: what the model's folder says, else its family's."""
+    """Prefix of a question and of a passage: from the model's folder, else of its family."""
     prompts = {key: value for key, value in (getattr(model, "prompts", None) or {}).items() if value}
     if prompts:
         passage = next((prompts[key] for key in ("passage", "document") if key in prompts), "")
         return str(prompts.get("query", "")), str(passage)
-    # The whole path: a folder of the hub's own cache is named after a commit, its model stands above it.
+    # The whole path: a folder of the hub's own cache is named after a commit, the one above it after the model.
     lowered = name.lower().rstrip("/")
     for family, query, passage in _PREFIXES:
         if family.search(lowered):
@@ -383,8 +381,8 @@ def _prefixes(model: Any, name: str) -> tuple[str, str]:
 
 
 def _max_tokens(model: Any) -> int:
-    """The longest text in tokens: what the model says, but no more than it has positions for."""
-    said = getattr(model, "max_seq_length", None) or DEFAULT_MAX_TOKENS
+    """The longest text in tokens: as the model's configuration says, but no more than it has positions for."""
+    configured = getattr(model, "max_seq_length", None) or DEFAULT_MAX_TOKENS
     config = getattr(getattr(model[0], "auto_model", None), "config", None)
     positions = getattr(config, "max_position_embeddings", None)
-    return min(int(said), int(positions)) if positions else int(said)
+    return min(int(configured), int(positions)) if positions else int(configured)

@@ -160,7 +160,7 @@ def open_documents(
     *,
     on_progress: Callable[[int, int], None] | None = None,
 ) -> Iterator[Evaluation]:
-    """Index `documents` in `folder` (empty; the caller deletes it). `embedder` None: keywords only.
+    """Index `documents` in `folder` (empty; deleted by the caller) and yield them. `embedder` None: keywords only.
 
     `on_progress(done, total)` counts documents.
     """

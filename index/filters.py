@@ -1,12 +1,12 @@
-"""`--filter` expressions: a small grammar, its SQL, and the same decision in Python.
+"""Filter expressions (`--filter`): a small grammar, evaluated in SQL and in Python.
 
     expression := conjunction ("OR" conjunction)*
     conjunction := negation ("AND" negation)*
     negation := "NOT" negation | "(" expression ")" | clause
     clause := key ("=" | "!=" | ">" | ">=" | "<" | "<=") value | date-key "since" value
 
-Keywords may be written in any case; values with spaces stand in quotes. Tags, kinds and the
-like are compared whole, ignoring ASCII case; a group also stands for the groups below it.
+Keywords may be written in any case; values with spaces are quoted. Tags, kinds and the like are
+compared whole, ignoring ASCII case; a group includes the groups below it.
 Dates are a day, a month, a year, `today`, `yesterday`, or an age such as `30d`, `2w`, `6m`,
 `1y`. A month or year counts from its first day: `created>2026-01` and `created>=2026-01` both
 take in January; `<=` runs through its last day and `=` means within it.
@@ -57,7 +57,7 @@ _HELP = "e.g. tag=security AND project=sherwood, NOT kind=fix, created>2026-01, 
 
 @dataclass(frozen=True)
 class Equals:
-    """`key` has this value; for `tag`, one of the tags is it; for `group`, or lies below it."""
+    """True where `key` has this value; for `tag`, where one of the tags has it; for `group`, also below it."""
 
     key: str
     value: str
@@ -65,7 +65,7 @@ class Equals:
 
 @dataclass(frozen=True)
 class DateRange:
-    """`first <= day <= last`, ISO days; an entry without that date is outside."""
+    """True where `first <= day <= last`, ISO days; False for an entry without that date."""
 
     key: str
     first: str
@@ -91,7 +91,7 @@ Filter = Equals | DateRange | Not | And | Or
 
 
 def parse_filter(text: str | None, today: date) -> Filter | None:
-    """The expression's tree; None for an empty one. Raises UsageError naming what is wrong."""
+    """Parse an expression; None for an empty one. Raises UsageError, which names the fault."""
     tokens = _tokens(text or "")
     if not tokens:
         return None
@@ -103,12 +103,12 @@ def parse_filter(text: str | None, today: date) -> Filter | None:
 
 
 def since(key: str, value: str, today: date) -> DateRange:
-    """`key since value`, for a date that was given by itself. Raises UsageError as `parse_filter` does."""
+    """Make the filter `key since value` of a single date. Raises UsageError as `parse_filter` does."""
     return DateRange(key, _span(value, today)[0], "9999-12-31")
 
 
 def named_values(tree: Filter | None, key: str) -> frozenset[str]:
-    """Every value the expression names for `key`: naming a status or a project asks for it."""
+    """Every value that the expression names for `key`, lower case: naming a status or a project includes it."""
     if tree is None:
         return frozenset()
     if isinstance(tree, Equals):
@@ -121,7 +121,7 @@ def named_values(tree: Filter | None, key: str) -> frozenset[str]:
 
 
 def to_sql(tree: Filter, alias: str = "m") -> tuple[str, list[str]]:
-    """A condition over entry_meta (as `alias`) that is never NULL, and its parameters."""
+    """Build a condition over entry_meta (as `alias`) that is never NULL, and its parameters."""
     if isinstance(tree, And | Or):
         word = " AND " if isinstance(tree, And) else " OR "
         parts = [to_sql(operand, alias) for operand in tree.operands]
@@ -144,7 +144,7 @@ def to_sql(tree: Filter, alias: str = "m") -> tuple[str, list[str]]:
 
 
 def matches(tree: Filter, row: Mapping[str, Any]) -> bool:
-    """The same decision over a row of entry_meta as a mapping (`tags` a sequence of strings)."""
+    """Whether the filter admits a row of entry_meta, given as a mapping (`tags` a sequence of strings)."""
     if isinstance(tree, And):
         return all(matches(operand, row) for operand in tree.operands)
     if isinstance(tree, Or):
@@ -186,22 +186,22 @@ def _tokens(text: str) -> list[_Token]:
     tokens: list[_Token] = []
     position, end = 0, len(text.rstrip())
     while position < end:
-        found = _TOKEN.match(text, position)
-        if found is None or found.lastgroup is None:  # pragma: no cover - `bad` takes any character
+        match = _TOKEN.match(text, position)
+        if match is None or match.lastgroup is None:  # pragma: no cover - `bad` takes any character
             raise _usage(f"cannot read {text[position:]!r}")
-        kind, value = found.lastgroup, found.group(found.lastgroup)
+        kind, value = match.lastgroup, match.group(match.lastgroup)
         if kind == "bad":
             what = "a quote that is never closed" if value in "\"'" else f"unexpected {value!r}"
             raise _usage(what)
         if kind == "quoted":
             value = re.sub(r"\\(.)", r"\1", value[1:-1])
         tokens.append(_Token(kind, value))
-        position = found.end()
+        position = match.end()
     return tokens
 
 
 class _Parser:
-    """Recursive descent over the tokens."""
+    """A recursive-descent parser of the tokens."""
 
     def __init__(self, tokens: list[_Token], today: date) -> None:
         self.tokens = tokens
@@ -292,19 +292,19 @@ class _Parser:
 
 
 def _span(value: str, today: date) -> tuple[str, str]:
-    """First and last day that `value` stands for."""
+    """First and last ISO day of a date, month, year or age. Raises UsageError."""
     lowered = value.lower()
     if lowered in ("today", "yesterday"):
         day = today - timedelta(days=lowered == "yesterday")
         return day.isoformat(), day.isoformat()
     if age := _AGE.match(value):
-        day = _ago(today, int(age[1]), age[2].lower())
+        day = _subtract(today, int(age[1]), age[2].lower())
         return day.isoformat(), day.isoformat()
-    found = _DATE.match(value)
+    match = _DATE.match(value)
     try:
-        if found is None:
+        if match is None:
             raise ValueError
-        year, month, day_number = int(found[1]), found[2], found[3]
+        year, month, day_number = int(match[1]), match[2], match[3]
         if month is None:
             return date(year, 1, 1).isoformat(), date(year, 12, 31).isoformat()
         if day_number is None:
@@ -316,7 +316,7 @@ def _span(value: str, today: date) -> tuple[str, str]:
     return exact, exact
 
 
-def _ago(today: date, count: int, unit: str) -> date:
+def _subtract(today: date, count: int, unit: str) -> date:
     try:
         if unit in "dw":
             return today - timedelta(days=count * (7 if unit == "w" else 1))
@@ -328,13 +328,13 @@ def _ago(today: date, count: int, unit: str) -> date:
 
 
 def _day_after(day: str) -> str:
-    found = date.fromisoformat(day)
-    return found.isoformat() if found == date.max else (found + timedelta(days=1)).isoformat()
+    parsed = date.fromisoformat(day)
+    return parsed.isoformat() if parsed == date.max else (parsed + timedelta(days=1)).isoformat()
 
 
 def _day_before(day: str) -> str:
-    found = date.fromisoformat(day)
-    return "0000-00-00" if found == date.min else (found - timedelta(days=1)).isoformat()
+    parsed = date.fromisoformat(day)
+    return "0000-00-00" if parsed == date.min else (parsed - timedelta(days=1)).isoformat()
 
 
 def _usage(what: str) -> UsageError:

@@ -1,12 +1,11 @@
-"""Downloading an embedding model: the only place in the program that may touch the network.
+"""Downloads an embedding model from a hub.
 
-Whoever calls `download` has asked the user. What is requested is one description of the model and its files,
-from `HF_ENDPOINT` (default huggingface.co), with no token and no other call: that is why this is httpx and
-not the hub's own library, which looks for updates of itself and begins a file of a gigabyte anew when
-it was interrupted (docs/adr/0012-model-downloads.md).
+Callers of `download` must have the user's consent. It requests one description of the model and its files from
+`HF_ENDPOINT` (default huggingface.co), without a token: that is why this is httpx and not the hub's own library, which
+looks for updates of itself and restarts an interrupted file of a gigabyte (docs/adr/0012-model-downloads.md).
 
-A file goes on where it was interrupted, is compared with the checksum that the hub names, and the model gets
-its name only when all of its files are there.
+An interrupted download is continued, each file is compared with the checksum that the hub names, and the model gets its
+name only when it is complete.
 """
 
 from __future__ import annotations
@@ -35,20 +34,20 @@ TIMEOUT_SECONDS = 30.0
 ATTEMPTS = 4
 PAUSE_SECONDS = 1.0
 SPARE_BYTES = 100_000_000
-"""Left free on the disk beyond the model."""
+"""Disk space that must be left beyond the model."""
 MAX_DESCRIPTION_BYTES = 8_000_000
 MAX_SMALL_FILE_BYTES = 100_000_000
-"""Of a file that is no weights: tokenizers reach 20 MB."""
+"""The limit for files other than weights: tokenizers reach 20 MB."""
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,95}(/[A-Za-z0-9][A-Za-z0-9._-]{0,95})?")
 _SHA1 = re.compile(r"[0-9a-f]{40}")
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 _READ_SUFFIXES = frozenset({".json", ".txt", ".model"})
-"""Of the files beside the weights that a tokenizer or a module reads. None of them is code."""
+"""Files besides the weights that a tokenizer or a module reads. None of them is code."""
 _OTHER_FORMATS = frozenset({"onnx", "openvino", "coreml", "flax", "gguf"})
 
 OnProgress = Callable[[int, int], None]
-"""Bytes so far, bytes in all."""
+"""Called with the bytes downloaded so far and the bytes in all."""
 
 
 class DownloadFailed(ModelUnavailable):
@@ -57,7 +56,7 @@ class DownloadFailed(ModelUnavailable):
 
 @dataclass(frozen=True)
 class RemoteFile:
-    """One file of a model. `digest` is of its bytes (sha256) or of git's blob (sha1)."""
+    """One file of a model. `digest` is the sha256 of its bytes or the sha1 of its git blob."""
 
     path: str
     size: int
@@ -66,7 +65,7 @@ class RemoteFile:
 
 @dataclass(frozen=True)
 class RemoteModel:
-    """What a hub has under a name: the commit that `main` stands at and the files we would read."""
+    """A model on a hub: the commit of its branch `main`, and the files that we read."""
 
     name: str
     endpoint: str
@@ -80,7 +79,7 @@ class RemoteModel:
 
 
 def endpoint_of(env: Mapping[str, str]) -> str:
-    """The hub that would be asked. Raises UsageError when the environment forbids it."""
+    """The address of the hub. Raises UsageError when the environment forbids downloads."""
     for name in ("HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE"):
         if env.get(name, "").strip().lower() in ("1", "true", "yes", "on"):
             raise UsageError(f"{name} is set: nothing is downloaded; unset it, or name a folder that holds the model")
@@ -96,12 +95,12 @@ def is_hub_name(name: str) -> bool:
 
 
 def folder_of(name: str, models_folder: Path) -> Path:
-    """Where a downloaded model lies."""
+    """The folder of a downloaded model."""
     return models_folder / name.replace("/", "--")
 
 
 def download(name: str, models_folder: Path, endpoint: str, on_progress: OnProgress | None = None) -> Path:
-    """Fetch a model into `models_folder`; its folder. Run again after an interruption it goes on.
+    """Download a model into `models_folder` and return its folder. Continues an interrupted download.
 
     Raises UsageError for a name no hub can have, DownloadFailed with what went wrong.
     """
@@ -113,7 +112,7 @@ def download(name: str, models_folder: Path, endpoint: str, on_progress: OnProgr
     with httpx.Client(timeout=TIMEOUT_SECONDS, follow_redirects=True, headers={"User-Agent": "memoryvault"}) as client:
         try:
             model = describe(client, name, endpoint)
-            part = _partial(model, models_folder)
+            part = _prepare_partial_folder(model, models_folder)
             before = sum(min(_size(part / file.path), file.size) for file in model.files)
             free = shutil.disk_usage(models_folder).free
             if model.size - before + SPARE_BYTES > free:
@@ -121,15 +120,15 @@ def download(name: str, models_folder: Path, endpoint: str, on_progress: OnProgr
                     f"{name} needs {(model.size - before) // 10**6} MB, {free // 10**6} MB are free: make some room"
                 )
             so_far = 0
-            # Small ones first: a model that is refused by its configuration is not fetched in vain.
-            for file in sorted(model.files, key=lambda each: each.size):
-                begun = so_far
+            # Small ones first, so that weights are not downloaded in vain.
+            for file in sorted(model.files, key=lambda file: file.size):
+                offset = so_far
 
-                def told(size: int, begun: int = begun) -> None:
+                def report(size: int, offset: int = offset) -> None:
                     if on_progress is not None:
-                        on_progress(begun + size, model.size)
+                        on_progress(offset + size, model.size)
 
-                _fetch(client, model, file, part, told)
+                _fetch(client, model, file, part, report)
                 so_far += file.size
         except httpx.HTTPError as error:
             raise DownloadFailed(
@@ -137,7 +136,7 @@ def download(name: str, models_folder: Path, endpoint: str, on_progress: OnProgr
                 "try again; what was downloaded is kept"
             ) from error
     weights = next(file for file in model.files if PurePosixPath(file.path).name == WEIGHTS)
-    _put(part / CHECKSUM_FILE, f"{_checksum(part / weights.path)}  {weights.path}\n".encode())
+    _write_synced(part / CHECKSUM_FILE, f"{_checksum(part / weights.path)}  {weights.path}\n".encode())
     try:
         verify_model(ModelLocation(name, part, None))
     except ModelUnavailable:
@@ -149,20 +148,21 @@ def download(name: str, models_folder: Path, endpoint: str, on_progress: OnProgr
 
 
 def describe(client: httpx.Client, name: str, endpoint: str) -> RemoteModel:
-    """What there is to download. Raises DownloadFailed, httpx.HTTPError."""
+    """Ask the hub which files there are to download. Raises DownloadFailed, httpx.HTTPError."""
     answer = client.get(f"{endpoint}/api/models/{name}/revision/main?blobs=true")
-    _stay_encrypted(endpoint, str(answer.url))
+    _require_encryption(endpoint, str(answer.url))
     if answer.status_code in (401, 403, 404):
         raise DownloadFailed(f"{endpoint} has no model {name} that everybody may read")
     answer.raise_for_status()
     try:
-        described = json.loads(answer.content[:MAX_DESCRIPTION_BYTES])
-        commit = str(described["sha"])
-        listed: Sequence[Mapping[str, Any]] = described["siblings"]
+        description = json.loads(answer.content[:MAX_DESCRIPTION_BYTES])
+        commit = str(description["sha"])
+        siblings: Sequence[Mapping[str, Any]] = description["siblings"]
         files = tuple(
-            _remote_file(each) or _asked_for(client, f"{endpoint}/{name}/resolve/{commit}", str(each["rfilename"]))
-            for each in listed
-            if _is_read(str(each["rfilename"]))
+            _remote_file(file)
+            or _request_file_facts(client, f"{endpoint}/{name}/resolve/{commit}", str(file["rfilename"]))
+            for file in siblings
+            if _is_model_file(str(file["rfilename"]))
         )
     except (ValueError, KeyError, TypeError) as error:
         raise DownloadFailed(f"{endpoint} describes {name} in a way that is not understood") from error
@@ -179,17 +179,17 @@ def describe(client: httpx.Client, name: str, endpoint: str) -> RemoteModel:
     return RemoteModel(name, endpoint, commit, files)
 
 
-def _remote_file(described: Mapping[str, Any]) -> RemoteFile | None:
-    """None where the description leaves out size or checksum (mirrors do)."""
-    large = described.get("lfs") or described
-    digest, size = large.get("sha256") or described.get("blobId"), large.get("size")
-    return (
-        RemoteFile(str(described["rfilename"]), int(size), str(digest).lower()) if digest and size is not None else None
-    )
+def _remote_file(sibling: Mapping[str, Any]) -> RemoteFile | None:
+    """Read one entry of the description; None where it leaves out size or checksum (mirrors do)."""
+    large = sibling.get("lfs") or sibling
+    digest, size = large.get("sha256") or sibling.get("blobId"), large.get("size")
+    if not digest or size is None:
+        return None
+    return RemoteFile(str(sibling["rfilename"]), int(size), str(digest).lower())
 
 
-def _asked_for(client: httpx.Client, address: str, path: str) -> RemoteFile:
-    """The same from the headers of the file itself."""
+def _request_file_facts(client: httpx.Client, address: str, path: str) -> RemoteFile:
+    """Get a file's size and checksum from its own headers."""
     answer = client.head(f"{address}/{path}", headers={"Accept-Encoding": "identity"}, follow_redirects=False)
     if not answer.is_redirect:
         answer.raise_for_status()
@@ -198,8 +198,8 @@ def _asked_for(client: httpx.Client, address: str, path: str) -> RemoteFile:
     return RemoteFile(path, int(size), tag.removeprefix("W/").strip('"').lower())
 
 
-def _is_read(path: str) -> bool:
-    """Whether the file is one that sentence-transformers reads, at a place inside the model's folder."""
+def _is_model_file(path: str) -> bool:
+    """Whether sentence-transformers reads the file and its path is inside the model's folder."""
     parts = PurePosixPath(path).parts
     if not parts or path.startswith("/") or "\\" in path or any(part.startswith(".") for part in parts):
         return False
@@ -208,8 +208,10 @@ def _is_read(path: str) -> bool:
     return parts[-1] == WEIGHTS or PurePosixPath(path).suffix in _READ_SUFFIXES
 
 
-def _fetch(client: httpx.Client, model: RemoteModel, file: RemoteFile, part: Path, told: Callable[[int], None]) -> None:
-    """One file, from where it was left, with its checksum compared. What is damaged is deleted."""
+def _fetch(
+    client: httpx.Client, model: RemoteModel, file: RemoteFile, part: Path, report: Callable[[int], None]
+) -> None:
+    """Download one file, or the rest of it, and verify its checksum. A damaged file is deleted."""
     import httpx
 
     path = part / file.path
@@ -217,7 +219,7 @@ def _fetch(client: httpx.Client, model: RemoteModel, file: RemoteFile, part: Pat
     url = f"{model.endpoint}/{model.name}/resolve/{model.commit}/{file.path}"
     for attempt in range(1, ATTEMPTS + 1):
         try:
-            _append(client, url, file, path, model.endpoint, told)
+            _append(client, url, file, path, model.endpoint, report)
             break
         except httpx.TransportError:
             if attempt == ATTEMPTS:
@@ -232,15 +234,16 @@ def _fetch(client: httpx.Client, model: RemoteModel, file: RemoteFile, part: Pat
 
 
 def _append(
-    client: httpx.Client, url: str, file: RemoteFile, path: Path, endpoint: str, told: Callable[[int], None]
+    client: httpx.Client, url: str, file: RemoteFile, path: Path, endpoint: str, report: Callable[[int], None]
 ) -> None:
+    """Append what is missing of a file. `report` is called with its bytes so far."""
     have = _size(path)
     if have >= file.size:
-        told(file.size)
+        report(file.size)
         return
     headers = {"Accept-Encoding": "identity", **({"Range": f"bytes={have}-"} if have else {})}
     with client.stream("GET", url, headers=headers) as answer:
-        _stay_encrypted(endpoint, str(answer.url))
+        _require_encryption(endpoint, str(answer.url))
         answer.raise_for_status()
         if have and answer.status_code != 206:
             have = 0  # It sends the whole file.
@@ -248,20 +251,20 @@ def _append(
             for piece in answer.iter_bytes():
                 have += len(piece)
                 if have > file.size:
-                    break  # More than was announced: the checksum will say so.
+                    break  # More than was announced: the checksum will differ.
                 out.write(piece)
-                told(have)
+                report(have)
             out.flush()
             os.fsync(out.fileno())
 
 
-def _stay_encrypted(endpoint: str, url: str) -> None:
+def _require_encryption(endpoint: str, url: str) -> None:
     if endpoint.startswith("https://") and not url.startswith("https://"):
         raise DownloadFailed(f"{endpoint} sent us on to {url.split('?')[0]}, which is not encrypted: refused")
 
 
-def _partial(model: RemoteModel, models_folder: Path) -> Path:
-    """The folder in which this commit is put together; what is there of other commits is deleted."""
+def _prepare_partial_folder(model: RemoteModel, models_folder: Path) -> Path:
+    """Make the folder for the files of this commit; those of other commits are deleted."""
     root = models_folder / PARTIAL_FOLDER
     part = root / f"{model.name.replace('/', '--')}@{model.commit}"
     part.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -293,7 +296,7 @@ def _size(path: Path) -> int:
         return 0
 
 
-def _put(path: Path, data: bytes) -> None:
+def _write_synced(path: Path, data: bytes) -> None:
     with path.open("wb") as out:
         out.write(data)
         out.flush()

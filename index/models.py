@@ -1,4 +1,4 @@
-"""Which embedding models there are here, which one answers, and how fast one is on this machine."""
+"""The embedding models on this machine: which there are, which one answers, and how fast one is."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class KnownModel:
 
 
 def model_in_force(index_db: Path, setting: str) -> str:
-    """The model that answers: the one whose vectors are complete; before the first are, the setting's."""
+    """The name of the model that answers: the one whose vectors are complete, else that of the settings."""
     try:
         connection = database.open_reader(index_db, vectors=False)
     except IndexUnavailable:
@@ -44,33 +44,33 @@ def model_in_force(index_db: Path, setting: str) -> str:
         with database.explained(index_db):
             row = connection.execute("SELECT name FROM model_in_force").fetchone()
     except (IndexUnavailable, apsw.SQLError):
-        row = None  # damaged: whoever opens it to write finds out
+        row = None  # damaged: the next writer finds out
     finally:
         connection.close()
     return str(row[0]) if row else model_name(setting)
 
 
 def known_models(models_folder: Path, vectors: Iterable[VectorModel], in_force: str) -> list[KnownModel]:
-    """The packaged one, those that were downloaded, and those with vectors; the one in force first."""
+    """List the packaged model, downloaded ones, and those with vectors; the one in force first."""
     embedded = {model.name: model for model in vectors}
-    names = dict.fromkeys((in_force, DEFAULT_MODEL, *_downloaded(models_folder), *embedded))
-    found = []
+    names = dict.fromkeys((in_force, DEFAULT_MODEL, *_downloaded_names(models_folder), *embedded))
+    models = []
     for name in names:
-        has = embedded.get(name)
-        found.append(
+        vector_model = embedded.get(name)
+        models.append(
             KnownModel(
                 name=name,
                 installed=is_installed(name, models_folder),
                 in_force=name == in_force,
-                dimension=has.dimension if has else None,
-                embedded=has.embedded if has else 0,
+                dimension=vector_model.dimension if vector_model else None,
+                embedded=vector_model.embedded if vector_model else 0,
             )
         )
-    return found
+    return models
 
 
 def is_installed(name: str, models_folder: Path) -> bool:
-    """Whether the model named so (or the folder it names) is on this machine."""
+    """Whether the model of this name, which may be a path, is on this machine."""
     try:
         return locate_model(name, models_folder).folder.is_dir()
     except ModelUnavailable:
@@ -78,7 +78,7 @@ def is_installed(name: str, models_folder: Path) -> bool:
 
 
 def why_not_loaded(name: str, models_folder: Path) -> str | None:
-    """What keeps this machine from loading that model; None when nothing does. Its files are not read for that."""
+    """Why the model cannot be loaded here, for the user; None when it can. Does not read its files."""
     try:
         library = missing_library(locate_model(name, models_folder))
     except ModelUnavailable as error:
@@ -86,7 +86,7 @@ def why_not_loaded(name: str, models_folder: Path) -> str | None:
     return None if library is None else f"{name} is here, but not {library}: recall works on keywords only"
 
 
-def _downloaded(models_folder: Path) -> list[str]:
+def _downloaded_names(models_folder: Path) -> list[str]:
     # A hub's name has at most one slash, so the first `--` stands for it.
     try:
         folders = sorted(path.name for path in models_folder.iterdir() if path.is_dir())
@@ -95,12 +95,12 @@ def _downloaded(models_folder: Path) -> list[str]:
     return [name.replace("--", "/", 1) for name in folders if name != PARTIAL_FOLDER]
 
 
-def query_milliseconds(embedder: Embedder, *, clock: Callable[[], float] = time.perf_counter) -> float:
-    """Median time of one question, after a warm-up."""
+def measure_query_ms(embedder: Embedder, *, clock: Callable[[], float] = time.perf_counter) -> float:
+    """Measure the median time of embedding one question, in milliseconds, after a warm-up."""
     embedder.encode([_QUERY.format(0)], query=True)
-    taken = []
+    durations = []
     for number in range(1, MEASURED_QUERIES + 1):
         start = clock()
         embedder.encode([_QUERY.format(number)], query=True)
-        taken.append((clock() - start) * 1000)
-    return statistics.median(taken)
+        durations.append((clock() - start) * 1000)
+    return statistics.median(durations)

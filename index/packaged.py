@@ -1,12 +1,12 @@
-"""The packaged MiniLM without the libraries around it: what a service that was just started answers with.
+"""The packaged MiniLM without the libraries around it, so that a service that was just started soon answers by meaning.
 
 Of the five seconds that sentence-transformers takes to its first vector, four go into importing it and
 transformers, three and a half thousand modules for one small BERT. Its forward pass is some forty lines of torch,
 its tokenizer the same `tokenizers` object either way, and its weights a file that is mapped into memory. The
-library stays the reference, for which a test compares the two, and loads every other model (embedder.py).
+library is the reference, with which a test compares it, and loads every other model (embedder.py).
 
-Only for weights with the checksum of the packaged model: its shape is known, so it is not read from a
-configuration. torch, tokenizers and safetensors are imported when it is loaded.
+It takes only weights with the checksum of the packaged model: their shapes are known, so no configuration is read.
+torch, tokenizers and safetensors are imported when it is loaded.
 """
 
 from __future__ import annotations
@@ -40,42 +40,44 @@ class PackagedModel:
             self._weights: dict[str, Tensor] = {name: weights.get_tensor(name) for name in weights.keys()}  # noqa: SIM118  safetensors' file object can't be iterated
         for layer in range(LAYERS):
             # One product instead of three: a question of a dozen words is all overhead.
-            above = f"encoder.layer.{layer}.attention"
+            prefix = f"encoder.layer.{layer}.attention"
             for kind in ("weight", "bias"):
-                parts = [self._weights.pop(f"{above}.self.{part}.{kind}") for part in ("query", "key", "value")]
-                self._weights[f"{above}.qkv.{kind}"] = torch.cat(parts)
+                parts = [self._weights.pop(f"{prefix}.self.{part}.{kind}") for part in ("query", "key", "value")]
+                self._weights[f"{prefix}.qkv.{kind}"] = torch.cat(parts)
 
     def encode(self, texts: Sequence[str]) -> tuple[Tensor, Tensor, list[list[tuple[int, int]]]]:
-        """(texts as float32[n, DIMENSION] of unit length, pieces as float32[n, longest, DIMENSION], their offsets)."""
+        """Embed texts: float32[n, DIMENSION] of unit length, pieces float32[n, longest, DIMENSION], and offsets."""
         import torch
 
         encodings = self.tokenizer.encode_batch(list(texts))
-        longest = max(len(each.ids) for each in encodings)
-        ids = torch.tensor([each.ids + [_PAD] * (longest - len(each.ids)) for each in encodings])
-        lengths = torch.tensor([len(each.ids) for each in encodings])
+        longest = max(len(encoding.ids) for encoding in encodings)
+        ids = torch.tensor([encoding.ids + [_PAD] * (longest - len(encoding.ids)) for encoding in encodings])
+        lengths = torch.tensor([len(encoding.ids) for encoding in encodings])
         mask = torch.arange(longest)[None, :] < lengths[:, None]
         with torch.inference_mode():
             pieces = self._forward(ids, None if bool(mask.all()) else mask)
             weight = mask[:, :, None].float()
             mean = (pieces * weight).sum(1) / weight.sum(1)
-            return torch.nn.functional.normalize(mean, dim=1), pieces, [each.offsets for each in encodings]
+            return torch.nn.functional.normalize(mean, dim=1), pieces, [encoding.offsets for encoding in encodings]
 
     def _forward(self, ids: Tensor, mask: Tensor | None) -> Tensor:
         from torch.nn import functional
 
         weights = self._weights
         words = functional.embedding(ids, weights["embeddings.word_embeddings.weight"])
-        places = weights["embeddings.position_embeddings.weight"][: ids.shape[1]]
-        x = self._norm(words + weights["embeddings.token_type_embeddings.weight"][0] + places, "embeddings.LayerNorm")
+        positions = weights["embeddings.position_embeddings.weight"][: ids.shape[1]]
+        x = self._norm(
+            words + weights["embeddings.token_type_embeddings.weight"][0] + positions, "embeddings.LayerNorm"
+        )
         shape = (*ids.shape, 3, HEADS, DIMENSION // HEADS)
-        seen = None if mask is None else mask[:, None, None, :]
+        attention_mask = None if mask is None else mask[:, None, None, :]
         for layer in range(LAYERS):
             name = f"encoder.layer.{layer}"
             query, key, value = self._linear(x, f"{name}.attention.qkv").view(shape).permute(2, 0, 3, 1, 4)
-            met = functional.scaled_dot_product_attention(query, key, value, attn_mask=seen)
-            met = met.transpose(1, 2).reshape(x.shape)
+            context = functional.scaled_dot_product_attention(query, key, value, attn_mask=attention_mask)
+            context = context.transpose(1, 2).reshape(x.shape)
             x = self._norm(
-                x + self._linear(met, f"{name}.attention.output.dense"), f"{name}.attention.output.LayerNorm"
+                x + self._linear(context, f"{name}.attention.output.dense"), f"{name}.attention.output.LayerNorm"
             )
             inner = functional.gelu(self._linear(x, f"{name}.intermediate.dense"))
             x = self._norm(x + self._linear(inner, f"{name}.output.dense"), f"{name}.output.LayerNorm")

@@ -2,7 +2,7 @@
 
 {"v":1,"op":"recall","text":"…","k":5,…}   → {"v":1,"ok":true,"hits":[…],"degraded":[…],"ms":12.3,…}
     with "budget_ms" the answer comes within it, and by "until" (seconds of the machine's monotonic clock) if that is
-    sooner; {"v":1,"ok":false,"late":true,…} when more is asked at once than can be answered
+    sooner; {"v":1,"ok":false,"late":true,…} when there are more recalls at once than can be answered
 {"v":1,"op":"embed","texts":["…"]}         → {"v":1,"ok":true,"model":"…","dim":384,"vectors":"<base64>","words":[…]}
 {"v":1,"op":"ping"}                        → {"v":1,"ok":true,"model":…,"loading":…,"pid":…,"version":"…"}
 {"v":1,"op":"reload"}                      → {"v":1,"ok":true,"model":"…","coming":…}   the model now in force
@@ -26,7 +26,7 @@ from ..vault.errors import UsageError
 VERSION = 1
 MAX_MESSAGE_BYTES = 8 * 1024 * 1024
 MAX_BUDGET_MS = 60_000.0
-"""Nobody waits longer for an answer; a number without measure would overflow the clocks."""
+"""An upper limit: an unlimited number would overflow the clocks."""
 MAX_K = 100
 MAX_TEXT_CHARACTERS = 100_000
 SESSION_ID = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]{0,127}")
@@ -34,7 +34,7 @@ _READ_BYTES = 65_536
 
 
 def program_version() -> str:
-    """What a ping answers as `version`: that of the package as it is installed."""
+    """The version of the installed package, which a ping returns as `version`."""
     try:
         return metadata.version("memoryvault")
     except metadata.PackageNotFoundError:
@@ -61,7 +61,7 @@ def decode(line: bytes) -> dict[str, Any]:
 
 
 class LineReader:
-    """Complete lines of a socket, with a limit on their length."""
+    """Reads lines from a socket, of `limit` bytes at most."""
 
     def __init__(self, connection: socket.socket, limit: int = MAX_MESSAGE_BYTES) -> None:
         self._connection = connection
@@ -69,8 +69,8 @@ class LineReader:
         self._buffer = bytearray()
         self._searched = 0
 
-    def line(self) -> bytes | None:
-        """The next line without its end; None when the peer closed. Raises MessageTooLong, TimeoutError."""
+    def read_line(self) -> bytes | None:
+        """Read the next line, without its end; None when the peer closed. Raises MessageTooLong, TimeoutError."""
         while True:
             end = self._buffer.find(b"\n", self._searched)
             if end >= 0:
@@ -88,7 +88,7 @@ class LineReader:
 
 
 def peer_uid(connection: socket.socket) -> int | None:
-    """User id of the process at the other end; None where the platform does not tell."""
+    """User id of the process at the other end; None where the platform does not provide it."""
     platform: str = sys.platform  # annotated: mypy would take the other branch for dead
     if platform == "linux":
         credentials = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i"))
@@ -101,6 +101,7 @@ def peer_uid(connection: socket.socket) -> int | None:
 
 
 def text_field(message: Mapping[str, Any], name: str, default: str | None = None) -> str | None:
+    """Read a string. Raises UsageError for another type."""
     value = message.get(name, default)
     if value is not None and not isinstance(value, str):
         raise UsageError(f"{name} must be a string")
@@ -108,6 +109,7 @@ def text_field(message: Mapping[str, Any], name: str, default: str | None = None
 
 
 def number_field(message: Mapping[str, Any], name: str, default: float | None) -> float | None:
+    """Read a number that is not NaN. Raises UsageError for another type."""
     value = message.get(name, default)
     if value is not None and (isinstance(value, bool) or not isinstance(value, int | float) or value != value):
         raise UsageError(f"{name} must be a number")
@@ -115,7 +117,7 @@ def number_field(message: Mapping[str, Any], name: str, default: float | None) -
 
 
 def strings_field(message: Mapping[str, Any], name: str) -> list[str] | None:
-    """A list of strings; None when absent."""
+    """Read a list of strings; None when absent. Raises UsageError for another type."""
     value = message.get(name)
     if value is None:
         return None

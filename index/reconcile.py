@@ -1,8 +1,7 @@
-"""Reconciling: the index is made to say what the files say.
+"""Reconciles the index with the files.
 
-A walk compares each file with what `entry_meta` remembers of it (mtime, size, then content hash) and
-indexes what differs. It is incremental, so that it may run every few minutes and after each change
-that the watcher saw.
+A walk compares each file with its row of `entry_meta` (mtime, size, then content hash) and indexes what differs. It is
+incremental, so that it may run every few minutes and after each change that the watcher reports.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ from ..vault.paths import read_regular, require_folder
 from .store import FileState, IndexStore
 
 MAX_FILE_BYTES = 4_000_000
-"""A larger .md file is no note; it is left out."""
+"""A larger .md file is not indexed: it is no note."""
 BATCH_FILES = 100
 """Files per transaction: other writers get their turn in between."""
 _SAME_INSTANT_SECONDS = 2.0
@@ -31,7 +30,7 @@ Walk = Callable[[], Iterable[str]]
 
 @dataclass(frozen=True)
 class ReconcileReport:
-    """What was done; `failed` are files that could not be read, which keep what the index had."""
+    """Numbers of files by what was done; `failed` are paths that could not be read, whose rows are kept."""
 
     added: int = 0
     changed: int = 0
@@ -48,7 +47,7 @@ class ReconcileReport:
 
 @dataclass(frozen=True)
 class Drift:
-    """Where index and files differ, without changing anything."""
+    """The paths at which index and files differ."""
 
     not_indexed: tuple[str, ...]
     drifted: tuple[str, ...]
@@ -72,10 +71,10 @@ def reconcile(
     should_stop: Callable[[], bool] = lambda: False,
     on_progress: Callable[[int, int], None] | None = None,
 ) -> ReconcileReport:
-    """Walk the whole vault. With `force` every file is indexed anew, whatever is remembered of it.
+    """Walk the whole vault. With `force` every file is indexed again, even if it is unchanged.
 
-    A file that is gone is forgotten, a file that only moved keeps its vectors. Raises VaultUnavailable
-    when the vault is not there (then nothing is forgotten) and IndexUnavailable.
+    A file that is gone is removed, a file that only moved keeps its vectors. Raises IndexUnavailable, and
+    VaultUnavailable when there is no vault (then nothing is removed).
     """
     require_folder(vault)
     paths = list(dict.fromkeys(walk()))
@@ -100,7 +99,7 @@ def reconcile(
 
 
 def reconcile_paths(store: IndexStore, vault: Path, walk: Walk, paths: Iterable[str]) -> ReconcileReport:
-    """The same for a few paths that are said to have changed; what `walk` leaves out is forgotten."""
+    """Reconcile a few paths that may have changed; those that `walk` leaves out are removed."""
     require_folder(vault)
     wanted = set(paths)
     allowed = wanted & set(walk())
@@ -123,7 +122,7 @@ def rebuild(
     should_stop: Callable[[], bool] = lambda: False,
     on_progress: Callable[[int, int], None] | None = None,
 ) -> ReconcileReport:
-    """Index every file anew, as if the index had been deleted; readers see a file's old state until its turn.
+    """Index every file again, as if the index had been deleted; readers see a file's old state until its turn.
 
     Vectors are kept unless `vectors` is set: a vector is found by its text, so it cannot be stale.
     """
@@ -133,7 +132,7 @@ def rebuild(
 
 
 def drift(store: IndexStore, vault: Path, walk: Walk) -> Drift:
-    """What a reconcile would find; a vault that is not there has no drift."""
+    """Compare index and files without changing anything; a vault that is not mounted has no drift."""
     if not vault.is_dir():
         return Drift((), (), (), ())
     known = store.files()
@@ -166,7 +165,7 @@ class _Work:
         self.failed: list[str] = []
 
     def look_at(self, path: str, known: FileState | None) -> None:
-        """Index the file if it is not as remembered."""
+        """Index the file if it differs from its row."""
         if known is not None and not self.force and _unchanged(self.vault / path, known):
             self.unchanged += 1
             return

@@ -1,7 +1,7 @@
-"""The one owner of the model in the recall service: questions first, batches in between.
+"""Runs the model in the recall service, in one thread: questions first, batches of passages in between.
 
-Questions that wait together are embedded together. A batch is worked off in micro-batches, and a
-question overtakes it at the next seam.
+Questions that wait together are embedded together. A batch is embedded in micro-batches, and a question is embedded
+before the next one of these.
 """
 
 from __future__ import annotations
@@ -25,17 +25,17 @@ if TYPE_CHECKING:
     from .embedder import Vectors
 
 MAX_QUESTIONS_AT_ONCE = 4
-"""More gain nothing: a question of twenty words keeps a core busy by itself (9 ms; five together 40, ten 98 since the
-shorter are padded to the longest)."""
+"""More gain nothing: a question of twenty words uses a core by itself (9 ms; five together 40, ten 98 since the shorter
+are padded to the longest)."""
 STEPS_AT_ONCE_WHEN_QUIET = 3
 PAUSE_SECONDS = 0.15
-"""After a question batches rest so long: questions come in bursts, and each needs the processor for itself."""
-LONGEST_PAUSE_SECONDS = 1.5
-"""Who asks without end must not keep a batch from ever being done."""
+"""How long batches pause after a question: questions come in bursts, and each needs the processor for itself."""
+MAX_PAUSE_SECONDS = 1.5
+"""However many questions come, a batch gets a step after this long."""
 QUIET_SECONDS = 120.0
-"""After a question, the next one is likely to come this soon."""
+"""Within this time after a question the next one is likely."""
 RELOAD_SECONDS = 60.0
-"""After a failed load the next try is made no sooner: installing the extra heals without a restart."""
+"""Time between a failed load and the next attempt: after an installation of the extra no restart is needed."""
 
 _ENDING = "the recall service is ending"
 
@@ -50,8 +50,8 @@ class ModelRunner:
         self._embedder: Embedder | None = None
         self._failure: str | None = None
         self._retry_at = 0.0
-        self._asked_at = -math.inf
-        self._stepped_at = -math.inf
+        self._last_question_at = -math.inf
+        self._last_step_at = -math.inf
         self._questions: deque[tuple[str, Future[EncodedTexts]]] = deque()
         self._batches: deque[_Batch] = deque()
         self._wanted = threading.Condition()
@@ -83,7 +83,7 @@ class ModelRunner:
         return self._embedder.dimension
 
     def wait_ready(self, seconds: float) -> bool:
-        """True once a load has ended well; False when it failed or takes longer."""
+        """Wait for the model; False when its loading failed or takes longer than `seconds`."""
         self._ready.wait(seconds)
         return self.ready
 
@@ -92,7 +92,7 @@ class ModelRunner:
         return self.encode_words(texts, query=True).vectors if query else self.batch(texts).result().vectors
 
     def encode_words(self, texts: Sequence[str], *, query: bool = True) -> EncodedTexts:
-        """Questions only: passages come packed, from `batch`. Raises ModelUnavailable."""
+        """Embed questions; passages are embedded by `batch`, which packs their words. Raises ModelUnavailable."""
         futures = [self.question(text) for text in texts]
         answers = [future.result() for future in futures]
         import numpy  # Not before: it comes with the extra that brings a model.
@@ -101,24 +101,24 @@ class ModelRunner:
         return EncodedTexts(vectors, tuple(word for answer in answers for word in answer.words))
 
     def count_tokens(self, text: str) -> int:
-        """Tokens of `text` by the model's own tokenizer; by its length while there is none. Any thread may ask."""
+        """Count tokens by the model's own tokenizer; by the text's length while there is none. Thread-safe."""
         count = getattr(self._embedder, "count_tokens", None)
         return estimate_tokens(text) if count is None else int(count(text))
 
     def question(self, text: str) -> Future[EncodedTexts]:
-        """One question, before all batches."""
-        self._require()
+        """Embed one question, before all batches. Raises ModelUnavailable."""
+        self._require_model()
         future: Future[EncodedTexts] = Future()
         with self._wanted:
             self._require_running()
-            self._asked_at = self._clock()
+            self._last_question_at = self._clock()
             self._questions.append((text, future))
             self._wanted.notify()
         return future
 
     def batch(self, texts: Sequence[str]) -> Future[PackedTexts]:
-        """Passages, when no question waits."""
-        self._require()
+        """Embed passages, while no question waits. Raises ModelUnavailable."""
+        self._require_model()
         batch = _Batch(list(texts))
         with self._wanted:
             self._require_running()
@@ -127,24 +127,24 @@ class ModelRunner:
         return batch.future
 
     def hold_batches(self) -> None:
-        """Somebody asks, or is about to: leave the processor to it for a moment."""
-        self._asked_at = self._clock()
+        """Pause the batches for PAUSE_SECONDS: a recall has begun and needs the processor."""
+        self._last_question_at = self._clock()
 
     def stop(self) -> None:
-        """Stop after the micro-batch that runs; what waits is told that the service ends."""
+        """Stop after the current micro-batch; whatever waits gets ModelUnavailable."""
         with self._wanted:
             self._stopped = True
             self._wanted.notify()
 
     def _is_quiet(self) -> bool:
-        return self._clock() - self._asked_at > QUIET_SECONDS
+        return self._clock() - self._last_question_at > QUIET_SECONDS
 
-    def _pause(self) -> float:
-        """Seconds that batches rest from now on."""
+    def _pause_seconds(self) -> float:
+        """How long batches still pause; 0 or less when they need not."""
         now = self._clock()
-        return min(self._asked_at + PAUSE_SECONDS, self._stepped_at + LONGEST_PAUSE_SECONDS) - now
+        return min(self._last_question_at + PAUSE_SECONDS, self._last_step_at + MAX_PAUSE_SECONDS) - now
 
-    def _require(self) -> None:
+    def _require_model(self) -> None:
         if self._embedder is not None:
             return
         if self._failure is not None and self._clock() >= self._retry_at:
@@ -157,7 +157,7 @@ class ModelRunner:
         raise ModelUnavailable(self._failure)
 
     def _require_running(self) -> None:
-        """Under the lock: what comes after `stop` would be worked on by nobody."""
+        """Raise after `stop`, when no thread would take the work. To be called under the lock."""
         if self._stopped:
             raise ModelUnavailable(_ENDING)
 
@@ -168,7 +168,7 @@ class ModelRunner:
                 continue
             with self._wanted:
                 while not (self._stopped or self._questions or self.loading):
-                    pause = self._pause() if self._batches else None
+                    pause = self._pause_seconds() if self._batches else None
                     if pause is not None and pause <= 0:
                         break
                     self._wanted.wait(pause)
@@ -177,7 +177,7 @@ class ModelRunner:
             if questions:
                 self._answer(questions)
             elif batch is not None:
-                self._work_on(batch)
+                self._embed_step(batch)
         gone = ModelUnavailable(_ENDING)
         for _, future in self._questions:
             if future.set_running_or_notify_cancel():
@@ -198,45 +198,45 @@ class ModelRunner:
         self._ready.set()
 
     def _answer(self, questions: list[tuple[str, Future[EncodedTexts]]]) -> None:
-        live = [(text, future) for text, future in questions if future.set_running_or_notify_cancel()]
-        if not live or self._embedder is None:
+        active = [(text, future) for text, future in questions if future.set_running_or_notify_cancel()]
+        if not active or self._embedder is None:
             return
         try:
-            encoded = self._embedder.encode_words([text for text, _ in live], query=True)
-        except Exception as error:  # noqa: BLE001 - handed to whoever asked
-            for _, future in live:
+            encoded = self._embedder.encode_words([text for text, _ in active], query=True)
+        except Exception as error:  # noqa: BLE001 - handed to the caller
+            for _, future in active:
                 future.set_exception(error)
             return
-        for number, (_, future) in enumerate(live):
-            one = slice(number, number + 1)
-            future.set_result(EncodedTexts(encoded.vectors[one], encoded.words[one]))
+        for number, (_, future) in enumerate(active):
+            row = slice(number, number + 1)
+            future.set_result(EncodedTexts(encoded.vectors[row], encoded.words[row]))
 
-    def _work_on(self, batch: _Batch) -> None:
-        """One micro-batch of the batch at the head of the line."""
+    def _embed_step(self, batch: _Batch) -> None:
+        """Embed the next micro-batch of the first batch in the queue."""
         assert self._embedder is not None
         try:
             if not batch.started:
                 batch.started = batch.future.set_running_or_notify_cancel()
             if batch.started and batch.left:
-                # Larger steps are a seventh faster, and a question waits for the step that runs: they are for
-                # the time when nobody asks.
+                # Larger steps are a seventh faster, but a question waits for the step that runs: they are for the
+                # time without questions.
                 indexes = batch.next_step() if self._is_quiet() else batch.next_small_step()
                 encoded = self._embedder.encode_words([batch.texts[i] for i in indexes])
-                batch.take(indexes, encoded)
-                _give_back_memory()
-                self._stepped_at = self._clock()
+                batch.add(indexes, encoded)
+                _release_memory()
+                self._last_step_at = self._clock()
             if batch.started and batch.left:
                 return
             if batch.started:
                 batch.future.set_result(batch.packed(self._embedder.dimension))
-        except Exception as error:  # noqa: BLE001 - handed to whoever asked
+        except Exception as error:  # noqa: BLE001 - handed to the caller
             batch.future.set_exception(error)
         with self._wanted:
             self._batches.popleft()
 
 
 class _Batch:
-    """Passages on their way through the model."""
+    """Passages that are being embedded."""
 
     def __init__(self, texts: list[str]) -> None:
         self.texts = texts
@@ -252,15 +252,15 @@ class _Batch:
         return [index for step in steps for index in step]
 
     def next_small_step(self) -> list[int]:
-        """The same, as few as SMALL_STEP_TOKENS."""
+        """Indexes of the texts to embed next, about SMALL_STEP_TOKENS of them."""
         step = self.left.popleft()
         (small, *_) = micro_batches([self.texts[index] for index in step], SMALL_STEP_TOKENS)
-        taken = [step[place] for place in small]
-        if len(taken) < len(step):
-            self.left.appendleft([index for index in step if index not in taken])
-        return taken
+        first = [step[position] for position in small]
+        if len(first) < len(step):
+            self.left.appendleft([index for index in step if index not in first])
+        return first
 
-    def take(self, indexes: list[int], encoded: EncodedTexts) -> None:
+    def add(self, indexes: list[int], encoded: EncodedTexts) -> None:
         self.done.append((indexes, encoded.vectors))
         for index, words in zip(indexes, encoded.words, strict=False):
             self.words[index] = pack_words(words)
@@ -274,10 +274,10 @@ class _Batch:
         return PackedTexts(result, tuple(self.words))
 
 
-def _give_back_memory() -> None:
-    """Ask glibc to return what the activations took; elsewhere nothing.
+def _release_memory() -> None:
+    """Let glibc return the memory of the activations to the system; does nothing elsewhere.
 
-    A millisecond after each tenth of a second of work: without it the heap grows by 150 MB over a drain.
+    Takes a millisecond after each tenth of a second of work: without it the heap grows by 150 MB over a drain.
     """
     if sys.platform != "linux":
         return

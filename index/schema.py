@@ -63,7 +63,7 @@ _TABLES = (
     "CREATE INDEX IF NOT EXISTS idx_entry_meta_project ON entry_meta(project)",
     "CREATE INDEX IF NOT EXISTS idx_entry_meta_status ON entry_meta(status)",
     "CREATE INDEX IF NOT EXISTS idx_entry_meta_fingerprint ON entry_meta(fingerprint)",
-    # Tags once more, one row each: an exact tag is an index look-up, never a substring of JSON.
+    # Tags again, one row each: an exact tag is an index look-up, never a substring of JSON.
     """
     CREATE TABLE IF NOT EXISTS entry_tag (
         tag TEXT NOT NULL COLLATE NOCASE,
@@ -131,7 +131,7 @@ _MODEL_IN_FORCE = (
 )
 
 # Counts how often vectors were dropped. Ids are used again after that, so a copy of the vectors in memory
-# (matrix.py) can tell by nothing else that it is out of date.
+# (matrix.py) cannot see by anything else that it is out of date.
 _VECTOR_EPOCH = (
     """
     CREATE TABLE IF NOT EXISTS vector_epoch (
@@ -154,7 +154,7 @@ TABLES = (
     "model_in_force",
     "vector_epoch",
 )
-"""What every index.db has, beside a table of vectors for each model."""
+"""The tables of every index.db, besides a table of vectors for each model."""
 
 
 @dataclass(frozen=True)
@@ -194,12 +194,12 @@ def migrate(connection: apsw.Connection) -> None:
     Additive and idempotent: a table of an older shape gains the columns it lacks.
     Raises SchemaTooNew when a newer program wrote the file.
     """
-    found = user_version(connection)
-    if found == SCHEMA_VERSION:
+    version = user_version(connection)
+    if version == SCHEMA_VERSION:
         return
-    if found > SCHEMA_VERSION:
+    if version > SCHEMA_VERSION:
         raise SchemaTooNew(
-            f"index.db has schema {found}, this program knows {SCHEMA_VERSION}: "
+            f"index.db has schema {version}, this program knows {SCHEMA_VERSION}: "
             "update memoryvault, or delete index.db (it is rebuilt from the vault)"
         )
     connection.execute("BEGIN IMMEDIATE")
@@ -213,7 +213,7 @@ def migrate(connection: apsw.Connection) -> None:
 
 
 def _apply(connection: apsw.Connection) -> None:
-    found = user_version(connection)
+    version = user_version(connection)
     for statement in _BASE:
         connection.execute(statement)
     present = {row[1] for row in connection.execute("PRAGMA table_info(entry_meta)")}
@@ -221,7 +221,7 @@ def _apply(connection: apsw.Connection) -> None:
         if name not in present:
             connection.execute(f"ALTER TABLE entry_meta ADD COLUMN {name} {declaration}")
     for migration in MIGRATIONS:
-        if migration.version > found:
+        if migration.version > version:
             for statement in migration.statements:
                 connection.execute(statement)
             connection.execute("INSERT OR REPLACE INTO migration(version) VALUES (?)", (migration.version,))

@@ -1,4 +1,4 @@
-"""Which entries a recall may show at all: one rule, as SQL and as a test of one entry."""
+"""The entries that a recall may show: one rule, as SQL and as a test of one entry."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _FOLDERS_OF_STATUS: Mapping[str, frozenset[str]] = {
 }
 
 ON_DEMAND = frozenset(KEPT_FROM_PROMPTS)
-"""A session was given the index of its project's notes; the notes themselves it reads when it wants them."""
+"""Kinds that no prompt gets: a session has the index of its project's notes, and reads the notes when it needs them."""
 
 
 @dataclass(frozen=True)
@@ -43,31 +43,31 @@ class Scope:
     exclude_kinds: frozenset[str] = NEVER_UNNAMED
     filter: Filter | None = None
     _named_statuses: frozenset[str] = field(init=False, repr=False)
-    _open_folders: frozenset[str] = field(init=False, repr=False)
+    _named_folders: frozenset[str] = field(init=False, repr=False)
     _any_project: bool = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         statuses = named_values(self.filter, "status")
         folders = self.include | named_values(self.filter, "folder")
         object.__setattr__(self, "_named_statuses", self.statuses | statuses)
-        object.__setattr__(self, "_open_folders", folders)
+        object.__setattr__(self, "_named_folders", folders)
         object.__setattr__(self, "_any_project", self.all_projects or bool(named_values(self.filter, "project")))
 
     def without(self, kind: str | None) -> Scope:
-        """The same without the entries of one more kind."""
+        """This scope without the entries of one more kind."""
         return self if kind is None else replace(self, exclude_kinds=self.exclude_kinds | {kind})
 
-    def _shut_folders(self) -> frozenset[str]:
-        opened = self._open_folders
+    def _hidden_folders(self) -> frozenset[str]:
+        named = self._named_folders
         for status in named_values(self.filter, "status"):
-            opened |= _FOLDERS_OF_STATUS.get(status, frozenset())
-        return HIDDEN_FOLDERS - opened
+            named |= _FOLDERS_OF_STATUS.get(status, frozenset())
+        return HIDDEN_FOLDERS - named
 
-    def _shut_kinds(self) -> frozenset[str]:
+    def _hidden_kinds(self) -> frozenset[str]:
         return self.exclude_kinds - named_values(self.filter, "kind")
 
     def sql(self) -> tuple[str, list[str]]:
-        """A condition over entry_meta as `m`, and its parameters."""
+        """Build a condition over entry_meta as `m`, and its parameters."""
         parts: list[str] = []
         parameters: list[str] = []
 
@@ -76,19 +76,19 @@ class Scope:
             parameters.extend(values)
 
         status = f"lower(COALESCE(NULLIF(m.status, ''), 'active')) IN {_LIST}"
-        if self._open_folders:
+        if self._named_folders:
             add(
                 f"({status} OR m.special IN {_LIST})",
-                _listed(self._named_statuses),
-                _listed(self._open_folders),
+                _json_list(self._named_statuses),
+                _json_list(self._named_folders),
             )
         else:
-            add(status, _listed(self._named_statuses))
-        add(f"m.special NOT IN {_LIST}", _listed(self._shut_folders()))
+            add(status, _json_list(self._named_statuses))
+        add(f"m.special NOT IN {_LIST}", _json_list(self._hidden_folders()))
         if self.exclude_always_load:
             add("m.always_load = 0")
-        if kinds := self._shut_kinds():
-            add(f"lower(COALESCE(m.kind, '')) NOT IN {_LIST}", _listed(kinds))
+        if kinds := self._hidden_kinds():
+            add(f"lower(COALESCE(m.kind, '')) NOT IN {_LIST}", _json_list(kinds))
         if not self._any_project:
             add("COALESCE(m.project, '') COLLATE NOCASE IN ('', ?)", self.project or "")
         if self.group:
@@ -96,23 +96,23 @@ class Scope:
             below = f"substr({column}, 1, length(?) + 1) = ? || '/' COLLATE NOCASE"
             add(f"({column} = ? COLLATE NOCASE OR {below})", *[self.group.strip("/")] * 3)
         if self.exclude_paths:
-            add(f"m.path NOT IN {_LIST}", _listed(self.exclude_paths))
+            add(f"m.path NOT IN {_LIST}", _json_list(self.exclude_paths))
         if self.filter is not None:
             condition, values = to_sql(self.filter)
             add(condition, *values)
         return " AND ".join(parts), parameters
 
     def admits(self, row: Mapping[str, Any]) -> bool:
-        """The same for one row of entry_meta as a mapping (`tags` a sequence)."""
+        """Whether the scope has this row of entry_meta, given as a mapping (`tags` a sequence)."""
         special = str(row.get("special") or "")
         status = str(row.get("status") or "active").lower()
-        if status not in self._named_statuses and special not in self._open_folders:
+        if status not in self._named_statuses and special not in self._named_folders:
             return False
-        if special in self._shut_folders() or row.get("path") in self.exclude_paths:
+        if special in self._hidden_folders() or row.get("path") in self.exclude_paths:
             return False
         if self.exclude_always_load and row.get("always_load"):
             return False
-        if str(row.get("kind") or "").lower() in self._shut_kinds():
+        if str(row.get("kind") or "").lower() in self._hidden_kinds():
             return False
         project = str(row.get("project") or "").lower()
         if not self._any_project and project not in ("", (self.project or "").lower()):
@@ -127,5 +127,5 @@ class Scope:
 _LIST = "(SELECT value FROM json_each(?))"
 
 
-def _listed(values: frozenset[str]) -> str:
+def _json_list(values: frozenset[str]) -> str:
     return json.dumps(sorted(values))

@@ -1,8 +1,7 @@
 """The recall service (`memory serve`): the one process that holds the model.
 
-A thread per connection reads requests, the model's own thread embeds (runner.py), and recalls run on
-the connection's thread over pooled index readers. A client that hangs, sends nonsense or sends too
-much costs its own connection and nothing else.
+Each connection has a thread, which reads requests and runs recalls over pooled index readers; the model has a thread of
+its own (runner.py). A client that hangs, or sends too much or no valid requests, affects only its own connection.
 """
 
 from __future__ import annotations
@@ -28,9 +27,9 @@ from ..vault.priority import step_back
 from ..vault.project import project_of
 from ..vault.render import render_block, select_hits, status_line
 from .admission import Admission, Effort
-from .daemon import listen, only_one, signals
+from .daemon import hold_lock, listen, wake_on_signals
 from .embedder import Embedder, load_embedder
-from .engine import NO_INDEX, VECTORS_DAMAGED, Hit, RecallEngine, RecallQuery, RecallResult
+from .engine import NO_INDEX, VECTORS_DAMAGED, Hit, RecallEngine, RecallQuery
 from .models import model_in_force
 from .protocol import (
     MAX_BUDGET_MS,
@@ -57,22 +56,22 @@ if TYPE_CHECKING:
     from ..vault.settings import Settings
 
 CONNECTION_SECONDS = 30.0
-"""How long a connection may be silent, or take to accept an answer."""
+"""How long a connection may be idle, or take to accept an answer."""
 MAX_CONNECTIONS = 64
 DRAIN_SECONDS = 2.0
-"""At the end, how long requests in progress get; less than daemon.LEAVING_SECONDS."""
+"""How long requests in progress may take when the service ends; less than daemon.LEAVING_SECONDS."""
 REPLACED_SECONDS = 15.0
-"""How long a model that was replaced is kept for requests that began with it."""
+"""How long a replaced model is kept for requests that began with it."""
 EMBED_WAIT_SECONDS = 60.0
 """How long a batch waits for the model to be loaded."""
 _TICK_SECONDS = 0.5
 _BUSY = float("inf")
-_NO_DESCRIPTORS_SECONDS = 0.1
+_DESCRIPTOR_RETRY_SECONDS = 0.1
 
 
 @dataclass(frozen=True)
 class ServiceConfig:
-    """What the service needs to know; made from the user's settings, never from a caller."""
+    """The configuration of the service; from the user's settings, never from a client."""
 
     vault: Path
     state: StatePaths
@@ -106,7 +105,7 @@ def weights_from_settings(settings: Settings) -> Weights:
 
 
 _Answer = tuple[dict[str, Any], Callable[[], None] | None]
-"""The fields of an answer, and what is to be done once it has been sent."""
+"""The fields of an answer, and a function to be called once it has been sent."""
 
 
 class Outcome(Enum):
@@ -124,14 +123,14 @@ def serve(
     load: Callable[[], Embedder] | None = None,
     log: Callable[[str, Mapping[str, Any]], None] = lambda event, fields: None,
 ) -> Outcome:
-    """Serve until SIGTERM, SIGINT, `stop`, or nobody asked for `idle_exit_seconds`. Main thread only.
+    """Serve until SIGTERM, SIGINT, `stop`, or `idle_exit_seconds` without a request. Main thread only.
 
     `log(event, fields)` is called for start, end and faults.
     """
     config.state.ensure()
     step_back()
-    with only_one(Path(config.state.recall_lock), Path(config.state.recall_socket)) as alone:
-        if not alone:
+    with hold_lock(Path(config.state.recall_lock), Path(config.state.recall_socket)) as is_held:
+        if not is_held:
             return Outcome.ALREADY_RUNNING
         service = RecallService(config, load=load, log=log)
         try:
@@ -161,16 +160,17 @@ class RecallService:
         self._outcome: Outcome | None = None
         self._last_used = time.monotonic()
         self._connections: dict[socket.socket, float] = {}
-        """Since when each is silent; _BUSY while its thread works on an answer, or is about to end."""
-        self._working = 0
+        """When each became idle (monotonic seconds); _BUSY while its thread answers a request or is about to end."""
+        self._answering = 0
         self._lock = threading.Lock()
         self._admission = Admission()
         self._load_model = load
         self._runner = self._run_model(self._model_in_force())
         self._engine = self._engine_over(self._runner)
-        self._coming: ModelRunner | None = None
-        """Another model that is being loaded, to take the place of the one that answers."""
+        self._next_runner: ModelRunner | None = None
+        """Another model, which is being loaded to replace the one that answers."""
         self._replaced: list[tuple[float, RecallEngine, ModelRunner]] = []
+        """Engines and models that were replaced, and when to close them (monotonic seconds)."""
         self._operations: Mapping[str, Callable[[Mapping[str, Any]], _Answer]] = {
             "recall": self._recall,
             "embed": self._embed,
@@ -182,15 +182,15 @@ class RecallService:
     def run(self) -> Outcome:
         """Accept until there is a reason to end; then let requests in progress finish."""
         self._log("start", {"model": self._config.model})
-        with signals(self._waker):
+        with wake_on_signals(self._waker):
             while self._outcome is None:
                 self._accept()
-                self._look_around()
-        # Nobody new may connect while the last answers are on their way.
+                self._check_state()
+        # No more connections while the last answers are being sent.
         self._unlink()
         self._listener.close()
         deadline = time.monotonic() + DRAIN_SECONDS
-        while self._working and time.monotonic() < deadline:
+        while self._answering and time.monotonic() < deadline:
             time.sleep(0.01)
         self._log("end", {"why": self._outcome.value})
         return self._outcome
@@ -204,7 +204,7 @@ class RecallService:
         for connection in connections:
             with contextlib.suppress(OSError):
                 connection.shutdown(socket.SHUT_RDWR)
-        for _, engine, runner in [*self._replaced, (0.0, self._engine, self._coming or self._runner)]:
+        for _, engine, runner in [*self._replaced, (0.0, self._engine, self._next_runner or self._runner)]:
             runner.stop()
             engine.close()
         self._wake.close()
@@ -223,8 +223,8 @@ class RecallService:
             connection, _ = self._listener.accept()
         except OSError as error:
             if error.errno in (errno.EMFILE, errno.ENFILE):
-                # The socket stays readable while nobody can be let in.
-                time.sleep(_NO_DESCRIPTORS_SECONDS)
+                # The socket remains readable while no connection can be accepted.
+                time.sleep(_DESCRIPTOR_RETRY_SECONDS)
             return
         uid = peer_uid(connection)
         if uid is not None and uid != os.getuid():
@@ -240,8 +240,8 @@ class RecallService:
         threading.Thread(target=self._converse, args=(connection,), name="client", daemon=True).start()
 
     def _make_room(self) -> bool:
-        """Hang up on the one that has been silent longest; False when all are being answered. Under the lock."""
-        oldest = min(self._connections, key=lambda each: self._connections[each])
+        """Close the connection that has been idle longest; False when all are busy. To be called under the lock."""
+        oldest = min(self._connections, key=lambda connection: self._connections[connection])
         if self._connections[oldest] == _BUSY:
             return False
         self._connections[oldest] = _BUSY
@@ -249,11 +249,12 @@ class RecallService:
             oldest.shutdown(socket.SHUT_RDWR)
         return True
 
-    def _look_around(self) -> None:
+    def _check_state(self) -> None:
+        """Put a model that has been loaded in force; end when idle, or when the socket is no longer ours."""
         if self._outcome is not None:
             return
         self._replace_model()
-        busy = self._working or self._runner.busy or self._coming is not None
+        busy = self._answering or self._runner.busy or self._next_runner is not None
         if not busy and time.monotonic() - self._last_used > self._config.idle_exit_seconds:
             self._outcome = Outcome.IDLE
         try:
@@ -274,26 +275,26 @@ class RecallService:
     def _converse(self, connection: socket.socket) -> None:
         reader = LineReader(connection)
         try:
-            while (line := reader.line()) is not None:
+            while (line := reader.read_line()) is not None:
                 with self._lock:
                     if self._connections[connection] == _BUSY:
-                        break  # it had to make room
+                        break  # closed by _make_room
                     self._connections[connection] = _BUSY
-                    self._working += 1
+                    self._answering += 1
                 try:
                     answer, afterwards = self._answer(line)
-                    self._connections[connection] = time.monotonic()  # who does not read the answer makes room
+                    self._connections[connection] = time.monotonic()  # idle: a client may not read the answer
                     connection.sendall(encode(answer))
                     if afterwards is not None:
                         afterwards()
                 finally:
                     with self._lock:
-                        self._working -= 1
+                        self._answering -= 1
         except MessageTooLong:
             with contextlib.suppress(OSError):
                 connection.sendall(encode(_refusal("the message is longer than 8 MB")))
         except OSError:
-            pass  # it hung up, was silent too long or does not read: its own affair
+            pass  # the client hung up, was idle too long or does not read
         finally:
             with self._lock:
                 self._connections.pop(connection, None)
@@ -304,7 +305,7 @@ class RecallService:
             message = decode(line)
             version = message.get("v")
             if isinstance(version, int) and version > VERSION:
-                # A newer client: make room for a service of its own version.
+                # A newer client: end, so that it can start a service of its own version.
                 return _refusal(f"this service speaks version {VERSION} and ends"), self._end
             if version != VERSION:
                 raise UsageError(f"this service speaks version {VERSION}: update the client")
@@ -326,7 +327,7 @@ class RecallService:
             "model": self._runner.name if self._runner.ready else None,
             "loading": self._runner.loading,
             "failure": self._runner.failure,
-            "coming": self._coming.name if self._coming is not None else None,
+            "coming": self._next_runner.name if self._next_runner is not None else None,
             "pid": os.getpid(),
             "version": program_version(),
             "vault": str(self._config.vault),
@@ -360,27 +361,27 @@ class RecallService:
         """Load the model that is in force, if it is another one; the old one answers meanwhile."""
         name = self._model_in_force()
         with self._lock:
-            coming = self._coming
-            if coming is not None and coming.name != name:
-                coming.stop()
-                coming = None
-            if coming is None and name != self._runner.name:
-                coming = self._run_model(name)
-            self._coming = coming
-        return {"model": self._runner.name, "coming": coming.name if coming is not None else None}, None
+            runner = self._next_runner
+            if runner is not None and runner.name != name:
+                runner.stop()
+                runner = None
+            if runner is None and name != self._runner.name:
+                runner = self._run_model(name)
+            self._next_runner = runner
+        return {"model": self._runner.name, "coming": runner.name if runner is not None else None}, None
 
     def _replace_model(self) -> None:
-        """Put the model that has been loaded in the place of the old one, which goes when nobody uses it."""
+        """Replace the model by one that has been loaded; the old one is closed after REPLACED_SECONDS."""
         with self._lock:
-            coming = self._coming
-            if coming is not None and not coming.loading:
-                self._coming = None
-                if coming.ready:
-                    gone_at = time.monotonic() + REPLACED_SECONDS
-                    self._replaced.append((gone_at, self._engine, self._runner))
-                    self._engine, self._runner = self._engine_over(coming), coming
-        if coming is not None and not coming.loading:
-            self._log("model", {"model": coming.name, "failure": coming.failure or ""})
+            runner = self._next_runner
+            if runner is not None and not runner.loading:
+                self._next_runner = None
+                if runner.ready:
+                    close_at = time.monotonic() + REPLACED_SECONDS
+                    self._replaced.append((close_at, self._engine, self._runner))
+                    self._engine, self._runner = self._engine_over(runner), runner
+        if runner is not None and not runner.loading:
+            self._log("model", {"model": runner.name, "failure": runner.failure or ""})
         while self._replaced and self._replaced[0][0] < time.monotonic():
             _, engine, runner = self._replaced.pop(0)
             runner.stop()
@@ -499,10 +500,10 @@ class RecallService:
 
 
 def _deadline(message: Mapping[str, Any]) -> float | None:
-    """When the answer must have been sent (monotonic seconds), None for who has time.
+    """When the answer must have been sent (monotonic seconds), None without a budget.
 
-    `until` is on the client's monotonic clock, which is this machine's: what the request waited in the socket is
-    counted. Where the clocks are not the same, `budget_ms` from now on is all there is to go by.
+    `until` is on the client's monotonic clock, which is this machine's, so the time that the request waited in the
+    socket counts. Where the clocks differ, `budget_ms` from now is the limit.
     """
     budget_ms = number_field(message, "budget_ms", None)
     if budget_ms is None:
@@ -514,15 +515,6 @@ def _deadline(message: Mapping[str, Any]) -> float | None:
 
 def hit_json(hit: Hit) -> dict[str, Any]:
     return asdict(hit)
-
-
-def result_json(result: RecallResult) -> dict[str, Any]:
-    """A result as the command's --json and the service give it."""
-    return {
-        "hits": [hit_json(hit) for hit in result.hits],
-        "degraded": list(result.degraded),
-        "timings_ms": dict(result.timings_ms),
-    }
 
 
 def _refusal(why: str) -> dict[str, Any]:

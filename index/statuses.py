@@ -1,4 +1,4 @@
-"""A status that somebody asks for: one that can match nothing is a slip of the pen, not an empty answer."""
+"""Checks a status in a request: one that no note can have is a typing error, which must not get an empty answer."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from ..vault.store import VaultStore
 
 
 def require_known(statuses: Collection[str], store: VaultStore) -> None:
-    """Raises UsageError for a status, in lower case, that is none of ours and that no note of the user's bears either.
+    """Raise UsageError for a status, in lower case, that is neither one of STATUSES nor that of a note.
 
-    The notes are read only where one is not ours. Raises VaultUnavailable.
+    The notes are read only for a status that is not one of STATUSES. Raises VaultUnavailable.
     """
     unknown = set(statuses) - set(STATUSES)
     if unknown and (unknown := unknown - {entry.effective_status for entry in store.readable()}):

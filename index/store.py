@@ -1,7 +1,7 @@
-"""IndexStore: everything that is written to index.db, and what is asked of it by row.
+"""IndexStore: all writes to index.db, and the queries that go with them.
 
-Each public method is one transaction. Texts that have no vector yet are found by a join, not by
-a queue: what is pending can neither be lost nor be done twice.
+Each public method is one transaction. Texts without a vector are found by a join, not by a queue, so that none can be
+lost or embedded twice.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _UPSERT_META = (
 
 @dataclass(frozen=True)
 class FileState:
-    """What the index remembers of a file, to see whether it changed."""
+    """The state of a file when it was indexed, to see whether it changed."""
 
     rowid: int
     mtime_ns: int
@@ -54,7 +54,7 @@ class FileState:
 
 @dataclass(frozen=True)
 class PendingText:
-    """A text that has no vector yet."""
+    """A text without a vector."""
 
     text_hash: str
     text: str
@@ -83,7 +83,7 @@ class IndexStats:
 
 
 def hash_text(text: str) -> str:
-    """The key of a text's vector."""
+    """The hash of a text, by which its vector is found: 64 hexadecimal digits."""
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
@@ -115,7 +115,7 @@ def row_of(entry: Entry) -> dict[str, Any]:
 
 
 def open_or_rebuild(path: Path, *, now: Callable[[], datetime] | None = None) -> tuple[IndexStore, Path | None]:
-    """A store; a damaged file is set aside first, and its new name is returned with the empty store."""
+    """Open a store; a damaged file is set aside first, and its new path is returned with the empty store."""
     clock = now or (lambda: datetime.now(UTC))
     with database.replacing(path):
         set_aside = None
@@ -133,7 +133,7 @@ def open_or_rebuild(path: Path, *, now: Callable[[], datetime] | None = None) ->
 
 
 class IndexStore:
-    """The writer's view of index.db; not to be shared between threads.
+    """A connection that writes to index.db; not to be shared between threads.
 
     Raises IndexUnavailable (IndexDamaged when the file is corrupt) from every method.
     """
@@ -170,7 +170,7 @@ class IndexStore:
                 self._insert_chunk(rowid, chunk)
 
     def move(self, path: str, new_path: str) -> bool:
-        """The file was renamed: same row, same chunks. False when `path` is not indexed."""
+        """Rename an indexed file, which keeps its chunks. False when `path` is not indexed."""
         with self.transaction():
             self._remove(new_path)
             self._connection.execute(
@@ -185,7 +185,7 @@ class IndexStore:
             return self._remove(path)
 
     def touch(self, path: str, *, mtime_ns: int, size: int) -> None:
-        """The file was written but says what it said before."""
+        """Note that a file was written without a change of its content."""
         with self.transaction():
             self._connection.execute(
                 "UPDATE entry_meta SET mtime_ns = ?, size = ?, indexed_at = ? WHERE path = ?",
@@ -193,7 +193,7 @@ class IndexStore:
             )
 
     def files(self) -> dict[str, FileState]:
-        """Every indexed path with what is remembered of its file."""
+        """The state of every indexed file, by path."""
         rows = self._query("SELECT path, rowid, mtime_ns, size, content_hash, indexed_at FROM entry_meta")
         return {row[0]: FileState(*row[1:]) for row in rows}
 
@@ -224,7 +224,7 @@ class IndexStore:
     # Vectors
 
     def model_id(self, name: str, dimension: int) -> int:
-        """The model's id; its table is made at first use, and made anew when the dimension changed."""
+        """The model's id; its table is made at first use, and replaced when the dimension changed."""
         if not self.has_vectors:
             raise IndexUnavailable("sqlite-vec cannot be loaded here: recall works on keywords only")
         with self.transaction():
@@ -248,7 +248,7 @@ class IndexStore:
         return int(self._query(f"SELECT count(*) {_PENDING}", (model,))[0][0])
 
     def pending_texts(self, model: str, limit: int, skip: Iterable[str] = ()) -> list[PendingText]:
-        """Texts without a vector of this model, longest first: batches of like length pad little."""
+        """Texts without a vector of this model, longest first: batches of similar length need little padding."""
         sql = (
             f"SELECT p.text_hash, p.embed_text {_PENDING} "
             "AND p.text_hash NOT IN (SELECT value FROM json_each(?)) "
@@ -260,7 +260,7 @@ class IndexStore:
     def add_vectors(
         self, model_id: int, hashes: Sequence[str], vectors: Sequence[bytes], words: Sequence[bytes]
     ) -> int:
-        """Store float32 little-endian rows and packed word vectors; what is there already is left alone.
+        """Store float32 little-endian rows and packed word vectors; texts that have a vector are left alone.
 
         Returns how many were new. A text that the index has forgotten meanwhile is not stored.
         """
@@ -280,7 +280,7 @@ class IndexStore:
         return str(rows[0][0]) if rows else None
 
     def put_in_force(self, model: str) -> None:
-        """From now on this model answers. The one before it keeps its vectors, those of others are freed."""
+        """Let this model answer from now on. The one before it keeps its vectors, those of others are deleted."""
         with self.transaction():
             if self.in_force() != model:
                 self._connection.execute(_PUT_IN_FORCE, (model,))
@@ -357,7 +357,7 @@ class IndexStore:
             self._connection.execute(search, (any_vector,)).fetchall()
 
     def integrity_problems(self, *, quick: bool = False) -> list[str]:
-        """What SQLite, FTS5 and our own counts find wrong; empty when sound."""
+        """Check the file with SQLite, FTS5 and counts of our own; a line for each problem, none when it is sound."""
         problems: list[str] = []
         try:
             check = "PRAGMA quick_check(5)" if quick else "PRAGMA integrity_check(20)"
@@ -372,7 +372,7 @@ class IndexStore:
                     if count := self._connection.execute(sql).get:
                         problems.append(f"{count} {name}")
         except (apsw.BusyError, apsw.LockedError) as error:
-            # Not to be told from damage otherwise, and a sound index would be set aside.
+            # Else it would count as damage, and a sound index would be set aside.
             raise IndexUnavailable(f"{self.path} is locked by another process: try again in a moment") from error
         except apsw.Error as error:
             problems.append(f"{type(error).__name__}: {error}")
@@ -380,7 +380,7 @@ class IndexStore:
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
-        """BEGIN IMMEDIATE … COMMIT; nested uses join the outer one."""
+        """Run a block in BEGIN IMMEDIATE … COMMIT; nested uses join the outer transaction."""
         with database.explained(self.path):
             if self._connection.in_transaction:
                 yield

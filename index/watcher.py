@@ -1,8 +1,7 @@
 """The watcher: edits made in Obsidian reach the index within seconds.
 
-It only says that something changed and where; what that means for the index is decided by
-reconcile. Where the platform cannot watch (no inotify watches left, a network disk), and while the
-vault is not mounted, it asks for a walk every few seconds instead.
+It only reports which paths changed; reconcile decides what that means for the index. Where the platform cannot watch
+(no inotify watches left, a network disk), and while the vault is not mounted, it requests a walk every few seconds.
 """
 
 from __future__ import annotations
@@ -19,21 +18,21 @@ from watchdog.events import FileSystemEvent, FileSystemEventHandler
 from watchdog.observers import Observer
 
 QUIET_SECONDS = 0.4
-"""A save in an editor is several events: wait until it is quiet …"""
-LONGEST_WAIT_SECONDS = 2.0
-"""… but not longer than this after the first."""
+"""A save in an editor is several events: changes are reported after this long without one …"""
+MAX_WAIT_SECONDS = 2.0
+"""… but at the latest this long after the first."""
 POLL_SECONDS = 3.0
 MAX_PATHS = 200
-"""More changes than that at a time (a sync, a checkout): walk everything."""
+"""Of more changes at a time (a sync, a checkout) no paths are reported: everything is to be walked."""
 
 _CHANGES = frozenset({"created", "modified", "moved", "deleted", "closed"})
 
 OnChange = Callable[[frozenset[str] | None], None]
-"""Called on the watcher's thread with the vault-relative paths that changed, None for "walk it all"."""
+"""Called on the watcher's thread with the vault-relative paths that changed; None means that all are to be walked."""
 
 
 class VaultWatcher:
-    """Watches a vault until `stop`. `polling` tells whether it has to walk instead of being told."""
+    """Watches a vault until `stop`. `polling` is True while it requests walks instead."""
 
     def __init__(
         self,
@@ -80,28 +79,28 @@ class VaultWatcher:
                 self._unwatch()  # unmounted, or renamed away
             if self._observer is None:
                 self._watch()
-                paths = None  # what happened before we looked is only found by a walk
+                paths = None  # changes before this moment are only found by a walk
                 if not self._vault.is_dir():
                     continue
             elif not paths and paths is not None:
                 continue
-            self._tell(paths)
+            self._report(paths)
 
-    def _tell(self, paths: frozenset[str] | None) -> None:
+    def _report(self, paths: frozenset[str] | None) -> None:
         start = time.monotonic()
         try:
             self._on_change(paths)
         except Exception as error:  # noqa: BLE001 - the next change must still be seen
             self._on_error(error)
         if self.polling:
-            # A walk of a large vault on a slow disk must not become the disk's only work.
+            # Walks of a large vault must not take all of a slow disk's time.
             self._stop.wait(10 * (time.monotonic() - start))
 
     def _watch(self) -> None:
         if not self._vault.is_dir():
             return
-        # On Linux watchdog (7.1) registers a folder twice that comes back from outside, or that is found both by its
-        # own event and by a walk of its parent. It puts the same callback in the place of itself and warns.
+        # On Linux watchdog (7.1) registers a folder twice that is moved in from outside, or that it finds both by its
+        # own event and by a walk of its parent. It replaces a callback by the same one and warns.
         warnings.filterwarnings(
             "ignore", r"Callback with id '\d+' already exists", RuntimeWarning, r"watchdog\.observers\.inotify"
         )
@@ -122,7 +121,7 @@ class VaultWatcher:
 
 
 class _Changes:
-    """Changed paths, gathered until it has been quiet for a moment."""
+    """Changed paths, collected until there has been no change for a moment."""
 
     def __init__(self) -> None:
         self._paths: set[str] = set()
@@ -132,7 +131,7 @@ class _Changes:
         self._condition = threading.Condition()
 
     def add(self, path: str | None) -> None:
-        """A path, or None for a change whose extent is not known."""
+        """Add a path, or None for a change whose extent is not known."""
         with self._condition:
             now = time.monotonic()
             if not self._paths and not self._everything:
@@ -149,13 +148,16 @@ class _Changes:
             self._condition.notify()
 
     def wait(self, patience: float, quiet: float, stop: threading.Event) -> frozenset[str] | None:
-        """What changed once it is quiet; an empty set when nothing did for `patience` seconds."""
+        """Wait for changes and `quiet` seconds without one; return their paths (None: too many or not known).
+
+        The set is empty when nothing changed for `patience` seconds.
+        """
         with self._condition:
             give_up = time.monotonic() + patience
             while not stop.is_set():
                 now = time.monotonic()
                 if self._paths or self._everything:
-                    due = min(self._latest + quiet, self._first + LONGEST_WAIT_SECONDS)
+                    due = min(self._latest + quiet, self._first + MAX_WAIT_SECONDS)
                     if now >= due:
                         paths = None if self._everything else frozenset(self._paths)
                         self._paths.clear()
@@ -170,7 +172,7 @@ class _Changes:
 
 
 class _Handler(FileSystemEventHandler):
-    """Watchdog's events as vault-relative paths; on watchdog's thread."""
+    """Turns watchdog's events into vault-relative paths, on watchdog's thread."""
 
     def __init__(self, vault: Path, changed: _Changes) -> None:
         self._vault = str(vault)
@@ -186,7 +188,7 @@ class _Handler(FileSystemEventHandler):
             if any(part.startswith(".") for part in relative.split("/") if part != "."):
                 continue
             if event.is_directory:
-                # A folder that was only written in is told of by its files.
+                # The files of a folder that was modified have events of their own.
                 if event.event_type in ("moved", "deleted", "created"):
                     self._changed.add(None)
             elif relative.endswith(".md"):

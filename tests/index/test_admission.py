@@ -160,7 +160,7 @@ def test_who_fails_while_it_waits_is_given_no_place() -> None:
 
 
 def test_who_may_take_its_time_does_not_wait_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(admission_module, "LONGEST_WAIT_SECONDS", 0.05, raising=False)
+    monkeypatch.setattr(admission_module, "MAX_WAIT_SECONDS", 0.05, raising=False)
     admission, efforts = Admission(1), list[Effort]()
 
     def one() -> None:

@@ -5,7 +5,7 @@ import string
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memoryvault.index.chunking import CHUNK_CHARACTERS, LONGEST_CHARACTERS, chunks_of
+from memoryvault.index.chunking import CHUNK_CHARACTERS, MAX_PARAGRAPH_CHARACTERS, chunks_of
 from memoryvault.vault.entry import Entry, parse_entry
 
 
@@ -62,7 +62,7 @@ def test_a_paragraph_without_end_is_cut() -> None:
     chunks = chunks_of(entry("word " * 2000))
 
     assert len(chunks) > 10
-    assert all(len(chunk.body) <= LONGEST_CHARACTERS for chunk in chunks)
+    assert all(len(chunk.body) <= MAX_PARAGRAPH_CHARACTERS for chunk in chunks)
 
 
 @given(st.text(alphabet=string.ascii_letters + string.digits + " .\n#`*-äß漢", max_size=4000))
@@ -72,7 +72,7 @@ def test_no_word_of_a_note_is_lost_and_no_chunk_is_too_long(body: str) -> None:
     kept = "".join("".join(f"{chunk.title}{chunk.body}".split()) for chunk in chunks)
 
     assert [chunk.ordinal for chunk in chunks] == list(range(len(chunks)))
-    assert all(len(chunk.body) <= CHUNK_CHARACTERS + LONGEST_CHARACTERS for chunk in chunks)
+    assert all(len(chunk.body) <= CHUNK_CHARACTERS + MAX_PARAGRAPH_CHARACTERS for chunk in chunks)
     for word in made.body.split():
         if word.strip("#"):
             assert word.strip("#") in kept or len(word) > CHUNK_CHARACTERS // 2

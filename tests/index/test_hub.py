@@ -142,7 +142,7 @@ def test_names_and_paths_cannot_lead_out_of_the_folder(hub: LoopbackHub, tmp_pat
             download(name, models(tmp_path), hub.endpoint)
     assert hub.requests == []
     for path in ("../config.json", "/etc/config.json", "a/../../config.json", "a\\..\\config.json", ".git/config.json"):
-        assert not subject._is_read(path)
+        assert not subject._is_model_file(path)
 
 
 def test_a_hub_that_is_not_there_is_one_line(tmp_path: Path) -> None:
