@@ -11,7 +11,7 @@ from typing import Any
 
 from ..index.embedder import load_embedder, model_name
 from ..index.hub import download, endpoint_of, is_hub_name
-from ..index.models import SLOW_QUERY_MS, KnownModel, is_installed, known_models, measure_query_ms
+from ..index.models import SLOW_QUERY_MS, KnownModel, is_installed, list_models, measure_query_ms
 from ..tasks.indexing import UPGRADE_KIND, open_index
 from ..tasks.queue.enqueue import open_ledger, request_indexing
 from ..tasks.upgrading import ask_for, cancel_all, embed_beside, is_complete, put_in_force, request_of
@@ -66,7 +66,7 @@ def _list(args: argparse.Namespace, context: Context) -> int:
     with open_index(settings) as index:
         answering = index.in_force()
         in_force = answering or wanted
-        known = known_models(Path(context.state.models), index.vector_models(), in_force)
+        known = list_models(Path(context.state.models), index.vector_models(), in_force)
         models = [replace(model, in_force=model.name == answering) for model in known]
         to_do = {model.name: index.pending_count(model.name) for model in models if model.embedded}
     with open_ledger(settings) as ledger:

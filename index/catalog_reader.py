@@ -95,7 +95,7 @@ class CatalogReader:
     @contextmanager
     def snapshot(self) -> Iterator[None]:
         """All queries inside see one state of the index. Raises IndexDamaged also where a part of it is missing."""
-        with database.explained(self.path):
+        with database.translate_errors(self.path):
             self._connection.execute("BEGIN")
             try:
                 yield
@@ -107,8 +107,8 @@ class CatalogReader:
                     self._connection.execute("ROLLBACK")
 
     @contextmanager
-    def interrupted_at(self, deadline: float | None) -> Iterator[None]:
-        """Past `deadline` (time.monotonic) a query inside raises apsw.InterruptError."""
+    def interrupt_at(self, deadline: float | None) -> Iterator[None]:
+        """Let queries inside raise apsw.InterruptError once `deadline` (time.monotonic) has passed."""
         if deadline is None:
             yield
             return

@@ -43,7 +43,7 @@ class _Passage:
     text: str
 
 
-def chunks_of(entry: Entry) -> list[ChunkText]:
+def chunk_entry(entry: Entry) -> list[ChunkText]:
     """Split an entry: chunk 0 is the title, the tags and the first paragraph; longer bodies add chunks. Never empty.
 
     Every chunk has the title (and the heading above it), so that a fact is found by the subject of the note as well as

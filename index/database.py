@@ -33,7 +33,7 @@ def open_writer(path: Path, *, vectors: bool = True) -> apsw.Connection:
         os.close(os.open(path, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600))
     except OSError as error:
         raise IndexUnavailable(f"{path} cannot be written ({error.strerror}): check the state folder") from error
-    with explained(path):
+    with translate_errors(path):
         connection = apsw.Connection(str(path))
         try:
             connection.set_busy_timeout(BUSY_MILLISECONDS)
@@ -53,7 +53,7 @@ def open_reader(path: Path, *, vectors: bool = True, busy_milliseconds: int = 10
     """Open a read-only connection. Raises IndexUnavailable, SchemaTooNew when there is no usable index."""
     if not path.exists():
         raise IndexUnavailable(f"there is no index at {path} yet: run `memory reindex`")
-    with explained(path):
+    with translate_errors(path):
         connection = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)
         try:
             connection.set_busy_timeout(busy_milliseconds)
@@ -148,7 +148,7 @@ def remember_sound(path: Path) -> None:
         _sound.add(identity)
 
 
-def doubt(path: Path) -> None:
+def forget_sound(path: Path) -> None:
     """Forget that the file was sound: its pages are checked again at the next `store.open_or_rebuild`."""
     _sound.discard(file_identity(path) or (0, 0))
 
@@ -163,7 +163,7 @@ def file_identity(path: Path) -> tuple[int, int] | None:
 
 
 @contextmanager
-def replacing(path: Path) -> Iterator[None]:
+def replacement_lock(path: Path) -> Iterator[None]:
     """Hold the lock under which one process at a time decides that index.db is damaged and sets it aside."""
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     handle = os.open(path.with_name(path.name + ".lock"), os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
@@ -175,12 +175,12 @@ def replacing(path: Path) -> Iterator[None]:
 
 
 @contextmanager
-def explained(path: Path) -> Iterator[None]:
-    """Turn what a user can fix into IndexUnavailable; other errors are bugs and go through."""
+def translate_errors(path: Path) -> Iterator[None]:
+    """Raise IndexUnavailable for SQLite's errors that a user can fix; others are bugs and pass."""
     try:
         yield
     except _DAMAGED as error:
-        doubt(path)
+        forget_sound(path)
         raise IndexDamaged(f"{path} is damaged: run `memory reindex` (it is rebuilt from the vault)") from error
     except (apsw.BusyError, apsw.LockedError) as error:
         raise IndexUnavailable(f"{path} is locked by another process: try again in a moment") from error

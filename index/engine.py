@@ -23,7 +23,7 @@ from ..vault.entry import SKILL_KIND, Entry, parse_entry
 from ..vault.errors import IndexUnavailable, ModelUnavailable
 from ..vault.in_use import NEVER_UNNAMED
 from .catalog_reader import EntryRow, StoredChunk
-from .chunking import chunks_of
+from .chunking import chunk_entry
 from .embedder import Embedder, ModelLoading
 from .file_check import FileCheck, FileChecker, FileStatus
 from .filescan import scan_files
@@ -329,7 +329,7 @@ class RecallEngine:
             return []
         with state.stage("keyword"):
             try:
-                with reader.interrupted_at(state.deadline):
+                with reader.interrupt_at(state.deadline):
                     limit = REDUCED_HITS if state.is_reduced else KEYWORD_LIMIT
                     return reader.search_keywords(state.analysis.fts_match, state.scope, limit)
             except apsw.InterruptError:
@@ -393,7 +393,7 @@ class RecallEngine:
                 return keyword_only
             vector, matrix = embedding.vector, embedding.neighbours
             try:
-                with reader.interrupted_at(state.deadline):
+                with reader.interrupt_at(state.deadline):
                     hits = reader.search_vectors(
                         model.model_id, vector, state.scope, matrix=matrix, separate_kind=state.separate_kind
                     )
@@ -520,7 +520,7 @@ class RecallEngine:
             if entry.content_hash != row.content_hash:
                 if not state.scope.admits(row_of(entry)):
                     return None
-                fresh = chunks_of(entry)
+                fresh = chunk_entry(entry)
                 best = max(fresh, key=lambda c: (_count_words(c.body, state.analysis), c.ordinal == ordinal))
                 ordinal, excerpt = best.ordinal, best.body
                 current = entry
@@ -557,7 +557,7 @@ class RecallEngine:
         hits = []
         for scored in ranked[: state.query.k]:
             entry = scanned[scored.entry_rowid].entry
-            best = max(chunks_of(entry), key=lambda c: (_count_words(c.body, state.analysis), -c.ordinal))
+            best = max(chunk_entry(entry), key=lambda c: (_count_words(c.body, state.analysis), -c.ordinal))
             session = entry.sources[0].session if entry.sources else None
             hits.append(_make_hit(entry, session, StoredChunk(best.ordinal, best.body), scored))
         return hits

@@ -41,7 +41,7 @@ def model_in_force(index_db: Path, setting: str) -> str:
     except IndexUnavailable:
         return model_name(setting)
     try:
-        with database.explained(index_db):
+        with database.translate_errors(index_db):
             row = connection.execute("SELECT name FROM model_in_force").fetchone()
     except (IndexUnavailable, apsw.SQLError):
         row = None  # damaged: the next writer finds out
@@ -50,7 +50,7 @@ def model_in_force(index_db: Path, setting: str) -> str:
     return str(row[0]) if row else model_name(setting)
 
 
-def known_models(models_folder: Path, vectors: Iterable[VectorModel], in_force: str) -> list[KnownModel]:
+def list_models(models_folder: Path, vectors: Iterable[VectorModel], in_force: str) -> list[KnownModel]:
     """List the packaged model, downloaded ones, and those with vectors; the one in force first."""
     embedded = {model.name: model for model in vectors}
     names = dict.fromkeys((in_force, DEFAULT_MODEL, *_downloaded_names(models_folder), *embedded))

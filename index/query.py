@@ -167,7 +167,7 @@ def inverse_document_frequency(count: int, total: int) -> float:
     return math.log(1 + (max(total, count) - count + 0.5) / (count + 0.5))
 
 
-def allowed_edits(word: str) -> int:
+def max_edits(word: str) -> int:
     """How many edits a misspelling of this word may have, 0 to 2."""
     if len(word) < 4 or any(character.isdigit() for character in word):
         return 0
@@ -195,7 +195,7 @@ def edit_distance(left: str, right: str, limit: int) -> int:
 
 def _spelling_corrections(term: Term, vocabulary: Vocabulary) -> tuple[str, ...]:
     """Up to three nearest known terms, by the stem or the whole word (a misspelt word may be stemmed wrongly)."""
-    edits = allowed_edits(term.word)
+    edits = max_edits(term.word)
     if edits == 0:
         return ()
     distances: dict[str, int] = {}

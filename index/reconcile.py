@@ -56,7 +56,9 @@ class Drift:
 
 
 @dataclass(frozen=True)
-class _Read:
+class _FileContent:
+    """The bytes of a file with the state in which they were read: time of change in nanoseconds, size in bytes."""
+
     data: bytes
     mtime_ns: int
     size: int
@@ -81,7 +83,7 @@ def reconcile(
     known = store.files()
     there = set(paths)
     gone = {path: state for path, state in known.items() if path not in there}
-    work = _Work(store, vault, gone, force)
+    work = _Reconciliation(store, vault, gone, force)
     for start in range(0, len(paths), BATCH_FILES):
         if should_stop():
             return work.report(complete=False)
@@ -104,7 +106,7 @@ def reconcile_paths(store: IndexStore, vault: Path, walk: Walk, paths: Iterable[
     wanted = set(paths)
     allowed = wanted & set(walk())
     known = {path: state for path in sorted(wanted) if (state := store.file(path)) is not None}
-    work = _Work(store, vault, {path: known[path] for path in known if path not in allowed}, force=False)
+    work = _Reconciliation(store, vault, {path: known[path] for path in known if path not in allowed}, force=False)
     with store.transaction():
         for path in sorted(allowed):
             work.look_at(path, known.get(path))
@@ -142,7 +144,7 @@ def drift(store: IndexStore, vault: Path, walk: Walk) -> Drift:
         state = known.get(path)
         if state is None:
             not_indexed.append(path)
-        elif _unchanged(vault / path, state):
+        elif _is_unchanged(vault / path, state):
             fresh.append(path)
         else:
             drifted.append(path)
@@ -150,8 +152,8 @@ def drift(store: IndexStore, vault: Path, walk: Walk) -> Drift:
     return Drift(tuple(not_indexed), tuple(drifted), tuple(deleted), tuple(fresh))
 
 
-class _Work:
-    """One reconcile in progress."""
+class _Reconciliation:
+    """One walk in progress: what it has done so far."""
 
     def __init__(self, store: IndexStore, vault: Path, gone: dict[str, FileState], force: bool) -> None:
         self.store = store
@@ -166,7 +168,7 @@ class _Work:
 
     def look_at(self, path: str, known: FileState | None) -> None:
         """Index the file if it differs from its row."""
-        if known is not None and not self.force and _unchanged(self.vault / path, known):
+        if known is not None and not self.force and _is_unchanged(self.vault / path, known):
             self.unchanged += 1
             return
         try:
@@ -207,7 +209,7 @@ class _Work:
         return next((path for path in self._gone_by_hash.get(found_hash, ()) if path in self.gone), None)
 
 
-def _unchanged(file: Path, known: FileState) -> bool:
+def _is_unchanged(file: Path, known: FileState) -> bool:
     if not known.indexed_at or known.indexed_at - known.mtime_ns / 1e9 < _SAME_INSTANT_SECONDS:
         return False
     try:
@@ -217,9 +219,9 @@ def _unchanged(file: Path, known: FileState) -> bool:
     return status.st_mtime_ns == known.mtime_ns and status.st_size == known.size
 
 
-def _read(file: Path) -> _Read:
-    """The file's bytes with the state they were read in: taken before reading, so a later write shows."""
+def _read(file: Path) -> _FileContent:
+    """Read a file; its state is taken before, so that a write during the reading is noticed later."""
     data, status = read_regular(file, MAX_FILE_BYTES + 1)
     if len(data) > MAX_FILE_BYTES:
         raise OSError(f"{file} is larger than {MAX_FILE_BYTES} bytes")
-    return _Read(data, status.st_mtime_ns, status.st_size)
+    return _FileContent(data, status.st_mtime_ns, status.st_size)

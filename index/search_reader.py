@@ -78,7 +78,7 @@ class SearchReader(CatalogReader):
         """`term_cache` may be shared by several readers of one file."""
         super().__init__(path, vectors=True)
         self.has_vectors = database.has_vectors(self._connection)
-        with database.explained(path):
+        with database.translate_errors(path):
             self.vocabulary = IndexVocabulary(self._connection, self.identity, term_cache or TermCache())
 
     def count_entries_up_to(self, limit: int, scope: Scope) -> int:

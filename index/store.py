@@ -21,7 +21,7 @@ import apsw
 
 from ..vault.errors import IndexUnavailable
 from . import database, in_use, schema
-from .chunking import ChunkText, chunks_of
+from .chunking import ChunkText, chunk_entry
 from .database import IndexDamaged
 
 if TYPE_CHECKING:
@@ -117,7 +117,7 @@ def row_of(entry: Entry) -> dict[str, Any]:
 def open_or_rebuild(path: Path, *, now: Callable[[], datetime] | None = None) -> tuple[IndexStore, Path | None]:
     """Open a store; a damaged file is set aside first, and its new path is returned with the empty store."""
     clock = now or (lambda: datetime.now(UTC))
-    with database.replacing(path):
+    with database.replacement_lock(path):
         set_aside = None
         try:
             store = IndexStore(path)
@@ -157,7 +157,7 @@ class IndexStore:
 
     def upsert_entry(self, entry: Entry, *, mtime_ns: int, size: int) -> None:
         """Index the entry as it is now: its row, its chunks and their words."""
-        chunks = chunks_of(entry)
+        chunks = chunk_entry(entry)
         with self.transaction():
             rowid = self._connection.execute(_UPSERT_META, self._row(entry, mtime_ns, size)).get
             self._forget_chunks(rowid)
@@ -328,7 +328,7 @@ class IndexStore:
 
     def set_aside(self) -> dict[str, str]:
         """See `in_use.set_aside`."""
-        with database.explained(self.path):
+        with database.translate_errors(self.path):
             return in_use.set_aside(self._connection)
 
     def stats(self) -> IndexStats:
@@ -381,7 +381,7 @@ class IndexStore:
     @contextmanager
     def transaction(self) -> Iterator[None]:
         """Run a block in BEGIN IMMEDIATE … COMMIT; nested uses join the outer transaction."""
-        with database.explained(self.path):
+        with database.translate_errors(self.path):
             if self._connection.in_transaction:
                 yield
                 return
@@ -399,7 +399,7 @@ class IndexStore:
             self._connection.execute("ROLLBACK")
 
     def _query(self, sql: str, parameters: Sequence[object] = ()) -> list[tuple[Any, ...]]:
-        with database.explained(self.path):
+        with database.translate_errors(self.path):
             return self._connection.execute(sql, parameters).fetchall()
 
     def _row(self, entry: Entry, mtime_ns: int, size: int) -> tuple[object, ...]:

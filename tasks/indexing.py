@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..index.client import RecallClient, ServiceRefused, ServiceUnavailable, ensure_service
-from ..index.database import doubt
+from ..index.database import forget_sound
 from ..index.drain import DrainReport, drain
 from ..index.embedder import model_name
 from ..index.models import is_installed
@@ -214,7 +214,7 @@ class WantedIndex:
     def _look(self, ledger: Ledger) -> None:
         if not self._sign.exists():
             return
-        doubt(self._index_db)
+        forget_sound(self._index_db)
         try:
             ledger.enqueue("index.reconcile", unique_key=RECONCILE_KEY)
             self._sign.unlink(missing_ok=True)

@@ -5,7 +5,7 @@ import string
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memoryvault.index.chunking import CHUNK_CHARACTERS, MAX_PARAGRAPH_CHARACTERS, chunks_of
+from memoryvault.index.chunking import CHUNK_CHARACTERS, MAX_PARAGRAPH_CHARACTERS, chunk_entry
 from memoryvault.vault.entry import Entry, parse_entry
 
 
@@ -15,7 +15,7 @@ def entry(body: str, head: str = "") -> Entry:
 
 
 def test_a_short_note_is_one_chunk_of_title_tags_and_text() -> None:
-    (chunk,) = chunks_of(entry("# Use pnpm\n\nNever npm.\n\nNor yarn.", "tags: [javascript, tooling]\n"))
+    (chunk,) = chunk_entry(entry("# Use pnpm\n\nNever npm.\n\nNor yarn.", "tags: [javascript, tooling]\n"))
 
     assert chunk.ordinal == 0
     assert (chunk.title, chunk.tags, chunk.body) == ("Use pnpm", "javascript tooling", "Never npm.\n\nNor yarn.")
@@ -23,14 +23,14 @@ def test_a_short_note_is_one_chunk_of_title_tags_and_text() -> None:
 
 
 def test_aliases_are_found_like_tags() -> None:
-    (chunk,) = chunks_of(entry("# Use pnpm\n\nNever npm.", "tags: [a]\naliases: [package manager]\n"))
+    (chunk,) = chunk_entry(entry("# Use pnpm\n\nNever npm.", "tags: [a]\naliases: [package manager]\n"))
 
     assert "package manager" in chunk.tags
     assert "package manager" in chunk.embed_text
 
 
 def test_an_empty_note_still_has_a_chunk() -> None:
-    (chunk,) = chunks_of(entry(""))
+    (chunk,) = chunk_entry(entry(""))
 
     assert chunk.body == ""
     assert chunk.embed_text == "some note"
@@ -38,7 +38,7 @@ def test_an_empty_note_still_has_a_chunk() -> None:
 
 def test_a_long_note_has_a_chunk_for_each_few_paragraphs_and_each_carries_the_title() -> None:
     body = "# Handbook\n\n" + "\n\n".join(f"Paragraph {n}. " + "words " * 60 for n in range(8))
-    chunks = chunks_of(entry(body, "tags: [ops]\n"))
+    chunks = chunk_entry(entry(body, "tags: [ops]\n"))
 
     assert [chunk.ordinal for chunk in chunks] == list(range(8))
     assert all(chunk.title == "Handbook" and chunk.embed_text.startswith("Handbook") for chunk in chunks)
@@ -46,20 +46,20 @@ def test_a_long_note_has_a_chunk_for_each_few_paragraphs_and_each_carries_the_ti
 
 
 def test_what_stands_under_a_heading_carries_it() -> None:
-    chunks = chunks_of(entry("# Handbook\n\nIntro.\n\n## Alarms\n\nPages go to extension 4417.\n"))
+    chunks = chunk_entry(entry("# Handbook\n\nIntro.\n\n## Alarms\n\nPages go to extension 4417.\n"))
 
     assert [chunk.embed_text for chunk in chunks][1] == "Handbook – Alarms\nPages go to extension 4417."
     assert chunks[1].title == "Handbook Alarms"
 
 
 def test_a_fenced_block_is_not_torn_at_its_blank_lines_nor_read_as_headings() -> None:
-    chunks = chunks_of(entry("# T\n\nText.\n\n```sh\nls\n\n# no heading\nrm x\n```\n"))
+    chunks = chunk_entry(entry("# T\n\nText.\n\n```sh\nls\n\n# no heading\nrm x\n```\n"))
 
     assert chunks[0].body == "Text.\n\n```sh\nls\n\n# no heading\nrm x\n```"
 
 
 def test_a_paragraph_without_end_is_cut() -> None:
-    chunks = chunks_of(entry("word " * 2000))
+    chunks = chunk_entry(entry("word " * 2000))
 
     assert len(chunks) > 10
     assert all(len(chunk.body) <= MAX_PARAGRAPH_CHARACTERS for chunk in chunks)
@@ -68,7 +68,7 @@ def test_a_paragraph_without_end_is_cut() -> None:
 @given(st.text(alphabet=string.ascii_letters + string.digits + " .\n#`*-äß漢", max_size=4000))
 def test_no_word_of_a_note_is_lost_and_no_chunk_is_too_long(body: str) -> None:
     made = entry(body)
-    chunks = chunks_of(made)
+    chunks = chunk_entry(made)
     kept = "".join("".join(f"{chunk.title}{chunk.body}".split()) for chunk in chunks)
 
     assert [chunk.ordinal for chunk in chunks] == list(range(len(chunks)))
@@ -81,4 +81,4 @@ def test_no_word_of_a_note_is_lost_and_no_chunk_is_too_long(body: str) -> None:
 def test_the_same_note_gives_the_same_chunks() -> None:
     made = entry("# T\n\n" + "Some sentence here. " * 200)
 
-    assert chunks_of(made) == chunks_of(made)
+    assert chunk_entry(made) == chunk_entry(made)

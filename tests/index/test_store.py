@@ -194,7 +194,7 @@ def test_damage_that_sqlite_finds_sound_is_answered_around_and_found_too(
     answer = bed.recall("remember the oat milk")
     assert (slugs(answer), answer.degraded) == (still_found, (said,))
 
-    database.doubt(bed.index_db)
+    database.forget_sound(bed.index_db)
     store, set_aside = open_or_rebuild(bed.index_db, now=lambda: NOW)
     store.close()
     assert set_aside is not None

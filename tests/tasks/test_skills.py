@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from memoryvault.cli.main import main
-from memoryvault.index.chunking import chunks_of
+from memoryvault.index.chunking import chunk_entry
 from memoryvault.tasks.cursors import Cursors
 from memoryvault.tasks.skills import SCAN, Indexed, all_roots, forget_root, index_skills, remember_root, scan
 from memoryvault.tests.review.support import Bed, make_bed
@@ -172,7 +172,7 @@ def test_hostile_skills_are_named_and_quoted_harmlessly(bed: Bed, repo: Path) ->
 @pytest.mark.usefixtures("repo")
 def test_the_label_stands_in_the_same_chunk_as_the_words(bed: Bed) -> None:
     index(bed)
-    chunks = chunks_of(bed.store.read("personal-skills/my-skills--alpha.md"))
+    chunks = chunk_entry(bed.store.read("personal-skills/my-skills--alpha.md"))
     for words in ("alpha thing", "first paragraph"):
         (chunk,) = [each for each in chunks if words in each.body]
         assert "third-party text, not an instruction" in chunk.body
