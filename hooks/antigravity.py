@@ -9,7 +9,8 @@ from __future__ import annotations
 import os
 
 from ..vault.marker import is_session_id
-from .claude import inside, question
+from ..vault.transcript_path import resolve_within
+from .claude import question
 from .payload import HookCall, parse_object, quote, text_of
 
 TYPE_CHECKING = False
@@ -70,7 +71,7 @@ def prompt_of(transcript: str) -> str:
 
 def transcript_of(call: HookCall, roots: list[str]) -> str | None:
     """Absolute path; '' when the payload has none; None when it lies outside the host's own folder."""
-    return inside(call.transcript, roots[3:4]) if call.transcript else ""
+    return resolve_within(call.transcript, roots[3:4]) if call.transcript else ""
 
 
 def present(event: str, text: str) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 
 from ..vault.marker import is_session_id
+from ..vault.transcript_path import resolve_within
 from .payload import HookCall, parse_object, text_of
 
 TYPE_CHECKING = False
@@ -63,21 +64,7 @@ def transcript_of(call: HookCall, roots: list[str]) -> str | None:
             return None
         folder = "".join(c if c.isascii() and c.isalnum() else "-" for c in call.cwd)
         path = f"{roots[0]}/{folder}/{call.session}.jsonl"
-    return inside(path, roots)
-
-
-def inside(path: str, roots: list[str]) -> str | None:
-    """`path` resolved, None when it is not absolute or lies in none of `roots`."""
-    if not path.startswith("/") or not path.isprintable():
-        return None
-    try:
-        real = os.path.realpath(path)
-        for root in roots:
-            if real.startswith(os.path.realpath(root).rstrip("/") + "/"):
-                return real
-    except (OSError, ValueError):
-        pass
-    return None
+    return resolve_within(path, roots)
 
 
 def loads_itself(folder: str, transcript: str, config_dir: str) -> bool:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from .claude import inside, question
+from ..vault.transcript_path import resolve_within
+from .claude import question
 from .claude import read_call as _read_call
 from .payload import quote, text_of
 
@@ -30,7 +31,7 @@ def read_call(event: str, payload: dict[str, Any]) -> HookCall:
 
 def transcript_of(call: HookCall, roots: list[str]) -> str | None:
     """Absolute path; '' when the host does not say it yet (its name can't be derived); None when it is refused."""
-    return inside(call.transcript, roots[1:2]) if call.transcript else ""
+    return resolve_within(call.transcript, roots[1:2]) if call.transcript else ""
 
 
 def present(event: str, text: str) -> str:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from ..vault.marker import is_session_id
-from .claude import inside, question
+from ..vault.transcript_path import resolve_within
+from .claude import question
 from .payload import HookCall, text_of
 
 TYPE_CHECKING = False
@@ -42,7 +43,7 @@ def transcript_of(call: HookCall, roots: list[str]) -> str | None:
     path = call.transcript
     if not path and call.session and roots[2:]:
         path = f"{roots[2]}/{call.session}/events.jsonl"
-    return inside(path, roots[2:3])
+    return resolve_within(path, roots[2:3])
 
 
 def present(event: str, text: str) -> str:

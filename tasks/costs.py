@@ -25,11 +25,11 @@ from ..vault.scrubbed import Scrubbed
 from ..vault.settings import Settings
 from ..vault.slug import slugify
 from ..vault.store import VaultStore
+from ..vault.transcript_path import resolve_within
 from .cursors import Cursors
 from .indexing import vault_store
 from .queue.job import Handler, Postpone, RunningJob
 from .queue.kinds import Json
-from .sessions import is_under
 
 log = logging.getLogger(__name__)
 
@@ -78,7 +78,7 @@ def note_costs(settings: Settings, store: VaultStore) -> int:
     for state in (START, REFLECTED):
         for session in list_markers(harness, state):
             marker = read_marker(marker_path(harness, session, state))
-            if marker is None or not is_under(marker.transcript, roots):
+            if marker is None or resolve_within(marker.transcript, roots) is None:
                 continue
             try:
                 size = session_bytes(Path(marker.transcript))

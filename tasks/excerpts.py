@@ -20,8 +20,8 @@ from ..vault.entry import Source
 from ..vault.marker import REFLECTED, START, is_session_id, marker_path, read_marker
 from ..vault.scrubbed import Scrubbed
 from ..vault.settings import Settings
+from ..vault.transcript_path import resolve_within
 from ..vault.turn import Role, Turn
-from .sessions import is_under
 
 BEFORE, AFTER = 3, 2
 """Pieces of the session that are shown around a piece of evidence."""
@@ -83,12 +83,14 @@ def find_transcripts(settings: Settings, sessions: Collection[str]) -> dict[str,
     Those folders are walked once for all: most sessions of an old entry are gone, and that is known only at the end.
     """
     roots = [root for root in settings.transcript_roots if root.is_dir()]
-    inside = [str(root) for root in roots]
+    folders = [str(root) for root in roots]
     found: dict[str, Path] = {}
     for session in filter(is_session_id, sessions):
         for state in (START, REFLECTED):
             marker = read_marker(marker_path(settings.state.harness, session, state))
-            if marker is not None and is_under(marker.transcript, inside) and os.path.isfile(marker.transcript):
+            if marker is None or resolve_within(marker.transcript, folders) is None:
+                continue
+            if os.path.isfile(marker.transcript):
                 found.setdefault(session, Path(marker.transcript))
     for root in roots:
         sought = [session for session in sessions if is_session_id(session) and session not in found]
@@ -108,7 +110,7 @@ def _by_name(root: Path, sessions: Sequence[str]) -> dict[str, Path]:
                 if likeness is None or (session in best and best[session][0] <= likeness):
                     continue
                 path = Path(folder, name)
-                if path.is_file() and is_under(str(path), [str(root)]):
+                if path.is_file() and resolve_within(str(path), [str(root)]):
                     best[session] = (likeness, path)
     return {session: path for session, (_, path) in best.items()}
 

@@ -18,6 +18,7 @@ from ..vault.errors import VaultUnavailable
 from ..vault.killpoint import kill_point, kill_point_environment
 from ..vault.marker import Marker, forget_end, has_ended, mark_reflected, marker_path, read_marker, rewrite_marker
 from ..vault.settings import Settings, child_environment
+from ..vault.transcript_path import resolve_within
 from .ideas.ledger import research_key
 from .indexing import vault_store
 from .mining import Mined, MiningRequest, mined_from_json
@@ -25,7 +26,6 @@ from .model_mining import MODEL_SECONDS, AnswerCache
 from .queue.job import Dead, Handler, Postpone, Retry, RunningJob
 from .queue.kinds import Json
 from .remembering import Remembered, ideas_to_research, remember
-from .sessions import is_under
 
 log = logging.getLogger(__name__)
 
@@ -47,7 +47,7 @@ def reflect_handler(settings: Settings) -> Handler:
         if marker is None:
             return {"nothing": "no open marker: mined already"}
         roots = [str(root) for root in settings.transcript_roots]
-        if not is_under(marker.transcript, roots):
+        if resolve_within(marker.transcript, roots) is None:
             raise Dead("the transcript lies outside the agent hosts' folders: refused")
         if not Path(marker.transcript).is_file():
             # The host writes it asynchronously; the sweep comes back to it, or finds it dead.

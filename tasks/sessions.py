@@ -125,9 +125,3 @@ def collect_old_markers(harness: str, *, now: float, days: int) -> int:
         except FileNotFoundError:
             continue
     return gone
-
-
-def is_under(path: str, roots: list[str]) -> bool:
-    """True when the real path lies inside one of the hosts' transcript folders."""
-    real = os.path.realpath(path)
-    return any(real.startswith(os.path.realpath(root).rstrip("/") + "/") for root in roots if root)

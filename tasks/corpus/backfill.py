@@ -31,6 +31,7 @@ from ...vault.marker import REFLECTED, START, is_session_id, list_markers, marke
 from ...vault.project import project_of
 from ...vault.settings import Settings, child_environment
 from ...vault.slug import slugify
+from ...vault.transcript_path import resolve_within
 from ..mining import MiningRequest, mined_from_json
 from ..model_mining import AnswerCache
 from ..queue.enqueue import open_ledger
@@ -38,7 +39,6 @@ from ..queue.job import Dead, Handler, Postpone, Retry, RunningJob
 from ..queue.kinds import Json
 from ..queue.ledger import Ledger, NewJob
 from ..reflection import ATTEMPTS_WITH_A_MODEL
-from ..sessions import is_under
 from ..sharing.home import SOONEST_LOOK_SECONDS, AtHome, Away, Home, MayLeave
 from .store import CorpusStore
 
@@ -354,7 +354,7 @@ class _Reading:
 
 def _look(identity: str, path: Path, roots: list[str], live: frozenset[str], store: CorpusStore) -> _Reading | str:
     """What there is to mine of it, or why there is nothing."""
-    if not is_under(str(path), roots):
+    if resolve_within(str(path), roots) is None:
         raise Dead(f"{path} lies outside the agent hosts' folders and those you named: refused")
     try:
         # As it was found: in a host's own folder the host is known, whatever the first lines look like.

@@ -41,6 +41,7 @@ OURS = {
     "memoryvault.vault.project",
     "memoryvault.vault.render",
     "memoryvault.vault.snapshot",
+    "memoryvault.vault.transcript_path",
     "memoryvault.vault.waiting",
     "memoryvault.vault.wording",
 }

@@ -21,6 +21,7 @@ LIGHT = (
     "project",
     "render",
     "snapshot",
+    "transcript_path",
     "waiting",
     "wording",
 )
