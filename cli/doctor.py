@@ -16,8 +16,8 @@ from ..index.database import load_vectors, open_writer
 from ..index.embedder import locate_model, missing_library, model_name, verify_model
 from ..index.models import model_in_force
 from ..index.receipts import TRIAL_CALLER
+from ..tasks.active_counts import describe_notes
 from ..tasks.completion import completer_of
-from ..tasks.health import notes_in_words
 from ..tasks.indexing import drain_now, open_index, reconcile_now
 from ..tasks.queue.enqueue import open_ledger
 from ..tasks.shared_queue import NO_CLIENT, is_shared, machine_name
@@ -226,7 +226,7 @@ def _index(context: Context) -> Finding:
     report = reconcile_now(context.settings)
     with open_index(context.settings) as index:
         problems = index.integrity_problems()
-        stats, notes = index.stats(), notes_in_words(index.paths(), index.set_aside())
+        stats, notes = index.stats(), describe_notes(index.paths(), index.set_aside())
     if problems:
         return Finding("index", "fault", problems[0], "`memory reindex --rebuild`")
     detail = f"{notes}, {counted(stats.chunks, 'passage')}"

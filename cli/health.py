@@ -11,7 +11,7 @@ from typing import Any
 from ..tasks.costs import costs_by_week
 from ..tasks.health import HOOK_DAYS
 from ..tasks.health_report import health_report
-from ..vault.waiting import in_words
+from ..vault.pending import describe_pending
 from .context import Context
 from .output import add_json, counted, print_json, print_table
 
@@ -103,7 +103,7 @@ def _print(report: Mapping[str, Any], *, network: bool) -> None:
         aside = ", ".join(f"{count:,} {status}" for status, count in entries["set_aside"].items())
         print(f"entries          {groups}" + (f"; not in use: {aside}" if aside else ""))
     if waiting is not None:
-        print(f"waiting          {in_words(waiting)}")
+        print(f"waiting          {describe_pending(waiting)}")
     print(f"last reflection  {report['last_reflection'] or 'never'}")
     if queue is not None:
         print(f"queue            {', '.join(f'{count} {name}' for name, count in queue.items())}")

@@ -29,8 +29,8 @@ from ..tasks.queue.enqueue import enqueue, request_indexing
 from ..tasks.remembering import capture_idea
 from ..vault.entry import Entry
 from ..vault.errors import MemoryVaultError, QueueUnavailable, UsageError
+from ..vault.pending import IDEAS_LIST
 from ..vault.slug import slugify
-from ..vault.waiting import IDEAS_LIST
 from .agent_shell import agent_of, tell_proposed
 from .context import Context
 from .output import COLUMN_CHARACTERS, add_json, counted, cut, note, print_json, print_table

@@ -18,6 +18,7 @@ from ..hooks.wiring import CLAUDE, HOSTS, WIRINGS, file_of, install_for, wired_e
 from ..index.client import ServiceUnavailable, ensure_service
 from ..index.models import is_installed
 from ..pipelines.discovery import DEFAULT_SOURCES
+from ..tasks.active_counts import count_active, count_indexed_entries
 from ..tasks.corpus.backfill import KIND, Plan, Run
 from ..tasks.corpus.history import (
     HISTORY_DAYS,
@@ -32,20 +33,18 @@ from ..tasks.corpus.progress import Progress
 from ..tasks.discovery.adapting import SOURCES_NOTE
 from ..tasks.discovery.scan import Discovery
 from ..tasks.discovery.scanning import ask_in_child
-from ..tasks.health import indexed_entries
-from ..tasks.in_use import counts_of
 from ..tasks.indexing import reconcile_now, vault_store
+from ..tasks.pending_counts import count_pending
 from ..tasks.queue.enqueue import enqueue, open_ledger, request_indexing
-from ..tasks.what_waits import what_waits
 from ..vault.errors import IndexUnavailable, QueueUnavailable, UsageError, VaultUnavailable
 from ..vault.layout import ALWAYS_LOAD, DEFAULT_GROUP, INCUBATOR, PROJECTS, SKILLS, WATCHLIST
 from ..vault.paths import ensure_state
 from ..vault.settings import Settings, compile_snapshot, load_settings
-from ..vault.waiting import with_commands
 from .context import Context
 from .hook_trial import HookTime, try_hooks
 from .mining_bar import draw_mining
 from .output import add_json, counted, cut, note, print_json
+from .pending import list_with_commands
 from .processes import ensure_worker, states_in_use, stop_replaced
 from .settings_file import write_setting
 from .terminal import is_agreed
@@ -352,8 +351,8 @@ def _report(
     if plan.to_mine:
         _tell_history(plan, progress, model=_model_is_here(settings))
     store = vault_store(settings)
-    in_use = counted(counts_of(settings, store).entries, "entry is", "entries are")
-    waiting = ", ".join(with_commands(asdict(what_waits(store)))) or "nothing"
+    in_use = counted(count_active(settings, store).entries, "entry is", "entries are")
+    waiting = ", ".join(list_with_commands(count_pending(store))) or "nothing"
     print(f"{in_use} in use; for you to look at: {waiting}")
     if progress is not None and progress.settled and (rest := digest_of_rest(settings)) is not None:
         print(f"what else the sessions said, not often or plainly enough to be kept, is listed in {rest}")
@@ -434,7 +433,7 @@ def told_of_empty(vault: Path, index_db: Path) -> str:
 
 
 def _known_entries(index_db: Path) -> str:
-    known = indexed_entries(index_db)
+    known = count_indexed_entries(index_db)
     if known is None:  # There is an index, which cannot be read.
         return "entries"
     return counted(known, "entry", "entries") if known else ""

@@ -11,11 +11,11 @@ from ..index.filters import And, Equals, Filter, matches, since
 from ..index.statuses import require_known
 from ..index.store import row_of
 from ..pipelines.incubation import GC_KIND, SURFACE_KIND
-from ..vault.entry import ACTIVE, STATUSES, Entry
+from ..vault.active import EXPLICIT_KINDS, has_content, is_entry, is_entry_place
+from ..vault.entry import ACTIVE, AWAITING_STATUSES, STATUSES, Entry
 from ..vault.errors import UsageError
-from ..vault.in_use import NEVER_UNNAMED, is_entry, is_place_of_entries, says_nothing
 from ..vault.layout import INBOX, INCUBATOR, REVIEW
-from ..vault.waiting import by_place, in_words
+from ..vault.pending import describe_pending, group_by_place
 from .context import Context
 from .kinds import say_missing
 from .output import add_json, note, print_json, print_table
@@ -26,11 +26,10 @@ EPILOG = """example:
   memory list --status superseded --json
 """
 
-WAITING = frozenset({"inbox", "pending", "incubating"})
 WAITING_FOLDERS = frozenset({INBOX, REVIEW, INCUBATOR})
 """Where entries wait; what else has an underscore (`_meta`, the watchlist) is no entry, or has a command of its own."""
 
-ON_REQUEST = NEVER_UNNAMED | {SURFACE_KIND, GC_KIND}
+ON_REQUEST = EXPLICIT_KINDS | {SURFACE_KIND, GC_KIND}
 """Kinds that are listed where they are named: such as notes about ideas, which are listed themselves."""
 
 
@@ -103,10 +102,10 @@ def _tell_what_there_is(args: argparse.Namespace, notes: Sequence[Entry], today:
     if args.status == "active" and not args.include_inbox:
         more = _with(args, include_inbox=True)
         waiting = (e for e in notes if e.special in WAITING_FOLDERS and _is_asked_for(e, more))
-        places = by_place([entry.path for entry in waiting if matches(wished, row_of(entry))])
+        places = group_by_place([entry.path for entry in waiting if matches(wished, row_of(entry))])
         counts = {place: len(paths) for place, paths in places.items() if place != "questions"}
         if any(counts.values()):
-            note(f"memory: what waits is shown by --include-inbox: {in_words(counts)}")
+            note(f"memory: what waits is shown by --include-inbox: {describe_pending(counts)}")
 
 
 def _hidden(args: argparse.Namespace, notes: Sequence[Entry], wished: Filter) -> Counter[str]:
@@ -124,7 +123,7 @@ def _with(args: argparse.Namespace, **options: object) -> argparse.Namespace:
 def _is_asked_for(entry: Entry, args: argparse.Namespace) -> bool:
     """By its status and place; what is no entry of its own is shown when its kind is named; never without a text."""
     status = args.status.lower()
-    if says_nothing(entry):
+    if not has_content(entry):
         return False
     if status == "all":
         return True
@@ -132,12 +131,12 @@ def _is_asked_for(entry: Entry, args: argparse.Namespace) -> bool:
         return False
     if args.include_inbox and _waits(entry):
         return True
-    return entry.effective_status == status and (status != ACTIVE or is_place_of_entries(entry.path))
+    return entry.effective_status == status and (status != ACTIVE or is_entry_place(entry.path))
 
 
 def _waits(entry: Entry) -> bool:
     """A note of the user's own, without a status, waits as well where they put it."""
-    return entry.special in WAITING_FOLDERS and (entry.status is None or entry.status in WAITING)
+    return entry.special in WAITING_FOLDERS and (entry.status is None or entry.status in AWAITING_STATUSES)
 
 
 def _filter(args: argparse.Namespace, today: date) -> Filter:

@@ -25,9 +25,9 @@ from .. import __version__
 from ..index.recall import recall_entries
 from ..tasks.agent_proposals import AgentProposals, Proposed
 from ..tasks.journal import Journal
+from ..tasks.pending_counts import count_pending
 from ..tasks.queue.enqueue import request_indexing
 from ..tasks.topics import Topic, Topics, find_project
-from ..tasks.what_waits import what_waits
 from ..vault.days import last_meant, local_day
 from ..vault.entry import Entry
 from ..vault.errors import MemoryVaultError, UsageError
@@ -278,7 +278,7 @@ class _Tools:
         """Count what waits for the user: proposals, questions about ideas, copies of sync conflicts, the inbox,
         ideas, patterns to adopt. Only the user decides, with `memory review`."""
         with _told():
-            return asdict(what_waits(self._context.store))
+            return asdict(count_pending(self._context.store))
 
     def save(
         self,

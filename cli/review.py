@@ -9,7 +9,6 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -20,19 +19,20 @@ from ..pipelines.review import without_replacement_line as kept_text
 from ..pipelines.scrub import Policy, scrub
 from ..tasks.conflicts import Choice, ConflictCopy, settle_copy, waiting_copies
 from ..tasks.ideas.incubator import parse_listed
+from ..tasks.pending_counts import count_pending
 from ..tasks.queue.enqueue import request_indexing
 from ..tasks.reviewing import Decided, Reviewer
-from ..tasks.what_waits import what_waits
 from ..vault.entry import INCIDENT, Entry
 from ..vault.errors import EditConflict, EntryInvalid, EntryNotFound, MemoryVaultError, UsageError
 from ..vault.layout import INBOX, INCUBATOR, REVIEW
+from ..vault.pending import IDEA_NOTE, INCUBATOR_FOLDER, describe_pending, group_by_place
 from ..vault.scrubbed import Scrubbed
-from ..vault.waiting import IDEA_NOTE, INCUBATOR_FOLDER, by_place, elsewhere, in_words
 from .agent_shell import agent_of
 from .conflicts import ask_about_copies, choice_of, copy_as_json
 from .context import Context
 from .init import CONSENT, CONSENT_QUESTION, agreed
 from .output import add_json, counted, note, print_json, print_table
+from .pending import list_other_places
 from .settings_file import write_setting
 from .terminal import Interrupted, read_key, read_line
 
@@ -158,16 +158,16 @@ def entry_as_json(entry: Entry) -> dict[str, Any]:
 
 def _counted(context: Context, waiting: Sequence[Entry], copies: Sequence[ConflictCopy]) -> str:
     """What is listed, in the words of every place that counts it."""
-    places = by_place([*(entry.path for entry in waiting), *context.store.walk_special({INCUBATOR})])
+    places = group_by_place([*(entry.path for entry in waiting), *context.store.walk_special({INCUBATOR})])
     counts = {"copies": len(copies), **{place: len(places[place]) for place in ("proposals", "questions", "inbox")}}
-    return in_words(counts)
+    return describe_pending(counts)
 
 
 def _nothing(args: argparse.Namespace, context: Context) -> str:
     """That nothing is listed, and what else waits."""
     if args.inbox:
         return "the inbox is empty"
-    others = [f"{words} ({command})" for words, command in elsewhere(asdict(what_waits(context.store)))]
+    others = list_other_places(count_pending(context.store))
     return "nothing waits for your decision" + (f"; elsewhere: {', '.join(others)}" if others else "")
 
 

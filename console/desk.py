@@ -19,9 +19,9 @@ from starlette.responses import HTMLResponse, Response
 from .. import __version__
 from ..tasks.indexing import vault_store
 from ..tasks.journal import Act
+from ..tasks.pending_counts import list_pending_notes
 from ..tasks.queue.enqueue import request_indexing
 from ..tasks.reviewing import Reviewer
-from ..tasks.what_waits import waiting_notes
 from ..vault.entry import Entry
 from ..vault.errors import (
     EditConflict,
@@ -32,9 +32,9 @@ from ..vault.errors import (
     UsageError,
     VaultUnavailable,
 )
+from ..vault.pending import describe_pending
 from ..vault.settings import Settings
 from ..vault.store import VaultStore
-from ..vault.waiting import in_words
 from ..vault.wording import counted as counted
 from ..vault.wording import cut
 from .diff import side_by_side
@@ -86,7 +86,7 @@ class Desk:
             "cut": cut,
         }
         self._templates.filters |= {"when": when, "when_iso": when_iso, "day_of": day_of, "ago": ago}
-        self._templates.filters |= {"lasting": lasting, "size": size, "in_words": in_words}
+        self._templates.filters |= {"lasting": lasting, "size": size, "describe_pending": describe_pending}
 
     # Addresses
 
@@ -166,7 +166,7 @@ class Desk:
     def waiting_by_page(self) -> dict[str, int]:
         """How many things wait on each page that tells it; empty when the vault is not there."""
         try:
-            paths: Mapping[str, Sequence[str]] = waiting_notes(self.store())
+            paths: Mapping[str, Sequence[str]] = list_pending_notes(self.store())
         except MemoryVaultError:
             return {}
         return {page.name: page.waiting(paths) for page in self.pages if page.waiting is not None}

@@ -20,7 +20,7 @@ class Page:
     """The letter that goes there, after `g`."""
     routes: Callable[[Desk], Sequence[Route]]
     waiting: Callable[[Mapping[str, Sequence[str]]], int] | None = None
-    """How many things wait on it, from `tasks.what_waits.waiting_notes`; shown beside its name."""
+    """How many things wait on it, from `tasks.pending_counts.list_pending_notes`; shown beside its name."""
     keys: tuple[tuple[str, str], ...] = ()
     """Keys of this page and what they do, for the help."""
     hidden: bool = False

@@ -9,7 +9,7 @@ from ..vault.automemory import FOLDER, INDEX_NAME, is_topic_name, splice
 from ..vault.layout import ALWAYS_LOAD, PROJECTS
 from ..vault.marker import REFLECTED, START, list_markers, marker_path
 from ..vault.render import clean, render_always_load
-from ..vault.waiting import by_place, for_review, notes_that_wait
+from ..vault.pending import describe_review, find_pending_notes, group_by_place
 from .entryfile import EntryFile, is_entry_name, read_entry_file
 
 TYPE_CHECKING = False
@@ -108,9 +108,9 @@ def project_index(vault: str, project: str) -> str:
 
 def waiting(vault: str, harness: str, session: str) -> str:
     """One line when something waits for the user or nothing has been reflected for a week, else ''."""
-    counts = {place: len(paths) for place, paths in by_place(notes_that_wait(vault)).items()}
+    counts = {place: len(paths) for place, paths in group_by_place(find_pending_notes(vault)).items()}
     parts = []
-    if reviews := for_review(counts):
+    if reviews := describe_review(counts):
         waits = "waits" if counts["proposals"] + counts["questions"] == 1 else "wait"
         parts.append(f"{' and '.join(reviews)} {waits} for review (`memory review`)")
     if counts["inbox"] > INBOX_LIMIT:

@@ -20,7 +20,7 @@ import apsw
 
 from ..vault.automemory import COST_KIND
 from ..vault.days import last_meant
-from . import database, in_use
+from . import active_sql, database
 from .ranking import EntryFacts
 from .scope import Scope
 
@@ -179,7 +179,7 @@ class CatalogReader:
         """How many active entries were made on each day (YYYY-MM-DD), '' for those that have no date."""
         sql = (
             "SELECT substr(COALESCE(m.created, ''), 1, 10) AS day, count(*) FROM entry_meta m "
-            f"WHERE {in_use.IN_USE} GROUP BY day"
+            f"WHERE {active_sql.IN_USE} GROUP BY day"
         )
         return {row[0]: row[1] for row in self._connection.execute(sql)}
 
@@ -195,8 +195,8 @@ class CatalogReader:
         return {row[0]: FileStamp(row[1], row[2]) for row in rows}
 
     def set_aside(self) -> dict[str, str]:
-        """See `in_use.set_aside`."""
-        return in_use.set_aside(self._connection)
+        """See `active_sql.select_set_aside`."""
+        return active_sql.select_set_aside(self._connection)
 
     def active_paths_of_kind(self, kind: str, since: date) -> list[str]:
         """Paths of the active entries of this kind that were made since that day, the newest first."""
@@ -255,8 +255,8 @@ class CatalogReader:
 
 def _listable(scope: Scope, *, in_place: bool) -> tuple[str, list[str]]:
     condition, parameters = scope.sql()
-    where = f"{condition} AND {in_use.SAYS_SOMETHING}"
-    return f"{where} AND {in_use.IN_PLACE}" if in_place else where, parameters
+    where = f"{condition} AND {active_sql.HAS_CONTENT}"
+    return f"{where} AND {active_sql.IN_ENTRY_PLACE}" if in_place else where, parameters
 
 
 VALUES_OF_JSON = "(SELECT value FROM json_each(?))"

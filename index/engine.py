@@ -21,7 +21,7 @@ import apsw
 
 from ..vault.entry import SKILL_KIND, Entry, parse_entry
 from ..vault.errors import IndexUnavailable, ModelUnavailable
-from ..vault.in_use import NEVER_UNNAMED
+from ..vault.active import EXPLICIT_KINDS
 from .catalog_reader import EntryRow, StoredChunk
 from .chunking import chunk_entry
 from .embedder import Embedder, ModelLoading
@@ -91,7 +91,7 @@ class RecallQuery:
     include: frozenset[str] = frozenset()
     exclude_paths: frozenset[str] = frozenset()
     exclude_always_load: bool = False
-    exclude_kinds: frozenset[str] = NEVER_UNNAMED
+    exclude_kinds: frozenset[str] = EXPLICIT_KINDS
     is_prompt: bool = False
     """True for a prompt to an agent, False for a question to the vault. A prompt of a single word is not taken for a
     question, and of entries that say the same only the best is returned."""

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from ..vault.active import EXPLICIT_KINDS
 from ..vault.automemory import KEPT_FROM_PROMPTS
-from ..vault.in_use import NEVER_UNNAMED
 from .filters import Filter, matches, named_values, to_sql
 from .store import HIDDEN_FOLDERS
 
@@ -40,7 +40,7 @@ class Scope:
     include: frozenset[str] = frozenset()
     exclude_paths: frozenset[str] = frozenset()
     exclude_always_load: bool = False
-    exclude_kinds: frozenset[str] = NEVER_UNNAMED
+    exclude_kinds: frozenset[str] = EXPLICIT_KINDS
     filter: Filter | None = None
     _named_statuses: frozenset[str] = field(init=False, repr=False)
     _named_folders: frozenset[str] = field(init=False, repr=False)

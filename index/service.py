@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..vault.errors import MemoryVaultError, ModelUnavailable, RecallLate, UsageError
-from ..vault.in_use import NEVER_UNNAMED
+from ..vault.active import EXPLICIT_KINDS
 from ..vault.killpoint import kill_point
 from ..vault.layout import INDEX_WANTED, StatePaths, leave_socket_folder
 from ..vault.priority import step_back
@@ -484,7 +484,7 @@ class RecallService:
             exclude_paths=frozenset(exclude),
             # A session was given its always-load entries when it began.
             exclude_always_load=session is not None,
-            exclude_kinds=ON_DEMAND if session is not None else NEVER_UNNAMED,
+            exclude_kinds=ON_DEMAND if session is not None else EXPLICIT_KINDS,
             is_prompt=session is not None or bool(message.get("render")),
             apply_threshold=message.get("floor") is not False,
         )

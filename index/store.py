@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 import apsw
 
 from ..vault.errors import IndexUnavailable
-from . import database, in_use, schema
+from . import active_sql, database, schema
 from .chunking import ChunkText, chunk_entry
 from .database import IndexDamaged
 
@@ -327,9 +327,9 @@ class IndexStore:
         return frozenset(row[0] for row in self._query("SELECT path FROM entry_meta"))
 
     def set_aside(self) -> dict[str, str]:
-        """See `in_use.set_aside`."""
+        """See `active_sql.select_set_aside`."""
         with database.translate_errors(self.path):
-            return in_use.set_aside(self._connection)
+            return active_sql.select_set_aside(self._connection)
 
     def stats(self) -> IndexStats:
         entries, last = self._query("SELECT count(*), max(indexed_at) FROM entry_meta")[0]

@@ -47,7 +47,7 @@ class VaultView:
     """The group of each living entry, one for each."""
     living: Sequence[Listed]
     waiting: Mapping[str, Sequence[Listed]]
-    """By place, see `vault.waiting.by_place`."""
+    """By place, see `vault.pending.group_by_place`."""
     copies: Sequence[str]
     """Paths of conflict copies."""
 

@@ -9,11 +9,11 @@ from collections.abc import Mapping
 from contextlib import suppress
 
 from ..pipelines.dashboard import Listed, VaultView, dashboard, with_dashboard
+from ..vault.active import EXPLICIT_KINDS, is_entry_place
 from ..vault.automemory import kind_by_path
 from ..vault.entry import first_sentence, parse_entry
 from ..vault.errors import EditConflict, EntryExists, EntryNotFound, VaultUnavailable
 from ..vault.header import skim
-from ..vault.in_use import NEVER_UNNAMED, is_place_of_entries
 from ..vault.layout import META
 from ..vault.registry import HEADER_BYTES
 from ..vault.scrubbed import Scrubbed
@@ -22,9 +22,9 @@ from ..vault.store import VaultStore
 from .conflicts import copy_paths
 from .device import acting_device, acts_here
 from .indexing import vault_store
+from .pending_counts import list_pending_notes
 from .queue.job import Handler, Postpone, RunningJob
 from .queue.kinds import Json
-from .what_waits import waiting_notes
 
 KIND = "dashboard.write"
 DASHBOARD = f"{META}/dashboard.md"
@@ -74,12 +74,12 @@ def refresh_dashboard(store: VaultStore) -> bool:
 
 def view_of(store: VaultStore) -> VaultView:
     """What the files say. Of each only the head is read."""
-    waiting = waiting_notes(store)
+    waiting = list_pending_notes(store)
     wanted = {path for paths in waiting.values() for path in paths}
     listed: dict[str, Listed] = {}
     living: list[Listed] = []
     for path, head in store.heads(HEADER_BYTES):
-        is_entry = is_place_of_entries(path) and kind_by_path(path) not in NEVER_UNNAMED
+        is_entry = is_entry_place(path) and kind_by_path(path) not in EXPLICIT_KINDS
         if path not in wanted and not is_entry:
             continue
         fields, body = skim(head.decode("utf-8", "replace"))
@@ -89,7 +89,7 @@ def view_of(store: VaultStore) -> VaultView:
         note = Listed(path, _title(path, body), fields.get("kind", ""), day)
         if path in wanted:
             listed[path] = note
-        elif fields.get("status", "active").lower() == "active" and body and note.kind.lower() not in NEVER_UNNAMED:
+        elif fields.get("status", "active").lower() == "active" and body and note.kind.lower() not in EXPLICIT_KINDS:
             living.append(note)
     store.require_vault()
     return VaultView(

@@ -9,22 +9,19 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import closing, suppress
-from dataclasses import asdict, dataclass, field
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 
 import orjson
 
-from ..vault.errors import IndexUnavailable, SchemaTooNew
-from ..vault.in_use import is_place_of_entries
 from ..vault.marker import REFLECTED, START, list_markers, marker_path
-from ..vault.waiting import by_place, in_words
 from ..vault.wording import counted
 from .backwards import lines_from_end
+from .pending_counts import PendingCounts
 
 INBOX_LIMIT = 50
 INCUBATOR_LIMIT = 20
@@ -52,70 +49,6 @@ class HookTimes:
     budget_ms: float
     over_budget: int
     degraded: int
-
-
-@dataclass(frozen=True)
-class VaultCounts:
-    """Entries by group, and what waits, by its place; archives, lists and the watchlist are not counted."""
-
-    groups: Mapping[str, int]
-    proposals: int
-    questions: int
-    inbox: int
-    ideas: int
-    set_aside: Mapping[str, int] = field(default_factory=dict)
-    """By status, the entries that lie where those in use do and are not."""
-
-    @property
-    def entries(self) -> int:
-        """In use: what sessions may be reminded of."""
-        return sum(self.groups.values())
-
-    @property
-    def waiting(self) -> int:
-        """Notes that wait, the questions about ideas among them."""
-        return self.proposals + self.questions + self.inbox + self.ideas
-
-
-def count_entries(paths: Iterable[str], set_aside: Mapping[str, str] = MappingProxyType({})) -> VaultCounts:
-    """Counts of vault-relative paths; `set_aside` are those of them that look like entries in use and are none, each
-    with its status, '' for what is no entry at all (`tasks.in_use`)."""
-    known = [*paths]
-    by_folder = Counter(path.rpartition("/")[0] for path in known if path not in set_aside)
-    groups: Counter[str] = Counter()
-    for folder, count in by_folder.items():
-        if is_place_of_entries(folder + "/"):
-            groups[folder.split("/")[0] or "."] += count
-    waiting = {place: len(those) for place, those in by_place(known).items() if place != "patterns"}
-    statuses = Counter(status for status in set_aside.values() if status)
-    return VaultCounts(dict(sorted(groups.items())), **waiting, set_aside=dict(sorted(statuses.items())))
-
-
-def notes_in_words(paths: Collection[str], set_aside: Mapping[str, str] = MappingProxyType({})) -> str:
-    """What an index holds, in parts that add up: `6 notes (2 entries in use, 1 proposal, 1 idea, 2 others)`."""
-    counts = count_entries(paths, set_aside)
-    in_use = counted(counts.entries, "entry", "entries")
-    parts = [f"{in_use} in use"]
-    if counts.waiting:
-        parts.append(in_words(asdict(counts)))
-    # Lists in _meta, archives, the watchlist, what research found out about an idea.
-    if others := len(paths) - counts.entries - counts.waiting:
-        parts.append(counted(others, "other"))
-    return in_use if len(parts) == 1 else f"{counted(len(paths), 'note')} ({', '.join(parts)})"
-
-
-def indexed_entries(index_db: Path) -> int | None:
-    """How many entries an index knows, of its vault that may be away; None where it is there and can't be read."""
-    from ..index.catalog_reader import CatalogReader  # The other counts go without SQLite.
-
-    if not index_db.exists():
-        return 0
-    try:
-        with closing(CatalogReader(index_db)) as reader, reader.snapshot():
-            counts = count_entries(reader.all_paths(), reader.set_aside())
-    except (IndexUnavailable, SchemaTooNew):
-        return None
-    return counts.entries + counts.waiting - counts.questions
 
 
 def last_reflection(harness: str, done: Iterable[float]) -> float | None:
@@ -241,14 +174,14 @@ def resident_megabytes(pid: int) -> float | None:
 
 
 def warnings_of(
-    counts: VaultCounts | None, last: float | None, waiting: float | None, hooks: Iterable[HookTimes], now: float
+    pending: PendingCounts | None, last: float | None, waiting: float | None, hooks: Iterable[HookTimes], now: float
 ) -> list[str]:
     """What needs the user, one line each."""
     found = []
-    if counts is not None and counts.inbox > INBOX_LIMIT:
-        found.append(f"the inbox holds {counts.inbox} entries, more than {INBOX_LIMIT}: `memory inbox`")
-    if counts is not None and counts.ideas > INCUBATOR_LIMIT:
-        found.append(f"the incubator holds {counts.ideas} ideas, more than {INCUBATOR_LIMIT}: `memory idea list`")
+    if pending is not None and pending.inbox > INBOX_LIMIT:
+        found.append(f"the inbox holds {pending.inbox} entries, more than {INBOX_LIMIT}: `memory inbox`")
+    if pending is not None and pending.ideas > INCUBATOR_LIMIT:
+        found.append(f"the incubator holds {pending.ideas} ideas, more than {INCUBATOR_LIMIT}: `memory idea list`")
     # Never reflected: silent since the session that waits longest, if any does.
     since = last if last is not None else waiting
     if since is not None and now - since > SILENT_DAYS * SECONDS_A_DAY:

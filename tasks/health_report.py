@@ -18,10 +18,10 @@ from ..index.store import IndexStore
 from ..vault.errors import MemoryVaultError
 from ..vault.lock import lock_holder
 from ..vault.settings import Settings
+from .active_counts import ActiveCounts, count_active
 from .health import (
     SECONDS_A_DAY,
     TRIAL_SESSION,
-    VaultCounts,
     hook_times,
     last_reflection,
     log_lines,
@@ -31,13 +31,12 @@ from .health import (
     week_before,
     why_unheard,
 )
-from .in_use import counts_of
 from .indexing import open_index, vault_store
+from .pending_counts import count_pending
 from .queue.enqueue import open_ledger
 from .shared_link import read_link
 from .shared_queue import NO_CLIENT, is_shared
 from .spending import spending_report
-from .what_waits import what_waits
 
 AWAY_DAYS = 2
 """A shared queue that was not reached for so long is worth a warning; until then all goes on without it."""
@@ -59,7 +58,7 @@ def health_report(settings: Settings, now: float, lines: Iterable[Mapping[str, A
         if not settings.only_works_for_others:
             vault = vault_store(settings)
             vault.require_vault()
-            counts, waiting = counts_of(settings, vault), what_waits(vault)
+            counts, waiting = count_active(settings, vault), count_pending(vault)
     except (MemoryVaultError, OSError) as error:
         faults.append(str(error))
     try:
@@ -94,7 +93,7 @@ def health_report(settings: Settings, now: float, lines: Iterable[Mapping[str, A
     hooks = hook_times(log_lines(Path(state.log_file), week) if lines is None else lines, week)
     last = last_reflection(state.harness, done_at)
     marks = marks_of(read_marks(Path(state.log) / "marks.jsonl"))
-    warnings = warnings_of(counts, last, oldest_waiting(state.harness), hooks, now)
+    warnings = warnings_of(waiting, last, oldest_waiting(state.harness), hooks, now)
     if queue is not None and queue["dead"]:
         dead_jobs = "1 job is" if queue["dead"] == 1 else f"{queue['dead']} jobs are"
         warnings.append(f"{dead_jobs} dead: `memory jobs list --state dead` says why")
@@ -115,7 +114,7 @@ def health_report(settings: Settings, now: float, lines: Iterable[Mapping[str, A
     }
 
 
-def _entries(counts: VaultCounts) -> dict[str, Any]:
+def _entries(counts: ActiveCounts) -> dict[str, Any]:
     return {"groups": counts.groups, "in_use": counts.entries, "set_aside": counts.set_aside}
 
 

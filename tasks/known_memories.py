@@ -24,7 +24,7 @@ from ..pipelines.likeness import (
 from ..pipelines.problems import code_names
 from ..pipelines.reversal import Rule, find_reversed, is_for_one_project
 from ..pipelines.routing import PUT_AWAY_STATUSES, Known
-from ..vault.entry import Entry, fingerprint
+from ..vault.entry import AWAITING_STATUSES, Entry, fingerprint
 from ..vault.errors import EntryInvalid, EntryNotFound
 from ..vault.header import skim, split
 from ..vault.layout import PROJECTS
@@ -36,7 +36,6 @@ from .meaning import Meaning
 
 LIVE_FIRST = ("active", "pending", "incubating", "inbox")
 _ID = re.compile(r"[\w:.-]+")
-WAITING_STATUSES = frozenset({"pending", "inbox", "incubating"})
 RULE_KINDS = frozenset({"preferences", "convention"})
 FIX_KIND = KIND_OF_CATEGORY["fix"]
 
@@ -57,7 +56,7 @@ class _Note:
     @property
     def waits(self) -> bool:
         """For a decision of the user."""
-        return self.status in WAITING_STATUSES
+        return self.status in AWAITING_STATUSES
 
     @cached_property
     def wording(self) -> Wording:
@@ -182,7 +181,7 @@ class VaultMemories:
         status = fields.get("status", "active").lower()
         kind = fields.get("kind", "")
         project = fields.get("project") or _project_of_path(path)
-        has_names = parts is not None and (status in WAITING_STATUSES or kind == FIX_KIND)
+        has_names = parts is not None and (status in AWAITING_STATUSES or kind == FIX_KIND)
         note = _Note(
             path=path,
             kind=kind,

@@ -35,11 +35,11 @@ from ..vault.errors import EditConflict, EntryInvalid, EntryNotFound
 from ..vault.evidence import EVIDENCE_HEADING, NOT_TYPED
 from ..vault.fields import StoreValue
 from ..vault.layout import DEFAULT_GROUP, INCUBATOR
+from ..vault.pending import is_idea_path
 from ..vault.scrubbed import Scrubbed
 from ..vault.settings import Settings
 from ..vault.slug import free_slug
 from ..vault.store import VaultStore
-from ..vault.waiting import is_idea_path
 from .boundary import is_outside
 from .ideas.ledger import BY_COMMAND, commit_idea, new_idea_path, slug_of
 from .journal import Change, Journal, text_of

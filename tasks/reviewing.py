@@ -50,11 +50,11 @@ from ..vault.errors import (
 from ..vault.fields import StoreValue
 from ..vault.header import skim
 from ..vault.layout import ALWAYS_LOAD, REVIEW, special_folder
+from ..vault.pending import is_idea_path, pending_folder
 from ..vault.registry import HEADER_BYTES
 from ..vault.scrubbed import Scrubbed
 from ..vault.settings import Settings
 from ..vault.store import VaultStore
-from ..vault.waiting import is_idea_path, waiting_folder
 from .boundary import consent_of, is_outside
 from .device import acting_device, acts_here
 from .discovery.watchlist import Decided as WatchlistDecided
@@ -123,7 +123,7 @@ class Reviewer:
         """Notes in every folder of this name, the oldest first."""
         found = []
         for path in self.store.walk_special({folder}):
-            if waiting_folder(path) == folder:
+            if pending_folder(path) == folder:
                 with suppress(EntryNotFound, EntryInvalid):
                     found.append(self.store.read(path))
         return sorted(found, key=lambda entry: (entry.created or "", entry.path))

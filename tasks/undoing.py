@@ -17,9 +17,9 @@ from ..pipelines.research import is_as_written
 from ..vault.boundary import Consent
 from ..vault.entry import RESEARCH_KIND, Entry, parse_entry
 from ..vault.errors import EntryInvalid, MemoryVaultError, UsageError
+from ..vault.pending import is_idea_path, question_path
 from ..vault.scrubbed import Scrubbed
 from ..vault.store import VaultStore
-from ..vault.waiting import is_idea_path, question_path
 from ..vault.wording import counted
 from .boundary import is_outside
 from .ideas.ledger import is_asking, slug_of, taken_back

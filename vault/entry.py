@@ -27,6 +27,8 @@ DISMISSED = "dismissed"
 ARCHIVED = "archived"
 
 STATUSES = (ACTIVE, PENDING, IN_INBOX, INCUBATING, RESOLVED, SUPERSEDED, REJECTED, DISMISSED, ARCHIVED)
+AWAITING_STATUSES = frozenset({PENDING, IN_INBOX, INCUBATING})
+"""Statuses of entries on which the user has not decided yet."""
 INCIDENT = "failure-incident"
 """A failure and what helped: copied from logs, so its text never names people."""
 RESERVED_KINDS = frozenset({"session-cost", INCIDENT})

@@ -12,12 +12,12 @@ from ...pipelines.incubation import TRASH_DAYS, Answer, listed
 from ...tasks.ideas.incubator import decide_on_idea
 from ...tasks.ideas.ledger import is_surfaced, pitch_of, said_on, slug_of
 from ...tasks.ideas.putting_away import put_away_ideas
-from ...tasks.waiting import waiting_order, waiting_page, waiting_paths
+from ...tasks.pending_page import list_pending_paths, load_pending_page, order_pending
 from ...vault.entry import Entry
 from ...vault.errors import EditConflict, EntryInvalid, EntryNotFound, MemoryVaultError, UsageError
 from ...vault.layout import INCUBATOR
+from ...vault.pending import IDEAS_LIST, is_idea_path
 from ...vault.store import VaultStore
-from ...vault.waiting import IDEAS_LIST, is_idea_path
 from ..desk import Desk, Said, attempt, decided_elsewhere, page_number, undone
 from ..page import Page
 
@@ -75,9 +75,9 @@ def _shown(desk: Desk, request: Request, wanted: str, said: Said | None = None) 
     reviewer = desk.reviewer()
     store = reviewer.store
     search = request.query_params.get("q", "")[:200]
-    paths = [path for path in waiting_paths(store)[INCUBATOR] if is_idea_path(path)]
+    paths = [path for path in list_pending_paths(store)[INCUBATOR] if is_idea_path(path)]
     stale = _nobody_came_back(store)
-    ordered = waiting_order(desk.settings, store, INCUBATOR, paths, search)
+    ordered = order_pending(desk.settings, store, INCUBATOR, paths, search)
     ordered.sort(key=lambda path: slug_of(path) not in stale)
     number = page_number(request)
     place = next((at for at, path in enumerate(ordered) if slug_of(path) == wanted), None)
@@ -85,7 +85,7 @@ def _shown(desk: Desk, request: Request, wanted: str, said: Said | None = None) 
         number = place // ON_A_PAGE + 1
     elif wanted and said is None:
         said = Said(f"{wanted[:80]} is no idea of the incubator any more", is_problem=True)
-    queue = waiting_page(store, ordered, number, ON_A_PAGE)
+    queue = load_pending_page(store, ordered, number, ON_A_PAGE)
     chosen = next((idea for idea in queue.entries if slug_of(idea.path) == wanted), None) or next(
         iter(queue.entries), None
     )

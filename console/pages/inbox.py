@@ -13,9 +13,9 @@ from starlette.routing import Route
 from ...pipelines.likeness import statement_of
 from ...pipelines.review import Approve, Decision, Reject
 from ...pipelines.triage import Expire, Merge, Promote, TriageStep
+from ...tasks.pending_page import PendingPage, list_pending_paths, load_pending_page, order_pending
 from ...tasks.reviewing import Reviewer
 from ...tasks.triaging import carry_out_step, plan_triage
-from ...tasks.waiting import WaitingPage, waiting_order, waiting_page, waiting_paths
 from ...vault.entry import Entry
 from ...vault.errors import EditConflict, EntryNotFound, UsageError
 from ...vault.layout import INBOX
@@ -119,19 +119,19 @@ def _shown(desk: Desk, request: Request, said: Said | None = None) -> Response:
     reviewer = desk.reviewer()
     search = request.query_params.get("q", "")[:200]
     view = "all" if search or request.query_params.get("view") == "all" else "groups"
-    paths = waiting_paths(reviewer.store)[INBOX]
+    paths = list_pending_paths(reviewer.store)[INBOX]
     number = page_number(request)
-    ordered = waiting_order(desk.settings, reviewer.store, INBOX, paths, search)
+    ordered = order_pending(desk.settings, reviewer.store, INBOX, paths, search)
     groups: list[_Group] = []
-    queue = WaitingPage((), 0, 1, 1)
+    queue = PendingPage((), 0, 1, 1)
     if view == "groups":
         groups = _groups(desk, reviewer, ordered)
         pages = max(1, -(-len(groups) // GROUPS_ON_A_PAGE))
         number = min(number, pages)
-        queue = WaitingPage((), len(groups), number, pages)
+        queue = PendingPage((), len(groups), number, pages)
         groups = groups[(number - 1) * GROUPS_ON_A_PAGE : number * GROUPS_ON_A_PAGE]
     else:
-        queue = waiting_page(reviewer.store, ordered, number, ON_A_PAGE)
+        queue = load_pending_page(reviewer.store, ordered, number, ON_A_PAGE)
     return desk.page(
         request,
         "inbox.html",

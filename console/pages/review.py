@@ -16,8 +16,8 @@ from ...pipelines.review import Approve, Decision, Reject, Supersede, link_targe
 from ...pipelines.review import without_replacement_line as kept_text
 from ...pipelines.scrub import Policy, scrub
 from ...tasks.evolving import resolve_entry
+from ...tasks.pending_page import list_pending_paths, load_pending_page, order_pending
 from ...tasks.reviewing import Near, Reviewer
-from ...tasks.waiting import waiting_order, waiting_page, waiting_paths
 from ...vault.entry import Entry
 from ...vault.errors import EditConflict, EntryInvalid, EntryNotFound, MemoryVaultError, PathRefused, UsageError
 from ...vault.layout import REVIEW, special_folder
@@ -141,13 +141,13 @@ def _shown(
     `compared`: the entry beside it."""
     reviewer = desk.reviewer()
     search = request.query_params.get("q", "")[:200]
-    ordered = waiting_order(desk.settings, reviewer.store, REVIEW, waiting_paths(reviewer.store)[REVIEW], search)
+    ordered = order_pending(desk.settings, reviewer.store, REVIEW, list_pending_paths(reviewer.store)[REVIEW], search)
     number = page_number(request)
     if wanted in ordered:
         number = ordered.index(wanted) // ON_A_PAGE + 1
     elif wanted and said is None:
         said = _gone(reviewer, wanted)
-    queue = waiting_page(reviewer.store, ordered, number, ON_A_PAGE)
+    queue = load_pending_page(reviewer.store, ordered, number, ON_A_PAGE)
     item = None
     near: list[Near] = []
     old: Entry | None = None

@@ -19,7 +19,7 @@ from ...index.filters import named_values, parse_filter
 from ...index.recall import DEGRADED_MESSAGES, recall_entries
 from ...index.scope import Scope
 from ...index.statuses import require_known
-from ...vault.entry import STATUSES
+from ...vault.entry import AWAITING_STATUSES, STATUSES
 from ...vault.errors import IndexUnavailable, UsageError
 from ...vault.layout import INBOX, INCUBATOR, REVIEW
 from ..desk import Desk, Said, page_number
@@ -109,7 +109,7 @@ class Asked:
     @property
     def include(self) -> tuple[str, ...]:
         """Folders of what waits, when it was asked for."""
-        return WAITING if self.status in ("any", "pending", "inbox", "incubating") else ()
+        return WAITING if self.status == "any" or self.status in AWAITING_STATUSES else ()
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from starlette.routing import Route
 from ...pipelines.scrub import Policy, scrub
 from ...pipelines.watchlist import DEFER_DAYS, FOLDER, Decision, Defer, Dismiss, Promote, is_archived, parts_of
 from ...tasks.discovery.watchlist import Watchlist, is_deferred, is_waiting
-from ...tasks.waiting import WaitingPage
+from ...tasks.pending_page import PendingPage
 from ...vault.entry import Entry
 from ...vault.errors import EditConflict, EntryNotFound, PathRefused, UsageError
 from ...vault.scrubbed import Scrubbed
@@ -109,7 +109,7 @@ def _shown(desk: Desk, request: Request, wanted: str, said: Said | None = None) 
         page="watchlist",
         said=said,
         address=desk.url("watchlist", item=chosen.path if chosen else "", view=view, q=search),
-        queue=WaitingPage((), len(shown), number, pages),
+        queue=PendingPage((), len(shown), number, pages),
         start=(number - 1) * ON_A_PAGE + 1,
         rows=[(note, _name(note), _status(note, today)) for note in rows],
         item=chosen,

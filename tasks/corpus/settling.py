@@ -27,7 +27,7 @@ from ...pipelines.corpus import (
 )
 from ...pipelines.likeness import LikenessLimits
 from ...pipelines.routing import REJECTED_STATUSES, Thresholds, Tier
-from ...vault.entry import parse_entry
+from ...vault.entry import AWAITING_STATUSES, parse_entry
 from ...vault.errors import EditConflict, EntryInvalid, EntryNotFound, VaultUnavailable
 from ...vault.killpoint import kill_point
 from ...vault.layout import META, special_folder
@@ -54,7 +54,6 @@ DIGEST_TITLE = "What old sessions said"
 INTRODUCTION = (
     "Made by `memory reflect corpus`. It is rewritten when more is mined; what you write above the heading below stays."
 )
-WAITING = frozenset({"pending", "inbox", "incubating"})
 DECIDED = "decided"
 """Stands for the status of an idea that stays in the incubator and waits no more: the user has decided on it."""
 WAIT_SECONDS = 30.0
@@ -143,13 +142,13 @@ def survey(settings: Settings, store: VaultStore) -> Survey:
     patterns = patterns_of(kept, limits, thresholds)
     placed = _placed(patterns, by_record, store, settings)
     known = [(pattern, status) for pattern, status in zip(patterns, placed, strict=True) if status is not None]
-    waiting = sum(status in WAITING for _, status in known)
+    waiting = sum(status in AWAITING_STATUSES for _, status in known)
     # Also those that the user took back: a rule that goes makes no room for another one unasked.
-    saved = sum(status not in WAITING for pattern, status in known if pattern.tier is Tier.HIGH)
+    saved = sum(status not in AWAITING_STATUSES for pattern, status in known if pattern.tier is Tier.HIGH)
     lost = patterns_of(gone, limits, thresholds)
     nowhere = [status is None for status in _placed(lost, by_record, store, settings)]
     saved += sum(pattern.tier is Tier.HIGH for pattern, is_lost in zip(lost, nowhere, strict=True) if is_lost)
-    ideas = sum(status in WAITING for pattern, status in known if pattern.candidate.category == "idea")
+    ideas = sum(status in AWAITING_STATUSES for pattern, status in known if pattern.candidate.category == "idea")
     most = settings.reflection.corpus_review_entries
     return Survey(
         known=known,

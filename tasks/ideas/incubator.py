@@ -37,10 +37,10 @@ from ...vault.entry import Entry
 from ...vault.errors import EditConflict, EntryExists, EntryInvalid, EntryNotFound, VaultUnavailable
 from ...vault.layout import ARCHIVE, DEFAULT_GROUP, INBOX, INCUBATOR, REVIEW, TRASH, home_folder
 from ...vault.paths import is_note_name
+from ...vault.pending import IDEAS_LIST, INCUBATOR_FOLDER
 from ...vault.scrubbed import Scrubbed
 from ...vault.settings import Settings
 from ...vault.store import VaultStore
-from ...vault.waiting import IDEAS_LIST, INCUBATOR_FOLDER
 from ..cursors import Cursors
 from ..device import acting_device, acts_here
 from ..indexing import vault_store

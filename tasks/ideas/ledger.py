@@ -43,11 +43,11 @@ from ...vault.errors import (
 )
 from ...vault.fields import StoreValue
 from ...vault.layout import ARCHIVE, DEFAULT_GROUP, PROJECTS, REVIEW, TRASH
+from ...vault.pending import IDEA_NOTE, INCUBATOR_FOLDER, is_idea_path, question_path
 from ...vault.scrubbed import Scrubbed
 from ...vault.settings import Settings
 from ...vault.slug import free_slug, idea_slug, validate_slug
 from ...vault.store import VaultStore
-from ...vault.waiting import IDEA_NOTE, INCUBATOR_FOLDER, is_idea_path, question_path
 from ..boundary import clean_outside, consent_of, is_outside
 from ..journal import Act, Actor, Change, FolderMove, Journal, text_of
 

@@ -27,10 +27,10 @@ from ...vault.errors import (
 )
 from ...vault.fields import StoreValue
 from ...vault.layout import ARCHIVE, DEFAULT_GROUP
+from ...vault.pending import IDEA_NOTE
 from ...vault.scrubbed import Scrubbed
 from ...vault.slug import free_slug
 from ...vault.store import VaultStore
-from ...vault.waiting import IDEA_NOTE
 from ..journal import Actor, Change, FolderMove, Journal, hash_of, text_of
 from .ledger import (
     IDEA_ARCHIVE,

@@ -15,9 +15,9 @@ from ...pipelines.research import RELATED_MEMORIES, WRITTEN_HASH, hash_as_writte
 from ...vault.entry import RESEARCH_KIND
 from ...vault.errors import EditConflict, EntryInvalid, EntryNotFound, PathRefused
 from ...vault.layout import ARCHIVE, DEFAULT_GROUP, PROJECTS
+from ...vault.pending import IDEA_NOTE, INCUBATOR_FOLDER
 from ...vault.scrubbed import Scrubbed
 from ...vault.store import VaultStore
-from ...vault.waiting import IDEA_NOTE, INCUBATOR_FOLDER
 from ..journal import hash_of, text_of
 from .ledger import idea_folder, link_of
 

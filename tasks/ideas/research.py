@@ -41,10 +41,10 @@ from ...vault.errors import (
 )
 from ...vault.killpoint import kill_point, kill_point_environment
 from ...vault.layout import home_folder
+from ...vault.pending import IDEA_NOTE, INCUBATOR_FOLDER
 from ...vault.scrubbed import Scrubbed
 from ...vault.settings import Settings, child_environment
 from ...vault.store import VaultStore
-from ...vault.waiting import IDEA_NOTE, INCUBATOR_FOLDER
 from ..indexing import vault_store
 from ..queue import supervisor
 from ..queue.job import Handler, JobLost, Retry, RunningJob

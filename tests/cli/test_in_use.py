@@ -11,8 +11,8 @@ import pytest
 
 from memoryvault.cli.main import main
 from memoryvault.index.catalog_reader import CatalogReader
+from memoryvault.tasks.active_counts import describe_notes
 from memoryvault.tasks.dashboard import view_of
-from memoryvault.tasks.health import notes_in_words
 from memoryvault.tasks.indexing import open_index, reconcile_now
 
 from ..console.support import Front, visible
@@ -77,7 +77,7 @@ def test_list_health_doctor_and_the_console_agree(
         return
     with open_index(bed.settings) as index:
         assert (
-            notes_in_words(index.paths(), index.set_aside()) == "12 notes (3 entries in use, 1 in the inbox, 8 others)"
+            describe_notes(index.paths(), index.set_aside()) == "12 notes (3 entries in use, 1 in the inbox, 8 others)"
         )
     with Front(bed.settings) as front:
         front.enter()

@@ -12,8 +12,8 @@ from memoryvault.pipelines.incubation import question_body as ideas_question
 from memoryvault.tasks.ideas.incubator import TITLE
 from memoryvault.tasks.remembering import capture_idea
 from memoryvault.tests.review.support import RULE, Bed
+from memoryvault.vault.pending import IDEAS_LIST
 from memoryvault.vault.scrubbed import Scrubbed
-from memoryvault.vault.waiting import IDEAS_LIST
 
 SESSION = "3f0c6a52-0000-4000-8000-000000000001"
 

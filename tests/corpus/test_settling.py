@@ -27,7 +27,7 @@ from memoryvault.tasks.taken_back import NOTE, TakenBack
 from memoryvault.tasks.undoing import Selector
 from memoryvault.tests.review.support import CHOICE, GUESS, RULE, Bed, make_bed, said
 from memoryvault.vault.settings import Settings
-from memoryvault.vault.waiting import question_path
+from memoryvault.vault.pending import question_path
 
 
 def keep(bed: Bed, session: str, *candidates: Candidate, offset: int = 0) -> None:

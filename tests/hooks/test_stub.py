@@ -25,8 +25,8 @@ OURS = {
     "memoryvault.hooks.held",
     "memoryvault.hooks.keywords",
     "memoryvault.hooks.payload",
-    "memoryvault.hooks.receipt",
     "memoryvault.hooks.recall",
+    "memoryvault.hooks.receipt",
     "memoryvault.hooks.search",
     "memoryvault.hooks.session_start",
     "memoryvault.hooks.sqlite",
@@ -38,11 +38,11 @@ OURS = {
     "memoryvault.vault.hooklog",
     "memoryvault.vault.layout",
     "memoryvault.vault.marker",
+    "memoryvault.vault.pending",
     "memoryvault.vault.project",
     "memoryvault.vault.render",
     "memoryvault.vault.snapshot",
     "memoryvault.vault.transcript_path",
-    "memoryvault.vault.waiting",
     "memoryvault.vault.wording",
 }
 BUILT_IN = {

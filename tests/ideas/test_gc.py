@@ -25,7 +25,7 @@ from memoryvault.tasks.ideas.putting_away import purge_trash, put_away, restore
 from memoryvault.tasks.ideas.researching import PURPOSE
 from memoryvault.tasks.reviewing import Decided, NotDecided
 from memoryvault.vault.errors import EntryInvalid, EntryNotFound
-from memoryvault.vault.waiting import IDEAS_LIST
+from memoryvault.vault.pending import IDEAS_LIST
 
 from ..review.support import Bed, said
 from .support import IDEA, INCUBATOR, old_idea, outside
@@ -33,7 +33,7 @@ from .support import IDEA, INCUBATOR, old_idea, outside
 ANSWER = """
 import os
 from memoryvault.pipelines.incubation import Answer
-from memoryvault.vault.waiting import IDEAS_LIST
+from memoryvault.vault.pending import IDEAS_LIST
 from memoryvault.tasks.reviewing import Reviewer
 from memoryvault.vault.settings import load_settings
 reviewer = Reviewer(load_settings(os.environ))

@@ -11,15 +11,15 @@ import pytest
 
 from memoryvault.hooks import client, session_start
 from memoryvault.tasks import health
+from memoryvault.tasks.active_counts import count_active_paths, describe_notes
 from memoryvault.tasks.health import (
-    count_entries,
     hook_times,
     log_lines,
-    notes_in_words,
     percentile,
     resident_megabytes,
     warnings_of,
 )
+from memoryvault.tasks.pending_counts import PendingCounts, count_pending_paths
 
 NOW = datetime(2026, 7, 1, tzinfo=UTC).timestamp()
 DAY = health.SECONDS_A_DAY
@@ -82,24 +82,23 @@ def test_a_line_with_half_a_pair_in_it_counts(tmp_path: Path) -> None:
 
 
 def test_entries_are_counted_by_group_and_what_waits_by_its_folder() -> None:
-    counts = count_entries(
-        [
-            "personal-private/fix/a.md",
-            "personal-private/_always-load/b.md",
-            "personal-projects/shop/fix/c.md",
-            "personal-private/_inbox/d.md",
-            "personal-private/_review/e.md",
-            "personal-private/_review/_archive/f.md",
-            "personal-private/_idea-incubator/idea/_index.md",
-            "personal-private/_idea-incubator/idea/research-1.md",
-            "personal-private/_archive/g.md.20260101.md",
-            "_meta/sources.md",
-            "personal-private/_skill-watchlist/tips/h.md",
-        ]
-    )
-    assert counts.groups == {"personal-private": 2, "personal-projects": 1}
-    assert (counts.proposals, counts.questions, counts.inbox, counts.ideas) == (1, 0, 1, 1)
-    assert counts.entries == 3
+    paths = [
+        "personal-private/fix/a.md",
+        "personal-private/_always-load/b.md",
+        "personal-projects/shop/fix/c.md",
+        "personal-private/_inbox/d.md",
+        "personal-private/_review/e.md",
+        "personal-private/_review/_archive/f.md",
+        "personal-private/_idea-incubator/idea/_index.md",
+        "personal-private/_idea-incubator/idea/research-1.md",
+        "personal-private/_archive/g.md.20260101.md",
+        "_meta/sources.md",
+        "personal-private/_skill-watchlist/tips/h.md",
+    ]
+    active, pending = count_active_paths(paths), count_pending_paths(paths)
+    assert active.groups == {"personal-private": 2, "personal-projects": 1}
+    assert pending == PendingCounts(proposals=1, questions=0, inbox=1, ideas=1)
+    assert (active.entries, pending.notes) == (3, 3)
 
 
 @pytest.mark.parametrize(
@@ -123,7 +122,7 @@ def test_entries_are_counted_by_group_and_what_waits_by_its_folder() -> None:
 )
 def test_what_an_index_holds_is_told_in_parts_that_add_up(paths: tuple[str, ...], said: str) -> None:
     """`memory init` counts the entries alone: with one number for all of it a newcomer sees two that disagree."""
-    assert notes_in_words(paths) == said
+    assert describe_notes(paths) == said
 
 
 @pytest.mark.parametrize(
@@ -141,7 +140,7 @@ def test_what_an_index_holds_is_told_in_parts_that_add_up(paths: tuple[str, ...]
 def test_it_warns_above_the_limits_and_not_at_them(
     inbox: int, ideas: int, last: float | None, waiting: float | None, warned: list[str]
 ) -> None:
-    found = warnings_of(health.VaultCounts({}, 0, 0, inbox, ideas), last, waiting, [], NOW)
+    found = warnings_of(PendingCounts(proposals=0, questions=0, inbox=inbox, ideas=ideas), last, waiting, [], NOW)
     assert len(found) == len(warned)
     assert all(word in text for word, text in zip(warned, found, strict=True))
 

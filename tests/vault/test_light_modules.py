@@ -18,11 +18,11 @@ LIGHT = (
     "hooklog",
     "layout",
     "marker",
+    "pending",
     "project",
     "render",
     "snapshot",
     "transcript_path",
-    "waiting",
     "wording",
 )
 HEAVY = (

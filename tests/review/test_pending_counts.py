@@ -15,19 +15,19 @@ from memoryvault.cli.main import main
 from memoryvault.hooks.session_start import waiting as session_start_line
 from memoryvault.pipelines.incubation import SURFACE_KIND
 from memoryvault.tasks.dashboard import DASHBOARD, refresh_dashboard
-from memoryvault.tasks.health import notes_in_words
+from memoryvault.tasks.active_counts import describe_notes
 from memoryvault.tasks.ideas.ledger import question_change
 from memoryvault.tasks.indexing import open_index, reconcile_now
-from memoryvault.tasks.what_waits import Waiting, what_waits
+from memoryvault.tasks.pending_counts import PendingCounts, count_pending
 from memoryvault.tests.console.support import Front, proposal, visible
 from memoryvault.tests.console.vaults import idea, inbox_note, nobody_came_back_to, pattern
 from memoryvault.vault.store import VaultStore
-from memoryvault.vault.waiting import by_place, notes_that_wait, question_path
+from memoryvault.vault.pending import group_by_place, find_pending_notes, question_path
 
 from .support import Bed
 
 Ask = Callable[..., str]
-WAITS = Waiting(proposals=4, questions=2, copies=1, inbox=2, ideas=3, patterns=1)
+WAITS = PendingCounts(proposals=4, questions=2, copies=1, inbox=2, ideas=3, patterns=1)
 IN_WORDS = "4 proposals, 2 questions about ideas, 1 conflict copy, 2 in the inbox, 3 ideas, 1 pattern to adopt"
 
 
@@ -80,14 +80,14 @@ def ask(full: Bed, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixtur
 
 
 def test_each_thing_is_counted_once_and_what_asks_about_an_idea_is_no_proposal(full: Bed) -> None:
-    assert what_waits(full.store) == WAITS
-    assert what_waits(full.store).in_words == IN_WORDS
+    assert count_pending(full.store) == WAITS
+    assert count_pending(full.store).describe() == IN_WORDS
 
 
 def test_the_hook_finds_the_same_without_a_walk_through_the_vault(full: Bed) -> None:
-    places = by_place(notes_that_wait(str(full.vault)))
+    places = group_by_place(find_pending_notes(str(full.vault)))
     assert {place: sorted(paths) for place, paths in places.items() if place != "patterns"} == {
-        place: sorted(paths) for place, paths in by_place(full.store.walk()).items() if place != "patterns"
+        place: sorted(paths) for place, paths in group_by_place(full.store.walk()).items() if place != "patterns"
     }
     line = session_start_line(str(full.vault), full.settings.state.harness, "")
     assert line == "MemoryVault: 4 proposals and 2 questions about ideas wait for review (`memory review`)."
@@ -147,7 +147,7 @@ def test_a_pattern_that_was_deferred_waits_again_on_its_day(full: Bed) -> None:
     day = full.store.today() + timedelta(days=3)
     for until, waiting in ((day - timedelta(days=1), 1), (day, 2)):
         store = on_day(full, until)
-        assert what_waits(store).patterns == waiting
+        assert count_pending(store).patterns == waiting
         refresh_dashboard(store)
         assert f"## Patterns to adopt ({waiting})" in (full.vault / DASHBOARD).read_text("utf-8")
 
@@ -173,7 +173,7 @@ def test_agents_are_told_the_same(full: Bed, ask: Ask) -> None:
 def test_doctor_tells_what_the_index_holds_in_the_same_words(full: Bed) -> None:
     reconcile_now(full.settings)
     with open_index(full.settings) as index:
-        told = notes_in_words(index.paths())
+        told = describe_notes(index.paths())
     assert "1 entry in use, 4 proposals, 2 questions about ideas, 2 in the inbox, 3 ideas, " in told
 
 
@@ -193,8 +193,8 @@ def test_an_empty_review_says_what_waits_elsewhere(bed: Bed, ask: Ask) -> None:
 def test_a_question_about_an_idea_that_is_gone_is_a_thing_of_its_own() -> None:
     asks = question_path("robot")
     there = "personal-private/_idea-incubator/robot/_index.md"
-    assert by_place([asks, there])["questions"] == [asks]
-    assert by_place([asks])["proposals"] == [asks]
+    assert group_by_place([asks, there])["questions"] == [asks]
+    assert group_by_place([asks])["proposals"] == [asks]
 
 
 def test_a_link_out_of_the_vault_is_not_followed(tmp_path: Path) -> None:
@@ -202,4 +202,4 @@ def test_a_link_out_of_the_vault_is_not_followed(tmp_path: Path) -> None:
     (tmp_path / "elsewhere/_review/a.md").write_text("x")
     (tmp_path / "vault").mkdir()
     (tmp_path / "vault/group").symlink_to(tmp_path / "elsewhere")
-    assert list(notes_that_wait(str(tmp_path / "vault"))) == []
+    assert list(find_pending_notes(str(tmp_path / "vault"))) == []

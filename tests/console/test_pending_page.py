@@ -11,7 +11,7 @@ import pytest
 from memoryvault.tasks import backwards, journal
 from memoryvault.tasks.indexing import reconcile_now
 from memoryvault.tasks.journal import Act, Change, FolderMove
-from memoryvault.tasks.waiting import waiting_order, waiting_page, waiting_paths
+from memoryvault.tasks.pending_page import list_pending_paths, load_pending_page, order_pending
 from memoryvault.tests.review.support import Bed
 from memoryvault.vault.layout import INBOX, INCUBATOR, REVIEW, WATCHLIST, special_folder
 from memoryvault.vault.scrubbed import Scrubbed
@@ -29,7 +29,7 @@ def test_what_waits_is_what_lies_in_the_folders_and_nothing_else(bed: Bed) -> No
     bed.note("personal-private/preferences/six.md", "# Six", kind="preferences")
     bed.note("personal-private/_archive/_review/seven.md", "# Seven", kind="preferences")
     (bed.vault / "personal-private/_review/.hidden.md").write_text("x")
-    found = waiting_paths(bed.store)
+    found = list_pending_paths(bed.store)
     everything = list(bed.store.walk())
     for folder in (REVIEW, INBOX, INCUBATOR, WATCHLIST):
         assert found[folder] == [path for path in everything if special_folder(path) == folder]
@@ -41,8 +41,8 @@ def test_the_oldest_comes_first_whether_the_index_knows_it_or_not(bed: Bed) -> N
         proposal(bed, name, created=day)
     reconcile_now(bed.settings)
     proposal(bed, "d", created="2025-12-31")
-    paths = waiting_paths(bed.store)[REVIEW]
-    ordered = waiting_order(bed.settings, bed.store, REVIEW, paths)
+    paths = list_pending_paths(bed.store)[REVIEW]
+    ordered = order_pending(bed.settings, bed.store, REVIEW, paths)
     assert [path[-4] for path in ordered] == ["d", "b", "c", "a"]
 
 
@@ -53,10 +53,10 @@ def test_a_search_takes_words_as_they_are_written(bed: Bed, is_indexed: bool) ->
     proposal(bed, "under", "Call it snake_case.")
     if is_indexed:
         reconcile_now(bed.settings)
-    paths = waiting_paths(bed.store)[REVIEW]
+    paths = list_pending_paths(bed.store)[REVIEW]
 
     def found(search: str) -> list[str]:
-        return [path.rsplit("/", 1)[-1] for path in waiting_order(bed.settings, bed.store, REVIEW, paths, search)]
+        return [path.rsplit("/", 1)[-1] for path in order_pending(bed.settings, bed.store, REVIEW, paths, search)]
 
     assert found("100%") == ["percent.md"]
     assert found("snake_case") == ["under.md"]
@@ -66,7 +66,7 @@ def test_a_search_takes_words_as_they_are_written(bed: Bed, is_indexed: bool) ->
 
 def test_a_page_leaves_out_what_went_meanwhile(bed: Bed) -> None:
     proposal(bed, "one")
-    page = waiting_page(bed.store, ["personal-private/_review/gone.md", "personal-private/_review/one.md"], 9, 25)
+    page = load_pending_page(bed.store, ["personal-private/_review/gone.md", "personal-private/_review/one.md"], 9, 25)
     assert ([entry.slug for entry in page.entries], page.number, page.pages) == (["one"], 1, 1)
 
 
@@ -152,7 +152,7 @@ def test_a_vault_that_is_not_there_is_told(bed: Bed, front: Front) -> None:
 
 
 def test_a_fault_of_ours_shows_no_traceback(bed: Bed, front: Front, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("memoryvault.console.pages.review.waiting_paths", lambda store: 1 / 0)
+    monkeypatch.setattr("memoryvault.console.pages.review.list_pending_paths", lambda store: 1 / 0)
     front.client._transport.raise_server_exceptions = False  # type: ignore[attr-defined]  # as a browser sees it
     answer = front.get("review")
     assert answer.status_code == 500

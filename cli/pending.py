@@ -1,0 +1,22 @@
+"""How many things wait for the user, each with the command that shows them."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+
+from ..tasks.pending_counts import PendingCounts
+from ..vault.pending import describe_other_places, describe_review
+
+COMMANDS = {"inbox": "memory inbox", "ideas": "memory idea list", "patterns": "memory watchlist"}
+"""The commands that show what waits outside of `memory review`, by place."""
+
+
+def list_with_commands(counts: PendingCounts) -> list[str]:
+    """All of it: `["8 proposals and 1 question about ideas (memory review)", "3 in the inbox (memory inbox)"]`."""
+    review = " and ".join(describe_review(asdict(counts)))
+    return [*([f"{review} (memory review)"] if review else []), *list_other_places(counts)]
+
+
+def list_other_places(counts: PendingCounts) -> list[str]:
+    """The same without what `memory review` asks about."""
+    return [f"{phrase} ({COMMANDS[place]})" for place, phrase in describe_other_places(asdict(counts)).items()]

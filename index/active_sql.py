@@ -1,0 +1,27 @@
+"""Which indexed notes are entries in use: `vault.active` as SQL conditions on rows of entry_meta, aliased `m`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..vault.active import EXPLICIT_KINDS, is_entry_place
+from ..vault.layout import ALWAYS_LOAD
+
+HAS_CONTENT = (
+    "(m.title <> trim(replace(replace(m.slug, '-', ' '), '_', ' '))"
+    " OR EXISTS (SELECT 1 FROM chunk said WHERE said.entry_rowid = m.rowid AND said.text <> ''))"
+)
+IN_ENTRY_PLACE = f"m.special IN ('', '{ALWAYS_LOAD}')"
+IS_EXPLICIT_KIND = f"lower(COALESCE(m.kind, '')) IN ({', '.join(repr(kind) for kind in sorted(EXPLICIT_KINDS))})"
+STATUS = "lower(COALESCE(NULLIF(m.status, ''), 'active'))"
+IN_USE = f"{IN_ENTRY_PLACE} AND {STATUS} = 'active' AND NOT {IS_EXPLICIT_KIND} AND {HAS_CONTENT}"
+
+
+def select_set_aside(connection: Any) -> dict[str, str]:
+    """Paths of notes that are kept where entries in use are but are none, mapped to their status.
+
+    The status is '' for a note that would be none whatever its status. `connection`: of apsw or of sqlite3.
+    """
+    status = f"CASE WHEN {IS_EXPLICIT_KIND} OR NOT {HAS_CONTENT} THEN '' ELSE {STATUS} END"
+    rows = connection.execute(f"SELECT m.path, {status} FROM entry_meta m WHERE NOT ({IN_USE}) AND {IN_ENTRY_PLACE}")
+    return {row[0]: row[1] for row in rows if is_entry_place(row[0])}

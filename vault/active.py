@@ -1,0 +1,33 @@
+"""Which notes are entries in use: the one definition behind lists and counts.
+
+An entry is in use while its status is `active` and its path has no special folder but `_always-load`. A note of one of
+EXPLICIT_KINDS is none, nor is a note without content.
+"""
+
+from __future__ import annotations
+
+from .automemory import COST_KIND, INDEX_KIND
+from .entry import RESEARCH_KIND, Entry, words_of
+from .layout import ALWAYS_LOAD
+
+EXPLICIT_KINDS = frozenset({RESEARCH_KIND, INDEX_KIND, COST_KIND})
+"""Kinds that are listed and recalled only when a filter names them: texts of strangers, which must not come up by
+themselves; indexes of topics, which would match every question that one of their topics matches; costs of sessions,
+which answer no question."""
+
+
+def is_entry_place(path: str) -> bool:
+    """Is the vault-relative path one where entries in use are kept?"""
+    return "_" not in path or all(part[:1] != "_" or part == ALWAYS_LOAD for part in path.split("/")[:-1])
+
+
+def has_content(entry: Entry) -> bool:
+    """Has the note a title of its own, or a text apart from headings?"""
+    if entry.title != words_of(entry.slug):
+        return True
+    return any(line.strip() and not line.lstrip().startswith("#") for line in entry.body.splitlines())
+
+
+def is_entry(entry: Entry) -> bool:
+    """Would the note be an entry in use if its status were `active`?"""
+    return is_entry_place(entry.path) and (entry.kind or "").lower() not in EXPLICIT_KINDS and has_content(entry)
