@@ -1,0 +1,1 @@
+"""When scheduled jobs are due: a table and date arithmetic. The current time is passed in."""
