@@ -25,6 +25,7 @@ from ..tasks.corpus.store import CorpusStore
 from ..tasks.queue.enqueue import open_ledger
 from ..tasks.sharing.home import Home
 from ..tasks.taken_back import TakenBack
+from ..vault.days import SECONDS_PER_DAY
 from ..vault.errors import QueueUnavailable, SettingsError, UsageError
 from ..vault.lock import lock_holder
 from ..vault.settings import Settings
@@ -34,7 +35,6 @@ from .context import Context
 from .mining_bar import draw_mining
 from .output import counted, note, print_json
 
-SECONDS_A_DAY = 86_400.0
 WARN_DAYS = 7
 """A transcript that its host deletes within so many days is warned of."""
 OPTIONS = ("--root", "--since", "--project", "--execute", "--more", "--reset")
@@ -212,7 +212,7 @@ def _already_queued(plan: Plan, settings: Settings) -> int:
 def _since(text: str) -> float:
     """Unix seconds. Raises UsageError."""
     if days := _DAYS_AGO.fullmatch(text):
-        return time.time() - int(days[1]) * SECONDS_A_DAY
+        return time.time() - int(days[1]) * SECONDS_PER_DAY
     try:
         return datetime.combine(date.fromisoformat(text), datetime.min.time()).astimezone().timestamp()
     except ValueError as error:
@@ -223,7 +223,7 @@ def ending_soon(plan: Plan, settings: Settings) -> list[tuple[Transcript, float]
     """What Claude Code deletes soon, with the days left, soonest first. The other hosts delete nothing."""
     keep = claude_cleanup_days(settings.hosts.claude_config_dir)
     now = time.time()
-    left = [(each, keep - (now - each.modified) / SECONDS_A_DAY) for each in plan.to_mine if each.host == "claude"]
+    left = [(each, keep - (now - each.modified) / SECONDS_PER_DAY) for each in plan.to_mine if each.host == "claude"]
     return sorted(((each, days) for each, days in left if days < WARN_DAYS), key=lambda pair: (pair[1], pair[0].path))
 
 

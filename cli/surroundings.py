@@ -15,8 +15,9 @@ from ..hooks.install import EVENTS, hook_argv, installed_events, plugin_installe
 from ..hooks.wiring import WIRINGS, wired_events
 from ..tasks.corpus.backfill import plan_corpus
 from ..tasks.device import SETTINGS_NOTE, acting_device, acts_here
-from ..tasks.health import SECONDS_A_DAY, log_lines, time_of
+from ..tasks.health import log_lines, time_of
 from ..tasks.queue.units import service_manager
+from ..vault.days import SECONDS_PER_DAY
 from ..vault.errors import SettingsError
 from ..vault.paths import conflict_copies
 from ..vault.settings import Settings
@@ -195,7 +196,7 @@ def sync_clients(context: Context) -> Finding:
 
 
 def _week_of_hooks(context: Context, now: float) -> Iterator[dict[str, object]]:
-    since = now - SILENT_HOOK_DAYS * SECONDS_A_DAY
+    since = now - SILENT_HOOK_DAYS * SECONDS_PER_DAY
     for line in log_lines(Path(context.state.log_file), since):
         if line.get("event") == "hook" and time_of(line) >= since:
             yield dict(line)

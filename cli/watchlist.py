@@ -14,7 +14,6 @@ from ..tasks.discovery.watchlist import Decided, Watchlist, is_deferred
 from ..tasks.queue.enqueue import request_indexing
 from ..vault.entry import Entry
 from ..vault.errors import EntryInvalid, UsageError
-from ..vault.scrubbed import Scrubbed
 from .arguments import refuse_options_of_others
 from .context import Context
 from .output import add_json, note, print_json, print_table
@@ -59,8 +58,8 @@ def run(args: argparse.Namespace, context: Context) -> int:
     source, pattern = _names(args)
     decision = _decision(args, today)
     path = watchlist.find(source, pattern)
-    reason = scrub(args.reason, Policy.SECRETS) if args.reason else None
-    decided = watchlist.decide(path, decision, reason=_one_line(reason), run=watchlist.journal.new_run("watchlist"))
+    reason = scrub(args.reason, Policy.SECRETS).on_one_line() if args.reason else None
+    decided = watchlist.decide(path, decision, reason=reason, run=watchlist.journal.new_run("watchlist"))
     request_indexing(context.settings)
     if isinstance(decision, Defer) and decision.until <= today:
         note(f"memory: {decision.until} is not ahead of us: it goes on waiting")
@@ -69,10 +68,6 @@ def run(args: argparse.Namespace, context: Context) -> int:
     else:
         print(f"{decided.verdict}: {decided.now}")
     return 0
-
-
-def _one_line(text: Scrubbed | None) -> Scrubbed | None:
-    return None if text is None else Scrubbed.trusted(" ".join(text.split()), reason="scrubbed text on one line")
 
 
 def _names(args: argparse.Namespace) -> tuple[str, str]:

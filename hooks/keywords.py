@@ -26,6 +26,7 @@ COMMON_SHARE = 0.2
 """A word in more than this share of the entries, and in more than `COMMON_COUNT`, distinguishes nothing."""
 COMMON_COUNT = 8
 
+# Tuned together with the floors above; index/query.py has a list of its own, tuned with its ranking.
 _STOP = (
     "a about above after again against ago all almost already also always am among an and another any "
     "anyone anything anyway are aren around as ask at away back bad be became because been before "

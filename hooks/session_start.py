@@ -6,6 +6,7 @@ import os
 import time
 
 from ..vault.automemory import FOLDER, INDEX_NAME, is_topic_name, splice
+from ..vault.days import SECONDS_PER_DAY
 from ..vault.layout import ALWAYS_LOAD, PROJECTS
 from ..vault.marker import REFLECTED, START, list_markers, marker_path
 from ..vault.render import clean, render_always_load
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
 INBOX_LIMIT = 50
 INCUBATOR_LIMIT = 20
 SILENT_DAYS = 7
-_DAY_SECONDS = 86_400
 
 
 class Opening:
@@ -128,11 +128,11 @@ def silent_days(harness: str, session: str, now: float) -> int:
     try:
         reflected = [_age(marker_path(harness, sid, REFLECTED), now) for sid in list_markers(harness, REFLECTED)]
         if reflected:
-            return int(min(reflected) // _DAY_SECONDS)
+            return int(min(reflected) // SECONDS_PER_DAY)
         waiting = [_age(marker_path(harness, sid), now) for sid in list_markers(harness, START) if sid != session]
     except OSError:
         return 0
-    return int(max(waiting, default=0.0) // _DAY_SECONDS)
+    return int(max(waiting, default=0.0) // SECONDS_PER_DAY)
 
 
 def _age(path: str, now: float) -> float:

@@ -27,7 +27,7 @@ _ONLY_HERE = re.compile(
     r"\b(?:in|for|inside|within)\s+(?:this|our|the\s+[\w-]+)\s+(?:repo(?:sitory)?|project|code\s?base|package|workspace)\b",
     re.IGNORECASE,
 )
-# Words that say how, not what.
+# Words that say how, not what, in statements of rules. Other texts have other empty words: the lists are not shared.
 _EMPTY_WORDS = frozenset(
     """
     a an the and or but to of in on at for from with by as is are be been it its this that these those we i you me
@@ -115,6 +115,7 @@ def content_words(text: str) -> frozenset[str]:
 
 
 def _stem(word: str) -> str:
+    """The word without its ending: further reduced than for a search, since both rules are reduced alike."""
     word = word.rstrip("./-")
     for ending in ("ing", "es", "s", "ed"):
         if len(word) > len(ending) + 3 and word.endswith(ending):

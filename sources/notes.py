@@ -188,7 +188,10 @@ def _around(text: str, wanted: set[str], limit: int) -> str:
 
 
 def _stem(word: str) -> str:
-    """Without its plural or verb ending, roughly."""
+    """The word without its plural or verb ending, roughly.
+
+    Not the rule of hooks/search.py, which has to find by parts of words in a text what it then compares.
+    """
     for ending in ("ing", "ies", "ed", "es", "s"):
         if word.endswith(ending) and len(word) > len(ending) + 3:
             return word[: -len(ending)]

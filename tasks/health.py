@@ -18,6 +18,7 @@ from typing import Any
 
 import orjson
 
+from ..vault.days import SECONDS_PER_DAY
 from ..vault.marker import REFLECTED, START, list_markers, marker_path
 from ..vault.wording import counted
 from .backwards import lines_from_end
@@ -27,7 +28,6 @@ INBOX_LIMIT = 50
 INCUBATOR_LIMIT = 20
 SILENT_DAYS = 7
 HOOK_DAYS = 7
-SECONDS_A_DAY = 86_400.0
 HOOK_BUDGETS_MS: Mapping[str, float] = {"SessionStart": 500.0, "UserPromptSubmit": 300.0}
 OTHER_HOOKS_MS = 100.0
 """The design's budgets, by event; a test compares them with those that the hooks themselves keep."""
@@ -184,8 +184,8 @@ def warnings_of(
         found.append(f"the incubator holds {pending.ideas} ideas, more than {INCUBATOR_LIMIT}: `memory idea list`")
     # Never reflected: silent since the session that waits longest, if any does.
     since = last if last is not None else waiting
-    if since is not None and now - since > SILENT_DAYS * SECONDS_A_DAY:
-        days = int((now - since) // SECONDS_A_DAY)
+    if since is not None and now - since > SILENT_DAYS * SECONDS_PER_DAY:
+        days = int((now - since) // SECONDS_PER_DAY)
         found.append(f"nothing was reflected for {counted(days, 'day')}: `memory doctor`")
     for times in hooks:
         if times.p95_ms > times.budget_ms:
@@ -208,4 +208,4 @@ def why_unheard(history: Sequence[Mapping[str, Any]]) -> str | None:
 
 def week_before(now: float | None = None) -> float:
     """The unix time from which on hooks count."""
-    return (time.time() if now is None else now) - HOOK_DAYS * SECONDS_A_DAY
+    return (time.time() if now is None else now) - HOOK_DAYS * SECONDS_PER_DAY

@@ -15,12 +15,12 @@ from ..index.embedder import model_name
 from ..index.models import why_not_loaded
 from ..index.receipts import marks_of, read_marks
 from ..index.store import IndexStore
+from ..vault.days import SECONDS_PER_DAY
 from ..vault.errors import MemoryVaultError
 from ..vault.lock import lock_holder
 from ..vault.settings import Settings
 from .active_counts import ActiveCounts, count_active
 from .health import (
-    SECONDS_A_DAY,
     TRIAL_SESSION,
     hook_times,
     last_reflection,
@@ -136,8 +136,8 @@ def _shared_queue(settings: Settings, now: float, warnings: list[str]) -> dict[s
     link = read_link(settings.state)
     if link is None:
         return {"reached": None, "why": "no worker has told yet", "since": None}
-    if not link.reached and now - link.since > AWAY_DAYS * SECONDS_A_DAY:
-        days = int((now - link.since) // SECONDS_A_DAY)
+    if not link.reached and now - link.since > AWAY_DAYS * SECONDS_PER_DAY:
+        days = int((now - link.since) // SECONDS_PER_DAY)
         warnings.append(f"the shared queue has been away for {days} days: {link.why}")
     return {**asdict(link), "since": datetime.fromtimestamp(link.since, UTC).isoformat(timespec="seconds")}
 

@@ -27,6 +27,7 @@ from ..vault.scrubbed import Scrubbed
 from ..vault.settings import Settings
 from ..vault.slug import free_slug, slugify
 from ..vault.store import VaultStore
+from ..vault.wording import one_line
 from .cursors import Cursors
 from .indexing import vault_store
 from .journal import Change, Journal, hash_of, text_of
@@ -181,8 +182,8 @@ class HostMemory:
     def _text(self, file: InstructionFile, path: str, before: str | None) -> Scrubbed:
         entry = parse_entry(file.path.name, file.text.encode("utf-8", "surrogatepass"))
         kind = type_of(entry)
-        description = _one_line(entry.extra.get("description"))
-        title = scrub(description or _one_line(entry.extra.get("name")) or f"Notes of Claude Code on {file.project}")
+        description = _short_text(entry.extra.get("description"))
+        title = scrub(description or _short_text(entry.extra.get("name")) or f"Notes of Claude Code on {file.project}")
         body = scrub(entry.body.strip() + "\n")
         fields: dict[str, StoreValue] = {
             "kind": TOPIC_KIND,
@@ -223,11 +224,11 @@ def _origin(file: InstructionFile) -> str:
 def _session(entry: Entry) -> str:
     metadata = entry.extra.get("metadata")
     nested = metadata.get("originSessionId") if isinstance(metadata, dict) else None
-    return _one_line(nested or entry.extra.get("originSessionId"))[:100]
+    return _short_text(nested or entry.extra.get("originSessionId"))[:100]
 
 
-def _one_line(value: object) -> str:
-    return " ".join(value.split())[:300] if isinstance(value, str) else ""
+def _short_text(value: object) -> str:
+    return one_line(value)[:300] if isinstance(value, str) else ""
 
 
 def import_handler(settings: Settings) -> Handler:

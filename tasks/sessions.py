@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 
+from ..vault.days import SECONDS_PER_DAY
 from ..vault.marker import (
     REFLECTED,
     START,
@@ -22,8 +23,6 @@ from ..vault.marker import (
     remove_marker,
     resume_marker,
 )
-
-SECONDS_A_DAY = 86_400.0
 
 
 class Verdict(Enum):
@@ -111,7 +110,7 @@ def collect_old_markers(harness: str, *, now: float, days: int) -> int:
 
     An open marker is not old: what it points to was not mined yet.
     """
-    limit = now - days * SECONDS_A_DAY
+    limit = now - days * SECONDS_PER_DAY
     gone = 0
     for session in list_markers(harness, REFLECTED):
         event_at = last_event_at(marker_path(harness, session, REFLECTED))

@@ -26,6 +26,7 @@ from ..vault.paths import resolve_inside
 from ..vault.scrubbed import Scrubbed
 from ..vault.slug import validate_slug
 from ..vault.store import VaultStore
+from ..vault.wording import one_line
 from .journal import Actor, Change, Journal, hash_of, text_of
 
 MAX_BODY_CHARACTERS = 100_000
@@ -351,12 +352,12 @@ def _checked(slug: str) -> str:
 
 
 def _line(text: str, what: str) -> Scrubbed:
-    one = " ".join(text.split())
-    if len(one) > MAX_DESCRIPTION_CHARACTERS:
+    line = one_line(text)
+    if len(line) > MAX_DESCRIPTION_CHARACTERS:
         raise UsageError(
             f"the {what} is longer than {MAX_DESCRIPTION_CHARACTERS} characters: it is one line of the index"
         )
-    return scrub(one, Policy.FULL)
+    return scrub(line, Policy.FULL)
 
 
 def _body(text: str) -> Scrubbed:
@@ -382,4 +383,4 @@ def _scrubbed_values(metadata: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _text(value: object) -> str:
-    return " ".join(value.split()) if isinstance(value, str) else ""
+    return one_line(value) if isinstance(value, str) else ""

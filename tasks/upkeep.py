@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 
+from ..vault.days import SECONDS_PER_DAY
 from ..vault.errors import SettingsError, VaultUnavailable
 from ..vault.layout import StatePaths
 from ..vault.settings import Settings
@@ -26,7 +27,6 @@ from .queue.job import Handler, RunningJob
 from .queue.kinds import Json
 from .queue.salvage import back_up
 
-SECONDS_A_DAY = 86_400.0
 ROTATE_DAYS = 7
 KEEP_DAYS = 30
 ROTATE_BYTES = 50_000_000
@@ -67,7 +67,7 @@ def _prune(settings: Settings, job: RunningJob) -> int:
     pruned = 0
     with open_ledger(settings) as ledger:
         while job.still_owned():
-            some = ledger.prune(HISTORY_DAYS * SECONDS_A_DAY, PRUNE_JOBS)
+            some = ledger.prune(HISTORY_DAYS * SECONDS_PER_DAY, PRUNE_JOBS)
             pruned += some
             if some < PRUNE_JOBS:
                 break
@@ -83,7 +83,9 @@ def rotate_logs(state: StatePaths, now: float) -> list[str]:
     for path in (Path(state.log_file), Path(state.receipts)):
         with contextlib.suppress(FileNotFoundError):
             begun = _begun_at(path)
-            if path.stat().st_size > ROTATE_BYTES or (begun is not None and now - begun > ROTATE_DAYS * SECONDS_A_DAY):
+            if path.stat().st_size > ROTATE_BYTES or (
+                begun is not None and now - begun > ROTATE_DAYS * SECONDS_PER_DAY
+            ):
                 target = path.with_name(f"{path.name}.{datetime.fromtimestamp(now, UTC):%Y%m%d}")
                 if not target.exists():
                     path.rename(target)
@@ -103,7 +105,7 @@ def delete_old(state: StatePaths, now: float) -> int:
     # A snapshot of the settings is for one environment; whoever still needs one that goes compiles it again.
     snapshots = (root.parent / "run").glob("hooks-*.snapshot")
     old = (*log.glob("*.jsonl.*"), *log.glob("*.log.*"), *root.glob("*.db.damaged-*"), *snapshots)
-    return _delete(old, now - KEEP_DAYS * SECONDS_A_DAY)
+    return _delete(old, now - KEEP_DAYS * SECONDS_PER_DAY)
 
 
 def clean_temporaries(state: StatePaths, now: float) -> int:
@@ -121,7 +123,7 @@ def clean_temporaries(state: StatePaths, now: float) -> int:
         with contextlib.suppress(OSError):
             if folder.stat().st_mtime < now - STALE_TEMPORARY_SECONDS:
                 shutil.rmtree(folder)
-    answers = _delete((cache / ANSWERS_FOLDER).glob("*.json"), now - ANSWER_DAYS * SECONDS_A_DAY)
+    answers = _delete((cache / ANSWERS_FOLDER).glob("*.json"), now - ANSWER_DAYS * SECONDS_PER_DAY)
     return _delete(left, now - STALE_TEMPORARY_SECONDS) + answers
 
 

@@ -1,8 +1,10 @@
-"""The type that stands between what a user said and what is written to the vault."""
+"""The type of text that may be written to the vault: secrets and personal data were removed from it."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+
+from .wording import one_line
 
 
 class Scrubbed(str):
@@ -10,16 +12,16 @@ class Scrubbed(str):
 
     The scrubber is the normal producer. The writers of the vault accept nothing else for titles,
     bodies and free-text fields, so that a path around the scrubber does not type-check and does not run.
-    Every operation of `str` gives a plain `str` again; `joined` keeps the type.
+    Every operation of `str` gives a plain `str` again; `joined` and `on_one_line` keep the type.
     """
 
     __slots__ = ()
 
     @classmethod
     def trusted(cls, text: str, *, reason: str) -> Scrubbed:
-        """Text that needs no scrubbing: this program wrote it, or it was in the vault already.
+        """Mark text that needs no scrubbing: this program wrote it, or it was in the vault already.
 
-        `reason` says why, for the reader of the call; it may not be empty.
+        `reason` says why, for the reader of the call. Raises ValueError if it is empty.
         """
         if not reason.strip():
             raise ValueError("a reason is needed for text that bypasses the scrubber")
@@ -27,10 +29,14 @@ class Scrubbed(str):
 
     @classmethod
     def joined(cls, parts: Iterable[Scrubbed], separator: str = "\n\n") -> Scrubbed:
-        """The parts that are not empty, joined. Raises TypeError for a part that was not scrubbed."""
+        """Join the parts that are not empty. Raises TypeError for a part that was not scrubbed."""
         checked = []
         for part in parts:
             if not isinstance(part, Scrubbed):
                 raise TypeError("only scrubbed text can be joined to scrubbed text")
             checked.append(part)
         return cls(separator.join(part for part in checked if part))
+
+    def on_one_line(self) -> Scrubbed:
+        """The same text with each run of white space made one space."""
+        return Scrubbed(one_line(self))

@@ -15,11 +15,12 @@ from starlette.routing import Route
 
 from ...index.catalog_reader import CatalogReader
 from ...tasks.costs import costs_of
-from ...tasks.health import HOOK_DAYS, SECONDS_A_DAY, budget_ms, log_lines
+from ...tasks.health import HOOK_DAYS, budget_ms, log_lines
 from ...tasks.health_report import health_report
 from ...tasks.spending import spent_by_day
 from ...tasks.trends import DAYS, WEEKS, costs_of_weeks, growth_by_week, hooks_by_day, last_days
 from ...vault.automemory import COST_KIND
+from ...vault.days import SECONDS_PER_DAY
 from ...vault.errors import IndexUnavailable, MemoryVaultError
 from ..charts import Chart, Series, bar_chart, line_chart
 from ..desk import Desk
@@ -34,7 +35,7 @@ def _routes(desk: Desk) -> Sequence[Route]:
     def look(request: Request) -> Response:
         now = time.time()
         # Read once, for the charts and, its last week, for the figures.
-        lines = list(log_lines(Path(desk.settings.state.log_file), now - DAYS * SECONDS_A_DAY))
+        lines = list(log_lines(Path(desk.settings.state.log_file), now - DAYS * SECONDS_PER_DAY))
         return desk.page(
             request,
             "health.html",

@@ -15,7 +15,6 @@ from ...tasks.discovery.watchlist import Watchlist, is_deferred, is_waiting
 from ...tasks.pending_page import PendingPage
 from ...vault.entry import Entry
 from ...vault.errors import EditConflict, EntryNotFound, PathRefused, UsageError
-from ...vault.scrubbed import Scrubbed
 from ..desk import Desk, Said, attempt, decided_elsewhere, page_number, undone
 from ..page import Page
 
@@ -55,7 +54,7 @@ def _decided(desk: Desk, form: Mapping[str, str]) -> Said:
         decided = watchlist.decide(
             path,
             _decision(form, watchlist.store.today()),
-            reason=_one_line(reason) if reason else None,
+            reason=scrub(reason, Policy.SECRETS).on_one_line() if reason else None,
             run=watchlist.journal.new_run("watchlist"),
             expected_hash=form.get("hash", ""),
         )
@@ -64,10 +63,6 @@ def _decided(desk: Desk, form: Mapping[str, str]) -> Said:
     desk.changed()
     until = f" until {form['until']}" if decided.verdict == "deferred" and form.get("until") else ""
     return Said(f"{decided.verdict}{until}: {decided.now}")
-
-
-def _one_line(text: str) -> Scrubbed:
-    return Scrubbed.trusted(" ".join(scrub(text, Policy.SECRETS).split()), reason="scrubbed text on one line")
 
 
 def _decision(form: Mapping[str, str], today: date) -> Decision:

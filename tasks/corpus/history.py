@@ -12,6 +12,7 @@ from ...index.engine import Hit, RecallEngine, RecallQuery
 from ...index.query import is_significant, word_spans
 from ...pipelines.corpus import lists_any
 from ...pipelines.likeness import own_words, statement_of
+from ...vault.days import SECONDS_PER_DAY
 from ...vault.entry import Entry
 from ...vault.errors import EntryInvalid, EntryNotFound, IndexUnavailable, QueueUnavailable
 from ...vault.layout import ALWAYS_LOAD, special_folder
@@ -25,7 +26,6 @@ from .store import CorpusStore
 
 HISTORY_DAYS = 30
 """What Claude Code keeps of its transcripts unless told otherwise."""
-SECONDS_A_DAY = 86_400.0
 POLL_SECONDS = 0.2
 WORDS_ASKED = 4
 LEAST_WORDS = 3
@@ -44,7 +44,7 @@ class FirstRecall:
 
 def plan_history(settings: Settings, days: int) -> Plan:
     """The sessions of so many days that were not mined yet."""
-    return plan_corpus(settings, since=time.time() - days * SECONDS_A_DAY)
+    return plan_corpus(settings, since=time.time() - days * SECONDS_PER_DAY)
 
 
 def digest_of_rest(settings: Settings) -> str | None:

@@ -22,6 +22,7 @@ from ...pipelines.second_opinion import MAX_OUTPUT_TOKENS, SCHEMA, SYSTEM, Opini
 from ...pipelines.watchlist import note_body, shown_name
 from ...sources.completion import Completer, CompletionFailed, CompletionRequest
 from ...sources.discovery.github import repository_address, text_address
+from ...vault.days import SECONDS_PER_DAY
 from ...vault.entry import Entry, parse_entry
 from ...vault.errors import EntryExists, EntryInvalid, EntryNotFound, VaultUnavailable
 from ...vault.fields import StoreValue
@@ -56,7 +57,7 @@ Owners on GitHub whose skills you look at with more trust. One a line; add and r
 VAULT_PAUSE_SECONDS = 60.0
 SLUG_CHARACTERS = 60
 MODEL_SECONDS = 120.0
-FACTS_SECONDS = 7 * 86_400.0
+FACTS_SECONDS = 7 * SECONDS_PER_DAY
 """A repository with a hundred skills is looked up once: GitHub allows 60 questions an hour."""
 
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
+from ...vault.days import SECONDS_PER_DAY
 from ..queue.kinds import Json
 from ..queue.ledger import NewJob
 from ..sharing.judging import MAX_OUTCOME_BYTES
@@ -16,7 +17,7 @@ from .statements import translated
 
 MINE = "share.mine"
 RESULT = "share.result"
-KEPT_SECONDS = 31 * 86_400.0
+KEPT_SECONDS = 31 * SECONDS_PER_DAY
 """Longer than any machine waits (queue.wait_hours): what is older is of a machine that never came back."""
 
 _PUT = translated("""

@@ -20,6 +20,7 @@ from typing import cast
 from huey.consumer import BaseProcess
 
 from ... import __version__
+from ...vault.days import SECONDS_PER_DAY
 from ...vault.errors import QueueUnavailable
 from ..queue.app import Claiming, ThreadConsumer, VaultHuey
 from ..queue.doorbell import Chime
@@ -45,7 +46,6 @@ HISTORY_DAYS = 7
 SILENT_DAYS = 7
 """A worker that gave no sign for so long is forgotten."""
 PRUNE_JOBS = 2000
-SECONDS_A_DAY = 86_400.0
 
 MakeHandlers = Callable[[Ledger, PostgresLedger], Mapping[str, Handler]]
 """The handlers of the shared kinds, for this machine's own ledger and the shared one."""
@@ -255,9 +255,9 @@ class Turns:
 
     def tidy(self) -> None:
         """Delete what nobody asks for any more."""
-        self.ledger.prune(HISTORY_DAYS * SECONDS_A_DAY, PRUNE_JOBS)
+        self.ledger.prune(HISTORY_DAYS * SECONDS_PER_DAY, PRUNE_JOBS)
         self.ledger.drop_stale(KEPT_SECONDS, PRUNE_JOBS)
-        self.ledger.forget_silent_workers(SILENT_DAYS * SECONDS_A_DAY)
+        self.ledger.forget_silent_workers(SILENT_DAYS * SECONDS_PER_DAY)
         self.upkeep(self.ledger)
 
 

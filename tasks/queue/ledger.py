@@ -21,6 +21,7 @@ from types import ModuleType
 from typing import Any, Protocol
 
 from ...vault.killpoint import kill_point
+from ...vault.wording import one_line
 from . import queries
 from .database import BUSY_SECONDS
 from .kinds import AGING_SECONDS, POLICIES, ArgsInvalid, Json, KindPolicy, message_priority, validate_args
@@ -182,7 +183,12 @@ class LedgerRules(ABC):
     def record_dead(self, kind: str, args: str, reason: str) -> None:
         """Keep something that could not even be enqueued, where `memory jobs` shows it."""
         with self.transaction(durable=True) as conn:
-            parameters = {"kind": kind, "args": args, "error": _one_line(reason), "now": self.now()}
+            parameters = {
+                "kind": kind,
+                "args": args,
+                "error": one_line(reason)[:MAX_ERROR_CHARACTERS],
+                "now": self.now(),
+            }
             conn.execute(self._sql.INSERT_DEAD, parameters)
 
     def _ring(self, conn: Connection, job_id: int, priority: int, run_at: float, now: float) -> None:
@@ -351,7 +357,7 @@ class LedgerRules(ABC):
             **_fence(claim),
             "now": self.now(),
             "outcome": outcome,
-            "error": None if error is None else _one_line(error),
+            "error": None if error is None else one_line(error)[:MAX_ERROR_CHARACTERS],
             "result": "null" if result is None else json.dumps(result, separators=(",", ":")),
         }
 
@@ -590,7 +596,3 @@ class Ledger(LedgerViews, LedgerRules):
 
 def _fence(claim: Claim) -> dict[str, Any]:
     return {"id": claim.job_id, "owner": claim.owner, "attempt": claim.attempt}
-
-
-def _one_line(text: str) -> str:
-    return " ".join(text.split())[:MAX_ERROR_CHARACTERS]

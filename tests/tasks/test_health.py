@@ -20,9 +20,10 @@ from memoryvault.tasks.health import (
     warnings_of,
 )
 from memoryvault.tasks.pending_counts import PendingCounts, count_pending_paths
+from memoryvault.vault.days import SECONDS_PER_DAY
 
 NOW = datetime(2026, 7, 1, tzinfo=UTC).timestamp()
-DAY = health.SECONDS_A_DAY
+DAY = SECONDS_PER_DAY
 
 
 def line(hook: str, ms: object, age_days: float = 0.0, **fields: object) -> dict[str, object]:

@@ -12,15 +12,16 @@ import pytest
 
 from memoryvault.tasks.queue.ledger import Ledger
 from memoryvault.tasks.queue.salvage import backup_of
-from memoryvault.tasks.upkeep import KEEP_DAYS, SECONDS_A_DAY, clean_temporaries, delete_old, rotate_logs
+from memoryvault.tasks.upkeep import KEEP_DAYS, clean_temporaries, delete_old, rotate_logs
 from memoryvault.tests.support.forked import ForkedSandbox
+from memoryvault.vault.days import SECONDS_PER_DAY
 from memoryvault.vault.layout import StatePaths
 
 NOW = datetime(2027, 3, 10, 4, 30, tzinfo=UTC).timestamp()
 
 
 def stamp(days_ago: float) -> str:
-    return datetime.fromtimestamp(NOW - days_ago * SECONDS_A_DAY, UTC).isoformat()
+    return datetime.fromtimestamp(NOW - days_ago * SECONDS_PER_DAY, UTC).isoformat()
 
 
 def test_a_log_is_rotated_after_a_week(state: StatePaths) -> None:
@@ -43,7 +44,7 @@ def test_the_stderr_of_a_running_service_is_cut_in_place(state: StatePaths) -> N
 
 
 def test_only_what_is_old_is_deleted(state: StatePaths) -> None:
-    old, new = NOW - (KEEP_DAYS + 1) * SECONDS_A_DAY, NOW - (KEEP_DAYS - 1) * SECONDS_A_DAY
+    old, new = NOW - (KEEP_DAYS + 1) * SECONDS_PER_DAY, NOW - (KEEP_DAYS - 1) * SECONDS_PER_DAY
     for name, when in {
         "log/memoryvault.log": old, "log/memoryvault.log.20270101": old, "log/receipts.jsonl.20270301": new,
         "queue.db.damaged-20270101T000000Z": old, "queue.db": old,
@@ -81,7 +82,7 @@ def test_the_job_prunes_and_copies(tmp_path: Path) -> None:
 
 
 def test_leftovers_of_backfills_and_of_snapshots_go_too(state: StatePaths) -> None:
-    old = NOW - (KEEP_DAYS + 1) * SECONDS_A_DAY
+    old = NOW - (KEEP_DAYS + 1) * SECONDS_PER_DAY
     root = Path(state.root)
     kept = [root / "corpus/claude-1@0.json", root.parent / "run/installation", root.parent / "run/hooks-1.snapshot"]
     gone = [

@@ -26,3 +26,9 @@ def test_joining_scrubbed_texts_keeps_it_and_takes_nothing_else() -> None:
     assert isinstance(joined, Scrubbed)
     with pytest.raises(TypeError):
         Scrubbed.joined([Scrubbed("a"), "b"])  # type: ignore[list-item]
+
+
+def test_scrubbed_text_on_one_line_keeps_the_type() -> None:
+    line = Scrubbed(" two\n\n lines\t").on_one_line()
+    assert line == "two lines"
+    assert isinstance(line, Scrubbed)
