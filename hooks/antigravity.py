@@ -1,8 +1,7 @@
-"""Antigravity, experimental: built from its documented payloads, never run against the program itself.
+"""The adapter of Antigravity, experimental: built from its documented payloads, never run against the program itself.
 
-It has no event for a prompt. PreInvocation comes before each call of the model; the first one of a turn stands for the
-prompt, whose words are only in the transcript, and the first one of a session for its start.
-"""
+It has no event for a prompt. PreInvocation comes before each call of the model; the first one of a turn is taken for
+the prompt, whose words are only in the transcript, and the first one of a session for its start."""
 
 from __future__ import annotations
 
@@ -10,7 +9,7 @@ import os
 
 from ..vault.marker import is_session_id
 from ..vault.transcript_path import resolve_within
-from .claude import question
+from .claude import extract_question
 from .payload import HookCall, parse_object, quote, text_of
 
 TYPE_CHECKING = False
@@ -19,17 +18,26 @@ if TYPE_CHECKING:
 
 HOST = "antigravity"
 ANSWERS = True
-SILENCE = "{}\n"
-"""It wants a JSON object in every case."""
+EMPTY_ANSWER = "{}\n"
+"""The host expects a JSON object in every case."""
 EVENTS = {"PreInvocation": "UserPromptSubmit"}
 TAIL_BYTES = 64 * 1024
 _OPEN, _CLOSE = "<USER_REQUEST>", "</USER_REQUEST>"
 
-__all__ = ["ANSWERS", "EVENTS", "HOST", "SILENCE", "present", "question", "read_call", "transcript_of"]
+__all__ = [
+    "ANSWERS",
+    "EMPTY_ANSWER",
+    "EVENTS",
+    "HOST",
+    "extract_question",
+    "format_answer",
+    "read_call",
+    "resolve_transcript",
+]
 
 
 def read_call(event: str, payload: dict[str, Any]) -> HookCall:
-    """`payload` as a call. A call of the model in the midst of a turn, or a Stop while work goes on, is no event."""
+    """Read `payload` as a call. Its event is '' for a model call within a turn and for a Stop while work goes on."""
     name = event or text_of(payload, "hookEventName")
     call = HookCall(name, HOST)
     session = text_of(payload, "conversationId")
@@ -51,8 +59,8 @@ def read_call(event: str, payload: dict[str, Any]) -> HookCall:
     return call
 
 
-def prompt_of(transcript: str) -> str:
-    """The newest words that the user typed, '' when there are none in the last 64 KB."""
+def read_prompt(transcript: str) -> str:
+    """The last prompt that the user typed; '' when there is none in the last TAIL_BYTES of the transcript."""
     try:
         with open(transcript, "rb") as file:
             end = file.seek(0, os.SEEK_END)
@@ -69,12 +77,12 @@ def prompt_of(transcript: str) -> str:
     return ""
 
 
-def transcript_of(call: HookCall, roots: list[str]) -> str | None:
-    """Absolute path; '' when the payload has none; None when it lies outside the host's own folder."""
+def resolve_transcript(call: HookCall, roots: list[str]) -> str | None:
+    """Real path of the transcript; '' when the payload has none; None when it is outside of the host's own folder."""
     return resolve_within(call.transcript, roots[3:4]) if call.transcript else ""
 
 
-def present(event: str, text: str) -> str:
-    """A message that the model sees once, and the user does not."""
+def format_answer(event: str, text: str) -> str:
+    """`text` as a message that the model sees once, and the user does not."""
     del event
     return f'{{"injectSteps":[{{"ephemeralMessage":{quote(text)}}}]}}\n' if text else ""

@@ -1,6 +1,6 @@
-"""Claude Code: its payload in our words, and where its transcripts may lie.
+"""The adapter of Claude Code: reads its payload, finds its transcripts, formats answers for it.
 
-The seam for other hosts: a module per host with the same names, chosen by `client.adapter_of`.
+Each host has a module with the same names; `client.adapter_of` chooses it.
 """
 
 from __future__ import annotations
@@ -17,18 +17,18 @@ if TYPE_CHECKING:
 
 HOST = "claude"
 ANSWERS = True
-"""Whether the host gives the model what a hook prints."""
-SILENCE = ""
-"""What a hook prints when it has nothing to say."""
+"""Does the host show the model what a hook prints?"""
+EMPTY_ANSWER = ""
+"""What a hook prints when there is nothing for the model."""
 EVENTS: dict[str, str] = {}
-"""Events that the host calls otherwise than Claude Code does."""
-MOST_SETTINGS_BYTES = 1_000_000
-# A prompt that begins like this was written by the host under the user's name, not by the user.
+"""Names of events that differ from Claude Code's, mapped to its name."""
+MAX_SETTINGS_BYTES = 1_000_000
+# A prompt that begins like this was written by the host in the user's name.
 HOST_WRITTEN = ("<task-notification>", "<local-command-", "<command-", "<bash-", "<system-reminder>", "<ide_")
 
 
 def read_call(event: str, payload: dict[str, Any]) -> HookCall:
-    """`payload` as a call; fields that are missing or malformed are ''."""
+    """Read `payload` as a call; fields that are missing or malformed become ''."""
     call = HookCall(event or text_of(payload, "hook_event_name") or text_of(payload, "hookEventName"), HOST)
     session = text_of(payload, "session_id")
     call.session = session if is_session_id(session) else ""
@@ -42,8 +42,8 @@ def read_call(event: str, payload: dict[str, Any]) -> HookCall:
     return call
 
 
-def question(prompt: str) -> str:
-    """The user's own words in a prompt, '' when it holds none: a slash command's name is not a question."""
+def extract_question(prompt: str) -> str:
+    """The user's own words in a prompt, without the name of a slash command; '' when there are none."""
     text = prompt.strip()
     if text.startswith(HOST_WRITTEN):
         return ""
@@ -52,11 +52,11 @@ def question(prompt: str) -> str:
     return text
 
 
-def transcript_of(call: HookCall, roots: list[str]) -> str | None:
-    """Absolute path of the session's transcript; None when it would lie outside every root.
+def resolve_transcript(call: HookCall, roots: list[str]) -> str | None:
+    """Real path of the session's transcript; None when it is in none of `roots`, the hosts' folders.
 
-    The file need not exist yet: the host writes it asynchronously. Without a path in the payload the
-    host's own naming is used (every character of the folder that is not alphanumeric becomes `-`).
+    The file need not exist yet: the host writes it asynchronously. If the payload has no path, it is made as the host
+    names its files: every character of the working directory that is not alphanumeric becomes `-`.
     """
     path = call.transcript
     if not path:
@@ -67,17 +67,18 @@ def transcript_of(call: HookCall, roots: list[str]) -> str | None:
     return resolve_within(path, roots)
 
 
-def loads_itself(folder: str, transcript: str, config_dir: str) -> bool:
-    """Whether the host itself puts the index in `folder` before the model: its own notes may be kept there.
+def host_loads_notes(folder: str, transcript: str, config_dir: str) -> bool:
+    """Does the host itself show the model the index of notes in `folder`?
 
-    They lie beside its transcripts, maybe behind a link, or where its setting `autoMemoryDirectory` says.
+    It does if its own notes are kept there: their folder is in that of its transcripts, maybe a link, or named by its
+    setting `autoMemoryDirectory`.
     """
     if os.environ.get("CLAUDE_CODE_DISABLE_AUTO_MEMORY") not in (None, "", "0", "false"):
         return False
     settings: dict[str, Any] = {}
     try:
         with open(f"{config_dir}/settings.json", "rb") as file:
-            raw = file.read(MOST_SETTINGS_BYTES)
+            raw = file.read(MAX_SETTINGS_BYTES)
         if b'"autoMemory' in raw:
             settings = parse_object(raw) or {}
     except OSError:
@@ -85,16 +86,16 @@ def loads_itself(folder: str, transcript: str, config_dir: str) -> bool:
     if settings.get("autoMemoryEnabled") is False:
         return False
     places = [f"{os.path.dirname(transcript)}/memory"] if transcript.startswith("/") else []
-    named = text_of(settings, "autoMemoryDirectory")
-    if named:
-        places.append(os.path.expanduser(named))
+    configured = text_of(settings, "autoMemoryDirectory")
+    if configured:
+        places.append(os.path.expanduser(configured))
     try:
         return any(os.path.samefile(place, folder) for place in places if os.path.isdir(place))
     except (OSError, ValueError):
         return False
 
 
-def present(event: str, text: str) -> str:
-    """Plain text on standard output becomes context."""
+def format_answer(event: str, text: str) -> str:
+    """`text` itself: plain text on standard output becomes context."""
     del event
     return text

@@ -1,8 +1,7 @@
-"""The client behind every hook: what happened is recorded, what was learned before is given back.
+"""The client behind every hook: it records what happened, and prints what was learned before.
 
-A hook must never fail, delay or confuse the agent's turn. So: exit code 0 in every case, nothing on
-standard output that is not meant for the model, a hard end enforced by a second thread, and no import
-that costs more than it does.
+A hook must never fail, delay or confuse the agent's turn. So: exit code 0 in every case, nothing on standard output
+that is not meant for the model, a hard end enforced by a second thread, and no import that costs more than it saves.
 """
 
 from __future__ import annotations
@@ -25,42 +24,44 @@ if TYPE_CHECKING:
     from typing import NoReturn
 
 IMMEDIATE = ("SessionEnd", "PreCompact", "Notification")
-"""Events after which the session is reflected at once; Stop, which comes every turn, waits for quiet."""
+"""Events after which the session is reflected at once; after Stop, which comes every turn, once it was quiet."""
 BUDGET_SECONDS = {"SessionStart": 0.5, "UserPromptSubmit": 0.3}
 BUDGET_OTHERS_SECONDS = 0.1
-"""What an event may cost where the machine has time for it; every wait in here is bounded accordingly."""
+"""What any other event may take on a machine that is not overloaded; every wait in here is bounded accordingly."""
 RECORDING_END_SECONDS = 0.5
-"""Hard end of the events that only record. On a starved machine a record that is late is worth more than a punctual
-end: what is cut off is found by the sweep alone, an hour later. The two that answer end at their budget."""
+"""Hard end of the events that only record. On an overloaded machine a late record is worth more than a punctual end:
+what is cut off is found only by the sweep, an hour later. The two events that answer end at their budget."""
 MARGIN_SECONDS = 0.025
-"""What starting and ending a process cost the host besides what we can measure."""
+"""What starting and ending a process costs the host in addition to what can be measured here."""
 STARVED_SHARE = 0.5
-"""Where the interpreter had to wait for a core the watchdog will have to as well: it is set earlier by this share."""
+"""Where the interpreter had to wait for a core the watchdog will have to, too: its end is earlier by this share of
+it."""
 STARVED_MARGIN_SECONDS = 0.08
-"""At most so much earlier."""
-LOOK_SECONDS = 0.05
-"""The watchdog wakes so often, to see how late this machine wakes it: it will be late at the end, too, so it ends the
-hook so much earlier. Each time a delay counts half of what it did before."""
+"""The end is at most so much earlier."""
+WATCH_INTERVAL_SECONDS = 0.05
+"""How often the watchdog wakes, to measure how late this machine wakes it: it will be as late at the end, so it ends
+the hook earlier by that delay. A delay counts half at each later measurement."""
 SWITCH_SECONDS = 0.0005
-"""How long a thread lets another one wait for the interpreter. The watchdog waits for it ten times to say its last
-words, which at Python's 5 ms would be 50."""
-LAST_WORDS_SECONDS = 0.02
-LAST_WORDS_OF_AN_ENQUEUE_SECONDS = 0.15
-"""An event whose reflection would only be found by the sweep, hours later, may run over its budget."""
+"""How long a thread keeps the interpreter while another one waits. To finish at the deadline the watchdog waits for it
+ten times, which at Python's default of 5 ms would be 50."""
+OVERRUN_SECONDS = 0.02
+"""How long after its deadline a hook may still answer and log."""
+ENQUEUE_OVERRUN_SECONDS = 0.15
+"""The same for an event that is being enqueued: else its reflection would only be found by the sweep, hours later."""
 SLOW_START_SECONDS = 0.1
-"""An interpreter that took longer to start had to wait for a core, which the log then says."""
+"""An interpreter that took longer to start had to wait for a core; the log then says so."""
 LONGEST_START_SECONDS = 60.0
-"""A process that seems older was not measured rightly: in a container the clock may count from elsewhere."""
-CLOCK_LOOKS = 3
+"""A process that seems older was measured wrongly: in a container the clock may have another origin."""
+CLOCK_READINGS = 3
 COMPILE_SECONDS = 0.4
-"""Added once when settings must be compiled and nobody waits for the answer."""
-START_BY_SECONDS = 0.19
-"""A prompt that is later than this starts nothing: the next one will."""
+"""Added to the deadline when the settings must be compiled, and nobody waits for an answer."""
+START_DEADLINE_SECONDS = 0.19
+"""A prompt hook that is later than this starts no process: the next one will."""
 QUIET_LEVELS = ("warning", "error")
 
 
 class Hook:
-    """One invocation: what is known so far, for the log line and for the watchdog."""
+    """The state of one invocation, for the log line and for the watchdog."""
 
     __slots__ = (
         "adapter",
@@ -72,47 +73,48 @@ class Hook:
         "delay",
         "fields",
         "finished",
+        "is_output_partial",
         "margin",
-        "more_to_come",
+        "output",
         "paths",
-        "said",
         "settings",
         "started",
     )
 
     def __init__(self, argv: list[str]) -> None:
-        self.started = _process_started()
+        self.started = _process_start_time()
         self.fields: dict[str, object] = {}
-        """Of the log line."""
+        """Fields of the log line."""
         waited = time.monotonic() - self.started
         if waited > SLOW_START_SECONDS:
             self.fields["start_ms"] = round(waited * 1000, 1)
         starved = max(waited - time.process_time(), 0.0)
         self.margin = min(starved * STARVED_SHARE, STARVED_MARGIN_SECONDS)
-        """Seconds by which everything ends earlier, since this machine gives no core at once."""
+        """Seconds by which everything ends earlier, since the hook had to wait for a core."""
         self.argv = argv
         self.adapter: ModuleType = claude
-        self.said = ""
-        """What is meant for the model and has not been printed yet."""
+        self.output = ""
+        """Text for the model that has not been printed yet."""
         self.paths: list[str] = []
-        """The entries in it, until they are noted as what the session holds."""
-        self.more_to_come = False
+        """Paths of the entries in it, until they are recorded as injected into the session."""
+        self.is_output_partial = False
+        """Is more to be added to `output` before it may be printed?"""
         self.answering = allocate_lock()
-        """Held from then on by the thread that answers the host: there is one answer."""
+        """Acquired by the thread that answers the host and never released: there is one answer."""
         self.budget = BUDGET_OTHERS_SECONDS
         self.deadline = self.started + RECORDING_END_SECONDS
         self.call: HookCall | None = None
         self.settings: Mapping[str, str] = {}
         self.delay: float | None = None
-        """Quiet seconds of the reflection that is being enqueued."""
+        """Seconds by which the reflection that is being enqueued is delayed, -1 for none; None: nothing is enqueued."""
         self.finished = False
 
-    def take(self, text: str, paths: list[str]) -> None:
-        """Have `text`, and the entries at `paths` in it, ready to be said."""
-        self.said, self.paths = text, [*paths]
+    def set_output(self, text: str, paths: list[str]) -> None:
+        """Set the text for the model, and the paths of the entries in it."""
+        self.output, self.paths = text, [*paths]
 
     def log(self, level: str, result: str) -> None:
-        """Write this invocation's line, if the log's place is known."""
+        """Write this invocation's line to the log, if its path is known."""
         log_file = self.settings.get("log_file")
         if level == "info" and self.settings.get("log_level") in QUIET_LEVELS:
             return
@@ -123,31 +125,31 @@ class Hook:
             hooklog.append(log_file, level, "hook", result=result, **self.fields)
 
 
-def _process_started() -> float:
-    """When this process began, in monotonic seconds: the host has been waiting since then.
+def _process_start_time() -> float:
+    """When this process started, in monotonic seconds: the host has been waiting since then.
 
-    The processor time so far is what the interpreter's start took; where it had to wait for a core it took longer,
-    which Linux tells in hundredths of a second since the machine was switched on.
+    The processor time so far is what the start of the interpreter took. If it had to wait for a core it took longer:
+    Linux has the start time in hundredths of a second since boot.
     """
     now = time.monotonic()
     started = now - time.process_time()
     try:
         with open("/proc/self/stat", "rb", buffering=0) as file:
             ticks = int(file.read().rpartition(b")")[2].split()[19])  # `starttime`, see proc(5)
-        began = (ticks + 0.5) / os.sysconf("SC_CLK_TCK") - _time_asleep()
+        began = (ticks + 0.5) / os.sysconf("SC_CLK_TCK") - _suspended_seconds()
     except (OSError, ValueError, IndexError, AttributeError):
         return started
     return min(started, began) if 0 <= now - began < LONGEST_START_SECONDS else started
 
 
-def _time_asleep() -> float:
-    """Seconds by which the clock since boot is ahead of the monotonic one.
+def _suspended_seconds() -> float:
+    """Seconds by which the clock since boot is ahead of the monotonic one: how long the machine was suspended.
 
-    Between two looks at clocks a busy machine may take the core away, for longer than what is measured: the least
-    difference is the right one.
+    Between two readings a busy machine may take the core away, for longer than what is measured: the least of several
+    differences is the right one.
     """
     least = float("inf")
-    for _ in range(CLOCK_LOOKS):
+    for _ in range(CLOCK_READINGS):
         monotonic = time.monotonic()
         least = min(least, time.clock_gettime(time.CLOCK_BOOTTIME) - monotonic)
     return least
@@ -156,22 +158,22 @@ def _time_asleep() -> float:
 def main(argv: list[str]) -> NoReturn:
     """Run one hook and end the process, always with exit code 0."""
     hook = Hook(argv)
-    _hold_standard_streams()
+    _open_standard_streams()
     try:
         result = run(hook)
         if result:
             hook.log("info" if result in ("ok", "duplicate") else "warning", result)
     except BaseException as error:  # noqa: BLE001
-        say(f"memoryvault: {type(error).__name__}: {error}")
+        report(f"memoryvault: {type(error).__name__}: {error}")
         hook.fields["error"] = f"{type(error).__name__}: {error}"
         hook.log("error", "error")
-    _silence(hook)
+    _answer_empty(hook)
     hook.finished = True
     os._exit(0)
 
 
 def run(hook: Hook) -> str:
-    """Do what the event asks for; the result for the log, '' when nothing at all was to be done."""
+    """Handle the event; the result for the log, '' when there was nothing to do."""
     env = os.environ
     if env.get("MEMORY_WORKER_CHILD"):
         return ""
@@ -198,21 +200,21 @@ def run(hook: Hook) -> str:
     if settings["enabled"] != "1":
         return ""
     if not settings["state"]:
-        say("memoryvault: no vault is set: run `memory init`, or set MEMORY_VAULT_PATH")
+        report("memoryvault: no vault is set: run `memory init`, or set MEMORY_VAULT_PATH")
         return ""
     if os.path.exists(f"{settings['harness']}/STOP"):
         return ""
     hook.settings = settings
     if payload is None:
-        say(f"memoryvault: no {'prompt' if call.event == 'UserPromptSubmit' else 'payload'} on stdin")
+        report(f"memoryvault: no {'prompt' if call.event == 'UserPromptSubmit' else 'payload'} on stdin")
         return "no payload"
     if call.event == "SessionStart":
         token_budget = int(options.get("--token-budget", "-1"))
         if named == "SessionStart":
             return _session_start(hook, call, settings, raw, token_budget)
-        hook.more_to_come = True  # This host's first prompt is its start of the session, too.
+        hook.is_output_partial = True  # This host's first prompt is its start of the session, too.
         result = _session_start(hook, call, settings, raw, token_budget)
-        hook.more_to_come = False
+        hook.is_output_partial = False
         call.event = event
         return result if result == "duplicate" else _prompt(hook, call, settings, raw)
     if call.event == "UserPromptSubmit":
@@ -225,7 +227,7 @@ def run(hook: Hook) -> str:
 
 
 def adapter_of(host: str) -> ModuleType:
-    """The module that knows how `host` asks and wants to be answered; `--host` chooses. Raises ValueError."""
+    """The adapter module of the host that `--host` names. Raises ValueError for an unknown one."""
     if host == claude.HOST:
         return claude
     if host == "codex":
@@ -243,8 +245,8 @@ def adapter_of(host: str) -> ModuleType:
     raise ValueError(f"there is no host {host!r}")
 
 
-def say(line: str) -> None:
-    """One line on standard error, where the user can find it and the model cannot."""
+def report(line: str) -> None:
+    """Print one line on standard error, where the user can find it and the model cannot."""
     try:
         os.write(2, (line + "\n").encode("utf-8", "replace"))
     except OSError:
@@ -255,14 +257,14 @@ def _settings(hook: Hook, env: Mapping[str, str]) -> Mapping[str, str]:
     settings = read_snapshot(env)
     if settings is not None:
         return settings
-    # The slow way, once after a change: the TOML parser and its company cost more than everything else here.
+    # Slow, once after a change: importing the TOML parser costs more than everything else here.
     if hook.call is not None and hook.call.event not in BUDGET_SECONDS:
         hook.deadline += COMPILE_SECONDS
     from ..vault.settings import load_settings, snapshot_values
 
     stamp = config_stamp(env)
     values = snapshot_values(load_settings(env))
-    if values["enabled"] == "1":  # Switched off means that nothing is written, this included.
+    if values["enabled"] == "1":  # Switched off means that nothing is written, the snapshot included.
         try:
             write_snapshot(env, values, stamp)
         except OSError as error:
@@ -273,11 +275,11 @@ def _settings(hook: Hook, env: Mapping[str, str]) -> Mapping[str, str]:
 def _session_start(hook: Hook, call: HookCall, settings: Mapping[str, str], raw: bytes, token_budget: int) -> str:
     from ..vault.project import project_of
     from .held import forget_injected, is_first, sweep
-    from .session_start import opening
+    from .session_start import OpeningRequest, build_opening
 
     harness, run_folder = settings["harness"], f"{settings['state']}/run"
     try:
-        refused = _mark(hook, call, settings)
+        refused = _touch_session(hook, call, settings)
         if not is_first(run_folder, call.event, call.session, call.moment, raw):
             return "duplicate"
         if call.session:
@@ -285,99 +287,94 @@ def _session_start(hook: Hook, call: HookCall, settings: Mapping[str, str], raw:
         if call.session and call.source in ("compact", "clear"):
             forget_injected(harness, call.session)
     except OSError as error:
-        refused = _unwritable(hook, error)
+        refused = _report_unwritable(hook, error)
     if not hook.adapter.ANSWERS:
-        _start_processes(hook, call, settings, worker=True, service=False)
+        _start_missing(hook, call, settings, worker=True, service=False)
         sweep(run_folder)
         return refused or "ok"
     if token_budget < 0:
         token_budget = int(settings["always_load_token_budget"])
-    reading_until = hook.started + hook.budget * (0.35 if hook.more_to_come else 0.7)
-    told = opening(
-        settings["vault"],
-        harness,
-        call.session,
-        project_of(call.cwd),
-        token_budget,
-        reading_until,
-        hand_in=hook.take,
-        auto_memory=settings.get("auto_memory") != "0",
-        held=lambda folder: (
-            hook.adapter is claude and claude.loads_itself(folder, call.transcript, settings["claude_config_dir"])
+    reading_until = hook.started + hook.budget * (0.35 if hook.is_output_partial else 0.7)
+    request = OpeningRequest(settings, call.session, project_of(call.cwd), token_budget, reading_until)
+    opening = build_opening(
+        request,
+        publish=hook.set_output,
+        host_loads_notes=lambda folder: (
+            hook.adapter is claude and claude.host_loads_notes(folder, call.transcript, settings["claude_config_dir"])
         ),
     )
-    hook.take(told.text + "\n" if told.text else "", told.paths)
-    _print(hook, "")
-    if told.note:
-        say(f"memoryvault: {told.note}")
-    say(told.status)
-    hook.fields["injected"] = told.entries
+    hook.set_output(opening.text + "\n" if opening.text else "", opening.paths)
+    _add_output(hook, "")
+    if opening.note:
+        report(f"memoryvault: {opening.note}")
+    report(opening.status)
+    hook.fields["injected"] = opening.entries
     try:
         _note_injected(hook, call)
     except OSError as error:
-        refused = _unwritable(hook, error)
-    _start_processes(hook, call, settings, worker=True, service=True)
+        refused = _report_unwritable(hook, error)
+    _start_missing(hook, call, settings, worker=True, service=True)
     sweep(run_folder)
-    return refused or told.note or "ok"
+    return refused or opening.note or "ok"
 
 
 def _prompt(hook: Hook, call: HookCall, settings: Mapping[str, str], raw: bytes) -> str:
     from .held import is_first
 
     if call.host == "antigravity":
-        transcript = hook.adapter.transcript_of(call, settings["transcript_roots"].split(os.pathsep))
-        call.prompt = hook.adapter.prompt_of(transcript) if transcript else ""
+        transcript = hook.adapter.resolve_transcript(call, settings["transcript_roots"].split(os.pathsep))
+        call.prompt = hook.adapter.read_prompt(transcript) if transcript else ""
     if not call.prompt.strip():
-        _print(hook, "")
-        say("memoryvault: no prompt on stdin")
+        _add_output(hook, "")
+        report("memoryvault: no prompt on stdin")
         return "no prompt"
     try:
-        refused = _mark(hook, call, settings)
+        refused = _touch_session(hook, call, settings)
         if not is_first(f"{settings['state']}/run", call.event, call.session, call.moment, raw):
             return "duplicate"
     except OSError as error:
-        refused = _unwritable(hook, error)
-    question = hook.adapter.question(call.prompt)
+        refused = _report_unwritable(hook, error)
+    question = hook.adapter.extract_question(call.prompt)
     if not question or not hook.adapter.ANSWERS:
-        _print(hook, "")
+        _add_output(hook, "")
         return refused or "ok"
-    from .recall import recall
+    from .recall import answer_prompt
 
     # A smaller budget on the command line shortens every wait by moving the start back.
-    told = recall(question, call, settings, hook.started - max(BUDGET_SECONDS[call.event] - hook.budget, 0.0))
-    _print(hook, f"{told.block.rstrip()}\n\n{told.status}\n" if told.paths else "")
-    hook.paths += told.paths  # After it was said: what the watchdog cuts off is not taken for held.
-    if told.note:
-        say(f"memoryvault: {told.note}")
-    say(told.status)
-    hook.fields["injected"] = len(told.paths)
-    hook.fields["service"] = told.service
-    if told.note:
-        hook.fields["degraded"] = told.note
-    if told.service != "ok":
-        from .receipt import leave_receipt
+    answer = answer_prompt(question, call, settings, hook.started - max(BUDGET_SECONDS[call.event] - hook.budget, 0.0))
+    _add_output(hook, f"{answer.block.rstrip()}\n\n{answer.status}\n" if answer.paths else "")
+    hook.paths += answer.paths  # Only once they are printed: what the watchdog cuts off does not count as injected.
+    if answer.note:
+        report(f"memoryvault: {answer.note}")
+    report(answer.status)
+    hook.fields["injected"] = len(answer.paths)
+    hook.fields["service"] = answer.service
+    if answer.note:
+        hook.fields["degraded"] = answer.note
+    if answer.service != "ok":
+        from .receipt import append_receipt
 
-        leave_receipt(settings["log_file"], question, call.session, told, (time.monotonic() - hook.started) * 1000)
+        append_receipt(settings["log_file"], question, call.session, answer, (time.monotonic() - hook.started) * 1000)
     try:
         _note_injected(hook, call)
     except OSError as error:
-        refused = _unwritable(hook, error)
-    if time.monotonic() < hook.started + START_BY_SECONDS:
-        _start_processes(hook, call, settings, worker=True, service=told.service == "absent")
+        refused = _report_unwritable(hook, error)
+    if time.monotonic() < hook.started + START_DEADLINE_SECONDS:
+        _start_missing(hook, call, settings, worker=True, service=answer.service == "absent")
     return refused or "ok"
 
 
 def _record(hook: Hook, call: HookCall, settings: Mapping[str, str], delay: float | None) -> str:
-    """Stop and its kin: touch the marker, ask for the reflection `delay` seconds from now (None: at once)."""
+    """Handle an event that only records: touch the marker, enqueue a reflection in `delay` seconds (None: at once)."""
     from .enqueue import enqueue_reflection, ring_worker
 
     if not call.session:
-        say("memoryvault: no session_id on stdin")
+        report("memoryvault: no session_id on stdin")
         return "no session"
     try:
-        refused = _mark(hook, call, settings)
+        refused = _touch_session(hook, call, settings)
     except OSError as error:
-        refused = _unwritable(hook, error)
+        refused = _report_unwritable(hook, error)
     if refused.startswith("transcript"):
         return refused
     if call.event == "SessionEnd" and not refused:
@@ -388,25 +385,25 @@ def _record(hook: Hook, call: HookCall, settings: Mapping[str, str], delay: floa
     hook.fields["enqueued"] = outcome.where
     if outcome.why:
         hook.fields["why"] = outcome.why
-        say(f"memoryvault: the queue cannot be reached, kept in the spool: {outcome.why}")
+        report(f"memoryvault: the queue cannot be reached, kept in the spool: {outcome.why}")
     if delay is None and not ring_worker(settings["wake_socket"]):
-        _start_processes(hook, call, settings, worker=True, service=False)
+        _start_missing(hook, call, settings, worker=True, service=False)
     return refused or "ok"
 
 
-def _mark(hook: Hook, call: HookCall, settings: Mapping[str, str]) -> str:
-    """Write or touch the session's marker; '' or why it was refused. Raises OSError."""
+def _touch_session(hook: Hook, call: HookCall, settings: Mapping[str, str]) -> str:
+    """Create or touch the session's marker; '' or why that was refused. Raises OSError."""
     if not call.session:
         return "no session"
-    transcript = hook.adapter.transcript_of(call, settings["transcript_roots"].split(os.pathsep))
+    transcript = hook.adapter.resolve_transcript(call, settings["transcript_roots"].split(os.pathsep))
     if transcript is None:
         hook.fields["transcript"] = call.transcript
-        say(f"memoryvault: transcript refused, it is outside the agent's own folder: {call.transcript}")
+        report(f"memoryvault: transcript refused, it is outside the agent's own folder: {call.transcript}")
         return "transcript refused"
     harness = settings["harness"]
     if touch_marker(harness, call.session):
         return ""
-    if not transcript:  # The host has not said where it will be; one of the next events does.
+    if not transcript:  # The host has not named it yet; one of the next events does.
         return "transcript not named yet"
     marker = Marker(
         session_id=call.session,
@@ -426,18 +423,18 @@ def _mark(hook: Hook, call: HookCall, settings: Mapping[str, str]) -> str:
     return ""
 
 
-def _unwritable(hook: Hook, error: OSError) -> str:
+def _report_unwritable(hook: Hook, error: OSError) -> str:
     hook.fields["error"] = str(error)
-    say(f"memoryvault: the state folder cannot be written: {error}")
+    report(f"memoryvault: the state folder cannot be written: {error}")
     return "state not writable"
 
 
-def _start_processes(hook: Hook, call: HookCall, settings: Mapping[str, str], *, worker: bool, service: bool) -> None:
-    """Start what does not run, unless the settings forbid it. Never raises."""
+def _start_missing(hook: Hook, call: HookCall, settings: Mapping[str, str], *, worker: bool, service: bool) -> None:
+    """Start the worker or the recall service if it does not run and the settings allow it. Never raises."""
     if settings["autostart"] != "1" or not settings["python"]:
         return
-    from .ask import is_listening
     from .enqueue import ring_worker
+    from .recall_client import is_listening
 
     missing = []
     if worker and not ring_worker(settings["wake_socket"]):
@@ -462,29 +459,29 @@ def _start_processes(hook: Hook, call: HookCall, settings: Mapping[str, str], *,
             hook.fields["start_failed"] = str(error)
 
 
-def _print(hook: Hook, text: str) -> None:
-    """Put `text` before the model as the host wants it, now or with what follows."""
-    hook.said += text
-    if hook.more_to_come or hook.call is None:
+def _add_output(hook: Hook, text: str) -> None:
+    """Add text for the model, and print it unless more is to come."""
+    hook.output += text
+    if hook.is_output_partial or hook.call is None:
         return
-    _answer(hook, hook.call)
+    _write_answer(hook, hook.call)
 
 
-def _answer(hook: Hook, call: HookCall) -> None:
-    """Write what is to be said, unless the other thread is at it."""
-    answer = hook.adapter.present(call.event, hook.said)
+def _write_answer(hook: Hook, call: HookCall) -> None:
+    """Print the output in the format of the host, unless the other thread has answered."""
+    answer = hook.adapter.format_answer(call.event, hook.output)
     if answer and hook.answering.acquire(blocking=False):
-        _write(hook, answer)
+        _write_stdout(hook, answer)
 
 
-def _silence(hook: Hook) -> None:
-    """What the host wants of a hook that has said nothing, if it wants something."""
-    if hook.adapter.SILENCE and hook.answering.acquire(blocking=False):
-        _write(hook, hook.adapter.SILENCE)
+def _answer_empty(hook: Hook) -> None:
+    """Print the host's empty answer, if it expects one and nothing was printed."""
+    if hook.adapter.EMPTY_ANSWER and hook.answering.acquire(blocking=False):
+        _write_stdout(hook, hook.adapter.EMPTY_ANSWER)
 
 
 def _note_injected(hook: Hook, call: HookCall) -> None:
-    """Note what was said as what the session holds, so that it is not said again. Raises OSError."""
+    """Record the printed entries as injected into the session, so that they are not repeated. Raises OSError."""
     from .held import add_injected
 
     paths, hook.paths = hook.paths, []
@@ -492,8 +489,8 @@ def _note_injected(hook: Hook, call: HookCall) -> None:
         add_injected(hook.settings["harness"], call.session, paths)
 
 
-def _write(hook: Hook, text: str) -> None:
-    """To standard output. A reader that went away or does not read is no error."""
+def _write_stdout(hook: Hook, text: str) -> None:
+    """Write to standard output. A reader that went away or does not read is no error."""
     data = text.encode("utf-8", "replace")
     while data:
         try:
@@ -508,7 +505,7 @@ def _write(hook: Hook, text: str) -> None:
 
 
 def _options(argv: list[str]) -> dict[str, str]:
-    """`<event> [--host NAME] [--budget-ms N] [--token-budget N]`."""
+    """Parse `<event> [--host NAME] [--budget-ms N] [--token-budget N]`; the event is under `event`."""
     options: dict[str, str] = {}
     words = iter(argv)
     for word in words:
@@ -519,8 +516,8 @@ def _options(argv: list[str]) -> dict[str, str]:
     return options
 
 
-def _hold_standard_streams() -> None:
-    """A host may have closed a standard stream: the next file opened would take its number, and our text."""
+def _open_standard_streams() -> None:
+    """Open a closed standard stream on /dev/null: else the next file opened would take its number, and our text."""
     for descriptor in (0, 1, 2):
         try:
             os.fstat(descriptor)
@@ -529,27 +526,27 @@ def _hold_standard_streams() -> None:
 
 
 def _watch(hook: Hook) -> None:
-    """The net: end the process at its deadline, whatever the main thread is caught in."""
+    """End the process at its deadline, whatever the main thread hangs in. Runs in a thread of its own."""
     late = 0.0
     while True:
         now = time.monotonic()
         left = hook.deadline - MARGIN_SECONDS - min(late, STARVED_MARGIN_SECONDS) - now
         if left <= 0:
             break
-        nap = min(left, LOOK_SECONDS)
+        nap = min(left, WATCH_INTERVAL_SECONDS)
         time.sleep(nap)
         late = max(late / 2, time.monotonic() - now - nap)
     if hook.finished:
         return
-    # The log's disk may be what we are waiting for, so another thread sees to the end. This one is awake: on a busy
+    # The log's disk may be what hangs, so another thread ends the process. This thread answers itself, since on a busy
     # machine each change of threads waits for a core.
-    start_new_thread(_end_in, (LAST_WORDS_SECONDS if hook.delay is None else LAST_WORDS_OF_AN_ENQUEUE_SECONDS,))
-    _last_words(hook)
+    start_new_thread(_exit_after, (OVERRUN_SECONDS if hook.delay is None else ENQUEUE_OVERRUN_SECONDS,))
+    _finish_at_deadline(hook)
     os._exit(0)
 
 
-def _read_settings_at_last(hook: Hook) -> None:
-    """A process that began so late that its time was over before it knew anything belongs into the log, too."""
+def _read_settings_for_log(hook: Hook) -> None:
+    """Read the settings for a process that started so late that its time is over before it has read them."""
     settings = hook.settings or read_snapshot(os.environ)
     if hook.settings or settings is None or settings["enabled"] != "1" or not settings["state"]:
         return
@@ -560,26 +557,26 @@ def _read_settings_at_last(hook: Hook) -> None:
         hook.call = hook.adapter.read_call(_options(hook.argv).get("event", ""), {})
 
 
-def _end_in(seconds: float) -> NoReturn:
+def _exit_after(seconds: float) -> NoReturn:
     time.sleep(seconds)
     os._exit(0)
 
 
-def _last_words(hook: Hook) -> None:
-    """Spool what was about to be enqueued, say what is there already and note it, then say and log that time is up."""
-    _read_settings_at_last(hook)
+def _finish_at_deadline(hook: Hook) -> None:
+    """Spool what was about to be enqueued, print what there is already, then report and log that the time is up."""
+    _read_settings_for_log(hook)
     call = hook.call
     if hook.delay is not None and call is not None:
         from .enqueue import spool_reflection
 
         spool_reflection(hook.settings["spool"], call.session, None if hook.delay < 0 else hook.delay)
     if call is not None:
-        _answer(hook, call)
-    _silence(hook)
+        _write_answer(hook, call)
+    _answer_empty(hook)
     if call is not None:
         try:
             _note_injected(hook, call)
         except OSError as error:
             hook.fields["error"] = str(error)
-    say("memoryvault: time budget exceeded")
+    report("memoryvault: time budget exceeded")
     hook.log("warning", "time budget exceeded")

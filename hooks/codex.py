@@ -1,9 +1,9 @@
-"""Codex CLI: Claude Code's payload with small differences; its answer must be JSON without a key too many."""
+"""The adapter of Codex CLI: Claude Code's payload with small differences; an answer is JSON without additional keys."""
 
 from __future__ import annotations
 
 from ..vault.transcript_path import resolve_within
-from .claude import question
+from .claude import extract_question
 from .claude import read_call as _read_call
 from .payload import quote, text_of
 
@@ -15,27 +15,36 @@ if TYPE_CHECKING:
 
 HOST = "codex"
 ANSWERS = True
-SILENCE = ""
+EMPTY_ANSWER = ""
 EVENTS: dict[str, str] = {}
 
-__all__ = ["ANSWERS", "EVENTS", "HOST", "SILENCE", "present", "question", "read_call", "transcript_of"]
+__all__ = [
+    "ANSWERS",
+    "EMPTY_ANSWER",
+    "EVENTS",
+    "HOST",
+    "extract_question",
+    "format_answer",
+    "read_call",
+    "resolve_transcript",
+]
 
 
 def read_call(event: str, payload: dict[str, Any]) -> HookCall:
-    """`payload` as a call; a turn's id is what tells its events apart."""
+    """Read `payload` as a call; the id of its turn tells its events apart."""
     call = _read_call(event, payload)
     call.host = HOST
     call.moment = text_of(payload, "turn_id")
     return call
 
 
-def transcript_of(call: HookCall, roots: list[str]) -> str | None:
-    """Absolute path; '' when the host does not say it yet (its name can't be derived); None when it is refused."""
+def resolve_transcript(call: HookCall, roots: list[str]) -> str | None:
+    """Real path of the transcript; '' when the payload has none yet (it cannot be derived); None when it is refused."""
     return resolve_within(call.transcript, roots[1:2]) if call.transcript else ""
 
 
-def present(event: str, text: str) -> str:
-    """What the host takes for context."""
+def format_answer(event: str, text: str) -> str:
+    """`text` as the JSON object that the host takes context from."""
     if not text:
         return ""
     return f'{{"hookSpecificOutput":{{"hookEventName":{quote(event)},"additionalContext":{quote(text)}}}}}\n'

@@ -1,10 +1,10 @@
-"""Copilot CLI: capture only. It ignores what hooks print, and writes its payload in either of two spellings."""
+"""The adapter of Copilot CLI, which ignores what hooks print, and spells the keys of its payload in one of two ways."""
 
 from __future__ import annotations
 
 from ..vault.marker import is_session_id
 from ..vault.transcript_path import resolve_within
-from .claude import question
+from .claude import extract_question
 from .payload import HookCall, text_of
 
 TYPE_CHECKING = False
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 HOST = "copilot"
 ANSWERS = False
-SILENCE = ""
+EMPTY_ANSWER = ""
 EVENTS = {
     "sessionStart": "SessionStart",
     "userPromptSubmitted": "UserPromptSubmit",
@@ -21,11 +21,20 @@ EVENTS = {
     "sessionEnd": "SessionEnd",
 }
 
-__all__ = ["ANSWERS", "EVENTS", "HOST", "SILENCE", "present", "question", "read_call", "transcript_of"]
+__all__ = [
+    "ANSWERS",
+    "EMPTY_ANSWER",
+    "EVENTS",
+    "HOST",
+    "extract_question",
+    "format_answer",
+    "read_call",
+    "resolve_transcript",
+]
 
 
 def read_call(event: str, payload: dict[str, Any]) -> HookCall:
-    """`payload` as a call."""
+    """Read `payload` as a call; fields that are missing or malformed become ''."""
     name = event or text_of(payload, "hook_event_name")
     call = HookCall(EVENTS.get(name, name), HOST)
     session = text_of(payload, "session_id") or text_of(payload, "sessionId")
@@ -38,15 +47,15 @@ def read_call(event: str, payload: dict[str, Any]) -> HookCall:
     return call
 
 
-def transcript_of(call: HookCall, roots: list[str]) -> str | None:
-    """Absolute path of the session's events; None when it would lie outside the host's own folder."""
+def resolve_transcript(call: HookCall, roots: list[str]) -> str | None:
+    """Real path of the session's events; None when it is outside of the host's own folder."""
     path = call.transcript
     if not path and call.session and roots[2:]:
         path = f"{roots[2]}/{call.session}/events.jsonl"
     return resolve_within(path, roots[2:3])
 
 
-def present(event: str, text: str) -> str:
-    """Nothing: nobody reads it."""
+def format_answer(event: str, text: str) -> str:
+    """'', since the host ignores it."""
     del event, text
     return ""

@@ -60,7 +60,7 @@ def injected_path(harness: str, session: str) -> str:
     return f"{harness}/injected-{session}"
 
 
-def injected(harness: str, session: str) -> set[str]:
+def read_injected(harness: str, session: str) -> set[str]:
     """Vault-relative paths of the entries the session holds."""
     try:
         with open(injected_path(harness, session), "rb") as file:

@@ -1,8 +1,8 @@
-"""Which words of a prompt say something, and which entries they are enough to recall. Pure.
+"""Ranking by keywords: which words of a prompt count, and which entries cover enough of them. Pure.
 
-Without vectors the danger is noise: any two texts about code share words. So a word counts by its rarity
-in the vault, a word that is everywhere counts nothing, and an entry is recalled only if what it shares
-with the prompt is a fair part of what the prompt is about.
+Without vectors the danger is noise: any two texts about code share words. So a word is weighted by its rarity in the
+vault, a word of too many entries is ignored, and an entry is recalled only if the words that it shares with the prompt
+have a large part of the prompt's weight.
 """
 
 from __future__ import annotations
@@ -15,18 +15,18 @@ if TYPE_CHECKING:
     Id = TypeVar("Id", int, str)
 
 WORD_LIMIT = 40
-"""Looking up a word costs a query; a long prompt is judged by its beginning and its end."""
-COVERAGE_FLOOR = 0.3
-"""Share of the prompt's weight that an entry must hold."""
-SKILL_COVERAGE_FLOOR = 0.5
+"""Each word costs a query; of a long prompt the beginning and the end are taken."""
+MIN_COVERAGE = 0.3
+"""Share of the prompt's weight, 0..1, that an entry must cover."""
+MIN_SKILL_COVERAGE = 0.5
 """The same for a skill: dozens of them describe common work in common words."""
 COVERAGE_WORDS = 5
-"""A prompt is about so many words at most: the rarest ones. More words must not make it harder to match."""
+"""The weight of a prompt is that of its rarest words, at most so many: a longer prompt must not be harder to cover."""
 COMMON_SHARE = 0.2
-"""A word in more than this share of the entries, and in more than `COMMON_COUNT`, distinguishes nothing."""
+"""A word in more than this share of the entries, and in more than `COMMON_COUNT` of them, is ignored."""
 COMMON_COUNT = 8
 
-# Tuned together with the floors above; index/query.py has a list of its own, tuned with its ranking.
+# Tuned together with the thresholds above; index/query.py has a list of its own, tuned with its ranking.
 _STOP = (
     "a about above after again against ago all almost already also always am among an and another any "
     "anyone anything anyway are aren around as ask at away back bad be became because been before "
@@ -54,7 +54,7 @@ STOP_WORDS = frozenset(_STOP.split())
 
 
 def significant_words(text: str) -> list[str]:
-    """Distinct lower-case words of `text` that are no stop words, in order, at most WORD_LIMIT."""
+    """Distinct lower-case words of `text` without stop words, in order, at most WORD_LIMIT."""
     spaced = "".join([c if c.isalnum() else " " for c in text.lower()])
     words = list(dict.fromkeys(w for w in spaced.split() if w not in STOP_WORDS and (len(w) > 1 or not w.isascii())))
     if len(words) > WORD_LIMIT:
@@ -62,33 +62,39 @@ def significant_words(text: str) -> list[str]:
     return words
 
 
-def common_limit(total: int) -> int:
-    """A word found in more entries than this says nothing."""
+def max_common_entries(total: int) -> int:
+    """Number of `total` entries above which a word that they contain is ignored."""
     return max(COMMON_COUNT, int(total * COMMON_SHARE))
 
 
 def rank(
-    found: Mapping[str, Collection[Id]],
+    entries_by_word: Mapping[str, Collection[Id]],
     total: int,
     log: Callable[[float], float],
-    floor: float = COVERAGE_FLOOR,
+    min_coverage: float = MIN_COVERAGE,
 ) -> list[tuple[Id, float]]:
-    """Entries above the floor with their coverage (0..1], best first, ties by id.
+    """(entry, coverage) of the entries that cover at least `min_coverage`, best first, ties by id; coverage in (0, 1].
 
-    `found`: for every significant word of the prompt the entries that hold it (possibly none); `total`:
-    number of entries searched. A word that no entry holds weighs most: the prompt is about something
-    else.
+    `entries_by_word`: for every significant word of the prompt the entries that contain it, maybe none; `total`: number
+    of entries searched; `log`: the natural logarithm. A word that no entry contains weighs most: then the prompt is
+    about something else.
     """
-    limit = common_limit(total)
-    weights = {word: log(1.0 + total / max(len(ids), 0.5)) for word, ids in found.items() if len(ids) <= limit}
-    about = sum(_heaviest(list(weights.values())))
-    if not about:
+    limit = max_common_entries(total)
+    weights = {
+        word: log(1.0 + total / max(len(ids), 0.5)) for word, ids in entries_by_word.items() if len(ids) <= limit
+    }
+    prompt_weight = sum(_heaviest(list(weights.values())))
+    if not prompt_weight:
         return []
-    held: dict[Id, float] = {}
+    covered: dict[Id, float] = {}
     for word, weight in weights.items():
-        for entry in found[word]:
-            held[entry] = held.get(entry, 0.0) + weight
-    scored = [(entry, min(weight / about, 1.0)) for entry, weight in held.items() if weight / about >= floor]
+        for entry in entries_by_word[word]:
+            covered[entry] = covered.get(entry, 0.0) + weight
+    scored = [
+        (entry, min(weight / prompt_weight, 1.0))
+        for entry, weight in covered.items()
+        if weight / prompt_weight >= min_coverage
+    ]
     return sorted(scored, key=lambda pair: (-pair[1], pair[0]))
 
 

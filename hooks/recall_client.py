@@ -1,4 +1,4 @@
-"""Asking the recall service over its UNIX socket, with a deadline for everything."""
+"""One request to the recall service over its UNIX socket, with a deadline for everything."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 ANSWER_LIMIT_BYTES = 1 << 20
 TEXT_LIMIT_CHARACTERS = 20_000
-"""A pasted log is not a question; its beginning and its end say what it is about."""
+"""Of a pasted log the beginning and the end say what the question is about."""
 
 
 def shorten(text: str, limit: int = TEXT_LIMIT_CHARACTERS) -> str:
@@ -22,8 +22,8 @@ def shorten(text: str, limit: int = TEXT_LIMIT_CHARACTERS) -> str:
     return text if len(text) <= limit else text[: limit // 2] + "\n" + text[-(limit // 2) :]
 
 
-class Question:
-    """One request that was sent; `answer` may be asked for more than once."""
+class RecallCall:
+    """A request that was sent; its answer may be waited for more than once."""
 
     __slots__ = ("_buffer", "_socket")
 
@@ -41,7 +41,7 @@ class Question:
             raise ConnectionError("the recall service's socket belongs to another user")
         self._socket.sendall(request)
 
-    def answer(self, deadline: float) -> dict[str, Any] | None:
+    def wait(self, deadline: float) -> dict[str, Any] | None:
         """The service's answer, or None when it has not come by `deadline` (monotonic seconds).
 
         Raises OSError when the connection broke or the answer is no JSON object.
@@ -67,7 +67,7 @@ class Question:
 
 
 def _is_ours(connection: Any) -> bool:
-    """Whether the process at the other end runs as this user: its answer goes into a prompt."""
+    """Does the process at the other end run as this user? Its answer goes into a prompt."""
     if sys.platform == "linux":
         from _socket import SO_PEERCRED, SOL_SOCKET
 
@@ -78,8 +78,8 @@ def _is_ours(connection: Any) -> bool:
     return int.from_bytes(credentials[4:8], sys.byteorder) == os.geteuid()
 
 
-def recall_request(text: str, k: int, cwd: str, session: str, until: float, token_budget: int) -> bytes:
-    """One line of the service's protocol, version 1; the answer is wanted by `until` (monotonic seconds)."""
+def format_request(text: str, k: int, cwd: str, session: str, until: float, token_budget: int) -> bytes:
+    """A recall request as one line of the service's protocol, version 1. `until`: deadline in monotonic seconds."""
     budget_ms = int((until - time.monotonic()) * 1000)
     return (
         f'{{"v":1,"op":"recall","text":{quote(shorten(text))},"k":{k},"cwd":{quote(cwd)},"session":{quote(session)},'
@@ -88,7 +88,7 @@ def recall_request(text: str, k: int, cwd: str, session: str, until: float, toke
 
 
 def is_listening(path: str) -> bool:
-    """Whether a process accepts connections at `path`; a stopped one counts, its kernel queue answers."""
+    """Does a process accept connections at `path`? A stopped one counts: the kernel accepts for it."""
     try:
         from _socket import AF_UNIX, SOCK_STREAM, socket
     except ImportError:

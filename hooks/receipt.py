@@ -1,4 +1,4 @@
-"""The receipt of a prompt that the hook answered itself; for its own answers the recall service leaves one."""
+"""The receipt of a prompt that the hook answered without the recall service, which writes its own."""
 
 from __future__ import annotations
 
@@ -6,20 +6,20 @@ import os
 import time
 
 from ..vault.render import estimate_tokens
-from .ask import shorten
 from .payload import quote
+from .recall_client import shorten
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from .recall import Recalled
+    from .recall import PromptAnswer
 
 MAX_DEGRADED_CHARACTERS = 300
 
 
-def leave_receipt(log_file: str, question: str, session: str, told: Recalled, ms: float) -> None:
-    """Append one line to the receipts, beside the log. Never raises: it must not fail a prompt."""
+def append_receipt(log_file: str, question: str, session: str, answer: PromptAnswer, ms: float) -> None:
+    """Append one line to receipts.jsonl in the folder of the log. Never raises: it must not fail a prompt."""
     try:
-        line = format_receipt(question, session, told, ms, time.time())
+        line = format_receipt(question, session, answer, ms, time.time())
         path = f"{os.path.dirname(log_file)}/receipts.jsonl"
         flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
         descriptor = os.open(path, flags, 0o600)
@@ -31,23 +31,23 @@ def leave_receipt(log_file: str, question: str, session: str, told: Recalled, ms
         return
 
 
-def format_receipt(question: str, session: str, told: Recalled, ms: float, now: float) -> str:
-    """The fields of index/receipts.py; without the service there are no scores to tell."""
+def format_receipt(question: str, session: str, answer: PromptAnswer, ms: float, now: float) -> str:
+    """A receipt as JSON, with the fields of index/receipts.py but for scores. `ms`: duration; `now`: unix seconds."""
     seconds = int(now)
     at = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(seconds)) + f".{int((now - seconds) * 1000):03d}+00:00"
-    paths = [quote(path) for path in told.paths]
+    paths = [quote(path) for path in answer.paths]
     hits = ",".join(f'{{"path":{path}}}' for path in paths)
-    tokens = estimate_tokens(told.block) if told.block else 0
+    tokens = estimate_tokens(answer.block) if answer.block else 0
     return (
         f'{{"at":{quote(at)},"caller":"hook alone","session":{quote(session) if session else "null"},"project":null,'
         f'"query":{quote(_hash(shorten(question)))},"characters":{len(question)},"hits":[{hits}],'
         f'"injected":[{",".join(paths)}],"tokens":{tokens},"ms":{{"total":{ms:.1f}}},'
-        f'"degraded":[{quote(told.note[:MAX_DEGRADED_CHARACTERS])}]}}'
+        f'"degraded":[{quote(answer.note[:MAX_DEGRADED_CHARACTERS])}]}}'
     )
 
 
 def _hash(text: str) -> str:
-    """As index/receipts.query_hash."""
+    """The same hash as index/receipts.query_hash."""
     try:
         from _blake2 import blake2b
     except ImportError:

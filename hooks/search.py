@@ -1,7 +1,7 @@
 """Recall without the service: FTS5 over index.db, or the files themselves where there is no index.
 
-Both apply the hook's scope (active, nothing from a special folder, no other project's), read every hit's
-file before it is shown, and stop at a deadline with what they have.
+Both apply the scope of a hook (status `active`, no special folder, no other project), read the file of every hit before
+it is shown, and stop at a deadline with the hits so far.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import time
 
 from ..vault.automemory import KEPT_FROM_PROMPTS, kind_by_path
 from .entryfile import EntryFile, is_entry_name, project_by_folder, read_entry_file
-from .keywords import SKILL_COVERAGE_FLOOR, common_limit, rank, significant_words
+from .keywords import MIN_SKILL_COVERAGE, max_common_entries, rank, significant_words
 from .sqlite import open_database
 
 TYPE_CHECKING = False
@@ -22,8 +22,8 @@ SCOPE = (
     "(m.status IS NULL OR m.status = 'active') AND m.special = '' AND (m.project IS NULL OR m.project IN ('', ?))"
     " AND (m.kind IS NULL OR m.kind NOT IN ('topic', 'topic-index', 'session-cost'))"
 )
-"""What a hook may show. What stands in `_always-load` the session has held since it started, and so it has the index
-of the agent's own notes, which are read on demand."""
+"""What a hook may show: not `_always-load` nor the index of the agent's own notes, which the session has since its
+start, and not those notes themselves, which are read on demand."""
 COUNT = f"SELECT count(*) FROM entry_meta m WHERE {SCOPE}"
 MATCH = (
     "SELECT DISTINCT m.rowid FROM chunk_fts f JOIN chunk c ON c.rowid = f.rowid JOIN entry_meta m"
@@ -35,17 +35,17 @@ BEST_CHUNK = (
     " WHERE chunk_fts MATCH ? AND c.entry_rowid = ? ORDER BY rank LIMIT 1"
 )
 SKILL_KIND = "skill"
-"""As in vault/entry.py, which a hook has no time to import."""
+"""As in vault/entry.py, which takes too long to import for a hook."""
 SEARCHED_FILES = "searched the files"
 EXCERPT_CHARACTERS = 1600
-"""A longer entry is shown by the passage that matched."""
+"""Of a longer entry only the passage that matched is shown."""
 LOCK_PATIENCE_SECONDS = 0.02
 SCAN_FILE_LIMIT = 5000
 SCAN_READ_BYTES = 32 * 1024
 
 
-class Search:
-    """What is asked for."""
+class FallbackQuery:
+    """What to search for, and where."""
 
     __slots__ = ("deadline", "exclude", "k", "project", "text", "vault")
 
@@ -55,13 +55,13 @@ class Search:
         self.project = project
         self.k = k
         self.exclude = exclude
-        """Vault-relative paths the session already holds."""
+        """Vault-relative paths of entries that the session has already."""
         self.deadline = deadline
         """time.monotonic() at which to stop."""
 
 
-class Found:
-    """Hits, best first; `degraded` says in words what was missing; `searched` is False when nothing was."""
+class FallbackHits:
+    """Hits, best first; `degraded`: what was missing, in words; `searched`: False when neither index nor files were."""
 
     __slots__ = ("degraded", "hits", "searched")
 
@@ -71,60 +71,60 @@ class Found:
         self.searched = searched
 
 
-def search(query: Search, index_db: str) -> Found:
-    """Ask the index, or without one the files. Never raises."""
+def search(query: FallbackQuery, index_db: str) -> FallbackHits:
+    """Search the index, or the files if there is no usable one. Never raises."""
     if not os.path.isdir(query.vault):
         if os.path.exists(query.vault):
-            return Found([], f"recall engine error: the vault {query.vault} is not a folder", False)
-        return Found([], f"vault path not found: {query.vault}", False)
+            return FallbackHits([], f"recall engine error: the vault {query.vault} is not a folder", False)
+        return FallbackHits([], f"vault path not found: {query.vault}", False)
     words = significant_words(query.text)
     if not words:
-        return Found([], "", True)
+        return FallbackHits([], "", True)
     why = "no index yet"
     if os.path.exists(index_db):
         try:
-            return Found(_search_index(query, words, index_db), "keywords only", True)
-        except Exception as error:  # noqa: BLE001  A damaged index is one of the things this path is for.
+            return FallbackHits(_search_index(query, words, index_db), "keywords only", True)
+        except Exception as error:  # noqa: BLE001  A damaged index is a case that this path is for.
             why = f"index unusable ({error})"
             if "no such module" in str(error):
-                return Found([], f"this Python's SQLite has no FTS5 ({error}): nothing was searched", False)
+                return FallbackHits([], f"this Python's SQLite has no FTS5 ({error}): nothing was searched", False)
     try:
-        return Found(_scan(query, words), f"{why}: {SEARCHED_FILES}", True)
+        return FallbackHits(_search_files(query, words), f"{why}: {SEARCHED_FILES}", True)
     except Exception as error:  # noqa: BLE001
-        return Found([], f"recall engine error: {error}", False)
+        return FallbackHits([], f"recall engine error: {error}", False)
 
 
-def _search_index(query: Search, words: list[str], index_db: str) -> list[EntryFile]:
+def _search_index(query: FallbackQuery, words: list[str], index_db: str) -> list[EntryFile]:
     from math import log
 
     connection = open_database(index_db, "ro", LOCK_PATIENCE_SECONDS)
     total = connection.execute(COUNT, (query.project,)).fetchone()[0]
-    limit = common_limit(total) + 1
-    found: dict[str, list[int]] = {}
+    limit = max_common_entries(total) + 1
+    rowids_by_word: dict[str, list[int]] = {}
     for word in words:
         if time.monotonic() > query.deadline:
             break
         rows = connection.execute(MATCH, (f'"{word}"', query.project, limit)).fetchall()
-        found[word] = [row[0] for row in rows]
+        rowids_by_word[word] = [row[0] for row in rows]
     match = " OR ".join(f'"{word}"' for word in words)
 
-    def hits() -> Iterator[tuple[EntryFile, float]]:
-        for rowid, score in rank(found, total, log):
+    def read_ranked() -> Iterator[tuple[EntryFile, float]]:
+        for rowid, score in rank(rowids_by_word, total, log):
             path, project, session = connection.execute(META, (rowid,)).fetchone()
-            hit = _current(query, path)
+            hit = _read_current(query, path)
             if hit is None:
                 continue
             hit.session = session or ""
             if len(hit.body) > EXCERPT_CHARACTERS:
                 row = connection.execute(BEST_CHUNK, (match, rowid)).fetchone()
-                hit.excerpt = _passage(hit.body, row[0] if row else "")
+                hit.excerpt = _excerpt(hit.body, row[0] if row else "")
             yield hit, score + (0.05 if project and project == query.project else 0.0)
 
-    return _best(query, hits())
+    return _take_best(query, read_ranked())
 
 
-def _current(query: Search, path: str) -> EntryFile | None:
-    """The entry as its file is now, None when it must not be shown (any more)."""
+def _read_current(query: FallbackQuery, path: str) -> EntryFile | None:
+    """The entry as it is in its file now; None when it may not be shown (any more)."""
     if path in query.exclude or kind_by_path(path):
         return None
     hit = read_entry_file(query.vault, path)
@@ -133,16 +133,16 @@ def _current(query: Search, path: str) -> EntryFile | None:
     return hit
 
 
-def _best(query: Search, hits: Iterator[tuple[EntryFile, float]]) -> list[EntryFile]:
-    """The first k, this project's ahead of equals; twice as many are read so that `ahead` means something.
+def _take_best(query: FallbackQuery, hits: Iterator[tuple[EntryFile, float]]) -> list[EntryFile]:
+    """The best k of (hit, score) pairs, which come sorted but for what this project's entries gain: so 2 k are read.
 
-    Of the skills only the best, and only if it holds enough of the prompt by itself.
+    Of skills only the best one is taken, and only if it covers MIN_SKILL_COVERAGE of the prompt.
     """
     kept: list[tuple[EntryFile, float]] = []
     has_skill = False
     for hit, score in hits:
         is_skill = hit.kind == SKILL_KIND
-        if not is_skill or (score >= SKILL_COVERAGE_FLOOR and not has_skill):
+        if not is_skill or (score >= MIN_SKILL_COVERAGE and not has_skill):
             kept.append((hit, score))
             has_skill |= is_skill
         if len(kept) >= 2 * query.k or time.monotonic() > query.deadline:
@@ -151,20 +151,20 @@ def _best(query: Search, hits: Iterator[tuple[EntryFile, float]]) -> list[EntryF
     return [hit for hit, _ in kept[: query.k]]
 
 
-def _passage(body: str, chunk: str) -> str:
-    """The passage `chunk` while the file still holds it, else the beginning of the body."""
+def _excerpt(body: str, chunk: str) -> str:
+    """The indexed passage `chunk` if `body` still has it, else the beginning of `body`."""
     if chunk and chunk.strip() in body:
         return chunk.strip()
     return body[:EXCERPT_CHARACTERS].rsplit("\n", 1)[0] + " …"
 
 
-def _scan(query: Search, words: list[str]) -> list[EntryFile]:
+def _search_files(query: FallbackQuery, words: list[str]) -> list[EntryFile]:
     from math import log
 
     stems = {word: _stem(word) for word in words}
-    found: dict[str, list[str]] = {word: [] for word in words}
+    paths_by_word: dict[str, list[str]] = {word: [] for word in words}
     total = 0
-    for path in _entry_paths(query.vault, query.deadline):
+    for path in _walk_entries(query.vault, query.deadline):
         if project_by_folder(path) not in ("", query.project) or kind_by_path(path):
             continue
         try:
@@ -179,21 +179,21 @@ def _scan(query: Search, words: list[str]) -> list[EntryFile]:
         total += 1
         possible = [word for word in words if stems[word] in text]
         if possible:
-            held = {_stem(w) for w in "".join([c if c.isalnum() else " " for c in text]).split()}
+            text_stems = {_stem(w) for w in "".join([c if c.isalnum() else " " for c in text]).split()}
             for word in possible:
-                if stems[word] in held:
-                    found[word].append(path)
-    pairs = rank(found, total, log)
-    current = ((hit, score) for path, score in pairs if (hit := _current(query, path)) is not None)
-    hits = _best(query, current)
+                if stems[word] in text_stems:
+                    paths_by_word[word].append(path)
+    pairs = rank(paths_by_word, total, log)
+    readable = ((hit, score) for path, score in pairs if (hit := _read_current(query, path)) is not None)
+    hits = _take_best(query, readable)
     for hit in hits:
         if len(hit.body) > EXCERPT_CHARACTERS:
-            hit.excerpt = _passage(hit.body, "")
+            hit.excerpt = _excerpt(hit.body, "")
     return hits
 
 
-def _entry_paths(vault: str, deadline: float) -> Iterator[str]:
-    """Vault-relative paths of entries outside special folders, until `deadline` or SCAN_FILE_LIMIT."""
+def _walk_entries(vault: str, deadline: float) -> Iterator[str]:
+    """Yield vault-relative paths of entries outside special folders, until `deadline` or SCAN_FILE_LIMIT."""
     count = 0
     for folder, folders, names in os.walk(vault):
         folders[:] = sorted(name for name in folders if name[0] not in "._")
@@ -207,7 +207,7 @@ def _entry_paths(vault: str, deadline: float) -> Iterator[str]:
 
 
 def _stem(word: str) -> str:
-    """A word without its plural or verb ending, roughly: enough to find `widgets` by `widget`."""
+    """The word without its plural or verb ending, roughly: enough to find `widgets` by `widget`."""
     for ending in ("ing", "ed", "es", "s"):
         if word.endswith(ending) and len(word) > len(ending) + 3:
             return word[: -len(ending)]

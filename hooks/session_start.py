@@ -1,4 +1,4 @@
-"""SessionStart: what every session gets, and one line about what waits for the user."""
+"""SessionStart: what every session is shown, and a reminder of what waits for the user."""
 
 from __future__ import annotations
 
@@ -9,17 +9,37 @@ from ..vault.automemory import FOLDER, INDEX_NAME, is_topic_name, splice
 from ..vault.days import SECONDS_PER_DAY
 from ..vault.layout import ALWAYS_LOAD, PROJECTS
 from ..vault.marker import REFLECTED, START, list_markers, marker_path
-from ..vault.render import clean, render_always_load
 from ..vault.pending import describe_review, find_pending_notes, group_by_place
+from ..vault.render import clean, render_always_load
 from .entryfile import EntryFile, is_entry_name, read_entry_file
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
 INBOX_LIMIT = 50
 INCUBATOR_LIMIT = 20
 SILENT_DAYS = 7
+
+
+class OpeningRequest:
+    """Which session starts, and what it may be shown."""
+
+    __slots__ = ("auto_memory", "deadline", "harness", "project", "session", "token_budget", "vault")
+
+    def __init__(
+        self, settings: Mapping[str, str], session: str, project: str, token_budget: int, deadline: float
+    ) -> None:
+        self.vault = settings["vault"]
+        self.harness = settings["harness"]
+        self.auto_memory = settings.get("auto_memory") != "0"
+        """Is the session shown the index of the agent's own notes?"""
+        self.session = session
+        self.project = project
+        self.token_budget = token_budget
+        """Of the always-load entries; 0: no limit."""
+        self.deadline = deadline
+        """Monotonic seconds: entries that are not read by then are left out."""
 
 
 class Opening:
@@ -29,56 +49,53 @@ class Opening:
 
     def __init__(self, text: str, entries: int, paths: list[str], status: str, note: str) -> None:
         self.text = text
+        """For the model: always-load entries, the index of the agent's own notes, a reminder; '' for none."""
         self.entries = entries
+        """Number of the always-load entries in `text`."""
         self.paths = paths
+        """Their vault-relative paths."""
         self.status = status
+        """One line for the user."""
         self.note = note
+        """What was missing, '' when nothing was."""
 
 
-def opening(
-    vault: str,
-    harness: str,
-    session: str,
-    project: str,
-    token_budget: int,
-    deadline: float,
-    *,
-    hand_in: Callable[[str, list[str]], None],
-    auto_memory: bool = True,
-    held: Callable[[str], bool] = lambda folder: False,
+def build_opening(
+    request: OpeningRequest, publish: Callable[[str, list[str]], None], host_loads_notes: Callable[[str], bool]
 ) -> Opening:
-    """The text for a session of `project`; reading stops at `deadline` (monotonic) with what there is.
+    """Read what the session starts with, as far as there is time.
 
-    `held` tells whether the host itself shows the session the notes in a folder: then they are not said twice.
-    `hand_in` is given the entries' text and paths before the rest is read: the user's rules are not lost with it.
+    `publish` is called with the entries' text and paths before the rest is read: at a timeout the user's rules are not
+    lost. `host_loads_notes`: does the host itself show the session the notes in this folder? Then they are left out.
     """
     loaded = "Loaded {} MemoryVault always-load entries"
+    vault, project = request.vault, request.project
     if not os.path.isdir(vault):
         return Opening("", 0, [], loaded.format(0), f"vault path not found: {vault}")
-    entries, complete = always_load_entries(vault, project, deadline)
-    text, shown = render_always_load(entries, token_budget)
+    entries, is_complete = read_always_load(vault, project, request.deadline)
+    text, shown = render_always_load(entries, request.token_budget)
     paths = [entry.path for entry in shown]
-    hand_in(text.strip(), paths)
-    index = project_index(vault, project) if auto_memory and not held(notes_folder(vault, project)) else ""
-    parts = [text.strip(), index, waiting(vault, harness, session)]
-    note = "" if complete else "time budget exceeded"
+    publish(text.strip(), paths)
+    is_index_shown = request.auto_memory and not host_loads_notes(notes_folder(vault, project))
+    index = read_project_index(vault, project) if is_index_shown else ""
+    parts = [text.strip(), index, format_reminder(vault, request.harness, request.session)]
     return Opening(
         "\n\n".join(part for part in parts if part),
         len(shown),
         paths,
         loaded.format(len(shown)),
-        note,
+        "" if is_complete else "time budget exceeded",
     )
 
 
-def always_load_entries(vault: str, project: str, deadline: float) -> tuple[list[EntryFile], bool]:
-    """Active entries of every group's `_always-load` and of this project's; False when time ran out."""
-    folders = [f"{group}/{ALWAYS_LOAD}" for group in _folders(vault)]
+def read_always_load(vault: str, project: str, deadline: float) -> tuple[list[EntryFile], bool]:
+    """Read the active entries in `_always-load` of every group and of this project; False if the time ran out."""
+    folders = [f"{group}/{ALWAYS_LOAD}" for group in _list_groups(vault)]
     if project:
         folders.append(f"{PROJECTS}/{project}/{ALWAYS_LOAD}")
     entries: list[EntryFile] = []
     for folder in folders:
-        for name in _names(f"{vault}/{folder}"):
+        for name in _list_names(f"{vault}/{folder}"):
             if time.monotonic() >= deadline:
                 return entries, False
             if not is_entry_name(name):
@@ -90,13 +107,13 @@ def always_load_entries(vault: str, project: str, deadline: float) -> tuple[list
 
 
 def notes_folder(vault: str, project: str) -> str:
-    """Where the agent's own notes on the project are; the folder need not be there."""
+    """Path of the folder of the agent's own notes on the project; it need not exist."""
     return f"{vault}/{PROJECTS}/{project}/{FOLDER}"
 
 
-def project_index(vault: str, project: str) -> str:
-    """The index of the agent's own notes on the project, as a block; '' when there are none."""
-    names = _names(notes_folder(vault, project)) if project else []
+def read_project_index(vault: str, project: str) -> str:
+    """Read the index of the agent's own notes on the project, as a block for the model; '' when there are no notes."""
+    names = _list_names(notes_folder(vault, project)) if project else []
     if not names:
         return ""
     topics = sum(is_topic_name(name) and is_entry_name(name) for name in names)
@@ -106,33 +123,33 @@ def project_index(vault: str, project: str) -> str:
     )
 
 
-def waiting(vault: str, harness: str, session: str) -> str:
-    """One line when something waits for the user or nothing has been reflected for a week, else ''."""
+def format_reminder(vault: str, harness: str, session: str) -> str:
+    """One line if something waits for the user or nothing has been reflected for SILENT_DAYS, else ''."""
     counts = {place: len(paths) for place, paths in group_by_place(find_pending_notes(vault)).items()}
     parts = []
-    if reviews := describe_review(counts):
+    if review := describe_review(counts):
         waits = "waits" if counts["proposals"] + counts["questions"] == 1 else "wait"
-        parts.append(f"{' and '.join(reviews)} {waits} for review (`memory review`)")
+        parts.append(f"{' and '.join(review)} {waits} for review (`memory review`)")
     if counts["inbox"] > INBOX_LIMIT:
         parts.append(f"the inbox holds {counts['inbox']} entries (`memory inbox`)")
     if counts["ideas"] > INCUBATOR_LIMIT:
         parts.append(f"the incubator holds {counts['ideas']} ideas (`memory idea list`)")
-    days = silent_days(harness, session, time.time())
+    days = count_silent_days(harness, session, time.time())
     if days >= SILENT_DAYS:
         parts.append(f"nothing was reflected for {days} days (`memory doctor`)")
     return f"MemoryVault: {'; '.join(parts)}." if parts else ""
 
 
-def silent_days(harness: str, session: str, now: float) -> int:
-    """Whole days since a session was last reflected, or since the oldest one that never was; else 0."""
+def count_silent_days(harness: str, session: str, now: float) -> int:
+    """Whole days since a session was last reflected or, if none ever was, since the oldest one's last event; else 0."""
     try:
         reflected = [_age(marker_path(harness, sid, REFLECTED), now) for sid in list_markers(harness, REFLECTED)]
         if reflected:
             return int(min(reflected) // SECONDS_PER_DAY)
-        waiting = [_age(marker_path(harness, sid), now) for sid in list_markers(harness, START) if sid != session]
+        unreflected = [_age(marker_path(harness, sid), now) for sid in list_markers(harness, START) if sid != session]
     except OSError:
         return 0
-    return int(max(waiting, default=0.0) // SECONDS_PER_DAY)
+    return int(max(unreflected, default=0.0) // SECONDS_PER_DAY)
 
 
 def _age(path: str, now: float) -> float:
@@ -142,15 +159,15 @@ def _age(path: str, now: float) -> float:
         return 0.0
 
 
-def _names(folder: str) -> list[str]:
+def _list_names(folder: str) -> list[str]:
     try:
         return sorted(os.listdir(folder))
     except OSError:
         return []
 
 
-def _folders(vault: str) -> list[str]:
-    """Groups: the vault's own folders that are neither hidden nor special."""
+def _list_groups(vault: str) -> list[str]:
+    """Names of the vault's folders that are neither hidden nor special."""
     try:
         with os.scandir(vault) as items:
             return sorted(item.name for item in items if item.name[0] not in "._" and item.is_dir())

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from memoryvault.cli.main import main
-from memoryvault.hooks.session_start import waiting
+from memoryvault.hooks.session_start import format_reminder
 from memoryvault.pipelines.candidate import Candidate
 from memoryvault.pipelines.incubation import Answer
 from memoryvault.pipelines.review import Approve, Reject
@@ -26,8 +26,8 @@ from memoryvault.tasks.scrubbing import scrub_everything
 from memoryvault.tasks.taken_back import NOTE, TakenBack
 from memoryvault.tasks.undoing import Selector
 from memoryvault.tests.review.support import CHOICE, GUESS, RULE, Bed, make_bed, said
-from memoryvault.vault.settings import Settings
 from memoryvault.vault.pending import question_path
+from memoryvault.vault.settings import Settings
 
 
 def keep(bed: Bed, session: str, *candidates: Candidate, offset: int = 0) -> None:
@@ -112,7 +112,7 @@ def test_a_backfill_leaves_room_for_ideas_of_new_sessions_before_the_incubator_i
     assert len([*ideas(bed.store)]) == 15
 
     def told() -> str:
-        return waiting(str(bed.vault), str(bed.settings.state.harness), "s9")
+        return format_reminder(str(bed.vault), str(bed.settings.state.harness), "s9")
 
     for number in range(5):
         fresh = replace(

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memoryvault.hooks.keywords import WORD_LIMIT, common_limit, rank, significant_words
+from memoryvault.hooks.keywords import WORD_LIMIT, max_common_entries, rank, significant_words
 
 
 def test_a_prompt_about_nothing_has_no_significant_word() -> None:
@@ -39,7 +39,7 @@ def test_one_shared_word_of_many_is_not_enough() -> None:
 
 
 def test_a_word_that_is_everywhere_counts_nothing() -> None:
-    everywhere = list(range(common_limit(100) + 1))
+    everywhere = list(range(max_common_entries(100) + 1))
     assert rank({"test": everywhere}, 100, log) == []
 
 

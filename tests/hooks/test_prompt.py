@@ -16,8 +16,8 @@ from typing import Any
 
 import pytest
 
-from memoryvault.hooks.ask import _is_ours
-from memoryvault.hooks.held import injected
+from memoryvault.hooks.held import read_injected
+from memoryvault.hooks.recall_client import _is_ours
 from memoryvault.index.store import IndexStore
 from memoryvault.tests.support.hurry import patience
 from memoryvault.vault.entry import parse_entry
@@ -106,7 +106,7 @@ def test_the_services_block_is_printed_with_the_status_as_its_last_line(vault: S
     assert (request["op"], request["session"], request["cwd"]) == ("recall", SESSION, str(vault.project))
     assert (request["k"], request["token_budget"], request["render"]) == (5, 2000, True)
     assert 0 < request["budget_ms"] <= 255 * patience()
-    assert injected(vault.state.harness, SESSION) == {"a.md"}
+    assert read_injected(vault.state.harness, SESSION) == {"a.md"}
 
 
 def test_when_the_service_finds_nothing_stdout_stays_empty(vault: Sandbox) -> None:

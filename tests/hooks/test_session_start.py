@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import memoryvault
-from memoryvault.hooks.held import injected
+from memoryvault.hooks.held import read_injected
 from memoryvault.vault.marker import Marker, create_marker, mark_reflected, marker_path
 
 from .support import SESSION, Sandbox
@@ -131,7 +131,7 @@ import sys, time
 sys.path.insert(0, sys.argv.pop(1))
 del sys.argv[1 : 4 if "patient" in sys.argv[1] else 2]
 from memoryvault.hooks import client, session_start
-session_start.project_index = lambda vault, project: time.sleep(30)
+session_start.read_project_index = lambda vault, project: time.sleep(30)
 client.main(sys.argv[1:])
 """
 
@@ -153,7 +153,7 @@ def test_the_rules_are_printed_when_the_notes_can_not_be_read_in_time(sandbox: S
     assert done.stdout.count("The rule.") == 1
     assert "time budget exceeded" in done.stderr
     # What was said then is what the session holds, and is not said with its first prompt again.
-    assert injected(sandbox.state.harness, SESSION) == {"personal/_always-load/rule.md"}
+    assert read_injected(sandbox.state.harness, SESSION) == {"personal/_always-load/rule.md"}
 
 
 def test_the_projects_memory_index_is_shown_up_to_its_limit(sandbox: Sandbox) -> None:

@@ -16,7 +16,6 @@ pytestmark = pytest.mark.hurried
 
 OURS = {
     "memoryvault.hooks",
-    "memoryvault.hooks.ask",
     "memoryvault.hooks.autostart",
     "memoryvault.hooks.claude",
     "memoryvault.hooks.client",
@@ -26,6 +25,7 @@ OURS = {
     "memoryvault.hooks.keywords",
     "memoryvault.hooks.payload",
     "memoryvault.hooks.recall",
+    "memoryvault.hooks.recall_client",
     "memoryvault.hooks.receipt",
     "memoryvault.hooks.search",
     "memoryvault.hooks.session_start",

@@ -21,7 +21,7 @@ from pathlib import Path
 import pytest
 
 from memoryvault.bench.dead_disk import unanswered
-from memoryvault.hooks.recall import SEARCHES_AT_ONCE
+from memoryvault.hooks.recall import MAX_CONCURRENT_SEARCHES
 from memoryvault.index.client import RecallClient
 from memoryvault.index.drain import drain, embed_with
 from memoryvault.index.reconcile import reconcile
@@ -178,10 +178,10 @@ def test_a_core_that_is_taken_away_between_two_clocks_makes_no_hook_older() -> N
     script = """
 import time
 from memoryvault.hooks import client
-true = client._process_started()
+true = client._process_start_time()
 look, waits = time.clock_gettime, [0.0, 0.2, 0.2]
 time.clock_gettime = lambda clock: (time.sleep(waits.pop()), look(clock))[1]
-print(abs(client._process_started() - true))
+print(abs(client._process_start_time() - true))
 """
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert float(done.stdout) < 0.1
@@ -190,7 +190,7 @@ print(abs(client._process_started() - true))
 def test_only_two_hooks_search_at_once_when_the_service_does_not_answer(served: Sandbox) -> None:
     with RecallClient(served.state.recall_socket) as client:
         pid = client.ping()["pid"]
-    places = [open(f"{served.state.run}/search-{number}.lock", "w") for number in range(SEARCHES_AT_ONCE)]  # noqa: SIM115  held open on purpose: each is a lock
+    places = [open(f"{served.state.run}/search-{number}.lock", "w") for number in range(MAX_CONCURRENT_SEARCHES)]  # noqa: SIM115  held open on purpose: each is a lock
     payload = served.payload(prompt="how is widget7 aligned to its flange7?")
     os.kill(pid, signal.SIGSTOP)
     try:

@@ -49,7 +49,7 @@ def ended_after(late: float, monkeypatch: pytest.MonkeyPatch) -> float:
     monkeypatch.setattr(client, "time", machine)
     monkeypatch.setattr("os._exit", end)
     monkeypatch.setattr(client, "start_new_thread", lambda function, arguments: None)
-    monkeypatch.setattr(client, "_last_words", lambda hook: None)
+    monkeypatch.setattr(client, "_finish_at_deadline", lambda hook: None)
     with pytest.raises(Ended):
         client._watch(hook)
     return machine.now - hook.started
@@ -68,5 +68,5 @@ def test_a_hook_that_has_ended_by_itself_says_nothing_more(monkeypatch: pytest.M
     hook = Hook([])
     hook.finished = True
     hook.deadline = hook.started
-    monkeypatch.setattr(client, "_last_words", lambda hook: pytest.fail("it has ended"))
+    monkeypatch.setattr(client, "_finish_at_deadline", lambda hook: pytest.fail("it has ended"))
     client._watch(hook)
