@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from ..vault.errors import UsageError
-from ..vault.settings import render_settings_reference, shown_value
+from ..vault.settings import displayable_value, render_settings_reference
 from ..vault.settings_table import SETTINGS, as_toml
 from .context import Context
 from .output import add_json, print_json, print_table
@@ -31,7 +31,9 @@ def run(args: argparse.Namespace, context: Context) -> int:
         print(render_settings_reference())
         return 0
     settings = context.settings
-    rows = [(row.name, shown_value(settings, row.name), settings.origins.get(row.name, "default")) for row in SETTINGS]
+    rows = [
+        (row.name, displayable_value(settings, row.name), settings.origins.get(row.name, "default")) for row in SETTINGS
+    ]
     if args.json:
         print_json({name: {"value": _plain(value), "from": origin} for name, value, origin in rows})
     else:

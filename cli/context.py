@@ -11,20 +11,20 @@ from pathlib import Path
 from ..vault.errors import VaultUnavailable
 from ..vault.layout import StatePaths
 from ..vault.paths import ensure_state, require_folder
-from ..vault.settings import Readable, Settings, load_settings, readable_settings
+from ..vault.settings import PartialSettings, Settings, load_partial_settings, load_settings
 from ..vault.store import VaultStore
 
 
 class Context:
     """Settings from `env` and the file they name; nothing is read before it is needed."""
 
-    def __init__(self, env: Mapping[str, str], readable: Readable | None = None) -> None:
+    def __init__(self, env: Mapping[str, str], readable: PartialSettings | None = None) -> None:
         self.env = env
         self._readable = readable
 
-    def despite_faults(self) -> tuple[Context, Readable]:
+    def despite_faults(self) -> tuple[Context, PartialSettings]:
         """The same with the settings as far as they can be read, for commands that must work with a broken file."""
-        readable = readable_settings(self.env)
+        readable = load_partial_settings(self.env)
         return Context(self.env, readable), readable
 
     @cached_property

@@ -25,7 +25,7 @@ from ..vault.errors import MemoryVaultError, ModelUnavailable, QueueUnavailable,
 from ..vault.layout import DEFAULT_GROUP
 from ..vault.lock import lock_holder
 from ..vault.scrubbed import Scrubbed
-from ..vault.settings import Readable
+from ..vault.settings import PartialSettings
 from ..vault.settings_table import redacted
 from .context import Context
 from .finding import Finding, Grade
@@ -138,7 +138,7 @@ def _fault(what: str, error: MemoryVaultError | OSError) -> Finding:
     return Finding(what, "fault", f"{place}{error.strerror}", todo)
 
 
-def _has_state(context: Context, readable: Readable) -> bool:
+def _has_state(context: Context, readable: PartialSettings) -> bool:
     """Whether it is known which state folder is meant, and it is there: the vault may be away."""
     settings = context.settings
     chosen = "vault.path" not in readable.unread and settings.vault_path is not None

@@ -28,7 +28,7 @@ from ..tasks.journal import Journal
 from ..tasks.pending_counts import count_pending
 from ..tasks.queue.enqueue import request_indexing
 from ..tasks.topics import Topic, Topics, find_project
-from ..vault.days import last_meant, local_day
+from ..vault.days import effective_date, parse_local_day
 from ..vault.entry import Entry
 from ..vault.errors import MemoryVaultError, UsageError
 from ..vault.layout import ALWAYS_LOAD
@@ -438,7 +438,7 @@ def _cut(text: str, characters: int) -> str:
 
 def _day(surfaced_at: str | None, created: str | None, updated: str | None) -> str:
     """The day on which it was last meant, '' for none."""
-    return str(local_day(last_meant(surfaced_at, created, updated)) or "")
+    return str(parse_local_day(effective_date(surfaced_at, created, updated)) or "")
 
 
 def _day_of(entry: Entry) -> str:

@@ -13,7 +13,7 @@ from typing import Any
 
 from ..index.filters import named_values, parse_filter
 from ..index.recall import DEGRADED_MESSAGES, recall_entries
-from ..vault.days import last_meant, local_day
+from ..vault.days import effective_date, parse_local_day
 from ..vault.errors import MemoryVaultError, UsageError
 from ..vault.layout import INBOX, INCUBATOR, REVIEW
 from ..vault.lock import lock_holder
@@ -97,7 +97,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
     if sorted(answer.hits, key=lambda hit: -hit["score"]) != list(answer.hits) and request["project"]:
         note(f"memory: what belongs to {request['project']} comes first, whatever its score")
     for hit in answer.hits:
-        day = local_day(last_meant(hit.get("surfaced_at"), hit["created"], hit["updated"])) or "-"
+        day = parse_local_day(effective_date(hit.get("surfaced_at"), hit["created"], hit["updated"])) or "-"
         place = f"{hit['kind'] or '-'}, {hit['project'] or 'any project'}, {day}"
         print(f"{hit['score']:.2f}  {hit['title']}  ({place})\n      {hit['path']}")
     return 0

@@ -19,7 +19,7 @@ from ..tasks.health import log_lines, time_of
 from ..tasks.queue.units import service_manager
 from ..vault.days import SECONDS_PER_DAY
 from ..vault.errors import SettingsError
-from ..vault.paths import conflict_copies
+from ..vault.paths import find_conflict_copies
 from ..vault.settings import Settings
 from .context import Context
 from .corpus import WARN_DAYS, ending_soon
@@ -167,7 +167,7 @@ def _sync_trace(vault: Path) -> str | None:
                 return str(folder / name)
         if folder.name.lower().startswith(SYNC_FOLDERS):
             return str(folder)
-    return next((f"a conflict copy, {copy}" for copy in conflict_copies(vault)), None)
+    return next((f"a conflict copy, {copy}" for copy in find_conflict_copies(vault)), None)
 
 
 def last_hook(context: Context) -> Finding:
@@ -188,7 +188,7 @@ def last_hook(context: Context) -> Finding:
 
 def sync_clients(context: Context) -> Finding:
     """Copies that a sync client left beside a note: never indexed, so what is in them is not recalled."""
-    copies = sorted(conflict_copies(context.vault))
+    copies = sorted(find_conflict_copies(context.vault))
     if copies:
         named = ", ".join(copies[:NAMED]) + (f" and {len(copies) - NAMED} more" if len(copies) > NAMED else "")
         return Finding("sync conflicts", "note", named, "`memory review` shows both texts and lets you choose")

@@ -9,7 +9,7 @@ from ..hooks.install import Uninstalled, settings_file_of, uninstall
 from ..hooks.wiring import CLAUDE, HOSTS, WIRINGS, uninstall_for
 from ..tasks.queue.units import ServiceManagerUnavailable, service_manager
 from ..vault.errors import SettingsError
-from ..vault.settings import Readable
+from ..vault.settings import PartialSettings
 from .context import Context
 from .output import add_json, note, print_json
 from .processes import stop_background
@@ -92,7 +92,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
     return 1 if unreadable or readable.unread & PLACES else 0
 
 
-def _tell_faults(readable: Readable) -> None:
+def _tell_faults(readable: PartialSettings) -> None:
     """What could not be read, and what that means for the places we look into."""
     for fault in readable.faults:
         note(f"memory: {fault}")

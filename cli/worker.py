@@ -13,7 +13,7 @@ from ..tasks.queue.worker import RunReport
 from ..tasks.queue.worklog import log_to
 from ..tasks.wiring import build_worker
 from ..vault.errors import UsageError
-from ..vault.priority import step_back
+from ..vault.priority import lower_priority
 from .arguments import is_given
 from .context import Context
 from .headway import headway_line, later_line
@@ -54,7 +54,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
     level = getattr(logging, settings.memory.log_level.upper())
     if not args.until_idle:
         log_to(context.state.log_file, level)
-        step_back()  # Nobody waits for it.
+        lower_priority()  # Nobody waits for it.
         return build_worker(settings, watch=True).run_forever()
     timeout = DEFAULT_TIMEOUT_SECONDS if args.timeout is None else args.timeout
     with StatusLine() as line:

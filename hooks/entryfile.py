@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import stat
 
-from ..vault.evidence import without_evidence
+from ..vault.evidence import strip_evidence
 from ..vault.header import skim
 from ..vault.layout import is_conflict_copy
 
@@ -44,7 +44,7 @@ class EntryFile:
         self.updated = fields.get("updated", "")
         self.surfaced_at = fields.get("surfaced_at", "")
         self.session = ""
-        self.excerpt = without_evidence(self.body)
+        self.excerpt = strip_evidence(self.body)
 
 
 def project_by_folder(path: str) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import time
 
-from ..vault.automemory import KEPT_FROM_PROMPTS, kind_by_path
+from ..vault.automemory import ON_DEMAND_KINDS, kind_by_path
 from .entryfile import EntryFile, is_entry_name, project_by_folder, read_entry_file
 from .keywords import MIN_SKILL_COVERAGE, max_common_entries, rank, significant_words
 from .sqlite import open_database
@@ -128,7 +128,7 @@ def _read_current(query: FallbackQuery, path: str) -> EntryFile | None:
     if path in query.exclude or kind_by_path(path):
         return None
     hit = read_entry_file(query.vault, path)
-    if hit is None or hit.status != "active" or hit.kind in KEPT_FROM_PROMPTS or hit.project not in ("", query.project):
+    if hit is None or hit.status != "active" or hit.kind in ON_DEMAND_KINDS or hit.project not in ("", query.project):
         return None
     return hit
 

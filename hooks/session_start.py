@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 
-from ..vault.automemory import FOLDER, INDEX_NAME, is_topic_name, splice
+from ..vault.automemory import FOLDER, INDEX_NAME, is_topic_name, render_index_block
 from ..vault.days import SECONDS_PER_DAY
 from ..vault.layout import ALWAYS_LOAD, PROJECTS
 from ..vault.marker import REFLECTED, START, list_markers, marker_path
@@ -118,7 +118,7 @@ def read_project_index(vault: str, project: str) -> str:
         return ""
     topics = sum(is_topic_name(name) and is_entry_name(name) for name in names)
     entry = read_entry_file(vault, f"{PROJECTS}/{project}/{FOLDER}/{INDEX_NAME}")
-    return splice(
+    return render_index_block(
         clean(entry.body) if entry is not None else "", f"{notes_folder(vault, project)}/{INDEX_NAME}", topics
     )
 

@@ -19,7 +19,7 @@ from typing import Literal, NamedTuple
 import apsw
 
 from ..vault.automemory import COST_KIND
-from ..vault.days import last_meant
+from ..vault.days import effective_date
 from . import active_sql, database
 from .ranking import EntryFacts
 from .scope import Scope
@@ -54,7 +54,7 @@ class EntryRow:
             title=self.title,
             project=self.project,
             kind=self.kind or "",
-            updated=_parse_day(last_meant(self.surfaced_at, self.created, self.updated)),
+            updated=_parse_day(effective_date(self.surfaced_at, self.created, self.updated)),
             occurrences=self.occurrences,
         )
 

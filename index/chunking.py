@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ..vault.evidence import without_evidence
+from ..vault.evidence import strip_evidence
 
 if TYPE_CHECKING:
     from ..vault.entry import Entry
@@ -51,7 +51,7 @@ def chunk_entry(entry: Entry) -> list[ChunkText]:
     """
     tags = " ".join((*entry.tags, *entry.aliases))
     chunks: list[ChunkText] = []
-    for ordinal, passage in enumerate(_passages(entry.name, without_evidence(entry.body))):
+    for ordinal, passage in enumerate(_passages(entry.name, strip_evidence(entry.body))):
         heading = " – ".join(part for part in (entry.name, passage.heading) if part)
         head = [heading, tags] if ordinal == 0 else [heading]
         embed_text = "\n".join(part for part in (*head, passage.text) if part)

@@ -19,9 +19,9 @@ from pathlib import Path
 
 import apsw
 
+from ..vault.active import EXPLICIT_KINDS
 from ..vault.entry import SKILL_KIND, Entry, parse_entry
 from ..vault.errors import IndexUnavailable, ModelUnavailable
-from ..vault.active import EXPLICIT_KINDS
 from .catalog_reader import EntryRow, StoredChunk
 from .chunking import chunk_entry
 from .embedder import Embedder, ModelLoading

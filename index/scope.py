@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ..vault.active import EXPLICIT_KINDS
-from ..vault.automemory import KEPT_FROM_PROMPTS
+from ..vault.automemory import ON_DEMAND_KINDS
 from .filters import Filter, matches, named_values, to_sql
 from .store import HIDDEN_FOLDERS
 
@@ -21,7 +21,7 @@ _FOLDERS_OF_STATUS: Mapping[str, frozenset[str]] = {
     "dismissed": frozenset({"_archive"}),
 }
 
-ON_DEMAND = frozenset(KEPT_FROM_PROMPTS)
+ON_DEMAND = frozenset(ON_DEMAND_KINDS)
 """Kinds that no prompt gets: a session has the index of its project's notes, and reads the notes when it needs them."""
 
 

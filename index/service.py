@@ -19,11 +19,11 @@ from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..vault.errors import MemoryVaultError, ModelUnavailable, RecallLate, UsageError
 from ..vault.active import EXPLICIT_KINDS
+from ..vault.errors import MemoryVaultError, ModelUnavailable, RecallLate, UsageError
 from ..vault.killpoint import kill_point
 from ..vault.layout import INDEX_WANTED, StatePaths, leave_socket_folder
-from ..vault.priority import step_back
+from ..vault.priority import lower_priority
 from ..vault.project import project_of
 from ..vault.render import render_block, select_hits, status_line
 from .admission import Admission, Effort
@@ -128,7 +128,7 @@ def serve(
     `log(event, fields)` is called for start, end and faults.
     """
     config.state.ensure()
-    step_back()
+    lower_priority()
     with hold_lock(Path(config.state.recall_lock), Path(config.state.recall_socket)) as is_held:
         if not is_held:
             return Outcome.ALREADY_RUNNING

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 
-from ..vault.private import private_spans
+from ..vault.private import find_private_spans
 from ..vault.scrubbed import Scrubbed
 from .personal_data import personal_data
 from .secret_model import MAX_TOKEN_CHARS, MIN_TOKEN_CHARS, REACH_CHARS, can_be_judged, is_drawn_by_lot
@@ -80,7 +80,7 @@ def _replaced(text: str, found: tuple[Finding, ...]) -> str:
 def findings(text: str, policy: Policy = Policy.FULL) -> tuple[Finding, ...]:
     """What would be removed, in order, not overlapping."""
     found: list[Finding] = []
-    found.extend(Finding(start, end, "PRIVATE") for start, end in private_spans(text))
+    found.extend(Finding(start, end, "PRIVATE") for start, end in find_private_spans(text))
     found.extend(_shapes(text))
     found.extend(_named(text))
     found.extend(_tokens(text))

@@ -6,7 +6,7 @@ import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
-from ..vault.automemory import INDEX_BYTES, INDEX_LINES, regions, strip_comments
+from ..vault.automemory import INDEX_BYTES, INDEX_LINES, find_regions, strip_comments
 
 _ENTRY = re.compile(r"[ \t]*[-*+][ \t]+\[(?P<title>[^\n]*?)\]\((?P<file>[^()\n]+?\.md)\)(?P<rest>[^\n]*)")
 _HOOK = re.compile(r"\s*(?:—|–|-|:)\s*(?P<hook>.*)")
@@ -26,7 +26,7 @@ class IndexLine:
 
 def index_lines(text: str) -> list[IndexLine]:
     """The lines that name topic files of the same folder, outside comments and code."""
-    hidden = [(start, end) for start, end, _ in regions(text)]
+    hidden = [(start, end) for start, end, _ in find_regions(text)]
     found = []
     position = 0
     for number, line in enumerate(text.split("\n")):
@@ -97,14 +97,14 @@ def over_the_limit(text: str) -> str:
 def links_in(body: str) -> list[str]:
     """Targets of `[[links]]` outside code and comments, each once; they are breadcrumbs and nothing follows them."""
     plain = list(body)
-    for start, end, _ in regions(body):
+    for start, end, _ in find_regions(body):
         plain[start:end] = " " * (end - start)
     return list(dict.fromkeys(target.strip() for target in _LINK.findall("".join(plain))))
 
 
 def _closed(text: str) -> str:
     """`text` with a line that ends the code it leaves open, or a line added to it would be code."""
-    for start, end, what in regions(text):
+    for start, end, what in find_regions(text):
         if what == "code" and end == len(text):
             fence = re.search(r"`{3,}|~{3,}", text[start:end])
             closing = text.rstrip("\n").rsplit("\n", 1)[-1].strip(" \t>")

@@ -10,7 +10,7 @@ from typing import Literal
 from ..pipelines.scrub import Policy
 from ..vault.entry import INCIDENT, content_hash, parse_entry
 from ..vault.errors import EditConflict, EntryInvalid, EntryNotFound, UsageError
-from ..vault.paths import conflict_copies, original_of
+from ..vault.paths import find_conflict_copies, original_name
 from ..vault.scrubbed import Scrubbed
 from ..vault.store import VaultStore
 from .journal import Change, Journal, text_of
@@ -55,7 +55,9 @@ class ConflictCopy:
 def copy_paths(store: VaultStore) -> list[str]:
     """Paths of all copies, sorted; none of a name that does not tell whose copy it is. Raises VaultUnavailable."""
     store.require_vault()
-    return sorted(path for path in conflict_copies(store.vault) if original_of(path.rpartition("/")[2]) is not None)
+    return sorted(
+        path for path in find_conflict_copies(store.vault) if original_name(path.rpartition("/")[2]) is not None
+    )
 
 
 def waiting_copies(store: VaultStore) -> list[ConflictCopy]:
@@ -111,7 +113,7 @@ def settle_copy(journal: Journal, copy: ConflictCopy, choice: Choice, *, run: st
 def _read(store: VaultStore, path: str) -> Iterator[ConflictCopy]:
     """The copy; nothing when it is gone or its name is none that we understand."""
     folder, separator, name = path.rpartition("/")
-    original = original_of(name)
+    original = original_name(name)
     theirs = text_of(store, path)
     if original is not None and theirs is not None:
         note = f"{folder}{separator}{original}"

@@ -10,7 +10,7 @@ from ..pipelines.likeness import statement_of
 from ..pipelines.review import archive_name
 from ..vault.entry import Entry, fingerprint, parse_entry
 from ..vault.errors import EntryExists, EntryInvalid, EntryNotFound, UsageError
-from ..vault.evidence import without_evidence
+from ..vault.evidence import strip_evidence
 from ..vault.fields import StoreValue
 from ..vault.layout import ARCHIVE
 from ..vault.scrubbed import Scrubbed
@@ -57,7 +57,7 @@ def evolve(
         if path == old and entry.effective_status in SETTLED and says_already(entry, body):
             raise EntryExists(f"{old} says that already: nothing was changed")
         archive = free_archive_path(store, old)
-        text = store.edited(before, _new_fields(store, entry, path, archive, body), _with_title(entry, body))
+        text = store.render_edit(before, _new_fields(store, entry, path, archive, body), _with_title(entry, body))
         archived = archived_text(store, journal, before, path, reason)
         changes = [Change(archive, None, archived)]
         if path == old:
@@ -70,7 +70,7 @@ def evolve(
 
 def says_already(entry: Entry, text: str) -> bool:
     """Whether the entry has this text: its evidence aside, and its heading where the text has none."""
-    held, new = (without_evidence(one.replace("\r\n", "\n").strip()) for one in (entry.body, text))
+    held, new = (strip_evidence(one.replace("\r\n", "\n").strip()) for one in (entry.body, text))
     return new in (held, _HEADING.sub("", held))
 
 
@@ -96,7 +96,7 @@ def free_archive_path(store: VaultStore, path: str) -> str:
 
 def archived_text(store: VaultStore, journal: Journal, before: str, new_path: str, reason: Scrubbed) -> Scrubbed:
     """The old entry's text with the links to what took its place."""
-    return store.edited(
+    return store.render_edit(
         before,
         {
             "status": "superseded",

@@ -151,7 +151,7 @@ class HostMemory:
             return Imported(source, "removed", path)
         self._cursors.set(source, {**cursor, "going": True, "digest": ""})
         archive = self._archive(path)
-        text = self._store.edited(before, {"status": "archived"})
+        text = self._store.render_edit(before, {"status": "archived"})
         changes = [Change(archive, None, text), Change(path, before, None)]
         self._journal.commit(changes, run=run, actor="import", what="claude has removed the note")
         kill_point("host-memory-archived")
@@ -193,7 +193,7 @@ class HostMemory:
         }
         if before is not None:
             heading = Scrubbed.trusted(f"# {title}", reason="scrubbed above")
-            return self._store.edited(before, fields, Scrubbed.joined([heading, body]))
+            return self._store.render_edit(before, fields, Scrubbed.joined([heading, body]))
         group = f"{PROJECTS}/{file.project}"
         return self._store.compose(path, {**fields, "group": group, "project": file.project}, title, body)
 

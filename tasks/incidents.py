@@ -10,9 +10,9 @@ from ..pipelines.routing import PUT_AWAY_STATUSES, REJECTED_STATUSES
 from ..pipelines.scrub import Policy, scrub
 from ..vault.entry import INCIDENT, Entry
 from ..vault.errors import UsageError
-from ..vault.evidence import without_evidence
+from ..vault.evidence import strip_evidence
 from ..vault.layout import DEFAULT_GROUP, PROJECTS, REVIEW
-from ..vault.private import without_private
+from ..vault.private import strip_private
 from ..vault.registry import find_by_fingerprint
 from ..vault.scrubbed import Scrubbed
 from ..vault.slug import mining_slug
@@ -141,7 +141,7 @@ def _read(report: str) -> tuple[Scrubbed, Failure]:
 def _ends_of(text: str, most: int) -> str:
     """Beginning and end: the error comes last."""
     # What ends a private passage in the second half may have lost its beginning.
-    return text[: most // 2] + "\n…\n" + without_private(text[-(most // 2) :])
+    return text[: most // 2] + "\n…\n" + strip_private(text[-(most // 2) :])
 
 
 def _exact(store: VaultStore, failure: Failure) -> list[Entry]:
@@ -157,12 +157,12 @@ def _fenced(text: Scrubbed) -> Scrubbed:
 
 def _with_resolution(body: str, helped: Scrubbed) -> Scrubbed:
     """`body` with what helped, before its evidence if it has such."""
-    text = without_evidence(body)
+    text = strip_evidence(body)
     heading = "" if f"## {RESOLUTION_HEADING}" in text else f"## {RESOLUTION_HEADING}\n\n"
     joined = f"{text.rstrip()}\n\n{heading}{helped}\n{body[len(text) :]}"
     return Scrubbed.trusted(joined, reason="the note's own text, and what was scrubbed")
 
 
 def _found(entry: Entry, *, exact: bool) -> Found:
-    _, _, helped = without_evidence(entry.body).partition(f"## {RESOLUTION_HEADING}")
+    _, _, helped = strip_evidence(entry.body).partition(f"## {RESOLUTION_HEADING}")
     return Found(entry.path, entry.title, exact, entry.occurrences, helped.strip())

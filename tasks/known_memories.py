@@ -26,7 +26,7 @@ from ..pipelines.reversal import Rule, find_reversed, is_for_one_project
 from ..pipelines.routing import PUT_AWAY_STATUSES, Known
 from ..vault.entry import AWAITING_STATUSES, Entry, fingerprint
 from ..vault.errors import EntryInvalid, EntryNotFound
-from ..vault.header import skim, split
+from ..vault.header import skim, split_header
 from ..vault.layout import PROJECTS
 from ..vault.registry import HEADER_BYTES
 from ..vault.settings import Settings
@@ -177,7 +177,7 @@ class VaultMemories:
     def _note(self, path: str, head: bytes) -> None:
         text = head.decode("utf-8", "replace")
         fields, body = skim(text)
-        parts = split(text)
+        parts = split_header(text)
         status = fields.get("status", "active").lower()
         kind = fields.get("kind", "")
         project = fields.get("project") or _project_of_path(path)

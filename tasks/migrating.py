@@ -133,7 +133,7 @@ class Migration:
             "project": place.project,
             PROVENANCE: Scrubbed.trusted(origin, reason="scrubbed by the caller"),
         }
-        return self._store.edited(str(clean), fields)
+        return self._store.render_edit(str(clean), fields)
 
 
 def _is_taken(path: str, taken: set[str], store: VaultStore) -> bool:

@@ -191,7 +191,7 @@ def capture_idea(
             fields: dict[str, StoreValue] = {"occurrences": old.occurrences + 1, "source": [*old.sources, source]}
             if "surface" in old.extra:
                 fields["surface"] = None  # it was to be asked for, or declined: now the user has said so
-            note = Change(path, before, store.edited(before, fields, _with_evidence(old.body, said)))
+            note = Change(path, before, store.render_edit(before, fields, _with_evidence(old.body, said)))
         changes = commit_idea(settings, journal, note, run=run, actor="idea", what=f"idea: {title}", requested=True)
     appended = any(is_outside(change.path) for change in changes)
     return Captured(path, old is None, appended, 1 if old is None else old.occurrences + 1)
@@ -301,7 +301,7 @@ class _Writer:
         if decision.supersedes is None:
             # What a session found out next about one problem is more than the same again: it may be the cause.
             body = _with_evidence(entry.body, candidate) if candidate.category == "idea" or is_next else None
-            self._commit([Change(path, before, self._store.edited(told, fields, body))], decision, "strengthened")
+            self._commit([Change(path, before, self._store.render_edit(told, fields, body))], decision, "strengthened")
             return path
         folder = decision.destination.rsplit("/", 1)[0]
         # It keeps the name under which it may have been linked.
@@ -309,7 +309,7 @@ class _Writer:
         fields |= {"status": status_at(target)}
         if status_at(target) != entry.effective_status:
             fields |= {"confidence": str(decision.tier)}
-        text = self._store.edited(told, fields)
+        text = self._store.render_edit(told, fields)
         self._commit([Change(target, None, text), Change(path, before, None)], decision, "moved on")
         return target
 

@@ -374,7 +374,7 @@ class Reviewer:
     ) -> Decided:
         target = free_path(destination, self.store)
         fields = {**_decided(entry), "status": status}
-        text = self.store.edited(before, fields, _body_after(entry, body))
+        text = self.store.render_edit(before, fields, _body_after(entry, body))
         self._commit([Change(target, None, text), Change(entry.path, before, None)], run, f"{status}: {entry.slug}")
         return Decided(entry.path, status, target)
 
@@ -384,7 +384,7 @@ class Reviewer:
             return self._merge(entry, before, same, run)
         target = free_path(accepted.path, self.store)
         fields = {**_decided(entry), **_placed(target, accepted.status), "supersedes": None}
-        text = self.store.edited(before, fields, _body_after(entry, body))
+        text = self.store.render_edit(before, fields, _body_after(entry, body))
         self._commit([Change(target, None, text), Change(entry.path, before, None)], run, f"approved: {entry.slug}")
         return Decided(entry.path, "approved", target)
 
@@ -406,7 +406,7 @@ class Reviewer:
         reason = Scrubbed.trusted("it was known already", reason="our own words")
         changes = [
             Change(archive, None, archived_text(self.store, self.journal, before, other.path, reason)),
-            Change(other.path, other_before, self.store.edited(at_first(other_before), fields)),
+            Change(other.path, other_before, self.store.render_edit(at_first(other_before), fields)),
             Change(entry.path, before, None),
         ]
         self._commit(changes, run, f"merged: {entry.slug}")
@@ -455,7 +455,7 @@ class Reviewer:
             "created": self.store.today(),
             "supersedes": archive,
         }
-        text = self.store.edited(before, fields, _body_after(entry, body))
+        text = self.store.render_edit(before, fields, _body_after(entry, body))
         reason = Scrubbed.trusted(f"replaced by {target} in a review", reason="our own words")
         changes = [Change(archive, None, archived_text(self.store, self.journal, old_before, target, reason))]
         if target == old:

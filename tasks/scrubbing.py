@@ -30,7 +30,7 @@ from ..vault.errors import (
 )
 from ..vault.fields import MACHINE_KEYS
 from ..vault.frontmatter import load_fields
-from ..vault.header import split
+from ..vault.header import split_header
 from ..vault.layout import FILE_MODE
 from ..vault.scrubbed import Scrubbed
 from ..vault.settings import Settings
@@ -117,7 +117,7 @@ def note_policy(entry: Entry) -> Policy:
 
 def scrub_note(text: str, policy: Policy) -> tuple[str, Counter[str]]:
     """The note's text without secrets, and what was found by kind. Names, dates and ids stay as they are."""
-    parts = split(text)
+    parts = split_header(text)
     if parts is None:
         return str(scrub(text, policy)), _kinds(text, policy)
     before, header, after = parts
@@ -164,7 +164,7 @@ def _ideas_list(settings: Settings, store: VaultStore, apply: bool) -> list[Foun
 
 
 def _rewrite(store: VaultStore, path: str, text: str, clean: str, new_hashes: dict[str, str]) -> str | None:
-    before, after = split(text), split(clean)
+    before, after = split_header(text), split_header(clean)
     if before is not None and (after is None or load_fields(before[1]).keys() != load_fields(after[1]).keys()):
         return "its frontmatter can't be changed safely: edit it by hand"
     with store.lock():  # One that cannot be had is no fault of this note.

@@ -42,7 +42,7 @@ from ..vault.fields import StoreValue
 from ..vault.killpoint import kill_point, kill_point_environment
 from ..vault.layout import ARCHIVE, DEFAULT_GROUP, SKILLS, home_folder
 from ..vault.marker import REFLECTED, START, list_markers, marker_path, read_marker
-from ..vault.priority import step_back
+from ..vault.priority import lower_priority
 from ..vault.project import project_of
 from ..vault.scrubbed import Scrubbed
 from ..vault.settings import Settings, child_environment
@@ -427,7 +427,7 @@ def scan_from_json(value: Mapping[str, Any]) -> Scan:
 def main() -> int:
     """The child."""
     supervisor.watch_parent()
-    step_back(NICENESS)
+    lower_priority(NICENESS)
     request = json.load(sys.stdin)
     roots = [SkillRoot(**{**root, "path": Path(root["path"])}) for root in request["roots"]]
     json.dump(asdict(scan(roots, request["home"])), sys.stdout)

@@ -23,7 +23,7 @@ from ..vault.errors import EditConflict, EntryExists, EntryInvalid, EntryNotFoun
 from ..vault.killpoint import kill_point
 from ..vault.layout import META, StatePaths
 from ..vault.marker import is_session_id
-from ..vault.paths import original_of
+from ..vault.paths import original_name
 from ..vault.scrubbed import Scrubbed
 from ..vault.store import MAX_ENTRY_BYTES, VaultStore
 from .cursors import Cursors
@@ -141,7 +141,7 @@ class TakenBack:
     def _copies(self) -> Iterator[str]:
         with suppress(OSError):
             for name in sorted(os.listdir(self._store.vault / META)):
-                if original_of(name) == NOTE.rpartition("/")[2]:
+                if original_name(name) == NOTE.rpartition("/")[2]:
                     yield f"{META}/{name}"
 
     def _edit(self, changed: Callable[[set[Evidence]], set[Evidence]], note: str = NOTE) -> set[Evidence]:

@@ -151,7 +151,7 @@ class Topics:
             if before is None:
                 raise EntryNotFound(f"{self.project} has no topic {slug}: `memory topics list` shows what there is")
             archive = self._free_archive(path)
-            changes = [Change(archive, None, self._store.edited(before, {"status": "archived"}))]
+            changes = [Change(archive, None, self._store.render_edit(before, {"status": "archived"}))]
             index = self._index_text()
             if index is not None and (without := without_lines(index, {slug})) != index:
                 changes.append(self._index_change(index, without))
@@ -267,7 +267,7 @@ class Topics:
             metadata = parse_entry(slug, before.encode("utf-8", "surrogateescape")).extra.get("metadata")
             kept_metadata = metadata if isinstance(metadata, dict) else {}
             fields["metadata"] = {**_scrubbed_values(kept_metadata), "type": scrub(type_)}
-        return self._store.edited(before, fields, text)
+        return self._store.render_edit(before, fields, text)
 
     def _refuse_twin(self, slug: str) -> None:
         """Another spelling is the same file on a disk that does not tell letters apart."""

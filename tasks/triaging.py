@@ -168,7 +168,7 @@ class _Doer:
         fields = {**self._merged_fields(paths), "status": status, "confidence": "MEDIUM"}
         before = self._text(paths[0])
         changes = [
-            Change(target, None, self._store.edited(at_first(before), fields)),
+            Change(target, None, self._store.render_edit(at_first(before), fields)),
             *self._archived(paths[1:], target),
             Change(paths[0], before, None),
         ]
@@ -188,7 +188,7 @@ class _Doer:
 
     def _merge(self, step: TriageStep, paths: Sequence[str]) -> Triaged:
         keeper, before = self._entries[paths[0]], self._text(paths[0])
-        text = self._store.edited(at_first(before), self._merged_fields(paths))
+        text = self._store.render_edit(at_first(before), self._merged_fields(paths))
         self._commit(
             [Change(keeper.path, before, text), *self._archived(paths[1:], keeper.path)], f"merged: {keeper.slug}"
         )
@@ -226,7 +226,7 @@ class _Doer:
             name = path.rsplit("/", 1)[-1]
             target = free_path(f"{DEFAULT_GROUP}/{ARCHIVE}/{name}", self._store, targets)
             before = self._text(path)
-            text = self._store.edited(before, {"status": status})
+            text = self._store.render_edit(before, {"status": status})
             changes += [Change(target, None, text), Change(path, before, None)]
             targets.append(target)
         first = paths[0].rsplit("/", 1)[-1].removesuffix(".md")

@@ -446,7 +446,7 @@ class _Work:
             return
         occurrences = max(1, entry.occurrences - (len(entry.sources) - len(kept)))
         try:
-            weaker = self._store.edited(text, {"source": kept, "occurrences": occurrences})
+            weaker = self._store.render_edit(text, {"source": kept, "occurrences": occurrences})
         except EntryInvalid as error:
             self._leave(path, str(error))
             return

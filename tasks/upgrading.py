@@ -24,7 +24,7 @@ from ..index.embedder import load_embedder
 from ..index.store import IndexStore
 from ..vault.errors import IndexUnavailable, ModelUnavailable
 from ..vault.killpoint import kill_point, kill_point_environment
-from ..vault.priority import step_back
+from ..vault.priority import lower_priority
 from ..vault.settings import Settings, child_environment
 from .indexing import UPGRADE_KIND, open_index, upgrade_key, wanted_model
 from .queue import supervisor
@@ -213,7 +213,7 @@ def _in_child(job: RunningJob, settings: Settings, request: UpgradeRequest) -> U
 def main() -> int:
     """The child."""
     supervisor.watch_parent()
-    step_back(NICENESS)
+    lower_priority(NICENESS)
     request = UpgradeRequest(**json.load(sys.stdin))
     try:
         report = embed_beside(request)

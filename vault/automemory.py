@@ -1,7 +1,7 @@
-"""The index of the agent's own notes as a session sees it: without comments, cut to size, wrapped. Light module.
+"""The agent's own notes ("auto-memory"): names, kinds, and their index as a session sees it. Light module.
 
-Comments are found as CommonMark finds them: not in fenced code, not in a code span, and a fence inside a comment opens
-nothing.
+The index is shown without comments, cut to size, in a block. Comments are recognised as by CommonMark: not in fenced
+code or a code span, and a fence inside a comment opens no code.
 """
 
 from __future__ import annotations
@@ -14,25 +14,28 @@ FOLDER = "memory"
 INDEX_NAME = "MEMORY.md"
 INDEX_LINES = 200
 INDEX_BYTES = 25_000
-"""What Claude Code itself loads of an auto-memory index."""
+"""How much of such an index Claude Code itself loads."""
 MOST_CHARACTERS = 2 * INDEX_BYTES
-"""So much is looked at, comments included: a session does not wait for more."""
+"""How much of an index is processed, comments included: a session cannot wait for more."""
 TOPIC_KIND = "topic"
 INDEX_KIND = "topic-index"
 COST_KIND = "session-cost"
-KEPT_FROM_PROMPTS = (TOPIC_KIND, INDEX_KIND, COST_KIND)
-"""Kinds that are read on demand, and never answer a prompt by themselves."""
+ON_DEMAND_KINDS = (TOPIC_KIND, INDEX_KIND, COST_KIND)
+"""Kinds that are read on demand and never recalled for a prompt."""
 TYPES = ("user", "feedback", "project", "reference")
 READ_COMMAND = "memory topics read SLUG"
 
 
-def regions(text: str) -> Iterator[tuple[int, int, str]]:
-    """(start, end, "code" or "comment") of what is not plain text, in order. What is never closed: code runs to the
-    end, a comment is none. Takes time in proportion to `text`, whatever it holds: a session waits for it."""
+def find_regions(text: str) -> Iterator[tuple[int, int, str]]:
+    """Yield (start, end, "code" or "comment") of each region that is not plain text, in order.
+
+    Code that is not closed extends to the end; a comment that is not closed is plain text. Time is linear in the length
+    of any text: a session waits for it.
+    """
     span_ends = _span_ends(text)
     last_closing = text.rfind("-->")
     position = line_end = 0
-    tick = comment = -1  # The next of each kind, found anew only when it lies behind.
+    tick = comment = -1  # The next of each kind, searched again only once it is behind `position`.
     while position < len(text):
         at_line_start = position == 0 or text[position - 1] == "\n"
         if position >= line_end:
@@ -63,38 +66,38 @@ def regions(text: str) -> Iterator[tuple[int, int, str]]:
 
 
 def _find(text: str, what: str, start: int) -> int:
-    """Where it is; the end of `text` when it is not there."""
+    """Index of `what` from `start` on; the length of `text` if there is none."""
     found = text.find(what, start)
     return len(text) if found < 0 else found
 
 
 def _fence(line: str) -> str:
-    """The run that opens fenced code in this line, also in a list or a quotation; '' when none does."""
-    at = _past(line, 0, " \t>")
+    """The run of characters that opens fenced code in this line, maybe in a list or a quotation; '' for none."""
+    at = _skip(line, 0, " \t>")
     while True:
         end = at + 1
         if line[at:end] not in ("-", "*", "+"):
-            end = _past(line, at, "0123456789") + 1
+            end = _skip(line, at, "0123456789") + 1
             if end == at + 1 or line[end - 1 : end] not in (".", ")"):
                 break
         if line[end : end + 1] not in (" ", "\t"):
             break
-        at = _past(line, end, " \t>")
+        at = _skip(line, end, " \t>")
     if line[at : at + 1] not in ("`", "~"):
         return ""
-    end = _past(line, at, line[at])
+    end = _skip(line, at, line[at])
     return "" if end - at < 3 or (line[at] == "`" and "`" in line[end:]) else line[at:end]
 
 
-def _past(line: str, at: int, characters: str) -> int:
-    """The first place from `at` on that holds none of them."""
+def _skip(line: str, at: int, characters: str) -> int:
+    """The first index from `at` on of a character that is not in `characters`."""
     while at < len(line) and line[at] in characters:
         at += 1
     return at
 
 
 def _fence_end(text: str, position: int, fence: str) -> int:
-    """Where the line ends that closes the code."""
+    """End of the line that closes the code."""
     while position < len(text):
         line_end = text.find("\n", position)
         line_end = len(text) if line_end < 0 else line_end + 1
@@ -106,7 +109,7 @@ def _fence_end(text: str, position: int, fence: str) -> int:
 
 
 def _comment_end(text: str, start: int, last_closing: int) -> int:
-    """0 when it is never closed: half a comment must not hide the rest of the notes."""
+    """End of the comment; 0 if it is not closed: half a comment must not hide the rest of the notes."""
     for short in ("<!-->", "<!--->"):
         if text.startswith(short, start):
             return start + len(short)
@@ -114,34 +117,34 @@ def _comment_end(text: str, start: int, last_closing: int) -> int:
 
 
 def _run_end(text: str, position: int) -> int:
-    return _past(text, position, "`")
+    return _skip(text, position, "`")
 
 
 def _span_ends(text: str) -> dict[int, int]:
-    """Start of a run of backticks: end of the next run of its length in the same paragraph, if there is one."""
+    """Code spans: start of a run of backticks to the end of the next run of its length in the same paragraph."""
     ends: dict[int, int] = {}
-    waiting: dict[int, int] = {}  # Length of a run: where the last one of it starts.
+    last_start: dict[int, int] = {}  # By length of a run: the start of the last one.
     position = 0
     for line in text.split("\n") if "`" in text else ():
         if not line.strip():
-            waiting.clear()
+            last_start.clear()
         tick = line.find("`")
         while tick >= 0:
             end = _run_end(line, tick)
-            if end - tick in waiting:
-                ends[waiting[end - tick]] = position + end
-            waiting[end - tick] = position + tick
+            if end - tick in last_start:
+                ends[last_start[end - tick]] = position + end
+            last_start[end - tick] = position + tick
             tick = line.find("`", end)
         position += len(line) + 1
     return ends
 
 
 def strip_comments(text: str) -> str:
-    """`text` without HTML comments; a line that held nothing else goes with them."""
+    """`text` without HTML comments, and without the lines that have nothing else."""
     kept: list[str] = []
     position = 0
     line_end = -1
-    for start, end, what in regions(text):
+    for start, end, what in find_regions(text):
         if what != "comment":
             continue
         before = text[position:start]
@@ -157,8 +160,8 @@ def strip_comments(text: str) -> str:
     return "".join(kept)
 
 
-def cut(text: str) -> tuple[str, bool]:
-    """The first INDEX_LINES lines and INDEX_BYTES bytes, ended at a line where there is one; whether anything went."""
+def truncate(text: str) -> tuple[str, bool]:
+    """Cut after INDEX_LINES lines and INDEX_BYTES bytes, at a line end if there is one; (text, was it cut?)."""
     lines = text.split("\n")
     kept = "\n".join(lines[:INDEX_LINES])
     data = kept.encode("utf-8", "surrogatepass")
@@ -169,16 +172,16 @@ def cut(text: str) -> tuple[str, bool]:
     return kept, len(kept) < len(text)
 
 
-def splice(index: str, path: str, topic_count: int) -> str:
-    """The block for a session; '' when there is neither an index nor a topic.
+def render_index_block(index: str, path: str, topic_count: int) -> str:
+    """Render the index as a block for a session; '' when there is neither an index nor a topic.
 
-    What the notes say can't close the block: it is reference data, and stays inside.
+    `path`: absolute path of the index, for the reader. Nothing in the notes can close the block.
     """
     text = strip_comments(index[:MOST_CHARACTERS].replace("\r\n", "\n")).strip("\n").rstrip()
     if not text and not topic_count:
         return ""
     lines = text.count("\n") + 1 + index.rstrip("\n").count("\n", MOST_CHARACTERS)
-    kept, is_cut = cut(text)
+    kept, is_cut = truncate(text)
     is_cut = is_cut or len(index) > MOST_CHARACTERS
     kept = _harmless(kept)
     head = (
@@ -193,7 +196,7 @@ def splice(index: str, path: str, topic_count: int) -> str:
 
 
 def is_topic_name(name: str) -> bool:
-    """Whether a file of this name in the folder is a topic; `memory.md` is the index on some disks."""
+    """Is a file of this name in the folder a topic? `memory.md` is the index on disks that ignore case."""
     return name.endswith(".md") and name[0] not in "._" and name.lower() != INDEX_NAME.lower()
 
 
@@ -208,7 +211,7 @@ def kind_by_path(path: str) -> str:
 
 
 def _harmless(text: str) -> str:
-    """`text` without tags of the block that holds it."""
+    """`text` with the tags of the surrounding block escaped."""
     parts = text.split("<")
     for number, part in enumerate(parts[1:], start=1):
         opens = part[:60].lstrip(" \t\n/").lower().startswith("auto-memory")

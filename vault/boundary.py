@@ -1,6 +1,6 @@
-"""The proof, asked for by every writer, that the user wants a file outside `MemoryVault/` written.
+"""The approval without which no writer writes a file outside of `MemoryVault/`.
 
-Only `tasks/boundary.py` makes one: there it is decided. A test walks the code for anything else that does.
+Only `tasks/boundary.py` creates one, by its rules; a test searches the code for any other place that does.
 """
 
 from __future__ import annotations
@@ -13,25 +13,25 @@ from .errors import BoundaryRefused
 
 
 class Consent(StrEnum):
-    """Why a write outside is wanted by the user."""
+    """How the user agreed to a write outside of the vault."""
 
     REQUESTED = "requested"
     """The user gave the command that writes it."""
     CONFIRMED = "confirmed"
-    """Proposed by the program or an agent; the user said yes to this very write."""
+    """The program or an agent proposed it, and the user agreed to this one write."""
     STANDING = "standing"
-    """`memory.review_mode` is `silent`: said yes beforehand."""
+    """`memory.review_mode` is `silent`: the user agreed beforehand."""
 
 
 @dataclass(frozen=True)
 class Approval:
-    """One file outside the vault may be written, and why."""
+    """Permission to write one file outside of the vault."""
 
     path: Path
     consent: Consent
 
 
 def require_approval(path: Path, approval: Approval | None) -> None:
-    """Raises BoundaryRefused unless the approval is for this file."""
+    """Raise BoundaryRefused unless the approval is for this file."""
     if not isinstance(approval, Approval) or approval.path != path:
         raise BoundaryRefused(f"{path} lies outside MemoryVault/ and nobody has agreed to its being written")

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 SECONDS_PER_DAY = 86_400.0
 
 
-def last_meant(surfaced_at: str | None, created: str | None, updated: str | None) -> str | None:
+def effective_date(surfaced_at: str | None, created: str | None, updated: str | None) -> str | None:
     """The ISO day or time at which the user last meant what a note says; None if the note has no date.
 
     That is its last change, or, as long as nobody has edited the note, the time of the session it was said in: a
@@ -19,7 +19,7 @@ def last_meant(surfaced_at: str | None, created: str | None, updated: str | None
     return updated or created
 
 
-def local_day(stamp: str | None, zone: tzinfo | None = None) -> date | None:
+def parse_local_day(stamp: str | None, zone: tzinfo | None = None) -> date | None:
     """The day of an ISO 8601 time in `zone` (default: this machine's), or an ISO day itself; None for any other
     text."""
     from datetime import date, datetime  # More expensive than all modules of a hook together; hooks do not call this.

@@ -1,4 +1,4 @@
-"""A memory as it is read from its file."""
+"""The entry: a memory as it is read from its file."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import TypeAlias
 
 from .automemory import TYPES, kind_by_path
 from .frontmatter import load_fields
-from .header import body_of, split
+from .header import body_of, split_header
 from .layout import ALWAYS_LOAD, PROJECTS, special_folder
 from .wording import cut
 
@@ -30,15 +30,15 @@ STATUSES = (ACTIVE, PENDING, IN_INBOX, INCUBATING, RESOLVED, SUPERSEDED, REJECTE
 AWAITING_STATUSES = frozenset({PENDING, IN_INBOX, INCUBATING})
 """Statuses of entries on which the user has not decided yet."""
 INCIDENT = "failure-incident"
-"""A failure and what helped: copied from logs, so its text never names people."""
+"""Kind of entries on a failure and its remedy. Their text is copied from logs, so it is scrubbed of names of people."""
 RESERVED_KINDS = frozenset({"session-cost", INCIDENT})
 RESEARCH_KIND = "idea-research"
-"""Kind of the notes that research writes: strangers' text among them. Recall shows them only when a filter names it."""
+"""Kind of the notes that research writes, which quote strangers. Recall shows them only if a filter names this kind."""
 SKILL_KIND = "skill"
-"""Kind of the entries that say which skills are on this machine."""
+"""Kind of the entries that describe the skills on this machine."""
 PRIORITIES = ("high", "normal", "low")
 AGENT_SOURCE = "agent"
-"""`source: agent` marks what an agent wrote itself, through MCP or the command."""
+"""`source: agent` marks an entry that an agent wrote itself, through MCP or the command."""
 
 Plain: TypeAlias = "str | int | float | bool | list[Plain] | dict[str, Plain] | None"
 
@@ -49,7 +49,7 @@ _MAX_NODES = 5_000
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Evidence: where in which session a memory was said."""
+    """Evidence of a memory: the records of a session in which it was said."""
 
     host: str
     session: str = ""
@@ -90,11 +90,11 @@ class Entry:
     """One of PRIORITIES."""
     aliases: tuple[str, ...]
     title: str
-    """What a list shows: the first level-one heading, else the first sentence, else the slug in words."""
+    """The title in lists: the first level-one heading, else the first sentence, else the slug as words."""
     name: str
-    """What the index knows it by: the heading, else the slug in words, which say more than the text once again."""
+    """The title in the index: the heading, else the slug as words, which adds more than the first sentence again."""
     body: str
-    """What follows the frontmatter, without the blank lines around it."""
+    """The text after the frontmatter, without blank lines around it."""
     content_hash: str
     """SHA-256 of the file's bytes, hexadecimal: what `VaultStore.update` expects."""
     extra: Mapping[str, Plain]
@@ -102,7 +102,7 @@ class Entry:
 
     @property
     def effective_status(self) -> str:
-        """`status`, and `active` for the user's own note that has none."""
+        """`status`, or `active` for a note of the user's own that has none."""
         return self.status or ACTIVE
 
     @property
@@ -112,7 +112,7 @@ class Entry:
 
     @property
     def written_by_agent(self) -> bool:
-        """True when any of its evidence is an agent's own claim."""
+        """Is any of its evidence an agent's own claim?"""
         return any(source.host == AGENT_SOURCE for source in self.sources)
 
 
@@ -127,9 +127,9 @@ def content_hash(data: bytes) -> str:
 
 
 def parse_entry(path: str, data: bytes) -> Entry:
-    """The entry in a file's bytes. Never raises: what cannot be read is None, and the body stays."""
+    """Parse the bytes of a file. Never raises: a field that cannot be read is None, and the body is kept."""
     text = data.decode("utf-8", "replace")
-    parts = split(text)
+    parts = split_header(text)
     fields = load_fields(parts[1]) if parts is not None else {}
     body = body_of(text)
     group = _text(fields.pop("group", None))
@@ -179,7 +179,7 @@ def parse_entry(path: str, data: bytes) -> Entry:
 
 
 def _topic_type(fields: Mapping[str, object]) -> tuple[str, ...]:
-    """The type of a topic as its tag; older clients had it at the top level."""
+    """The type of a topic, which becomes its tag; older clients wrote it at the top level."""
     metadata = fields.get("metadata")
     nested = metadata.get("type") if isinstance(metadata, dict) else None
     found = (_text(nested) or _text(fields.get("type")) or "").lower()
@@ -223,7 +223,7 @@ def first_sentence(body: str) -> str:
 
 
 def words_of(slug: str) -> str:
-    """A slug as words."""
+    """The slug with spaces instead of hyphens and underscores."""
     return slug.replace("-", " ").replace("_", " ").strip()
 
 
@@ -232,12 +232,13 @@ def _stem(path: str) -> str:
 
 
 def to_link(path: str) -> str:
-    """A path in the vault as the `[[wikilink]]` that Obsidian follows from a property; a slug stays as it is."""
+    """Format a vault-relative path as the `[[wikilink]]` that Obsidian follows from a property; a slug is left as it
+    is."""
     return path if path.startswith("[[") or "/" not in path else f"[[{path.removesuffix('.md')}]]"
 
 
 def from_link(value: str | None) -> str | None:
-    """The path (or slug) that a property names, as `[[path|shown]]` or bare: the inverse of `to_link`."""
+    """Parse the path (or slug) of a property, written as `[[path|shown]]` or bare: the inverse of `to_link`."""
     if value is None or not (value.startswith("[[") and value.endswith("]]")):
         return value
     path = value[2:-2].split("|", 1)[0].split("#", 1)[0].strip()
@@ -263,7 +264,7 @@ def _timestamp(value: dt.datetime) -> str:
 
 
 def _texts(value: object) -> tuple[str, ...]:
-    """A list of scalars, or one comma-separated text, without empty ones and repetitions."""
+    """Scalars of a list, or the parts of one comma-separated text; empty ones and repetitions are left out."""
     if isinstance(value, str):
         items: list[object] = list(value.split(","))
     elif isinstance(value, list):
@@ -309,7 +310,8 @@ def _project_of_path(path: str) -> str | None:
 
 
 def _plain_mapping(fields: Mapping[str, object]) -> dict[str, Plain]:
-    """Values as JSON knows them. YAML aliases can unfold a small text to any size: what is too big goes."""
+    """Convert values to JSON types. YAML aliases can expand a small text to any size: a field that is too big is
+    None."""
     plain: dict[str, Plain] = {}
     for key, value in fields.items():
         budget = [_MAX_NODES]

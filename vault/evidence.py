@@ -1,20 +1,20 @@
-"""The section of a mined note that says where it is from: for the reader, not for recall. Light module."""
+"""The section of a mined note that quotes its evidence, which readers see and recall does not. Light module."""
 
 from __future__ import annotations
 
 EVIDENCE_HEADING = "Evidence"
 RECEIPT_HEADING = "Research receipt"
-"""What was looked up about an idea, and what it cost: no part of what the note says either."""
+"""Heading of the section on how an idea was researched and at what cost; recall does not see it either."""
 NOT_TYPED = "Not typed by the user:"
-"""The line above a passage that an agent or a tool said, or that was pasted."""
+"""The line above a quoted passage of an agent or a tool, or one that was pasted."""
 _LINES = ("\n## " + EVIDENCE_HEADING + "\n", "\n## " + RECEIPT_HEADING + "\n")
 
 
-def without_evidence(body: str) -> str:
-    """The note's text up to its evidence, or its receipt.
+def strip_evidence(body: str) -> str:
+    """The text of a note up to its evidence or receipt.
 
-    The evidence repeats the statement with what surrounded it in the session: injected, it would only be longer,
-    and searched, it would make every mined note resemble every other.
+    The evidence repeats the statement with its context in the session: injected it would only be longer, and indexed it
+    would make all mined notes alike.
     """
     text = "\n" + body + "\n"
     places = [at for at in map(text.find, _LINES) if at >= 0]

@@ -1,6 +1,6 @@
-"""The header fields that the store writes: which are allowed, and whose text may stand in them.
+"""Validation of the header fields that the store writes.
 
-Names, paths and dates that this program made may be plain text; everything else must have been scrubbed.
+Names, paths and dates that this program made may be plain text; every other text must have been scrubbed.
 """
 
 from __future__ import annotations
@@ -47,22 +47,22 @@ MACHINE_KEYS = frozenset(
         "surface",
     }
 )
-"""Fields whose text is a name, a path or a date that this program made; all other text must be Scrubbed."""
+"""Fields whose text is a name, a path or a date that this program made; text of all others must be Scrubbed."""
 MAX_MACHINE_TEXT_CHARACTERS = 1000
 LINKED_KEYS = frozenset({"supersedes", "superseded_by"})
-"""Fields that name another entry: written as links, so that Obsidian shows them, and the backlinks."""
+"""Fields that name another entry: written as links, for Obsidian's links and backlinks."""
 
 
 def require_scrubbed(what: str, text: str) -> str:
-    """The text, fit for UTF-8. Raises TypeError, which names `what`, for text that was not scrubbed."""
+    """Return the text, fit for UTF-8. Raises TypeError, which names `what`, for text that was not scrubbed."""
     if not isinstance(text, Scrubbed):
         raise TypeError(f"{what}: only text of type Scrubbed is written to the vault")
-    return encodable(text)
+    return replace_unencodable(text)
 
 
-def checked_fields(fields: Mapping[str, StoreValue], *, new: bool) -> dict[str, FieldValue]:
-    """The fields as YAML takes them. Raises EntryInvalid; TypeError for free text that was not scrubbed."""
-    checked = {key: _checked_value(key, value) for key, value in fields.items()}
+def validate_fields(fields: Mapping[str, StoreValue], *, new: bool) -> dict[str, FieldValue]:
+    """Convert fields to YAML types. Raises EntryInvalid; TypeError for free text that was not scrubbed."""
+    checked = {key: _validate_value(key, value) for key, value in fields.items()}
     if (status := checked.get("status")) is not None and status not in STATUSES:
         raise EntryInvalid(f"status {status!r} is not allowed: use one of {', '.join(STATUSES)}")
     if (kind := checked.get("kind")) is not None:
@@ -79,45 +79,45 @@ def checked_fields(fields: Mapping[str, StoreValue], *, new: bool) -> dict[str, 
     return checked
 
 
-def _checked_value(key: str, value: StoreValue) -> FieldValue:
+def _validate_value(key: str, value: StoreValue) -> FieldValue:
     if isinstance(value, Source):
-        return _checked_value(key, [value])
+        return _validate_value(key, [value])
     if value is None or isinstance(value, bool | int | float | date):
         return value
     if isinstance(value, str):
-        text = _checked_text(key, value)
+        text = _validate_text(key, value)
         return to_link(text) if key in LINKED_KEYS else text
     if isinstance(value, Mapping):
-        return {name: _checked_value(key, item) for name, item in value.items()}
-    items = [_source_field(item) if isinstance(item, Source) else _checked_value(key, item) for item in value]
+        return {name: _validate_value(key, item) for name, item in value.items()}
+    items = [_source_field(item) if isinstance(item, Source) else _validate_value(key, item) for item in value]
     if key == "source" and len(items) == 1 and isinstance(items[0], str):
         return items[0]  # `source: agent`
     return items
 
 
-def _checked_text(key: str, text: str) -> str:
+def _validate_text(key: str, text: str) -> str:
     if not isinstance(text, Scrubbed):
         if key not in MACHINE_KEYS:
             raise TypeError(f"{key}: only text of type Scrubbed is written to the vault")
         if len(text) > MAX_MACHINE_TEXT_CHARACTERS or any(ord(c) < 32 or c == "\x7f" for c in text):
             raise EntryInvalid(f"{key} must be one line of at most {MAX_MACHINE_TEXT_CHARACTERS} characters")
-    return encodable(text)
+    return replace_unencodable(text)
 
 
 def _source_field(source: Source) -> dict[str, FieldValue] | str:
-    """`{host, session, records}` without what is empty; just the host's name when that is all."""
+    """`{host, session, records}` without empty ones; only the host's name if it has nothing else."""
     if not source.session and not source.records:
-        return _checked_text("source", source.host)
+        return _validate_text("source", source.host)
     field: dict[str, FieldValue] = {}
     if source.host:
-        field["host"] = _checked_text("source", source.host)
+        field["host"] = _validate_text("source", source.host)
     if source.session:
-        field["session"] = _checked_text("source", source.session)
+        field["session"] = _validate_text("source", source.session)
     if source.records:
-        field["records"] = [_checked_text("source", record) for record in source.records]
+        field["records"] = [_validate_text("source", record) for record in source.records]
     return field
 
 
-def encodable(text: str) -> str:
-    """`text` with `?` for what UTF-8 has no bytes for (half a surrogate pair, cut by some JSON writer)."""
+def replace_unencodable(text: str) -> str:
+    """`text` with `?` for what UTF-8 cannot encode: half a surrogate pair, cut by some JSON writer."""
     return text.encode("utf-8", "replace").decode("utf-8")

@@ -15,7 +15,7 @@ import yaml
 from frontmatter.default_handlers import YAMLHandler
 
 from .errors import EntryInvalid
-from .header import BYTE_ORDER_MARK, split
+from .header import BYTE_ORDER_MARK, split_header
 
 KEY_ORDER = (
     "kind",
@@ -139,7 +139,7 @@ def set_fields(text: str, changes: Mapping[str, FieldValue]) -> str:
     fields are put in the design's order. A text without frontmatter gets one. Raises EntryInvalid for a
     header that cannot be edited without touching other fields.
     """
-    parts = split(text)
+    parts = split_header(text)
     if parts is None:
         present = {key: value for key, value in changes.items() if not _is_empty(value)}
         if not present:

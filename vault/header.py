@@ -1,6 +1,6 @@
-"""The block of YAML between two `---` lines: found and skimmed without a YAML library.
+"""The YAML header of a note, between two `---` lines: found, and its one-line fields read, without a YAML library.
 
-Light module: hooks read the few entries they print through it. `entry.parse_entry` is the full reader.
+Light module: hooks read the few entries that they print with it. `entry.parse_entry` is the full parser.
 """
 
 from __future__ import annotations
@@ -9,15 +9,15 @@ BYTE_ORDER_MARK = "\ufeff"
 
 
 def is_boundary(line: str) -> bool:
-    """True for a line of three or more hyphens, trailing blanks aside."""
+    """Is this a line of three or more hyphens? Trailing blanks are allowed."""
     bare = line.rstrip()
     return len(bare) >= 3 and bare.count("-") == len(bare)
 
 
-def split(text: str) -> tuple[str, str, str] | None:
-    """`text` as (all up to and with the opening line, the header, the rest from the closing line on).
+def split_header(text: str) -> tuple[str, str, str] | None:
+    """Split into (all up to the opening line inclusive, the header, the rest from the closing line on).
 
-    The three joined are `text` again. None when the text does not begin with a closed header.
+    Joined, the three are `text` again. None if `text` does not begin with a header that is closed.
     """
     start = len(BYTE_ORDER_MARK) if text.startswith(BYTE_ORDER_MARK) else 0
     while True:  # blank lines before the header are allowed, as python-frontmatter allows them
@@ -41,8 +41,8 @@ def split(text: str) -> tuple[str, str, str] | None:
 
 
 def body_of(text: str) -> str:
-    """What follows the header, without the blank lines around it; the whole text if it has none."""
-    parts = split(text)
+    """The text after the header, or all of it if it has none, without blank lines around it."""
+    parts = split_header(text)
     if parts is None:
         return text.removeprefix(BYTE_ORDER_MARK).strip()
     return parts[2].partition("\n")[2].strip()
@@ -57,8 +57,8 @@ def _unquote(value: str) -> str:
     return value[:cut].rstrip() if cut >= 0 else value
 
 
-def scalars(header: str) -> dict[str, str]:
-    """The header's one-line `key: value` fields as text. Lists, blocks and nested fields are left out."""
+def parse_scalars(header: str) -> dict[str, str]:
+    """Parse the one-line `key: value` fields of a header, as text. Lists, blocks and nested fields are left out."""
     found = {}
     for line in header.split("\n"):
         if not line or line[0] in " \t#-":
@@ -74,6 +74,6 @@ def scalars(header: str) -> dict[str, str]:
 
 
 def skim(text: str) -> tuple[dict[str, str], str]:
-    """(one-line fields, body) of an entry."""
-    parts = split(text)
-    return (scalars(parts[1]) if parts is not None else {}), body_of(text)
+    """Split an entry into (its one-line fields, its body)."""
+    parts = split_header(text)
+    return (parse_scalars(parts[1]) if parts is not None else {}), body_of(text)

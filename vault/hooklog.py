@@ -1,4 +1,4 @@
-"""One JSON line into the log, from a process that has no time to load a logging library. Light module."""
+"""Writing one JSON line to the log, without the time that a logging library takes to load. Light module."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def _quote(text: str) -> str:
 
 
 def format_line(level: str, event: str, fields: dict[str, object], now: float) -> str:
-    """`{"time": "2026-07-01T10:00:00.123Z", "level": …, "event": …, "pid": …, <fields>}`, no newline."""
+    """Format `{"time": "2026-07-01T10:00:00.123Z", "level": …, "event": …, "pid": …, <fields>}`, without a newline."""
     seconds = int(now)
     stamp = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(seconds)) + f".{int((now - seconds) * 1000):03d}Z"
     parts = ['"time": ' + _quote(stamp), '"level": ' + _quote(level), '"event": ' + _quote(event)]

@@ -1,8 +1,8 @@
-"""Places where a test may kill the process: `kill_point("after-claim")`.
+"""Points at which a test may kill the process: `kill_point("after-claim")`.
 
 Armed only if both variables are set: `MEMORY_TEST_MODE=1` and `MEMORY_TEST_KILL_POINT=name[@n][=SIGNAL]`,
 comma-separated; the n-th pass (default the first) sends SIGNAL (default KILL) to this process.
-Light: hooks may import it.
+Light module: hooks may import it.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _passes: dict[str, int] = {}
 
 
 def arm(env: Mapping[str, str]) -> None:
-    """Arm what `env` names and nothing else; done at import for this process's own environment."""
+    """Arm the points that `env` names, and no others. At import this is done for the process's own environment."""
     _armed.clear()
     _passes.clear()
     if env.get(_VARIABLES[0]) != "1":
@@ -35,7 +35,7 @@ arm(os.environ)
 
 
 def kill_point(name: str) -> None:
-    """Do nothing, unless a test armed this name."""
+    """Send the signal if a test armed this point; else do nothing."""
     if not _armed or name not in _armed:
         return
     import signal

@@ -1,4 +1,4 @@
-"""Where things are kept: the vault's folders and one device-local state folder per vault.
+"""Names and paths: the vault's special folders, and one device-local state folder per vault.
 
 Light module: hooks import it, so nothing but `os` and `sys` is loaded.
 """
@@ -20,9 +20,9 @@ INCUBATOR = "_idea-incubator"
 WATCHLIST = "_skill-watchlist"
 META = "_meta"
 TRASH = "_trash"
-"""What the user deleted: never indexed, and gone for good after a time."""
+"""Holds what the user deleted: never indexed, and purged after a time."""
 INDEX_WANTED = "index-wanted"
-"""In run/: left by whoever had to read the files for want of a usable index; the worker makes one."""
+"""A file in run/, created by a hook that found no usable index and searched the files; the worker builds one then."""
 DEFAULT_GROUP = "personal-private"
 PROJECTS = "personal-projects"
 SKILLS = "personal-skills"
@@ -37,7 +37,7 @@ SOCKET_PATH_LIMIT_BYTES = 100
 
 
 def home_folder(env: Mapping[str, str]) -> str:
-    """The user's home folder: HOME, else the account's own; never a guess from the working directory."""
+    """The user's home folder: HOME, else that of the account; never derived from the working directory."""
     home = env.get("HOME", "")
     if home.startswith("/"):
         return home.rstrip("/") or "/"
@@ -45,7 +45,7 @@ def home_folder(env: Mapping[str, str]) -> str:
 
 
 def expand_home(path: str, env: Mapping[str, str]) -> str:
-    """`~` and `~/x` against HOME of `env`; everything else unchanged."""
+    """Expand `~` and `~/x` by HOME of `env`; every other path is returned unchanged."""
     if path == "~":
         return home_folder(env)
     if path.startswith("~/"):
@@ -86,12 +86,12 @@ _REPOSITORY_MARKS = (".git", ".hg", ".jj", ".svn")
 _PLACES = (("MEMORY_CONFIG", False), ("XDG_CONFIG_HOME", False), ("MEMORY_STATE_DIR", True), ("XDG_STATE_HOME", True))
 
 
-def misplaced(env: Mapping[str, str]) -> str:
-    """Why the configuration or the state of this environment is not to be trusted, as one line; '' when it is.
+def explain_misplacement(env: Mapping[str, str]) -> str:
+    """Why the configuration or the state of this environment must not be trusted, as one line; '' if it may be.
 
-    A repository can shape the environment of what runs in it (.envrc, a host's settings), and with it put its own
-    config.toml or a state folder prepared by it in place of the user's. So neither may lie in a work tree, unless it
-    is in the place where it is without any variable. The user's home folder may be one.
+    A repository can set the environment of processes that run in it (.envrc, a host's settings), and so replace the
+    user's config.toml or state folder by one of its own. So neither may be in a work tree, except where it is without
+    any variable. The user's home folder may be a work tree.
     """
     for variable, is_state in _PLACES:
         if not env.get(variable):
@@ -99,7 +99,7 @@ def misplaced(env: Mapping[str, str]) -> str:
         if variable.startswith("XDG") and (
             not env[variable].startswith("/") or env.get("MEMORY_STATE_DIR" if is_state else "MEMORY_CONFIG")
         ):
-            continue  # Without effect.
+            continue  # The variable has no effect.
         if not expand_home(env[variable], env).startswith("/"):
             return variable + " must be an absolute path, or one that begins with ~/, not " + repr(env[variable])
         path = state_root(env) if is_state else config_path(env)
@@ -117,7 +117,7 @@ def misplaced(env: Mapping[str, str]) -> str:
 
 
 def _work_tree(path: str, env: Mapping[str, str]) -> str:
-    """The repository that a path lies in; ''."""
+    """Path of the repository that contains `path`; '' if none does."""
     home = os.path.realpath(home_folder(env))
     folder = os.path.realpath(path)
     while True:
@@ -152,7 +152,7 @@ def _ascii_words(text: str) -> str:
 
 
 def vault_id(vault_path: str) -> str:
-    """Name of a vault's state folder: readable words, then 16 hex digits of its real path.
+    """Name of a vault's state folder: readable words, then 16 hexadecimal digits, a hash of its real path.
 
     Two spellings of one folder (symbolic link, trailing slash) have the same id.
     """
@@ -189,7 +189,7 @@ def make_private_folder(path: str) -> None:
 
 
 def make_socket_folder(socket_path: str) -> None:
-    """Make the folder of a socket, for whoever binds it. Raises OSError."""
+    """Create the folder of a socket before it is bound. Raises OSError."""
     folder = os.path.dirname(socket_path)
     if os.path.dirname(folder).startswith(_SHARED_SOCKETS):
         make_private_folder(os.path.dirname(folder))
@@ -197,7 +197,7 @@ def make_socket_folder(socket_path: str) -> None:
 
 
 def leave_socket_folder(socket_path: str) -> None:
-    """Remove the folder of a socket that is gone, if it is one of those outside the state folder and now empty."""
+    """Remove the folder of a deleted socket if it is outside of the state folder and empty. Never raises."""
     folder = os.path.dirname(socket_path)
     if folder.startswith(_SHARED_SOCKETS):
         for empty in (folder, os.path.dirname(folder)):
@@ -258,7 +258,7 @@ class StatePaths:
         self.wake_socket = self.sockets + "/wake.sock"
 
     def folders(self) -> tuple[str, ...]:
-        """Every folder, parents first."""
+        """Paths of all folders, parents first."""
         return (self.root, self.harness, self.spool, self.log, self.run, self.cache, self.models)
 
     def ensure(self) -> None:
@@ -279,7 +279,7 @@ def special_folder(relative_path: str) -> str:
 
 
 def is_conflict_copy(name: str) -> bool:
-    """True for a file name by which a sync client keeps the other side of a conflict."""
+    """Is this a file name under which a sync client keeps the other side of a conflict?"""
     low = name.lower()
     if "conflict" not in low:
         return False

@@ -1,4 +1,4 @@
-"""One writer at a time: a lock per vault that holds between processes and between threads."""
+"""The lock of a vault: one writer at a time, among processes and threads."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ _FIRST_WAIT_SECONDS = 0.001
 _LONGEST_WAIT_SECONDS = 0.05
 
 
-class _Held:
-    """The lock of one file, as this process sees it."""
+class _FileLock:
+    """The state of one lock file in this process."""
 
     __slots__ = ("depth", "descriptor", "thread_lock")
 
@@ -29,17 +29,17 @@ class _Held:
         self.descriptor = -1
 
 
-_held: dict[str, _Held] = {}
+_locks: dict[str, _FileLock] = {}
 _registry_lock = threading.Lock()
 
 
 def _forget_after_fork() -> None:
-    """A forked child does not hold what its parent holds."""
+    """Drop the locks in a forked child, which holds none of its parent's."""
     global _registry_lock
-    for held in _held.values():
-        if held.descriptor >= 0:
-            os.close(held.descriptor)  # the parent's own descriptor keeps its lock
-    _held.clear()
+    for lock in _locks.values():
+        if lock.descriptor >= 0:
+            os.close(lock.descriptor)  # the parent's own descriptor keeps its lock
+    _locks.clear()
     _registry_lock = threading.Lock()
 
 
@@ -48,32 +48,32 @@ os.register_at_fork(after_in_child=_forget_after_fork)
 
 @contextmanager
 def hold_lock(lock_file: Path, timeout_seconds: float = LOCK_TIMEOUT_SECONDS) -> Iterator[None]:
-    """Hold the lock; one thread may take it again inside. It ends with the process, however that dies.
+    """Hold the lock; the same thread may take it again inside. It is released with the process, however that ends.
 
     Raises VaultUnavailable after `timeout_seconds`, or when the lock file cannot be made.
     """
     name = os.path.abspath(lock_file)
     with _registry_lock:
-        held = _held.setdefault(name, _Held())
-    if not held.thread_lock.acquire(timeout=timeout_seconds):
+        lock = _locks.setdefault(name, _FileLock())
+    if not lock.thread_lock.acquire(timeout=timeout_seconds):
         raise _timed_out(name, timeout_seconds)
     try:
-        if held.depth == 0:
-            held.descriptor = _lock(name, timeout_seconds)
-        held.depth += 1
+        if lock.depth == 0:
+            lock.descriptor = _lock(name, timeout_seconds)
+        lock.depth += 1
         try:
             yield
         finally:
-            held.depth -= 1
-            if held.depth == 0:
-                os.close(held.descriptor)
-                held.descriptor = -1
+            lock.depth -= 1
+            if lock.depth == 0:
+                os.close(lock.descriptor)
+                lock.descriptor = -1
     finally:
-        held.thread_lock.release()
+        lock.thread_lock.release()
 
 
 def lock_holder(path: Path | str) -> int | None:
-    """Process id that a process wrote into the lock file it holds; None when nobody holds it. Takes nothing from it."""
+    """The process id in a lock file that is held by a process that wrote its own; None when nobody holds it."""
     try:
         with open(path, "rb") as file:
             try:
@@ -117,7 +117,7 @@ def _lock(name: str, timeout_seconds: float) -> int:
 
 
 def _is_still(name: str, descriptor: int) -> bool:
-    """False when the file was deleted meanwhile: whoever comes next would lock another file."""
+    """Is `name` still the file that was opened? If it was deleted, the next process would lock another file."""
     try:
         return os.path.samestat(os.stat(name), os.fstat(descriptor))
     except FileNotFoundError:

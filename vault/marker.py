@@ -1,4 +1,4 @@
-"""Session markers: the durable truth of what is still to be mined.
+"""Session markers: the durable record of what is still to be mined.
 
 `harness/session-id-<id>.start` is written by the first hook of a session, touched by later ones (its
 modification time is the time of the session's last event) and rewritten by the worker alone. It is
@@ -57,7 +57,7 @@ class Marker:
         self.said = self.resume if said is None else max(self.resume, min(said, offset))
 
     def to_bytes(self) -> bytes:
-        """The file's content: one `name: value` line each."""
+        """The content of the file: one `name: value` line for each field."""
         lines = [
             "session_id: " + escape(self.session_id),
             "started_at: " + escape(self.started_at),
@@ -98,7 +98,7 @@ class Marker:
 
 
 def is_session_id(session_id: object) -> bool:
-    """True for `[A-Za-z0-9._-]{1,128}` that does not begin with a dot: safe as part of a file name."""
+    """Is it `[A-Za-z0-9._-]{1,128}` and does not begin with a dot? Then it is safe as part of a file name."""
     return (
         isinstance(session_id, str)
         and 0 < len(session_id) <= _MAX_ID_LENGTH
@@ -127,8 +127,8 @@ def _write_temporary(harness: str, marker: Marker) -> str:
 def create_marker(harness: str, marker: Marker) -> bool:
     """Write the marker of a session that has none; True if this call created it.
 
-    A marker that is there is never overwritten, and one that was already reflected is taken back with
-    the offset it has. The file appears complete or not at all. Raises OSError, ValueError.
+    An existing marker is never overwritten, and a reflected one is reopened with its offset. The file appears
+    complete or not at all. Raises OSError, ValueError.
     """
     path = marker_path(harness, marker.session_id)
     if os.path.exists(path) or resume_marker(harness, marker.session_id):
@@ -150,7 +150,7 @@ def create_marker(harness: str, marker: Marker) -> bool:
 
 
 def touch_marker(harness: str, session_id: str) -> bool:
-    """Note that the session lives; takes a reflected marker back. False when there is no marker."""
+    """Set the time of the session's last event to now; reopens a reflected marker. False when there is no marker."""
     path = marker_path(harness, session_id)
     try:
         os.utime(path)
@@ -162,7 +162,7 @@ def touch_marker(harness: str, session_id: str) -> bool:
 
 
 def read_marker(path: str) -> Marker | None:
-    """The marker in `path`; None when there is none or it is damaged (no id, another session's id)."""
+    """Read the marker at `path`; None when there is none or it is damaged (no id, another session's id)."""
     try:
         with open(path, "rb") as file:
             data = file.read(MAX_MARKER_BYTES)
@@ -198,7 +198,7 @@ def _bytes(text: str) -> int:
 
 
 def rewrite_marker(harness: str, marker: Marker) -> None:
-    """Replace the marker's content atomically and keep the time of its last event. The worker's alone.
+    """Replace the marker's content atomically and keep the time of its last event. Only the worker calls it.
 
     A touch that falls between reading that time and the rename is lost; the job which the same hook
     enqueued is not. Raises OSError, FileNotFoundError when the session has no marker.
@@ -211,12 +211,12 @@ def rewrite_marker(harness: str, marker: Marker) -> None:
 
 
 def mark_reflected(harness: str, session_id: str) -> bool:
-    """`.start` becomes `.reflected`; False when there is no `.start`."""
+    """Rename `.start` to `.reflected`; False when there is no `.start`."""
     return _rename(marker_path(harness, session_id), marker_path(harness, session_id, REFLECTED))
 
 
 def resume_marker(harness: str, session_id: str) -> bool:
-    """`.reflected` becomes `.start` again, offset and all; False when there is none."""
+    """Rename `.reflected` back to `.start`, its content unchanged; False when there is no `.reflected`."""
     return _rename(marker_path(harness, session_id, REFLECTED), marker_path(harness, session_id))
 
 
@@ -244,18 +244,18 @@ def _ended_path(harness: str, session_id: str) -> str:
 
 
 def note_end(harness: str, session_id: str) -> None:
-    """Note that the host said the session is over: once it is mined to its last byte, it can be put away."""
+    """Record that the host ended the session: its marker may be reflected once the transcript is mined to its end."""
     path = _ended_path(harness, session_id)
     os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, FILE_MODE))
 
 
 def has_ended(harness: str, session_id: str) -> bool:
-    """Did the host say that the session is over?"""
+    """Has the host ended the session?"""
     return os.path.exists(_ended_path(harness, session_id))
 
 
 def forget_end(harness: str, session_id: str) -> None:
-    """The session goes on, or was put away."""
+    """Delete the record of the session's end: it goes on, or its marker was reflected."""
     try:
         os.unlink(_ended_path(harness, session_id))
     except FileNotFoundError:

@@ -1,4 +1,4 @@
-"""Which paths are in the vault, which files in it are notes, and which names may be given to new ones."""
+"""Paths of the vault: which are inside, which files are notes, which names new notes may have."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ _COPY_NAMES = tuple(
         r" ?\(case conflict[^()]*\)",
     )
 )
-"""What `is_conflict_copy` knows, with what stands around it in a file's name."""
+"""The names that `is_conflict_copy` recognises, with the name of the original."""
 
 
 def require_folder(vault: Path) -> None:
-    """Raises VaultUnavailable, with what to do, where the vault is no folder that can be looked into."""
+    """Raise VaultUnavailable, with what to do, if the vault is not a readable folder."""
     other = "correct MEMORY_VAULT_PATH if that is set, or choose another by `memory init --vault FOLDER`"
     try:
         is_folder = stat.S_ISDIR(os.stat(vault).st_mode)
@@ -51,7 +51,7 @@ def require_folder(vault: Path) -> None:
 
 
 def ensure_state(state: StatePaths, unavailable: type[MemoryVaultError] = QueueUnavailable) -> None:
-    """Make the state folder where it is not there. Raises `unavailable`, with what to do."""
+    """Create the state folder if it is missing. Raises `unavailable`, with what to do."""
     try:
         state.ensure()
     except OSError as error:
@@ -64,8 +64,8 @@ def ensure_state(state: StatePaths, unavailable: type[MemoryVaultError] = QueueU
         ) from error
 
 
-def original_of(name: str) -> str | None:
-    """The file name that a conflict copy stands beside; None for a name that is no copy's."""
+def original_name(name: str) -> str | None:
+    """The file name of which `name` is a conflict copy; None if it is none."""
     for pattern in _COPY_NAMES:
         if match := pattern.fullmatch(name):
             return f"{match['stem'].rstrip()}{match['ending']}"
@@ -73,12 +73,12 @@ def original_of(name: str) -> str | None:
 
 
 def is_note_name(name: str) -> bool:
-    """True for a file name that can be indexed."""
+    """Is this the file name of a note that may be indexed?"""
     return name.endswith(".md") and not name.startswith(".") and not is_conflict_copy(name)
 
 
-def conflict_copies(vault: Path) -> Iterator[str]:
-    """Vault-relative paths of the notes that a sync client kept beside another."""
+def find_conflict_copies(vault: Path) -> Iterator[str]:
+    """Yield vault-relative paths of the conflict copies of notes that sync clients made."""
     for folder, names, files in os.walk(vault):
         names[:] = [name for name in names if not name.startswith(".")]
         for name in files:
@@ -87,12 +87,12 @@ def conflict_copies(vault: Path) -> Iterator[str]:
 
 
 def is_downloaded(status: os.stat_result) -> bool:
-    """False for a file whose content a cloud client has not fetched."""
+    """Is the content of the file on this disk? A cloud client may not have fetched it."""
     return not getattr(status, "st_flags", 0) & SF_DATALESS
 
 
 def is_downloaded_child(child: os.DirEntry[str]) -> bool:
-    """The same of what a folder's listing names, which is asked only where there are such flags. Raises OSError."""
+    """The same for an item of a listing; its status is read only on systems with such flags. Raises OSError."""
     return not _HAS_FLAGS or is_downloaded(child.stat(follow_symlinks=False))
 
 
@@ -101,9 +101,9 @@ def is_regular(status: os.stat_result) -> bool:
 
 
 def read_regular(file: Path, limit: int) -> tuple[bytes, os.stat_result]:
-    """At most `limit` bytes of a file, and its state from before they were read.
+    """Read at most `limit` bytes of a file; returns them and its status from before.
 
-    Raises OSError for a symbolic link, and at once for what is no file: a named pipe called x.md hangs nobody.
+    Raises OSError for a symbolic link or a special file, at once: a named pipe called x.md must not hang the reader.
     """
     descriptor = os.open(file, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOFOLLOW)
     with open(descriptor, "rb") as stream:
@@ -114,7 +114,7 @@ def read_regular(file: Path, limit: int) -> tuple[bytes, os.stat_result]:
 
 
 def check_inside(relative: str) -> str:
-    """`relative` itself when it names something below the vault, by its spelling. Raises PathRefused."""
+    """Return `relative` if by its spelling it is a path below the vault. Raises PathRefused."""
     shown = repr(relative)[:120]
     if not relative or "\0" in relative:
         raise PathRefused(f"{shown} is not a path in the vault")
@@ -126,7 +126,7 @@ def check_inside(relative: str) -> str:
 
 
 def check_new_name(relative: str) -> str:
-    """`relative` itself when every disk and sync client can store it as a note. Raises PathRefused."""
+    """Return `relative` if every disk and sync client can store it as a note. Raises PathRefused."""
     check_inside(relative)
     shown = repr(relative)[:120]
     if not relative.endswith(".md"):
@@ -146,7 +146,7 @@ def check_new_name(relative: str) -> str:
 
 
 def resolve_inside(vault: Path, relative: str) -> Path:
-    """The real path of a vault-relative one. Raises PathRefused when symbolic links lead out of the vault."""
+    """Resolve a vault-relative path to its real path. Raises PathRefused when symbolic links lead out of the vault."""
     check_inside(relative)
     root = os.path.realpath(vault)
     try:
@@ -169,8 +169,10 @@ def sync_folder(folder: Path) -> None:
 
 
 def remove_empty(folder: Path, vault: Path) -> None:
-    """Remove the folder that something was taken out of, and those above it, as far as they are empty: editors show
-    them. Those right below the vault stay, as do all that hold any file of the user's. `folder` is a real path."""
+    """Remove `folder` (a real path) and its parents as far as they are empty, since editors show empty folders.
+
+    Folders directly below the vault are kept, as are all with any file in them.
+    """
     root = Path(os.path.realpath(vault))
     while root in folder.parent.parents:
         try:

@@ -1,6 +1,6 @@
 """Passages that a user marked `<private>…</private>`: where they begin and end.
 
-One answer for everybody who leaves them out: readers of transcripts, and the scrubber before every write.
+Shared by the readers of transcripts and the scrubber, so that both leave out the same.
 """
 
 from __future__ import annotations
@@ -10,19 +10,19 @@ import re
 _TAG = re.compile(r"(?:<|&lt;)\s{0,3}(?P<closes>/?)\s{0,3}private(?:\s[^<>]{0,100}?)?\s{0,3}(?:>|&gt;)", re.IGNORECASE)
 
 
-def may_hold(text: str) -> bool:
-    """Could there be a tag, plain or escaped (`&lt;`)? Most texts have none, and a plain search spares them all else.
+def may_have_private_tag(text: str) -> bool:
+    """May there be a tag, plain or escaped (`&lt;`)? A quick test, since most texts have none.
 
-    The `i` is left out of the search: where case is ignored, the Turkish `İ` and `ı` are one as well.
+    It searches for `vate`, without the `i`: the tag's pattern, which ignores case, also takes the Turkish `İ` and `ı`.
     """
     return ("<" in text or "&" in text) and "vate" in text.lower()
 
 
-def private_spans(text: str) -> list[tuple[int, int]]:
-    """[start, end) of each passage with its tags, in order, not overlapping; what lies inside another is part of it.
+def find_private_spans(text: str) -> list[tuple[int, int]]:
+    """[start, end) of each passage with its tags, in order, not overlapping; a nested one is part of the outer one.
 
-    One that is never closed reaches to the end of the text: better to lose words than to keep what was to be left out.
-    A closing tag without an opening one marks nothing. Linear in the length of the text.
+    A passage that is not closed extends to the end of the text: losing words is better than keeping private ones. A
+    closing tag without an opening one is ignored. Time is linear in the length of the text.
     """
     spans: list[tuple[int, int]] = []
     opened: list[re.Match[str]] = []
@@ -41,11 +41,11 @@ def private_spans(text: str) -> list[tuple[int, int]]:
     return [span for span in spans if span[0] < unclosed.start()] + [(unclosed.start(), len(text))]
 
 
-def without_private(text: str) -> str:
-    """The text without its private passages. One whose beginning was cut off is taken to begin with the text."""
+def strip_private(text: str) -> str:
+    """The text without its private passages. A closing tag without an opening one ends a passage from the beginning."""
     parts: list[str] = []
     position = 0
-    for start, end in private_spans(text):
+    for start, end in find_private_spans(text):
         parts.append(text[position:start])
         position = end
     rest = "".join([*parts, text[position:]])

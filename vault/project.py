@@ -40,7 +40,7 @@ def _git_folder_of(folder: str) -> str:
 
 
 def _common_folder(git_folder: str) -> str:
-    """What all work trees of a repository share (gitrepository-layout(5), `commondir`)."""
+    """The git folder that all work trees of a repository share (gitrepository-layout(5), `commondir`)."""
     pointer = _read_pointer(git_folder + "/commondir")
     return os.path.normpath(os.path.join(git_folder, pointer)) if pointer else git_folder
 
@@ -70,7 +70,7 @@ def project_slug(name: str) -> str:
 
 
 def _repository_of_lost_worktree(path: str, home: str) -> str:
-    """Where the repository of a work tree lies, or lay, by the places where tools put work trees; '' elsewhere.
+    """Path of the repository of a work tree that is gone, by the places where tools put work trees; else ''.
 
     `<repository>/.worktrees/…`, `<repository>/.claude/worktrees/…`, `<repository>.worktrees/…`. A work tree
     may be named after its branch, slashes included, so how much of the rest is its name cannot be told.
@@ -89,17 +89,16 @@ def _repository_of_lost_worktree(path: str, home: str) -> str:
 
 
 def _is_mark(character: str) -> bool:
-    """A combining accent, which NFKD split off its letter."""
+    """Is this a combining accent, which NFKD separates from its letter?"""
     return "\u0300" <= character <= "\u036f"
 
 
 def project_of(cwd: str, home: str | None = None) -> str:
-    """Slug of the repository `cwd` lies in, so that all its work trees agree; else of the folder itself.
+    """Slug of the repository that contains `cwd`, the same for all its work trees; without one, of the folder itself.
 
-    A work tree that is gone, as most are by the time old sessions are mined, has its repository's name if its
-    place tells which that was. '' for an empty or relative path, the root and the home folder. A repository at
-    the home folder (dotfiles) is not taken for the project of everything below it.
-    """
+    A work tree that is gone, as most are by the time old sessions are mined, gets its repository's name if its path
+    says which that was. '' for an empty or relative path, the root and the home folder. A repository at the home folder
+    (dotfiles) is not taken for the project of everything below it."""
     if not cwd.startswith("/"):
         return ""
     start = os.path.realpath(cwd)

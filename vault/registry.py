@@ -1,4 +1,4 @@
-"""Whether something is remembered already, rejections included: asked of the files, which are the truth."""
+"""Finding entries by their fingerprints, rejected ones included: in the files, which are the truth."""
 
 from __future__ import annotations
 
@@ -10,23 +10,22 @@ from .errors import MemoryVaultError
 from .store import VaultStore
 
 HEADER_BYTES = 16_384
-"""Where a fingerprint must stand to be found; no sane frontmatter is longer."""
+"""Only so much of each file is searched for a fingerprint; no sensible frontmatter is longer."""
 
 _FINGERPRINT = re.compile(r"[0-9a-f]{8,128}")
 
 
 def find_by_fingerprint(store: VaultStore, fingerprint: str) -> list[Entry]:
-    """Every entry with this fingerprint, sorted by path, whatever its status and folder.
+    """Find every entry with this fingerprint, whatever its status and folder, sorted by path.
 
-    Files are skimmed for the bytes of the fingerprint; YAML is parsed only where they occur. A file that
-    vanishes or cannot be read meanwhile is passed over. Raises VaultUnavailable when the vault is gone,
-    ValueError for what is not a fingerprint.
+    YAML is parsed only where the bytes of the fingerprint occur. A file that vanishes or cannot be read is skipped.
+    Raises VaultUnavailable when the vault is gone, ValueError for a text that is no fingerprint.
     """
     return find_by_fingerprints(store, [fingerprint])[fingerprint]
 
 
 def find_by_fingerprints(store: VaultStore, fingerprints: list[str]) -> dict[str, list[Entry]]:
-    """The same for many fingerprints in one pass over the vault."""
+    """Find the entries of many fingerprints in one pass over the vault; see `find_by_fingerprint`."""
     for fingerprint in fingerprints:
         if _FINGERPRINT.fullmatch(fingerprint) is None:
             raise ValueError(f"not a fingerprint: {fingerprint!r}")
@@ -43,7 +42,7 @@ def find_by_fingerprints(store: VaultStore, fingerprints: list[str]) -> dict[str
 
 
 def readable(store: VaultStore, paths: Iterable[str]) -> Iterator[Entry]:
-    """The entries at `paths`; one that vanished, cannot be read or is too large is passed over.
+    """Read the entries at `paths`; one that vanished, cannot be read or is too large is skipped.
 
     Raises VaultUnavailable when the vault is gone.
     """

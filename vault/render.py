@@ -1,11 +1,11 @@
-"""The text that is put before the model: labelled reference data within a token budget. Light module.
+"""Rendering entries for the model: labelled reference data within a token budget. Light module.
 
 The same input gives the same bytes on every day, so that a host's prompt cache stays valid.
 """
 
 from __future__ import annotations
 
-from .days import last_meant
+from .days import effective_date
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -32,14 +32,16 @@ _PRIORITY_ORDER = {"high": 0, "normal": 1, "low": 2}
 
 
 def estimate_tokens(text: str) -> int:
-    """Tokens of `text`, at least 1."""
+    """Estimated number of tokens in `text`, at least 1."""
     return max(1, len(text.encode("utf-8", "surrogatepass")) // CHARACTERS_PER_TOKEN)
 
 
-def fit_blocks(blocks: Sequence[str], token_budget: int, count: Callable[[str], int] = estimate_tokens) -> list[int]:
-    """Indexes of the blocks that fit, in order. One that is too big is skipped and later ones still fit.
+def select_fitting(
+    blocks: Sequence[str], token_budget: int, count: Callable[[str], int] = estimate_tokens
+) -> list[int]:
+    """Indexes of the blocks that fit into the budget, in order; after one that is too big smaller ones still may.
 
-    A budget of 0 or less is no limit. `count` gives the tokens of a text.
+    A budget of 0 or less is no limit. `count` returns the number of tokens of a text.
     """
     if token_budget <= 0:
         return list(range(len(blocks)))
@@ -70,16 +72,16 @@ def clean(text: str) -> str:
     return kept.strip()
 
 
-def hit_block(hit: Any) -> str:
-    """One recalled entry: heading, a line of facts about it, its text."""
-    meant = last_meant(_get(hit, "surfaced_at"), _get(hit, "created"), _get(hit, "updated"))
-    told = {
+def render_hit(hit: Any) -> str:
+    """Render one recalled entry: heading, a line of its metadata, its text."""
+    meant = effective_date(_get(hit, "surfaced_at"), _get(hit, "created"), _get(hit, "updated"))
+    values = {
         "project": _get(hit, "project"),
         "kind": _get(hit, "kind"),
         "date": meant and str(meant)[:DAY_CHARACTERS],  # of UTC: a zone's rules cost more than a hook has
         "session": _get(hit, "session"),
     }
-    facts = [label + ": " + _one_line(value) for label, value in told.items() if value]
+    facts = [label + ": " + _one_line(value) for label, value in values.items() if value]
     lines = ["### " + _one_line(_get(hit, "slug") or _get(hit, "path") or "entry")]
     if facts:
         lines.append("(" + ", ".join(facts) + ")")
@@ -88,26 +90,26 @@ def hit_block(hit: Any) -> str:
 
 def select_hits(hits: Sequence[Any], token_budget: int, count: Callable[[str], int] = estimate_tokens) -> list[Any]:
     """The hits that `render_block` prints within the budget, best first as given."""
-    return [hits[index] for index in fit_blocks([hit_block(hit) for hit in hits], token_budget, count)]
+    return [hits[index] for index in select_fitting([render_hit(hit) for hit in hits], token_budget, count)]
 
 
 def render_block(hits: Sequence[Any], token_budget: int) -> str:
-    """The hits (objects or mappings with the fields of `Hit`) as one text; '' when none fits."""
+    """Render the hits (objects or mappings with the fields of `Hit`) as one text; '' when none fits."""
     kept = select_hits(hits, token_budget)
     if not kept:
         return ""
-    return "\n\n".join([RECALL_HEADER, *(hit_block(hit) for hit in kept)]) + "\n"
+    return "\n\n".join([RECALL_HEADER, *(render_hit(hit) for hit in kept)]) + "\n"
 
 
 def status_line(slugs: Iterable[str]) -> str:
-    """`Loaded N relevant entries: a, b`."""
+    """Format `Loaded N relevant entries: a, b`."""
     names = [_one_line(slug) for slug in slugs]
     line = "Loaded " + str(len(names)) + " relevant entries"
     return line + ": " + ", ".join(names) if names else line
 
 
 def sort_always_load(entries: Iterable[Any]) -> list[Any]:
-    """By priority (high, normal, low), then by path: never in the order of a directory listing."""
+    """Sort by priority (high, normal, low), then by path, so that the order is the same on every disk."""
 
     def rank(entry: Any) -> tuple[int, str]:
         priority = str(_get(entry, "priority") or "normal").lower()
@@ -116,21 +118,21 @@ def sort_always_load(entries: Iterable[Any]) -> list[Any]:
     return sorted(entries, key=rank)
 
 
-def always_load_block(entry: Any) -> str:
-    """One always-load entry."""
+def render_entry(entry: Any) -> str:
+    """Render one always-load entry."""
     return "### " + _one_line(_get(entry, "slug") or "entry") + "\n\n" + clean(_get(entry, "body") or "")
 
 
 def render_always_load(entries: Iterable[Any], token_budget: int) -> tuple[str, list[Any]]:
-    """(text for the session's start, entries it holds). What did not fit is named in a closing note.
+    """Render (text for the start of a session, entries in it). Entries that do not fit are named in a closing note.
 
     `entries` have path, slug, priority and body; ('', []) when there are none.
     """
     ordered = sort_always_load(entries)
     if not ordered:
         return "", []
-    blocks = [always_load_block(entry) for entry in ordered]
-    kept = fit_blocks(blocks, token_budget)
+    blocks = [render_entry(entry) for entry in ordered]
+    kept = select_fitting(blocks, token_budget)
     parts = [ALWAYS_LOAD_HEADER, *(blocks[index] for index in kept)]
     fitting = set(kept)
     omitted = [_one_line(_get(e, "slug") or "entry") for i, e in enumerate(ordered) if i not in fitting]

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from .errors import SettingsError
-from .layout import StatePaths, config_path, expand_home, home_folder, misplaced, state_root, vault_id
+from .layout import StatePaths, config_path, expand_home, explain_misplacement, home_folder, state_root, vault_id
 from .settings_table import (
     BY_NAME,
     SECTIONS,
@@ -45,18 +45,18 @@ __all__ = [
     "BY_NAME",
     "SECTIONS",
     "SETTINGS",
-    "Readable",
+    "PartialSettings",
     "Setting",
     "Settings",
     "as_toml",
     "child_environment",
     "compile_snapshot",
-    "effective_value",
+    "displayable_value",
+    "load_partial_settings",
     "load_settings",
-    "readable_settings",
     "render_settings_reference",
-    "shown_value",
     "snapshot_values",
+    "value_in_force",
 ]
 
 
@@ -90,12 +90,12 @@ class Settings:
 
     @property
     def vault_path(self) -> Path | None:
-        """The folder MemoryVault/, None when the user has not said where it is."""
+        """The folder MemoryVault/, None when the user has not set it."""
         return self.vault.path
 
     @property
     def required_vault_path(self) -> Path:
-        """The same; raises SettingsError when it is not set."""
+        """The folder MemoryVault/. Raises SettingsError when it is not set."""
         if self.vault.path is None:
             raise SettingsError(
                 f"no vault is set: run `memory init`, or set MEMORY_VAULT_PATH or vault.path in {self.config_file}"
@@ -135,7 +135,7 @@ class Settings:
 
 
 def load_settings(env: Mapping[str, str], config_file: Path | None = None) -> Settings:
-    """The settings for an environment. Raises SettingsError with file, line, key and what is allowed."""
+    """Load the settings for an environment. Raises SettingsError with file, line, key and what is allowed."""
 
     def refuse(_: str, error: SettingsError) -> None:
         raise error
@@ -144,27 +144,30 @@ def load_settings(env: Mapping[str, str], config_file: Path | None = None) -> Se
 
 
 @dataclass(frozen=True)
-class Readable:
-    """The settings as far as they can be read, for what has to work while the file is broken."""
+class PartialSettings:
+    """The settings as far as they can be read, for commands that have to work while config.toml is broken."""
 
     settings: Settings
     faults: tuple[str, ...] = ()
-    """What is wrong, one line each; empty when all could be read."""
+    """What is wrong, one line each; empty when everything could be read."""
     unread: frozenset[str] = frozenset()
-    """`section.key` of those that may have been set, and have their default here."""
+    """`section.key` of the settings that may have been set, and have their default here."""
     remembered: frozenset[str] = frozenset()
-    """Those that are as they were when the file could last be read."""
+    """`section.key` of the settings that have the value from when the file could last be read."""
 
 
-def readable_settings(env: Mapping[str, str]) -> Readable:
-    """Of a file that cannot be parsed what stands before the fault, without the settings that have a wrong value; the
-    places as hooks know them from before. Raises SettingsError for an environment that is not to be trusted."""
+def load_partial_settings(env: Mapping[str, str]) -> PartialSettings:
+    """Load what can be read: of a file that cannot be parsed the lines before the fault, without wrong values.
+
+    Paths are taken from the snapshot of the hooks where config.toml does not give them. Raises SettingsError for an
+    environment that must not be trusted.
+    """
     faults: list[str] = []
     wrong: set[str] = set()
 
     def remember(name: str, error: SettingsError) -> None:
         faults.append(str(error))
-        # A name that there is not may be any of them, misspelt.
+        # An unknown name may be any setting, misspelt.
         wrong.update([name] if name in BY_NAME else BY_NAME)
 
     settings = _load(env, None, remember)
@@ -175,11 +178,11 @@ def readable_settings(env: Mapping[str, str]) -> Readable:
         section, key = name.split(".")
         changed = dataclasses.replace(getattr(settings, section), **{key: value})
         settings = dataclasses.replace(settings, **{section: changed})
-    return Readable(settings, tuple(faults), frozenset(unread - known.keys()), frozenset(known))
+    return PartialSettings(settings, tuple(faults), frozenset(unread - known.keys()), frozenset(known))
 
 
 def _places_of(snapshot: Mapping[str, str]) -> dict[str, str]:
-    """The places in `snapshot_values`, by the settings they come from."""
+    """The paths in `snapshot_values`, by the settings that they come from."""
     roots = [os.path.dirname(root) for root in snapshot.get("transcript_roots", "").split(os.pathsep)]
     places = {"vault.path": snapshot.get("vault", ""), "hosts.claude_config_dir": snapshot.get("claude_config_dir", "")}
     if len(roots) == len(_ROOT_SETTINGS):
@@ -194,8 +197,8 @@ _ROOT_SETTINGS = ("hosts.claude_config_dir", "hosts.codex_home", "hosts.copilot_
 
 
 def _load(env: Mapping[str, str], config_file: Path | None, fault: Callable[[str, SettingsError], None]) -> Settings:
-    """`fault` is told of each setting that can't be taken, '' for the rest of the file, and may raise."""
-    if why := misplaced(env):
+    """Load the settings. `fault` is called for each one that is refused, with '' for a broken file, and may raise."""
+    if why := explain_misplacement(env):
         raise SettingsError(why)
     path = config_file if config_file is not None else Path(config_path(env))
     values: dict[str, Any] = {}
@@ -248,7 +251,7 @@ _KEY_LINE = re.compile(r"\s*([A-Za-z0-9_.\"'-]+(?:\s*\.\s*[A-Za-z0-9_\"'-]+)*)\s
 
 
 def _read_file(path: Path) -> dict[str, tuple[int, Any]]:
-    """`section.key` to (line, value), for all that config.toml holds."""
+    """Read config.toml: `section.key` to (line, value). Raises SettingsError."""
     try:
         data = path.read_bytes()
     except FileNotFoundError:
@@ -272,7 +275,7 @@ def _read_file(path: Path) -> dict[str, tuple[int, Any]]:
 
 
 def _settings_of(text: str) -> dict[str, tuple[int, Any]]:
-    """Raises TOMLDecodeError, and RecursionError where the parser gives up."""
+    """Parse TOML: `section.key` to (line, value). Raises TOMLDecodeError; RecursionError for too many brackets."""
     document = tomllib.loads(text)
     lines = _line_numbers(text)
     found = {}
@@ -287,7 +290,7 @@ def _settings_of(text: str) -> dict[str, tuple[int, Any]]:
 
 
 def _beginning_of(path: Path) -> dict[str, tuple[int, Any]]:
-    """What stands before the first line that cannot be parsed. (What follows it may belong to another section.)"""
+    """Parse the lines before the first faulty one. (Those after it may belong to another section.)"""
     try:
         data = path.read_bytes()
     except OSError:
@@ -309,7 +312,7 @@ def _beginning_of(path: Path) -> dict[str, tuple[int, Any]]:
 
 
 def _line_too_deep(lines: Sequence[str]) -> int:
-    """The line, counted from 1, at which the parser gives up; one that gives up has read all before it."""
+    """Number of the line, from 1, at which the parser gives up; it has read all lines before."""
 
     def gives_up(number: int) -> bool:
         try:
@@ -324,7 +327,7 @@ def _line_too_deep(lines: Sequence[str]) -> int:
 
 
 def _line_numbers(text: str) -> dict[str, int]:
-    """First line of each `section` and `section.key` of a valid TOML document."""
+    """Line numbers, from 1, of each `section` and `section.key` of a valid TOML document."""
     numbers: dict[str, int] = {}
     table = ""
     for number, line in enumerate(text.split("\n"), 1):
@@ -342,7 +345,7 @@ def _plain_name(written: str) -> str:
 
 
 def _nearest(name: str) -> str:
-    """`; did you mean …?`, or the section's settings, or the sections."""
+    """A hint: `; did you mean …?`, or the settings of the section, or the sections."""
     close = difflib.get_close_matches(name, BY_NAME, n=1, cutoff=0.75)
     if not close:
         key = name.rpartition(".")[2]
@@ -423,9 +426,9 @@ def _checked_text(row: Setting, raw: str, where: str, env: Mapping[str, str]) ->
 
 
 def compile_snapshot(env: Mapping[str, str]) -> dict[str, str]:
-    """Load the settings, leave them for the hooks (snapshot.py) and return what the hooks will read.
+    """Load the settings, write the snapshot for the hooks (snapshot.py) and return its values.
 
-    A snapshot that cannot be written is no fault: the next hook compiles again. Raises SettingsError.
+    A snapshot that cannot be written is no error: the next hook compiles again. Raises SettingsError.
     """
     stamp = config_stamp(env)
     settings = load_settings(env)
@@ -439,7 +442,7 @@ def compile_snapshot(env: Mapping[str, str]) -> dict[str, str]:
 
 
 def snapshot_values(settings: Settings) -> dict[str, str]:
-    """What hooks need, as text: switches are 1 and 0, an unset path is ''."""
+    """The values of the snapshot as text: a switch is 1 or 0, an unset path is ''."""
     values = {
         "enabled": "1" if settings.memory.enabled else "0",
         "autostart": "1" if settings.memory.autostart else "0",
@@ -475,8 +478,8 @@ _OFFLINE = {
 def child_environment(settings: Settings) -> dict[str, str]:
     """The allow-listed environment of the worker, the recall service and their children.
 
-    Neither PYTHONPATH nor proxies nor a variable we do not know can get in; of ours, the three that say
-    where things are go in resolved, and the others only if they name a setting.
+    PYTHONPATH, proxies and unknown variables are left out. Of the program's own variables the three that set paths are
+    passed on resolved, and the others only if they belong to a setting.
     """
     env = settings.environment
     known = {row.variable for row in SETTINGS if row.variable}
@@ -494,13 +497,13 @@ def child_environment(settings: Settings) -> dict[str, str]:
     return {**child, **_OFFLINE}
 
 
-def effective_value(settings: Settings, name: str) -> Any:
-    """The value in force of `section.key`. Raises KeyError for a setting that does not exist."""
+def value_in_force(settings: Settings, name: str) -> Any:
+    """The value of the setting `section.key`. Raises KeyError for one that does not exist."""
     row = BY_NAME[name]
     return getattr(getattr(settings, row.section), row.key)
 
 
-def shown_value(settings: Settings, name: str) -> Any:
-    """The same, fit to be shown: a password in it is not. Raises KeyError."""
-    value = effective_value(settings, name)
+def displayable_value(settings: Settings, name: str) -> Any:
+    """The value of a setting for display, without a password in it. Raises KeyError."""
+    value = value_in_force(settings, name)
     return redacted(value) if BY_NAME[name].secret else value

@@ -1,4 +1,4 @@
-"""Names of files: slugs from titles, and the checks that a name has to pass."""
+"""Names of files: slugs made from titles, and the validation of names."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ NAME_PATTERN = re.compile(r"[a-z0-9-]+")
 GROUP_PATTERN = re.compile(r"[a-z0-9-]+(/[a-z0-9-]+)?")
 
 _WORD = re.compile(r"[a-z0-9]+")
-# Letters that NFKD leaves alone although everybody writes them in ASCII.
+# Letters with a customary ASCII spelling that NFKD does not decompose.
 _SPELLED_OUT = str.maketrans(
     {
         "ß": "ss",
@@ -37,7 +37,7 @@ _SPELLED_OUT = str.maketrans(
 
 
 def _words(text: str) -> list[str]:
-    """The alphanumeric runs of `text`, in lower case, transliterated to ASCII where Unicode says how."""
+    """The alphanumeric runs of `text` in lower case, transliterated to ASCII as far as Unicode defines how."""
     folded = unicodedata.normalize("NFKC", text).casefold().translate(_SPELLED_OUT)
     if not folded.isascii():
         # Combining marks go, so that é is e; every other foreign letter separates words.
@@ -55,7 +55,7 @@ def _foreign_name(text: str, fallback: str) -> str:
 
 
 def slugify(title: str, limit: int = MAX_SLUG_CHARACTERS, fallback: str = "untitled") -> str:
-    """`title` as `[a-z0-9-]+`, at most `limit` characters.
+    """Make a slug of `title`: `[a-z0-9-]+`, at most `limit` characters.
 
     A title without letters or digits gives `fallback`; one in a script that has no ASCII spelling gives
     `note-<8 hex>`, the same one each time.
@@ -65,23 +65,23 @@ def slugify(title: str, limit: int = MAX_SLUG_CHARACTERS, fallback: str = "untit
 
 
 def mining_slug(match: str) -> str:
-    """Slug of a mined statement: its first six words."""
+    """Make the slug of a mined statement: its first MINING_WORDS words."""
     slug = "-".join(_words(match)[:MINING_WORDS])[:MAX_SLUG_CHARACTERS].strip("-")
     return slug or _foreign_name(match, "candidate")
 
 
 def idea_slug(title: str) -> str:
-    """Slug of an idea: at most 40 characters."""
+    """Make the slug of an idea: at most IDEA_SLUG_CHARACTERS characters."""
     return slugify(title, IDEA_SLUG_CHARACTERS, "untitled-idea")
 
 
 def repository_slug(name: str) -> str:
-    """Slug of a repository's folder name."""
+    """Make the slug of a repository's folder name."""
     return slugify(name, fallback="unknown-repo")
 
 
 def source_slug(url: str) -> str:
-    """Slug of a discovery source: `owner-repository` for GitHub, else `url-<8 hex>`."""
+    """Make the slug of a discovery source: `owner-repository` for GitHub, else `url-<8 hex>`."""
     match = re.match(r"https?://(?:www\.)?(?:raw\.githubusercontent|github)\.com/([^/]+)/([^/?#]+)", url)
     if match is None:
         # A name, not a safeguard: the short form of what earlier versions used, so folders keep their names.
@@ -111,21 +111,21 @@ def _validate(what: str, value: str, pattern: re.Pattern[str], allowed: str) -> 
 
 
 def validate_kind(kind: str) -> str:
-    """`kind` itself; raises EntryInvalid."""
+    """Return `kind`. Raises EntryInvalid."""
     return _validate("kind", kind, NAME_PATTERN, "lower-case letters, digits and hyphens")
 
 
 def validate_slug(slug: str) -> str:
-    """`slug` itself; raises EntryInvalid."""
+    """Return `slug`. Raises EntryInvalid."""
     return _validate("slug", slug, NAME_PATTERN, "lower-case letters, digits and hyphens")
 
 
 def validate_tag(tag: str) -> str:
-    """`tag` itself; raises EntryInvalid."""
+    """Return `tag`. Raises EntryInvalid."""
     return _validate("tag", tag, NAME_PATTERN, "lower-case letters, digits and hyphens")
 
 
 def validate_group(group: str) -> str:
-    """`group` itself; raises EntryInvalid."""
+    """Return `group`. Raises EntryInvalid."""
     allowed = "lower-case letters, digits and hyphens, with at most one slash, as in personal-projects/my-app"
     return _validate("group", group, GROUP_PATTERN, allowed)

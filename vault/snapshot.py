@@ -1,33 +1,33 @@
-"""The settings as hooks read them: a flat file, valid for one environment and one state of config.toml.
+"""The snapshot: settings in the form that hooks read, valid for one environment and one version of config.toml.
 
-Parsing TOML costs three bare interpreter starts, so `settings.compile_snapshot` leaves the result in
-`<state root>/run/hooks-<crc32>.snapshot`. Light module: hooks import it.
+Parsing TOML takes as long as three starts of a bare interpreter, so `settings.compile_snapshot` writes the result to
+`<state root>/run/hooks-<crc32>.snapshot`, a flat file. Light module: hooks import it.
 """
 
 from __future__ import annotations
 
 import os
 
-from .layout import FILE_MODE, config_path, home_folder, make_private_folder, misplaced, state_root
+from .layout import FILE_MODE, config_path, explain_misplacement, home_folder, make_private_folder, state_root
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
 FORMAT = "1"
-"""Raise it when a key is added that hooks cannot do without."""
+"""Raise it when a key is added that hooks require."""
 
 _OTHER_VARIABLES = ("AGENT_TOOLKIT_EMBEDDING_MODEL", "CLAUDE_CONFIG_DIR", "CODEX_HOME", "IDEAS_SURFACE_PATH")
 _IGNORED_VARIABLES = ("MEMORY_WORKER_CHILD",)
 
 
 def escape(value: str) -> str:
-    """One line, from which `unescape` gives `value` back."""
+    """Escape line ends and backslashes, so that `value` is one line."""
     return value.replace("\\", "\\\\").replace("\n", "\\n").replace("\r", "\\r")
 
 
 def unescape(line: str) -> str:
-    """The inverse of `escape`; a stray backslash stands for itself."""
+    """The inverse of `escape`; a backslash before any other character is kept."""
     if "\\" not in line:
         return line
     out = []
@@ -42,7 +42,7 @@ def unescape(line: str) -> str:
 
 
 def environment_key(env: Mapping[str, str]) -> str:
-    """All that the settings depend on, apart from the content of config.toml, as one line."""
+    """Everything that the settings depend on, except for the content of config.toml, as one line."""
     names = [n for n in env if n.startswith("MEMORY_") and n not in _IGNORED_VARIABLES]
     names += [n for n in _OTHER_VARIABLES if n in env]
     parts = [n + "=" + env[n] for n in sorted(names)]
@@ -54,7 +54,7 @@ def environment_key(env: Mapping[str, str]) -> str:
 
 
 def snapshot_path(env: Mapping[str, str]) -> str:
-    """Where the snapshot for this environment is kept."""
+    """Path of the snapshot for this environment."""
     from binascii import crc32
 
     key = environment_key(env).encode("utf-8", "surrogatepass")
@@ -62,12 +62,12 @@ def snapshot_path(env: Mapping[str, str]) -> str:
 
 
 def installation_path(env: Mapping[str, str]) -> str:
-    """Where the installed package says which Python and which stub are its own; `hooks/launch.sh` reads it."""
+    """Path of the file that names the installed package's Python and hook stub; `hooks/launch.sh` reads it."""
     return state_root(env) + "/run/installation"
 
 
 def write_installation(env: Mapping[str, str], python: str) -> None:
-    """Two lines: the interpreter and the hooks' stub of the package that runs. Raises OSError."""
+    """Write two lines: the interpreter and the hook stub of the running package. Raises OSError."""
     path = installation_path(env)
     make_private_folder(os.path.dirname(path))
     stub = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + "/hooks/stub.py"
@@ -81,7 +81,7 @@ def write_installation(env: Mapping[str, str], python: str) -> None:
 
 
 def config_stamp(env: Mapping[str, str]) -> str:
-    """`<mtime_ns>-<size>` of config.toml, `absent` when there is none."""
+    """`<mtime_ns>-<size>` of config.toml; `absent` if there is none."""
     try:
         status = os.stat(config_path(env))
     except OSError:
@@ -90,12 +90,12 @@ def config_stamp(env: Mapping[str, str]) -> str:
 
 
 def read_snapshot(env: Mapping[str, str], stale: bool = False) -> dict[str, str] | None:
-    """The settings for this environment, or None when they must be compiled (again).
+    """Read the settings for this environment; None when they must be compiled (again).
 
-    `stale`: also those of a config.toml that has changed since, for who can't read what it says now.
+    `stale`: accept those of a config.toml that has changed since, for a caller that cannot read the present one.
     """
-    if misplaced(env):
-        return None  # Compiling says why.
+    if explain_misplacement(env):
+        return None  # Compiling reports why.
     try:
         with open(snapshot_path(env), "rb") as file:
             if os.fstat(file.fileno()).st_uid != os.getuid():

@@ -30,12 +30,12 @@ from .errors import (
     PathRefused,
     VaultUnavailable,
 )
-from .fields import StoreValue, checked_fields, encodable, require_scrubbed
+from .fields import StoreValue, replace_unencodable, require_scrubbed, validate_fields
 from .frontmatter import FieldValue, format_header, set_fields
 from .killpoint import kill_point
 from .layout import ALWAYS_LOAD, TRASH
 from .lock import hold_lock
-from .notetext import encoded, note_text, unix_lines, with_body
+from .note_text import encode_note, normalize_line_ends, normalize_note_text, replace_body
 from .paths import (
     TEMPORARY_PREFIX,
     TEMPORARY_SUFFIX,
@@ -193,7 +193,7 @@ class VaultStore:
     ) -> Scrubbed:
         """The text of the note that `create` would write. Raises as it does."""
         check_new_name(relative)
-        text = note_text(require_scrubbed("body", body))
+        text = normalize_note_text(require_scrubbed("body", body))
         heading = " ".join(require_scrubbed("title", title).split()) if title is not None else ""
         if heading:
             text = f"# {heading}\n\n{text}".rstrip() + "\n"
@@ -205,14 +205,14 @@ class VaultStore:
             "slug": relative.rsplit("/", 1)[-1].removesuffix(".md"),
             "always_load": f"/{ALWAYS_LOAD}/" in f"/{relative}",
         }
-        header = format_header(checked_fields({**defaults, **fields}, new=True))
+        header = format_header(validate_fields({**defaults, **fields}, new=True))
         document = f"---\n{header}---\n" + (f"\n{text}" if text else "")
         return Scrubbed.trusted(document, reason="made of scrubbed parts")
 
-    def edited(self, text: str, fields: Mapping[str, StoreValue], body: Scrubbed | None = None) -> Scrubbed:
+    def render_edit(self, text: str, fields: Mapping[str, StoreValue], body: Scrubbed | None = None) -> Scrubbed:
         """A note's text as `update` would leave it. Raises EntryInvalid; TypeError for unscrubbed text."""
         new_body = None if body is None else require_scrubbed("body", body)
-        data = self._edited(encoded(text), checked_fields(fields, new=False), new_body)
+        data = self._edited(encode_note(text), validate_fields(fields, new=False), new_body)
         return Scrubbed.trusted(data.decode("utf-8", "surrogateescape"), reason="a note, with scrubbed parts put in")
 
     def create(self, relative: str, fields: Mapping[str, StoreValue], title: Scrubbed | None, body: Scrubbed) -> Entry:
@@ -224,7 +224,7 @@ class VaultStore:
         """
         document = self.compose(relative, fields, title, body)
         with self.lock():
-            self._write_new(relative, encoded(document))
+            self._write_new(relative, encode_note(document))
             return self.read(relative)
 
     def update(
@@ -241,7 +241,7 @@ class VaultStore:
         `expected_hash` is the `content_hash` of the entry as it was read. Raises EditConflict,
         EntryNotFound, EntryInvalid, PathRefused, VaultUnavailable; TypeError for unscrubbed text.
         """
-        checked = checked_fields(fields or {}, new=False)
+        checked = validate_fields(fields or {}, new=False)
         new_body = None if body is None else require_scrubbed("body", body)
         with self.lock():
             path = self._writable(relative)
@@ -264,7 +264,7 @@ class VaultStore:
         EditConflict, EntryNotFound, PathRefused, VaultUnavailable.
         """
         check_new_name(new_relative)
-        checked = checked_fields(fields or {}, new=False)
+        checked = validate_fields(fields or {}, new=False)
         with self.lock():
             path = self._writable(relative)
             data = self._read_expected(path, relative, expected_hash)
@@ -302,7 +302,7 @@ class VaultStore:
         check_new_name(relative)
         if not isinstance(text, Scrubbed):
             raise TypeError("text: only text of type Scrubbed is written to the vault")
-        data = encoded(text if keep_line_ends else unix_lines(encodable(text)))
+        data = encode_note(text if keep_line_ends else normalize_line_ends(replace_unencodable(text)))
         with self.lock():
             if expected_hash is None:
                 self._write_new(relative, data)
@@ -340,7 +340,7 @@ class VaultStore:
             if text is None:
                 self._unlink(real, str(path), expected_hash)
                 return
-            data = encoded(text)
+            data = encode_note(text)
             if expected_hash is None:
                 self._place(real, str(path), data)
             elif self._read_expected(real, str(path), expected_hash) != data:
@@ -428,10 +428,10 @@ class VaultStore:
         text = data.decode("utf-8", "surrogateescape")
         changed = set_fields(text, fields)
         if body is not None:
-            changed = with_body(changed, body)
+            changed = replace_body(changed, body)
         if changed != text and "updated" not in fields:
             changed = set_fields(changed, {"updated": self._today()})
-        return encoded(changed)
+        return encode_note(changed)
 
     def _writable(self, relative: str) -> Path:
         """The real file that `relative` names. Raises PathRefused, VaultUnavailable."""

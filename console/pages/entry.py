@@ -12,7 +12,7 @@ from starlette.routing import Route
 from ...tasks.evolving import resolve_entry
 from ...tasks.excerpts import Excerpt, excerpts_of
 from ...tasks.journal import Act, Journal
-from ...vault.days import local_day
+from ...vault.days import parse_local_day
 from ...vault.entry import AGENT_SOURCE, Entry, Source
 from ...vault.errors import EntryNotFound, PathRefused
 from ...vault.store import VaultStore
@@ -110,7 +110,7 @@ def _fields(entry: Entry) -> Mapping[str, str]:
         "Kind": entry.kind,
         "Status": entry.effective_status,
         "Project": entry.project,
-        "Said": said.isoformat() if (said := local_day(entry.surfaced_at)) else None,
+        "Said": said.isoformat() if (said := parse_local_day(entry.surfaced_at)) else None,
         "Made": entry.created,
         "Changed": entry.updated,
         "Seen": f"{entry.occurrences} times" if entry.occurrences > 1 else "once",

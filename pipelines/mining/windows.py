@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from ...vault.private import private_spans
+from ...vault.private import find_private_spans
 from ...vault.turn import Origin, Role, Turn
 from ..scrub import scrub
 from .prose import looks_pasted
@@ -161,7 +161,7 @@ def pack(turns: Iterable[Turn], window_tokens: int, start: int = 0) -> tuple[Win
 def _typed_parts(turn: Turn) -> Iterator[str]:
     """What the user typed, without private passages, also those that begin within a pasted one."""
     left_out = list(turn.pasted)
-    left_out += private_spans(turn.text)
+    left_out += find_private_spans(turn.text)
     position = 0
     for start, end in sorted(left_out):
         if start > position:

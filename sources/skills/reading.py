@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ...vault.frontmatter import is_broken, load_fields
-from ...vault.header import split
+from ...vault.header import split_header
 
 READ_BYTES = 256 << 10
 """Of a longer file only the beginning is read; its size goes into the digest."""
@@ -51,7 +51,7 @@ def read_skill(path: Path) -> SkillText | None:
         warnings.append("it is not UTF-8")
     if not text.strip("\ufeff \n\t\ufffd"):
         return None
-    parts = split(text)
+    parts = split_header(text)
     fields: dict[str, object] = {}
     body = text
     if parts is None:

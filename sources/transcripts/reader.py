@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
-from ...vault.private import may_hold
+from ...vault.private import may_have_private_tag
 from ...vault.turn import Origin, Role, ToolEvent, Turn
 from .lines import Line, as_text, complete_lines, parse_object
-from .words import without_private
+from .words import strip_private
 
 HEADER_BUFFER_BYTES = 4 << 10
 HEADER_BYTES = 1 << 20
@@ -171,21 +171,29 @@ class TranscriptReader(ABC):
 
 
 def _may_be_marked(tool: ToolEvent) -> bool:
-    return may_hold(tool.target) or may_hold(tool.command or "") or may_hold(tool.file_path or "")
+    return (
+        may_have_private_tag(tool.target)
+        or may_have_private_tag(tool.command or "")
+        or may_have_private_tag(tool.file_path or "")
+    )
 
 
 def _without_private(turn: Turn) -> Turn:
     """Whoever repeats a private passage, it is gone before anything quotes, cuts or rewords it."""
     tool = turn.tool
-    if not (may_hold(turn.text) or may_hold(turn.about) or (tool is not None and _may_be_marked(tool))):
+    if not (
+        may_have_private_tag(turn.text)
+        or may_have_private_tag(turn.about)
+        or (tool is not None and _may_be_marked(tool))
+    ):
         return turn
     if tool is not None:
-        command = None if tool.command is None else without_private(tool.command)
-        file_path = None if tool.file_path is None else without_private(tool.file_path)
-        target = without_private(tool.target)
+        command = None if tool.command is None else strip_private(tool.command)
+        file_path = None if tool.file_path is None else strip_private(tool.file_path)
+        target = strip_private(tool.target)
         if (command, file_path, target) != (tool.command, tool.file_path, tool.target):
             tool = tool._replace(command=command, file_path=file_path, target=target)
-    text, about = without_private(turn.text), without_private(turn.about)
+    text, about = strip_private(turn.text), strip_private(turn.about)
     if text == turn.text and about == turn.about and tool is turn.tool:
         return turn
     return turn._replace(text=text, about=about, tool=tool, pasted=turn.pasted if text == turn.text else ())

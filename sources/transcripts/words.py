@@ -46,7 +46,7 @@ def own_text(text: str) -> str:
     if text.lstrip().startswith(_NOT_THE_USERS):
         return ""
     if "<" in text:
-        text = without_private(text)
+        text = strip_private(text)
         text = _WRAPPER.sub("", text)
         if "</" in text:
             text = _PLAIN_WRAPPER.sub("", text)
@@ -62,9 +62,9 @@ def own_text(text: str) -> str:
     return "" if text.startswith(_NOT_THE_USERS) else text
 
 
-def without_private(text: str) -> str:
+def strip_private(text: str) -> str:
     """The text without `<private>` passages. One whose beginning was cut off is taken to begin with the text."""
-    return private.without_private(text) if private.may_hold(text) else text
+    return private.strip_private(text) if private.may_have_private_tag(text) else text
 
 
 _FENCE = re.compile(r"^[ \t]{0,3}(`{3,}|~{3,})[^\n]*$", re.MULTILINE)

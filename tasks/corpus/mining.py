@@ -10,7 +10,7 @@ import json
 import sys
 
 from ...vault.killpoint import kill_point
-from ...vault.priority import step_back
+from ...vault.priority import lower_priority
 from ..mining import MiningRequest, mine_transcript, mined_to_json, settings_of_child
 from ..queue import supervisor
 
@@ -20,7 +20,7 @@ NICENESS = 15
 def main() -> int:
     """The child."""
     supervisor.watch_parent()
-    step_back(NICENESS)
+    lower_priority(NICENESS)
     requests = [MiningRequest(**fields) for fields in json.load(sys.stdin)]
     settings = None if all(request.local_only for request in requests) else settings_of_child()
     for request in requests:

@@ -27,7 +27,7 @@ from ...sources.discovery.github import raw_address, search_address, tree_addres
 from ...vault.entry import Entry
 from ...vault.errors import EntryExists, EntryNotFound, MemoryVaultError, UsageError, VaultUnavailable
 from ...vault.frontmatter import is_broken
-from ...vault.header import split
+from ...vault.header import split_header
 from ...vault.killpoint import kill_point, kill_point_environment
 from ...vault.layout import expand_home
 from ...vault.scrubbed import Scrubbed
@@ -133,7 +133,7 @@ class Discovery:
         """What the note says. Raises EntryNotFound, EntryInvalid, VaultUnavailable."""
         read = sources_in(self.store.read(SOURCES_NOTE))
         text = self.store.read_bytes(SOURCES_NOTE).decode("utf-8", "replace").replace("\r\n", "\n")
-        parts = split(text)
+        parts = split_header(text)
         if parts is None and text.lstrip("\ufeff").startswith("---"):
             problem = "its properties have no end: put a line of --- below them"
         elif parts is not None and is_broken(parts[1]):

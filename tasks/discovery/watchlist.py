@@ -210,7 +210,7 @@ class Watchlist:
                 target = free_path(archive_path(path), self.store)
             case Defer(until):
                 fields |= {"status": "pending", "deferred_until": until, "promoted": None}
-        text = self.store.edited(before, fields)
+        text = self.store.render_edit(before, fields)
         changes = [Change(path, before, text)]
         if target != path:
             changes = [Change(target, None, text), Change(path, before, None)]

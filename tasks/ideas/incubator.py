@@ -342,4 +342,4 @@ def _without(store: VaultStore, path: str, slug: str, *, last: bool) -> Change:
     if not listed(body):
         return Change(path, before, None)
     fields = {"decision": None, "decision_error": None} if last else {}
-    return Change(path, before, store.edited(before, fields, Scrubbed.trusted(body, reason="the note's own text")))
+    return Change(path, before, store.render_edit(before, fields, Scrubbed.trusted(body, reason="the note's own text")))

@@ -30,7 +30,7 @@ from ...pipelines.ideas_file import (
 )
 from ...pipelines.incubation import SURFACE_KIND
 from ...pipelines.likeness import own_words, statement_of
-from ...vault.days import local_day
+from ...vault.days import parse_local_day
 from ...vault.entry import Entry, parse_entry
 from ...vault.errors import (
     EditConflict,
@@ -143,7 +143,7 @@ def pitch_of(entry: Entry) -> str:
 
 def said_on(entry: Entry) -> date | None:
     """The day on which the idea came up, in this machine's zone; of a note that does not tell, the day it was made."""
-    return local_day(entry.surfaced_at) or local_day(entry.created)
+    return parse_local_day(entry.surfaced_at) or parse_local_day(entry.created)
 
 
 def section_of(store: VaultStore, entry: Entry) -> tuple[str, date]:
@@ -228,7 +228,7 @@ def _may_ask(store: VaultStore) -> bool:
 def _asked_or_later(settings: Settings, store: VaultStore, note: Change, entry: Entry) -> list[Change]:
     """The note and the question, or the note that is to be asked for once others are answered."""
     if not _may_ask(store):
-        return [Change(note.path, note.before, store.edited(note.after or "", {"surface": ASK_LATER}))]
+        return [Change(note.path, note.before, store.render_edit(note.after or "", {"surface": ASK_LATER}))]
     question = question_change(settings, store, entry)
     return [note] if question is None else [note, question]
 
@@ -250,7 +250,9 @@ def ask_next(settings: Settings, journal: Journal) -> int:
             with suppress(EditConflict, EntryExists, EntryInvalid):
                 before = text_of(store, entry.path) or ""
                 # `updated` stays: nobody has come back to the idea.
-                note = Change(entry.path, before, store.edited(before, {"surface": None, "updated": entry.updated}))
+                note = Change(
+                    entry.path, before, store.render_edit(before, {"surface": None, "updated": entry.updated})
+                )
                 question = question_change(settings, store, entry)
                 changes = [note] if question is None else [note, question]
                 journal.commit(changes, run=journal.new_run("idea"), actor="idea", what=ASKED + slug_of(entry.path))
@@ -323,7 +325,7 @@ def surface(settings: Settings, journal: Journal, slug: str, *, run: str, confir
         changes = [change] if change is not None else []
         if entry.extra.get("surface") is not None:
             before = text_of(store, entry.path) or ""
-            changes.append(Change(entry.path, before, store.edited(before, {"surface": None})))
+            changes.append(Change(entry.path, before, store.render_edit(before, {"surface": None})))
         changes += answered_question(store, slug)
         if changes:
             journal.commit(
@@ -343,7 +345,7 @@ def decline(journal: Journal, slug: str, question: str, *, run: str) -> str:
     changes = [Change(question, text_of(store, question), None)]
     before = text_of(store, path)
     if before is not None:
-        changes.append(Change(path, before, store.edited(before, {"surface": DECLINED})))
+        changes.append(Change(path, before, store.render_edit(before, {"surface": DECLINED})))
     journal.commit(changes, run=run, actor="review", what=f"not surfaced: {slug}")
     return path if before is not None else question
 
@@ -425,7 +427,7 @@ def _promote(
         "project": None,
         "surface": None,
     }
-    changes = [Change(path, before, store.edited(before, fields))]
+    changes = [Change(path, before, store.render_edit(before, fields))]
     ideas_file = str(settings.ideas_path)
     listed = text_of(store, ideas_file) if annotate else None
     annotation = "not_writable" if not annotate else "no_ideas_file" if listed is None else "no_section"

@@ -18,7 +18,7 @@ def without_research(store: VaultStore, path: str, text: str) -> str:
     body = Scrubbed.trusted(without_receipt(entry.body), reason="it was in the vault before")
     fields: dict[str, StoreValue] = {**dict.fromkeys(FIELDS), "updated": entry.updated}
     try:
-        return str(store.edited(text, fields, body))
+        return str(store.render_edit(text, fields, body))
     except EntryInvalid:
         return text
 
@@ -32,4 +32,4 @@ def with_research_of(store: VaultStore, path: str, before: str, now: str) -> str
     for name in FIELDS:
         value = new.extra.get(name)
         fields[name] = None if value is None else Scrubbed.trusted(str(value), reason="it is in the vault")
-    return str(store.edited(before, {**fields, "updated": old.updated}, body))
+    return str(store.render_edit(before, {**fields, "updated": old.updated}, body))

@@ -86,16 +86,18 @@ def put_away(
         match answer:
             case Answer.KEEP:
                 verdict = "kept"
-                changes.append(Change(path, before, store.edited(before, {"kept": today})))
+                changes.append(Change(path, before, store.render_edit(before, {"kept": today})))
             case Answer.ARCHIVE:
                 verdict = "archived"
                 path = _moved(store, slug, IDEA_ARCHIVE, moves)
-                changes.append(Change(path, before, store.edited(before, {"status": "archived", "archived": today})))
+                changes.append(
+                    Change(path, before, store.render_edit(before, {"status": "archived", "archived": today}))
+                )
             case Answer.DELETE:
                 verdict = "deleted"
                 path = _moved(store, slug, IDEA_TRASH, moves)
                 fields: dict[str, StoreValue] = {"status": "dismissed", "deleted": today}
-                changes.append(Change(path, before, store.edited(before, fields)))
+                changes.append(Change(path, before, store.render_edit(before, fields)))
                 changes.append(_tombstone(store, entry))
         if moves:
             changes += answered_question(store, slug)
@@ -184,7 +186,7 @@ def restore(journal: Journal, slug: str, *, ideas_file: Path | None = None) -> P
                 "deleted": None,
                 "kept": store.today(),
             }
-            changes.append(Change(path, before, store.edited(before, fields)))
+            changes.append(Change(path, before, store.render_edit(before, fields)))
             deleted = parse_entry(path, before.encode("utf-8", "surrogateescape"))
             changes += _tombstones(store, deleted.fingerprint or fingerprint(statement_of(deleted.body)))
         moves, run = [FolderMove(folder, target)], journal.new_run("idea")

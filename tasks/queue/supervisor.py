@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Literal
 
-from ...vault.priority import step_back
+from ...vault.priority import lower_priority
 
 MAX_STDOUT_BYTES = 16 * 1024 * 1024
 MAX_STDERR_BYTES = 64 * 1024
@@ -123,7 +123,7 @@ def watch_parent() -> None:
         os.killpg(0, signal.SIGKILL)
 
     threading.Thread(target=watch, name="watch-parent", daemon=True).start()
-    step_back(os.getpriority(os.PRIO_PROCESS, 0))
+    lower_priority(os.getpriority(os.PRIO_PROCESS, 0))
 
 
 class _Exchange:

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from ...vault.errors import MemoryVaultError
 from ...vault.killpoint import kill_point
-from ...vault.priority import step_back
+from ...vault.priority import lower_priority
 from ...vault.turn import Turn
 from ..queue import supervisor
 from .packing import NICENESS, ContentInvalid, unbundle, unpack
@@ -91,7 +91,7 @@ def _offsets(value: object, start: int, end: int, words: int) -> tuple[int, ...]
 def main() -> int:
     """The child."""
     supervisor.watch_parent()
-    step_back(NICENESS)
+    lower_priority(NICENESS)
     try:
         outcome = outcome_of(sys.stdin.buffer.read())
     except ContentInvalid as error:

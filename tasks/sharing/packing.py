@@ -25,7 +25,7 @@ from ...pipelines.scrub import findings
 from ...sources.transcripts.hosts import open_transcript
 from ...vault.errors import MemoryVaultError
 from ...vault.killpoint import kill_point
-from ...vault.priority import step_back
+from ...vault.priority import lower_priority
 from ...vault.project import project_of
 from ...vault.turn import USER_WORDS, Origin, Role, Turn
 from ..queue import supervisor
@@ -253,7 +253,7 @@ def _consented(projects: Collection[str] | None) -> Callable[[Turn], bool]:
 def main() -> int:
     """The child."""
     supervisor.watch_parent()
-    step_back(NICENESS)
+    lower_priority(NICENESS)
     left = MAX_CONTENT_BYTES - len(MAGIC)
     for fields in json.load(sys.stdin):
         answer: dict[str, Any]

@@ -13,7 +13,7 @@ from memoryvault.hooks.install import EVENTS, STUB, install, installed_events, s
 from memoryvault.hooks.wiring import install_for, trusted_by_codex
 from memoryvault.tests.support.forked import ForkedSandbox
 from memoryvault.vault.errors import SettingsError
-from memoryvault.vault.settings import load_settings, readable_settings
+from memoryvault.vault.settings import load_partial_settings, load_settings
 
 SYNTAX = "[memory\nenabled = true\n"
 WRONG_TYPE = "[recall]\nk = 'many'\n"
@@ -25,7 +25,7 @@ def readable(folder: Path, content: str | bytes) -> tuple[dict[str, object], tup
     path = folder / "config.toml"
     path.write_bytes(content if isinstance(content, bytes) else content.encode())
     env = {"HOME": str(folder), "MEMORY_CONFIG": str(path), "MEMORY_STATE_DIR": str(folder / "state")}
-    found = readable_settings(env)
+    found = load_partial_settings(env)
     changed: dict[str, object] = {}
     if found.settings.vault_path is not None:
         changed["vault.path"] = str(found.settings.vault_path)

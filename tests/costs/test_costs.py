@@ -21,7 +21,7 @@ from ..review.support import Bed
 SESSION = "0b54a9e2-4b34-4e0e-9d64-7f0a5f1f2c11"
 
 
-def local_day(day: str) -> str:
+def parse_local_day(day: str) -> str:
     """The user's day at 10:00 UTC, when the answers of that day were given."""
     return datetime.fromisoformat(f"{day}T10:00:00+00:00").astimezone().date().isoformat()
 
@@ -105,7 +105,7 @@ def test_each_session_has_one_entry_that_grows_with_it(bed: Bed) -> None:
     assert (entry.kind, entry.project, entry.created, entry.extra["output_tokens"]) == (
         "session-cost",
         "shop",
-        local_day("2026-07-01"),
+        parse_local_day("2026-07-01"),
         10,
     )
     assert (entry.sources[0].host, entry.sources[0].session) == ("claude", SESSION)
@@ -166,7 +166,7 @@ def test_costs_are_listed_by_the_filter_alone_the_newest_first(
     reconcile_now(bed.settings)
     assert main(["recall", "--filter", "kind=session-cost", "--project", "shop", "--json"]) == 0
     hits = json.loads(capsys.readouterr().out)["hits"]
-    assert [hit["created"] for hit in hits] == [local_day("2026-07-09"), local_day("2026-07-01")]
+    assert [hit["created"] for hit in hits] == [parse_local_day("2026-07-09"), parse_local_day("2026-07-01")]
     assert {hit["kind"] for hit in hits} == {"session-cost"}
     assert main(["recall", "--filter", " "]) == 2
 

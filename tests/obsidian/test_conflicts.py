@@ -13,7 +13,7 @@ from memoryvault.hooks.entryfile import is_entry_name
 from memoryvault.tasks.conflicts import find_copy, settle_copy, waiting_copies
 from memoryvault.vault.errors import EditConflict, EntryInvalid, EntryNotFound
 from memoryvault.vault.layout import is_conflict_copy
-from memoryvault.vault.paths import is_note_name, original_of
+from memoryvault.vault.paths import is_note_name, original_name
 
 from ..review.support import Bed
 from ..review.test_commands import Terminal
@@ -48,12 +48,12 @@ def test_the_note_beside_a_copy_is_known_by_its_name(name: str) -> None:
     assert is_conflict_copy(name)
     assert not is_note_name(name)
     assert not is_entry_name(name), "hooks agree"
-    assert original_of(name) == "a b.md"
+    assert original_name(name) == "a b.md"
 
 
 def test_a_note_about_conflicts_is_no_copy() -> None:
-    assert original_of("merge-conflicts.md") is None
-    assert original_of("conflicted copy.md") is None
+    assert original_name("merge-conflicts.md") is None
+    assert original_name("conflicted copy.md") is None
     for name in ("merge-conflicts.md", "conflicted copy.md", "what is a sync-conflict.md", "a_conflict-today.md"):
         assert not is_conflict_copy(name)
         assert is_entry_name(name)

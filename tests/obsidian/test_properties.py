@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from memoryvault.pipelines.review import Approve, Supersede
 from memoryvault.vault.entry import from_link, parse_entry, to_link
-from memoryvault.vault.header import split
+from memoryvault.vault.header import split_header
 
 from ..review.support import CHOICE, GUESS, RULE, Bed
 
@@ -22,7 +22,7 @@ NESTED = {"source"}
 
 
 def properties(text: str) -> dict[str, Any]:
-    parts = split(text)
+    parts = split_header(text)
     assert parts is not None
     assert text.startswith("---\n"), "Obsidian wants the header on the first line"
     keys = [line.split(":")[0] for line in parts[1].splitlines() if re.match(r"\w", line)]

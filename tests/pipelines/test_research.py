@@ -23,7 +23,7 @@ from memoryvault.pipelines.research import (
     within_tokens,
     without_receipt,
 )
-from memoryvault.vault.evidence import NOT_TYPED, RECEIPT_HEADING, without_evidence
+from memoryvault.vault.evidence import NOT_TYPED, RECEIPT_HEADING, strip_evidence
 from memoryvault.vault.render import estimate_tokens
 
 PAGE = """
@@ -186,4 +186,4 @@ def test_a_line_in_the_place_of_the_end_of_a_receipt_stays() -> None:
 
 def test_a_receipt_is_no_part_of_what_the_note_says() -> None:
     body = with_receipt("An idea.", receipt_text("done", {}, [], []))
-    assert without_evidence(body) == "An idea."
+    assert strip_evidence(body) == "An idea."

@@ -10,7 +10,7 @@ import pytest
 
 from memoryvault.pipelines.mining import mine
 from memoryvault.sources.transcripts.claude import ClaudeReader
-from memoryvault.sources.transcripts.words import without_private
+from memoryvault.sources.transcripts.words import strip_private
 
 CANARY = "CANARY4711"
 HIDDEN = f"<private>{CANARY}</private>"
@@ -28,7 +28,7 @@ HIDDEN = f"<private>{CANARY}</private>"
     ],
 )
 def test_a_passage_is_taken_out(text: str, left: str) -> None:
-    assert without_private(text) == left
+    assert strip_private(text) == left
 
 
 def user(content: Any) -> dict[str, Any]:

@@ -6,7 +6,7 @@ from datetime import UTC, date, timedelta, timezone
 
 import pytest
 
-from memoryvault.vault.days import last_meant, local_day
+from memoryvault.vault.days import effective_date, parse_local_day
 
 EAST, WEST = timezone(timedelta(hours=14)), timezone(-timedelta(hours=10))
 
@@ -29,7 +29,7 @@ EAST, WEST = timezone(timedelta(hours=14)), timezone(-timedelta(hours=10))
 def test_a_time_is_on_the_day_of_the_users_zone_and_a_day_is_that_day(
     stamp: str | None, zone: timezone, day: date | None
 ) -> None:
-    assert local_day(stamp, zone) == day
+    assert parse_local_day(stamp, zone) == day
 
 
 @pytest.mark.parametrize(
@@ -47,4 +47,4 @@ def test_a_time_is_on_the_day_of_the_users_zone_and_a_day_is_that_day(
 def test_a_note_was_last_meant_when_it_was_said_until_somebody_changes_it(
     surfaced_at: str | None, created: str | None, updated: str | None, meant: str | None
 ) -> None:
-    assert last_meant(surfaced_at, created, updated) == meant
+    assert effective_date(surfaced_at, created, updated) == meant

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from memoryvault.vault.evidence import without_evidence
+from memoryvault.vault.evidence import strip_evidence
 
 
 @pytest.mark.parametrize(
@@ -21,4 +21,4 @@ from memoryvault.vault.evidence import without_evidence
     ],
 )
 def test_what_stands_before_the_evidence_is_kept(body: str, kept: str) -> None:
-    assert without_evidence(body) == kept
+    assert strip_evidence(body) == kept

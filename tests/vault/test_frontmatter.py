@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from memoryvault.vault.errors import EntryInvalid
 from memoryvault.vault.frontmatter import FieldValue, format_header, format_scalar, load_fields, set_fields
-from memoryvault.vault.header import body_of, scalars, skim, split
+from memoryvault.vault.header import body_of, parse_scalars, skim, split_header
 
 HAND_WRITTEN = """\
 ---
@@ -118,12 +118,12 @@ def test_a_broken_header_can_still_be_edited_line_by_line() -> None:
     ],
 )
 def test_a_header_that_an_edit_would_garble_is_refused_or_left_whole(text: str) -> None:
-    before = load_fields(split(text)[1])  # type: ignore[index]
+    before = load_fields(split_header(text)[1])  # type: ignore[index]
     try:
         changed = set_fields(text, {"status": "z", "base": None})
     except EntryInvalid:
         return
-    after = load_fields(split(changed)[1])  # type: ignore[index]
+    after = load_fields(split_header(changed)[1])  # type: ignore[index]
     assert {k: v for k, v in after.items() if k not in ("status", "base")} == {
         k: v for k, v in before.items() if k not in ("status", "base")
     }
@@ -191,7 +191,7 @@ def test_skimming_reads_the_plain_fields_without_yaml() -> None:
     assert fields == {"kind": 'a "b"', "slug": "it's", "note": "b"}
     assert body == "# T"
     assert skim("no header") == ({}, "no header")
-    assert scalars("a:b\n: c\nkey:\n") == {}
+    assert parse_scalars("a:b\n: c\nkey:\n") == {}
 
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=30)
@@ -249,7 +249,7 @@ def test_an_edit_sets_what_it_names_and_nothing_else(
     text = f"---\n{format_header(fields)}---\n\n{body}"
     changed = set_fields(text, changes)
     expected = {**fields, **changes}
-    parts = split(changed)
+    parts = split_header(changed)
     assert parts is not None
     assert load_fields(parts[1]) == plain({k: v for k, v in expected.items() if v is not None})
     assert parts[2] == f"---\n\n{body}"
@@ -258,7 +258,7 @@ def test_an_edit_sets_what_it_names_and_nothing_else(
 
 @given(st.text(st.sampled_from("-a: \n\r\ufeff#"), max_size=60))
 def test_splitting_loses_no_character(text: str) -> None:
-    parts = split(text)
+    parts = split_header(text)
     assert parts is None or "".join(parts) == text
     assert body_of(text) == body_of(text).strip()
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from memoryvault.vault.errors import SettingsError
-from memoryvault.vault.layout import misplaced
+from memoryvault.vault.layout import explain_misplacement
 from memoryvault.vault.settings import compile_snapshot, load_settings
 from memoryvault.vault.snapshot import read_snapshot, write_snapshot
 
@@ -39,12 +39,12 @@ def test_a_place_inside_a_repository_is_refused_and_named(env: dict[str, str], r
 def test_a_link_into_a_repository_leads_there(env: dict[str, str], repository: Path, tmp_path: Path) -> None:
     (repository / "config.toml").write_text('[reflection]\nminer = "openai"\n')
     (tmp_path / "link.toml").symlink_to(repository / "config.toml")
-    assert "leads into a repository" in misplaced({**env, "MEMORY_CONFIG": str(tmp_path / "link.toml")})
+    assert "leads into a repository" in explain_misplacement({**env, "MEMORY_CONFIG": str(tmp_path / "link.toml")})
 
 
 @pytest.mark.parametrize("variable", ["MEMORY_CONFIG", "MEMORY_STATE_DIR"])
 def test_a_relative_place_would_be_another_one_in_each_repository(env: dict[str, str], variable: str) -> None:
-    assert f"{variable} must be an absolute path" in misplaced({**env, variable: ".memory"})
+    assert f"{variable} must be an absolute path" in explain_misplacement({**env, variable: ".memory"})
 
 
 def test_a_snapshot_that_a_repository_prepared_is_never_read(env: dict[str, str], repository: Path) -> None:
@@ -59,9 +59,9 @@ def test_a_snapshot_that_a_repository_prepared_is_never_read(env: dict[str, str]
 def test_a_file_that_others_can_change_is_refused(env: dict[str, str], tmp_path: Path) -> None:
     config = tmp_path / "config.toml"
     config.write_text("")
-    assert misplaced({**env, "MEMORY_CONFIG": str(config)}) == ""
+    assert explain_misplacement({**env, "MEMORY_CONFIG": str(config)}) == ""
     config.chmod(0o666)
-    assert "changed by other accounts" in misplaced({**env, "MEMORY_CONFIG": str(config)})
+    assert "changed by other accounts" in explain_misplacement({**env, "MEMORY_CONFIG": str(config)})
 
 
 def test_the_usual_place_may_be_kept_in_a_repository_of_the_user(env: dict[str, str]) -> None:
@@ -77,13 +77,13 @@ def test_the_usual_place_may_be_kept_in_a_repository_of_the_user(env: dict[str, 
     usual = {**env, "XDG_CONFIG_HOME": str(home / ".config")}
     for allowed in (env, usual, {**env, "MEMORY_CONFIG": str(config / "config.toml")}):
         if os.uname().sysname != "Darwin" or allowed is env:
-            assert misplaced(allowed) == ""
-    assert misplaced({**env, "MEMORY_STATE_DIR": str(home / "state")}) == ""
+            assert explain_misplacement(allowed) == ""
+    assert explain_misplacement({**env, "MEMORY_STATE_DIR": str(home / "state")}) == ""
 
 
 def test_a_variable_without_effect_is_not_judged(env: dict[str, str], repository: Path, tmp_path: Path) -> None:
     env |= {"MEMORY_CONFIG": str(tmp_path / "c.toml"), "MEMORY_STATE_DIR": str(tmp_path / "s")}
-    assert misplaced({**env, "XDG_CONFIG_HOME": str(repository), "XDG_STATE_HOME": "relative"}) == ""
+    assert explain_misplacement({**env, "XDG_CONFIG_HOME": str(repository), "XDG_STATE_HOME": "relative"}) == ""
 
 
 @pytest.mark.parametrize("name", ["MINER", "ENDPOINT", "MODEL", "API_KEY_FILE", "AGENT_COMMAND", "DAILY_TOKEN_CAP"])

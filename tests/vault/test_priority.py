@@ -13,9 +13,9 @@ from memoryvault.vault.priority import BACKGROUND_NICENESS
 
 STEP_BACK = """
 import os, threading
-from memoryvault.vault.priority import step_back
-step_back()
-step_back()
+from memoryvault.vault.priority import lower_priority
+lower_priority()
+lower_priority()
 thread = threading.Thread(target=lambda: print(os.getpriority(os.PRIO_PROCESS, 0)))
 thread.start()
 thread.join()
@@ -36,7 +36,7 @@ def test_its_threads_have_the_lower_priority_once() -> None:
 # Each leads a session, as an unprivileged user, and tells what came of it.
 TOGETHER = """
 import ctypes, os, sys, time
-from memoryvault.vault.priority import step_back
+from memoryvault.vault.priority import lower_priority
 going, go = os.pipe()
 for _ in range(3):
     if os.fork() == 0:
@@ -46,7 +46,7 @@ for _ in range(3):
             ctypes.CDLL(None).prctl(4, 1, 0, 0, 0)  # PR_SET_DUMPABLE: its files in /proc are its own
         os.close(go)
         os.read(going, 1)
-        step_back()
+        lower_priority()
         until = time.monotonic() + 20
         while (said := open("/proc/self/autogroup").read().split()[-1]) == "0" and time.monotonic() < until:
             time.sleep(0.01)

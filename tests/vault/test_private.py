@@ -7,7 +7,7 @@ from functools import partial
 import pytest
 
 from memoryvault.tests.support.growth import assert_linear
-from memoryvault.vault.private import private_spans, without_private
+from memoryvault.vault.private import find_private_spans, strip_private
 
 
 @pytest.mark.parametrize(
@@ -25,7 +25,7 @@ from memoryvault.vault.private import private_spans, without_private
     ],
 )
 def test_what_is_marked_is_taken_out(text: str, left: str) -> None:
-    assert without_private(text) == left
+    assert strip_private(text) == left
 
 
 @pytest.mark.parametrize(
@@ -37,17 +37,17 @@ def test_what_is_marked_is_taken_out(text: str, left: str) -> None:
     ],
 )
 def test_a_tag_that_is_only_spoken_of_marks_nothing(text: str) -> None:
-    assert without_private(text) == text
+    assert strip_private(text) == text
 
 
 def test_a_name_in_backticks_hides_no_real_passage() -> None:
-    assert without_private("`<private>` hides: <private>x</private> ok") == "`<private>` hides:  ok"
+    assert strip_private("`<private>` hides: <private>x</private> ok") == "`<private>` hides:  ok"
 
 
 def test_a_closing_tag_alone_marks_nothing_where_nothing_was_cut_off() -> None:
-    assert private_spans("a </private> b") == []
+    assert find_private_spans("a </private> b") == []
 
 
 @pytest.mark.parametrize("unit", ["<private>", "</private>", "<private ", "<private>x</private>", "`<private>`"])
 def test_it_takes_linear_time(unit: str) -> None:
-    assert_linear(lambda count: partial(without_private, unit * count), 12_000)
+    assert_linear(lambda count: partial(strip_private, unit * count), 12_000)

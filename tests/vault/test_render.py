@@ -10,9 +10,9 @@ import pytest
 from memoryvault.vault.header import skim
 from memoryvault.vault.render import (
     estimate_tokens,
-    fit_blocks,
     render_always_load,
     render_block,
+    select_fitting,
     select_hits,
     status_line,
 )
@@ -60,7 +60,7 @@ def test_other_scripts_count_more() -> None:
     ],
 )
 def test_an_oversized_block_is_skipped_and_later_ones_still_fit(sizes: list[int], budget: int, kept: list[int]) -> None:
-    assert fit_blocks(["x" * size for size in sizes], budget) == kept
+    assert select_fitting(["x" * size for size in sizes], budget) == kept
 
 
 def test_small_entries_of_high_priority_survive_a_large_one() -> None:

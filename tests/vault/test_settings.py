@@ -16,11 +16,11 @@ from memoryvault.vault.settings import (
     Settings,
     as_toml,
     child_environment,
-    effective_value,
+    displayable_value,
     load_settings,
     render_settings_reference,
-    shown_value,
     snapshot_values,
+    value_in_force,
 )
 
 ENV = {"HOME": "/home/u"}
@@ -50,7 +50,7 @@ def test_defaults_hold_without_a_file(tmp_path: Path) -> None:
     assert settings.origins == {}
     for row in SETTINGS:
         if row.type != "path":
-            assert effective_value(settings, row.name) == row.default
+            assert value_in_force(settings, row.name) == row.default
 
 
 def test_the_file_goes_over_defaults_and_variables_over_the_file(tmp_path: Path) -> None:
@@ -264,7 +264,7 @@ def test_no_variable_gives_a_consent(tmp_path: Path, name: str) -> None:
     assert row.variable is None
     variable = "MEMORY_" + name.replace(".", "_").upper()
     for value in ("true", "openai", "https://a.repository", "/a/repository"):
-        assert effective_value(load(tmp_path, "", **{variable: value}), name) == row.default
+        assert value_in_force(load(tmp_path, "", **{variable: value}), name) == row.default
 
 
 def test_what_shares_work_with_other_machines_is_said_in_the_file_alone(tmp_path: Path) -> None:
@@ -282,7 +282,7 @@ def test_an_address_with_a_password_is_not_quoted_when_it_is_refused(tmp_path: P
             "config.toml:2: queue.url is something else, but must be an address, as in postgresql://memory@db.example/memory"
         )
     settings = load(tmp_path, '[queue]\nurl = "postgresql://me:geheimnis@db/x"\n')
-    assert shown_value(settings, "queue.url") == "postgresql://me:***@db/x"
+    assert displayable_value(settings, "queue.url") == "postgresql://me:***@db/x"
     assert "geheimnis" not in repr(settings)
     assert "geheimnis" not in str(snapshot_values(settings))
     assert "geheimnis" not in str(child_environment(settings))

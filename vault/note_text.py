@@ -1,0 +1,39 @@
+"""The text of a note in its file: line ends, blank lines around it, encoding. Pure."""
+
+from __future__ import annotations
+
+import re
+
+from .header import split_header
+
+_HALF_PAIRS = re.compile("[\ud800-\udc7f\udd00-\udfff]")
+"""Surrogates other than the 128 that stand for a byte under `surrogateescape`."""
+
+
+def normalize_line_ends(text: str) -> str:
+    """Replace CRLF and CR by LF."""
+    return text.replace("\r\n", "\n").replace("\r", "\n")
+
+
+def normalize_note_text(text: str) -> str:
+    """`text` with LF line ends, without blank lines around it, and with one LF at its end; '' for a blank text."""
+    kept = normalize_line_ends(text).strip("\n").rstrip()
+    return kept + "\n" if kept else ""
+
+
+def encode_note(text: str) -> bytes:
+    """Encode as UTF-8. Invalid bytes of the file that `text` was read from are restored, other surrogates become
+    `?`."""
+    return _HALF_PAIRS.sub("?", text).encode("utf-8", "surrogateescape")
+
+
+def replace_body(text: str, body: str) -> str:
+    """The text of a note with its body replaced; header and line ends are kept."""
+    parts = split_header(text)
+    newline = "\r\n" if "\r\n" in text else "\n"
+    kept = normalize_note_text(body).replace("\n", newline)
+    if parts is None:
+        return kept
+    before, header, after = parts
+    closing = after.partition("\n")[0].rstrip("\r")
+    return f"{before}{header}{closing}{newline}" + (f"{newline}{kept}" if kept else "")
