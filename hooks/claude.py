@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import os
 
+from ..vault.layout import resolve_within
 from ..vault.marker import is_session_id
-from ..vault.transcript_path import resolve_within
 from .payload import HookCall, parse_object, text_of
 
 TYPE_CHECKING = False

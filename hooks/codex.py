@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..vault.transcript_path import resolve_within
+from ..vault.layout import resolve_within
 from .claude import extract_question
 from .claude import read_call as _read_call
 from .payload import quote, text_of

@@ -17,7 +17,7 @@ from ..vault.errors import EditConflict, EntryExists, EntryInvalid, EntryNotFoun
 from ..vault.fields import StoreValue
 from ..vault.header import skim
 from ..vault.killpoint import kill_point
-from ..vault.layout import DEFAULT_GROUP, PROJECTS
+from ..vault.layout import DEFAULT_GROUP, PROJECTS, resolve_within
 from ..vault.marker import REFLECTED, START, Marker, list_markers, marker_path, read_marker
 from ..vault.project import project_of
 from ..vault.registry import HEADER_BYTES
@@ -25,7 +25,6 @@ from ..vault.scrubbed import Scrubbed
 from ..vault.settings import Settings
 from ..vault.slug import slugify
 from ..vault.store import VaultStore
-from ..vault.transcript_path import resolve_within
 from .cursors import Cursors
 from .indexing import vault_store
 from .queue.job import Handler, Postpone, RunningJob

@@ -17,10 +17,10 @@ from pathlib import Path
 from ..pipelines.scrub import Policy, scrub
 from ..sources.transcripts.hosts import open_transcript
 from ..vault.entry import Source
+from ..vault.layout import resolve_within
 from ..vault.marker import REFLECTED, START, is_session_id, marker_path, read_marker
 from ..vault.scrubbed import Scrubbed
 from ..vault.settings import Settings
-from ..vault.transcript_path import resolve_within
 from ..vault.turn import Role, Turn
 
 BEFORE, AFTER = 3, 2

@@ -16,9 +16,9 @@ from pathlib import Path
 
 from ..vault.errors import VaultUnavailable
 from ..vault.killpoint import kill_point, kill_point_environment
+from ..vault.layout import resolve_within
 from ..vault.marker import Marker, forget_end, has_ended, mark_reflected, marker_path, read_marker, rewrite_marker
 from ..vault.settings import Settings, child_environment
-from ..vault.transcript_path import resolve_within
 from .ideas.ledger import research_key
 from .indexing import vault_store
 from .mining import Mined, MiningRequest, mined_from_json

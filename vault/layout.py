@@ -10,7 +10,7 @@ import sys
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
 INBOX = "_inbox"
 REVIEW = "_review"
@@ -268,6 +268,27 @@ class StatePaths:
 
     def __repr__(self) -> str:
         return "StatePaths(" + repr(self.root) + ")"
+
+
+def resolve_within(path: str, roots: Iterable[str]) -> str | None:
+    """The real path of a transcript when it is inside one of `roots`, the folders of the agent hosts; else None.
+
+    The path comes from outside (a hook's payload, a marker on disk), so one that leads elsewhere, also by a symbolic
+    link or by `..`, must not be read. The file need not exist.
+
+    None, too, for a path that is relative or has unprintable characters (bytes that are no UTF-8 among them). A root
+    that is not absolute, such as the '' of an empty setting, allows nothing: it would be the working directory.
+    """
+    if not path.startswith("/") or not path.isprintable():
+        return None
+    try:
+        real = os.path.realpath(path)
+        for root in roots:
+            if root.startswith("/") and real.startswith(os.path.realpath(root).rstrip("/") + "/"):
+                return real
+    except (OSError, ValueError):
+        pass
+    return None
 
 
 def special_folder(relative_path: str) -> str:

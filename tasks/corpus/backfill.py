@@ -27,11 +27,11 @@ from ...sources.transcripts.claude import transcript_files
 from ...sources.transcripts.corpus import Found, Transcript, describe, find_transcripts
 from ...sources.transcripts.hosts import HOSTS
 from ...vault.killpoint import kill_point, kill_point_environment
+from ...vault.layout import resolve_within
 from ...vault.marker import REFLECTED, START, is_session_id, list_markers, marker_path, read_marker
 from ...vault.project import project_of
 from ...vault.settings import Settings, child_environment
 from ...vault.slug import slugify
-from ...vault.transcript_path import resolve_within
 from ..mining import MiningRequest, mined_from_json
 from ..model_mining import AnswerCache
 from ..queue.enqueue import open_ledger

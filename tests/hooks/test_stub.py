@@ -42,7 +42,6 @@ OURS = {
     "memoryvault.vault.project",
     "memoryvault.vault.render",
     "memoryvault.vault.snapshot",
-    "memoryvault.vault.transcript_path",
     "memoryvault.vault.wording",
 }
 BUILT_IN = {

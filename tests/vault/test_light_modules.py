@@ -22,7 +22,6 @@ LIGHT = (
     "project",
     "render",
     "snapshot",
-    "transcript_path",
     "wording",
 )
 HEAVY = (
