@@ -13,7 +13,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from ..hooks.install import Installed, install, installed_events, plugin_installed, settings_file_of, uninstall
+from ..hooks.install import InstallOutcome, install, installed_events, plugin_installed, settings_file_of, uninstall
 from ..hooks.wiring import CLAUDE, HOSTS, WIRINGS, file_of, install_for, wired_events
 from ..index.client import ServiceUnavailable, ensure_service
 from ..index.models import is_installed
@@ -171,7 +171,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
     installed = (
         _wire(settings, with_plugin=with_plugin)
         if CLAUDE in hosts
-        else Installed(settings_file_of(settings), False, None, ())
+        else InstallOutcome(settings_file_of(settings), False, None, ())
     )
     others = {host: install_for(host, settings) for host in WIRINGS if host in hosts}
     for each in (installed, *others.values()):
@@ -247,12 +247,12 @@ def _announce_hooks(file: Path) -> None:
 # Steps
 
 
-def _wire(settings: Settings, *, with_plugin: bool) -> Installed:
+def _wire(settings: Settings, *, with_plugin: bool) -> InstallOutcome:
     """The hooks into the host's settings, once: with the plugin they are not to stand there as well."""
     if not with_plugin:
         return install(settings)
     taken_out = uninstall(settings)
-    return Installed(taken_out.settings_file, taken_out.changed, None, ())
+    return InstallOutcome(taken_out.settings_file, taken_out.changed, None, ())
 
 
 def _note_sources(settings: Settings, *, confirmed: bool) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from ..hooks.install import Uninstalled, settings_file_of, uninstall
+from ..hooks.install import UninstallOutcome, settings_file_of, uninstall
 from ..hooks.wiring import CLAUDE, HOSTS, WIRINGS, uninstall_for
 from ..tasks.queue.units import ServiceManagerUnavailable, service_manager
 from ..vault.errors import SettingsError
@@ -36,7 +36,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
     context, readable = context.despite_faults()
     _tell_faults(readable)
     unreadable = set()
-    done = Uninstalled(settings_file_of(context.settings), False, False)
+    done = UninstallOutcome(settings_file_of(context.settings), False, False)
     others = {}
     for host in HOSTS:
         try:

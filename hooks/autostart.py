@@ -1,9 +1,8 @@
-"""Starting the worker and the recall service detached from the session that needed them.
+"""Starting the worker and the recall service as daemons, detached from the session.
 
-The child gets an allow-listed environment, `/` as its working directory, /dev/null for its three streams
-and no other descriptor: a host that waits for its hook's pipes to close must not wait for a daemon, and a
-repository's PYTHONPATH, proxy or MEMORY_* settings must not reach a process that outlives the session.
-"""
+The child gets an allow-listed environment, `/` as its working directory, /dev/null for its three streams and no other
+descriptor: a host that waits for the pipes of its hook to close must not wait for a daemon, and a repository's
+PYTHONPATH, proxy or MEMORY_* settings must not reach a process that outlives the session."""
 
 from __future__ import annotations
 
@@ -16,8 +15,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 THROTTLE_SECONDS = 15.0
-"""A start that fails is not repeated sooner, nor by the other sessions that open in this time."""
-PASSED_ON = (
+"""After a start no session starts the same daemon again for so long, whether it failed or not."""
+INHERITED_VARIABLES = (
     "CLAUDE_CONFIG_DIR",
     "CODEX_HOME",
     "HOME",
@@ -39,16 +38,16 @@ OFFLINE = {
     "TOKENIZERS_PARALLELISM": "false",
     "TRANSFORMERS_OFFLINE": "1",
 }
-"""As `settings.child_environment` sets it: what loads the model must not ask the network."""
+"""As set by `settings.child_environment`: loading the model must not use the network."""
 DEFAULT_PATH = "/usr/local/bin:/usr/bin:/bin"
 
 
 def daemon_environment(env: Mapping[str, str], identity: Mapping[str, str], cwd: str) -> dict[str, str]:
-    """The allow-listed part of `env`, and `identity`: which vault, state folder and settings file are meant.
+    """The allow-listed part of `env`, and `identity`: the variables for vault, state folder and settings file.
 
-    PATH keeps its absolute folders outside `cwd`, so that a project's own `bin` can stand in for no program.
+    PATH keeps its absolute folders outside of `cwd`, so that a project's own `bin` cannot replace a program.
     """
-    clean = {key: env[key] for key in PASSED_ON if key in env}
+    clean = {key: env[key] for key in INHERITED_VARIABLES if key in env}
     inside = cwd.rstrip("/") + "/" if cwd.rstrip("/") else "\0"
     folders = [
         folder
@@ -62,10 +61,9 @@ def daemon_environment(env: Mapping[str, str], identity: Mapping[str, str], cwd:
 
 
 def start(command: str, python: str, run: str, env: dict[str, str]) -> bool:
-    """Start `memory <command>` detached unless that was just tried; True when a process was started.
+    """Start `memory <command>` detached, unless that was just tried; True when a process was started.
 
-    Raises OSError when it cannot be started. A second one loses against the first one's lock and leaves
-    by itself.
+    Raises OSError when it cannot be started. A second daemon exits by itself, since the first one holds the lock.
     """
     stamp = f"{run}/starting-{command}"
     try:
@@ -75,8 +73,8 @@ def start(command: str, python: str, run: str, env: dict[str, str]) -> bool:
         pass
     os.close(os.open(stamp, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600))
     os.utime(stamp)
-    _keep_descriptors_to_ourselves()
-    os.chdir("/")  # posix_spawn cannot set the child's; ours is not needed any more.
+    _close_descriptors_on_exec()
+    os.chdir("/")  # posix_spawn cannot set the child's folder; the hook's own is not needed any more.
     argv = [python, "-I", "-m", "memoryvault", command]
     null = [
         (os.POSIX_SPAWN_OPEN, 0, "/dev/null", os.O_RDONLY, 0),
@@ -98,8 +96,8 @@ def start(command: str, python: str, run: str, env: dict[str, str]) -> bool:
     return True
 
 
-def _keep_descriptors_to_ourselves() -> None:
-    """Mark all above the three streams close-on-exec: the host may have left us descriptors of its own."""
+def _close_descriptors_on_exec() -> None:
+    """Mark all descriptors above the three streams close-on-exec: some may be inherited from the host."""
     for name in os.listdir("/dev/fd"):
         if name.isdigit() and int(name) > 2:
             try:

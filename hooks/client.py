@@ -274,23 +274,25 @@ def _settings(hook: Hook, env: Mapping[str, str]) -> Mapping[str, str]:
 
 def _session_start(hook: Hook, call: HookCall, settings: Mapping[str, str], raw: bytes, token_budget: int) -> str:
     from ..vault.project import project_of
-    from .held import forget_injected, is_first, sweep
+    from .once import claim_event, delete_old_claims
     from .session_start import OpeningRequest, build_opening
 
     harness, run_folder = settings["harness"], f"{settings['state']}/run"
     try:
         refused = _touch_session(hook, call, settings)
-        if not is_first(run_folder, call.event, call.session, call.moment, raw):
+        if not claim_event(run_folder, call.event, call.session, call.moment, raw):
             return "duplicate"
         if call.session:
             forget_end(harness, call.session)
         if call.session and call.source in ("compact", "clear"):
-            forget_injected(harness, call.session)
+            from .injected import clear_injected
+
+            clear_injected(harness, call.session)
     except OSError as error:
         refused = _report_unwritable(hook, error)
     if not hook.adapter.ANSWERS:
         _start_missing(hook, call, settings, worker=True, service=False)
-        sweep(run_folder)
+        delete_old_claims(run_folder)
         return refused or "ok"
     if token_budget < 0:
         token_budget = int(settings["always_load_token_budget"])
@@ -314,12 +316,12 @@ def _session_start(hook: Hook, call: HookCall, settings: Mapping[str, str], raw:
     except OSError as error:
         refused = _report_unwritable(hook, error)
     _start_missing(hook, call, settings, worker=True, service=True)
-    sweep(run_folder)
+    delete_old_claims(run_folder)
     return refused or opening.note or "ok"
 
 
 def _prompt(hook: Hook, call: HookCall, settings: Mapping[str, str], raw: bytes) -> str:
-    from .held import is_first
+    from .once import claim_event
 
     if call.host == "antigravity":
         transcript = hook.adapter.resolve_transcript(call, settings["transcript_roots"].split(os.pathsep))
@@ -330,7 +332,7 @@ def _prompt(hook: Hook, call: HookCall, settings: Mapping[str, str], raw: bytes)
         return "no prompt"
     try:
         refused = _touch_session(hook, call, settings)
-        if not is_first(f"{settings['state']}/run", call.event, call.session, call.moment, raw):
+        if not claim_event(f"{settings['state']}/run", call.event, call.session, call.moment, raw):
             return "duplicate"
     except OSError as error:
         refused = _report_unwritable(hook, error)
@@ -482,7 +484,7 @@ def _answer_empty(hook: Hook) -> None:
 
 def _note_injected(hook: Hook, call: HookCall) -> None:
     """Record the printed entries as injected into the session, so that they are not repeated. Raises OSError."""
-    from .held import add_injected
+    from .injected import add_injected
 
     paths, hook.paths = hook.paths, []
     if call.session and paths:

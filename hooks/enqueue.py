@@ -1,8 +1,8 @@
-"""The hook's half of the queue: one ledger row, and its doorbell when it is due; else a line in the spool.
+"""Enqueueing from a hook: a row in the ledger, and huey's message if it is due now; else a file in the spool.
 
-The schema belongs to `tasks/queue/schema.py`; this module knows the columns it writes and the version they
-belong to. A hook never creates queue.db: what cannot be enqueued within the patience is spooled, and the
-worker takes it in.
+The schema belongs to `tasks/queue/schema.py`; this module knows the columns it writes and the version they belong to. A
+hook never creates queue.db: a job that cannot be enqueued within LOCK_PATIENCE_SECONDS is spooled, and the worker
+enqueues it.
 """
 
 from __future__ import annotations
@@ -14,29 +14,29 @@ from .sqlite import open_database
 
 SCHEMA_VERSION = 1
 LOCK_PATIENCE_SECONDS = 0.04
-"""How long a hook waits for another writer; a commit takes a few milliseconds."""
+"""How long a hook waits for another writer's lock; a commit takes a few milliseconds."""
 NOW = "(julianday('now')-2440587.5)*86400.0"
-"""Unix seconds by the database's clock; SQLite before 3.42 has no unixepoch('subsec')."""
+"""Unix seconds by the clock of the database; SQLite before 3.42 has no unixepoch('subsec')."""
 
 PRIORITY = 10
 """Of `reflect.session`, as in `tasks/queue/kinds.py`."""
 AGING_SECONDS = 60.0
-"""What a point of priority is worth in huey's order, as in `tasks/queue/kinds.py`."""
+"""Seconds of waiting that are worth one point of priority in huey's order, as in `tasks/queue/kinds.py`."""
 
 _INSERT = (
     "INSERT INTO job(kind, args, unique_key, priority, run_at, created_at)"
     f" VALUES('reflect.session', ?, ?, {PRIORITY}, {NOW} + ?, {NOW})"
     " ON CONFLICT(unique_key) WHERE state = 'queued' AND unique_key IS NOT NULL DO UPDATE SET run_at = "
 )
-# A quiet period starts again with every turn; what is wanted now is never put off.
+# A quiet period starts again with every turn; a job that is due at once is never delayed.
 ENQUEUE_LATER = _INSERT + "excluded.run_at RETURNING id, rung_at, run_at"
 ENQUEUE_SOONER = _INSERT + "min(job.run_at, excluded.run_at) RETURNING id, rung_at, run_at"
 RING = f"INSERT INTO task(queue, data, priority) VALUES('memoryvault', ?, {PRIORITY * AGING_SECONDS} - ?)"
 MARK_RUNG = f"UPDATE job SET rung_at = {NOW} WHERE id = ?"
 
 
-class Enqueued:
-    """How it went: `where` is 'queue' or 'spool'; `why` says what kept it from the queue."""
+class EnqueueOutcome:
+    """Where a job was put: `where` is 'queue' or 'spool'; `why`: the error that kept it from the queue, or ''."""
 
     __slots__ = ("where", "why")
 
@@ -45,21 +45,21 @@ class Enqueued:
         self.why = why
 
 
-def enqueue_reflection(queue_db: str, spool: str, session: str, delay: float | None) -> Enqueued:
-    """Ask for the reflection of `session` (a checked id): in `delay` seconds from now, or at once when None.
+def enqueue_reflection(queue_db: str, spool: str, session: str, delay: float | None) -> EnqueueOutcome:
+    """Enqueue the reflection of `session` (a valid id): in `delay` seconds from now, or at once when None.
 
     Raises OSError only when neither the queue nor the spool can be written.
     """
     try:
         _insert(queue_db, session, delay)
-    except Exception as error:  # noqa: BLE001  Whatever ails the queue, the spool keeps what was asked.
+    except Exception as error:  # noqa: BLE001  Whatever is wrong with the queue, the spool keeps the job.
         spool_reflection(spool, session, delay)
-        return Enqueued("spool", f"{type(error).__name__}: {error}")
-    return Enqueued("queue")
+        return EnqueueOutcome("spool", f"{type(error).__name__}: {error}")
+    return EnqueueOutcome("queue")
 
 
 def spool_reflection(spool: str, session: str, delay: float | None) -> None:
-    """Write the same request as one JSON line in a file of its own, by rename; raises OSError."""
+    """Write the job as one JSON line to a new file in the spool, by rename. Raises OSError."""
     now = time.time()
     policy = "sooner" if delay is None else "later"
     line = (
@@ -77,10 +77,10 @@ def spool_reflection(spool: str, session: str, delay: float | None) -> None:
 
 def _insert(queue_db: str, session: str, delay: float | None) -> None:
     connection = open_database(queue_db, "rw", LOCK_PATIENCE_SECONDS)
-    # FULL is SQLite's default, but a build may change it; what was enqueued must survive a power cut.
+    # FULL is SQLite's default, but a build may change it; a job must survive a power cut.
     connection.execute("PRAGMA synchronous = FULL")
-    # A checkpoint is the worker's business, every few seconds: here it would be on the user's time. But where no
-    # worker ever runs the log must not grow without end, since the first to open the file reads all of it.
+    # The worker checkpoints every few seconds: here it would take the user's time. But if no worker ever runs the log
+    # must not grow without limit, since the first process to open the file reads all of it.
     connection.execute("PRAGMA wal_autocheckpoint = 2000")
     version = connection.execute("PRAGMA user_version").fetchone()[0]
     if version != SCHEMA_VERSION:
@@ -88,18 +88,18 @@ def _insert(queue_db: str, session: str, delay: float | None) -> None:
     connection.execute("BEGIN IMMEDIATE")
     statement = ENQUEUE_SOONER if delay is None else ENQUEUE_LATER
     values = (f'{{"session":"{session}"}}', f"reflect.session:{session}", delay or 0.0)
-    # Read to the end: with RETURNING the change is complete only then.
+    # All rows are fetched: with RETURNING the change is complete only then.
     ((job, rung_at, run_at),) = connection.execute(statement, values).fetchall()
     if not delay and rung_at is None:
         message = f'{{"id":"{os.urandom(16).hex()}","name":"memoryvault.run","args":[{job}]}}'
         connection.execute(RING, (message.encode(), run_at))
         connection.execute(MARK_RUNG, (job,))
     connection.execute("COMMIT")
-    # Not closed: the process is about to end, and a close would checkpoint the log on the user's time.
+    # Not closed: the process is about to end, and closing would checkpoint the log, which takes the user's time.
 
 
 def ring_worker(wake_socket: str) -> bool:
-    """Wake the worker by one datagram; False when nobody listens. Never blocks, never raises."""
+    """Wake the worker by one datagram; False when none listens. Never blocks, never raises."""
     try:
         from _socket import AF_UNIX, SOCK_DGRAM, socket
     except ImportError:
@@ -109,7 +109,7 @@ def ring_worker(wake_socket: str) -> bool:
         bell.setblocking(False)
         bell.sendto(b"1", wake_socket)
     except BlockingIOError:
-        return True  # Its buffer is full of bells: it lives, and will look.
+        return True  # Its buffer is full of datagrams: the worker runs, and will read them.
     except OSError:
         return False
     return True

@@ -1,4 +1,4 @@
-"""An entry's file as a hook prints it: read at the last moment, so that what is shown is what is there."""
+"""An entry as a hook prints it: its file is read right before, so that no deleted or edited entry is shown."""
 
 from __future__ import annotations
 
@@ -48,13 +48,13 @@ class EntryFile:
 
 
 def project_by_folder(path: str) -> str:
-    """The project by an entry's place: `personal-projects/<project>/…`, `projects/<project>/…`; else ''."""
+    """The project in an entry's path, `personal-projects/<project>/…` or `projects/<project>/…`; else ''."""
     parts = path.split("/")
     return parts[1] if len(parts) > 2 and parts[0] in ("personal-projects", "projects") else ""
 
 
 def read_entry_file(vault: str, path: str) -> EntryFile | None:
-    """The entry at `path` in `vault`; None when it is gone, no file, leaves the vault or is not on this disk."""
+    """Read the entry at `path` in `vault`; None when it is gone, no file, outside of the vault or not on this disk."""
     absolute = f"{vault}/{path}"
     try:
         real = os.path.realpath(absolute)
@@ -73,5 +73,5 @@ def read_entry_file(vault: str, path: str) -> EntryFile | None:
 
 
 def is_entry_name(name: str) -> bool:
-    """Whether a file of this name is an entry: markdown, not hidden, not a sync client's conflict copy."""
+    """Is a file of this name an entry: markdown, not hidden, not a conflict copy of a sync client?"""
     return name.endswith(".md") and name[0] not in "._" and not is_conflict_copy(name)

@@ -1,9 +1,8 @@
-"""Wiring the hooks into Claude Code's settings.json, and taking them out again.
+"""Installing the hooks in Claude Code's settings.json, and uninstalling them.
 
-Other tools' hooks and the file's other settings are left as they are. Before the first change a dated
-copy is made beside the file; an uninstall that finds nothing else changed puts its bytes back. Copies of
-earlier installs, kept because something else had changed by their end, are let alone: the newest counts.
-"""
+Hooks of other tools and all other settings are kept. Before the first change a dated copy is made in the same folder;
+an uninstall that finds nothing else changed restores its bytes. Copies of earlier installs, kept because something else
+had changed, are not touched: only the newest one is used."""
 
 from __future__ import annotations
 
@@ -30,21 +29,21 @@ TIMEOUT_SECONDS = {
     "PreCompact": 5,
     "Notification": 5,
 }
-"""What the host allows before it gives up; the hooks themselves end long before."""
+"""How long the host waits for a hook; the hooks themselves end long before."""
 MATCHERS = {"SessionStart": "startup|resume|clear|compact|fork", "Notification": "idle_prompt"}
 EVENTS = tuple(TIMEOUT_SECONDS)
 BACKUP_MARK = ".memoryvault-backup-"
 NO_FILE = ".none"
-"""Ends the name of an empty file that stands for the copy where there was no file, but copies of earlier installs."""
+"""Suffix of an empty file made instead of the copy if there was no file to copy, but copies of earlier installs."""
 PLUGIN_NAMES = ("memoryvault", "memory")
-"""What our plugin may be called before the `@` and the marketplace's name."""
+"""Names of our plugin, before the `@` and the marketplace's name."""
 _LAUNCHER = b"/hooks/launch.sh"
 
 Json = dict[str, Any]
 
 
 @dataclass(frozen=True)
-class Installed:
+class InstallOutcome:
     """What `install` did. `warnings` are sentences for the user."""
 
     settings_file: Path
@@ -54,7 +53,7 @@ class Installed:
 
 
 @dataclass(frozen=True)
-class Uninstalled:
+class UninstallOutcome:
     """What `uninstall` did; `restored`: the file has the bytes it had before the install."""
 
     settings_file: Path
@@ -63,10 +62,10 @@ class Uninstalled:
 
 
 def hook_argv(event: str, settings: Settings, *, python: str | None = None) -> list[str]:
-    """The exact argv that the host runs for `event`.
+    """The exact argv that the host runs for `event`. Raises SettingsError for an unknown event.
 
-    The interpreter is this one (of the virtual environment, so that processes which hooks start find the
-    packages): never a shim from PATH. `-I -S` keep the user's PYTHONPATH, folder and site-packages out.
+    The interpreter is the running one (of the virtual environment, so that processes which hooks start find the
+    packages), never a shim from PATH. `-I -S` ignore the user's PYTHONPATH, working directory and site-packages.
     """
     del settings  # The same for every vault: hooks read the settings themselves.
     if event not in EVENTS:
@@ -75,35 +74,35 @@ def hook_argv(event: str, settings: Settings, *, python: str | None = None) -> l
 
 
 def settings_file_of(settings: Settings) -> Path:
-    """Claude Code's own settings; where it is a symbolic link (dotfiles), the file behind it."""
+    """Path of Claude Code's own settings; of a symbolic link (dotfiles), the real path."""
     return Path(os.path.realpath(settings.hosts.claude_config_dir / "settings.json"))
 
 
-def install(settings: Settings, *, now: datetime | None = None) -> Installed:
-    """Put our hooks into settings.json; a second call changes nothing.
+def install(settings: Settings, *, now: datetime | None = None) -> InstallOutcome:
+    """Add our hooks to settings.json; a second call changes nothing.
 
     Raises SettingsError when the file is no JSON object or cannot be written; it is then as it was.
     """
     path = settings_file_of(settings)
     warnings = _warnings(_read(path)[1])
-    changed, backup = put_into(path, lambda document: with_hooks(document, settings), without_hooks, now=now)
-    return Installed(path, changed, backup, warnings)
+    changed, backup = add_to_file(path, lambda document: with_hooks(document, settings), without_hooks, now=now)
+    return InstallOutcome(path, changed, backup, warnings)
 
 
-def put_into(
-    path: Path, put: Callable[[Json], Json], take: Callable[[Json], Json], *, now: datetime | None = None
+def add_to_file(
+    path: Path, add: Callable[[Json], Json], remove: Callable[[Json], Json], *, now: datetime | None = None
 ) -> tuple[bool, Path | None]:
-    """Change a host's file by `put`; whether it changed, and the copy that was made. `take` undoes `put`.
+    """Change a host's file by `add`; (was it changed?, path of the copy that was made). `remove` undoes `add`.
 
     Raises SettingsError when the file is no JSON object or cannot be written; it is then as it was.
     """
     before, document = _read(path)
-    updated = put(document)
+    updated = add(document)
     precompile()
     if updated == document:
         return False, None
     backup = None
-    if take(document) == document:
+    if remove(document) == document:
         try:
             backup = _copy(path, before, now or datetime.now(UTC))
         except OSError as error:
@@ -114,20 +113,20 @@ def put_into(
     return True, backup
 
 
-def uninstall(settings: Settings) -> Uninstalled:
-    """Take our hooks out. If what is left equals the copy, its bytes are put back and it is removed.
+def uninstall(settings: Settings) -> UninstallOutcome:
+    """Remove our hooks. If the result has the settings of the copy, its bytes are restored and the copy is deleted.
 
     Raises SettingsError when the file is no JSON object or cannot be written; it is then as it was.
     """
-    return take_out_of(settings_file_of(settings), without_hooks)
+    return remove_from_file(settings_file_of(settings), without_hooks)
 
 
-def take_out_of(path: Path, take: Callable[[Json], Json]) -> Uninstalled:
-    """The same for any host's file."""
+def remove_from_file(path: Path, remove: Callable[[Json], Json]) -> UninstallOutcome:
+    """Change a host's file by `remove`, and restore the copy as `uninstall` does."""
     before, document = _read(path)
-    if before is None or take(document) == document:
-        return Uninstalled(path, False, False)
-    cleaned = take(document)
+    if before is None or remove(document) == document:
+        return UninstallOutcome(path, False, False)
+    cleaned = remove(document)
     newest = next(reversed(_copies(path)), None)
     if newest is None or newest.name.endswith(NO_FILE):
         restored = not cleaned
@@ -137,28 +136,28 @@ def take_out_of(path: Path, take: Callable[[Json], Json]) -> Uninstalled:
             _replace(path, before, _dump(cleaned, before))
         if newest is not None:
             newest.unlink()
-        return Uninstalled(path, True, restored)
+        return UninstallOutcome(path, True, restored)
     if _same_settings(original := newest.read_bytes(), cleaned):
         _replace(path, before, original)
         newest.unlink()
-        return Uninstalled(path, True, True)
+        return UninstallOutcome(path, True, True)
     _replace(path, before, _dump(cleaned, before))
-    return Uninstalled(path, True, False)
+    return UninstallOutcome(path, True, False)
 
 
 def _copies(path: Path) -> list[Path]:
-    """The copies beside a host's file, oldest first."""
+    """Paths of the copies of a host's file, oldest first."""
     return sorted(path.parent.glob(f"{path.name}{BACKUP_MARK}*"))
 
 
 def _copy(path: Path, before: bytes | None, now: datetime) -> Path | None:
-    """Keep what is about to be changed; None where there is nothing to keep."""
+    """Copy the file before it is changed; None if there is none."""
     older = _copies(path)
     name = f"{path.name}{BACKUP_MARK}{now:%Y%m%d-%H%M%S}"
     number = sum(copy.name.startswith(name) for copy in older)
     copy = path.with_name(f"{name}-{number + 1}" if number else name)
     if before is None:
-        if older:  # Without a mark of its own the newest of them would pass for what was here.
+        if older:  # Else the newest of them would be taken for the copy of this install.
             _write(copy.with_name(copy.name + NO_FILE), b"")
         return None
     _write(copy, before)
@@ -166,12 +165,12 @@ def _copy(path: Path, before: bytes | None, now: datetime) -> Path | None:
 
 
 def read_settings(path: Path) -> Json:
-    """A host's file, {} when there is none. Raises SettingsError."""
+    """Read a host's file; {} when there is none. Raises SettingsError."""
     return _read(path)[1]
 
 
 def installed_events(settings: Settings) -> dict[str, list[str]]:
-    """Event to the argv that settings.json has for us; for `memory doctor`."""
+    """Our argv by event, as settings.json has them. Raises SettingsError."""
     _, document = _read(settings_file_of(settings))
     found: dict[str, list[str]] = {}
     for event, groups in _hooks(document).items():
@@ -183,11 +182,10 @@ def installed_events(settings: Settings) -> dict[str, list[str]]:
 
 
 def plugin_installed(settings: Settings) -> bool:
-    """Whether our own Claude Code plugin is installed and switched on: it brings the hooks itself.
+    """Is our own Claude Code plugin, which contains the hooks, installed and enabled? Raises SettingsError.
 
-    Another tool may call its plugin "memory", too. So a plugin whose folder is known is judged by its
-    `hooks/hooks.json`; only one whose folder is not listed is taken at its word, when both it and its
-    marketplace are named after us.
+    Another tool may call its plugin "memory", too. So a plugin whose folder is known is recognised by its
+    `hooks/hooks.json`; one whose folder is not listed only if its name or marketplace has "memoryvault" in it.
     """
     _, document = _read(settings_file_of(settings))
     enabled = document.get("enabledPlugins")
@@ -204,7 +202,7 @@ def plugin_installed(settings: Settings) -> bool:
 
 
 def _plugin_folders(listing: Path) -> dict[str, list[Path]]:
-    """Folders by `plugin@marketplace`; {} where the host's list is absent or of another shape."""
+    """Folders by `plugin@marketplace`; {} if the host's list is absent or has another shape."""
     try:
         listed = json.loads(listing.read_bytes())["plugins"]
         return {
@@ -224,7 +222,7 @@ def _brings_our_hooks(folder: Path) -> bool:
 
 
 def is_ours(hook: object) -> bool:
-    """Whether an entry was written by us, at whatever place we were installed then."""
+    """Is this an entry of ours, whatever folder the package was installed in then?"""
     if not isinstance(hook, dict):
         return False
     args = hook.get("args")
@@ -238,7 +236,7 @@ def is_ours(hook: object) -> bool:
 
 
 def with_hooks(document: Json, settings: Settings) -> Json:
-    """`document` with exactly one current entry of ours per event; all else stays in its order."""
+    """`document` with exactly one current entry of ours per event; the order of all others is kept."""
     if _current(document, settings):
         return document
     result = without_hooks(document)
@@ -252,7 +250,7 @@ def with_hooks(document: Json, settings: Settings) -> Json:
 
 
 def without_hooks(document: Json) -> Json:
-    """`document` without our entries, and without the groups, events and the key that held nothing else."""
+    """`document` without our entries, and without the groups, events and key that become empty."""
     kept: dict[str, Any] = {}
     for event, groups in _hooks(document).items():
         remaining = []
@@ -271,7 +269,7 @@ def without_hooks(document: Json) -> Json:
 
 
 def precompile() -> None:
-    """Leave compiled code for what hooks load: in a read-only package they could not do it later."""
+    """Compile the modules that hooks load, which hooks in a read-only package could not do."""
     for folder in (STUB.parent, STUB.parent.parent / "vault"):
         compileall.compile_dir(folder, maxlevels=0, quiet=2)
 
@@ -294,7 +292,7 @@ def _hooks(document: Json) -> Json:
 
 
 def _entries(group: object) -> list[Any]:
-    """What a group starts; nothing where it has another shape than the host's, which is the host's to tell."""
+    """The entries of a group; [] if it has an unknown shape, which the host reports."""
     entries = group.get("hooks") if isinstance(group, dict) else None
     return entries if isinstance(entries, list) else []
 
@@ -337,14 +335,14 @@ def _same_settings(data: bytes, document: Json) -> bool:
 
 
 def _without_empty(document: Json) -> Json:
-    """Settings as the host reads them: an event without hooks, and `hooks` without events, say nothing."""
+    """The settings without events that have no hooks, and without `hooks` if it has no events."""
     hooks = {event: groups for event, groups in _hooks(document).items() if groups}
     rest = {key: value for key, value in document.items() if key != "hooks"}
     return {**rest, "hooks": hooks} if hooks else rest
 
 
 def _dump(document: Json, like: bytes | None) -> bytes:
-    """The document with the indentation, the line ends and the final newline that the file had."""
+    """Format the document with the indentation, the line ends and the final newline of the file `like`."""
     text = (like or b"").decode("utf-8-sig", "replace")
     indent: int | str = 2
     for line in text.split("\n"):
@@ -363,7 +361,7 @@ def _dump(document: Json, like: bytes | None) -> bytes:
 
 
 def _replace(path: Path, before: bytes | None, after: bytes) -> None:
-    """Write `after` if the file still is as it was read; the host may write it, too."""
+    """Write `after` unless the file was changed since it was read, as by the host. Raises SettingsError."""
     try:
         now = path.read_bytes() if path.exists() else None
         if now != before:

@@ -1,4 +1,4 @@
-"""What a host sent on standard input: bytes to `HookCall`, without the `json` and `re` modules.
+"""Reading what a host sends on standard input: JSON and `HookCall`, without the `json` and `re` modules.
 
 Importing `json` costs about as much as half a bare interpreter start; its C scanner costs a tenth of that.
 """
@@ -16,7 +16,7 @@ STDIN_LIMIT_BYTES = 32 * 1024 * 1024
 
 
 class HookCall:
-    """One hook invocation in host-neutral words; an absent text is ''."""
+    """One invocation of a hook, in terms common to all hosts; a text that is absent is ''."""
 
     __slots__ = (
         "agent",
@@ -33,10 +33,10 @@ class HookCall:
 
     def __init__(self, event: str, host: str) -> None:
         self.event = event
-        """Name in Claude Code's vocabulary, whatever the host calls it."""
+        """Claude Code's name of the event, whatever the host calls it."""
         self.host = host
         self.session = ""
-        """Session id, already checked: safe as a file name and in JSON."""
+        """Session id, validated: safe as a file name and in JSON."""
         self.transcript = ""
         self.cwd = ""
         self.prompt = ""
@@ -44,29 +44,29 @@ class HookCall:
         """SessionStart: startup, resume, clear, compact, fork."""
         self.notification = ""
         self.agent = ""
-        """Not empty inside a sub-agent."""
+        """Id of the sub-agent; '' for the main one."""
         self.moment = ""
-        """The host's id of this prompt, where it sends one: equal for two installations of the same hook."""
+        """The host's id of this prompt, if it sends one: the same for two installations of a hook."""
 
 
 class _ScannerContext:
-    """The attributes `_json.make_scanner` reads; control characters in strings are let through."""
+    """The attributes that `_json.make_scanner` reads; control characters in strings are allowed."""
 
     strict = False
     object_hook = None
     object_pairs_hook = None
     parse_float = float
     parse_int = int
-    memo: dict[str, str] = {}  # noqa: RUF012  The C scanner keeps its own; it only wants the attribute.
+    memo: dict[str, str] = {}  # noqa: RUF012  The C scanner has its own; it only requires the attribute.
 
     @staticmethod
     def parse_constant(name: str) -> None:
-        """NaN and the infinities are no JSON; nothing we read is a number."""
+        """Read NaN and the infinities as None: they are no JSON, and no field in use is a number."""
         return
 
 
 def read_stdin(limit: int = STDIN_LIMIT_BYTES) -> bytes:
-    """All of standard input, b'' for a terminal or a closed descriptor."""
+    """Read all of standard input, at most about `limit` bytes; b'' for a terminal or a closed descriptor."""
     try:
         if os.isatty(0):
             return b""
@@ -84,7 +84,7 @@ def read_stdin(limit: int = STDIN_LIMIT_BYTES) -> bytes:
 
 
 def parse_object(raw: bytes) -> dict[str, Any] | None:
-    """The JSON object in `raw`, or None for anything else."""
+    """Parse the JSON object in `raw`; None for anything else."""
     text = raw.decode("utf-8", "replace").lstrip("\ufeff").strip()
     if not text.startswith("{"):
         return None
@@ -97,7 +97,7 @@ def parse_object(raw: bytes) -> dict[str, Any] | None:
 
 
 def quote(text: str) -> str:
-    """`text` as a JSON string, ASCII only."""
+    """Format `text` as a JSON string, ASCII only."""
     try:
         from _json import encode_basestring_ascii
     except ImportError:
@@ -106,7 +106,7 @@ def quote(text: str) -> str:
 
 
 def text_of(payload: dict[str, Any], key: str) -> str:
-    """The string under `key`, '' when it is absent or something else."""
+    """The string under `key`; '' when it is absent or of another type."""
     value = payload.get(key)
     return value if isinstance(value, str) else ""
 

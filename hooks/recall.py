@@ -13,7 +13,6 @@ from _thread import allocate_lock, start_new_thread
 
 from ..vault.layout import INDEX_WANTED
 from ..vault.render import render_block, select_hits, status_line
-from .held import read_injected
 from .recall_client import RecallCall, format_request, shorten
 
 TYPE_CHECKING = False
@@ -215,13 +214,14 @@ def _parse_answer(response: dict[str, Any]) -> PromptAnswer | None:
 def _search(question: str, call: HookCall, settings: Mapping[str, str], k: int, started: float) -> FallbackHits:
     # Imported only now: a warm service answers without any of it.
     from ..vault.project import project_of
+    from .injected import read_injected
     from .search import SEARCHED_FILES, FallbackHits, FallbackQuery, search
 
     deadline = started + SEARCH_DEADLINE_SECONDS
     if time.monotonic() >= deadline:
         return FallbackHits([], "time budget exceeded", False)
-    held = read_injected(settings["harness"], call.session) if call.session else set()
-    query = FallbackQuery(shorten(question), settings["vault"], project_of(call.cwd), k, held, deadline)
+    shown = read_injected(settings["harness"], call.session) if call.session else set()
+    query = FallbackQuery(shorten(question), settings["vault"], project_of(call.cwd), k, shown, deadline)
     hits = search(query, settings["index_db"])
     if hits.degraded.endswith(SEARCHED_FILES):
         _request_index(f"{settings['state']}/run/{INDEX_WANTED}")

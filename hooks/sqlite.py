@@ -10,22 +10,20 @@ if TYPE_CHECKING:
 
 
 def open_database(path: str, mode: str, patience: float) -> Any:
-    """A connection in autocommit mode; `mode` is 'rw' or 'ro', never one that creates the file.
+    """Open a connection in autocommit mode; `mode` is 'rw' or 'ro', never one that creates the file.
 
-    `patience`: seconds to wait for a lock. Raises the module's own errors.
+    `patience`: seconds to wait for a lock. Raises the errors of the C module.
     """
     name = path.replace("%", "%25").replace("?", "%3f").replace("#", "%23")
     return _connect_function()(f"file:{name}?mode={mode}", timeout=patience, isolation_level=None, uri=True)
 
 
 def _connect_function() -> Any:
-    """`connect` of the C module, of `sqlite3` where that one is hidden or changed.
+    """`connect` of the C module, or of `sqlite3` if the C module is missing or different.
 
-    `_sqlite3` wants one thing of `functools`, its `lru_cache` for prepared statements, and pays for it
-    with `collections` and four more modules: a fifth of a bare interpreter start. The C function behind
-    `lru_cache` needs none of them, so for the time of the import a module with that one function stands
-    in.
-    """
+    `_sqlite3` imports `functools` only for `lru_cache`, for prepared statements, and with it `collections` and four
+    more modules: a fifth of a bare interpreter start. The C function behind `lru_cache` needs none of them, so during
+    the import `functools` is replaced by a module with that one function."""
     if "functools" not in sys.modules and "_sqlite3" not in sys.modules:
         try:
             from _functools import _lru_cache_wrapper  # type: ignore[import-not-found]

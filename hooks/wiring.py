@@ -1,6 +1,6 @@
-"""Wiring the hooks into the other hosts' own files: what each calls its events, and where it wants them.
+"""Installing the hooks in the files of the other hosts: names of events, and shapes of entries.
 
-Merged, copied before and taken out again as in `install.py`; only the shape of the entries differs.
+The files are merged, copied before and restored as in `install.py`.
 """
 
 from __future__ import annotations
@@ -16,21 +16,21 @@ from typing import Any
 
 from ..vault.errors import SettingsError
 from ..vault.settings import Settings
-from .install import STUB, Installed, Json, Uninstalled, put_into, read_settings, take_out_of
+from .install import STUB, InstallOutcome, Json, UninstallOutcome, add_to_file, read_settings, remove_from_file
 
 CLAUDE = "claude"
 NAME = "memoryvault"
-"""Of our own key, or our own file, where a host has such."""
+"""Name of our own key, or our own file, for hosts that have such."""
 
 
 @dataclass(frozen=True)
 class HostWiring:
-    """One host: its file, and how our entries stand in it."""
+    """One host: its file, and the shape of our entries in it."""
 
     name: str
     title: str
     events: Mapping[str, int]
-    """The host's name of an event to the seconds it may take."""
+    """The host's names of events, mapped to the seconds that each may take."""
     home: Callable[[Settings], Path]
     file: Callable[[Settings], Path]
     shape: str
@@ -79,23 +79,25 @@ def host_argv(host: str, event: str, *, python: str | None = None) -> list[str]:
     return [python or sys.executable, "-I", "-S", str(STUB), event, "--host", host]
 
 
-def install_for(host: str, settings: Settings) -> Installed:
-    """Put our hooks into the host's file; a second call changes nothing. Raises SettingsError."""
+def install_for(host: str, settings: Settings) -> InstallOutcome:
+    """Add our hooks to the host's file; a second call changes nothing. Raises SettingsError."""
     wiring = WIRINGS[host]
     path = file_of(wiring, settings)
     warnings = list(_warnings(wiring, settings))
-    changed, backup = put_into(path, lambda document: put(wiring, document), lambda document: take(wiring, document))
-    return Installed(path, changed, backup, tuple(warnings))
+    changed, backup = add_to_file(
+        path, lambda document: add_entries(wiring, document), lambda document: remove_entries(wiring, document)
+    )
+    return InstallOutcome(path, changed, backup, tuple(warnings))
 
 
-def uninstall_for(host: str, settings: Settings) -> Uninstalled:
-    """Take our hooks out of the host's file. Raises SettingsError."""
+def uninstall_for(host: str, settings: Settings) -> UninstallOutcome:
+    """Remove our hooks from the host's file. Raises SettingsError."""
     wiring = WIRINGS[host]
-    return take_out_of(file_of(wiring, settings), lambda document: take(wiring, document))
+    return remove_from_file(file_of(wiring, settings), lambda document: remove_entries(wiring, document))
 
 
 def wired_events(host: str, settings: Settings) -> tuple[str, ...]:
-    """The events whose entry is ours and current. Raises SettingsError."""
+    """The events that have a current entry of ours. Raises SettingsError."""
     wiring = WIRINGS[host]
     document = read_settings(file_of(wiring, settings))
     return tuple(
@@ -106,17 +108,17 @@ def wired_events(host: str, settings: Settings) -> tuple[str, ...]:
 
 
 def file_of(wiring: HostWiring, settings: Settings) -> Path:
-    """The host's file; where it is a symbolic link (dotfiles), the file behind it."""
+    """Path of the host's file; of a symbolic link (dotfiles), the real path."""
     return Path(os.path.realpath(wiring.file(settings)))
 
 
-def put(wiring: HostWiring, document: Json) -> Json:
-    """`document` with exactly one current entry of ours per event; all else stays in its order."""
+def add_entries(wiring: HostWiring, document: Json) -> Json:
+    """`document` with exactly one current entry of ours per event; the order of all others is kept."""
     events = _events(wiring, document)
     ours = [_argv(entry) for value in events.values() for entry in _entries(value) if is_ours(entry)]
     if sorted(ours) == sorted(host_argv(wiring.name, event) for event in wiring.events):
         return document
-    cleaned = take(wiring, document)
+    cleaned = remove_entries(wiring, document)
     events = dict(_events(wiring, cleaned))
     for event, seconds in wiring.events.items():
         events[event] = [*events.get(event, []), _entry(wiring, event, seconds)]
@@ -126,8 +128,8 @@ def put(wiring: HostWiring, document: Json) -> Json:
     return {**head, **cleaned, "hooks": events}
 
 
-def take(wiring: HostWiring, document: Json) -> Json:
-    """`document` without our entries, and without what held nothing else."""
+def remove_entries(wiring: HostWiring, document: Json) -> Json:
+    """`document` without our entries, and without the containers that become empty."""
     kept: Json = {}
     events = _events(wiring, document)
     for event, value in events.items():
@@ -147,13 +149,13 @@ def take(wiring: HostWiring, document: Json) -> Json:
 
 
 def is_ours(entry: object) -> bool:
-    """Whether an entry was written by us, at whatever place we were installed then."""
+    """Is this an entry of ours, whatever folder the package was installed in then?"""
     argv = _argv(entry)
     return len(argv) == 7 and argv[1:3] == ["-I", "-S"] and argv[3].endswith("/hooks/stub.py") and argv[5] == "--host"
 
 
 def trusted_by_codex(settings: Settings) -> bool:
-    """Whether Codex has noted the user's trust in hooks of our file; it runs no other."""
+    """Does Codex trust the hooks in our file? It runs no others."""
     path = str(WIRINGS["codex"].file(settings))
     state = _codex_config(settings).get("hooks", {}).get("state", {})
     return isinstance(state, dict) and any(str(key).startswith(f"{path}:") for key in state)
@@ -196,7 +198,7 @@ def _events(wiring: HostWiring, document: Json) -> Json:
 
 
 def _entries(value: object) -> Iterator[object]:
-    """The entries of one event, in groups or not."""
+    """Yield the entries of one event, whether they are in groups or not."""
     for item in value if isinstance(value, list) else ():
         if isinstance(item, dict) and isinstance(item.get("hooks"), list):
             yield from item["hooks"]

@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from memoryvault.hooks.held import read_injected
+from memoryvault.hooks.injected import read_injected
 from memoryvault.hooks.recall_client import _is_ours
 from memoryvault.index.store import IndexStore
 from memoryvault.tests.support.hurry import patience

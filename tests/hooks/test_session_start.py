@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import memoryvault
-from memoryvault.hooks.held import read_injected
+from memoryvault.hooks.injected import read_injected
 from memoryvault.vault.marker import Marker, create_marker, mark_reflected, marker_path
 
 from .support import SESSION, Sandbox

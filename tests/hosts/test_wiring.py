@@ -15,7 +15,15 @@ import pytest
 from memoryvault.cli.main import main
 from memoryvault.hooks import install as install_module
 from memoryvault.hooks.install import STUB
-from memoryvault.hooks.wiring import WIRINGS, host_argv, install_for, put, take, uninstall_for, wired_events
+from memoryvault.hooks.wiring import (
+    WIRINGS,
+    add_entries,
+    host_argv,
+    install_for,
+    remove_entries,
+    uninstall_for,
+    wired_events,
+)
 from memoryvault.vault.errors import SettingsError
 from memoryvault.vault.settings import Settings, load_settings
 
@@ -74,26 +82,26 @@ def test_uninstall_restores_every_byte(sandbox: Sandbox, settings: Settings, hos
 @pytest.mark.parametrize("host", HOSTS)
 def test_what_others_wrote_stays_in_its_order(host: str) -> None:
     wiring = WIRINGS[host]
-    wired = put(wiring, OTHERS[host])
-    assert put(wiring, wired) == wired
-    assert take(wiring, wired) == OTHERS[host]
+    wired = add_entries(wiring, OTHERS[host])
+    assert add_entries(wiring, wired) == wired
+    assert remove_entries(wiring, wired) == OTHERS[host]
     assert list(wired)[: len(OTHERS[host])] == list(OTHERS[host])
     moved = json.loads(json.dumps(wired).replace(str(STUB), "/old/place/hooks/stub.py"))
-    assert put(wiring, moved) == wired, "hooks of an older installation are replaced"
+    assert add_entries(wiring, moved) == wired, "hooks of an older installation are replaced"
 
 
 def test_the_entries_have_the_documented_shape() -> None:
-    codex = put(WIRINGS["codex"], {})
+    codex = add_entries(WIRINGS["codex"], {})
     assert set(codex) == {"hooks"}
     assert codex["hooks"]["SessionStart"][0]["matcher"]
     for (group,) in codex["hooks"].values():
         (hook,) = group["hooks"]
         assert set(hook) == {"type", "command", "timeout"}
-    copilot = put(WIRINGS["copilot"], {})
+    copilot = add_entries(WIRINGS["copilot"], {})
     assert copilot["version"] == 1
     for (hook,) in copilot["hooks"].values():
         assert set(hook) == {"type", "bash", "timeoutSec"}
-    (named,) = put(WIRINGS["antigravity"], {}).values()
+    (named,) = add_entries(WIRINGS["antigravity"], {}).values()
     assert named.pop("enabled") is True
     for (hook,) in named.values():
         assert set(hook) == {"type", "command", "timeout"}
