@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 import shutil
 import socket
+import sys
 import tempfile
 import time
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
-from ..hooks.install import EVENTS, hook_argv, installed_events, plugin_installed
+from ..hooks.install import EVENTS, STUB, hook_argv, installed_events, plugin_installed, split_hook_argv
 from ..hooks.wiring import WIRINGS, wired_events
 from ..tasks.corpus.backfill import plan_corpus
 from ..tasks.device import SETTINGS_NOTE, acting_device, acts_here
@@ -96,12 +97,16 @@ def hooks_wired(context: Context) -> Finding:
     if not found:
         return Finding("hooks", "note", "not in Claude Code's settings", "run `memory init` to wire them")
     for event, argv in sorted(found.items()):
-        # The interpreter and the stub: with either gone the host reports an error at every event.
-        if lost := next((word for word in (argv[0], argv[3]) if not os.path.exists(word)), None):
+        # Without the interpreter the host reports an error at every event, without the stub nothing happens at any.
+        stub, _ = split_hook_argv(argv) or ("", [])
+        if lost := next((file for file in (argv[0], stub) if not os.path.exists(file)), None):
             return Finding("hooks", "fault", f"{event} starts {lost}, which is not there", "run `memory init`")
     if missing := [event for event in EVENTS if event not in found]:
         return Finding("hooks", "fault", f"{', '.join(missing)} not wired", "run `memory init`")
     if elsewhere := next((argv for event, argv in found.items() if argv != hook_argv(event, settings)), None):
+        stub, _ = split_hook_argv(elsewhere) or ("", [])
+        if (elsewhere[0], stub) == (sys.executable, str(STUB)):
+            return Finding("hooks", "note", "by the command of an older version", "run `memory init` to renew it")
         todo = "run `memory init` to use this one"
         return Finding("hooks", "note", f"they start another installation, {elsewhere[0]}", todo)
     return Finding("hooks", "ok", ", ".join(sorted(found)))

@@ -11,7 +11,7 @@ import json
 import os
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -21,6 +21,13 @@ from ..vault.errors import SettingsError
 from ..vault.settings import Settings
 
 STUB = Path(__file__).with_name("stub.py")
+IF_THERE = (
+    "import os, sys; del sys.argv[0]; stub = sys.argv[0]; os.access(stub, os.R_OK) "
+    'and exec(open(stub, "rb").read(), {"__name__": "__main__", "__file__": stub})'
+)
+"""Runs the stub, or nothing where it is gone: removed, moved, or just being replaced by an update, while hooks of it
+stand in the host's settings. Python itself ends with 2 when it can't open a script; at that code hosts reject the
+prompt and do not let the agent stop."""
 TIMEOUT_SECONDS = {
     "SessionStart": 5,
     "UserPromptSubmit": 3,
@@ -70,7 +77,20 @@ def hook_argv(event: str, settings: Settings, *, python: str | None = None) -> l
     del settings  # The same for every vault: hooks read the settings themselves.
     if event not in EVENTS:
         raise SettingsError(f"there is no hook for {event!r}; the events are {', '.join(EVENTS)}")
-    return [python or sys.executable, "-I", "-S", str(STUB), event]
+    return [*hook_start(python), event]
+
+
+def hook_start(python: str | None = None) -> list[str]:
+    """The argv of every hook up to the host's name of the event."""
+    return [python or sys.executable, "-I", "-S", "-c", IF_THERE, str(STUB)]
+
+
+def split_hook_argv(argv: Sequence[object]) -> tuple[str, list[object]] | None:
+    """The stub that an argv of ours starts, at whatever place, and the words after it; None where it is not ours."""
+    rest = list(argv[3:]) if list(argv[1:3]) == ["-I", "-S"] else []
+    if rest[:1] == ["-c"]:
+        del rest[:2]  # Missing in hooks of earlier versions, which had Python open the stub itself.
+    return (str(rest[0]), rest[1:]) if rest and str(rest[0]).endswith("/hooks/stub.py") else None
 
 
 def settings_file_of(settings: Settings) -> Path:
@@ -226,13 +246,8 @@ def is_ours(hook: object) -> bool:
     if not isinstance(hook, dict):
         return False
     args = hook.get("args")
-    return (
-        isinstance(args, list)
-        and len(args) >= 4
-        and args[:2] == ["-I", "-S"]
-        and str(args[2]).endswith("/hooks/stub.py")
-        and args[3] in EVENTS
-    )
+    ours = split_hook_argv([hook.get("command"), *args]) if isinstance(args, list) else None
+    return ours is not None and len(ours[1]) > 0 and ours[1][0] in EVENTS
 
 
 def with_hooks(document: Json, settings: Settings) -> Json:

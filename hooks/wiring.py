@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 import shlex
-import sys
 import tomllib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -16,7 +15,16 @@ from typing import Any
 
 from ..vault.errors import SettingsError
 from ..vault.settings import Settings
-from .install import STUB, InstallOutcome, Json, UninstallOutcome, add_to_file, read_settings, remove_from_file
+from .install import (
+    InstallOutcome,
+    Json,
+    UninstallOutcome,
+    add_to_file,
+    hook_start,
+    read_settings,
+    remove_from_file,
+    split_hook_argv,
+)
 
 CLAUDE = "claude"
 NAME = "memoryvault"
@@ -76,7 +84,7 @@ def host_argv(host: str, event: str, *, python: str | None = None) -> list[str]:
     """The exact argv that `host` runs for its `event`. Raises SettingsError for an event it is not wired to."""
     if event not in WIRINGS[host].events:
         raise SettingsError(f"{host} has no hook for {event!r}; the events are {', '.join(WIRINGS[host].events)}")
-    return [python or sys.executable, "-I", "-S", str(STUB), event, "--host", host]
+    return [*hook_start(python), event, "--host", host]
 
 
 def install_for(host: str, settings: Settings) -> InstallOutcome:
@@ -150,8 +158,8 @@ def remove_entries(wiring: HostWiring, document: Json) -> Json:
 
 def is_ours(entry: object) -> bool:
     """Is this an entry of ours, whatever folder the package was installed in then?"""
-    argv = _argv(entry)
-    return len(argv) == 7 and argv[1:3] == ["-I", "-S"] and argv[3].endswith("/hooks/stub.py") and argv[5] == "--host"
+    ours = split_hook_argv(_argv(entry))
+    return ours is not None and len(ours[1]) == 3 and ours[1][1] == "--host"
 
 
 def trusted_by_codex(settings: Settings) -> bool:

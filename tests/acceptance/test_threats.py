@@ -99,7 +99,7 @@ def test_no_process_of_ours_makes_an_internet_socket(sandbox: Sandbox) -> None:
     payload |= {"notification_type": "idle_prompt", "source": "startup", "reason": "other"}
     for event in EVENTS:
         argv = json.loads(sandbox.memory("hook-command", event, "--json"))
-        stub = f"{audited}import runpy; sys.argv = {argv[3:]!r}; runpy.run_path({argv[3]!r}, run_name='__main__')"
+        stub = f"{audited}import runpy; sys.argv = {argv[5:]!r}; runpy.run_path({argv[5]!r}, run_name='__main__')"
         body = json.dumps({**payload, "hook_event_name": event, "prompt_id": event})
         done = subprocess.run(
             [*argv[:3], "-c", stub], input=body, env=sandbox.environment, text=True, capture_output=True, check=False

@@ -201,6 +201,9 @@ def test_hooks_that_start_what_is_gone_are_a_fault(context: Context) -> None:
     path.write_text(wired.replace(str(STUB), "/gone/hooks/stub.py"))
     assert surroundings.hooks_wired(context).grade == "fault"
     document = json.loads(wired)
+    del document["hooks"]["Stop"][0]["hooks"][0]["args"][2:4]
+    path.write_text(json.dumps(document))
+    assert "older version" in surroundings.hooks_wired(context).detail
     del document["hooks"]["Stop"]
     path.write_text(json.dumps(document))
     assert surroundings.hooks_wired(context).detail == "Stop not wired"

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from memoryvault.hooks.install import STUB
+from memoryvault.hooks.install import IF_THERE, STUB
 from memoryvault.tests.support.hurry import patience, patient
 from memoryvault.vault.layout import StatePaths, leave_socket_folder, make_socket_folder, vault_id
 from memoryvault.vault.settings import compile_snapshot
@@ -25,8 +25,8 @@ SESSION = "0b54a9e2-4b34-4e0e-9d64-7f0a5f1f2c11"
 
 
 def stub() -> list[str]:
-    """The script of every hook, as hosts run it; in the second try on a busy machine the one that has more time."""
-    return patient([str(STUB)])
+    """What hosts have Python run; in the second try on a busy machine with the script that has more time."""
+    return ["-c", IF_THERE, *patient([str(STUB)])]
 
 
 @dataclass(frozen=True)

@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 from memoryvault.hooks import install as module
 from memoryvault.hooks.install import (
     EVENTS,
+    IF_THERE,
     STUB,
     hook_argv,
     install,
@@ -255,8 +256,26 @@ def test_hooks_of_an_older_installation_are_replaced(settings: Settings) -> None
     install(settings, now=NOW)
     path.write_text(path.read_text().replace(str(STUB), "/old/place/hooks/stub.py"))
     assert install(settings).changed
-    assert all(argv[3] == str(STUB) for argv in installed_events(settings).values())
+    assert all(str(STUB) in argv for argv in installed_events(settings).values())
     assert path.read_text().count("stub.py") == len(EVENTS)
+    assert uninstall(settings).restored
+    assert path.read_text() == "{}"
+
+
+def test_hooks_that_had_python_open_the_stub_itself_are_known(settings: Settings) -> None:
+    path = settings_file_of(settings)
+    path.write_text("{}")
+    install(settings, now=NOW)
+    current = json.loads(path.read_text())
+    older = json.loads(path.read_text())
+    for groups in older["hooks"].values():
+        del groups[0]["hooks"][0]["args"][2:4]
+        assert groups[0]["hooks"][0]["args"][:3] == ["-I", "-S", str(STUB)]
+    path.write_text(json.dumps(older))
+    assert set(installed_events(settings)) == set(EVENTS)
+    assert install(settings).changed
+    assert json.loads(path.read_text()) == current
+    path.write_text(json.dumps(older))
     assert uninstall(settings).restored
     assert path.read_text() == "{}"
 
@@ -325,6 +344,6 @@ def test_the_command_is_absolute_and_isolated(settings: Settings) -> None:
         python, *args = hook_argv(event, settings)
         assert os.path.isabs(python)
         assert "shims" not in Path(python).parts
-        assert args == ["-I", "-S", str(STUB), event]
+        assert args == ["-I", "-S", "-c", IF_THERE, str(STUB), event]
     with pytest.raises(SettingsError, match="TeaTime"):
         hook_argv("TeaTime", settings)

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from memoryvault.hooks.install import STUB
+from memoryvault.hooks.install import STUB, hook_argv
+from memoryvault.hooks.wiring import CLAUDE, HOSTS, WIRINGS, host_argv
+from memoryvault.vault.settings import load_settings
 
 from .support import Sandbox, answer_with, recall_service
 
@@ -124,6 +127,19 @@ def test_a_folder_full_of_traps_changes_nothing(sandbox: Sandbox, tmp_path: Path
         assert "trapped" not in done.stdout + done.stderr
         if event == "UserPromptSubmit":
             assert "blue teapot" in done.stdout
+
+
+@pytest.mark.parametrize("host", HOSTS)
+def test_a_hook_whose_package_is_gone_does_nothing_and_fails_no_turn(sandbox: Sandbox, host: str) -> None:
+    """Python ends with 2 for a script that it can't open, and hosts take that for "reject this prompt"."""
+    settings = load_settings(sandbox.env)
+    for event in EVENTS if host == CLAUDE else WIRINGS[host].events:
+        argv = hook_argv(event, settings) if host == CLAUDE else host_argv(host, event)
+        gone = [word.replace(str(STUB), "/gone/hooks/stub.py") for word in argv]
+        assert gone != argv
+        payload = json.dumps(sandbox.payload(prompt="where does the cocoa go?"))
+        done = subprocess.run(gone, input=payload, env=sandbox.env, capture_output=True, text=True, check=False)
+        assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 
 
 def test_the_stub_is_tiny() -> None:

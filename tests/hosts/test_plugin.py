@@ -94,7 +94,7 @@ def test_the_hooks_have_the_documented_shape_and_are_those_of_an_installation() 
         assert set(hook) == {"type", "command", "args", "timeout"}
         assert hook["type"] == "command"
         assert hook["timeout"] == TIMEOUT_SECONDS[event]
-        assert hook["args"][1:] == ["hook", event]
+        assert hook["args"][-2:] == ["hook", event]
 
 
 def test_the_tools_server_is_ours() -> None:
@@ -196,6 +196,15 @@ def test_each_hook_of_the_plugin_runs(sandbox: Sandbox) -> None:
                     break
     logged = dict.fromkeys(line["hook"] for line in sandbox.log_lines())
     assert list(logged) == [event for event in EVENTS if event != "Notification"]
+
+
+def test_a_plugin_whose_folder_went_under_a_session_fails_no_turn(sandbox: Sandbox) -> None:
+    """A shell that cannot open its script ends with 2, which would make the host reject every prompt."""
+    for groups in read("hooks/hooks.json")["hooks"].values():
+        (hook,) = groups[0]["hooks"]
+        argv = [hook["command"], *(word.replace("${CLAUDE_PLUGIN_ROOT}", "/nowhere") for word in hook["args"])]
+        done = subprocess.run(argv, input=b"{}", env=sandbox.env, capture_output=True, check=False)
+        assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
 
 
 @pytest.mark.slow

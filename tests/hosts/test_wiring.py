@@ -7,14 +7,13 @@ import os
 import shlex
 import sys
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from memoryvault.cli.main import main
 from memoryvault.hooks import install as install_module
-from memoryvault.hooks.install import STUB
+from memoryvault.hooks.install import IF_THERE, STUB
 from memoryvault.hooks.wiring import (
     WIRINGS,
     add_entries,
@@ -88,6 +87,10 @@ def test_what_others_wrote_stays_in_its_order(host: str) -> None:
     assert list(wired)[: len(OTHERS[host])] == list(OTHERS[host])
     moved = json.loads(json.dumps(wired).replace(str(STUB), "/old/place/hooks/stub.py"))
     assert add_entries(wiring, moved) == wired, "hooks of an older installation are replaced"
+    older = json.loads(json.dumps(wired).replace(json.dumps(f" -c {shlex.quote(IF_THERE)}")[1:-1], ""))
+    assert older != wired
+    assert add_entries(wiring, older) == wired, "hooks that had Python open the stub itself, too"
+    assert remove_entries(wiring, older) == OTHERS[host]
 
 
 def test_the_entries_have_the_documented_shape() -> None:
@@ -193,7 +196,7 @@ def test_doctor_says_which_hosts_are_wired_and_which_is_experimental(
 def test_the_command_names_the_host(sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
     assert run(sandbox, monkeypatch, "hook-command", "PreInvocation", "--host", "antigravity", "--json") == 0
     assert json.loads(capsys.readouterr().out) == [
-        sys.executable, "-I", "-S", str(Path(STUB)), "PreInvocation", "--host", "antigravity",
+        sys.executable, "-I", "-S", "-c", IF_THERE, str(STUB), "PreInvocation", "--host", "antigravity",
     ]  # fmt: skip
     assert run(sandbox, monkeypatch, "hook-command", "SessionStart", "--host", "antigravity") == 2
     assert "PreInvocation" in capsys.readouterr().err

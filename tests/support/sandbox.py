@@ -9,8 +9,8 @@ from memoryvault.demo import sandbox
 
 from .hurry import patient
 
-OPTIONS = 3
-"""A host runs `python -I -S <script> <event> …`."""
+OPTIONS = 5
+"""A host runs `python -I -S -c <code> <script> <event> …`."""
 
 
 class Sandbox(sandbox.Sandbox):
