@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import argparse
+import math
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from ..index.service import Outcome, ServiceConfig, serve
@@ -19,13 +21,16 @@ EPILOG = """example:
 def configure(parser: argparse.ArgumentParser) -> None:
     """Arguments of `memory serve`."""
     parser.epilog = EPILOG
+    parser.add_argument("--stay", action="store_true", help="stay however long nobody asks, as under `memory up`")
 
 
 def run(args: argparse.Namespace, context: Context) -> int:
-    """Serve until idle for the configured time, told to stop, or another service already runs."""
-    del args
+    """Serve until idle for the configured time (not with --stay), told to stop, or another service already runs."""
     state = context.state_of_vault_or_index
-    outcome = serve(ServiceConfig.from_settings(context.settings), log=_log(state.log_file))
+    config = ServiceConfig.from_settings(context.settings)
+    if args.stay:
+        config = replace(config, idle_exit_seconds=math.inf)
+    outcome = serve(config, log=_log(state.log_file))
     if outcome is Outcome.ALREADY_RUNNING:
         note("memory: a recall service already runs for this vault")
     return 0

@@ -21,6 +21,8 @@ EPILOG = """example:
   memory up             worker and recall service in one terminal; Ctrl-C stops both
 """
 
+PROGRAMS = {"worker": "worker", "recall": "serve --stay"}
+"""What the Procfile has: the end of one ends the other, so the recall service stays though nobody asks it anything."""
 STOPPED_BY_SIGNAL = (128 + signal.SIGINT, 128 + signal.SIGTERM)
 
 
@@ -48,11 +50,9 @@ def run(args: argparse.Namespace, context: Context) -> int:
         note("memory: stopped the recall service that a session had started; this one takes over")
     manager = Manager(PlainPrinter(beneath(sys.stdout)))
     environment = child_environment(context.settings)
-    programs = (
-        {"worker": "worker"} if context.settings.only_works_for_others else {"worker": "worker", "recall": "serve"}
-    )
-    for name, command in programs.items():
-        manager.add_process(name, f"exec '{sys.executable}' -m memoryvault {command}", env=environment, cwd="/")
+    for name, command in PROGRAMS.items():
+        if name == "worker" or not context.settings.only_works_for_others:
+            manager.add_process(name, f"exec '{sys.executable}' -m memoryvault {command}", env=environment, cwd="/")
     manager.loop()
     # Being stopped by a signal is how this command ends; anything else is what the process died of.
     return 0 if manager.returncode in (None, *STOPPED_BY_SIGNAL) else int(manager.returncode)

@@ -163,7 +163,8 @@ class RecallSection:
         metadata=_number("How sure an answer must be to be put before the agent; above 0 is stricter.", -10, 10),
     )
     idle_exit_seconds: int = field(
-        default=1800, metadata=_whole("The recall service exits after this time without a request.", 10)
+        default=1800,
+        metadata=_whole("The recall service exits after this time without a request; not the one of `memory up`.", 10),
     )
 
 

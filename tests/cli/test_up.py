@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import subprocess
 import time
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from memoryvault.cli.up import PROGRAMS
 from memoryvault.demo.sandbox import Sandbox
 from memoryvault.vault.lock import lock_holder
 from memoryvault.vault.settings import load_settings
 
 pytestmark = pytest.mark.slow
 WAIT_SECONDS = 30.0
+ROOT = Path(__file__).resolve().parents[2]
 
 
 @pytest.fixture
@@ -44,3 +47,20 @@ def test_it_takes_over_from_a_recall_service_and_a_second_one_disturbs_nothing(s
             assert f"(pid {running[0]}); `kill {running[0]}` ends it" in second.stderr
             assert (lock_holder(state.worker_lock), lock_holder(state.recall_lock)) == running
             assert up.poll() is None
+
+
+def test_it_goes_on_though_nobody_asks_anything(tmp_path: Path) -> None:
+    """The end of the recall service ends the worker with it, here and under foreman."""
+    quiet = Sandbox(tmp_path, settings={"MEMORY_RECALL_IDLE_EXIT_SECONDS": "10"})  # Without a note to be embedded.
+    state = load_settings(quiet.environment).state
+    with quiet.process("up") as up:
+        wait_until(lambda: lock_holder(state.recall_lock) is not None, "the service runs")
+        with pytest.raises(subprocess.TimeoutExpired):
+            up.wait(25)
+        assert lock_holder(state.worker_lock) is not None
+        assert lock_holder(state.recall_lock) is not None
+
+
+def test_the_procfile_has_the_same_programs() -> None:
+    lines = (ROOT / "Procfile").read_text("utf-8").splitlines()
+    assert dict(line.split(": memory ") for line in lines) == PROGRAMS
