@@ -6,6 +6,7 @@ import argparse
 import signal
 import sys
 
+from honcho import manager as honcho_manager
 from honcho.manager import Manager
 from honcho.printer import Message, Printer
 
@@ -23,6 +24,8 @@ EPILOG = """example:
 
 PROGRAMS = {"worker": "worker", "recall": "serve --stay"}
 """What the Procfile has: the end of one ends the other, so the recall service stays though nobody asks it anything."""
+KILL_MARGIN_SECONDS = 10.0
+"""Beyond the worker's own limit, within which it stops what runs and gives it back."""
 STOPPED_BY_SIGNAL = (128 + signal.SIGINT, 128 + signal.SIGTERM)
 
 
@@ -53,6 +56,8 @@ def run(args: argparse.Namespace, context: Context) -> int:
     for name, command in PROGRAMS.items():
         if name == "worker" or not context.settings.only_works_for_others:
             manager.add_process(name, f"exec '{sys.executable}' -m memoryvault {command}", env=environment, cwd="/")
+    # What still runs so long after the first has ended is killed; a worker is to end its jobs first.
+    honcho_manager.KILL_WAIT = context.settings.queue.drain_seconds + KILL_MARGIN_SECONDS
     manager.loop()
     # Being stopped by a signal is how this command ends; anything else is what the process died of.
     return 0 if manager.returncode in (None, *STOPPED_BY_SIGNAL) else int(manager.returncode)

@@ -10,9 +10,11 @@ from pathlib import Path
 import pytest
 
 from memoryvault.cli.up import PROGRAMS
-from memoryvault.demo.sandbox import Sandbox
-from memoryvault.vault.lock import lock_holder
+from memoryvault.vault.lock import hold_lock, lock_holder
 from memoryvault.vault.settings import load_settings
+
+from ..acceptance.test_the_loop import record_session
+from ..support.sandbox import Sandbox
 
 pytestmark = pytest.mark.slow
 WAIT_SECONDS = 30.0
@@ -31,6 +33,11 @@ def wait_until(true: Callable[[], bool], what: str) -> None:
     while not true():
         assert time.monotonic() < until, what
         time.sleep(0.1)
+
+
+def reflections(sandbox: Sandbox) -> list[str]:
+    """The states of the jobs that mine sessions."""
+    return [job["state"] for job in sandbox.json("jobs", "list", "--kind", "reflect.session")]
 
 
 def test_it_takes_over_from_a_recall_service_and_a_second_one_disturbs_nothing(sandbox: Sandbox) -> None:
@@ -59,6 +66,20 @@ def test_it_goes_on_though_nobody_asks_anything(tmp_path: Path) -> None:
             up.wait(25)
         assert lock_holder(state.worker_lock) is not None
         assert lock_holder(state.recall_lock) is not None
+
+
+def test_a_running_job_is_ended_before_the_worker_is_killed(sandbox: Sandbox) -> None:
+    state = load_settings(sandbox.environment).state
+    with sandbox.process("up") as up:
+        wait_until(lambda: lock_holder(state.worker_lock) is not None, "the worker runs")
+        with hold_lock(Path(state.vault_lock)):
+            record_session(sandbox)
+            wait_until(lambda: reflections(sandbox) == ["running"], "it will wait for the vault")
+            up.terminate()
+            with pytest.raises(subprocess.TimeoutExpired):
+                up.wait(8)
+        assert up.wait(WAIT_SECONDS) == 0
+    assert reflections(sandbox) == ["done"]
 
 
 def test_the_procfile_has_the_same_programs() -> None:
