@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import argparse
+import shlex
 import signal
 import sys
+from contextlib import suppress
+from types import FrameType
 
 from honcho import manager as honcho_manager
 from honcho.manager import Manager
@@ -26,7 +29,7 @@ PROGRAMS = {"worker": "worker", "recall": "serve --stay"}
 """What the Procfile has: the end of one ends the other, so the recall service stays though nobody asks it anything."""
 KILL_MARGIN_SECONDS = 10.0
 """Beyond the worker's own limit, within which it stops what runs and gives it back."""
-STOPPED_BY_SIGNAL = (128 + signal.SIGINT, 128 + signal.SIGTERM)
+STOPPED_BY_SIGNAL = tuple(128 + number for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP))
 
 
 class PlainPrinter(Printer):  # type: ignore[misc]
@@ -35,7 +38,30 @@ class PlainPrinter(Printer):  # type: ignore[misc]
     def write(self, message: Message) -> None:
         """Print each line of the message behind its time and name."""
         data = message.data.decode("utf-8", "replace") if isinstance(message.data, bytes) else message.data
-        super().write(message._replace(data=plain(data)))
+        with suppress(
+            OSError
+        ):  # Whether anybody reads it (a closed window, `| head`, a full disk) is not their affair.
+            super().write(message._replace(data=plain(data)))
+
+
+class TerminalManager(Manager):  # type: ignore[misc]
+    """honcho's manager: the end of its terminal ends what it runs, as Ctrl-C does, unless `nohup` says otherwise."""
+
+    def _start(self) -> None:
+        # The relays between are not to die of it: then nobody would hear of the programs' ends.
+        before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+        super()._start()
+        if before != signal.SIG_IGN:
+            signal.signal(signal.SIGHUP, self._hang_up)
+
+    def _hang_up(self, number: int, frame: FrameType | None) -> None:
+        self.returncode = 128 + number
+        self.terminate()
+
+
+def shell_line(command: str) -> str:
+    """What a shell runs for `memory <command>`, without staying itself."""
+    return f"exec {shlex.quote(sys.executable)} -m memoryvault {command}"
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -51,11 +77,11 @@ def run(args: argparse.Namespace, context: Context) -> int:
         raise WorkerRunning(holder)
     if stop_background(context.state, "recall"):
         note("memory: stopped the recall service that a session had started; this one takes over")
-    manager = Manager(PlainPrinter(beneath(sys.stdout)))
+    manager = TerminalManager(PlainPrinter(beneath(sys.stdout)))
     environment = child_environment(context.settings)
     for name, command in PROGRAMS.items():
         if name == "worker" or not context.settings.only_works_for_others:
-            manager.add_process(name, f"exec '{sys.executable}' -m memoryvault {command}", env=environment, cwd="/")
+            manager.add_process(name, shell_line(command), env=environment, cwd="/")
     # What still runs so long after the first has ended is killed; a worker is to end its jobs first.
     honcho_manager.KILL_WAIT = context.settings.queue.drain_seconds + KILL_MARGIN_SECONDS
     manager.loop()

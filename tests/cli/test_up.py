@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import os
+import shlex
+import signal
 import subprocess
+import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
-from memoryvault.cli.up import PROGRAMS
+from memoryvault.cli.up import PROGRAMS, shell_line
 from memoryvault.vault.lock import hold_lock, lock_holder
 from memoryvault.vault.settings import load_settings
 
@@ -68,7 +73,9 @@ def test_it_goes_on_though_nobody_asks_anything(tmp_path: Path) -> None:
         assert lock_holder(state.recall_lock) is not None
 
 
-def test_a_running_job_is_ended_before_the_worker_is_killed(sandbox: Sandbox) -> None:
+def test_a_running_job_is_ended_before_the_worker_is_killed(tmp_path: Path) -> None:
+    sandbox = Sandbox(tmp_path, settings={"MEMORY_QUEUE_DRAIN_SECONDS": "60"})
+    sandbox.memory("save", "fix", "kettle", "--body", "The porcelain kettle belongs upstairs.")
     state = load_settings(sandbox.environment).state
     with sandbox.process("up") as up:
         wait_until(lambda: lock_holder(state.worker_lock) is not None, "the worker runs")
@@ -77,9 +84,66 @@ def test_a_running_job_is_ended_before_the_worker_is_killed(sandbox: Sandbox) ->
             wait_until(lambda: reflections(sandbox) == ["running"], "it will wait for the vault")
             up.terminate()
             with pytest.raises(subprocess.TimeoutExpired):
-                up.wait(8)
+                up.wait(14)
         assert up.wait(WAIT_SECONDS) == 0
     assert reflections(sandbox) == ["done"]
+
+
+@pytest.fixture
+def up_alone(sandbox: Sandbox) -> Iterator[Callable[[int], subprocess.Popen[bytes]]]:
+    """`memory up` in a session of its own, as a terminal's, writing where it is told; both programs run."""
+    started: list[subprocess.Popen[bytes]] = []
+    state = load_settings(sandbox.environment).state
+
+    def start(output: int) -> subprocess.Popen[bytes]:
+        started.append(
+            subprocess.Popen(
+                [sandbox.python, "-m", "memoryvault", "up"],
+                env=sandbox.environment, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.DEVNULL,
+                start_new_session=True,
+            )
+        )  # fmt: skip
+        wait_until(lambda: None not in (lock_holder(state.worker_lock), lock_holder(state.recall_lock)), "both run")
+        return started[-1]
+
+    yield start
+    left = (lock_holder(state.worker_lock), lock_holder(state.recall_lock))
+    for process in started:
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+    for pid in left:
+        if pid is not None:
+            os.kill(pid, signal.SIGKILL)
+    assert left == (None, None), "nothing is left running"
+
+
+@pytest.mark.parametrize("output", ["its reader is gone", "its disk is full"])
+def test_an_output_that_takes_nothing_more_stops_nothing(
+    up_alone: Callable[[int], subprocess.Popen[bytes]], output: str
+) -> None:
+    if output == "its disk is full":
+        descriptor = os.open("/dev/full", os.O_WRONLY)
+    else:
+        reader, descriptor = os.pipe()
+        os.close(reader)
+    up = up_alone(descriptor)
+    os.close(descriptor)
+    with pytest.raises(subprocess.TimeoutExpired):
+        up.wait(1)
+    up.terminate()
+    assert up.wait(WAIT_SECONDS) == (1 if output == "its disk is full" else 0)
+
+
+def test_the_end_of_its_terminal_ends_both(up_alone: Callable[[int], subprocess.Popen[bytes]]) -> None:
+    up = up_alone(subprocess.DEVNULL)
+    os.killpg(up.pid, signal.SIGHUP)
+    assert up.wait(WAIT_SECONDS) == 0
+
+
+def test_an_interpreter_may_lie_in_any_folder(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "executable", "/home/o'brien/my env/bin/python")
+    assert shlex.split(shell_line("worker")) == ["exec", sys.executable, "-m", "memoryvault", "worker"]
 
 
 def test_the_procfile_has_the_same_programs() -> None:
