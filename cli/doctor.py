@@ -167,10 +167,10 @@ def _other_agents(context: Context) -> Finding:
 
 def _worker(context: Context) -> Finding:
     if not context.settings.memory.enabled:
-        told = "memory.enabled is false: nothing is recorded, and nothing is said to sessions"
+        told = "memory.enabled is false: nothing is recorded or said to sessions, and every job waits"
         return Finding("worker", "note", told, f"set it to true in {context.settings.config_file}")
     if os.path.exists(context.kept_state.stop_file):
-        told = f"{context.kept_state.stop_file} is there: nothing is recorded, and nothing is said to sessions"
+        told = f"{context.kept_state.stop_file} is there: nothing is recorded or said to sessions, and every job waits"
         return Finding("worker", "note", told, "delete it")
     process = lock_holder(context.kept_state.worker_lock)
     if process is not None:

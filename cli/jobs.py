@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 import time
 from collections.abc import Iterable
@@ -13,9 +12,10 @@ from typing import Any
 from ..tasks.queue.enqueue import open_ledger
 from ..tasks.queue.kinds import POLICIES, KindPolicy
 from ..tasks.queue.ledger import STATES, Job, Ledger
+from ..tasks.settings_in_force import why_nothing_starts
 from ..vault.errors import UsageError
-from ..vault.layout import StatePaths
 from ..vault.lock import lock_holder
+from ..vault.settings import Settings
 from .arguments import is_given, refuse_options_of_others
 from .context import Context
 from .output import COLUMN_CHARACTERS, add_json, counted, cut, note, print_json, print_table
@@ -80,7 +80,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
         note(f"memory: {away}")
     with open_ledger(context.settings) as ledger:
         if args.watch:
-            return _watch(ledger, context.kept_state, interval)
+            return _watch(ledger, context.settings, interval)
         match args.action:
             case "list":
                 _list(args, ledger, min(limit, LARGEST_ID))
@@ -228,11 +228,11 @@ def _number(args: argparse.Namespace) -> int:
 # ---- the live table
 
 
-def _watch(ledger: Ledger, state: StatePaths, interval: float) -> int:
+def _watch(ledger: Ledger, settings: Settings, interval: float) -> int:
     live = sys.stdout.isatty()
     try:
         while True:
-            frame = "\n".join(_frame(ledger, state))
+            frame = "\n".join(_frame(ledger, settings))
             if live:
                 redraw(frame, frame=True)
             else:
@@ -242,10 +242,12 @@ def _watch(ledger: Ledger, state: StatePaths, interval: float) -> int:
         return 0
 
 
-def _frame(ledger: Ledger, state: StatePaths) -> Iterable[str]:
+def _frame(ledger: Ledger, settings: Settings) -> Iterable[str]:
+    state = settings.state
     now, pid, beat, backlog = ledger.now(), lock_holder(state.worker_lock), ledger.worker(), ledger.backlog()
     alive = f"worker {pid}" + (f" ({beat.version})" if beat else "") if pid is not None else "no worker runs"
-    stopped = "   STOP file: nothing starts" if os.path.exists(state.stop_file) else ""
+    why = why_nothing_starts(settings)
+    stopped = f"   {why}: nothing starts" if why else ""
     yield f"{datetime.now(UTC):%H:%M:%SZ}   {alive}{stopped}"
     yield f"{backlog.running} running, {backlog.due} due, {backlog.delayed} waiting for their time"
     yield ""

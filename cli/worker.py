@@ -11,9 +11,11 @@ from ..tasks.queue.records import DueLater
 from ..tasks.queue.scheduler import local_timezone
 from ..tasks.queue.worker import RunReport
 from ..tasks.queue.worklog import log_to
+from ..tasks.settings_in_force import SettingsInForce, why_nothing_starts
 from ..tasks.wiring import build_worker
 from ..vault.errors import UsageError
 from ..vault.priority import lower_priority
+from ..vault.settings import Settings
 from .arguments import is_given
 from .context import Context
 from .headway import headway_line, later_line
@@ -51,14 +53,15 @@ def run(args: argparse.Namespace, context: Context) -> int:
         if is_given(args, option) and not args.until_idle:
             raise UsageError(f"{option} belongs to `memory worker --until-idle`")
     settings = context.settings
-    level = getattr(logging, settings.memory.log_level.upper())
     if not args.until_idle:
-        log_to(context.state.log_file, level)
+        _ = context.state
         lower_priority()  # Nobody waits for it.
-        return build_worker(settings, watch=True).run_forever()
+        return _run_forever(settings)
+    if why := why_nothing_starts(settings):
+        note(f"memory: {why}: nothing starts")
     timeout = DEFAULT_TIMEOUT_SECONDS if args.timeout is None else args.timeout
     with StatusLine() as line:
-        log_to(context.state.log_file, level, line.note)
+        log_to(context.state.log_file, _level(settings), line.note)
         report = build_worker(settings, watch=False).run_until_idle(
             timeout_seconds=timeout,
             include_delayed_seconds=settings.session.quiet_seconds,
@@ -71,6 +74,22 @@ def run(args: argparse.Namespace, context: Context) -> int:
     if report.timed_out:  # Or it was told to leave.
         note("memory: it ended before all was done; `memory worker --until-idle` goes on with the rest")
     return 1 if report.dead or report.timed_out else 0
+
+
+def _run_forever(settings: Settings) -> int:
+    """One worker after another: each ends when the settings it was made with hold no more."""
+    in_force = SettingsInForce(settings)
+    while True:
+        settings = in_force.take()
+        log_to(settings.state.log_file, _level(settings))
+        worker = build_worker(settings, watch=True, is_outdated=in_force.have_changed)
+        status = worker.run_forever()
+        if not worker.is_outdated:
+            return status
+
+
+def _level(settings: Settings) -> int:
+    return int(getattr(logging, settings.memory.log_level.upper()))
 
 
 def _print(report: RunReport) -> None:

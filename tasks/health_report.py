@@ -34,6 +34,7 @@ from .health import (
 from .indexing import open_index, vault_store
 from .pending_counts import count_pending
 from .queue.enqueue import open_ledger
+from .settings_in_force import why_nothing_starts
 from .shared_link import read_link
 from .shared_queue import NO_CLIENT, is_shared
 from .spending import spending_report
@@ -94,6 +95,8 @@ def health_report(settings: Settings, now: float, lines: Iterable[Mapping[str, A
     last = last_reflection(state.harness, done_at)
     marks = marks_of(read_marks(Path(state.log) / "marks.jsonl"))
     warnings = warnings_of(waiting, last, oldest_waiting(state.harness), hooks, now)
+    if why := why_nothing_starts(settings):
+        warnings.append(f"{why}: nothing is recorded, and every job waits")
     if queue is not None and queue["dead"]:
         dead_jobs = "1 job is" if queue["dead"] == 1 else f"{queue['dead']} jobs are"
         warnings.append(f"{dead_jobs} dead: `memory jobs list --state dead` says why")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
 
@@ -27,8 +27,9 @@ def policies_of(settings: Settings) -> Mapping[str, KindPolicy]:
     return {**POLICIES, "reflect.session": replace(POLICIES["reflect.session"], concurrency=1)}
 
 
-def build_worker(settings: Settings, *, watch: bool) -> Worker:
-    """The worker of this vault; `watch` follows edits while it runs."""
+def build_worker(settings: Settings, *, watch: bool, is_outdated: Callable[[], bool] = lambda: False) -> Worker:
+    """The worker of this vault; `watch` follows edits while it runs, `is_outdated` tells that the settings hold no
+    more."""
     context = WorkerContext(
         state=settings.state,
         workers=settings.queue.workers,
@@ -38,6 +39,8 @@ def build_worker(settings: Settings, *, watch: bool) -> Worker:
         quiet_seconds=settings.session.quiet_seconds,
         metrics_port=settings.queue.metrics_port if watch else 0,
         policies=policies_of(settings),
+        enabled=settings.memory.enabled,
+        is_outdated=is_outdated,
     )
     able = handlers(settings)
     if watch:  # It lives long: an update that is installed under it must not bring in half of itself.
@@ -45,6 +48,8 @@ def build_worker(settings: Settings, *, watch: bool) -> Worker:
 
         for each in able.values():
             each.load()
+    if not settings.memory.enabled:
+        return Worker(context, able)
     if settings.only_works_for_others:
         return Worker(context, {"logs.rotate": able["logs.rotate"]}, (), loops_of(settings))
     services: list[Service] = [DecisionsAtStart(settings), WantedIndex(settings), UnresearchedIdeas(settings)]

@@ -108,7 +108,7 @@ class VaultSection:
 class MemorySection:
     """What MemoryVault does at all."""
 
-    enabled: bool = field(default=True, metadata=_switch("When false, hooks do nothing."))
+    enabled: bool = field(default=True, metadata=_switch("When false, hooks do nothing and no job starts."))
     review_mode: str = field(
         default="interactive",
         metadata=_choice(

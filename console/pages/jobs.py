@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -18,6 +17,7 @@ from ...tasks.queue.enqueue import open_ledger
 from ...tasks.queue.kinds import POLICIES
 from ...tasks.queue.ledger import STATES, Job, Ledger
 from ...tasks.queue.scheduler import Scheduler, local_timezone
+from ...tasks.settings_in_force import why_nothing_starts
 from ...vault.errors import UsageError
 from ...vault.lock import lock_holder
 from ..desk import Desk, Said, attempt, counted, page_number
@@ -34,7 +34,7 @@ class Overview:
 
     worker: int | None
     """Its process."""
-    is_stopped: bool
+    why_nothing_starts: str | None
     running: int
     due: int
     delayed: int
@@ -177,7 +177,7 @@ def _overview(desk: Desk, ledger: Ledger) -> Overview:
     backlog = ledger.backlog()
     return Overview(
         worker=lock_holder(state.worker_lock),
-        is_stopped=os.path.exists(state.stop_file),
+        why_nothing_starts=why_nothing_starts(desk.settings),
         running=backlog.running,
         due=backlog.due,
         delayed=backlog.delayed,

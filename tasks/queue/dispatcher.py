@@ -32,7 +32,7 @@ class Clockwork:
     scheduler: Scheduler
     reconciler: Reconciler
     closed: Callable[[], bool]
-    """True while nothing may start: STOP file, or the worker is leaving."""
+    """True while nothing may start: switched off, or the worker is leaving."""
     check: Callable[[], None]
     """Called with each reconciliation: may tell the worker to leave."""
     poll_seconds: float

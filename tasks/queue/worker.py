@@ -12,7 +12,7 @@ import signal
 import threading
 import time
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from datetime import tzinfo
@@ -95,6 +95,10 @@ class WorkerContext:
     schedules: Sequence[Schedule] = SCHEDULES
     tz: tzinfo | None = None
     """None: the machine's."""
+    enabled: bool = True
+    """False: every job waits, as under a STOP file."""
+    is_outdated: Callable[[], bool] = lambda: False
+    """Asked every few seconds: when all of this holds no more, the worker leaves, to be made anew."""
 
     @property
     def reconcile_seconds(self) -> float:
@@ -149,6 +153,7 @@ class Worker:
         self._claim_numbers = itertools.count(1)
         self._lock = WorkerLock(context.state.worker_lock)
         self._leaving = False
+        self._outdated = False
         self._signals = 0
         self._wake_read, self._wake_write = -1, -1
         self._stuck_since: float | None = None
@@ -216,6 +221,11 @@ class Worker:
             later=later,
         )
 
+    @property
+    def is_outdated(self) -> bool:
+        """Whether it left because its context holds no more, and for nothing else: another is to be made."""
+        return self._outdated and not self._signals
+
     def _outcomes(self) -> Counter[str]:
         """How attempts have ended, of all queues."""
         count = Counter(self._executor.tally.outcomes)
@@ -234,7 +244,7 @@ class Worker:
         while not self._leaving:
             if until is not None and time.monotonic() > until:
                 return True
-            if os.path.exists(self._context.state.stop_file) or self._lost_queue():
+            if self._is_switched_off() or self._lost_queue():
                 return False
             try:
                 if not self._executor.running() and self._is_idle(ledger, include_delayed):
@@ -271,7 +281,7 @@ class Worker:
             while True:
                 if include_delayed > 0 and ledger.advance(include_delayed):
                     ring_worker(state.wake_socket)
-                if (not ledger.is_busy() and spool.is_empty()) or os.path.exists(state.stop_file):
+                if (not ledger.is_busy() and spool.is_empty()) or self._is_switched_off():
                     break
                 if self._lock.acquire():  # It has gone: the work is ours.
                     self._lock.release()
@@ -437,7 +447,10 @@ class Worker:
         self._executor.check_soon()
 
     def _closed(self) -> bool:
-        return self._leaving or os.path.exists(self._context.state.stop_file)
+        return self._leaving or self._is_switched_off()
+
+    def _is_switched_off(self) -> bool:
+        return not self._context.enabled or os.path.exists(self._context.state.stop_file)
 
     def _holds_place(self) -> bool:
         """Whether the lock is still ours; leave if another worker took over, or if the state folder was deleted.
@@ -469,6 +482,10 @@ class Worker:
             self.leave()
         elif is_newer(newer := installed_version()):
             log.warning("MemoryVault %s was installed: leaving, so that it can take over", newer)
+            self.leave()
+        elif self._context.is_outdated():
+            log.info("the settings have changed: ending what runs, then going on by the new ones")
+            self._outdated = True
             self.leave()
 
     def _check_health(self) -> None:

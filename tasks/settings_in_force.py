@@ -1,0 +1,44 @@
+"""What a process that stays does about settings that change under it: consent that was withdrawn holds for it, too."""
+
+from __future__ import annotations
+
+import logging
+import os
+
+from ..vault.errors import SettingsError
+from ..vault.settings import Settings, load_settings
+from ..vault.snapshot import config_stamp
+
+log = logging.getLogger(__name__)
+
+
+class SettingsInForce:
+    """The settings that a process goes by, and those of the file since."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._in_force = self._newest = settings
+        self._stamp = ""
+        """Of the file that was read last. None yet: it may have changed since these settings were read."""
+
+    def have_changed(self) -> bool:
+        """Whether the file says something else by now. One that cannot be read says nothing; that is logged once."""
+        env = self._in_force.environment
+        if (stamp := config_stamp(env)) != self._stamp:
+            self._stamp = stamp
+            try:
+                self._newest = load_settings(env)
+            except SettingsError as error:
+                log.warning("%s; until that is mended the worker goes by the settings from before", error)
+        return self._newest != self._in_force
+
+    def take(self) -> Settings:
+        """The newest that could be read, which are in force from now on."""
+        self._in_force = self._newest
+        return self._in_force
+
+
+def why_nothing_starts(settings: Settings) -> str | None:
+    """The switch by which the user keeps every job from starting, in words; None where none does."""
+    if not settings.memory.enabled:
+        return "memory.enabled is false"
+    return "there is a STOP file" if os.path.exists(settings.state.stop_file) else None

@@ -1,0 +1,138 @@
+"""Settings that change under a worker: what was switched off or not consented to any more holds for it, too."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from memoryvault.cli import worker as worker_command
+from memoryvault.demo.sandbox import Sandbox
+from memoryvault.tasks.health_report import health_report
+from memoryvault.tasks.queue.enqueue import enqueue, open_ledger
+from memoryvault.tasks.queue.ledger import Ledger
+from memoryvault.tasks.queue.worker import Worker
+from memoryvault.tasks.settings_in_force import SettingsInForce, why_nothing_starts
+from memoryvault.vault.layout import StatePaths
+from memoryvault.vault.lock import lock_holder
+from memoryvault.vault.settings import Settings, load_settings
+
+from .support import only_job, wait_until
+from .test_worker import context, nothing, run, serving
+
+
+def write_config(sandbox: Sandbox, text: str) -> None:
+    """As an editor does it: another file in its place."""
+    written = sandbox.root / "config.toml.new"
+    written.write_text(text, "utf-8")
+    os.utime(written, (time.time(), time.time()))
+    written.replace(sandbox.root / "config.toml")
+
+
+@pytest.fixture
+def sandbox(tmp_path: Path) -> Sandbox:
+    return Sandbox(tmp_path)
+
+
+def test_settings_have_changed_when_they_say_something_else(sandbox: Sandbox) -> None:
+    write_config(sandbox, "[research]\nnetwork = true\n")
+    in_force = SettingsInForce(load_settings(sandbox.environment))
+    assert not in_force.have_changed()
+    write_config(sandbox, "# the same in other words\n[research]\nnetwork = true\n")
+    assert not in_force.have_changed()
+    write_config(sandbox, "[research]\nnetwork = false  # not any more\n")
+    assert in_force.have_changed()
+    assert not in_force.take().research.network
+    assert not in_force.have_changed()
+
+
+def test_an_edit_between_reading_and_the_first_look_is_seen(sandbox: Sandbox) -> None:
+    settings = load_settings(sandbox.environment)
+    write_config(sandbox, "[memory]\nenabled = false\n")
+    assert SettingsInForce(settings).have_changed()
+
+
+def test_a_file_that_can_not_be_read_changes_nothing_until_it_is_mended(
+    sandbox: Sandbox, caplog: pytest.LogCaptureFixture
+) -> None:
+    in_force = SettingsInForce(load_settings(sandbox.environment))
+    write_config(sandbox, "[memory]\nenabled = perhaps\n")
+    assert not in_force.have_changed()
+    assert not in_force.have_changed()
+    assert [record.levelname for record in caplog.records] == ["WARNING"], "said once"
+    write_config(sandbox, "[memory]\nenabled = false\n")
+    assert in_force.have_changed()
+
+
+def test_while_it_is_switched_off_every_job_waits(state: StatePaths, ledger: Ledger) -> None:
+    ledger.enqueue("effect")
+    off = replace(context(state), enabled=False)
+    assert Worker(off, {"effect": nothing}).run_until_idle(60.0).done == 0
+    with serving(off, {"effect": nothing}):
+        time.sleep(0.4)
+        assert only_job(ledger).state == "queued"
+    assert run(state, nothing).done == 1
+
+
+def test_a_worker_whose_settings_hold_no_more_ends_what_runs_and_leaves(state: StatePaths, ledger: Ledger) -> None:
+    begun: list[int] = []
+
+    def handler(job: object) -> None:
+        begun.append(1)
+        time.sleep(1.0)
+
+    ledger.enqueue("effect")
+    setting = replace(context(state), lease_seconds=0.3, is_outdated=lambda: bool(begun))
+    worker = Worker(setting, {"effect": handler})
+    assert worker.run_forever() == 0
+    assert worker.is_outdated
+    assert only_job(ledger).state == "done"
+
+
+def test_the_next_worker_is_made_with_the_consent_of_now(sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[bool] = []
+
+    class Edited:
+        """A worker during whose life the consent is withdrawn."""
+
+        def __init__(self, settings: Settings, *, watch: bool, is_outdated: Callable[[], bool]) -> None:
+            made.append(settings.research.network)
+            self._ask = is_outdated
+            self.is_outdated = False
+
+        def run_forever(self) -> int:
+            write_config(sandbox, "[research]\nnetwork = false\n")
+            self.is_outdated = self._ask()
+            return 0
+
+    write_config(sandbox, "[research]\nnetwork = true\n")
+    monkeypatch.setattr(worker_command, "build_worker", Edited)
+    monkeypatch.setattr(worker_command, "log_to", lambda *_: None)
+    worker_command._run_forever(load_settings(sandbox.environment))
+    assert made == [True, False]
+
+
+@pytest.mark.slow
+def test_a_running_worker_stops_and_goes_on_as_the_settings_say(sandbox: Sandbox) -> None:
+    sandbox.memory("save", "fix", "kettle", "--body", "The porcelain kettle belongs upstairs.")
+    settings = load_settings(sandbox.environment)
+    with sandbox.process("worker"), open_ledger(settings) as ledger:
+        wait_until(lambda: ledger.list(["done"], kind="index.reconcile"), "it works")
+        worker = lock_holder(settings.state.worker_lock)
+        write_config(sandbox, "[memory]\nenabled = false\n")
+        time.sleep(6)  # It looks every three seconds.
+        enqueue(settings, "logs.rotate", unique_key="logs.rotate")
+        time.sleep(2)
+        assert len(ledger.list(["queued"], kind="logs.rotate")) == 1
+        off = load_settings(sandbox.environment)
+        assert why_nothing_starts(off) == "memory.enabled is false"
+        assert any("memory.enabled is false" in line for line in health_report(off, time.time())["warnings"])
+        done = sandbox.run("worker", "--until-idle")
+        assert "memory.enabled is false: nothing starts" in done.stderr
+        write_config(sandbox, "[memory]\nenabled = true\n")
+        wait_until(lambda: not ledger.list(["queued"], kind="logs.rotate"), "it goes on")
+        assert lock_holder(settings.state.worker_lock) == worker, "the same process"
