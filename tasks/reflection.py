@@ -26,6 +26,7 @@ from .model_mining import MODEL_SECONDS, AnswerCache
 from .queue.job import Dead, Handler, Postpone, Retry, RunningJob
 from .queue.kinds import Json
 from .remembering import Remembered, ideas_to_research, remember
+from .sessions import OUTSIDE
 
 log = logging.getLogger(__name__)
 
@@ -48,7 +49,7 @@ def reflect_handler(settings: Settings) -> Handler:
             return {"nothing": "no open marker: mined already"}
         roots = [str(root) for root in settings.transcript_roots]
         if resolve_within(marker.transcript, roots) is None:
-            raise Dead("the transcript lies outside the agent hosts' folders: refused")
+            raise Dead(OUTSIDE)
         if not Path(marker.transcript).is_file():
             # The host writes it asynchronously; the sweep comes back to it, or finds it dead.
             return {"nothing": "there is no transcript yet"}

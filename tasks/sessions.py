@@ -24,6 +24,9 @@ from ..vault.marker import (
     resume_marker,
 )
 
+OUTSIDE = "the transcript lies outside the agent hosts' folders: refused"
+"""Why the job of such a session is dead."""
+
 
 class Verdict(Enum):
     """What the sweep does with a marker."""
@@ -54,10 +57,20 @@ def judge(facts: SessionFacts, *, idle_seconds: float, crash_seconds: float) -> 
 
 
 @dataclass(frozen=True)
-class SweepResult:
-    """Session ids by what was found out about them."""
+class Unmined:
+    """A silent session with bytes that were not mined."""
 
-    to_mine: tuple[str, ...]
+    session: str
+    transcript: str
+    last_sign: float
+    """Unix seconds of its last event, or of the last line in its transcript."""
+
+
+@dataclass(frozen=True)
+class SweepResult:
+    """Sessions by what was found out about them; ids of those that are over."""
+
+    to_mine: tuple[Unmined, ...]
     finished: tuple[str, ...]
     dead_pointers: tuple[str, ...]
 
@@ -67,7 +80,7 @@ def sweep(harness: str, *, now: float, idle_seconds: float, crash_seconds: float
 
     A transcript that grew without a hook (a host that was killed while writing) counts as a sign of life.
     """
-    found: dict[Verdict, list[str]] = {verdict: [] for verdict in Verdict}
+    found: dict[Verdict, list[Unmined]] = {verdict: [] for verdict in Verdict}
     for session in list_markers(harness, REFLECTED):
         # The host writes asynchronously: its last lines may come after the session was mined and put away.
         if _has_grown(marker_path(harness, session, REFLECTED)):
@@ -84,17 +97,17 @@ def sweep(harness: str, *, now: float, idle_seconds: float, crash_seconds: float
         except OSError:
             pass
         facts = SessionFacts(silent=now - event_at, offset=marker.offset, size=size)
-        found[judge(facts, idle_seconds=idle_seconds, crash_seconds=crash_seconds)].append(session)
-    for session in found[Verdict.FINISHED]:
+        verdict = judge(facts, idle_seconds=idle_seconds, crash_seconds=crash_seconds)
+        found[verdict].append(Unmined(session, marker.transcript, event_at))
+    finished, dead_pointers = (
+        tuple(each.session for each in found[verdict]) for verdict in (Verdict.FINISHED, Verdict.DEAD_POINTER)
+    )
+    for session in finished:
         mark_reflected(harness, session)
         forget_end(harness, session)
-    for session in found[Verdict.DEAD_POINTER]:
+    for session in dead_pointers:
         remove_marker(harness, session, START)
-    return SweepResult(
-        to_mine=tuple(found[Verdict.MINE]),
-        finished=tuple(found[Verdict.FINISHED]),
-        dead_pointers=tuple(found[Verdict.DEAD_POINTER]),
-    )
+    return SweepResult(tuple(found[Verdict.MINE]), finished, dead_pointers)
 
 
 def _has_grown(path: str) -> bool:

@@ -60,7 +60,7 @@ def test_a_crashed_session_is_found_and_a_finished_one_is_put_away(tmp_path: Pat
     _session(tmp_path, "gone", event_age=4600, text_age=None)
     _session(tmp_path, "fresh", event_age=0, text_age=0)
     result = sweep(str(tmp_path), now=time.time(), idle_seconds=HALF_AN_HOUR, crash_seconds=AN_HOUR)
-    assert result.to_mine == ("crashed",)
+    assert [each.session for each in result.to_mine] == ["crashed"]
     assert list_markers(str(tmp_path), REFLECTED) == ["finished"]
     assert list_markers(str(tmp_path), START) == ["crashed", "fresh"]
 
@@ -79,7 +79,7 @@ def test_lines_that_the_host_wrote_after_the_session_was_put_away_are_mined(tmp_
     for name in ("late", "whole"):
         mark_reflected(str(tmp_path), name)
     result = sweep(str(tmp_path), now=time.time(), idle_seconds=HALF_AN_HOUR, crash_seconds=AN_HOUR)
-    assert result.to_mine == ("late",)
+    assert [each.session for each in result.to_mine] == ["late"]
     assert list_markers(str(tmp_path), REFLECTED) == ["whole"]
 
 
