@@ -67,7 +67,7 @@ def start(command: str, python: str, run: str, env: dict[str, str]) -> bool:
     """
     stamp = f"{run}/starting-{command}"
     try:
-        if time.time() - os.stat(stamp).st_mtime < THROTTLE_SECONDS:
+        if 0 <= time.time() - os.stat(stamp).st_mtime < THROTTLE_SECONDS:  # A clock that was set back has no say.
             return False
     except FileNotFoundError:
         pass

@@ -241,7 +241,7 @@ class Adaptation:
             return None
         name = "/".join(repository)
         known = self._facts_known.get(name)
-        if known is not None and time.time() - float(known["at"]) < FACTS_SECONDS:
+        if known is not None and 0 <= time.time() - float(known["at"]) < FACTS_SECONDS:
             return facts_from(known["facts"])
         url = repository_address(self._settings.discovery.github_api, *repository)
         host = AskedHost(self._hosts, url)

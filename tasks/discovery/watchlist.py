@@ -253,7 +253,7 @@ class Watchlist:
         """In the note, unless somebody is just writing there."""
         with suppress(EditConflict, EntryNotFound, EntryInvalid, PathRefused, OSError):
             entry = self.store.read(path)
-            if time.time() - (self.store.vault / path).stat().st_mtime >= SETTLED_SECONDS:
+            if abs(time.time() - (self.store.vault / path).stat().st_mtime) >= SETTLED_SECONDS:
                 fields = {"decision_error": scrub(problem, Policy.SECRETS), "updated": entry.updated}
                 self.store.update(path, entry.content_hash, fields=fields)
 

@@ -126,6 +126,17 @@ def test_many_sessions_at_once_start_one_of_each(sandbox: Sandbox, started: Path
     assert len(records(started, 2)) == 2
 
 
+def test_an_attempt_that_lies_in_the_future_holds_nothing_back(sandbox: Sandbox, started: Path) -> None:
+    """The clock was ahead when it was made, and was set right since."""
+    sandbox.state.ensure()
+    for command in ("serve", "worker"):
+        stamp = Path(sandbox.state.run) / f"starting-{command}"
+        stamp.touch()
+        os.utime(stamp, (time.time() + 86_400, time.time() + 86_400))
+    sandbox.run("SessionStart", sandbox.payload(source="startup"))
+    assert len(records(started, 2, seconds=5.0)) == 2
+
+
 def test_a_prompt_starts_a_service_that_has_left(sandbox: Sandbox, started: Path) -> None:
     sandbox.run("UserPromptSubmit", sandbox.payload(prompt="where is the cocoa?"))
     assert {record["argv"][-1] for record in records(started, 2)} == {"serve", "worker"}

@@ -278,12 +278,15 @@ def test_an_inbox_note_can_be_approved_as_well(bed: Bed) -> None:
     assert bed.only("active").path == "personal-private/preferences/x.md"
 
 
-def test_what_makes_no_sense_is_told_in_the_note_but_not_while_somebody_types(bed: Bed, proposal: str) -> None:
+@pytest.mark.parametrize("age", [300, -86_400], ids=["written a while ago", "by a clock that was ahead"])
+def test_what_makes_no_sense_is_told_in_the_note_but_not_while_somebody_types(
+    bed: Bed, proposal: str, age: int
+) -> None:
     bed.decide_in_note(proposal, "appro")
     (problem,) = bed.reviewer.apply_notes()
     assert isinstance(problem, NotDecided)
     assert "decision_error" not in bed.files()[proposal]
-    long_ago = (bed.vault / proposal).stat().st_mtime - 300
+    long_ago = (bed.vault / proposal).stat().st_mtime - age
     os.utime(bed.vault / proposal, (long_ago, long_ago))
     bed.reviewer.apply_notes()
     told = bed.files()[proposal]
