@@ -134,8 +134,9 @@ class Worker:
     """Runs jobs of one state folder; there is at most one at a time.
 
     `run_forever` and `run_until_idle` raise WorkerRunning, QueueUnavailable or SchemaTooNew at start.
-    In the main thread SIGTERM and SIGINT drain: nothing new starts, running jobs get `drain_seconds`,
-    then their children are killed and their leases given back.  A second signal ends the wait.
+    In the main thread SIGTERM, SIGINT and SIGHUP drain, those aside that were ignored before: nothing new starts,
+    running jobs get `drain_seconds`, then their children are killed and their leases given back.  A second signal
+    ends the wait.
     """
 
     def __init__(
@@ -407,6 +408,8 @@ class Worker:
         if threading.current_thread() is not threading.main_thread():
             return
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+            if signal.getsignal(number) == signal.SIG_IGN:
+                continue  # Whoever started it so (nohup) wants it to stay.
             previous = signal.signal(number, self._on_signal)
             stack.callback(signal.signal, number, previous)
 

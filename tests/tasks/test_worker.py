@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import json
 import os
+import signal
 import statistics
 import sys
 import threading
@@ -175,6 +176,25 @@ def test_a_stop_file_lets_nothing_start(state: StatePaths, ledger: Ledger) -> No
         assert only_job(ledger).state == "queued"
         Path(state.stop_file).unlink()
         wait_until(lambda: only_job(ledger).state == "done", "the job is done")
+
+
+@pytest.mark.parametrize("number", [signal.SIGHUP, signal.SIGINT])
+def test_a_signal_that_was_ignored_when_it_was_started_stays_so(
+    state: StatePaths, ledger: Ledger, number: signal.Signals
+) -> None:
+    """`nohup memory worker &` outlives the terminal."""
+
+    def hung_up(job: RunningJob) -> None:
+        os.kill(os.getpid(), number)
+        time.sleep(0.5)  # The main thread hears of it.
+
+    for key in ("a", "b"):
+        ledger.enqueue("single", {"key": key})
+    before = signal.signal(number, signal.SIG_IGN)
+    try:
+        assert run(state, hung_up, kind="single").done == 2
+    finally:
+        signal.signal(number, before)
 
 
 def test_a_second_worker_is_refused_in_one_line_and_waits_when_told_to_become_idle(
