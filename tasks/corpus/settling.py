@@ -40,9 +40,10 @@ from ..ideas.ledger import decided_ideas
 from ..indexing import vault_store
 from ..journal import BACKFILL, Journal
 from ..known_memories import VaultMemories
-from ..queue.enqueue import enqueue, open_ledger
+from ..queue.enqueue import open_ledger
 from ..queue.job import Handler, Postpone, Retry, RunningJob
 from ..queue.kinds import Json
+from ..queue.ledger import Ledger
 from ..remembering import remember
 from ..taken_back import Evidence, TakenBack, identity, said_by
 from .backfill import SETTLE, unfinished
@@ -57,6 +58,8 @@ INTRODUCTION = (
 DECIDED = "decided"
 """Stands for the status of an idea that stays in the incubator and waits no more: the user has decided on it."""
 WAIT_SECONDS = 30.0
+REFRESH_SECONDS = 5.0
+"""Between two looks whether the digest is written; that takes less, mostly."""
 VAULT_PAUSE_SECONDS = 10.0
 _WORD = re.compile(rb"[A-Za-z0-9_:.-]{2,128}")
 
@@ -233,12 +236,15 @@ def _by_host(pairs: Iterable[tuple[str, Candidate]]) -> list[tuple[str, list[Can
 
 
 def request_digest(settings: Settings, store: VaultStore, changed: Collection[str]) -> None:
-    """Have the digest, where there is one, say how it stands after evidence of these sessions went from the vault.
-
-    Raises QueueUnavailable.
+    """Have the digest, where there is or soon will be one, say how it stands after evidence of these sessions went
+    from the vault. Raises QueueUnavailable.
     """
-    if store.exists(DIGEST) and not CorpusStore(settings.state).sessions().keys().isdisjoint(changed):
-        enqueue(settings, REFRESH, unique_key=REFRESH)
+    if CorpusStore(settings.state).sessions().keys().isdisjoint(changed):
+        return
+    with open_ledger(settings) as ledger:
+        # The first settling may be about to write what it found before.
+        if _settles(ledger) or store.exists(DIGEST):
+            ledger.enqueue(REFRESH, unique_key=REFRESH)
 
 
 def refresh_digest(settings: Settings, store: VaultStore) -> None:
@@ -273,9 +279,12 @@ def settle_handler(settings: Settings) -> Handler:
     def handle(job: RunningJob) -> Mapping[str, Json]:
         with open_ledger(settings) as ledger:
             left = len(unfinished(ledger, CorpusStore(settings.state)))
+            refreshes = bool(ledger.list(["running"], kind=REFRESH, most=1))
         if left:
             # The last of them asks again, and sooner; this is for one that dies without a word.
             raise Postpone(f"{counted(left, 'transcript is', 'transcripts are')} still to be mined", WAIT_SECONDS)
+        if refreshes:  # It looks whether a settling waits or runs, after it was claimed itself: one of the two sees it.
+            raise Postpone("the digest is just being written anew", REFRESH_SECONDS)
         with _retried():
             settled = settle(settings, vault_store(settings), job.check_owned, run=str(job.args.get("run", "")))
         if settled.saved or settled.proposed or settled.strengthened:
@@ -295,7 +304,7 @@ def digest_handler(settings: Settings) -> Handler:
 
     def handle(job: RunningJob) -> Mapping[str, Json]:
         with open_ledger(settings) as ledger:
-            settles = bool(ledger.list(["queued", "running"], kind=SETTLE, most=1))
+            settles = _settles(ledger)
         if settles:
             raise Postpone("what was mined is settled first, which may write the digest as it was before", WAIT_SECONDS)
         job.check_owned()
@@ -306,6 +315,10 @@ def digest_handler(settings: Settings) -> Handler:
         return {}
 
     return handle
+
+
+def _settles(ledger: Ledger) -> bool:
+    return bool(ledger.list(["queued", "running"], kind=SETTLE, most=1))
 
 
 @contextmanager

@@ -15,7 +15,15 @@ from memoryvault.pipelines.incubation import Answer
 from memoryvault.pipelines.review import Approve, Reject
 from memoryvault.tasks.corpus.backfill import SETTLE
 from memoryvault.tasks.corpus.history import digest_of_rest
-from memoryvault.tasks.corpus.settling import DIGEST, REFRESH, Settled, digest_handler, refresh_digest, settle
+from memoryvault.tasks.corpus.settling import (
+    DIGEST,
+    REFRESH,
+    Settled,
+    digest_handler,
+    refresh_digest,
+    settle,
+    settle_handler,
+)
 from memoryvault.tasks.corpus.store import CorpusStore
 from memoryvault.tasks.ideas.incubator import decide_on_idea
 from memoryvault.tasks.ideas.ledger import ideas, promote, slug_of
@@ -296,6 +304,42 @@ def test_an_undo_of_a_fresh_session_leaves_the_digest_alone(bed: Bed, monkeypatc
     (bed.vault / DIGEST).unlink()
     undo_by_command(bed, monkeypatch, "--last")
     assert not asked_for_the_digest(bed), "a digest that the user deleted is not made anew"
+
+
+def test_an_undo_under_the_first_settling_has_the_digest_written_again(
+    bed: Bed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mined(bed, "old-session-1", RULE)
+    with open_ledger(bed.settings) as ledger:
+        ledger.enqueue(SETTLE, {}, unique_key=SETTLE)
+
+    def undo_between() -> None:
+        if statuses(bed):  # The rule is saved; the digest, of what was found before, is not yet.
+            undo_by_command(bed, monkeypatch, "--last")
+
+    settle(bed.settings, bed.store, undo_between)
+    assert "1 memory of theirs is in the vault" in bed.files()[DIGEST]
+    assert asked_for_the_digest(bed)
+
+
+def test_a_settling_waits_for_a_digest_that_is_being_written(bed: Bed) -> None:
+    mined(bed, "old-session-1", RULE)
+    with open_ledger(bed.settings) as ledger:
+        ledger.enqueue(REFRESH, unique_key=REFRESH)
+        refreshing = ledger.take_doorbell(lambda: "test", 30.0)
+        assert refreshing is not None
+        settling = ledger.enqueue(SETTLE, {}, unique_key=SETTLE)
+        executor = Executor(ledger, {SETTLE: settle_handler(bed.settings)}, 30.0)
+        for claim, expected in ((refreshing[1], "queued"), (None, "done")):
+            taken = ledger.take_doorbell(lambda: "test", 30.0)
+            assert taken is not None
+            executor.run(taken[1])
+            assert ledger.get(settling).state == expected
+            if claim is not None:
+                ledger.complete(claim)
+                with ledger.transaction() as conn:
+                    conn.execute("UPDATE job SET run_at = 0, rung_at = NULL WHERE id = ?", (settling,))
+                ledger.ring_due()
 
 
 def test_the_digest_waits_for_a_settling_and_is_not_made_anew_where_it_was_deleted(bed: Bed) -> None:
