@@ -32,6 +32,7 @@ def recover_handler(settings: Settings) -> Handler:
     def handle(job: RunningJob) -> Mapping[str, Json]:
         result = sweep(
             settings.state.harness,
+            roots,
             now=time.time(),
             idle_seconds=settings.session.idle_minutes * SECONDS_A_MINUTE,
             crash_seconds=settings.session.crash_minutes * SECONDS_A_MINUTE,

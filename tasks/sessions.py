@@ -6,11 +6,13 @@ Delete queue.db and the next sweep makes every job again.
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 
 from ..vault.days import SECONDS_PER_DAY
+from ..vault.layout import resolve_within
 from ..vault.marker import (
     REFLECTED,
     START,
@@ -44,13 +46,15 @@ class SessionFacts:
     silent: float
     offset: int
     size: int | None
-    """None: the transcript is not there."""
+    """None: the transcript can't be looked at now."""
+    is_gone: bool = False
+    """Its host has deleted it."""
 
 
 def judge(facts: SessionFacts, *, idle_seconds: float, crash_seconds: float) -> Verdict:
     """Decide on one session. A session that spoke lately is live, whatever its marker says."""
     if facts.size is None:
-        return Verdict.DEAD_POINTER if facts.silent >= crash_seconds else Verdict.LIVE
+        return Verdict.DEAD_POINTER if facts.is_gone and facts.silent >= crash_seconds else Verdict.LIVE
     if facts.size > facts.offset:
         return Verdict.MINE if facts.silent >= min(idle_seconds, crash_seconds) else Verdict.LIVE
     return Verdict.FINISHED if facts.silent >= crash_seconds else Verdict.LIVE
@@ -75,8 +79,9 @@ class SweepResult:
     dead_pointers: tuple[str, ...]
 
 
-def sweep(harness: str, *, now: float, idle_seconds: float, crash_seconds: float) -> SweepResult:
-    """Look at every open marker; finished and dead ones are put away, those to mine are returned.
+def sweep(harness: str, roots: Sequence[str], *, now: float, idle_seconds: float, crash_seconds: float) -> SweepResult:
+    """Look at every open marker; finished and dead ones are put away, those to mine are returned. `roots` are the
+    folders in which hosts keep transcripts.
 
     A transcript that grew without a hook (a host that was killed while writing) counts as a sign of life.
     """
@@ -91,12 +96,15 @@ def sweep(harness: str, *, now: float, idle_seconds: float, crash_seconds: float
         if marker is None or event_at is None:
             continue
         size: int | None = None
+        is_gone = False
         try:
             status = os.stat(marker.transcript)
             size, event_at = status.st_size, max(event_at, status.st_mtime)
+        except FileNotFoundError:
+            is_gone = _is_in_reach(marker.transcript, roots)
         except OSError:
             pass
-        facts = SessionFacts(silent=now - event_at, offset=marker.offset, size=size)
+        facts = SessionFacts(now - event_at, marker.offset, size, is_gone)
         verdict = judge(facts, idle_seconds=idle_seconds, crash_seconds=crash_seconds)
         found[verdict].append(Unmined(session, marker.transcript, event_at))
     finished, dead_pointers = (
@@ -108,6 +116,16 @@ def sweep(harness: str, *, now: float, idle_seconds: float, crash_seconds: float
     for session in dead_pointers:
         remove_marker(harness, session, START)
     return SweepResult(tuple(found[Verdict.MINE]), finished, dead_pointers)
+
+
+def _is_in_reach(transcript: str, roots: Sequence[str]) -> bool:
+    """Whether the place of a transcript can be looked at: a volume that is away leaves no folder, or an empty one."""
+    place = next((root for root in roots if resolve_within(transcript, [root])), os.path.dirname(transcript))
+    try:
+        with os.scandir(place) as found:
+            return next(found, None) is not None
+    except OSError:
+        return False
 
 
 def _has_grown(path: str) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import time
 from pathlib import Path
 
@@ -10,6 +11,7 @@ import pytest
 
 from memoryvault.tasks.sessions import (
     SessionFacts,
+    SweepResult,
     Verdict,
     collect_old_markers,
     judge,
@@ -23,6 +25,7 @@ from memoryvault.vault.marker import (
     list_markers,
     mark_reflected,
     marker_path,
+    read_marker,
 )
 
 HALF_AN_HOUR, AN_HOUR = 1800.0, 3600.0
@@ -37,21 +40,37 @@ HALF_AN_HOUR, AN_HOUR = 1800.0, 3600.0
         (SessionFacts(silent=1800, offset=500, size=500), Verdict.LIVE),
         (SessionFacts(silent=4600, offset=500, size=500), Verdict.FINISHED),
         (SessionFacts(silent=0, offset=0, size=None), Verdict.LIVE),
-        (SessionFacts(silent=4600, offset=0, size=None), Verdict.DEAD_POINTER),
+        (SessionFacts(silent=4600, offset=0, size=None, is_gone=True), Verdict.DEAD_POINTER),
+        (SessionFacts(silent=4600, offset=0, size=None, is_gone=False), Verdict.LIVE),
     ],
 )
 def test_a_session_is_judged_by_its_silence_and_its_unmined_bytes(facts: SessionFacts, verdict: Verdict) -> None:
     assert judge(facts, idle_seconds=HALF_AN_HOUR, crash_seconds=AN_HOUR) is verdict
 
 
-def _session(folder: Path, name: str, *, event_age: float, text_age: float | None, offset: int = 0) -> None:
+def _session(
+    folder: Path,
+    name: str,
+    *,
+    event_age: float,
+    text_age: float | None,
+    offset: int = 0,
+    transcripts: Path | None = None,
+) -> None:
     now = time.time()
-    transcript = folder / f"{name}.jsonl"
+    transcript = (transcripts or folder) / f"{name}.jsonl"
     if text_age is not None:
+        transcript.parent.mkdir(parents=True, exist_ok=True)
         transcript.write_text("{}\n", "utf-8")
         os.utime(transcript, (now - text_age, now - text_age))
     create_marker(str(folder), Marker(name, transcript=str(transcript), offset=offset))
     os.utime(marker_path(str(folder), name), (now - event_age, now - event_age))
+
+
+def swept(harness: Path, transcripts: Path | None = None) -> SweepResult:
+    """Of markers beside the transcripts, unless these lie elsewhere."""
+    roots = [str(transcripts or harness)]
+    return sweep(str(harness), roots, now=time.time(), idle_seconds=HALF_AN_HOUR, crash_seconds=AN_HOUR)
 
 
 def test_a_crashed_session_is_found_and_a_finished_one_is_put_away(tmp_path: Path) -> None:
@@ -59,16 +78,34 @@ def test_a_crashed_session_is_found_and_a_finished_one_is_put_away(tmp_path: Pat
     _session(tmp_path, "finished", event_age=4600, text_age=4600, offset=3)
     _session(tmp_path, "gone", event_age=4600, text_age=None)
     _session(tmp_path, "fresh", event_age=0, text_age=0)
-    result = sweep(str(tmp_path), now=time.time(), idle_seconds=HALF_AN_HOUR, crash_seconds=AN_HOUR)
+    result = swept(tmp_path)
     assert [each.session for each in result.to_mine] == ["crashed"]
     assert list_markers(str(tmp_path), REFLECTED) == ["finished"]
     assert list_markers(str(tmp_path), START) == ["crashed", "fresh"]
 
 
+@pytest.mark.parametrize("away", ["not mounted", "an empty mount point", "not to be read"])
+def test_a_session_on_a_volume_that_is_away_keeps_its_marker(tmp_path: Path, away: str) -> None:
+    volume, harness = tmp_path / "volume", tmp_path / "harness"
+    harness.mkdir()
+    _session(harness, "away", event_age=4600, text_age=4600, offset=1, transcripts=volume / "projects" / "-p")
+    volume.rename(tmp_path / "elsewhere")
+    if away == "an empty mount point":
+        (volume / "projects").mkdir(parents=True)
+    elif away == "not to be read":
+        volume.write_text("")
+    assert swept(harness, volume / "projects").dead_pointers == ()
+    shutil.rmtree(volume) if volume.is_dir() else volume.unlink(missing_ok=True)
+    (tmp_path / "elsewhere").rename(volume)
+    assert [each.session for each in swept(harness, volume / "projects").to_mine] == ["away"]
+    assert (marker := read_marker(marker_path(str(harness), "away"))) is not None
+    assert marker.offset == 1
+
+
 def test_a_live_session_without_hook_events_is_not_taken_for_a_dead_one(tmp_path: Path) -> None:
     # A long turn fires no hook for hours, but the transcript grows.
     _session(tmp_path, "busy", event_age=9000, text_age=5)
-    result = sweep(str(tmp_path), now=time.time(), idle_seconds=HALF_AN_HOUR, crash_seconds=AN_HOUR)
+    result = swept(tmp_path)
     assert result.to_mine == ()
     assert list_markers(str(tmp_path), START) == ["busy"]
 
@@ -78,7 +115,7 @@ def test_lines_that_the_host_wrote_after_the_session_was_put_away_are_mined(tmp_
     _session(tmp_path, "whole", event_age=4600, text_age=4600, offset=3)
     for name in ("late", "whole"):
         mark_reflected(str(tmp_path), name)
-    result = sweep(str(tmp_path), now=time.time(), idle_seconds=HALF_AN_HOUR, crash_seconds=AN_HOUR)
+    result = swept(tmp_path)
     assert [each.session for each in result.to_mine] == ["late"]
     assert list_markers(str(tmp_path), REFLECTED) == ["whole"]
 
