@@ -43,11 +43,10 @@ def decide(schedule: Schedule, last_slot: datetime | None, now: datetime, tz: tz
         return Due((newest,) if schedule.first == "now" else (), newest)
     last_slot = last_slot.astimezone(UTC)
     if last_slot >= newest:
-        # The clock was set back: what was done is not done again.  But a sweep must not rest until the
-        # old time is reached, so a schedule for every hour starts anew from here.
-        if last_slot - now > REALIGN_AFTER and not _by_wall_clock(schedule):
-            return Due((), newest)
-        return Due((), last_slot)
+        # The clock was set back: what was done is not done again.  But nothing must rest for long until the old
+        # time is reached (one boot with a wrong date may be years ahead), so then it starts anew from here.
+        rest = next_slot(schedule, newest, tz) - newest + DAY if _by_wall_clock(schedule) else REALIGN_AFTER
+        return Due((), newest if last_slot - now > rest else last_slot)
     if schedule.catch_up == "latest":
         return Due((newest,), newest)
     missed: list[datetime] = []

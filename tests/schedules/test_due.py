@@ -79,7 +79,7 @@ def test_sweeps_do_not_rest_in_the_doubled_hour() -> None:
 
 def test_a_clock_set_back_repeats_nothing() -> None:
     done = berlin(2027, 1, 5, 2, 30)
-    for back in (timedelta(minutes=1), timedelta(days=1), timedelta(days=400)):
+    for back in (timedelta(minutes=1), timedelta(days=1), timedelta(days=2)):
         assert due_slots(DAILY, done, done - back, BERLIN) == []
         assert decide(DAILY, done, done - back, BERLIN).last_slot == done
 
@@ -89,6 +89,18 @@ def test_a_sweep_goes_on_after_a_clock_set_back_a_day() -> None:
     aligned = decide(SWEEP, done, done - timedelta(days=1, minutes=-2), BERLIN)
     assert aligned.slots == ()
     assert aligned.last_slot == done - timedelta(days=1)
+
+
+def test_after_a_boot_with_a_date_far_ahead_nothing_waits_for_that_date() -> None:
+    done = berlin(2030, 1, 5, 2, 30)
+    now = berlin(2027, 1, 5, 12, 0)
+    aligned = decide(DAILY, done, now, BERLIN)
+    assert aligned.slots == (), "what was done last is not done again"
+    assert aligned.last_slot == berlin(2027, 1, 5, 2, 30)
+    assert due_slots(DAILY, aligned.last_slot, now + timedelta(days=1), BERLIN) == [berlin(2027, 1, 6, 2, 30)]
+    weekly = replace(DAILY, cron="30 2 * * 0")
+    for days, starts_anew in ((7, False), (9, True)):
+        assert (decide(weekly, now + timedelta(days=days), now, BERLIN).last_slot < now) is starts_anew
 
 
 def test_a_clock_set_forward_years_catches_up_within_bounds() -> None:
