@@ -5,9 +5,14 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import os
+import time
 from pathlib import Path
 
 from ...vault.errors import MemoryVaultError
+
+LOOK_SECONDS = 0.05
+"""Far longer than `lock_holder` holds a lock that nobody else does."""
+PAUSE_SECONDS = 0.002
 
 
 class WorkerRunning(MemoryVaultError):
@@ -38,7 +43,8 @@ class WorkerLock:
         self._refused_by: tuple[int, int] | None = None
 
     def acquire(self) -> bool:
-        """False if another process holds it."""
+        """False if another process holds it, and does not just look whether one does."""
+        until = time.monotonic() + LOOK_SECONDS
         self._path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         while True:
             fd = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
@@ -47,7 +53,10 @@ class WorkerLock:
             except BlockingIOError:
                 self._refused_by = _identity(os.fstat(fd))
                 os.close(fd)
-                return False
+                if time.monotonic() > until:
+                    return False
+                time.sleep(PAUSE_SECONDS)
+                continue
             if _same_file(fd, self._path):
                 self._hold(fd)
                 return True

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import fcntl
 import json
 import os
 import signal
@@ -195,6 +196,17 @@ def test_a_signal_that_was_ignored_when_it_was_started_stays_so(
         assert run(state, hung_up, kind="single").done == 2
     finally:
         signal.signal(number, before)
+
+
+def test_who_looks_whether_a_worker_runs_keeps_none_from_starting(state: StatePaths) -> None:
+    with open(state.worker_lock, "w") as look:
+        fcntl.flock(look, fcntl.LOCK_SH)
+        release = threading.Timer(0.01, lambda: fcntl.flock(look, fcntl.LOCK_UN))
+        release.start()
+        lock = WorkerLock(state.worker_lock)
+        assert lock.acquire()
+        lock.release()
+        release.join()
 
 
 def test_a_second_worker_is_refused_in_one_line_and_waits_when_told_to_become_idle(
