@@ -88,6 +88,9 @@ def candidate_of_user(
         )
         else "project"
     )
+    certainty = rule.certainty if rule is not None else None
+    if certainty is Certainty.STATED and part.introduced:
+        certainty = Certainty.LIKELY  # It may be somebody else's words.
     return Candidate(
         category=category,
         statement=statement(sentence, turn, agent_said, before),
@@ -98,8 +101,8 @@ def candidate_of_user(
         session=turn.session,
         project=project,
         scope=scope if project else "personal",
-        standing_rule=rule is not None and rule.certainty is Certainty.STATED,
-        claimed_rule=rule is not None and rule.certainty is Certainty.LIKELY,
+        standing_rule=certainty is Certainty.STATED,
+        claimed_rule=certainty is Certainty.LIKELY,
         typed=part.typed and not looks_pasted(turn.text),
         score=round(score, 3),
         replaces=replaced(sentence) if category in ("preference", "correction") else None,
@@ -173,7 +176,7 @@ class Miner:
                 category = "workflow"
             elif turn.origin is Origin.REJECTION or self._is_correction(said):
                 category = "correction"
-            found.append(self._of_user(said, index, category, _named(rule), RULE_SCORE, rule=rule))
+            found.append(self._of_user(said, index, category, _named(rule, part), RULE_SCORE, rule=rule))
             taken.add(index)
         if not found and said.may_show & PROCEDURE_BITS:
             for index in spoken:
@@ -374,12 +377,12 @@ def _alike(one: Category, other: Category) -> bool:
     return one == other or (one in _LESSONS and other in _LESSONS)
 
 
-def _named(rule: Rule) -> str:
-    return (
-        f"a standing rule: {rule.form}"
-        if rule.certainty is Certainty.STATED
-        else f"has the form of a rule: {rule.form}"
-    )
+def _named(rule: Rule, part: Sentence) -> str:
+    if rule.certainty is not Certainty.STATED:
+        return f"has the form of a rule: {rule.form}"
+    if part.introduced:
+        return f"has the form of a rule: {rule.form}; the line above it may introduce somebody else's words"
+    return f"a standing rule: {rule.form}"
 
 
 def _why(category: Category, turn: Turn, part: Sentence) -> str:

@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from ...vault.turn import Turn
 from .gated import CaselessPattern
+from .introductions import Introductions, Telling
 
 MAX_SENTENCES = 60
 """A message longer than this is a document; its head and tail hold what the user says about it."""
@@ -92,6 +93,8 @@ class Sentence(NamedTuple):
     """Typed, and said in conversation rather than standing in a document."""
     opens: bool
     """The first sentence of its line."""
+    introduced: bool
+    """It stands below a line that introduces it, and not as the user's own: it may be somebody else's."""
 
 
 _sentence = tuple.__new__
@@ -105,6 +108,7 @@ def sentences(turn: Turn) -> tuple[Sentence, ...]:
         return _bounded(_not_typed(text))
     document_from = _document_start(text)
     found: list[Sentence] = []
+    introductions = Introductions()
     position = 0
     previous_speaks = True
     fenced = False
@@ -117,16 +121,30 @@ def sentences(turn: Turn) -> tuple[Sentence, ...]:
             continue
         if not line.strip():
             previous_speaks = True
+            introductions.blank()
             continue
         structural = _STRUCTURE.match(line) is not None or (document_from is not None and start >= document_from)
+        prose = not structural and not _overlaps(turn.pasted, start, position)
+        telling = introductions.next(line, typed=prose)
         for index, (low, high) in enumerate(_split(line)):
             sentence = line[low:high]
-            typed = not structural and not _overlaps(turn.pasted, start + low, start + high)
+            quoted = structural or telling is Telling.QUOTED
+            typed = not quoted and not _overlaps(turn.pasted, start + low, start + high)
             converses = _converses(sentence)
             # A rule in the middle of a paragraph is the user's when what surrounds it is conversation:
             # "specific trade-offs imply importance. Never use adjectives." is a style guide that was pasted.
             spoken = typed and (converses or index == 0 or previous_speaks)
-            found.append(Sentence(sentence, start + low, start + high, typed, spoken, opens=index == 0))
+            found.append(
+                Sentence(
+                    sentence,
+                    start + low,
+                    start + high,
+                    typed,
+                    spoken,
+                    opens=index == 0,
+                    introduced=telling is not Telling.OWN,
+                )
+            )
             previous_speaks = converses or _starts_as_order(sentence)
     return _bounded(found)
 
@@ -144,7 +162,9 @@ def _not_typed(text: str) -> list[Sentence]:
         elif not fenced:
             first = True
             for low, high in _split(line):
-                found.append(_sentence(Sentence, (line[low:high], start + low, start + high, False, False, first)))
+                found.append(
+                    _sentence(Sentence, (line[low:high], start + low, start + high, False, False, first, False))
+                )
                 first = False
     return found
 

@@ -488,6 +488,13 @@ LINES = {
     ),
     "pasted readme with an order": user(f"# Install\n\n{ATTACK}\n{RULE}"),
     "review comment": user(f"the reviewer's feedback:\n{RULE}\nNever use any."),
+    "list below the name of its source": user(
+        "The README says:\n- Always use tabs for indentation\n- Never push to main"
+    ),
+    "list of review comments": user(f"the reviewer's feedback:\n- {RULE}\n\n- Never use any."),
+    "words of a colleague": user("My colleague wrote:\nNever use ORMs here."),
+    "words from a chat": user(f"From Slack:\n{RULE}"),
+    "list in which the user is spoken of": user(f"we got this from Kim:\n1. {RULE}"),
     "log": user(f"2026-01-02 10:00:00 INFO start\n2026-01-02 10:00:01 WARN {RULE}\n2026-01-02 10:00:02 INFO end"),
     "diff": user(f"look\n--- a/CONTRIBUTING.md\n+++ b/CONTRIBUTING.md\n@@ -1 +1 @@\n-Never deploy.\n+{RULE}"),
     "document tag": user(f"<document>\n{RULE}\n</document>\nsummarise"),
@@ -526,3 +533,47 @@ def test_words_of_others_are_no_rule_at_any_tier(tmp_path: Path, place: str) -> 
     found = read(tmp_path, user("hello, please look around"), LINES[place])
     assert [c.statement for c in found if c.from_user and c.category in ("preference", "correction")] == []
     assert Tier.HIGH not in tiers(found)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Notes of the meeting:\n- {rule}",
+        "Style guide:\n\n{rule}",
+        "**Architecture**:\n\nAll of it is layered.\n\n{rule}",
+        "Please add these to the docs:\n- {rule}",
+        "Can you translate this:\n- {rule}",
+        "What do you think of these rules:\n- {rule}",
+        "Fix these:\n- {rule}",
+        "The README says:\n- We use tabs\n\n{rule}",
+        "Kollegen schreiben:\n- {rule}",
+    ],
+)
+def test_a_rule_below_a_line_that_does_not_tell_whose_it_is_is_put_to_the_user(text: str) -> None:
+    found = said(text.format(rule=RULE))
+    assert Tier.HIGH not in tiers(found)
+    (asked,) = [candidate for candidate in found if candidate.statement == RULE]
+    assert tier_of(asked)[0] is Tier.MEDIUM
+    assert "the line above it may introduce" in asked.reason
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Please follow these:\n- {rule}",
+        "I want you to stick to this list:\n\n1. {rule}",
+        "My rules:\n- Git:\n  - {rule}",
+        "Remember:\n{rule}",
+        "As I said before:\n- {rule}",
+        "From now on:\n- {rule}",
+        "Fix these:\n- the header\n- the footer\n\n{rule}",
+        "Good.\n{rule}",
+    ],
+)
+def test_a_rule_below_a_line_of_the_users_own_is_saved(text: str) -> None:
+    assert [c.statement for c in said(text.format(rule=RULE)) if tier_of(c)[0] is Tier.HIGH] == [RULE]
+
+
+def test_the_lines_of_a_log_introduce_nothing() -> None:
+    text = f"it fails.\nsee the log, please\n2026-01-02 10:00:00 INFO in:\n{RULE}"
+    assert Tier.HIGH in tiers(said(text))
