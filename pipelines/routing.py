@@ -62,6 +62,8 @@ class Known:
     """Its project's slug; None: it holds everywhere."""
     replaces: str | None = None
     """Path of the rule that it is proposed to replace."""
+    pieces: int = 0
+    """So many records its evidence names, those of several sessions counted each."""
 
 
 class KnownMemories(Protocol):
@@ -104,6 +106,9 @@ ONE_OCCURRENCE = "inferred from one occurrence"
 """Why it has no better tier."""
 _ONCE = re.compile(rf"\A(\s*Proposed because: .*; )({ONE_OCCURRENCE}\.)$", re.MULTILINE)
 """The first line below the heading, as we write it: one like it further down is the user's."""
+MOST_PIECES = 1000
+"""Records. An entry with so much evidence gets no more, and is counted no further: every piece that was counted stays
+named, so what is read again is known again, and what is undone is found; and its header stays of a size to read."""
 LEAST_SESSIONS = 2
 """Seen in so many sessions, and often enough, something is a pattern."""
 PUT_AWAY_STATUSES = frozenset({"superseded", "archived", "resolved"})
@@ -164,11 +169,15 @@ def _strengthened(
         # In the mode `auto` what waits in the inbox goes on waiting there.
         if status_at(promoted) != living.status:
             return RoutedCandidate(candidate, tier, Action.STRENGTHEN, promoted, why, living.path, widened)
-        return RoutedCandidate(candidate, tier, Action.STRENGTHEN, living.path, why, widened=widened)
-    why = f"known: {living.status}"
-    if widened and living.status == "active":
-        target = destination_of(candidate, Tier.HIGH, mode, widened=True)
-        return RoutedCandidate(candidate, tier, Action.STRENGTHEN, target, why, living.path, widened)
+    else:
+        why = f"known: {living.status}"
+        if widened and living.status == "active":
+            target = destination_of(candidate, Tier.HIGH, mode, widened=True)
+            return RoutedCandidate(candidate, tier, Action.STRENGTHEN, target, why, living.path, widened)
+    if living.pieces >= MOST_PIECES and not widened:
+        return RoutedCandidate(
+            candidate, tier, Action.NOTHING, living.path, f"{why}, with all the evidence it can hold"
+        )
     return RoutedCandidate(candidate, tier, Action.STRENGTHEN, living.path, why, widened=widened)
 
 

@@ -141,6 +141,7 @@ class VaultMemories:
                 sessions=frozenset(source.session for source in entry.sources if source.session),
                 project=slugify(entry.project) if entry.project else None,
                 replaces=entry.supersedes if entry.effective_status == "pending" else None,
+                pieces=sum(len(source.records) for source in entry.sources),
             )
             for entry in self.entries(candidate)
         ]

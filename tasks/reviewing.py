@@ -255,13 +255,12 @@ class Reviewer:
         if len(found) < most:
             asked = wording_of(statement)
             scored = []
-            for path in self._sharing_words(statement):
-                with suppress(EntryNotFound, EntryInvalid, PathRefused):
-                    fields, body = skim(self.store.read_bytes(path, HEADER_BYTES).decode("utf-8", "replace"))
-                    living = fields.get("status", "active") == "active" and special_folder(path) in ("", ALWAYS_LOAD)
-                    score = shared_words(asked, wording_of(statement_of(body))) if living and path not in found else 0.0
-                    if score > 0:
-                        scored.append((-score, path))
+            for path, head in self.store.heads(HEADER_BYTES, self._sharing_words(statement)):
+                fields, body = skim(head.decode("utf-8", "replace"))
+                living = fields.get("status", "active") == "active" and special_folder(path) in ("", ALWAYS_LOAD)
+                score = shared_words(asked, wording_of(statement_of(body))) if living and path not in found else 0.0
+                if score > 0:
+                    scored.append((-score, path))
             for _, path in sorted(scored)[: most - len(found)]:
                 with suppress(EntryNotFound, EntryInvalid):
                     found[path] = _near(self.store.read(path))

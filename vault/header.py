@@ -40,6 +40,14 @@ def split_header(text: str) -> tuple[str, str, str] | None:
     return None
 
 
+def extent(text: str) -> int:
+    """Characters of `text` before the line that closes its header: all of them where none does; 0 without a header."""
+    parts = split(text)
+    if parts is not None:
+        return len(text) - len(parts[2])
+    return len(text) if is_boundary(text.removeprefix(BYTE_ORDER_MARK).lstrip().partition("\n")[0]) else 0
+
+
 def body_of(text: str) -> str:
     """The text after the header, or all of it if it has none, without blank lines around it."""
     parts = split_header(text)

@@ -10,7 +10,7 @@ from .errors import MemoryVaultError
 from .store import VaultStore
 
 HEADER_BYTES = 16_384
-"""Only so much of each file is searched for a fingerprint; no sensible frontmatter is longer."""
+"""Read of each note when the whole vault is looked through; of one with a longer header, more."""
 
 _FINGERPRINT = re.compile(r"[0-9a-f]{8,128}")
 

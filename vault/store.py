@@ -32,6 +32,7 @@ from .errors import (
 )
 from .fields import StoreValue, replace_unencodable, require_scrubbed, validate_fields
 from .frontmatter import FieldValue, format_header, set_fields
+from .header import extent
 from .killpoint import kill_point
 from .layout import ALWAYS_LOAD, TRASH
 from .lock import hold_lock
@@ -54,6 +55,8 @@ from .slug import validate_group, validate_kind, validate_slug
 
 MAX_ENTRY_BYTES = 8_000_000
 """A larger file is somebody's export, not a note."""
+MAX_HEADER_BYTES = 1_000_000
+"""Of a longer header only the beginning is looked at."""
 STALE_TEMPORARY_SECONDS = 3600.0
 
 _TEMPORARY = re.compile(re.escape(TEMPORARY_PREFIX) + r"[0-9]+-[0-9a-f]{12}" + re.escape(TEMPORARY_SUFFIX))
@@ -152,14 +155,18 @@ class VaultStore:
             yield from self._walk(prefix + name, put_away)
 
     def heads(self, limit: int, paths: Iterable[str] | None = None) -> Iterator[tuple[str, bytes]]:
-        """(path, first `limit` bytes) of each note of `walk`, or at `paths`; one that cannot be read is passed over."""
+        """(path, first `limit` bytes) of each note of `walk`, or at `paths`; one that cannot be read is passed over.
+
+        Of a note whose header leaves little room for its text there, the first `MAX_HEADER_BYTES`: without its end a
+        header says nothing, and the note would be unknown.
+        """
         if paths is not None:
             yield from self._heads_of(limit, paths)
             return
         root = Path(os.path.realpath(self.vault))
         for relative in self.walk():
             with suppress(MemoryVaultError):  # the walk follows no links, so the path needs no resolving
-                yield relative, self._read_file(root / relative, relative, limit)
+                yield relative, self._read_head(root / relative, relative, limit)
 
     def _heads_of(self, limit: int, paths: Iterable[str]) -> Iterator[tuple[str, bytes]]:
         folders: dict[str, Path] = {}  # each is resolved once: that takes longer than to read a note of it
@@ -172,7 +179,13 @@ class VaultStore:
                     if folder not in folders:
                         folders[folder] = resolve_inside(self.vault, relative).parent
                     path = folders[folder] / name
-                yield relative, self._read_file(path, relative, limit)
+                yield relative, self._read_head(path, relative, limit)
+
+    def _read_head(self, path: Path, relative: str, limit: int) -> bytes:
+        head = self._read_file(path, relative, limit)
+        if len(head) == limit and extent(head.decode("utf-8", "replace")) > limit * 3 // 4:
+            return self._read_file(path, relative, max(limit, MAX_HEADER_BYTES))
+        return head
 
     def readable(self, paths: Iterable[str] | None = None) -> Iterator[Entry]:
         """The entries at these paths, by default at all of `walk`; one that is gone, too large or cannot be read is

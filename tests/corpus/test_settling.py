@@ -35,6 +35,7 @@ from memoryvault.tasks.taken_back import NOTE, TakenBack
 from memoryvault.tasks.undoing import Selector
 from memoryvault.tests.review.support import CHOICE, GUESS, RULE, Bed, make_bed, said
 from memoryvault.vault.pending import question_path
+from memoryvault.vault.registry import HEADER_BYTES
 from memoryvault.vault.settings import Settings
 
 
@@ -139,6 +140,22 @@ def test_settling_again_changes_nothing(bed: Bed) -> None:
     settled(bed)
     before = bed.files()
     assert settled(bed) == Settled(saved=0, proposed=0, held=4, strengthened=0)
+    assert bed.files() == before
+
+
+def test_settling_again_changes_nothing_of_a_note_with_much_evidence(bed: Bed) -> None:
+    for number in range(40):
+        long = f"session-{number}-" + "x" * 100
+        found = [replace(RULE, session=long, records=tuple(f"{long}-{n}" for n in range(4)))]
+        corpus = CorpusStore(bed.settings.state)
+        corpus.keep(f"claude-{number}", 0, float(number), Mined(tuple(found), 100, 100, 100, 0, False, "claude"))
+        corpus.advance(f"claude-{number}", {"offset": 100, "resume": 100, "size": 100})
+    settled(bed)
+    (path,) = (path for path in bed.files() if path != DIGEST)
+    assert bed.store.read(path).occurrences == 40
+    before = bed.files()
+    assert len(before[path]) > HEADER_BYTES
+    assert settled(bed) == Settled(saved=0, proposed=0, held=0, strengthened=0)
     assert bed.files() == before
 
 

@@ -7,6 +7,7 @@ import pytest
 
 from memoryvault.pipelines.candidate import Candidate
 from memoryvault.pipelines.routing import (
+    MOST_PIECES,
     Action,
     Known,
     ReviewMode,
@@ -136,6 +137,14 @@ def test_another_occurrence_strengthens_and_never_makes_a_second_file() -> None:
     decision = routed(RULE, entry("active", 1, "r0", path="personal-private/preferences/lint.md"))
     assert (decision.action, decision.destination) == (Action.STRENGTHEN, "personal-private/preferences/lint.md")
     assert decision.supersedes is None
+
+
+def test_what_has_all_the_evidence_it_can_hold_is_left_alone_but_may_still_move() -> None:
+    full = replace(entry("active", 900, "r0"), pieces=MOST_PIECES)
+    assert routed(RULE, full).action is Action.NOTHING
+    assert routed(RULE, replace(full, pieces=MOST_PIECES - 1)).action is Action.STRENGTHEN
+    waiting = replace(full, status="inbox", sessions=frozenset({"s0"}))
+    assert routed(GUESS, waiting).supersedes == waiting.path
 
 
 def seen(occurrences: int, *sessions: str, status: str = "inbox", project: str | None = None) -> Known:
