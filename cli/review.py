@@ -14,7 +14,7 @@ from typing import Any
 
 from ..pipelines.incubation import GC_KIND, SURFACE_KIND, Answer, listed, part_of
 from ..pipelines.likeness import statement_of
-from ..pipelines.review import HOW_TO_DECIDE, Approve, Decision, Reject, Skip, Supersede, parse_decision
+from ..pipelines.review import HOW_TO_DECIDE, Approve, Decision, KeepBoth, Reject, Skip, Supersede, parse_decision
 from ..pipelines.review import without_replacement_line as kept_text
 from ..pipelines.scrub import Policy, scrub
 from ..tasks.conflicts import Choice, ConflictCopy, settle_copy, waiting_copies
@@ -40,6 +40,7 @@ EPILOG = """example:
   memory review                                     one key for each: approve, edit, reject, skip, supersede, undo
   memory review --list
   memory review --decide use-pnpm=approve --decide old-habit=reject --json
+  memory review --decide use-npm='keep both'         it holds beside the rule it would replace
   memory review --decide use-npm='supersede personal-private/preferences/use-pnpm.md'
   memory review --decide surface-retry-page=approve                        put that idea into Ideas.md
   memory review --decide ideas-nobody-came-back-to='keep a b; archive c'
@@ -49,6 +50,7 @@ EPILOG = """example:
 
 KEYS = {
     "a": "[a]pprove",
+    "b": "keep [b]oth",
     "e": "[e]dit",
     "r": "[r]eject",
     "s": "[s]kip",
@@ -58,6 +60,7 @@ KEYS = {
 }
 REFUSED = {SURFACE_KIND: "ep", "idea": "p"}
 """Keys that make no sense of a proposal of this kind."""
+REPLACES_KEYS = "[a]pprove, archiving it  keep [b]oth  [n]either "
 IDEA_KEYS = "[k]eep  [a]rchive  [d]elete  [s]kip  [q]uit "
 ANSWERS = {"k": Answer.KEEP, "a": Answer.ARCHIVE, "d": Answer.DELETE}
 FALLBACK_EDITOR = "vi"
@@ -116,7 +119,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
         waits = "waits" if len(waiting) + len(copies) == 1 else "wait"
         raise UsageError(
             f"{_counted(context, waiting, copies)} {waits}, but standard input is no terminal: "
-            "use --list, and --decide SLUG=approve (or reject, skip, supersede PATH)"
+            "use --list, and --decide SLUG=approve (or keep both, reject, skip, supersede PATH)"
         )
     dialogue = _Dialogue(reviewer, context, waiting)
     if not dialogue.run() or not copies:
@@ -194,7 +197,7 @@ def _decide_all(args: argparse.Namespace, reviewer: Reviewer, context: Context) 
     for item in args.decide:
         name, separator, words = item.partition("=")
         if not separator or not name.strip():
-            raise UsageError(f"--decide {item!r}: write SLUG=approve (or reject, skip, supersede PATH)")
+            raise UsageError(f"--decide {item!r}: write SLUG=approve (or keep both, reject, skip, supersede PATH)")
         chosen = choice_of(reviewer.store, name.strip(), words)
         if chosen is not None:
             wanted.append((name.strip(), chosen))
@@ -206,7 +209,11 @@ def _decide_all(args: argparse.Namespace, reviewer: Reviewer, context: Context) 
         decision = parse_decision(words, entry.supersedes)
         if decision is None:
             raise UsageError(f"--decide {item!r}: {words!r} is no decision: write {HOW_TO_DECIDE}")
-        if entry.written_by_agent and isinstance(decision, Approve | Supersede) and (agent := agent_of(context)):
+        if (
+            entry.written_by_agent
+            and isinstance(decision, Approve | KeepBoth | Supersede)
+            and (agent := agent_of(context))
+        ):
             raise UsageError(
                 f"{name.strip()} was proposed by an agent, and {agent} runs this: only the user says yes to it, in a "
                 "terminal of their own or in the note (`decision: approve`)"
@@ -302,14 +309,17 @@ class _Dialogue:
 
     def _ask(self, entry: Entry) -> bool:
         """One key and what it does; False to leave."""
-        keys = {key: label for key, label in KEYS.items() if key not in REFUSED.get(entry.kind or "", "")}
+        refused = REFUSED.get(entry.kind or "", "") + ("" if entry.supersedes else "b")
+        keys = {key: label for key, label in KEYS.items() if key not in refused}
         key = read_key("  ".join(keys.values()) + " ")
         try:
             match key:
-                case "e" | "p" if key not in keys:
+                case "b" | "e" | "p" if key not in keys:
                     print(f"press one of: {' '.join(keys)}")
                 case "a":
                     self._decide(entry, Approve())
+                case "b":
+                    self._decide(entry, KeepBoth())
                 case "e":
                     self._edit(entry)
                 case "r":
@@ -378,7 +388,19 @@ class _Dialogue:
         clean = scrub(text.strip(), Policy.FULL if entry.kind == INCIDENT else Policy.SECRETS)
         if clean != text.strip():
             print("secrets in the text were replaced")
-        self._decide(entry, Approve(), clean)
+        decision = self._approval(entry)
+        if decision is not None:
+            self._decide(entry, decision, clean)
+
+    def _approval(self, entry: Entry) -> Decision | None:
+        """How the text out of the editor is approved: the line that tells what it would replace was not in it."""
+        if not entry.supersedes:
+            return Approve()
+        print(f"it would replace {entry.supersedes}")
+        answers: Mapping[str, Decision | None] = {"a": Approve(), "b": KeepBoth(), "n": None, **dict.fromkeys(_LEAVE)}
+        while (key := read_key(REPLACES_KEYS)) not in answers:
+            print("press one of: a b n")
+        return answers[key]
 
     def _supersede(self, entry: Entry) -> None:
         near = self._reviewer.nearest(entry)

@@ -12,6 +12,10 @@ _NEGATION = re.compile(
     r"|instead of|rather than|over)\b",
     re.IGNORECASE,
 )
+_CONDITION = re.compile(
+    r"\b(?:never|not|(?:do|does|should|must)n['’]?t|avoid)\b[^.;!?]{0,200}?\bwithout\b", re.IGNORECASE
+)
+"""Says no to one thing without another ("never push without running the tests"): an order to do the other."""
 _CHANGE_OF_MIND = re.compile(
     r"\b(?:actually|from now on|after all|instead|no longer|any ?more|changed? (?:my|our) mind|forget (?:that|what)"
     r"|scratch that|switch(?:ed|ing)? (?:back )?to|go back to|moved? to)\b",
@@ -40,6 +44,10 @@ _EMPTY_WORDS = frozenset(
 )
 
 
+MOSTLY = 0.6
+"""So much of the words must two rules share to be about the same matter."""
+
+
 @dataclass(frozen=True)
 class Rule:
     """A known rule: where it is, and what it says."""
@@ -62,23 +70,33 @@ def find_reversed(statement: str, rules: Iterable[Rule]) -> Rule | None:
 def reverses(statement: str, known: str) -> bool:
     """Do the two contradict each other: the same matter, one for and one against it, or the choices swapped?"""
     new, old = _choice(statement), _choice(known)
-    if new and old:
-        # "use npm, not pnpm" after "use pnpm, not npm".
-        return bool(new[0] & old[1]) and not new[0] & old[0]
     new_words, old_words = content_words(statement), content_words(known)
     if not new_words or not old_words:
         return False
+    if new and old:
+        # "use npm, not pnpm" after "use pnpm, not npm".
+        swapped = (new[0] & old[1]) | (new[1] & old[0])
+        return bool(new[0] & old[1]) and not new[0] & old[0] and _covers(new_words - swapped, old_words - swapped)
     if new or old:
         wanted, refused = new or old or (frozenset(), frozenset())
+        # Of several words that are wanted, some say of what: "write comments in English, not German".
+        rest = (new_words if new else old_words) - refused - (wanted if len(wanted) == 1 else frozenset())
         other_words, other_text = (old_words, known) if new else (new_words, statement)
-        opposed = is_negative(other_text)
         # "use npm, not pnpm" after "always use pnpm"; "use npm" after "use pnpm, not npm".
-        if not opposed:
-            return bool(refused & other_words) and not wanted & other_words
-        return bool(wanted & other_words) and not refused & other_words
+        against, agrees = (wanted, refused) if is_negative(other_text) else (refused, wanted)
+        return bool(against & other_words) and not agrees & other_words and _covers(rest, other_words - against)
     if is_negative(statement) != is_negative(known):
-        return _overlap(new_words, old_words) >= 0.6
+        # What shares only one half of "never push without asking" says something else.
+        halved = [words for text, words in ((statement, new_words), (known, old_words)) if _CONDITION.search(text)]
+        least = max(map(len, halved), default=min(len(new_words), len(old_words)))
+        return len(new_words & old_words) >= MOSTLY * least
     return False
+
+
+def _covers(rest: frozenset[str], left: frozenset[str]) -> bool:
+    """Is a choice about the same matter as another rule? `rest`: what its rule says beside the choice, `left`: what the
+    other says beside what is chosen. One that says nothing else holds in general."""
+    return len(left & rest) >= MOSTLY * len(left) or (not rest and len(left) == 1)
 
 
 def is_for_one_project(statement: str) -> bool:
@@ -92,8 +110,8 @@ def is_change_of_mind(statement: str) -> bool:
 
 
 def is_negative(text: str) -> bool:
-    """Does it say not to do something?"""
-    return _NEGATION.search(text) is not None
+    """Does it say not to do something? To do nothing without another thing is to do that one."""
+    return _NEGATION.search(_CONDITION.sub(" ", text)) is not None
 
 
 def _choice(text: str) -> tuple[frozenset[str], frozenset[str]] | None:

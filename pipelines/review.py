@@ -21,6 +21,11 @@ class Approve:
 
 
 @dataclass(frozen=True)
+class KeepBoth:
+    """It holds, beside the entry in whose place it was proposed."""
+
+
+@dataclass(frozen=True)
 class Reject:
     """It does not hold, and is not to be proposed again."""
 
@@ -37,15 +42,16 @@ class Supersede:
     entry: str
 
 
-Decision: TypeAlias = "Approve | Reject | Skip | Supersede"
+Decision: TypeAlias = "Approve | KeepBoth | Reject | Skip | Supersede"
 
 _WORDS: dict[str, Decision] = {
     **dict.fromkeys(("approve", "approved", "accept", "accepted", "yes", "keep"), Approve()),
+    **dict.fromkeys(("keep both", "keep-both", "both"), KeepBoth()),
     **dict.fromkeys(("reject", "rejected", "no", "drop", "dismiss"), Reject()),
     **dict.fromkeys(("skip", "later"), Skip()),
 }
 _SUPERSEDE = re.compile(r"(?:supersedes?|replaces?)\b[\s:=]*(?P<entry>\S.*)?", re.IGNORECASE | re.DOTALL)
-HOW_TO_DECIDE = "approve, reject, skip, or supersede PATH"
+HOW_TO_DECIDE = "approve, keep both, reject, skip, or supersede PATH"
 
 
 def parse_decision(text: str, replaces: str | None = None) -> Decision | None:
@@ -123,6 +129,8 @@ def settle(proposal: Proposal, decision: Decision) -> Outcome:
             return _accepted(proposal, entry)
         case Approve():
             return _accepted(proposal, proposal.supersedes)
+        case KeepBoth():
+            return _accepted(proposal, None)
 
 
 def _accepted(proposal: Proposal, replaces: str | None) -> Accepted:

@@ -12,7 +12,7 @@ from starlette.routing import Route
 
 from ...pipelines.incubation import GC_KIND, SURFACE_KIND
 from ...pipelines.likeness import statement_of
-from ...pipelines.review import Approve, Decision, Reject, Supersede, link_target
+from ...pipelines.review import Approve, Decision, KeepBoth, Reject, Supersede, link_target
 from ...pipelines.review import without_replacement_line as kept_text
 from ...pipelines.scrub import Policy, scrub
 from ...tasks.evolving import resolve_entry
@@ -117,6 +117,8 @@ def _decision(form: Mapping[str, str]) -> Decision:
     match form.get("decision"):
         case "approve":
             return Approve()
+        case "keep both":
+            return KeepBoth()
         case "reject":
             return Reject()
         case "supersede":
@@ -124,7 +126,7 @@ def _decision(form: Mapping[str, str]) -> Decision:
             if not target:
                 raise UsageError("which entry does it replace? choose one, or give its path or slug")
             return Supersede(target)
-    raise UsageError("a decision is approve, reject or supersede")
+    raise UsageError("a decision is approve, keep both, reject or supersede")
 
 
 def _shown(
@@ -225,6 +227,7 @@ PAGE = Page(
     waiting=_waiting,
     keys=(
         ("a", "approve"),
+        ("k", "keep both, where it would replace another"),
         ("e", "edit, then approve"),
         ("r", "reject"),
         ("p", "supersede: compare with the nearest entries"),

@@ -136,7 +136,7 @@ def test_what_was_turned_down_is_not_proposed_again(bed: Bed, agent: Agent, caps
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("decision", ["approve", "supersede personal-private/preferences/tabs.md"])
+@pytest.mark.parametrize("decision", ["approve", "keep both", "supersede personal-private/preferences/tabs.md"])
 def test_an_agent_does_not_say_yes_to_what_an_agent_proposed(
     bed: Bed, agent: Agent, decision: str, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -14,6 +14,10 @@ from memoryvault.pipelines.reversal import Rule, find_reversed, is_change_of_min
         ("You may use emojis in commit messages", "don't use emojis in commit messages"),
         ("we no longer use tabs", "always use tabs"),
         ("prefer spaces over tabs", "I prefer tabs over spaces for indentation"),
+        ("Use npm, not pnpm", "Always use pnpm for packages"),
+        ("Answer in English, not German", "Always answer me in German"),
+        ("Never use npm", "use npm, not pnpm"),
+        ("You may push without asking me", "Never push without asking me first"),
     ],
 )
 def test_opposites_are_told(statement: str, known: str) -> None:
@@ -29,6 +33,12 @@ def test_opposites_are_told(statement: str, known: str) -> None:
         ("don't edit generated files", "never edit generated files"),
         ("never commit generated files", "always run the tests before committing"),
         ("prefer small commits", "never push to main"),
+        ("Always write comments in English, not German.", "Always answer me in German"),
+        ("Prefer integration tests over unit tests", "Always run unit tests before pushing"),
+        ("Always run unit tests before pushing", "Prefer integration tests over unit tests"),
+        ("Use tabs in Makefiles, not spaces", "Use spaces in Python, not tabs"),
+        ("Never push without running the tests", "Always run the tests before pushing"),
+        ("Never push without asking me", "never push on a Friday"),
         ("", "always use tabs"),
         ("no", "yes"),
     ],

@@ -11,6 +11,7 @@ from memoryvault.pipelines.review import (
     Accepted,
     Approve,
     Decision,
+    KeepBoth,
     Left,
     Proposal,
     PutAway,
@@ -43,6 +44,7 @@ PROPOSAL = Proposal(
         ("approve", Approve()),
         (" Approved ", Approve()),
         ('"yes"', Approve()),
+        ("keep both", KeepBoth()),
         ("reject", Reject()),
         ("no", Reject()),
         ("skip", Skip()),
@@ -69,6 +71,7 @@ def test_where_a_decision_leads() -> None:
     assert settle(of_project, Approve()) == Accepted("personal-projects/my-shop/preferences/use-pnpm.md", "active")
     replacing = Proposal(**{**PROPOSAL.__dict__, "supersedes": "old.md"})
     assert settle(replacing, Approve()) == Accepted("personal-private/preferences/use-pnpm.md", "active", "old.md")
+    assert settle(replacing, KeepBoth()) == Accepted("personal-private/preferences/use-pnpm.md", "active")
     assert settle(PROPOSAL, Reject()) == PutAway("personal-private/_archive/use-pnpm.md", "rejected")
     assert settle(PROPOSAL, Skip()) == Left()
     with pytest.raises(EntryInvalid, match="an idea takes no other note's place"):

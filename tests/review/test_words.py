@@ -8,7 +8,7 @@ from memoryvault.cli import review
 from memoryvault.cli.main import main
 from memoryvault.tasks.triaging import run_triage
 
-from .support import GUESS, Bed, said
+from .support import GUESS, RULE, Bed, said
 
 
 def answer(monkeypatch: pytest.MonkeyPatch, bed: Bed, keys: str) -> list[str]:
@@ -44,6 +44,49 @@ def test_only_keys_that_do_something_are_offered(
     assert answer(monkeypatch, bed, pressed) == [keys] * len(pressed)
     short = " ".join(key for key in "aerspuq" if f"[{key}]" in keys)
     assert capsys.readouterr().out.count(f"press one of: {short}\n") == len(pressed) - 1
+
+
+def replacing(bed: Bed) -> None:
+    bed.remember(said(RULE, "a"))
+    bed.remember(said(RULE, "b", "Actually, always use npm, not pnpm."))
+
+
+def statuses(bed: Bed) -> list[str]:
+    return sorted(entry.effective_status for entry in bed.entries())
+
+
+@pytest.mark.parametrize(("key", "left"), [("a", ["active", "superseded"]), ("b", ["active", "active"])])
+def test_where_it_would_replace_a_rule_both_may_be_kept(
+    bed: Bed, monkeypatch: pytest.MonkeyPatch, key: str, left: list[str]
+) -> None:
+    replacing(bed)
+    (asked,) = answer(monkeypatch, bed, key)
+    assert "[a]pprove  keep [b]oth  [e]dit" in asked
+    assert statuses(bed) == left
+    assert all("It would replace" not in entry.body for entry in bed.entries())
+
+
+@pytest.mark.parametrize(
+    ("keys", "left"),
+    [("exa", ["active", "superseded"]), ("eb", ["active", "active"]), ("enq", ["active", "pending"])],
+)
+def test_after_an_edit_it_is_told_what_would_be_replaced(
+    bed: Bed, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], keys: str, left: list[str]
+) -> None:
+    replacing(bed)
+    old = bed.only("active").path
+    monkeypatch.setattr(review, "_edited", lambda text: f"{text}, in the shop")
+    answer(monkeypatch, bed, keys)
+    assert f"it would replace {old}\n" in capsys.readouterr().out
+    assert statuses(bed) == left
+
+
+def test_a_decision_in_the_note_may_keep_both(bed: Bed) -> None:
+    replacing(bed)
+    bed.decide_in_note(bed.only("pending").path, "keep both")
+    bed.reviewer.apply_notes()
+    assert [entry.supersedes for entry in bed.entries()] == [None, None]
+    assert statuses(bed) == ["active", "active"]
 
 
 def test_what_was_seen_often_is_not_said_to_be_inferred_from_one_occurrence(
