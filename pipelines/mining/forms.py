@@ -32,7 +32,8 @@ EXPLICIT: tuple[tuple[Category, str, re.Pattern[str]], ...] = (
         r"^(?:(?:feature|open|more)\ )?(?:ideas?|brainstorm(?:ing)?|wish\s?list|backlog|nice\ to\ have|for\ later|someday)\s*:$"
     )),
     ("idea", "called an idea", cue(
-        r"""^(?:\w+\s+){0,2}?(?:idea\ for\ (?:a(?:nother)?|the\ next|later)\b|(?:side\ )?project\ idea\b|as\ a\ stretch\ goal\b|feature\ request\ from\b|something\ to\ (?:consider|keep\ in\ mind)\ for\ (?:later|the\ future)\b|open\ question\ for\ later\b|i\ ha(?:ve|d)\ (?:this|an)\ idea\b)
+        r"""^(?:\w+\s+){0,2}?(?:idea\ for\ (?:a(?:nother)?|the\ next|later)\b|(?:side\ )?project\ idea\b|as\ a\ stretch\ goal\b|something\ to\ (?:consider|keep\ in\ mind)\ for\ (?:later|the\ future)\b|open\ question\ for\ later\b|i\ ha(?:ve|d)\ (?:this|an)\ idea\b)
+          | ^(?:(?:an?|the|one|another|new)\s+){0,2}feature\ request\ from\b
           | \b(?:add|put)\s+(?:(?:it|this|that|these)\s+)?(?:to|on)\s+(?:the|our|my)\s+(?:wish\s?list|backlog|roadmap|someday\ list|list\ of\ ideas)\b | \bput\ a\ pin\ in\b | \bremind\ me\ to\ look\ (?:into|at)\b"""
     )),
     ("idea", "wishes for it", cue(
@@ -51,7 +52,8 @@ EXPLICIT: tuple[tuple[Category, str, re.Pattern[str]], ...] = (
           | ^[^?]*\b(?:could|might|should|would|i'd|we'd|want\ to|ought\ to|need)\b[^.?!]{0,70}\b(?:some\s?day|one\ day|eventually|at\ some\ point|down\ the\ (?:road|line)|another\ day|but\ later|but\ not\ now)\s*[.!…]*$"""
     )),
     ("idea", "put off on purpose", cue(
-        r"\b(?:(?:let'?s|we\ (?:should|could|can)|i'd)\s+(?:\w+\s+){0,4}?(?:leave|park|defer|postpone|save|keep)\s+(?:this|that|it|the\s[\w\s]{2,30}?)\s+for\s+(?:a\s+|another\s+|the\s+)?(?:follow|future|later|next|separate|another|day)|(?:future|later)\ (?:enhancement|exercise|improvement)|fast\ follow|(?:on|to)\ (?:the|our|an?)\ (?:backlog|roadmap|wish\s?list|investigate\ list)|could\ be\ (?:its|a)\ own\ \w+)\b"
+        r"""\b(?:(?:let'?s|we\ (?:should|could|can)|i'd)\s+(?:\w+\s+){0,4}?(?:leave|park|defer|postpone|save|keep)\s+(?:this|that|it|the\s[\w\s]{2,30}?)\s+for\s+(?:a\s+|another\s+|the\s+)?(?:follow|future|later|next|separate|another|day)|(?:future|later)\ (?:enhancement|exercise|improvement)|fast\ follow
+            |(?:add|put|move|leave|park|keep|note|log|track|push|bump|stick|throw|save|file|defer|postpone|belongs?|goes)\b[^.?!]{0,60}\b(?:on|to)\ (?:the|our|an?)\ (?:backlog|roadmap|wish\s?list|investigate\ list)|could\ be\ (?:its|a)\ own\ \w+)\b"""
     )),
     ("fix", "says how it was solved", cue(
         r"^(?:[\w\s,']{0,40}\b)?(?:fixed|solved|resolved|worked\ around)\s+(?:it\s+|this\s+|that\s+)?by\s+\w+ing\b"
@@ -101,7 +103,40 @@ def explicit(sentence: str, possible: int = -1) -> tuple[Explicit, ...]:
     for place, (category, reason, pattern) in enumerate(EXPLICIT):
         if possible >> place & 1 and category not in found and pattern.search(sentence):
             found[category] = Explicit(category, reason)
+    if "idea" in found and asks_for_it(sentence):
+        del found["idea"]
     return tuple(found.values())
+
+
+_AT_ONCE = cue(
+    r"""(?<!\bfor\ )(?<!until\ )(?<!till\ )(?<!from\ )(?<!not\ )(?<!not\ right\ )(?<!\bby\ )(?<!as\ of\ )\bnow\b(?!\ that\b) | \b(?:right\ away|immediately|today|go\ ahead)\b"""
+)
+_WORK_ORDER = cue(
+    r"^(?:(?:first|next|just|go\ ahead\ and|start\ (?:to|by)|continue\ (?:to|with|by))[\s,]+)*(?:implement|build|run|fix|do|finish|ship|deploy|work\ on|pick\ up|tackle|make|write|add|create|test|start|continue)(?:ing)?\b"
+)
+_PUTS_OFF = cue(
+    r"""(?:\b(?:later|some\s?day|one\ day|another\ (?:day|time)|some\ other\ (?:day|time)|eventually|future|at\ some\ point|down\ the\ (?:road|line)|not\ (?:right\ )?now|not\ yet|long(?:er)?[\s-]term
+        |next\ (?:version|release|sprint|major|step|rev\w*)|(?:post|after)[\s-]launch|as\ a\ stretch\ goal|fast\ follow|(?:as|for|in|to)\ an?\ (?:\w+\ )?follow[\s-]?up|separate\ (?:pr|issue|ticket|feature))
+        |(?:(?:^|[,;]\ |\b(?:and|then|to|you|please|let'?s|should|could|can|must|but|also)\ )(?:just\ |also\ )?)(?:log|file|create|open|make|add|raise|write|bump|put|move|leave|park|keep|defer|postpone|save|note|track|push|stick)\b[^.?!]{0,80}\b(?:issues?|tickets?|follow[\s-]?ups?|backlog|roadmap|wish\s?list|list|parking\ lot|notes?|idea))\b"""
+)
+_WISHES = cue(r"\b(?:would|could|might|wouldn'?t|wish|wonder(?:ing)?|dream|imagine)\b")
+_LABEL = cue(r"^(?P<name>[\w\s-]{2,30})[:—–]\s*")
+_OF_WORK = cue(r"^(?:follow[\s-]?ups?|to-?dos?|next)\b")
+"""Labels of what is to be done; "idea: add a cache" is no order."""
+
+
+def asks_for_it(sentence: str) -> bool:
+    """Does it ask that the thing be done at once? An idea is put off."""
+    core = without_lead_in(sentence)
+    label = _LABEL.match(core)
+    said = core[label.end() :] if label else core
+    if _PUTS_OFF.search(said) is not None:
+        return False
+    orders = _WORK_ORDER.match(said) is not None
+    at_once = _AT_ONCE.search(sentence) is not None
+    if label is not None:
+        return orders and at_once and _OF_WORK.match(label["name"]) is not None
+    return orders or (at_once and _WISHES.search(said) is None)
 
 
 # What to do instead: "use pnpm, not npm" says both what to use and what it replaces.

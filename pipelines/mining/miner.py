@@ -12,7 +12,7 @@ from ..candidate import Candidate, Category, Scope, moment
 from . import fixes, procedures
 from .agent_message import AgentMessage
 from .features import Message, message
-from .forms import names_what_to_do, replaced, sets_aside
+from .forms import asks_for_it, names_what_to_do, replaced, sets_aside
 from .model import Classifier, Head, packaged
 from .prose import Sentence, looks_pasted
 from .rules import Rule, describes, downloads_and_runs
@@ -198,7 +198,10 @@ class Miner:
             probability = said.probability(head)
             if probability < head.threshold:
                 continue
-            chosen = self._best(said, head, taken)
+            orders = {
+                index for index, part in enumerate(said.sentences) if category == "idea" and asks_for_it(part.text)
+            }
+            chosen = self._best(said, head, taken | orders)
             if chosen is None:
                 continue
             part = said.sentences[chosen]

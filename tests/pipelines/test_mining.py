@@ -436,6 +436,43 @@ def test_a_word_of_later_alone_makes_no_idea(text: str) -> None:
     assert explicit(text) == ()
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "implement the first item on the roadmap now",
+        "implement the first item on the roadmap",
+        "implement the feature request from Bob now",
+        "please build the feature request from Bob",
+        "follow-up: fix the failing test now",
+        "fix what we put into the backlog today",
+        "can you run the last one on our wishlist",
+        "go ahead, do the stretch goal right away",
+        "what is on the roadmap",
+    ],
+)
+def test_an_order_is_no_idea_wherever_the_thing_was_noted(text: str) -> None:
+    assert "idea" not in [form.category for form in explicit(text)]
+    assert "idea" not in [candidate.category for candidate in said(text)]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "add a dark theme to the backlog",
+        "that belongs on the roadmap",
+        "put the search on our wishlist for now",
+        "feature request from Bob: sharing as an image",
+        "a feature request from sales, sharing as an image",
+        "idea: add a page that shows what is running now",
+        "follow-up: measure recall latency",
+        "fix the parser now and put the lexer on the backlog",
+        "not now, but it would be cool to have a preview",
+    ],
+)
+def test_what_is_put_off_is_an_idea_though_it_is_worded_as_an_order(text: str) -> None:
+    assert "idea" in [candidate.category for candidate in said(text)]
+
+
 def test_explicit_forms_say_why() -> None:
     assert [form.reason for form in explicit("no, use pnpm")] == ["refuses, and says what to do"]
     assert explicit("commit and push") == ()
