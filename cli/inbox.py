@@ -14,6 +14,7 @@ from ..tasks.reviewing import Reviewer
 from ..tasks.triaging import Answer, Triaged, plan_triage, run_triage
 from ..vault.entry import Entry
 from ..vault.errors import UsageError
+from ..vault.evidence import PASSED_ON_TAG
 from ..vault.layout import INBOX
 from .arguments import refuse_options_of_others
 from .context import Context
@@ -80,7 +81,7 @@ def _list(args: argparse.Namespace, reviewer: Reviewer) -> int:
             [
                 (
                     entry.occurrences,
-                    entry.kind or "-",
+                    (entry.kind or "-") + (" (passed on)" if PASSED_ON_TAG in entry.tags else ""),
                     entry.project or "-",
                     entry.updated or entry.created or "-",
                     entry.path.rsplit("/", 1)[-1][:-3],

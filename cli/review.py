@@ -16,6 +16,7 @@ from ..pipelines.incubation import GC_KIND, SURFACE_KIND, Answer, listed, part_o
 from ..pipelines.likeness import statement_of
 from ..pipelines.review import HOW_TO_DECIDE, Approve, Decision, KeepBoth, Reject, Skip, Supersede, parse_decision
 from ..pipelines.review import without_replacement_line as kept_text
+from ..pipelines.routing import PASSED_ON
 from ..pipelines.scrub import Policy, scrub
 from ..tasks.conflicts import Choice, ConflictCopy, settle_copy, waiting_copies
 from ..tasks.ideas.incubator import parse_listed
@@ -24,6 +25,7 @@ from ..tasks.queue.enqueue import request_indexing
 from ..tasks.reviewing import Decided, Reviewer
 from ..vault.entry import INCIDENT, Entry
 from ..vault.errors import EditConflict, EntryInvalid, EntryNotFound, MemoryVaultError, UsageError
+from ..vault.evidence import PASSED_ON_TAG
 from ..vault.layout import INBOX, INCUBATOR, REVIEW
 from ..vault.pending import IDEA_NOTE, INCUBATOR_FOLDER, describe_pending, group_by_place
 from ..vault.scrubbed import Scrubbed
@@ -154,6 +156,7 @@ def entry_as_json(entry: Entry) -> dict[str, Any]:
         "sessions": sorted({source.session for source in entry.sources if source.session}),
         "supersedes": entry.supersedes,
         "agent": entry.written_by_agent,
+        "passed_on": PASSED_ON_TAG in entry.tags,
         "created": entry.created,
         **({"ideas": list(listed(entry.body))} if entry.kind == GC_KIND else {}),
     }
@@ -304,7 +307,8 @@ class _Dialogue:
     def _show(self, entry: Entry) -> None:
         print(f"\n[{self._at + 1}/{len(self._paths)}] {entry.kind or '-'}, {entry.project or 'any project'}, ", end="")
         print(f"seen {entry.occurrences} times" if entry.occurrences > 1 else "seen once", end="")
-        print(", proposed by an agent" if entry.written_by_agent else "")
+        print(", proposed by an agent" if entry.written_by_agent else "", end="")
+        print(f", {PASSED_ON}" if PASSED_ON_TAG in entry.tags else "")
         print("\n".join(f"    {line}" for line in entry.body.splitlines()))
 
     def _ask(self, entry: Entry) -> bool:

@@ -65,6 +65,8 @@ class Candidate:
     """What was said, where the statement rewords it: by this it is known again, however it is reworded next time."""
     claimed_rule: bool = False
     """A model takes it for a standing rule, or it has the form of one; it is not stated so plainly that it is one."""
+    passed_on: bool = False
+    """It stands in a paragraph that speaks in nobody's voice: by its look, a text of somebody else's."""
     said_at: str | None = None
     """When it was said or done, as `moment` gives it; None where the transcript does not tell."""
 
@@ -95,8 +97,13 @@ class Candidate:
 
     @property
     def from_user(self) -> bool:
-        """Only these may ever be saved without asking."""
+        """The user put it into the prompt, and nothing shows that it was pasted."""
         return self.role == "user" and self.typed
+
+    @property
+    def in_own_voice(self) -> bool:
+        """Only these may ever be saved without asking."""
+        return self.from_user and not self.passed_on
 
 
 def without_opening(text: str) -> str:

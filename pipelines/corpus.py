@@ -14,7 +14,7 @@ from ..vault.entry import fingerprint
 from ..vault.wording import counted, cut
 from .candidate import Candidate
 from .likeness import LikenessLimits, Wording, filter_words, is_same, wording_of
-from .routing import RULE_CATEGORIES, Thresholds, Tier, is_pattern, tier_of
+from .routing import PASSED_ON, RULE_CATEGORIES, Thresholds, Tier, is_pattern, tier_of
 
 MOST_LINES = 200
 """Of the digest; what is weaker is only counted."""
@@ -46,6 +46,11 @@ class Pattern:
     @property
     def candidate(self) -> Candidate:
         return self.sayings[0].candidate
+
+    @property
+    def passed_on(self) -> bool:
+        """Every one of them stands in a text that was passed on."""
+        return all(saying.candidate.passed_on for saying in self.sayings)
 
     @property
     def sessions(self) -> frozenset[str]:
@@ -100,16 +105,16 @@ class _Group:
 def _pattern(sayings: Sequence[Saying], thresholds: Thresholds) -> Pattern:
     tiers = [tier_of(saying.candidate)[0] for saying in sayings]
     best = min(tiers, key=lambda tier: _TIERS[tier])
-    # The surest saying gives the wording; of equals, the first that was said.
-    first = tiers.index(best)
+    # The surest saying gives the wording; of equals, the first that was said in the user's own voice.
+    first = min(range(len(sayings)), key=lambda n: (_TIERS[tiers[n]], sayings[n].candidate.passed_on, n))
     ordered = (sayings[first], *sayings[:first], *sayings[first + 1 :])
     sessions = {saying.candidate.session for saying in sayings}
     category = ordered[0].candidate.category
     # Of a fix, each session counts once: see is_further_finding.
     seen = len(sessions) if category == "fix" else len(sayings)
-    if best is Tier.LOW and category != "idea" and is_pattern(seen, sessions, thresholds):
-        best = Tier.MEDIUM
-    return Pattern(tuple(ordered), best)
+    pattern = Pattern(tuple(ordered), best)
+    may_rise = best is Tier.LOW and category != "idea" and not pattern.passed_on
+    return replace(pattern, tier=Tier.MEDIUM) if may_rise and is_pattern(seen, sessions, thresholds) else pattern
 
 
 @dataclass(frozen=True)
@@ -206,4 +211,5 @@ def _line(pattern: Pattern) -> str:
     if pattern.tier is not Tier.LOW:
         seen = f"**{seen}**"
     where = f", {candidate.project}" if candidate.project else ""
-    return f"- {seen} ({candidate.category}{where}): {text}"
+    passed_on = f", {PASSED_ON}" if pattern.passed_on else ""
+    return f"- {seen} ({candidate.category}{where}{passed_on}): {text}"

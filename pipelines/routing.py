@@ -104,6 +104,8 @@ REJECTED_STATUSES = frozenset({"rejected", "dismissed"})
 """The user said no; saying it again does not change that."""
 ONE_OCCURRENCE = "inferred from one occurrence"
 """Why it has no better tier."""
+PASSED_ON = "in a text you passed on"
+"""Why it has no better tier, and what is told of it wherever it is listed."""
 _ONCE = re.compile(rf"\A(\s*Proposed because: .*; )({ONE_OCCURRENCE}\.)$", re.MULTILINE)
 """The first line below the heading, as we write it: one like it further down is the user's."""
 MOST_PIECES = 1000
@@ -159,7 +161,12 @@ def _strengthened(
     idea = candidate.category == "idea"
     widened = not idea and living.project is not None and is_widened([living.project, project_of(candidate)])
     occurrences = living.occurrences + (not is_further_finding(candidate, living.sessions))
-    if tier is Tier.LOW and is_pattern(occurrences, living.sessions | {candidate.session}, thresholds):
+    # A text that is passed on again and again is still somebody else's.
+    if (
+        tier is Tier.LOW
+        and not candidate.passed_on
+        and is_pattern(occurrences, living.sessions | {candidate.session}, thresholds)
+    ):
         tier, why = Tier.MEDIUM, f"seen {occurrences} times"
     # A rule that is stated outright needs no decision any more, also when the guess at it still waits for one;
     # but whether it replaces another one, only the user knows.
@@ -203,6 +210,8 @@ def project_of(candidate: Candidate) -> str | None:
 
 def tier_of(candidate: Candidate) -> tuple[Tier, str]:
     """The tier of a candidate that nothing is known of, and why."""
+    if candidate.passed_on and candidate.from_user:
+        return Tier.LOW, PASSED_ON
     if candidate.category == "idea":
         return (Tier.MEDIUM, "an idea of yours") if candidate.from_user else (Tier.LOW, "an idea, inferred")
     if candidate.standing_rule and candidate.from_user:

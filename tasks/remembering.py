@@ -32,7 +32,7 @@ from ..pipelines.routing import (
 )
 from ..vault.entry import Source, fingerprint, parse_entry
 from ..vault.errors import EditConflict, EntryInvalid, EntryNotFound
-from ..vault.evidence import EVIDENCE_HEADING, NOT_TYPED
+from ..vault.evidence import EVIDENCE_HEADING, NOT_TYPED, PASSED_ON_TAG
 from ..vault.fields import StoreValue
 from ..vault.layout import DEFAULT_GROUP, INCUBATOR
 from ..vault.pending import is_idea_path
@@ -263,7 +263,7 @@ class _Writer:
             _scrubbed(replace(candidate, statement=own_words(statement) or statement).title),
             _scrubbed(_body(decision, statement)),
         )
-        if idea and candidate.from_user:
+        if idea and candidate.in_own_voice:
             self._commit_idea(Change(path, None, text), decision)
         else:
             self._commit([Change(path, None, text)], decision, "written")
@@ -296,6 +296,8 @@ class _Writer:
             "occurrences": entry.occurrences + (not is_next),
             "source": _further(entry.sources, candidate) if is_next else [*entry.sources, self._source(candidate)],
         }
+        if PASSED_ON_TAG in entry.tags and not candidate.passed_on:
+            fields |= {"tags": [tag for tag in entry.tags if tag != PASSED_ON_TAG]}
         if decision.widened:
             fields |= {"project": None, "group": DEFAULT_GROUP}
         if decision.supersedes is None:
@@ -387,7 +389,7 @@ def _said_in(candidate: Candidate) -> str:
 def _quoted(candidate: Candidate) -> str:
     quoted = "\n".join(f"> {line}".rstrip() for line in candidate.excerpt.strip().splitlines())
     # Research follows the links of an idea only where the user typed them.
-    return f"{NOT_TYPED}\n\n{quoted}" if candidate.category == "idea" and not candidate.from_user else quoted
+    return f"{NOT_TYPED}\n\n{quoted}" if candidate.category == "idea" and not candidate.in_own_voice else quoted
 
 
 def _body(decision: RoutedCandidate, statement: str) -> str:
@@ -403,7 +405,8 @@ def _body(decision: RoutedCandidate, statement: str) -> str:
 
 
 def _tags(candidate: Candidate) -> list[str]:
-    return [candidate.category] if candidate.category in ("correction",) else []
+    passed_on = [PASSED_ON_TAG] if candidate.from_user and candidate.passed_on else []
+    return ["correction", *passed_on] if candidate.category == "correction" else passed_on
 
 
 def _scrubbed(text: str) -> Scrubbed:

@@ -47,6 +47,7 @@ from ..vault.errors import (
     UsageError,
     VaultUnavailable,
 )
+from ..vault.evidence import PASSED_ON_TAG
 from ..vault.fields import StoreValue
 from ..vault.header import skim
 from ..vault.layout import ALWAYS_LOAD, REVIEW, special_folder
@@ -511,6 +512,8 @@ def _decided(entry: Entry) -> dict[str, StoreValue]:
         "decision": None,
         "decision_error": None,
         "fingerprint": entry.fingerprint or fingerprint(statement_of(entry.body)),
+        # Now it is the user's.
+        **({"tags": [tag for tag in entry.tags if tag != PASSED_ON_TAG]} if PASSED_ON_TAG in entry.tags else {}),
     }
 
 

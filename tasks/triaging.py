@@ -14,6 +14,7 @@ from ..pipelines.routing import at_first, is_widened
 from ..pipelines.triage import Expire, InboxItem, Merge, Promote, TriageLimits, TriageStep, triage
 from ..vault.entry import Entry
 from ..vault.errors import EditConflict, EntryInvalid, EntryNotFound, VaultUnavailable
+from ..vault.evidence import PASSED_ON_TAG
 from ..vault.fields import StoreValue
 from ..vault.layout import ARCHIVE, DEFAULT_GROUP, INBOX, REVIEW, special_folder
 from ..vault.scrubbed import Scrubbed
@@ -178,7 +179,8 @@ class _Doer:
     def _promoted_path(self, keeper: Entry, paths: Sequence[str]) -> tuple[str | None, str]:
         """To `_review`; to its place when the user has said so, now or once for all; in mode auto nowhere."""
         # Whether it replaces another rule, only the user can say, in any mode.
-        if self._mode == "interactive" or keeper.supersedes is not None:
+        # Nor whether what was only passed on is a memory at all.
+        if self._mode == "interactive" or keeper.supersedes is not None or PASSED_ON_TAG in keeper.tags:
             return f"{DEFAULT_GROUP}/{REVIEW}/{keeper.path.rsplit('/', 1)[-1]}", "pending"
         if self._mode == "silent" or self._confirmed:
             wide = is_widened([self._entries[path].project for path in paths])

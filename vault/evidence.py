@@ -5,6 +5,8 @@ from __future__ import annotations
 EVIDENCE_HEADING = "Evidence"
 RECEIPT_HEADING = "Research receipt"
 """Heading of the section on how an idea was researched and at what cost; recall does not see it either."""
+PASSED_ON_TAG = "passed-on"
+"""Tag of a note that waits and was said only in texts that the user passed on."""
 NOT_TYPED = "Not typed by the user:"
 """The line above a quoted passage of an agent or a tool, or one that was pasted."""
 _LINES = ("\n## " + EVIDENCE_HEADING + "\n", "\n## " + RECEIPT_HEADING + "\n")

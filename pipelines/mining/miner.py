@@ -19,6 +19,7 @@ from .rules import Rule, describes, downloads_and_runs
 from .scene import Scene, names_code, needs_context, statement
 from .searched import ASIDE_BIT, CURE_BIT, EXPLICIT_BITS, PROCEDURE_BITS, RULE_BITS, cues
 from .standing import Certainty
+from .voice import in_nobodys_voice, paragraph_at
 
 MAX_RULES_PER_MESSAGE = 3
 EXCERPT_CHARS = 700
@@ -88,8 +89,10 @@ def candidate_of_user(
         )
         else "project"
     )
+    # Who refuses a tool call types the reason.
+    passed_on = turn.origin is not Origin.REJECTION and in_nobodys_voice(paragraph_at(turn.text, part.start, part.end))
     certainty = rule.certainty if rule is not None else None
-    if certainty is Certainty.STATED and part.introduced:
+    if certainty is Certainty.STATED and (part.introduced or passed_on):
         certainty = Certainty.LIKELY  # It may be somebody else's words.
     return Candidate(
         category=category,
@@ -104,6 +107,7 @@ def candidate_of_user(
         standing_rule=certainty is Certainty.STATED,
         claimed_rule=certainty is Certainty.LIKELY,
         typed=part.typed and not looks_pasted(turn.text),
+        passed_on=passed_on,
         score=round(score, 3),
         replaces=replaced(sentence) if category in ("preference", "correction") else None,
         said_at=moment(turn.timestamp),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from memoryvault.cli import review
@@ -87,6 +89,33 @@ def test_a_decision_in_the_note_may_keep_both(bed: Bed) -> None:
     bed.reviewer.apply_notes()
     assert [entry.supersedes for entry in bed.entries()] == [None, None]
     assert statuses(bed) == ["active", "active"]
+
+
+def test_what_was_passed_on_is_told_apart_until_it_is_said_in_the_users_own_voice(
+    bed: Bed, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in bed.env.items():
+        monkeypatch.setenv(name, value)
+    for session in ("a", "b", "c"):
+        bed.remember(said(GUESS, session, passed_on=True))
+    entry = bed.only("inbox")
+    assert entry.occurrences == 3, "a text that is passed on often is still somebody else's"
+    assert main(["inbox", "list"]) == 0
+    assert "preferences (passed on)" in capsys.readouterr().out
+    bed.remember(said(GUESS, "d"))
+    assert bed.only("pending").tags == ()
+
+
+def test_a_proposal_from_a_text_that_was_passed_on_says_so(
+    bed: Bed, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for session in ("a", "b", "c"):
+        bed.remember(said(GUESS, session, passed_on=True))
+    run_triage(replace(bed.settings, memory=replace(bed.settings.memory, review_mode="silent")), bed.reviewer)
+    assert bed.only("pending").tags == ("passed-on",), "in no mode is it kept unasked"
+    answer(monkeypatch, bed, "a")
+    assert ", seen 3 times, in a text you passed on\n" in capsys.readouterr().out
+    assert bed.only("active").tags == ()
 
 
 def test_what_was_seen_often_is_not_said_to_be_inferred_from_one_occurrence(
