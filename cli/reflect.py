@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import argparse
 import shlex
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from ..pipelines.routing import RoutedCandidate
 from ..sources.transcripts.hosts import HOSTS, holds_records, host_of
+from ..tasks.ideas.ledger import research_key
 from ..tasks.mining import MiningRequest, mine_transcript
 from ..tasks.model_mining import AnswerCache
-from ..tasks.queue.enqueue import request_indexing
-from ..tasks.remembering import preview, remember
-from ..vault.errors import UsageError
+from ..tasks.queue.enqueue import enqueue, request_indexing
+from ..tasks.remembering import ideas_to_research, preview, remember
+from ..vault.errors import QueueUnavailable, UsageError
 from ..vault.settings import BY_NAME, Settings
 from . import corpus
 from .arguments import is_given
@@ -97,6 +99,9 @@ def run(args: argparse.Namespace, context: Context) -> int:
         routed = remembered.routed
         if remembered.written:
             request_indexing(context.settings)
+        for slug in ideas_to_research(store, remembered):
+            with suppress(QueueUnavailable):
+                enqueue(context.settings, "research.idea", {"slug": slug}, unique_key=research_key(slug))
     if args.json:
         print_json([as_json(one) for one in routed])
         return 0

@@ -11,8 +11,7 @@ import json
 import logging
 import os
 import sys
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -95,12 +94,31 @@ class WebAccess:
     """Hosts and ports that may be asked over http although they are loopback."""
 
 
-def request_research(ledger: Ledger, slug: str, pass_: str = "") -> int:
+def request_research(queue: Ledger | RunningJob, slug: str, pass_: str = "") -> None:
     """Enqueue the research of an idea; a further `pass_` of one that was researched has a budget of its own, but for
     CONSENT_PASS."""
     args: dict[str, Json] = {"slug": slug, **({"pass": pass_} if pass_ else {})}
     key = f"{research_key(slug)}:{pass_}" if pass_ else research_key(slug)
-    return ledger.enqueue(KIND, args, unique_key=key)
+    queue.enqueue(KIND, args, unique_key=key)
+
+
+def unresearched(settings: Settings, store: VaultStore) -> Iterator[tuple[str, str]]:
+    """(slug, pass) of the ideas that are still to be looked up. Raises OSError, VaultUnavailable."""
+    # Not a walk over the whole vault: a worker that is starting asks.
+    for note in sorted((store.vault / INCUBATOR_FOLDER).glob(f"*/{IDEA_NOTE}")):
+        try:
+            idea = find_idea(store, note.parent.name)
+        except (EntryNotFound, EntryInvalid, PathRefused):
+            continue
+        state = idea.extra.get("research")
+        if idea.status != "incubating":
+            continue
+        if state is None:
+            yield note.parent.name, ""
+        elif state == WAITING:  # In the pass it waits in: its job is most likely there still.
+            yield note.parent.name, str(idea.extra.get("research_pass") or "")
+        elif state == LOCAL and settings.research.network:
+            yield note.parent.name, CONSENT_PASS
 
 
 class UnresearchedIdeas:
@@ -115,21 +133,9 @@ class UnresearchedIdeas:
 
     def start(self, ledger: Ledger) -> None:
         """Look once."""
-        store = vault_store(self._settings)
         try:
-            # Not a walk over the whole vault: the worker is starting.
-            for note in sorted((store.vault / INCUBATOR_FOLDER).glob(f"*/{IDEA_NOTE}")):
-                with suppress(EntryNotFound, EntryInvalid, PathRefused):
-                    idea = find_idea(store, note.parent.name)
-                    if idea.status != "incubating":
-                        continue
-                    state = idea.extra.get("research")
-                    if state is None:
-                        request_research(ledger, note.parent.name)
-                    elif state == WAITING:  # In the pass it waits in: its job is most likely there still.
-                        request_research(ledger, note.parent.name, str(idea.extra.get("research_pass") or ""))
-                    elif state == LOCAL and self._settings.research.network:
-                        request_research(ledger, note.parent.name, CONSENT_PASS)
+            for slug, pass_ in unresearched(self._settings, vault_store(self._settings)):
+                request_research(ledger, slug, pass_)
         except (QueueUnavailable, VaultUnavailable, OSError) as error:
             log.warning("ideas wait for their research: %s", error)
 
