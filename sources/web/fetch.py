@@ -9,6 +9,7 @@ httpx is imported where a request is made: many commands know of this module, fe
 from __future__ import annotations
 
 import email.utils
+import re
 import time
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
@@ -246,11 +247,19 @@ def _parsed(text: str, base: httpx.URL | None = None) -> httpx.URL:
         url = base.join(text) if base is not None else httpx.URL(text)
         return url.copy_with(fragment=None)
     except (httpx.InvalidURL, ValueError, TypeError) as error:
-        raise FetchRefused(f"{text[:80]!r} is not an address: {error}") from error
+        shown = re.split(r"[?#]", text, maxsplit=1)[0].rpartition("@")[2][:80]
+        raise FetchRefused(f"{shown!r} is not an address: {error}") from error
+
+
+def shown_address(text: str) -> str:
+    """An address for messages and logs: without credentials, query and fragment, where secrets stand."""
+    try:
+        return _shown(_parsed(text))
+    except FetchRefused as error:
+        return str(error)
 
 
 def _shown(url: httpx.URL) -> str:
-    """For messages and logs: without credentials, query and fragment, where secrets stand."""
     return str(url.copy_with(userinfo=b"", query=None, fragment=None))[:200]
 
 
