@@ -214,6 +214,16 @@ def test_a_pattern_that_another_window_decided_is_not_decided_again(bed: Bed, fr
     assert "was changed since you saw it" in said(press(front, page, "watchlist/decide", decision="dismiss"))
 
 
+def test_what_was_typed_beside_a_decision_that_came_too_late_is_given_back(bed: Bed, front: Front) -> None:
+    pattern(bed, "plan-first")
+    page = front.get("watchlist")
+    bed.edit("personal-private/_skill-watchlist/skill-list/plan-first.md", "\n---\n", "\nseen: 2\n---\n")
+    again = press(front, page, "watchlist/decide", decision="defer", reason="after the release", until="2099-01-01")
+    assert "was changed since you saw it" in said(again)
+    assert 'name="reason" maxlength="500" value="after the release"' in again.text
+    assert 'name="until" value="2099-01-01"' in again.text
+
+
 def test_a_day_that_is_none_is_told(bed: Bed, front: Front) -> None:
     pattern(bed, "plan-first")
     page = front.get("watchlist")
