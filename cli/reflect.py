@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import shlex
 from contextlib import suppress
 from dataclasses import replace
@@ -21,6 +22,7 @@ from ..vault.settings import BY_NAME, Settings
 from . import corpus
 from .arguments import is_given
 from .context import Context
+from .named_paths import named_file
 from .output import add_json, counted, note, print_json
 
 EPILOG = """example:
@@ -53,7 +55,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def _no_path(word: str) -> str:
-    if word.endswith(".jsonl") or Path(word).is_file():
+    if word.endswith(".jsonl") or os.path.isfile(word):
         raise argparse.ArgumentTypeError(f"one transcript is given by --session: --session {shlex.quote(word)}")
     return word
 
@@ -74,9 +76,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
             raise UsageError(f"{option} belongs to `memory reflect corpus`")
     if args.session is None:
         raise UsageError("which transcript? memory reflect --session PATH   (all old ones: memory reflect corpus)")
-    path = args.session.expanduser()
-    if not path.is_file():
-        raise UsageError(f"there is no transcript {path}")
+    path = named_file(args.session, "transcript")
     try:
         _refuse_what_is_no_session(path, args.host)
         mined = mine_transcript(MiningRequest(str(path), args.host or ""), _with_miner(context.settings, args.miner))
