@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 from dataclasses import replace
 from html import unescape
 from pathlib import Path
@@ -178,6 +179,16 @@ def test_ideas_that_nobody_came_back_to_are_first(bed: Bed, front: Front) -> Non
     nobody_came_back_to(bed, slug)
     assert "data-focus>Zulu radio<" in front.get("ideas").text
     assert "Decide on these ideas" in visible(front.get("review"))
+
+
+def test_only_the_ideas_that_are_shown_are_counted_as_to_answer(bed: Bed, front: Front) -> None:
+    idea(bed, "Alpha", "The first of all.")
+    slug = idea(bed, "Zulu radio", "Voices across the sea.")
+    nobody_came_back_to(bed, slug)
+    assert "2 ideas, 1 to answer" in visible(front.get("ideas"))
+    assert "to answer" not in visible(front.get("ideas", q="alpha"))
+    shutil.rmtree(bed.vault / "personal-private/_idea-incubator" / slug)
+    assert "to answer" not in visible(front.get("ideas"))
 
 
 # --- watchlist ---
