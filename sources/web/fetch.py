@@ -211,7 +211,7 @@ class Fetcher:
             raise FetchFailed(
                 f"{_shown(url)}: status {response.status_code}",
                 status=response.status_code,
-                retry_after=_retry_after(headers.get("retry-after", "")),
+                retry_after=_retry_after(headers),
             )
         type_ = headers.get("content-type", "").partition(";")[0].strip().lower()
         if content_types is not None and response.status_code != 304 and type_ not in content_types:
@@ -263,9 +263,12 @@ def _shown(url: httpx.URL) -> str:
     return str(url.copy_with(userinfo=b"", query=None, fragment=None))[:200]
 
 
-def _retry_after(text: str) -> float | None:
-    """Seconds, from a Retry-After header: a number or a date."""
-    text = text.strip()
+def _retry_after(headers: Mapping[str, str]) -> float | None:
+    """Seconds, from a Retry-After header: a number or a date; else until an allowance that is used up begins anew."""
+    text = headers.get("retry-after", "").strip()
+    reset = headers.get("x-ratelimit-reset", "").strip()
+    if not text and headers.get("x-ratelimit-remaining", "").strip() == "0" and reset.isdigit() and len(reset) < 12:
+        return max(0.0, int(reset) - time.time())
     if text.isdigit() and len(text) < 10:
         return float(text)
     try:

@@ -11,6 +11,7 @@ import json
 import logging
 import os
 import sys
+import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -75,7 +76,7 @@ WRITE_SECONDS = 20.0
 ATTEMPTS_AT_EDITED_FILE = 3
 MAX_REPORT_BYTES = 64 * 1024
 WAITING = "waiting"
-"""The network did not answer; the job comes back to it."""
+"""The network did not answer, or a host not yet; the job comes back to it."""
 LOCAL = "local"
 FINISHED = frozenset({"done", "partial", LOCAL, "offline"})
 """done: everything planned; partial: the budget was not enough; local: the user has not agreed to the network;
@@ -162,6 +163,8 @@ def research_handler(settings: Settings, web: WebAccess | None = None) -> Handle
         state = _state(report, request, last)
         _write(settings, job, request, idea.path, pass_, state)
         job.enqueue("index.reconcile", {}, unique_key="index.reconcile")
+        if state == WAITING and report.again_at:
+            raise Retry("a host's limit is reached: it is asked again then", max(0.0, report.again_at - time.time()))
         if state == WAITING:
             raise Retry("the network does not answer: only what is on this machine was looked up")
         forget_findings(Path(request.folder))
@@ -271,6 +274,8 @@ def _run_child(settings: Settings, job: RunningJob, request: ResearchRequest) ->
 def _state(report: Report, request: ResearchRequest, last: bool) -> str:
     if report.overrun:
         return "partial"
+    if report.again_at and not last:
+        return WAITING
     if report.offline:
         return "offline" if last else WAITING
     return "done" if request.network else LOCAL
@@ -342,7 +347,7 @@ def _write_receipt(
         lines.append("The network was not asked: research.network is off.")
     lines += lines_in(folder, SAID_FILE)
     if state == WAITING:
-        lines.append("The network did not answer; it is tried again.")
+        lines.append("Not everything has answered yet; it is tried again.")
     section = scrub(receipt_text(state, spent, lines_in(folder, REQUESTS_FILE), lines))
     for attempt in range(ATTEMPTS_AT_EDITED_FILE):
         try:
