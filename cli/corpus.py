@@ -33,6 +33,7 @@ from ..vault.store import VaultStore
 from .arguments import is_given
 from .context import Context
 from .mining_bar import draw_mining
+from .named_paths import named_folder
 from .output import counted, note, print_json
 
 WARN_DAYS = 7
@@ -67,9 +68,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
     """Say what there is to mine; with --execute have it mined, and follow it on a terminal."""
     settings = context.settings
     _ = context.state
-    root = args.root.expanduser().resolve() if args.root is not None else None
-    if root is not None and not root.is_dir():
-        raise UsageError(f"there is no folder {root}")
+    root = named_folder(args.root) if args.root is not None else None
     since = _since(args.since) if args.since else None
     if args.more and args.reset:
         raise UsageError("--reset forgets what --more would put to you: give one of the two")

@@ -12,6 +12,7 @@ from ..tasks.skills import all_roots, forget_root, index_skills, is_known_root, 
 from ..vault.errors import UsageError
 from ..vault.layout import home_folder
 from .context import Context
+from .named_paths import named_folder, named_path
 from .output import add_json, counted, note, print_json
 
 EPILOG = """example:
@@ -34,11 +35,8 @@ def run(args: argparse.Namespace, context: Context) -> int:
     """Read the skills, bring the entries in step; warnings are no failure."""
     settings = context.settings
     _ = context.state
-    named = [path.expanduser().resolve() for path in args.path]
-    for folder in named:
-        if not folder.is_dir():
-            raise UsageError(f"there is no folder {folder}")
-    forgotten = [Path(os.path.abspath(path.expanduser())) for path in args.forget]
+    named = [named_folder(path) for path in args.path]
+    forgotten = [named_path(path) for path in args.forget]
     if both := next((folder for folder in forgotten if folder in named), None):
         raise UsageError(f"{both} is named by --path and by --forget: give one of the two")
     if unknown := next((folder for folder in forgotten if not is_known_root(settings, folder)), None):

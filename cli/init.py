@@ -43,6 +43,7 @@ from ..vault.settings import Settings, compile_snapshot, load_settings
 from .context import Context
 from .hook_trial import HookTime, try_hooks
 from .mining_bar import draw_mining
+from .named_paths import named_path
 from .output import add_json, counted, cut, note, print_json
 from .pending import list_with_commands
 from .processes import ensure_worker, states_in_use, stop_replaced
@@ -118,7 +119,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
     settings = context.settings
     chosen_how = None
     if args.vault:
-        vault = _absolute(args.vault)
+        vault = named_path(args.vault)
         if vault != settings.vault_path:
             vault, chosen_how = vault_in(vault)
     elif settings.vault_path:
@@ -437,10 +438,6 @@ def _known_entries(index_db: Path) -> str:
     if known is None:  # There is an index, which cannot be read.
         return "entries"
     return counted(known, "entry", "entries") if known else ""
-
-
-def _absolute(path: Path) -> Path:
-    return Path(os.path.abspath(path.expanduser()))
 
 
 def vault_in(folder: Path) -> tuple[Path, str | None]:

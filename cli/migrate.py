@@ -11,6 +11,7 @@ from ..tasks.journal import Journal
 from ..tasks.migrating import Migrated, Migration
 from ..tasks.queue.enqueue import request_indexing
 from .context import Context
+from .named_paths import named_folder
 from .output import add_json, counted, note, print_json
 from .plain import redraw
 
@@ -34,7 +35,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace, context: Context) -> int:
     """Copy the notes into the vault, each in its new place."""
-    migration = Migration(args.path.expanduser(), context.store, Journal(context.state, context.store))
+    migration = Migration(named_folder(args.path), context.store, Journal(context.state, context.store))
     if args.dry_run:
         done = migration.plan()
     else:

@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 import argparse
+import os
 import shlex
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from ..pipelines.routing import RoutedCandidate
 from ..sources.transcripts.hosts import HOSTS, holds_records, host_of
+from ..tasks.ideas.ledger import research_key
 from ..tasks.mining import MiningRequest, mine_transcript
 from ..tasks.model_mining import AnswerCache
-from ..tasks.queue.enqueue import request_indexing
-from ..tasks.remembering import preview, remember
-from ..vault.errors import UsageError
+from ..tasks.queue.enqueue import enqueue, request_indexing
+from ..tasks.remembering import ideas_to_research, preview, remember
+from ..vault.errors import QueueUnavailable, UsageError
 from ..vault.settings import BY_NAME, Settings
 from . import corpus
 from .arguments import is_given
 from .context import Context
+from .named_paths import named_file
 from .output import add_json, counted, note, print_json
 
 EPILOG = """example:
@@ -51,7 +55,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def _no_path(word: str) -> str:
-    if word.endswith(".jsonl") or Path(word).is_file():
+    if word.endswith(".jsonl") or os.path.isfile(word):
         raise argparse.ArgumentTypeError(f"one transcript is given by --session: --session {shlex.quote(word)}")
     return word
 
@@ -72,9 +76,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
             raise UsageError(f"{option} belongs to `memory reflect corpus`")
     if args.session is None:
         raise UsageError("which transcript? memory reflect --session PATH   (all old ones: memory reflect corpus)")
-    path = args.session.expanduser()
-    if not path.is_file():
-        raise UsageError(f"there is no transcript {path}")
+    path = named_file(args.session, "transcript")
     try:
         _refuse_what_is_no_session(path, args.host)
         mined = mine_transcript(MiningRequest(str(path), args.host or ""), _with_miner(context.settings, args.miner))
@@ -97,6 +99,9 @@ def run(args: argparse.Namespace, context: Context) -> int:
         routed = remembered.routed
         if remembered.written:
             request_indexing(context.settings)
+        for slug in ideas_to_research(store, remembered):
+            with suppress(QueueUnavailable):
+                enqueue(context.settings, "research.idea", {"slug": slug}, unique_key=research_key(slug))
     if args.json:
         print_json([as_json(one) for one in routed])
         return 0

@@ -45,6 +45,7 @@ _TOKEN_NAME = re.compile(
     re.IGNORECASE,
 )
 _OPAQUE = re.compile(r"(?=[^/]*\d)(?=[^/]*[A-Za-z])[\w+/=.~-]{20,}|[0-9a-fA-F]{16,}|\d{12,}")
+_FENCE = re.compile(r"~{3,}")
 _REDACTED = re.compile(r"\[(?:REDACTED[^\]]*|removed)\]", re.IGNORECASE)
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s+(?=[\"'(]?[A-Z0-9])|\n{2,}")
 _STOP_WORDS = frozenset(
@@ -203,14 +204,16 @@ def quoted(text: str) -> str:
 
 
 def _harmless(line: str) -> str:
-    """Without what a viewer would load or run: embeds, images, HTML."""
+    """Without what a viewer or a plugin of it would load or run: embeds, images, HTML, code."""
     line = line.replace("![", "[").replace("<", "&lt;").replace("%%", "% %")
-    return re.sub(r"(?i)\b(javascript|data|obsidian|file):", r"\1 :", line)
+    line = line.replace("`", "'")
+    return _FENCE.sub("~~", re.sub(r"(?i)\b(javascript|data|obsidian|file):", r"\1 :", line))
 
 
 def one_line(text: str, limit: int = 160) -> str:
     """On one line, and nothing in it that ends a link or begins a field of a plugin."""
     flat = _harmless(" ".join(text.split())).replace("[[", "").replace("]]", "").replace("|", "/")
+    flat = _FENCE.sub("~~", flat)
     return flat if len(flat) <= limit else flat[: limit - 1].rstrip() + "…"
 
 

@@ -35,7 +35,7 @@ class OldFile:
 def contextvault_notes(root: Path) -> Iterator[OldNote | OldFile]:
     """Every file below `domains/` and `projects/`. Raises UsageError for a folder that has neither."""
     real = Path(os.path.realpath(root))
-    parts = [part for part in ("domains", "projects") if (real / part).is_dir()]
+    parts = [part for part in ("domains", "projects") if os.path.isdir(real / part)]
     if not parts:
         raise UsageError(f"{root} is no ContextVault: it has neither domains/ nor projects/")
     for part in parts:

@@ -62,8 +62,13 @@ def repository_files(repository: Path, memory_root: Path | None) -> Iterator[Ins
     Raises UsageError when `repository` is no folder.
     """
     root = Path(os.path.realpath(repository))
-    if not root.is_dir():
+    if not os.path.isdir(root):
         raise UsageError(f"{repository} is not a folder: give the folder of a repository")
+    try:
+        os.listdir(root)
+    except OSError as error:
+        yield Unread(root, error.strerror or "cannot be read")
+        return
     project = project_of(str(root))
     seen: set[str] = set()
     for path, kind in _candidates(root):
@@ -87,7 +92,7 @@ def repository_files(repository: Path, memory_root: Path | None) -> Iterator[Ins
 def user_files(claude_folder: Path, codex_folder: Path) -> Iterator[InstructionFile | Unread]:
     """What the user tells every agent everywhere."""
     for path, name in ((claude_folder / "CLAUDE.md", "~/.claude/CLAUDE.md"), (codex_folder / "AGENTS.md", "AGENTS.md")):
-        if path.is_file():
+        if os.path.isfile(path):
             yield _read("instructions", path, name, "")
 
 
@@ -113,7 +118,7 @@ def project_key(folder: str) -> str:
 
 def _candidates(root: Path) -> Iterator[tuple[Path, SourceKind]]:
     for name in NESTED_INSTRUCTIONS:
-        if (root / name).is_file():
+        if os.path.isfile(root / name):
             yield root / name, "instructions"
     folders_left = MAX_FOLDERS
     for folder, folders, names in os.walk(root):

@@ -26,5 +26,10 @@ def acts_here(vault: Path, hostname: str | None = None) -> bool:
     return named is None or _bare(named) == _bare(hostname or socket.gethostname())
 
 
+def this_device() -> str:
+    """The name by which it is told from the others that share a vault."""
+    return _bare(socket.gethostname())
+
+
 def _bare(name: str) -> str:
     return name.strip().partition(".")[0].casefold()

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 
+from ..pipelines.incubation import GC_KIND, SURFACE_KIND
 from ..pipelines.likeness import statement_of
-from ..pipelines.review import archive_name
+from ..pipelines.review import Accepted, Approve, Proposal, archive_name, link_target, settle
 from ..vault.entry import Entry, fingerprint, parse_entry
 from ..vault.errors import EntryExists, EntryInvalid, EntryNotFound, UsageError
 from ..vault.evidence import strip_evidence
 from ..vault.fields import StoreValue
-from ..vault.layout import ARCHIVE
+from ..vault.layout import ARCHIVE, INBOX, REVIEW
+from ..vault.pending import IDEA_NOTE, pending_folder
 from ..vault.scrubbed import Scrubbed
 from ..vault.slug import validate_slug
 from ..vault.store import VaultStore
@@ -45,19 +48,23 @@ def evolve(
 ) -> Evolved:
     """Supersede the entry at `old` by one with this text, in its place or under a new slug.
 
+    One that waits in the review or the inbox waits no more: it goes to its place with its new text, in the same act.
+
     Raises EntryNotFound, EntryInvalid (superseded already), EntryExists (also where it says that already),
     UsageError, EditConflict, VaultUnavailable.
     """
     with store.lock():
         journal.recover()
         before, entry = require_living(store, old)
-        path = _new_path(entry, new_slug)
+        path, status = _place(store, entry, new_slug)
         if path != old and store.exists(path):
             raise EntryExists(f"there is already an entry {path}: choose another --new-slug")
         if path == old and entry.effective_status in SETTLED and says_already(entry, body):
             raise EntryExists(f"{old} says that already: nothing was changed")
         archive = free_archive_path(store, old)
-        text = store.render_edit(before, _new_fields(store, entry, path, archive, body), _with_title(entry, body))
+        text = store.render_edit(
+            before, _new_fields(store, entry, path, status, archive, body), _with_title(entry, body)
+        )
         archived = archived_text(store, journal, before, path, reason)
         changes = [Change(archive, None, archived)]
         if path == old:
@@ -142,22 +149,49 @@ def _relative(store: VaultStore, name: str) -> str:
     return name
 
 
-def _new_path(entry: Entry, new_slug: str | None) -> str:
+def _place(store: VaultStore, entry: Entry, new_slug: str | None) -> tuple[str, str]:
+    """Path and status of the new entry. One that waits for the user's decision is placed as by approving it.
+
+    Raises EntryInvalid, UsageError.
+    """
+    path, status = entry.path, "incubating" if entry.effective_status == "incubating" else "active"
+    if pending_folder(path) in (REVIEW, INBOX):
+        path, status = _placed(store, entry)
     if new_slug is None:
-        return entry.path
-    folder, name = entry.path.rsplit("/", 1)
-    if entry.always_load or name == "_index.md":
+        return path, status
+    folder, name = path.rsplit("/", 1)
+    if entry.always_load or name == IDEA_NOTE:
         raise UsageError(f"{entry.path} keeps its name: sessions and notes refer to it; leave out --new-slug")
-    return f"{folder}/{validate_slug(new_slug)}.md"
+    return f"{folder}/{validate_slug(new_slug)}.md", status
 
 
-def _new_fields(store: VaultStore, entry: Entry, path: str, archive: str, body: Scrubbed) -> Mapping[str, StoreValue]:
+def _placed(store: VaultStore, entry: Entry) -> tuple[str, str]:
+    if entry.kind in (SURFACE_KIND, GC_KIND):
+        raise EntryInvalid(f"{entry.path} can't be evolved: it is a question; answer it with `memory review`")
+    if entry.supersedes is not None:
+        with suppress(EntryNotFound, EntryInvalid):
+            other = resolve_entry(store, link_target(entry.supersedes))
+            raise UsageError(
+                f"{entry.path} would replace {other}: decide on it with `memory review`, or evolve that one"
+            )
+    proposal = Proposal(entry.path, entry.kind, entry.slug, entry.name, entry.group, entry.project, None)
+    accepted = settle(proposal, Approve())
+    assert isinstance(accepted, Accepted)
+    return accepted.path, accepted.status
+
+
+def _new_fields(
+    store: VaultStore, entry: Entry, path: str, status: str, archive: str, body: Scrubbed
+) -> Mapping[str, StoreValue]:
     """What differs from the old entry's frontmatter; kind, group, project, tags and the user's own keys stay."""
+    name = path.rsplit("/", 2)[-2] if path.endswith(f"/{IDEA_NOTE}") else path.rsplit("/", 1)[-1].removesuffix(".md")
     return {
-        "status": "active" if entry.effective_status != "incubating" else "incubating",
+        "status": status,
+        "decision": None,
+        "decision_error": None,
         "created": store.today(),
         "updated": store.today(),
-        "slug": path.rsplit("/", 1)[-1].removesuffix(".md") if path != entry.path else entry.slug,
+        "slug": name if path != entry.path else entry.slug,
         "fingerprint": fingerprint(statement_of(str(body))),
         # The evidence is for what the old entry said.
         "confidence": None,

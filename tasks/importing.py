@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -19,7 +20,7 @@ from ..sources.host_memory import claude_folders
 from ..sources.instructions import InstructionFile, Unread, memory_files
 from ..vault.automemory import INDEX_NAME, TOPIC_KIND
 from ..vault.entry import Entry, Source, parse_entry
-from ..vault.errors import EntryInvalid, PathRefused, VaultUnavailable
+from ..vault.errors import EntryInvalid, EntryNotFound, PathRefused, VaultUnavailable
 from ..vault.fields import StoreValue
 from ..vault.killpoint import kill_point
 from ..vault.layout import PROJECTS
@@ -29,6 +30,7 @@ from ..vault.slug import free_slug, slugify
 from ..vault.store import VaultStore
 from ..vault.wording import one_line
 from .cursors import Cursors
+from .device import this_device
 from .indexing import vault_store
 from .journal import Change, Journal, hash_of, text_of
 from .queue.job import Handler, Postpone, RunningJob
@@ -38,10 +40,14 @@ from .topics import type_of
 SCAN = "host-memory"
 FOLDER = "claude-memory"
 PROVENANCE = "imported_from"
+DEVICE = "imported_on"
+"""The device whose file it is a copy of: several may have notes of one name about one project."""
 VAULT_PAUSE_SECONDS = 30.0
 OUT_OF_REACH = (EntryInvalid, PathRefused)
 """What one project's folder in the vault may raise: it is a link that leads elsewhere, a file is too large."""
 
+Copies = Mapping[str, Sequence[tuple[str, str]]]
+"""By what they are copies of: paths, and the devices that made them, '' where that is not said."""
 Result = Literal["imported", "updated", "unchanged", "removed", "yours", "no project", "refused"]
 
 
@@ -62,11 +68,12 @@ class Imported:
 class HostMemory:
     """Claude Code's folders of notes and one vault."""
 
-    def __init__(self, settings: Settings, store: VaultStore) -> None:
+    def __init__(self, settings: Settings, store: VaultStore, device: str | None = None) -> None:
         self._projects = settings.hosts.claude_config_dir / "projects"
         self._store = store
         self._journal = Journal(settings.state, store)
         self._cursors = Cursors(settings.state.state_db, SCAN)
+        self._device = device or this_device()
 
     def bring_in(self, *, dry_run: bool = False) -> list[Imported]:
         """Follow the host's files. Done again, or after a crash in between, it changes nothing that is in step.
@@ -77,16 +84,21 @@ class HostMemory:
         run = self._journal.new_run(SCAN)
         results = []
         seen = set()
+        files = [*self._files()]
+        # Before the lock: others wait for it.
+        followed = self._cursors.all()
+        is_new = any(isinstance(f, InstructionFile) and f.project and str(f.path) not in followed for f in files)
+        copies = self._copies() if is_new else {}
         with self._store.lock():
             if not dry_run:
                 self._journal.recover()
             cursors = self._cursors.all()
-            for file in self._files():
+            for file in files:
                 seen.add(str(file.path))
                 if not isinstance(file, InstructionFile):
                     continue
                 try:
-                    results.append(self._follow(file, cursors.get(str(file.path), {}), run, dry_run))
+                    results.append(self._follow(file, cursors.get(str(file.path), {}), copies, run, dry_run))
                 except OUT_OF_REACH as error:
                     results.append(Imported(str(file.path), "refused", why=str(error)))
             for source, cursor in sorted(cursors.items()):
@@ -102,22 +114,27 @@ class HostMemory:
         for folder in claude_folders(self._projects):
             yield from memory_files(folder.path, folder.project)
 
-    def _follow(self, file: InstructionFile, cursor: Mapping[str, Any], run: str, dry_run: bool) -> Imported:
+    def _follow(
+        self, file: InstructionFile, cursor: Mapping[str, Any], copies: Copies, run: str, dry_run: bool
+    ) -> Imported:
         source = str(file.path)
         if not file.project:
             return Imported(source, "no project")
-        path = str(cursor.get("path") or "") or self._adopted(file) or self._free_path(file)
+        if not cursor and (same := self._same_elsewhere(file, copies)):
+            return self._left(file, same, "unchanged", dry_run)
+        path = str(cursor.get("path") or "") or self._adopted(file, copies) or self._free_path(file)
         before = text_of(self._store, path)
         if cursor.get("digest") == file.digest:
             return Imported(source, "unchanged", path)
         # Without the cursor it can't be told whether the copy was edited: then only an equal one counts as ours.
         if cursor and not _is_ours(before, cursor):
-            if not (cursor.get("gone") or (cursor.get("going") and before is None)):
+            is_free = cursor.get("gone") or (cursor.get("going") and before is None)
+            if not (is_free or self._is_of_another_device(path, before)):
                 return Imported(source, "yours", path)
             before, path = None, self._free_path(file)
         after = self._text(file, path, before)
         if not cursor and before is not None and after != before:
-            return Imported(source, "yours", path)
+            return self._left(file, path, "yours", dry_run)
         if dry_run:
             return Imported(source, "updated" if before is not None else "imported", path)
         if after != before:
@@ -158,14 +175,43 @@ class HostMemory:
         self._cursors.set(source, {**cursor, "gone": True, "digest": ""})
         return Imported(source, "removed", archive)
 
-    def _adopted(self, file: InstructionFile) -> str | None:
-        """A copy that was made before state.db was lost."""
-        folder = f"{PROJECTS}/{file.project}/{FOLDER}"
-        origin = _origin(file)
-        for path, head in self._store.heads(4096):
-            if path.startswith(folder + "/") and parse_entry(path, head).extra.get(PROVENANCE) == origin:
+    def _left(self, file: InstructionFile, path: str, result: Result, dry_run: bool) -> Imported:
+        """What is in the vault stays as it is, and that is remembered: no run looks for it again."""
+        if not dry_run:
+            digest = file.digest if result == "unchanged" else ""
+            # No text has that hash: the copy is none of ours.
+            self._cursors.set(str(file.path), {"digest": digest, "path": path, "copy": "", "project": file.project})
+        return Imported(str(file.path), result, path)
+
+    def _copies(self) -> Copies:
+        found: dict[str, list[tuple[str, str]]] = {}
+        for path in self._store.walk():
+            if f"/{FOLDER}/" in path and path.startswith(f"{PROJECTS}/"):
+                with suppress(EntryNotFound, *OUT_OF_REACH):
+                    extra = self._store.read(path).extra
+                    found.setdefault(str(extra.get(PROVENANCE)), []).append((path, str(extra.get(DEVICE) or "")))
+        return found
+
+    def _adopted(self, file: InstructionFile, copies: Copies) -> str | None:
+        """A copy that was made before state.db was lost, perhaps by a version that did not say on which device."""
+        found = {device: path for path, device in copies.get(_origin(file), ())}
+        return found.get(self._device) or found.get("")
+
+    def _same_elsewhere(self, file: InstructionFile, copies: Copies) -> str | None:
+        """Another device's copy that says the same, where this one has none."""
+        if self._adopted(file, copies):
+            return None
+        for path, _ in copies.get(_origin(file), ()):
+            held = text_of(self._store, path)
+            if held is not None and _body(path, held) == _body(path, self._text(file, path, None)):
                 return path
         return None
+
+    def _is_of_another_device(self, path: str, before: str | None) -> bool:
+        if before is None:
+            return False
+        device = parse_entry(path, before.encode("utf-8", "surrogateescape")).extra.get(DEVICE)
+        return device is not None and device != self._device
 
     def _free_path(self, file: InstructionFile) -> str:
         folder = f"{PROJECTS}/{file.project}/{FOLDER}"
@@ -189,6 +235,7 @@ class HostMemory:
             "kind": TOPIC_KIND,
             "tags": [kind] if kind else None,
             "source": [Source("claude", _session(entry), (file.path.name,))],
+            DEVICE: Scrubbed.trusted(self._device, reason="a machine's name, which the user's settings note may hold"),
             PROVENANCE: Scrubbed.trusted(_origin(file), reason="scrubbed where it is made"),
         }
         if before is not None:
@@ -196,6 +243,10 @@ class HostMemory:
             return self._store.render_edit(before, fields, Scrubbed.joined([heading, body]))
         group = f"{PROJECTS}/{file.project}"
         return self._store.compose(path, {**fields, "group": group, "project": file.project}, title, body)
+
+
+def _body(path: str, text: str) -> str:
+    return parse_entry(path, text.encode("utf-8", "surrogateescape")).body
 
 
 def _is_ours(before: str | None, cursor: Mapping[str, Any]) -> bool:

@@ -32,7 +32,7 @@ from ..pipelines.routing import (
 )
 from ..vault.entry import Source, fingerprint, parse_entry
 from ..vault.errors import EditConflict, EntryInvalid, EntryNotFound
-from ..vault.evidence import EVIDENCE_HEADING, NOT_TYPED, PASSED_ON_TAG
+from ..vault.evidence import EVIDENCE_HEADING, LOOKED_UP, NOT_TYPED, PASSED_ON_TAG
 from ..vault.fields import StoreValue
 from ..vault.layout import DEFAULT_GROUP, INCUBATOR
 from ..vault.pending import is_idea_path
@@ -183,7 +183,7 @@ def capture_idea(
                     "surfaced_at": stamp,
                 },
                 title,
-                summary,
+                Scrubbed.joined([summary, Scrubbed.trusted(LOOKED_UP, reason="our own words")]),
             )
             note = Change(path, None, text)
         else:
@@ -401,6 +401,8 @@ def _body(decision: RoutedCandidate, statement: str) -> str:
     # What is said of one occurrence stays in the note when more have come.
     why = f"Proposed because: {candidate.reason}; {'at first ' * (decision.why == ONE_OCCURRENCE)}{decision.why}."
     lines += [f"## {EVIDENCE_HEADING}", "", why, "", quoted, "", f"Session {candidate.session}"]
+    if candidate.category == "idea":
+        lines += ["", LOOKED_UP]
     return "\n".join(lines)
 
 

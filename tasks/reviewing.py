@@ -44,6 +44,7 @@ from ..vault.errors import (
     IndexUnavailable,
     MemoryVaultError,
     PathRefused,
+    QueueUnavailable,
     UsageError,
     VaultUnavailable,
 )
@@ -62,10 +63,11 @@ from .discovery.watchlist import Decided as WatchlistDecided
 from .discovery.watchlist import Watchlist
 from .evolving import archived_text, free_archive_path, require_living, resolve_entry
 from .ideas.incubator import answer_listed, parse_listed
-from .ideas.ledger import ask_next, decline, surface, taken_back
+from .ideas.ledger import ask_next, decline, research_key, slug_of, surface, taken_back
 from .ideas.looked_up import with_research_of, without_research
 from .indexing import APPLY_KEY, DECISION_FOLDERS, vault_store
 from .journal import Act, Change, FolderMove, Journal, Recorded, hash_of, text_of
+from .queue.enqueue import enqueue
 from .queue.job import Handler, Postpone, RunningJob
 from .queue.kinds import Json
 from .queue.ledger import Ledger
@@ -170,11 +172,20 @@ class Reviewer:
                         raise EntryInvalid(f"{path} does not wait for a decision: it is in no _review or _inbox folder")
                     if expected_hash is not None and hash_of(before) != expected_hash:
                         raise EditConflict(f"{path} was changed since you saw it: look at it again")
-                    return self._carry_out(path, before, decision, run, body, expected_old)
+                    decided = self._carry_out(path, before, decision, run, body, expected_old)
+                return self._researched(decided)
             except EditConflict:
                 if expected_hash is not None or expected_old is not None or attempt == ATTEMPTS_AT_EDITED_FILE - 1:
                     raise
         raise AssertionError("unreachable")
+
+    def _researched(self, decided: Decided) -> Decided:
+        """The same; an idea that is in the incubator now is looked up."""
+        if is_idea_path(decided.path):
+            slug = slug_of(decided.path)
+            with suppress(QueueUnavailable):  # The worker's start and the weekly look find it, too.
+                enqueue(self._settings, "research.idea", {"slug": slug}, unique_key=research_key(slug))
+        return decided
 
     def answer(self, path: str, answers: Mapping[str, Answer], *, run: str) -> list[Decided]:
         """Carry out what the user wants with the ideas listed in the note at `path`.

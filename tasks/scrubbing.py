@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from ..pipelines.scrub import Policy, findings, scrub
-from ..vault.entry import INCIDENT, Entry
+from ..vault.entry import INCIDENT, Entry, parse_entry
 from ..vault.errors import (
     EditConflict,
     EntryInvalid,
@@ -35,6 +35,7 @@ from ..vault.layout import FILE_MODE
 from ..vault.scrubbed import Scrubbed
 from ..vault.settings import Settings
 from ..vault.store import VaultStore
+from .boundary import is_outside
 from .corpus.store import FOLDER as CORPUS_FOLDER
 from .ideas.scrubbing import scrub_ideas_list
 from .indexing import open_index, reconcile_now
@@ -221,10 +222,21 @@ class _JournalLine:
         kinds: Counter[str] = Counter()
         for change in value.get("changes", []) if isinstance(value, dict) else []:
             if isinstance(change.get("before"), str):
-                change["before"], found = scrub_note(change["before"], Policy.FULL)
+                text = change["before"]
+                change["before"], found = scrub_note(text, _policy_of(str(change.get("path", "")), text))
                 kinds += found
             change["after_hash"] = self._new_hashes.get(change.get("after_hash"), change.get("after_hash"))
         return value, kinds
+
+
+def _policy_of(path: str, text: str) -> Policy:
+    """That of the file: an undo writes the text there again. What cannot be read as a note is the user's own."""
+    if is_outside(path):
+        return Policy.SECRETS
+    try:
+        return note_policy(parse_entry(path, text.encode("utf-8", "surrogateescape")))
+    except EntryInvalid:
+        return Policy.SECRETS
 
 
 def _log_value(value: Any) -> tuple[Any, Counter[str]]:

@@ -42,7 +42,7 @@ def split_header(text: str) -> tuple[str, str, str] | None:
 
 def extent(text: str) -> int:
     """Characters of `text` before the line that closes its header: all of them where none does; 0 without a header."""
-    parts = split(text)
+    parts = split_header(text)
     if parts is not None:
         return len(text) - len(parts[2])
     return len(text) if is_boundary(text.removeprefix(BYTE_ORDER_MARK).lstrip().partition("\n")[0]) else 0

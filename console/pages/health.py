@@ -52,7 +52,8 @@ def _routes(desk: Desk) -> Sequence[Route]:
 def _charts(desk: Desk, lines: Sequence[Mapping[str, Any]], now: float) -> list[Chart]:
     today = date.fromtimestamp(now)  # noqa: DTZ012 - a day of this machine
     made, costs = _indexed(desk, today - timedelta(weeks=WEEKS))
-    return [_latency(lines, today), _growth(made, today), _spending(desk, today), _sessions(desk, costs, today)]
+    sessions = _sessions(desk, costs[:MOST_COSTS], today, is_cut=len(costs) > MOST_COSTS)
+    return [_latency(lines, today), _growth(made, today), _spending(desk, today), sessions]
 
 
 def _latency(lines: Sequence[Mapping[str, Any]], today: date) -> Chart:
@@ -112,7 +113,8 @@ def _spending(desk: Desk, today: date) -> Chart:
     )
 
 
-def _sessions(desk: Desk, paths: Sequence[str], today: date) -> Chart:
+def _sessions(desk: Desk, paths: Sequence[str], today: date, *, is_cut: bool) -> Chart:
+    """`paths` of the notes of costs, the newest first; `is_cut`: there are more."""
     weeks: list[tuple[date, int, int]] = []
     with suppress(MemoryVaultError):
         weeks = costs_of_weeks(costs_of(desk.store(), paths), today)
@@ -120,7 +122,8 @@ def _sessions(desk: Desk, paths: Sequence[str], today: date) -> Chart:
     return bar_chart(
         "sessions",
         "What sessions cost",
-        f"Tokens that agents wrote in your sessions, by week: {total:,} in {WEEKS} weeks.",
+        f"Tokens that agents wrote in your sessions, by week: {total:,} in "
+        + (f"the newest {len(paths):,} sessions; older ones are left out." if is_cut else f"{WEEKS} weeks."),
         [_day(monday) for monday, _, _ in weeks],
         [Series("output tokens", [tokens for _, _, tokens in weeks]), Series("sessions", [n for _, n, _ in weeks])],
         unit="",
@@ -131,7 +134,7 @@ def _indexed(desk: Desk, since: date) -> tuple[Mapping[str, int], Sequence[str]]
     """Entries made by day, and paths of the notes of what sessions since then cost."""
     index = Path(desk.settings.state.index_db)
     with suppress(IndexUnavailable), closing(CatalogReader(index)) as reader, reader.snapshot():
-        return reader.count_by_day(), reader.active_paths_of_kind(COST_KIND, since)[:MOST_COSTS]
+        return reader.count_by_day(), reader.active_paths_of_kind(COST_KIND, since)
     return {}, ()
 
 

@@ -106,6 +106,7 @@ def _shown(desk: Desk, request: Request, wanted: str, said: Said | None = None) 
         after=slug_of(ordered[at + 1]) if chosen and at + 1 < len(ordered) else "",
         place=at + 1,
         stale=stale,
+        to_answer=sum(slug_of(path) in stale for path in ordered),
         months=desk.settings.memory.incubator_gc_months,
         surfaced=_surfaced(desk, store, chosen),
         files=_beside(store, chosen),

@@ -59,7 +59,9 @@ def _routes(desk: Desk) -> Sequence[Route]:
             return _shown(
                 desk, request, form["item"], panel=panel, said=said, typed=typed, compared=form.get("old", "")
             )
-        return _shown(desk, request, form.get("next", ""), said=said)
+        return _shown(
+            desk, request, form.get("next", ""), said=said, unsent=form.get("body", "") if said.is_problem else ""
+        )
 
     def undo(request: Request) -> Response:
         form: Mapping[str, str] = request.state.form
@@ -138,9 +140,10 @@ def _shown(
     said: Said | None = None,
     typed: str = "",
     compared: str = "",
+    unsent: str = "",
 ) -> Response:
     """The queue with one item open: `wanted`, or the first of the page. `typed`: an edit that was not kept yet;
-    `compared`: the entry beside it."""
+    `compared`: the entry beside it; `unsent`: an edit of a proposal that waits no more."""
     reviewer = desk.reviewer()
     search = request.query_params.get("q", "")[:200]
     ordered = order_pending(desk.settings, reviewer.store, REVIEW, list_pending_paths(reviewer.store)[REVIEW], search)
@@ -174,6 +177,7 @@ def _shown(
         item=item,
         panel=panel if panel in PANELS else "",
         typed=typed,
+        unsent=unsent,
         near=near,
         old=old,
         last=reviewer.last_decision(),

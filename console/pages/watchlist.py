@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import date, timedelta
+from types import MappingProxyType
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -29,7 +30,9 @@ def _routes(desk: Desk) -> Sequence[Route]:
     def decide(request: Request) -> Response:
         form: Mapping[str, str] = request.state.form
         said = attempt(lambda: _decided(desk, form))
-        return _shown(desk, request, form.get("item" if said.is_problem else "next", ""), said)
+        if said.is_problem:
+            return _shown(desk, request, form.get("item", ""), said, typed=form)
+        return _shown(desk, request, form.get("next", ""), said)
 
     def undo(request: Request) -> Response:
         said, act = undone(desk, request.state.form.get("act", ""))
@@ -77,10 +80,13 @@ def _decision(form: Mapping[str, str], today: date) -> Decision:
                 return Defer(date.fromisoformat(until) if until else today + timedelta(days=DEFER_DAYS))
             except ValueError as error:
                 raise UsageError(f"{until[:20]!r} is no day: write YYYY-MM-DD") from error
-    raise UsageError("a pattern is promoted, dismissed or deferred")
+    raise UsageError("nothing was decided: press Promote, Defer or Dismiss")
 
 
-def _shown(desk: Desk, request: Request, wanted: str, said: Said | None = None) -> Response:
+def _shown(
+    desk: Desk, request: Request, wanted: str, said: Said | None = None, typed: Mapping[str, str] = MappingProxyType({})
+) -> Response:
+    """The list with the pattern `wanted` open; `typed` are the fields of a decision on it that was not carried out."""
     watchlist = Watchlist(desk.settings)
     today = watchlist.store.today()
     asked = request.query_params
@@ -98,6 +104,7 @@ def _shown(desk: Desk, request: Request, wanted: str, said: Said | None = None) 
     rows = shown[(number - 1) * ON_A_PAGE : number * ON_A_PAGE]
     at = place if place is not None else (number - 1) * ON_A_PAGE
     chosen = shown[at] if shown else None
+    typed = typed if place is not None else {}
     return desk.page(
         request,
         "watchlist.html",
@@ -115,7 +122,8 @@ def _shown(desk: Desk, request: Request, wanted: str, said: Said | None = None) 
         after=shown[at + 1].path if chosen and at + 1 < len(shown) else "",
         place=at + 1,
         deferred=len(notes) - len(now),
-        until=(today + timedelta(days=DEFER_DAYS)).isoformat(),
+        reason=typed.get("reason", ""),
+        until=typed.get("until") or (today + timedelta(days=DEFER_DAYS)).isoformat(),
         view=view,
         search=search,
         last=desk.reviewer().last_decision(),

@@ -44,11 +44,20 @@
     const live = event.detail.requestConfig && event.detail.requestConfig.elt.matches("[data-live]");
     if (event.detail.target && event.detail.target.id === "main" && !live) settled();
   });
-  document.addEventListener("htmx:sendError", () => {
+  function tell(problem) {
     const line = document.createElement("p");
     line.className = "said problem";
-    line.textContent = "The console does not answer: is `memory console` still running?";
+    line.textContent = problem;
     document.getElementById("said").replaceChildren(line);
+  }
+  document.addEventListener("htmx:sendError", () => tell("The console does not answer: is `memory console` still running?"));
+  // A window that is not signed in any more, or to another console, keeps what was typed in it.
+  document.addEventListener("htmx:beforeSwap", (event) => {
+    const answer = new DOMParser().parseFromString(event.detail.serverResponse || "", "text/html");
+    const refusal = answer.querySelector("main.refused [role=alert]");
+    if (!refusal) return;
+    event.detail.shouldSwap = false;
+    tell(refusal.textContent);
   });
 
   document.addEventListener("click", (event) => {

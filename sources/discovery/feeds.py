@@ -41,7 +41,7 @@ def feed_items(body: bytes, url: str, content_type: str = "") -> list[Listed]:
         parsed = _parsed(body[: wrong.start(1)] + b"utf-8" + body[wrong.end(1) :], url, "")
     if not _is_feed(parsed):
         raise FeedInvalid("it is no RSS, Atom or JSON feed")
-    site = urljoin(url, str(parsed.feed.get("link") or ""))
+    site = _joined(url, str(parsed.feed.get("link") or ""))
     page = site if site.startswith(("http://", "https://")) else url
     return [item for entry in parsed.get("entries", [])[:MAX_LISTED] if (item := _entry(entry, url, page)) is not None]
 
@@ -55,6 +55,14 @@ def _parsed(body: bytes, url: str, content_type: str) -> Any:
     except (ValueError, LookupError, AssertionError, RecursionError, TypeError, AttributeError) as error:
         # feedparser 6 lets some of its own slips through on damaged input.
         raise FeedInvalid(f"it cannot be read: {type(error).__name__}") from error
+
+
+def _joined(base: str, url: str) -> str:
+    """The address that a link means; '' where it is none, such as `https://[draft]/x`."""
+    try:
+        return urljoin(base, url)
+    except ValueError:
+        return ""
 
 
 def _is_feed(parsed: Any) -> bool:
@@ -77,7 +85,7 @@ def _entry(entry: Any, base: str, page: str) -> Listed | None:
     if not summary and entry.get("content"):
         summary = str(entry["content"][0].get("value") or "")
     title = text_of_html(str(entry.get("title") or ""))
-    return _listed(urljoin(base, link) if link else "", title, summary, identity, page)
+    return _listed(_joined(base, link) if link else "", title, summary, identity, page)
 
 
 def _listed(url: str, title: str, summary: str, identity: str, page: str) -> Listed | None:
@@ -110,7 +118,7 @@ def _json_feed(body: bytes, url: str) -> list[Listed]:
     items = feed.get("items") if isinstance(feed, dict) else None
     if not isinstance(items, list):
         raise FeedInvalid("it is JSON, but no JSON feed: it has no items")
-    site = urljoin(url, _text(feed.get("home_page_url")))
+    site = _joined(url, _text(feed.get("home_page_url")))
     page = site if site.startswith(("http://", "https://")) else url
     found = []
     for item in items[:MAX_LISTED]:
@@ -120,7 +128,7 @@ def _json_feed(body: bytes, url: str) -> list[Listed]:
         link = _text(item.get("url")) or _text(item.get("external_url"))
         words = _text(item.get("summary")) or _text(item.get("content_text")) or _text(item.get("content_html"))
         title = text_of_html(_text(item.get("title")))
-        read = _listed(urljoin(url, link) if link else "", title, words, identity, page)
+        read = _listed(_joined(url, link) if link else "", title, words, identity, page)
         if read is not None:
             found.append(read)
     return found

@@ -9,6 +9,7 @@ httpx is imported where a request is made: many commands know of this module, fe
 from __future__ import annotations
 
 import email.utils
+import re
 import time
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
@@ -210,7 +211,7 @@ class Fetcher:
             raise FetchFailed(
                 f"{_shown(url)}: status {response.status_code}",
                 status=response.status_code,
-                retry_after=_retry_after(headers.get("retry-after", "")),
+                retry_after=_retry_after(headers),
             )
         type_ = headers.get("content-type", "").partition(";")[0].strip().lower()
         if content_types is not None and response.status_code != 304 and type_ not in content_types:
@@ -246,17 +247,28 @@ def _parsed(text: str, base: httpx.URL | None = None) -> httpx.URL:
         url = base.join(text) if base is not None else httpx.URL(text)
         return url.copy_with(fragment=None)
     except (httpx.InvalidURL, ValueError, TypeError) as error:
-        raise FetchRefused(f"{text[:80]!r} is not an address: {error}") from error
+        shown = re.split(r"[?#]", text, maxsplit=1)[0].rpartition("@")[2][:80]
+        raise FetchRefused(f"{shown!r} is not an address: {error}") from error
+
+
+def shown_address(text: str) -> str:
+    """An address for messages and logs: without credentials, query and fragment, where secrets stand."""
+    try:
+        return _shown(_parsed(text))
+    except FetchRefused as error:
+        return str(error)
 
 
 def _shown(url: httpx.URL) -> str:
-    """For messages and logs: without credentials, query and fragment, where secrets stand."""
     return str(url.copy_with(userinfo=b"", query=None, fragment=None))[:200]
 
 
-def _retry_after(text: str) -> float | None:
-    """Seconds, from a Retry-After header: a number or a date."""
-    text = text.strip()
+def _retry_after(headers: Mapping[str, str]) -> float | None:
+    """Seconds, from a Retry-After header: a number or a date; else until an allowance that is used up begins anew."""
+    text = headers.get("retry-after", "").strip()
+    reset = headers.get("x-ratelimit-reset", "").strip()
+    if not text and headers.get("x-ratelimit-remaining", "").strip() == "0" and reset.isdigit() and len(reset) < 12:
+        return max(0.0, int(reset) - time.time())
     if text.isdigit() and len(text) < 10:
         return float(text)
     try:

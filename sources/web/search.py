@@ -148,4 +148,4 @@ def _result(title: object, url: object, excerpt: object) -> SearchResult:
     address = url.strip() if isinstance(url, str) else ""
     if not address.startswith(("https://", "http://")) or re.search(r"[\s<>]", address):
         address = ""
-    return SearchResult(_text(title) or address or "(no title)", address[:500], _text(excerpt))
+    return SearchResult(_text(title) or address or "(no title)", address.replace("`", "%60")[:500], _text(excerpt))

@@ -37,6 +37,7 @@ from ...vault.settings import Settings
 from ...vault.store import VaultStore
 from ...vault.wording import counted
 from ..ideas.ledger import decided_ideas
+from ..ideas.research import request_research, unresearched
 from ..indexing import vault_store
 from ..journal import BACKFILL, Journal
 from ..known_memories import VaultMemories
@@ -289,6 +290,8 @@ def settle_handler(settings: Settings) -> Handler:
             settled = settle(settings, vault_store(settings), job.check_owned, run=str(job.args.get("run", "")))
         if settled.saved or settled.proposed or settled.strengthened:
             job.enqueue("index.reconcile", {}, unique_key="index.reconcile")
+        for slug, pass_ in unresearched(settings, vault_store(settings)):
+            request_research(job, slug, pass_)
         return {
             "saved": settled.saved,
             "proposed": settled.proposed,

@@ -27,7 +27,7 @@ from ...sources.discovery.github import (
 from ...sources.discovery.listed import Listed
 from ...sources.discovery.markdown_list import markdown_items
 from ...sources.discovery.skill_folder import folder_items
-from ...sources.web.fetch import Fetcher, FetchFailed, FetchRefused, Limits, Page
+from ...sources.web.fetch import Fetcher, FetchFailed, FetchRefused, Limits, Page, shown_address
 from ...vault.killpoint import kill_point
 from ...vault.settings import Settings, child_environment
 from ..queue import supervisor
@@ -56,6 +56,11 @@ class Question:
     modified: str = ""
     allow: tuple[tuple[str, int], ...] = ()
     """Hosts and ports of the own machine that the user named."""
+
+    @property
+    def shown(self) -> str:
+        """What is asked, for messages and logs: the query of an address may hold a token."""
+        return self.url if self.kind == "folder" else shown_address(self.url)
 
 
 @dataclass(frozen=True)
@@ -142,7 +147,7 @@ def _read(question: Question, page: Page, about: Answer) -> Answer:
             case "folder":
                 raise AssertionError("a folder is not fetched")
     except (FeedInvalid, AnswerInvalid) as error:
-        return Answer(problem=f"{question.url}: {error}", status=page.status)
+        return Answer(problem=f"{question.shown}: {error}", status=page.status)
     return _with(about, items=tuple(items))
 
 
@@ -174,14 +179,14 @@ def ask_in_child(
                     command, env=env, input=payload, deadline_seconds=CHILD_SECONDS, max_stdout_bytes=MAX_ANSWER_BYTES
                 )
         except Retry as error:
-            return Answer(problem=f"{question.url}: {error}")
+            return Answer(problem=f"{question.shown}: {error}")
         if result.ended != "exited" or result.returncode != 0:
             ended = result.last_words() if result.ended == "exited" else f"killed: {result.ended}"
-            return Answer(problem=f"{question.url}: reading it failed ({ended})")
+            return Answer(problem=f"{question.shown}: reading it failed ({ended})")
         try:
             return _answer_from_json(json.loads(result.stdout))
         except (ValueError, KeyError, TypeError):
-            return Answer(problem=f"{question.url}: reading it gave no answer")
+            return Answer(problem=f"{question.shown}: reading it gave no answer")
 
     return ask
 
@@ -204,9 +209,9 @@ def main() -> int:
     try:
         found = answer(question)
     except MemoryError:
-        found = Answer(problem=f"{question.url}: it needs more than {MEMORY_BYTES // 1_000_000} MB to read")
+        found = Answer(problem=f"{question.shown}: it needs more than {MEMORY_BYTES // 1_000_000} MB to read")
     except RecursionError:
-        found = Answer(problem=f"{question.url}: it is nested too deep to read")
+        found = Answer(problem=f"{question.shown}: it is nested too deep to read")
     json.dump(asdict(found), sys.stdout)
     return 0
 

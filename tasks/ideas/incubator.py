@@ -59,6 +59,7 @@ from .ledger import (
 )
 from .putting_away import PutAway, put_away
 from .related import unlink_deleted
+from .research import request_research, unresearched
 
 log = logging.getLogger(__name__)
 
@@ -89,6 +90,8 @@ def gc_handler(settings: Settings) -> Handler:
             found = refresh_list(settings, journal, still_owned=job.still_owned)
             asked = ask_next(settings, journal)
             unlinked = unlink_deleted(store)
+            for slug, pass_ in unresearched(settings, store):  # Whoever noted it may not have lived to ask.
+                request_research(job, slug, pass_)
         except VaultUnavailable as error:
             raise Postpone(str(error), VAULT_PAUSE_SECONDS) from error
         return {"listed": len(found), "asked": asked, "unlinked": unlinked}

@@ -11,8 +11,8 @@ import json
 import logging
 import os
 import sys
-from collections.abc import Mapping
-from contextlib import suppress
+import time
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -76,7 +76,7 @@ WRITE_SECONDS = 20.0
 ATTEMPTS_AT_EDITED_FILE = 3
 MAX_REPORT_BYTES = 64 * 1024
 WAITING = "waiting"
-"""The network did not answer; the job comes back to it."""
+"""The network did not answer, or a host not yet; the job comes back to it."""
 LOCAL = "local"
 FINISHED = frozenset({"done", "partial", LOCAL, "offline"})
 """done: everything planned; partial: the budget was not enough; local: the user has not agreed to the network;
@@ -95,12 +95,31 @@ class WebAccess:
     """Hosts and ports that may be asked over http although they are loopback."""
 
 
-def request_research(ledger: Ledger, slug: str, pass_: str = "") -> int:
+def request_research(queue: Ledger | RunningJob, slug: str, pass_: str = "") -> None:
     """Enqueue the research of an idea; a further `pass_` of one that was researched has a budget of its own, but for
     CONSENT_PASS."""
     args: dict[str, Json] = {"slug": slug, **({"pass": pass_} if pass_ else {})}
     key = f"{research_key(slug)}:{pass_}" if pass_ else research_key(slug)
-    return ledger.enqueue(KIND, args, unique_key=key)
+    queue.enqueue(KIND, args, unique_key=key)
+
+
+def unresearched(settings: Settings, store: VaultStore) -> Iterator[tuple[str, str]]:
+    """(slug, pass) of the ideas that are still to be looked up. Raises OSError, VaultUnavailable."""
+    # Not a walk over the whole vault: a worker that is starting asks.
+    for note in sorted((store.vault / INCUBATOR_FOLDER).glob(f"*/{IDEA_NOTE}")):
+        try:
+            idea = find_idea(store, note.parent.name)
+        except (EntryNotFound, EntryInvalid, PathRefused):
+            continue
+        state = idea.extra.get("research")
+        if idea.status != "incubating":
+            continue
+        if state is None:
+            yield note.parent.name, ""
+        elif state == WAITING:  # In the pass it waits in: its job is most likely there still.
+            yield note.parent.name, str(idea.extra.get("research_pass") or "")
+        elif state == LOCAL and settings.research.network:
+            yield note.parent.name, CONSENT_PASS
 
 
 class UnresearchedIdeas:
@@ -115,21 +134,9 @@ class UnresearchedIdeas:
 
     def start(self, ledger: Ledger) -> None:
         """Look once."""
-        store = vault_store(self._settings)
         try:
-            # Not a walk over the whole vault: the worker is starting.
-            for note in sorted((store.vault / INCUBATOR_FOLDER).glob(f"*/{IDEA_NOTE}")):
-                with suppress(EntryNotFound, EntryInvalid, PathRefused):
-                    idea = find_idea(store, note.parent.name)
-                    if idea.status != "incubating":
-                        continue
-                    state = idea.extra.get("research")
-                    if state is None:
-                        request_research(ledger, note.parent.name)
-                    elif state == WAITING:  # In the pass it waits in: its job is most likely there still.
-                        request_research(ledger, note.parent.name, str(idea.extra.get("research_pass") or ""))
-                    elif state == LOCAL and self._settings.research.network:
-                        request_research(ledger, note.parent.name, CONSENT_PASS)
+            for slug, pass_ in unresearched(self._settings, vault_store(self._settings)):
+                request_research(ledger, slug, pass_)
         except (QueueUnavailable, VaultUnavailable, OSError) as error:
             log.warning("ideas wait for their research: %s", error)
 
@@ -156,6 +163,8 @@ def research_handler(settings: Settings, web: WebAccess | None = None) -> Handle
         state = _state(report, request, last)
         _write(settings, job, request, idea.path, pass_, state)
         job.enqueue("index.reconcile", {}, unique_key="index.reconcile")
+        if state == WAITING and report.again_at:
+            raise Retry("a host's limit is reached: it is asked again then", max(0.0, report.again_at - time.time()))
         if state == WAITING:
             raise Retry("the network does not answer: only what is on this machine was looked up")
         forget_findings(Path(request.folder))
@@ -265,6 +274,8 @@ def _run_child(settings: Settings, job: RunningJob, request: ResearchRequest) ->
 def _state(report: Report, request: ResearchRequest, last: bool) -> str:
     if report.overrun:
         return "partial"
+    if report.again_at and not last:
+        return WAITING
     if report.offline:
         return "offline" if last else WAITING
     return "done" if request.network else LOCAL
@@ -336,7 +347,7 @@ def _write_receipt(
         lines.append("The network was not asked: research.network is off.")
     lines += lines_in(folder, SAID_FILE)
     if state == WAITING:
-        lines.append("The network did not answer; it is tried again.")
+        lines.append("Not everything has answered yet; it is tried again.")
     section = scrub(receipt_text(state, spent, lines_in(folder, REQUESTS_FILE), lines))
     for attempt in range(ATTEMPTS_AT_EDITED_FILE):
         try:

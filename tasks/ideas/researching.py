@@ -34,8 +34,9 @@ from ...pipelines.research import (
 )
 from ...pipelines.scrub import scrub
 from ...sources.completion import Completer, CompletionFailed, CompletionRequest
+from ...sources.discovery.github import rate_limit
 from ...sources.notes import scan_notes
-from ...sources.web.fetch import Fetcher, FetchFailed, FetchRefused, Limits
+from ...sources.web.fetch import Fetcher, FetchFailed, FetchRefused, Limits, Page
 from ...sources.web.readable import READABLE_TYPES, readable
 from ...sources.web.robots import Robots
 from ...sources.web.search import AnswerUnreadable, Provider, providers
@@ -46,10 +47,15 @@ from ...vault.render import estimate_tokens
 from ...vault.settings import load_settings
 from ...vault.wording import counted, cut
 from ..completion import BudgetedCompleter, completer_of
+from ..cursors import Cursors
+from ..discovery.politeness import AskedHost
+from ..discovery.scanning import Answer
 from ..queue import supervisor
 from ..spending import BudgetRefused, Cap, Reservation, SpendingBook, Unit
 
 PURPOSE = "research"
+HOSTS = "discovery"
+"""The scan that hosts are remembered under: what one part was told of a limit holds for the other."""
 LOCAL_SECONDS = 60.0
 FETCH_SECONDS = 20.0
 SUMMARY_SECONDS = 60.0
@@ -150,6 +156,8 @@ class Report:
     """Units whose budget was not enough."""
     offline: bool
     """Nothing on the network gave any answer."""
+    again_at: float = 0.0
+    """Unix seconds at which the first of the hosts may be asked again that turned us away for their limit; 0: none."""
 
 
 @dataclass(frozen=True)
@@ -166,6 +174,14 @@ class _NoAnswer(Exception):
     """The network, or that host, was not reachable."""
 
 
+class _LeftAlone(Exception):
+    """The host's limit is reached; it may be asked again at `until` (Unix seconds)."""
+
+    def __init__(self, host: AskedHost) -> None:
+        super().__init__(host.left_alone())
+        self.until = host.not_before()
+
+
 class _Disallowed(Exception):
     """By the robots.txt of the site that the link, or a redirect of it, leads to."""
 
@@ -173,13 +189,15 @@ class _Disallowed(Exception):
 class Research:
     """One run over the steps of a request."""
 
-    def __init__(self, request: ResearchRequest) -> None:
+    def __init__(self, request: ResearchRequest, *, pause: Callable[[float], None] = time.sleep) -> None:
         self._request = request
+        self._pause = pause
         self._folder = Path(request.folder)
         make_private_folder(str(self._folder.parent))  # `parents=True` would leave its mode to the umask.
         make_private_folder(str(self._folder))
         self._state = StatePaths(request.state)
         self._book = SpendingBook(self._state.state_db, PURPOSE)
+        self._hosts = Cursors(self._state.state_db, HOSTS)
         self._completer: Completer | None = None
         self._fetch: Reservation | None = None
         """Of the request that is being made."""
@@ -188,6 +206,7 @@ class Research:
         """Take every step that was not taken by an earlier attempt, as far as the budget reaches."""
         overrun: list[str] = []
         answered = unanswered = 0
+        again: list[float] = []
         for step in self._steps():
             if (self._folder / f"{step.name}.json").exists():
                 answered += step.web
@@ -198,12 +217,16 @@ class Research:
             except BudgetRefused as refused:
                 overrun.append(refused.cap.unit)
                 self._said(f"{step.name}: no more {refused.cap.unit} left.")
+            except _LeftAlone as error:
+                again.append(error.until)
+                self._said(f"{step.name}: {error}")
             except _NoAnswer as error:
                 unanswered += 1
                 self._said(f"{step.name}: {error}")
         if unanswered and self._book.left(self._request.subject, self._request.cap("seconds")) < 1:
             return Report(sorted({"seconds", *overrun} - {""}), offline=False)
-        return Report(sorted(set(overrun) - {""}), offline=unanswered > 0 and not answered)
+        offline = bool(unanswered or again) and not answered
+        return Report(sorted(set(overrun) - {""}), offline=offline, again_at=min(again, default=0.0))
 
     def _take(self, step: _Step) -> str:
         """Take one step; the unit that cut it short, or ''. Raises BudgetRefused, _NoAnswer."""
@@ -330,7 +353,7 @@ class Research:
             address = engine.url_of(engine.base, request.query)
             title = f"{engine.name}: {request.query}"
             try:
-                page = self._fetcher(end, [*request.allow, *allow]).get(address)
+                page = self._asked(address, lambda: self._fetcher(end, [*request.allow, *allow]).get(address))
                 results = engine.results_of(engine.base, page)
             except (FetchFailed, FetchRefused, AnswerUnreadable) as error:
                 return self._no_page(name, error)
@@ -345,7 +368,8 @@ class Research:
             request = self._request
             robots = Robots(self._fetcher(end, request.allow, counted=False))
             try:
-                page = self._fetcher(end, request.allow, robots=robots).get(link, content_types=READABLE_TYPES)
+                fetcher = self._fetcher(end, request.allow, robots=robots)
+                page = self._asked(link, lambda: fetcher.get(link, content_types=READABLE_TYPES))
             except _Disallowed:
                 return Finding(name, "", "", f"{link}: its robots.txt asks us not to read it.")
             except (FetchFailed, FetchRefused) as error:
@@ -374,6 +398,33 @@ class Research:
 
         limits = Limits(total_seconds=max(0.1, min(FETCH_SECONDS, end - time.monotonic())))
         return Fetcher(limits, before_request=before, allow=allow)
+
+    def _asked(self, address: str, get: Callable[[], Page]) -> Page:
+        """The page, of a host that may be asked now. Raises _LeftAlone, and what `get` raises."""
+        host = AskedHost(self._hosts, address, pause=self._pause)
+        if host.not_before():
+            raise _LeftAlone(host)
+        parts = urlsplit(address)
+        if (parts.hostname, parts.port) not in (*self._request.allow, *self._request.searxng_allow):
+            host.be_polite()
+        try:
+            page = get()
+        except FetchFailed as error:
+            if error.status not in (403, 429) or error.retry_after is None:
+                raise
+            host.remember(Answer(problem=str(error), status=error.status, retry_after=error.retry_after))
+            if self._fetch is not None:
+                self._book.settle(self._fetch, {"fetches": 0})
+            raise _LeftAlone(host) from error
+        limit = rate_limit(page.headers)
+        host.remember(
+            Answer(
+                status=page.status,
+                remaining=limit.remaining if limit else None,
+                reset_at=limit.reset_at if limit else None,
+            )
+        )
+        return page
 
     def _no_page(self, name: str, error: Exception) -> Finding:
         """A failure that is an answer; one that is none raises _NoAnswer, to be tried again."""

@@ -184,6 +184,27 @@ def test_init_asks_nothing_where_no_state_folder_can_be_made(tmp_path: Path) -> 
     assert done.stderr.endswith("name another place with MEMORY_STATE_DIR\n")
 
 
+@pytest.mark.parametrize("place", ["~nobody-of-that-name/x", "/" + "x" * 300, "none"])
+@pytest.mark.parametrize(
+    "command",
+    [
+        "reflect corpus --root",
+        "reflect --session",
+        "migrate contextvault",
+        "index-skills --path",
+        "index-skills --forget",
+        "init --yes --vault",
+    ],
+)
+def test_a_place_that_cannot_be_is_told_in_one_line(sandbox: ForkedSandbox, command: str, place: str) -> None:
+    if command.startswith("init") and not place.startswith("~"):
+        pytest.skip("a vault that is not there is made")
+    done = sandbox.run(*command.split(), place)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert place.split("/")[0] in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+
+
 @pytest.mark.parametrize(
     ("command", "why"),
     [

@@ -100,6 +100,22 @@ def test_ideas_and_patterns_by_key(bed: Bed, windows: Windows) -> None:
     assert bed.files() == before
 
 
+@pytest.mark.parametrize("field", ["#reason", "#until"])
+def test_enter_in_a_field_decides_on_no_pattern(bed: Bed, windows: Windows, field: str) -> None:
+    pattern(bed, "adopt-it")
+    before = bed.files()
+    page = windows.sign_in()
+    page.goto(f"{windows.console.base}watchlist")
+    page.locator("#reason").fill("so")
+    page.locator(field).press("Enter")
+    expect(page.locator("#said")).to_contain_text("nothing was decided")
+    assert bed.files() == before
+    assert page.locator("#reason").input_value() == "so"
+    page.wait_for_timeout(400)
+    page.locator("button[value=dismiss]").click()
+    expect(page.locator("#said")).to_contain_text("dismissed: ")
+
+
 IDEAS = {"k": "Retry page", "a": "Tides as a calendar", "d": "Replay from a command"}
 
 

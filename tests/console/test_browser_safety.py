@@ -16,7 +16,7 @@ from pathlib import Path
 from urllib.parse import urlencode
 
 import pytest
-from playwright.sync_api import Browser, Page
+from playwright.sync_api import Browser, Page, expect
 
 from memoryvault.console.pages import PAGES
 from memoryvault.index.reconcile import reconcile
@@ -330,6 +330,18 @@ def test_a_page_of_another_server_on_this_machine_can_neither_decide_nor_read(be
 
 
 @pytest.mark.hurried
+def test_a_window_that_is_not_signed_in_any_more_keeps_what_was_typed(bed: Bed, windows: Windows) -> None:
+    proposal(bed, "use-tabs")
+    page = windows.sign_in()
+    page.goto(f"{windows.console.base}review?panel=edit")
+    page.locator("#body").fill("Use tabs, and write this down.")
+    page.context.clear_cookies()
+    page.get_by_role("button", name="Approve this text").click()
+    expect(page.locator("#said")).to_contain_text("not signed in")
+    assert page.locator("#body").input_value() == "Use tabs, and write this down."
+    assert "panel=edit" in page.url
+
+
 def test_wrong_used_and_expired_links_are_told_apart_and_open_nothing(bed: Bed, browser: Browser) -> None:
     proposal(bed, "use-tabs")
     with serving(bed, link_seconds=1.0 * patience()) as made:

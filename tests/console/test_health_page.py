@@ -11,6 +11,7 @@ from xml.etree import ElementTree
 import pytest
 
 from memoryvault.console.charts import Series, bar_chart, line_chart
+from memoryvault.console.pages import health
 from memoryvault.console.times import ago, lasting, short, size, when_iso
 from memoryvault.tasks.costs import CostRow, costs_by_week, costs_of
 from memoryvault.tasks.spending import SpendingBook
@@ -117,6 +118,17 @@ def test_the_chart_adds_up_what_the_command_does_from_headers_alone(bed: Bed) ->
         ("2026-11-16", "shop1", 1, 101),
         ("2026-09-28", "shop1", 1, 103),
     ]
+
+
+def test_a_sum_of_only_some_sessions_says_so(bed: Bed, front: Front, monkeypatch: pytest.MonkeyPatch) -> None:
+    today = datetime.now(UTC).date()
+    for number, tokens in enumerate((100, 20, 3)):
+        day = today - timedelta(days=number)
+        bed.note(f"x/session-cost/s{number}.md", "# Cost", kind="session-cost", created=day, output_tokens=tokens)
+    index(bed)
+    assert "by week: 123 in 12 weeks." in visible(front.get("health"))
+    monkeypatch.setattr(health, "MOST_COSTS", 2)
+    assert "by week: 120 in the newest 2 sessions; older ones are left out." in visible(front.get("health"))
 
 
 def test_a_line_ends_at_a_gap_and_nothing_leaves_the_drawing() -> None:

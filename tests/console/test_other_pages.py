@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 from dataclasses import replace
 from html import unescape
 from pathlib import Path
@@ -180,6 +181,16 @@ def test_ideas_that_nobody_came_back_to_are_first(bed: Bed, front: Front) -> Non
     assert "Decide on these ideas" in visible(front.get("review"))
 
 
+def test_only_the_ideas_that_are_shown_are_counted_as_to_answer(bed: Bed, front: Front) -> None:
+    idea(bed, "Alpha", "The first of all.")
+    slug = idea(bed, "Zulu radio", "Voices across the sea.")
+    nobody_came_back_to(bed, slug)
+    assert "2 ideas, 1 to answer" in visible(front.get("ideas"))
+    assert "to answer" not in visible(front.get("ideas", q="alpha"))
+    shutil.rmtree(bed.vault / "personal-private/_idea-incubator" / slug)
+    assert "to answer" not in visible(front.get("ideas"))
+
+
 # --- watchlist ---
 
 
@@ -212,6 +223,16 @@ def test_a_pattern_that_another_window_decided_is_not_decided_again(bed: Bed, fr
     page = front.get("watchlist")
     press(front, page, "watchlist/decide", decision="promote")
     assert "was changed since you saw it" in said(press(front, page, "watchlist/decide", decision="dismiss"))
+
+
+def test_what_was_typed_beside_a_decision_that_came_too_late_is_given_back(bed: Bed, front: Front) -> None:
+    pattern(bed, "plan-first")
+    page = front.get("watchlist")
+    bed.edit("personal-private/_skill-watchlist/skill-list/plan-first.md", "\n---\n", "\nseen: 2\n---\n")
+    again = press(front, page, "watchlist/decide", decision="defer", reason="after the release", until="2099-01-01")
+    assert "was changed since you saw it" in said(again)
+    assert 'name="reason" maxlength="500" value="after the release"' in again.text
+    assert 'name="until" value="2099-01-01"' in again.text
 
 
 def test_a_day_that_is_none_is_told(bed: Bed, front: Front) -> None:

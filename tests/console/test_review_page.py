@@ -154,6 +154,15 @@ def test_what_another_window_decided_is_told_in_one_line_and_not_done_twice(bed:
     assert bed.files() == files
 
 
+def test_the_text_that_was_written_for_a_proposal_that_is_gone_is_shown(bed: Bed, front: Front) -> None:
+    entry, other = proposal(bed, "use-tabs"), proposal(bed, "wrap-lines")
+    bed.reviewer.decide(entry.path, Approve(), run="review:elsewhere")
+    answer = front.decide(entry, "approve", body="Use tabs & never\n\nspaces.", next=other.path)
+    assert "decided elsewhere already" in said(answer)
+    assert "readonly>\nUse tabs &amp; never\n\nspaces.</textarea>" in answer.text
+    assert "readonly" not in front.decide(other, "approve", body="Wrap them.").text, "this one was kept"
+
+
 def test_what_the_command_decided_is_told_too(bed: Bed, front: Front) -> None:
     entry = proposal(bed, "use-tabs")
     bed.reviewer.decide(entry.path, Approve(), run="review:elsewhere")

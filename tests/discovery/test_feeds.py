@@ -53,6 +53,15 @@ def test_json() -> None:
     assert (second.title, second.url) == ("No title here", "https://b.org/2")
 
 
+def test_an_address_that_is_none_hides_only_its_own_entry() -> None:
+    items = [{"id": "8", "title": "Draft", "url": "https://[draft]/x"}, {"id": "9", "title": "One", "url": "/1"}]
+    feed = {"home_page_url": "https://[draft]/", "items": items}
+    read = feed_items(json.dumps(feed).encode(), BASE, "application/feed+json")
+    assert [item.url for item in read] == [BASE, "https://b.org/1"]
+    (first, *_) = feed_items(RSS.replace(b"<channel>", b"<channel><link>https://[draft]/</link>"), BASE)
+    assert first.url == "https://b.org/1"
+
+
 @pytest.mark.parametrize(
     "body",
     [

@@ -14,7 +14,9 @@ from memoryvault.tasks.discovery.adapting import SOURCES_NOTE
 from memoryvault.tasks.discovery.scan import NotConfirmed
 from memoryvault.tasks.discovery.scanning import Answer, Question, answer, ask_in_child
 from memoryvault.tasks.queue.enqueue import open_ledger
+from memoryvault.tasks.queue.job import Retry
 from memoryvault.tasks.queue.records import Job
+from memoryvault.tasks.queue.supervisor import ChildResult
 from memoryvault.tests.support import forked
 from memoryvault.tests.support.hurry import patience
 from memoryvault.vault.settings import load_settings
@@ -150,6 +152,30 @@ def test_a_source_that_fails_leaves_the_others_alone(bed: Bed, site: Site) -> No
     report = bed.scan()
     assert [source.state for source in report.sources] == ["error", "fetched"]
     assert "404" in report.sources[0].detail
+
+
+@pytest.mark.parametrize("page", ["no feed", None])
+def test_the_token_in_the_address_of_a_feed_is_in_no_message(bed: Bed, site: Site, page: str | None) -> None:
+    if page is not None:
+        site.put("/feed.xml", page)
+    bed.sources(f"feed: {site.url('/feed.xml?token=c0ffee')}")
+    (source,) = bed.scan().sources
+    assert "/feed.xml" in source.detail
+    assert "c0ffee" not in source.detail
+
+
+@pytest.mark.parametrize("problem", ["hangs", "bursts", "says nothing"])
+def test_nor_is_it_when_the_reader_of_the_feed_fails(bed: Bed, site: Site, problem: str) -> None:
+    def run(*_: object, **__: object) -> ChildResult:
+        if problem == "hangs":
+            raise Retry("the child took too long")
+        return ChildResult("exited", 1 if problem == "bursts" else 0, b"", "", 0.1)
+
+    bed.sources(f"feed: {site.url('/feed.xml?token=c0ffee')}")
+    (source,) = bed.scan(ask=ask_in_child(bed.settings, run)).sources
+    assert source.state == "error"
+    assert "/feed.xml" in source.detail
+    assert "c0ffee" not in source.detail
 
 
 @pytest.mark.slow

@@ -13,7 +13,7 @@ from memoryvault.demo.sandbox import Sandbox
 from memoryvault.pipelines.likeness import LikenessLimits, is_same, wording_of
 from memoryvault.pipelines.review import Approve, Reject, Supersede
 from memoryvault.tasks.boundary import consent_of, outside_write, without_change
-from memoryvault.tasks.ideas.ledger import MOST_QUESTIONS, ask_next, find_idea, ideas, section_of
+from memoryvault.tasks.ideas.ledger import MOST_QUESTIONS, ask_next, find_idea, ideas, pitch_of, section_of
 from memoryvault.tasks.ideas.research import WebAccess, plan
 from memoryvault.tasks.journal import Change
 from memoryvault.tasks.remembering import ideas_to_research
@@ -21,6 +21,7 @@ from memoryvault.tasks.reviewing import Decided
 from memoryvault.tasks.undoing import Selector
 from memoryvault.vault.boundary import Consent
 from memoryvault.vault.errors import BoundaryRefused, EntryInvalid, EntryNotFound, MemoryVaultError
+from memoryvault.vault.evidence import LOOKED_UP, strip_evidence
 from memoryvault.vault.scrubbed import Scrubbed
 
 from ..review.support import RULE, Bed, said
@@ -85,6 +86,19 @@ def test_each_idea_of_a_session_has_its_note_and_its_section_in_silent_mode(sile
     assert ideas_to_research(silent.store, remembered) == slugs or set(slugs) == set(
         ideas_to_research(silent.store, remembered)
     )
+
+
+def test_the_note_that_ideas_md_leads_to_says_whether_anything_was_looked_up(silent: Bed) -> None:
+    silent.remember(IDEA)
+    write_down(silent, "Offline maps", "Ship the tiles with the app.")
+    notes = list(ideas(silent.store))
+    assert len(notes) == 2
+    for entry in notes:
+        assert entry.body.rstrip().endswith("as a research receipt; without one, nothing was looked up yet.")
+        assert LOOKED_UP not in strip_evidence(entry.body), "it is no part of what the idea says"
+        assert LOOKED_UP not in pitch_of(entry)
+    assert strip_evidence(notes[0].body if "tiles" in notes[0].body else notes[1].body).endswith("with the app.")
+    assert "looked up" not in ideas_file(silent)
 
 
 def test_the_same_session_mined_again_changes_nothing(silent: Bed) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from memoryvault.pipelines.research import (
@@ -136,12 +136,21 @@ def test_what_is_kept_fits_the_tokens(text: str, limit: int) -> None:
         assert not kept or estimate_tokens(kept) <= max(limit, 1) + 1
 
 
-@given(st.text(max_size=300))
+MARKS = st.sampled_from(["`", "~", "[[", "![", "|", "$=", "dataviewjs", "\n", " "])
+
+
+@given(st.one_of(st.text(max_size=300), st.lists(MARKS, max_size=30).map("".join)))
+@example("```dataviewjs\nalert(1)\n```")
+@example("~[[~~dataviewjs")
+@example("`$= alert(1)`")
 def test_no_line_of_quoted_text_begins_anything(text: str) -> None:
     for line in quoted(text).split("\n"):
         assert not line.strip() or line.startswith(">")
     assert "\n" not in one_line(text)
     assert "[[" not in one_line(text)
+    for written in (quoted(text), one_line(text)):
+        assert "`" not in written, "a plugin runs what stands between them"
+        assert "~~~" not in written
 
 
 def test_related_notes_are_wikilinks_with_excerpts() -> None:

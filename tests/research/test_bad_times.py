@@ -5,10 +5,13 @@ from __future__ import annotations
 import gzip
 import json
 import socket
+import time
 
 import pytest
 
-from memoryvault.tasks.ideas.research import UnresearchedIdeas, WebAccess
+from memoryvault.tasks.cursors import Cursors
+from memoryvault.tasks.ideas.research import UnresearchedIdeas, WebAccess, plan
+from memoryvault.tasks.ideas.researching import Research
 from memoryvault.tasks.queue.enqueue import open_ledger
 from memoryvault.tasks.queue.kinds import POLICIES
 from memoryvault.tests.research.support import (
@@ -21,7 +24,7 @@ from memoryvault.tests.research.support import (
     results_in,
     worker,
 )
-from memoryvault.tests.support.loopback_site import Reply, Site
+from memoryvault.tests.support.loopback_site import Reply, Site, site
 from memoryvault.vault.scrubbed import Scrubbed
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("forked_children")]
@@ -31,7 +34,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("forked_children")]
 
 
 MISBEHAVING = {
-    "429": Reply(status=429, headers={"Retry-After": "3600"}),
+    "429": Reply(status=429),
     "500": Reply(status=500),
     "no JSON": Reply(b"not JSON"),
     "a list": Reply(b"[]", type="application/json"),
@@ -58,6 +61,41 @@ def test_an_engine_that_misbehaves_costs_only_its_own_note(
     assert "research-hackernews" in online.notes()
     if "odd rows" not in two:  # of which one can be read
         assert {"research-wikipedia", "research-github"}.isdisjoint(online.notes())
+
+
+@pytest.mark.parametrize(
+    ("status", "headers"),
+    [
+        (429, {"Retry-After": "3600"}),
+        (403, {"X-RateLimit-Remaining": "0", "X-RateLimit-Reset": str(int(time.time()) + 3600)}),
+    ],
+)
+def test_an_engine_whose_limit_is_reached_is_asked_again_when_it_may_be(
+    online: ResearchBed, web: Site, status: int, headers: dict[str, str]
+) -> None:
+    with site({"/search/repositories": Reply(status=status, headers=headers)}) as full:
+        access = WebAccess({"wikipedia": web.url, "github": full.url}, web.allowed | full.allowed)
+        online.configure(network=True, more='providers = "wikipedia,github"')
+        online.idea()
+        assert online.run(access).delayed == 1
+        assert online.state == "waiting"
+        assert "research-wikipedia" in online.notes()
+        assert online.spent()["fetches"] == 1, "what was turned away is not spent"
+        assert "is left alone until" in online.note("_index")
+        assert online.job().run_at == pytest.approx(time.time() + 3600, abs=120)
+        online.idea(slug="another-robot", title="Another robot", surfaced_at="2026-01-02")
+        online.run(access, slug="another-robot")
+        assert len(full.requests) == 1, "the next idea does not ask it either"
+
+
+def test_requests_to_one_host_keep_their_distance(online: ResearchBed) -> None:
+    online.idea()
+    nowhere = WebAccess({"wikipedia": "https://nowhere.invalid"})
+    online.configure(network=True, more='providers = "wikipedia"')
+    Cursors(online.settings.state.state_db, "discovery").set("host:nowhere.invalid", {"asked": time.time()})
+    pauses: list[float] = []
+    Research(plan(online.settings, nowhere, online.entry()), pause=pauses.append).run()
+    assert [round(seconds) for seconds in pauses] == [2]
 
 
 # ---- offline

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from memoryvault.demo.sandbox import Sandbox
+from memoryvault.pipelines.incubation import SURFACE_KIND
 from memoryvault.tasks.agent_proposals import AgentProposals
 from memoryvault.tasks.evolving import evolve, resolve_entry
 from memoryvault.tasks.journal import Change, Journal
@@ -19,6 +20,7 @@ from memoryvault.vault.store import MAX_ENTRY_BYTES
 from .support import Bed
 
 OLD = "personal-private/preferences/deploy-day.md"
+WAITS = "personal-private/_inbox/deploy-day.md"
 EVOLVE = """
 import os
 from memoryvault.tasks.evolving import evolve
@@ -106,6 +108,45 @@ def test_what_only_waits_holds_by_its_own_text(bed: Bed) -> None:
     assert bed.store.read(OLD).status == "active"
 
 
+@pytest.mark.parametrize(("folder", "status"), [("_review", "pending"), ("_inbox", "inbox")])
+@pytest.mark.parametrize("slug", [None, "deploy-mondays"])
+def test_what_waits_goes_to_its_place_in_the_same_act(bed: Bed, folder: str, status: str, slug: str | None) -> None:
+    waits = f"personal-private/{folder}/deploy-day.md"
+    bed.note(waits, "We deploy on Tuesdays.", kind="preferences", group="personal-private", status=status)
+    done = evolve(bed.store, bed.journal, waits, Scrubbed("We deploy on Mondays."), Scrubbed("new"), new_slug=slug)
+    name = slug or "deploy-day"
+    assert done.path == f"personal-private/preferences/{name}.md"
+    assert not bed.store.exists(waits)
+    now, then = bed.store.read(done.path), bed.store.read(done.archive)
+    assert (now.status, now.slug, now.body) == ("active", name, "We deploy on Mondays.")
+    assert (then.status, then.superseded_by) == ("superseded", done.path)
+
+
+def test_an_idea_that_waits_goes_to_the_incubator(bed: Bed) -> None:
+    AgentProposals(bed.settings, bed.store).propose("idea", "Offline maps", "Ship the tiles with the app.")
+    old = resolve_entry(bed.store, "offline-maps")
+    done = evolve(bed.store, bed.journal, old, Scrubbed("Ship the tiles beside the app."), Scrubbed("smaller"))
+    assert done.path == "personal-private/_idea-incubator/offline-maps/_index.md"
+    now = bed.store.read(done.path)
+    assert (now.status, now.slug) == ("incubating", "offline-maps")
+
+
+def test_what_waits_to_replace_another_is_decided_on_and_the_place_of_another_is_not_taken(bed: Bed) -> None:
+    old_note(bed)
+    waits = "personal-private/_review/deploy-day.md"
+    bed.note(waits, "x", kind="preferences", group="personal-private", status="pending", supersedes=OLD)
+    asks = bed.note("personal-private/_review/surface-x.md", "May it?", kind=SURFACE_KIND, status="pending", idea="x")
+    before, text = bed.files(), Scrubbed("We deploy on Mondays.")
+    with pytest.raises(UsageError, match="would replace personal-private/preferences/deploy-day"):
+        evolve(bed.store, bed.journal, waits, text, text)
+    with pytest.raises(EntryInvalid, match="it is a question"):
+        evolve(bed.store, bed.journal, asks, text, text)
+    assert bed.files() == before
+    bed.edit(waits, "supersedes: ", "old: ")
+    with pytest.raises(EntryExists, match="choose another --new-slug"):
+        evolve(bed.store, bed.journal, waits, text, text)
+
+
 def test_under_a_new_slug_the_old_file_goes(bed: Bed) -> None:
     old_note(bed)
     new, _ = do_evolve(bed, new_slug="deploy-mondays")
@@ -163,13 +204,15 @@ def test_a_note_that_cannot_be_read_hides_no_other_of_its_name(bed: Bed) -> None
         resolve_entry(bed.store, "deploy-day")
 
 
-@pytest.mark.parametrize("slug", [None, "deploy-mondays"])
+@pytest.mark.parametrize(("old", "slug"), [(OLD, None), (OLD, "deploy-mondays"), (WAITS, None)])
 @pytest.mark.parametrize("point", KILL_POINTS)
-def test_killed_at_any_step_one_of_the_two_whole_states_is_there(bed: Bed, point: str, slug: str | None) -> None:
-    old_note(bed)
+def test_killed_at_any_step_one_of_the_two_whole_states_is_there(
+    bed: Bed, point: str, old: str, slug: str | None
+) -> None:
+    bed.note(old, "We deploy on Tuesdays.", kind="preferences", group="personal-private", status="pending")
     whole = bed.files()
-    code = bed.run_python(EVOLVE.format(old=OLD, slug=slug), point)
-    assert code == (-9 if point != "journal-applied@3" or slug else 0)
+    code = bed.run_python(EVOLVE.format(old=old, slug=slug), point)
+    assert code == (-9 if point != "journal-applied@3" or slug or old == WAITS else 0)
     between = bed.files()
     assert any("Tuesdays" in text for text in between.values()), "what held can be read at any time"
     bed.journal.recover()

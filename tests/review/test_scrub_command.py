@@ -15,12 +15,17 @@ from memoryvault.cli.context import Context
 from memoryvault.cli.main import build_parser
 from memoryvault.demo.sandbox import Sandbox
 from memoryvault.pipelines.scrub import Policy
+from memoryvault.tasks.evolving import evolve
 from memoryvault.tasks.indexing import reconcile_now, vault_store
 from memoryvault.tasks.queue.salvage import back_up
 from memoryvault.tasks.scrubbing import scrub_everything, scrub_note
 from memoryvault.tasks.statedb import state_transaction
+from memoryvault.tests.ideas.support import ideas_file, write_down
+from memoryvault.tests.review.support import make_bed
 from memoryvault.tests.support.forked import ForkedSandbox
+from memoryvault.vault.entry import Source
 from memoryvault.vault.paths import ensure_state
+from memoryvault.vault.scrubbed import Scrubbed
 from memoryvault.vault.settings import load_settings
 
 TOKEN = "ghp_" + "b" * 36
@@ -130,6 +135,31 @@ def test_the_journal_is_scrubbed_and_undo_still_knows_its_notes(sandbox: Sandbox
     assert TOKEN.encode() in everything(sandbox)
     sandbox.memory("scrub", "--apply")
     assert TOKEN.encode() not in everything(sandbox)
+
+
+def test_an_undo_after_scrubbing_brings_the_users_own_words_back_with_the_people_in_them(tmp_path: Path) -> None:
+    bed = make_bed(tmp_path)
+    own = bed.note("personal-private/notes/team.md", f"Ask Ann, {MAIL}.", kind="notes")
+    (tmp_path / "Ideas.md").write_text(f"# Ideas\n\nAsk {MAIL} about this.\n", "utf-8")
+    mined = bed.note("personal-private/notes/mined.md", "x", kind="notes", source=[Source("claude", "s1", ("r1",))])
+    bed.edit(mined, "\nx", f"\nSaid by {MAIL}.")
+    before = bed.files()
+    for path in (own, mined):
+        evolve(bed.store, bed.journal, path, Scrubbed(f"token {TOKEN}"), Scrubbed("new"))
+        bed.edit(path, f"token {TOKEN}", "Another.")
+    write_down(bed, "Offline maps")
+    assert MAIL in ideas_file(bed)
+    scrub_everything(bed.settings, bed.store, apply=True)
+    journal = "".join(file.read_text("utf-8") for file in bed.journal.files if file.exists())
+    texts = {
+        change["path"]: change["before"]
+        for line in journal.splitlines()
+        for change in json.loads(line).get("changes", [])
+        if change.get("before")
+    }
+    assert texts[own] == before[own]
+    assert MAIL not in texts[mined]
+    assert [MAIL in text for path, text in texts.items() if path.endswith("Ideas.md")] == [True]
 
 
 def test_files_that_cannot_be_written_hold_up_nothing_else_and_are_named(

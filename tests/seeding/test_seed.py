@@ -6,12 +6,13 @@ import io
 import os
 import signal
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 
 from memoryvault.cli.main import main
 from memoryvault.pipelines.review import Approve, Reject
-from memoryvault.sources.instructions import project_key
+from memoryvault.sources.instructions import Unread, project_key, repository_files
 from memoryvault.tasks.seeding import Seeding
 from memoryvault.tasks.undoing import Selector
 from memoryvault.vault.errors import UsageError
@@ -186,6 +187,24 @@ def test_a_run_is_taken_back_and_leaves_what_was_edited(bed: Bed, shop: Path) ->
 def test_a_folder_that_is_none(bed: Bed, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="not a folder"):
         seeding(bed).plan([tmp_path / "none"])
+
+
+def test_a_folder_that_may_not_be_looked_into_is_left_out() -> None:
+    is_root = os.geteuid() == 0  # For whom a mode is none.
+    with TemporaryDirectory(prefix="memoryvault-test-") as name:
+        Path(name).chmod(0o755)
+        closed = Path(name, "closed")
+        closed.mkdir()
+        closed.chmod(0)
+        if is_root:
+            os.seteuid(65534)
+        try:
+            found = [*repository_files(closed, None)]
+        finally:
+            if is_root:
+                os.seteuid(0)
+            closed.chmod(0o700)
+    assert found == [Unread(Path(os.path.realpath(closed)), "Permission denied")]
 
 
 @pytest.mark.slow

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import signal
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from memoryvault.tasks.importing import HostMemory, Imported
 from memoryvault.tasks.undoing import Selector
+from memoryvault.vault.store import VaultStore
 
 from ..review.support import Bed, make_bed
 
@@ -147,6 +149,48 @@ def test_a_lost_state_makes_no_second_copy(bed: Bed, notes: Path) -> None:
     Path(bed.settings.state.state_db).unlink()
     bring_in(bed)
     assert bed.files() == before
+
+
+def test_notes_of_one_name_on_two_machines_are_two_copies(bed: Bed, notes: Path) -> None:
+    def there() -> list[str]:
+        """On the other machine, which has a state of its own."""
+        other = replace(bed, env={**bed.env, "MEMORY_STATE_DIR": str(bed.root / "other-state")})
+        other.settings.state.ensure()
+        return [one.result for one in HostMemory(other.settings, other.store, "laptop").bring_in()]
+
+    (notes / "a.md").write_text(OLD)
+    assert results(bed) == {"a.md": "imported"}
+    assert there() == ["unchanged"], "the same text has one copy"
+    first = bed.files()
+    (notes / "a.md").write_text(OLD.replace("one skill", "a skill of the laptop"))
+    assert there() == ["imported"]
+    after = bed.files()
+    assert {path: after[path] for path in first} == first
+    assert len(after) == 2
+    (notes / "a.md").write_text(OLD + "More.\n")
+    assert results(bed) == {"a.md": "updated"}
+    (notes / "a.md").write_text(OLD.replace("one skill", "another skill of the laptop"))
+    assert there() == ["updated"]
+    assert sorted("laptop" in text for text in bed.files().values()) == [False, True]
+
+
+def test_what_was_edited_while_the_state_was_lost_is_looked_for_once(
+    bed: Bed, notes: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (notes / "a.md").write_text(OLD)
+    (path,) = (str(one.path) for one in bring_in(bed))
+    bed.edit(path, "one skill", "my own words")
+    Path(bed.settings.state.state_db).unlink()
+    before = bed.files()
+    assert results(bed) == {"a.md": "yours"}
+    monkeypatch.setattr(VaultStore, "walk", None)  # No run looks through the vault for it again.
+    monkeypatch.setattr(VaultStore, "heads", None)
+    assert results(bed) == {"a.md": "yours"}
+    (bed.vault / path).unlink()
+    assert results(bed) == {"a.md": "yours"}
+    monkeypatch.undo()
+    assert bed.files() == {}
+    assert before
 
 
 def test_what_is_no_note_and_whose_project_nobody_knows(bed: Bed, notes: Path, tmp_path: Path) -> None:

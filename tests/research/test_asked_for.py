@@ -1,0 +1,70 @@
+"""Every idea is looked up while the worker runs, however it came into the incubator."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
+
+from memoryvault.pipelines.review import Approve
+from memoryvault.tasks.agent_proposals import AgentProposals
+from memoryvault.tasks.corpus.settling import settle_handler
+from memoryvault.tasks.corpus.store import CorpusStore
+from memoryvault.tasks.ideas.incubator import gc_handler
+from memoryvault.tasks.mining import Mined
+from memoryvault.tasks.queue.enqueue import open_ledger
+from memoryvault.tests.corpus.sessions import old_session
+from memoryvault.tests.ideas.support import IDEA, OTHER
+from memoryvault.tests.research.support import SLUG, ResearchBed
+from memoryvault.tests.support import forked
+
+
+def asked_for(bed: ResearchBed) -> list[str]:
+    with open_ledger(bed.settings) as ledger:
+        return [str(job.unique_key).partition(":")[2] for job in ledger.list() if job.kind == "research.idea"]
+
+
+def slugs(bed: ResearchBed) -> list[str]:
+    return [path.parent.name for path in bed.folder.parent.glob("*/_index.md")]
+
+
+def job_of(bed: ResearchBed, **more: object) -> Any:
+    """What a handler needs of its job."""
+
+    def enqueue(kind: str, args: dict[str, Any], *, unique_key: str) -> int:
+        with open_ledger(bed.settings) as ledger:
+            return ledger.enqueue(kind, args, unique_key=unique_key)
+
+    return cast("Any", SimpleNamespace(enqueue=enqueue, check_owned=lambda: None, still_owned=lambda: True, **more))
+
+
+def test_an_idea_of_a_backfill(bed: ResearchBed) -> None:
+    store = CorpusStore(bed.settings.state)
+    found = replace(IDEA, session="s1", records=("s1-0",))
+    store.keep("claude-s1", 0, 1.0, Mined((found,), 100, 100, 100, 0, False, "claude"))
+    store.advance("claude-s1", {"offset": 100, "resume": 100, "size": 100})
+    settle_handler(bed.settings)(job_of(bed, args={}))
+    assert slugs(bed)
+    assert asked_for(bed) == slugs(bed)
+
+
+def test_an_idea_of_a_session_that_is_mined_by_hand(bed: ResearchBed, tmp_path: Path) -> None:
+    session = old_session(tmp_path / "sessions", 1, OTHER.statement)
+    forked.memory(bed.bed.env, "reflect", "--session", str(session))
+    assert slugs(bed)
+    assert asked_for(bed) == slugs(bed)
+
+
+def test_an_idea_of_an_agent_when_it_is_approved(bed: ResearchBed) -> None:
+    reviewer = bed.bed.reviewer
+    AgentProposals(bed.settings, bed.bed.store).propose("idea", "Offline maps", "Ship the tiles with the app.")
+    assert asked_for(bed) == []
+    reviewer.decide(reviewer.find("offline-maps"), Approve(), run="t")
+    assert asked_for(bed) == ["offline-maps"] == slugs(bed)
+
+
+def test_an_idea_that_nobody_asked_about_is_found_by_the_weekly_look(bed: ResearchBed) -> None:
+    bed.idea()
+    gc_handler(bed.settings)(job_of(bed))
+    assert asked_for(bed) == [SLUG]
