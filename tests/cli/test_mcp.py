@@ -32,10 +32,14 @@ REWRITES = {"write_topic"}
 
 
 class Agent:
-    """A host with our server as one of its tools: one process that lives as long as the session does."""
+    """A host with our server as one of its tools: one process that lives as long as the session does.
 
-    def __init__(self, sandbox: Sandbox) -> None:
+    `near`: the server is in this process, for tests of what a tool does and not of how it is reached.
+    """
+
+    def __init__(self, sandbox: Sandbox, *, near: bool = False) -> None:
         self.sandbox = sandbox
+        self.near = near
         self.cwd = sandbox.root / "shop"
         self.cwd.mkdir()
         self.env: dict[str, str] = {}
@@ -44,17 +48,20 @@ class Agent:
 
     def talk(self, conversation: Callable[[Client], Awaitable[Any]]) -> Any:
         if self._session is None:
-            parameters = StdioServerParameters(
-                command=sys.executable,
-                args=["-m", "memoryvault", "mcp"],
-                env={**self.sandbox.environment, **self.env},
-                cwd=self.cwd,
-            )
             portal = self._open.enter_context(start_blocking_portal())
-            client = self._open.enter_context(portal.wrap_async_context_manager(Client(stdio_client(parameters))))
+            client = self._open.enter_context(portal.wrap_async_context_manager(self._client()))
             self._session = portal, client
         portal, client = self._session
         return portal.call(conversation, client)
+
+    def _client(self) -> Client:
+        environment = {**self.sandbox.environment, **self.env}
+        if self.near:
+            return Client(build_server(Context(environment), str(self.cwd)))
+        command = ["-m", "memoryvault", "mcp"]
+        return Client(
+            stdio_client(StdioServerParameters(command=sys.executable, args=command, env=environment, cwd=self.cwd))
+        )
 
     def hang_up(self) -> None:
         """End the session; the next word begins another, with a server that reads the settings anew."""
@@ -82,8 +89,8 @@ def text_of(result: Any) -> str:
     return "\n".join(part.text for part in result.content if isinstance(part, TextContent))
 
 
-def filled(root: Path) -> Agent:
-    made = Agent(ForkedSandbox(root))
+def filled(root: Path, *, near: bool = False) -> Agent:
+    made = Agent(ForkedSandbox(root), near=near)
     made.memory("save", "preferences", "tabs", "--tags", "style", "--body", "Indent with tabs, never with spaces.")
     made.memory("save", "fix", "other-secret", "--project", "bank", "--group", "personal-projects/bank",
                 "--body", "The ledger of the bank rounds down.")  # fmt: skip
@@ -93,6 +100,15 @@ def filled(root: Path) -> Agent:
 
 @pytest.fixture
 def agent(tmp_path: Path) -> Iterator[Agent]:
+    """A vault of the test's own, and the server in its process."""
+    made = filled(tmp_path, near=True)
+    yield made
+    made.hang_up()
+
+
+@pytest.fixture
+def far_agent(tmp_path: Path) -> Iterator[Agent]:
+    """A vault of the test's own, and a real server."""
     made = filled(tmp_path)
     yield made
     made.hang_up()
@@ -141,19 +157,19 @@ def test_entries_of_another_project_stay_out_unless_asked_for(reader: Agent) -> 
     assert "no entry is called" in reader.refused("read", path="personal-projects/bank/fix/other-secret.md")
 
 
-def test_what_an_agent_saves_waits_for_the_user_and_is_not_recalled(agent: Agent) -> None:
-    saved = agent.call("save", kind="workflow", title="Release", text="Releases are cut from the trunk on Mondays.")
+def test_what_an_agent_saves_waits_for_the_user_and_is_not_recalled(far_agent: Agent) -> None:
+    saved = far_agent.call("save", kind="workflow", title="Release", text="Releases are cut from the trunk on Mondays.")
     assert saved["verdict"] == "waits for review"
-    note = (agent.sandbox.vault / saved["path"]).read_text("utf-8")
+    note = (far_agent.sandbox.vault / saved["path"]).read_text("utf-8")
     assert "source: agent" in note
     assert "status: pending" in note
     assert "always_load: true" not in note
-    agent.memory("reindex")
-    assert agent.call("recall", query="releases are cut from the trunk on Mondays")["hits"] == []
-    assert agent.call("review")["proposals"] == 1
-    agent.memory("review", "--decide", f"{saved['path']}=approve")
-    agent.memory("reindex")
-    assert len(agent.call("recall", query="releases are cut from the trunk on Mondays")["hits"]) == 1
+    far_agent.memory("reindex")
+    assert far_agent.call("recall", query="releases are cut from the trunk on Mondays")["hits"] == []
+    assert far_agent.call("review")["proposals"] == 1
+    far_agent.memory("review", "--decide", f"{saved['path']}=approve")
+    far_agent.memory("reindex")
+    assert len(far_agent.call("recall", query="releases are cut from the trunk on Mondays")["hits"]) == 1
 
 
 def test_the_same_thing_is_not_proposed_twice_nor_after_it_was_rejected(agent: Agent) -> None:
@@ -332,18 +348,18 @@ def test_a_topic_that_an_agent_wrote_is_taken_back_by_undo(agent: Agent) -> None
     assert not (agent.sandbox.vault / "personal-projects/shop/memory/MEMORY.md").exists()
 
 
-def test_topics_can_be_switched_off_each_and_all(agent: Agent) -> None:
-    config = Path(agent.sandbox.environment["MEMORY_CONFIG"])
-    agent.call("write_topic", **TOPIC)
+def test_topics_can_be_switched_off_each_and_all(far_agent: Agent) -> None:
+    config = Path(far_agent.sandbox.environment["MEMORY_CONFIG"])
+    far_agent.call("write_topic", **TOPIC)
 
     def offered(text: str) -> set[str]:
         config.write_text(text)
-        agent.hang_up()
-        return {tool.name for tool in agent.talk(lambda client: client.list_tools()).tools}
+        far_agent.hang_up()
+        return {tool.name for tool in far_agent.talk(lambda client: client.list_tools()).tools}
 
     assert offered("[mcp]\nwrite_topic = false\n") & {"read_topic", "write_topic"} == {"read_topic"}
     assert offered("[mcp]\nread_topic = false\n") & {"read_topic", "write_topic"} == {"write_topic"}
-    assert agent.call("list")["topics"] == []
+    assert far_agent.call("list")["topics"] == []
     assert not offered("[memory]\ndisable_auto_memory = true\n") & {"read_topic", "write_topic"}
 
 
@@ -396,10 +412,10 @@ def test_without_the_permission_to_read_an_entry_is_no_resource_either(agent: Ag
     assert agent.talk(lambda client: refused_resources(client, "personal-private/preferences/tabs.md"))
 
 
-def test_a_repository_can_not_switch_them_on(agent: Agent) -> None:
-    Path(agent.sandbox.environment["MEMORY_CONFIG"]).write_text("[mcp]\nsave = false\n")
-    agent.env = {"MEMORY_MCP_SAVE": "true"}
-    assert "save" not in {tool.name for tool in agent.talk(lambda client: client.list_tools()).tools}
+def test_a_repository_can_not_switch_them_on(far_agent: Agent) -> None:
+    Path(far_agent.sandbox.environment["MEMORY_CONFIG"]).write_text("[mcp]\nsave = false\n")
+    far_agent.env = {"MEMORY_MCP_SAVE": "true"}
+    assert "save" not in {tool.name for tool in far_agent.talk(lambda client: client.list_tools()).tools}
 
 
 def test_our_own_headless_calls_get_no_tools(tmp_path: Path) -> None:
