@@ -9,8 +9,8 @@ import socket
 import sqlite3
 import sys
 import time
-from collections.abc import Callable
-from contextlib import closing
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, closing, contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -262,61 +262,95 @@ def test_a_model_that_no_library_can_load_is_told(context: Context, monkeypatch:
     assert "torch" in found.detail
 
 
-def no_folder(sandbox: Sandbox) -> None:
-    sandbox.vault.rename(sandbox.root / "elsewhere")
+@contextmanager
+def no_folder(sandbox: Sandbox) -> Iterator[None]:
+    away = sandbox.vault.rename(sandbox.root / "elsewhere")
+    yield
+    away.rename(sandbox.vault)
 
 
-def no_room(sandbox: Sandbox) -> None:
+@contextmanager
+def no_room(sandbox: Sandbox) -> Iterator[None]:
     """Nothing can be put into it: a folder that is none."""
-    (sandbox.vault / "x").mkdir()
-    sandbox.vault.joinpath("x").rmdir()
-    sandbox.vault.rmdir()
-    sandbox.vault.write_text("")
+    with no_folder(sandbox):
+        sandbox.vault.write_text("")
+        yield
+        sandbox.vault.unlink()
 
 
-def open_state(sandbox: Sandbox) -> None:
-    (sandbox.state / "queue.db").chmod(0o644)
+@contextmanager
+def open_state(sandbox: Sandbox) -> Iterator[None]:
+    queue = sandbox.state / "queue.db"
+    mode = queue.stat().st_mode
+    queue.chmod(0o644)
+    yield
+    queue.chmod(mode)
 
 
-def hooks_of_a_gone_python(sandbox: Sandbox) -> None:
+@contextmanager
+def agent_settings(sandbox: Sandbox, change: Callable[[str], str]) -> Iterator[None]:
     path = settings_file_of(Context(sandbox.environment).settings)
-    path.write_text(path.read_text("utf-8").replace(sandbox.python, "/gone/python"), "utf-8")
+    wired = path.read_text("utf-8")
+    path.write_text(change(wired), "utf-8")
+    yield
+    path.write_text(wired, "utf-8")
 
 
-def a_hook_is_missing(sandbox: Sandbox) -> None:
-    path = settings_file_of(Context(sandbox.environment).settings)
-    document = json.loads(path.read_text("utf-8"))
-    del document["hooks"]["SessionEnd"]
-    path.write_text(json.dumps(document), "utf-8")
+def hooks_of_a_gone_python(sandbox: Sandbox) -> AbstractContextManager[None]:
+    return agent_settings(sandbox, lambda wired: wired.replace(sandbox.python, "/gone/python"))
 
 
-def settings_of_the_agent_are_broken(sandbox: Sandbox) -> None:
-    settings_file_of(Context(sandbox.environment).settings).write_text('{"hooks": // mine\n}', "utf-8")
+def a_hook_is_missing(sandbox: Sandbox) -> AbstractContextManager[None]:
+    def without_one(wired: str) -> str:
+        document = json.loads(wired)
+        del document["hooks"]["SessionEnd"]
+        return json.dumps(document)
+
+    return agent_settings(sandbox, without_one)
 
 
-def the_last_hook_failed(sandbox: Sandbox) -> None:
-    hooklog.append(str(sandbox.state / "log" / "memoryvault.log"), "error", "hook", hook="Stop", ms=3.0, result="error")
+def settings_of_the_agent_are_broken(sandbox: Sandbox) -> AbstractContextManager[None]:
+    return agent_settings(sandbox, lambda wired: '{"hooks": // mine\n}')
 
 
-def a_dead_service(sandbox: Sandbox) -> None:
+@contextmanager
+def the_last_hook_failed(sandbox: Sandbox) -> Iterator[None]:
+    log = sandbox.state / "log" / "memoryvault.log"
+    hooklog.append(str(log), "error", "hook", hook="Stop", ms=3.0, result="error")
+    yield
+    log.unlink()
+
+
+@contextmanager
+def a_dead_service(sandbox: Sandbox) -> Iterator[None]:
     path = service_manager(sandbox.environment).definition
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text("[Unit]\n", "utf-8")
+    yield
+    path.unlink()
 
 
-def a_model_that_is_not_here(sandbox: Sandbox) -> None:
-    with (sandbox.root / "config.toml").open("a") as config:
-        config.write('[embedding]\nmodel = "nobody/nothing"\n')
-
-
-def no_service_can_be_started(sandbox: Sandbox) -> None:
-    (sandbox.state / "log" / "serve.stderr").unlink(missing_ok=True)
-    (sandbox.state / "log" / "serve.stderr").mkdir(mode=0o700)
-
-
-def a_newer_queue(sandbox: Sandbox) -> None:
+@contextmanager
+def a_newer_queue(sandbox: Sandbox) -> Iterator[None]:
     with closing(sqlite3.connect(sandbox.state / "queue.db")) as connection:
+        (version,) = connection.execute("PRAGMA user_version").fetchone()
         connection.execute("PRAGMA user_version = 999")
+        yield
+        connection.execute(f"PRAGMA user_version = {version}")
+
+
+def set_up_at(root: Path) -> Sandbox:
+    sandbox = ForkedSandbox(root)
+    sandbox.memory("init", "--yes", "--vault", str(sandbox.vault), "--history-days", "0")
+    return sandbox
+
+
+@pytest.fixture(scope="module")
+def set_up(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sandbox]:
+    """With its recall service, which doctor else starts for each time it is asked; whoever harms it mends it."""
+    sandbox = set_up_at(tmp_path_factory.mktemp("set-up"))
+    with sandbox.recall_service():
+        yield sandbox
 
 
 @pytest.mark.slow
@@ -332,17 +366,39 @@ def a_newer_queue(sandbox: Sandbox) -> None:
         (the_last_hook_failed, "last hook"),
         (a_dead_service, "service"),
         (a_newer_queue, "queue"),
-        (a_model_that_is_not_here, "model"),
-        (no_service_can_be_started, "round trip"),
     ],
 )
 def test_each_fault_is_found_says_what_to_do_and_ends_with_1(
-    tmp_path: Path, harm: Callable[[Sandbox], None], what: str
+    set_up: Sandbox, harm: Callable[[Sandbox], AbstractContextManager[None]], what: str
 ) -> None:
     """The command itself, on a vault that was set up and harmed in one place."""
-    sandbox = Sandbox(tmp_path)
-    sandbox.memory("init", "--yes", "--vault", str(sandbox.vault), "--history-days", "0")
+    with harm(set_up):
+        finds_no_fault_but(what, set_up)
+
+
+def a_model_that_is_not_here(sandbox: Sandbox) -> None:
+    with (sandbox.root / "config.toml").open("a") as config:
+        config.write('[embedding]\nmodel = "nobody/nothing"\n')
+
+
+def no_service_can_be_started(sandbox: Sandbox) -> None:
+    (sandbox.state / "log" / "serve.stderr").unlink(missing_ok=True)
+    (sandbox.state / "log" / "serve.stderr").mkdir(mode=0o700)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("harm", "what"), [(a_model_that_is_not_here, "model"), (no_service_can_be_started, "round trip")]
+)
+def test_a_fault_of_the_recall_service_is_found_where_none_runs(
+    tmp_path: Path, harm: Callable[[Sandbox], None], what: str
+) -> None:
+    sandbox = set_up_at(tmp_path)
     harm(sandbox)
+    finds_no_fault_but(what, sandbox)
+
+
+def finds_no_fault_but(what: str, sandbox: Sandbox) -> None:
     done = sandbox.run("doctor", "--json")
     assert done.returncode == 1, done.stdout
     assert done.stderr == ""
