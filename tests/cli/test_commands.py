@@ -17,6 +17,7 @@ from memoryvault.cli.context import Context
 from memoryvault.cli.main import COMMANDS, build_parser
 from memoryvault.cli.other_names import INSTEAD
 from memoryvault.tasks.indexing import open_index
+from memoryvault.tests.support.forked import ForkedSandbox
 from memoryvault.tests.support.sandbox import Sandbox
 from memoryvault.vault.errors import UsageError
 from memoryvault.vault.settings import load_settings
@@ -41,7 +42,7 @@ def test_readme_names_every_command() -> None:
 
 @pytest.fixture
 def sandbox(tmp_path: Path) -> Sandbox:
-    return Sandbox(tmp_path)
+    return ForkedSandbox(tmp_path)
 
 
 @pytest.mark.parametrize(
