@@ -35,11 +35,12 @@ lint: setup
 types: setup
 	cd .typing && ../$(BIN)/mypy --strict -p memoryvault
 
-# Tests wait more than they compute, so three of them share two cores; those that ask how long something takes do not.
-TOGETHER := -m pytest -q -n 3 --dist loadfile
-QUICK := $(TOGETHER) -m 'not slow and not e2e'
-SLOW := $(TOGETHER) -m 'slow and not alone and not e2e'
+# Tests wait more than they compute, slow ones most, so several share two cores; those that ask how long something takes
+# do not. A worker with nothing left takes tests of another. Only files that name a mark are looked through for it.
+QUICK := -m pytest -q -n 3 --dist worksteal -m 'not slow and not e2e'
+SLOW := -m pytest -q -n 4 --dist worksteal -m 'slow and not alone and not e2e'
 ALONE := -m pytest -q -m 'slow and alone and not e2e'
+files_with = $(sort $(shell grep -rl --include='test_*.py' 'mark\.$(1)' tests))
 
 # The everyday gate: everything but the slow tests.
 check: lint types
@@ -47,8 +48,8 @@ check: lint types
 
 test: setup
 	$(BIN)/python $(QUICK)
-	$(BIN)/python $(SLOW)
-	$(BIN)/python $(ALONE)
+	$(BIN)/python $(SLOW) $(call files_with,slow)
+	$(BIN)/python $(ALONE) $(call files_with,alone)
 
 # The real Claude Code and Codex clients against a stand-in model on loopback (needs Node.js, npm and tmux).
 e2e: setup

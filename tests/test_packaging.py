@@ -34,6 +34,14 @@ def test_every_folder_with_code_is_in_packages() -> None:
     assert set(project["tool"]["setuptools"]["packages"]) == _folders_with_code()
 
 
+def test_marks_that_make_looks_for_stand_in_the_files_of_the_tests_themselves() -> None:
+    """`make test` gives pytest only files that name them: one put by a helper would leave tests out."""
+    named = re.compile(r"\bmark\.(slow|alone)\b")
+    files = [path for path in (ROOT / "tests").rglob("*.py") if named.search(path.read_text("utf-8"))]
+    assert [path.name for path in files if not path.name.startswith("test_")] == []
+    assert len(files) > 50, "they are found"
+
+
 def test_every_page_that_a_command_names_is_installed_with_it() -> None:
     """Of pages elsewhere in docs/ whoever has no clone of the repository would look in vain."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))

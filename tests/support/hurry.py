@@ -5,7 +5,7 @@ while the machine had more work than cores, it is run once more with hooks that 
 hook answers is then judged as ever. A hook that is too slow by itself fails at once where nothing else runs, and a hook
 that answers wrongly fails both times.
 
-So are the slow tests, those marked `alone` left out: three of them share two cores with servers, browsers and workers,
+So are the slow tests, those marked `alone` left out: several share two cores with servers, browsers and workers,
 all real, and one of nine hundred found its page, its job or its connection a moment too late in most runs. A second
 try hides what goes wrong rarely, so the summary names the test with what the first one said: to be read. What asks
 after a kill whether anything was lost or doubled has one try (`once`): no machine is too busy for that.
