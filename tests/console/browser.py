@@ -5,14 +5,14 @@ from __future__ import annotations
 import os
 import shutil
 import signal
-import subprocess
-import sys
+import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Literal
 
 from playwright.sync_api import Browser, BrowserContext, Dialog, Page, sync_playwright
 
+from memoryvault.tests.support import forked
 from memoryvault.tests.support.programs import required
 
 SIZES: Mapping[str, dict[str, int]] = {
@@ -43,30 +43,34 @@ class ConsoleProcess:
     """`memory console --no-browser` of one vault."""
 
     def __init__(self, env: Mapping[str, str], *arguments: str) -> None:
-        self.process = subprocess.Popen(
-            [sys.executable, "-m", "memoryvault", "console", "--no-browser", *arguments],
-            env=dict(env),
-            cwd="/",
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-        assert self.process.stdout is not None
-        self.link = self.process.stdout.readline().strip()
-        assert "/enter?token=" in self.link, self.process.stderr.read() if self.process.stderr else ""
+        ours, its = os.pipe()
+        self._said = os.fdopen(ours, encoding="utf-8")
+        self._errors = tempfile.TemporaryFile()  # noqa: SIM115  closed by `stop`
+        with open(os.devnull, "rb") as null:
+            command = ["console", "--no-browser", *arguments]
+            streams = [null.fileno(), its, self._errors.fileno()]
+            self.process = forked.start(forked.COMMAND, command, env=env, streams=streams)
+        os.close(its)
+        self.link = self._said.readline().strip()
+        assert "/enter?token=" in self.link, self._complaint()
         self.base = self.link.split("enter?")[0]
         """Its address, with a slash at the end."""
 
+    def _complaint(self) -> str:
+        self._errors.seek(0)
+        return self._errors.read().decode("utf-8")
+
     def stop(self) -> int:
         """As Ctrl-C does; its exit code."""
-        if self.process.poll() is None:
-            self.process.send_signal(signal.SIGINT)
+        self.process.send_signal(signal.SIGINT)
         try:
-            self.process.communicate(timeout=STOP_SECONDS)
+            self.process.wait(STOP_SECONDS)
         finally:
             self.process.kill()
-            self.process.communicate()
+            self.process.wait()
+            self._said.close()
+            self._errors.close()
+        assert self.process.returncode is not None
         return self.process.returncode
 
 
