@@ -82,7 +82,7 @@ def test_brackets_without_end_are_a_fault_like_any_other(tmp_path: Path, deep: s
 
 
 def test_a_host_whose_settings_are_brackets_without_end_is_named(tmp_path: Path) -> None:
-    sandbox = Sandbox(tmp_path)
+    sandbox = ForkedSandbox(tmp_path)
     settings = load_settings(sandbox.environment)
     file = sandbox.root / "home" / ".claude" / "settings.json"
     file.write_text('{"hooks": ' + "[" * 100_000, "utf-8")
@@ -136,7 +136,7 @@ def test_one_agents_damaged_file_keeps_no_other_from_being_left(tmp_path: Path, 
 @pytest.fixture
 def sandbox(tmp_path: Path) -> Sandbox:
     """Set up, with hooks, a vault that only the settings file names, and an agent's folder that only it names."""
-    sandbox = Sandbox(tmp_path, {"MEMORY_VAULT_PATH": ""})
+    sandbox = ForkedSandbox(tmp_path, {"MEMORY_VAULT_PATH": ""})
     other = tmp_path / "other-claude"
     other.mkdir()
     (tmp_path / "config.toml").write_text(f"[hosts]\nclaude_config_dir = '{other}'\n", "utf-8")

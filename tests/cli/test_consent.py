@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import os
 import pty
-import subprocess
-import sys
+import tempfile
 import tomllib
 from pathlib import Path
 
@@ -13,6 +12,7 @@ import pytest
 
 from memoryvault.demo.sandbox import Sandbox
 from memoryvault.tests.review.test_commands import Terminal
+from memoryvault.tests.support.forked import COMMAND, ForkedSandbox, start
 
 pytestmark = pytest.mark.slow
 
@@ -20,22 +20,18 @@ pytestmark = pytest.mark.slow
 def init_at_a_terminal(sandbox: Sandbox, typed: str) -> str:
     """Run `memory init` with these keys typed; what it printed on stderr."""
     ours, theirs = pty.openpty()
-    try:
-        os.write(ours, typed.encode())
-        done = subprocess.run(
-            [sys.executable, "-m", "memoryvault", "init", "--vault", str(sandbox.vault)],
-            stdin=theirs,
-            env={**sandbox.environment, "MEMORY_AUTOSTART": "false"},
-            cwd=sandbox.root,
-            capture_output=True,
-            text=True,
-            timeout=60,
-            check=True,
-        )
-    finally:
-        os.close(ours)
-        os.close(theirs)
-    return done.stderr
+    with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as errors:
+        try:
+            os.write(ours, typed.encode())
+            command = ["init", "--vault", str(sandbox.vault)]
+            streams = [theirs, out.fileno(), errors.fileno()]
+            process = start(COMMAND, command, env=sandbox.environment, cwd=sandbox.root, streams=streams)
+            assert process.wait(60) == 0
+        finally:
+            os.close(ours)
+            os.close(theirs)
+        errors.seek(0)
+        return errors.read().decode("utf-8")
 
 
 def consent(sandbox: Sandbox) -> object:
@@ -45,7 +41,7 @@ def consent(sandbox: Sandbox) -> object:
 
 @pytest.mark.parametrize(("typed", "answer"), [("y\ny\n\n", True), ("y\n\n\n", False), ("y\nno\n\n", False)])
 def test_init_asks_once_and_takes_nothing_as_no(tmp_path: Path, typed: str, answer: bool) -> None:
-    sandbox = Sandbox(tmp_path)
+    sandbox = ForkedSandbox(tmp_path)
     assert "looked up on Wikipedia" in init_at_a_terminal(sandbox, typed)
     assert consent(sandbox) is answer
     assert "looked up on Wikipedia" not in init_at_a_terminal(sandbox, "y\n")
@@ -54,7 +50,7 @@ def test_init_asks_once_and_takes_nothing_as_no(tmp_path: Path, typed: str, answ
 
 @pytest.mark.parametrize(("typed", "answer"), [("y\n\ny\n", True), ("y\n\n\n", False)])
 def test_the_sources_of_discovery_are_confirmed_by_a_plain_yes_alone(tmp_path: Path, typed: str, answer: bool) -> None:
-    sandbox = Sandbox(tmp_path)
+    sandbox = ForkedSandbox(tmp_path)
     assert "public lists" in init_at_a_terminal(sandbox, typed)
     assert sandbox.json("discover-skills", "--dry-run")["confirmed"] is answer
     assert "public lists" not in init_at_a_terminal(sandbox, "y\n"), "the note is the answer"
@@ -62,7 +58,7 @@ def test_the_sources_of_discovery_are_confirmed_by_a_plain_yes_alone(tmp_path: P
 
 
 def test_without_being_asked_nobody_has_agreed(tmp_path: Path) -> None:
-    sandbox = Sandbox(tmp_path)
+    sandbox = ForkedSandbox(tmp_path)
     sandbox.memory("init", "--yes", "--vault", str(sandbox.vault))
     assert consent(sandbox) is None
     assert not (sandbox.vault / "_meta").exists()
@@ -70,7 +66,7 @@ def test_without_being_asked_nobody_has_agreed(tmp_path: Path) -> None:
 
 
 def test_review_says_that_research_stays_here_until_the_user_has_decided(tmp_path: Path) -> None:
-    sandbox = Sandbox(tmp_path)
+    sandbox = ForkedSandbox(tmp_path)
     assert "research.network" not in sandbox.run("review", "--list").stderr
     sandbox.memory("idea", "Greenhouse robot", "A robot could water the greenhouse.")
     assert "research.network" in sandbox.run("review", "--list").stderr
@@ -80,7 +76,7 @@ def test_review_says_that_research_stays_here_until_the_user_has_decided(tmp_pat
 
 @pytest.mark.parametrize(("typed", "answer"), [("y\n", True), ("\n", False)])
 def test_the_first_review_at_a_terminal_asks_once(tmp_path: Path, typed: str, answer: bool) -> None:
-    sandbox = Sandbox(tmp_path)
+    sandbox = ForkedSandbox(tmp_path)
     sandbox.memory("idea", "Greenhouse robot", "A robot could water the greenhouse.")
     for asked in (True, False):
         terminal = Terminal(sandbox, ["review"])

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from memoryvault.tests.support.sandbox import Sandbox
+from memoryvault.tests.support.forked import ForkedSandbox
 
 CANARIES = {
     "rule": "quokkarule",
@@ -76,7 +76,7 @@ def told(state: Path) -> Iterator[tuple[str, str]]:
 
 @pytest.mark.slow
 def test_neither_logs_nor_jobs_hold_what_was_said(tmp_path: Path) -> None:
-    sandbox = Sandbox(tmp_path)
+    sandbox = ForkedSandbox(tmp_path)
     session = str(uuid.uuid4())
     path = sandbox.transcript(session, transcript(session))
     old = str(uuid.uuid4())

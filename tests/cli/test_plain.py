@@ -24,6 +24,7 @@ from memoryvault.cli.plain import PlainText, beneath, plain
 from memoryvault.cli.terminal import read_line
 from memoryvault.cli.up import PlainPrinter
 from memoryvault.demo.sandbox import Sandbox
+from memoryvault.tests.support.forked import ForkedSandbox
 from memoryvault.vault.wording import counted
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -89,7 +90,7 @@ def _source(node: ast.AST) -> str:
 @pytest.fixture(scope="module")
 def hostile(tmp_path_factory: pytest.TempPathFactory) -> Sandbox:
     """A vault, a log and a session that are full of escape sequences, in every place where text may stand."""
-    sandbox = Sandbox(tmp_path_factory.mktemp("hostile"))
+    sandbox = ForkedSandbox(tmp_path_factory.mktemp("hostile"))
     sandbox.memory("init", "--yes", "--vault", str(sandbox.vault), "--history-days", "0")
     private = sandbox.vault / "personal-private"
 

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from memoryvault.demo.sandbox import Sandbox
 from memoryvault.hooks.entryfile import is_entry_name
 from memoryvault.tasks.conflicts import find_copy, settle_copy, waiting_copies
+from memoryvault.tests.support.forked import ForkedSandbox
 from memoryvault.vault.errors import EditConflict, EntryInvalid, EntryNotFound
 from memoryvault.vault.layout import is_conflict_copy
 from memoryvault.vault.paths import is_note_name, original_name
@@ -108,7 +108,7 @@ def test_copies_are_never_indexed(bed: Bed) -> None:
 
 @pytest.mark.slow
 def test_programs_see_and_decide_them(tmp_path: Path) -> None:
-    sandbox = Sandbox(tmp_path)
+    sandbox = ForkedSandbox(tmp_path)
     conflict(sandbox.vault)
     (item,) = sandbox.json("review", "--list")
     assert (item["kind"], item["path"], item["note"]) == ("sync-conflict", COPY, NOTE)
@@ -125,7 +125,7 @@ def test_programs_see_and_decide_them(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_a_person_merges_them_in_the_editor(tmp_path: Path) -> None:
-    sandbox = Sandbox(tmp_path)
+    sandbox = ForkedSandbox(tmp_path)
     conflict(sandbox.vault)
     editor = sandbox.root / "editor.py"
     editor.write_text(

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from memoryvault.demo.sandbox import Sandbox
 from memoryvault.index.engine import RecallEngine, RecallQuery
 from memoryvault.pipelines.dashboard import BEGIN, END, Listed, VaultView, dashboard, with_dashboard
 from memoryvault.tasks.dashboard import DASHBOARD, refresh_dashboard
 from memoryvault.tasks.device import SETTINGS_NOTE
 from memoryvault.tasks.indexing import reconcile_now
+from memoryvault.tests.support.forked import ForkedSandbox
 
 from ..review.support import CHOICE, GUESS, RULE, Bed
 
@@ -118,7 +118,7 @@ def test_nothing_of_it_is_recalled(bed: Bed) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["dashboard", "incubator-gc", "discovery"])
 def test_only_the_named_device_acts_on_the_whole_vault(tmp_path: Path, kind: str) -> None:
-    sandbox = Sandbox(tmp_path)
+    sandbox = ForkedSandbox(tmp_path)
     settings_note = sandbox.vault / SETTINGS_NOTE
     settings_note.parent.mkdir()
     settings_note.write_text("---\ndevice: another-device\n---\n", "utf-8")

@@ -6,7 +6,6 @@ import json
 import os
 import pty
 import select
-import subprocess
 import sys
 import time
 from collections.abc import Sequence
@@ -15,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from memoryvault.demo.sandbox import Sandbox
+from memoryvault.tests.support.forked import COMMAND, ForkedSandbox, start
 from memoryvault.tests.support.hurry import patience
 
 pytestmark = pytest.mark.slow
@@ -44,7 +44,7 @@ APPLY_SECONDS = 10.0
 
 @pytest.fixture
 def sandbox(tmp_path: Path) -> Sandbox:
-    return Sandbox(tmp_path)
+    return ForkedSandbox(tmp_path)
 
 
 def propose(sandbox: Sandbox, slug: str, title: str, folder: str = "_review") -> Path:
@@ -63,14 +63,13 @@ class Terminal:
 
     def __init__(self, sandbox: Sandbox, arguments: Sequence[str], **env: str) -> None:
         self._main, side = pty.openpty()
-        self.process = subprocess.Popen(
-            [sys.executable, "-m", "memoryvault", *arguments],
-            stdin=side,
-            stdout=side,
-            stderr=side,
+        self.process = start(
+            COMMAND,
+            arguments,
             env={**sandbox.environment, **env},
             cwd=sandbox.root,
-            start_new_session=True,
+            streams=[side] * 3,
+            session=True,
         )
         os.close(side)
         self.shown = ""

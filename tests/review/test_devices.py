@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from memoryvault.demo.sandbox import Sandbox
 from memoryvault.tasks.device import SETTINGS_NOTE, acting_device, acts_here
+from memoryvault.tests.support.forked import ForkedSandbox
 
 
 def name(vault: Path, text: str) -> None:
@@ -41,7 +41,7 @@ def test_the_named_one_acts(tmp_path: Path, named: str, hostname: str, acts: boo
 
 @pytest.mark.slow
 def test_a_decision_in_a_note_waits_for_the_named_device(tmp_path: Path) -> None:
-    sandbox = Sandbox(tmp_path)
+    sandbox = ForkedSandbox(tmp_path)
     sandbox.vault.mkdir(parents=True, exist_ok=True)
     note = sandbox.vault / "personal-private" / "_review" / "use-pnpm.md"
     note.parent.mkdir(parents=True)

@@ -13,6 +13,7 @@ from memoryvault.pipelines.incubation import SURFACE_KIND
 from memoryvault.tasks.agent_proposals import AgentProposals
 from memoryvault.tasks.evolving import evolve, resolve_entry
 from memoryvault.tasks.journal import Change, Journal
+from memoryvault.tests.support.forked import ForkedSandbox
 from memoryvault.vault.errors import EditConflict, EntryExists, EntryInvalid, EntryNotFound, UsageError
 from memoryvault.vault.scrubbed import Scrubbed
 from memoryvault.vault.store import MAX_ENTRY_BYTES
@@ -299,7 +300,7 @@ def test_the_journal_does_not_grow_for_ever(bed: Bed) -> None:
 
 @pytest.fixture
 def sandbox(tmp_path: Path) -> Sandbox:
-    return Sandbox(tmp_path)
+    return ForkedSandbox(tmp_path)
 
 
 @pytest.mark.slow

@@ -34,7 +34,7 @@ MAIL = "alex@example.com"
 
 @pytest.fixture
 def sandbox(tmp_path: Path) -> Sandbox:
-    return Sandbox(tmp_path)
+    return ForkedSandbox(tmp_path)
 
 
 def everything(sandbox: Sandbox) -> bytes:

@@ -14,6 +14,7 @@ from memoryvault.cli.main import main
 from memoryvault.demo.sandbox import Sandbox
 from memoryvault.pipelines.review import Approve
 from memoryvault.tasks.undoing import Selector, UndoPlan
+from memoryvault.tests.support.forked import ForkedSandbox
 from memoryvault.vault.errors import UsageError
 from memoryvault.vault.marker import Marker, create_marker
 from memoryvault.vault.store import MAX_ENTRY_BYTES
@@ -321,7 +322,7 @@ def test_what_was_shown_is_taken_back_though_something_was_written_before_the_an
 
 @pytest.fixture
 def sandbox(tmp_path: Path) -> Sandbox:
-    return Sandbox(tmp_path)
+    return ForkedSandbox(tmp_path)
 
 
 def test_a_runaway_session_is_taken_back_by_one_command(sandbox: Sandbox) -> None:
