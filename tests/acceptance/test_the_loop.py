@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from memoryvault.tests.support.forked import ForkedSandbox
 from memoryvault.tests.support.sandbox import Sandbox
 
 SHIPPED = Path(__file__).resolve().parents[2] / "demo" / "session.jsonl"
@@ -32,7 +33,7 @@ def test_the_question_shares_no_content_word_with_the_rule() -> None:
 
 @pytest.fixture
 def sandbox(tmp_path: Path) -> Sandbox:
-    return Sandbox(tmp_path)
+    return ForkedSandbox(tmp_path)
 
 
 def record_session(sandbox: Sandbox, session: str = SESSION, lines: str | None = None) -> Path:
@@ -105,7 +106,7 @@ def test_mining_a_session_twice_writes_the_same_files_once(sandbox: Sandbox) -> 
 
 @pytest.mark.slow
 def test_mining_in_two_halves_writes_the_same_files(tmp_path: Path) -> None:
-    whole, halves = Sandbox(tmp_path / "whole"), Sandbox(tmp_path / "halves")
+    whole, halves = ForkedSandbox(tmp_path / "whole"), ForkedSandbox(tmp_path / "halves")
     record_session(whole)
     whole.memory("worker", "--until-idle")
     lines = SHIPPED.read_text("utf-8").splitlines(keepends=True)
@@ -152,7 +153,7 @@ def test_two_workers_at_once_write_each_memory_once(sandbox: Sandbox) -> None:
 
 @pytest.mark.slow
 def test_deleting_the_queue_loses_nothing(tmp_path: Path) -> None:
-    sandbox = Sandbox(tmp_path, {"MEMORY_SESSION_IDLE_MINUTES": "1", "MEMORY_SESSION_CRASH_MINUTES": "1"})
+    sandbox = ForkedSandbox(tmp_path, {"MEMORY_SESSION_IDLE_MINUTES": "1", "MEMORY_SESSION_CRASH_MINUTES": "1"})
     transcript = record_session(sandbox)
     for leftover in sandbox.state.glob("queue.db*"):
         leftover.unlink()
@@ -185,7 +186,7 @@ def test_reflect_json_names_evidence_and_destination(sandbox: Sandbox) -> None:
 
 @pytest.mark.slow
 def test_switched_off_every_hook_writes_nothing_and_says_nothing(tmp_path: Path) -> None:
-    sandbox = Sandbox(tmp_path, {"MEMORY_ENABLED": "false"})
+    sandbox = ForkedSandbox(tmp_path, {"MEMORY_ENABLED": "false"})
     payload = {**COMMON, "session_id": SESSION, "transcript_path": str(sandbox.projects / f"-p/{SESSION}.jsonl")}
     argv = {
         event: json.loads(sandbox.memory("hook-command", event, "--json"))
