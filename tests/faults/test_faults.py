@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 
 from memoryvault.tests.acceptance.test_the_loop import COMMON, SESSION, SHIPPED, record_session, vault_files
+from memoryvault.tests.support.forked import ForkedSandbox
 from memoryvault.tests.support.readonly import with_readonly
 from memoryvault.tests.support.sandbox import Sandbox
 from memoryvault.tests.tasks.support import wait_until
@@ -26,8 +27,10 @@ pytestmark = pytest.mark.slow
 
 
 @pytest.fixture
-def sandbox(tmp_path: Path) -> Iterator[Sandbox]:
-    yield Sandbox(tmp_path)
+def sandbox(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Sandbox]:
+    """Where a hook's time counts, all around it starts as it does for a user."""
+    kind = Sandbox if request.node.get_closest_marker("alone") else ForkedSandbox
+    yield kind(tmp_path)
     vault = tmp_path / "Obsidian" / "MemoryVault"
     if vault.is_dir():
         vault.chmod(0o755)  # A test may have made it read-only, and pytest deletes it later.
@@ -192,7 +195,7 @@ def test_without_sqlite_vec_everything_works_on_keywords_and_says_so(tmp_path: P
 
 
 def test_an_index_that_breaks_while_everything_runs_is_rebuilt_in_the_background(tmp_path: Path) -> None:
-    sandbox = Sandbox(tmp_path, {"AGENT_TOOLKIT_EMBEDDING_MODEL": "no-such-model"})
+    sandbox = ForkedSandbox(tmp_path, {"AGENT_TOOLKIT_EMBEDDING_MODEL": "no-such-model"})
     record_session(sandbox)
     sandbox.memory("worker", "--until-idle")
     index = sandbox.state / "index.db"
