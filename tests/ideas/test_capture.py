@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-from memoryvault.demo.sandbox import Sandbox
 from memoryvault.pipelines.likeness import LikenessLimits, is_same, wording_of
 from memoryvault.pipelines.review import Approve, Reject, Supersede
 from memoryvault.tasks.boundary import consent_of, outside_write, without_change
@@ -19,6 +18,7 @@ from memoryvault.tasks.journal import Change
 from memoryvault.tasks.remembering import ideas_to_research
 from memoryvault.tasks.reviewing import Decided
 from memoryvault.tasks.undoing import Selector
+from memoryvault.tests.support.forked import ForkedSandbox
 from memoryvault.vault.boundary import Consent
 from memoryvault.vault.errors import BoundaryRefused, EntryInvalid, EntryNotFound, MemoryVaultError
 from memoryvault.vault.evidence import LOOKED_UP, strip_evidence
@@ -477,7 +477,7 @@ def test_an_idea_said_again_with_like_meaning_is_evidence_for_the_first(tmp_path
     other = "Idea: a small web page that shows us how many charges were retried each day"
     third = "Idea: a small web page that shows us how many users were invited each day"
     assert not is_same(wording_of(one), wording_of(other), None, LikenessLimits())
-    sandbox = Sandbox(tmp_path / "sandbox")
+    sandbox = ForkedSandbox(tmp_path / "sandbox")
     bed = Bed(tmp_path, sandbox.environment)
     bed.settings.state.ensure()
     with sandbox.recall_service():

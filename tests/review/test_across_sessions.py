@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from memoryvault.demo.sandbox import Sandbox
 from memoryvault.pipelines.candidate import Candidate
 from memoryvault.pipelines.likeness import LikenessLimits, is_same, may_be_same, statement_of, wording_of
 from memoryvault.pipelines.problems import code_names
+from memoryvault.tests.support.forked import ForkedSandbox
 from memoryvault.tests.support.growth import assert_linear
 
 from .support import CHOICE, GUESS, RULE, Bed, make_bed, said
@@ -316,7 +316,7 @@ def test_the_mode_says_where_a_pattern_goes(tmp_path: Path, mode: str) -> None:
 @pytest.mark.slow
 @pytest.mark.model
 def test_likeness_in_meaning_is_asked_of_the_recall_service(tmp_path: Path) -> None:
-    sandbox = Sandbox(tmp_path / "sandbox")
+    sandbox = ForkedSandbox(tmp_path / "sandbox")
     one, other = "Always respond in plain English", "Respond in plain and simple English always"
     assert may_be_same(wording_of(one), wording_of(other))
     assert not is_same(wording_of(one), wording_of(other), None, LikenessLimits())
