@@ -19,6 +19,7 @@ from memoryvault.index.embedder import CHECKSUM_FILE, DEFAULT_MODEL, Embedder, l
 from memoryvault.index.hub import download
 from memoryvault.index.store import IndexStore
 from memoryvault.tasks.indexing import open_index, reconcile_now
+from memoryvault.tests.support.forked import ForkedSandbox
 from memoryvault.tests.support.loopback_hub import LoopbackHub
 from memoryvault.tests.support.tiny_model import make_model
 from memoryvault.vault.layout import StatePaths
@@ -68,7 +69,7 @@ def sandbox(tmp_path: Path, old: Embedder) -> Sandbox:
 
 
 def embedded_vault(root: Path, model: Embedder) -> Sandbox:
-    made = Sandbox(root, {"MEMORY_QUEUE_LEASE_SECONDS": "2", "MEMORY_EMBEDDING_THREADS": "1"})
+    made = ForkedSandbox(root, {"MEMORY_QUEUE_LEASE_SECONDS": "2", "MEMORY_EMBEDDING_THREADS": "1"})
     (root / "config.toml").write_text(f'# mine\n[embedding]\nmodel = "{model.name}"\n', "utf-8")
     folder = made.vault / "personal-private" / "fix"
     folder.mkdir(parents=True)
