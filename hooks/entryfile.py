@@ -7,7 +7,7 @@ import stat
 
 from ..vault.evidence import strip_evidence
 from ..vault.header import skim
-from ..vault.layout import is_conflict_copy
+from ..vault.layout import ALWAYS_LOAD, is_conflict_copy, special_folder
 
 READ_LIMIT_BYTES = 256 * 1024
 _DATALESS = 0x40000000  # macOS SF_DATALESS: a cloud client has the content, this disk does not.
@@ -17,6 +17,7 @@ class EntryFile:
     """One markdown file of the vault, with the fields that `vault.render` asks for."""
 
     __slots__ = (
+        "always_load",
         "body",
         "created",
         "excerpt",
@@ -38,6 +39,7 @@ class EntryFile:
         self.slug = fields.get("slug") or fields.get("name") or path.rsplit("/", 1)[-1].removesuffix(".md")
         self.kind = fields.get("kind", "")
         self.status = fields.get("status", "active")
+        self.always_load = fields.get("always_load", "").lower() == "true" or special_folder(path) == ALWAYS_LOAD
         self.project = fields.get("project", "") or project_by_folder(path)
         self.priority = fields.get("priority", "")
         self.created = fields.get("created", "")
