@@ -11,7 +11,8 @@ import time
 
 from ..vault.automemory import ON_DEMAND_KINDS, kind_by_path
 from ..vault.layout import ALWAYS_LOAD
-from .entryfile import EntryFile, is_entry_name, project_by_folder, read_entry_file
+from ..vault.project import project_of_note
+from .entryfile import EntryFile, is_entry_name, read_entry_file
 from .keywords import MIN_SKILL_COVERAGE, max_common_entries, rank, significant_words
 from .sqlite import open_database
 
@@ -173,7 +174,7 @@ def _search_files(query: FallbackQuery, words: list[str]) -> list[EntryFile]:
     paths_by_word: dict[str, list[str]] = {word: [] for word in words}
     total = 0
     for path in _walk_entries(query.vault, query.deadline, (ALWAYS_LOAD,) if query.search_always_load else ()):
-        if project_by_folder(path) not in ("", query.project) or kind_by_path(path):
+        if project_of_note(path) not in ("", query.project) or kind_by_path(path):
             continue
         try:
             # O_NONBLOCK: a named pipe called x.md must not hang the reader.

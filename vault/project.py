@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 
+from .layout import PROJECTS
+
 MAX_POINTER_BYTES = 4096
 
 
@@ -67,6 +69,29 @@ def project_slug(name: str) -> str:
     from binascii import crc32
 
     return "project-" + format(crc32(name.encode("utf-8", "surrogatepass")), "08x")
+
+
+def project_named(value: str) -> str:
+    """Slug of the project that a note's property names, as text or as a link: `[[work/Shop|the shop]]`."""
+    if value.startswith("[[") and value.endswith("]]"):
+        value = value[2:-2].split("|", 1)[0].split("#", 1)[0].rsplit("/", 1)[-1].removesuffix(".md")
+    return project_slug(value.strip())
+
+
+_ROOTS = (PROJECTS, "projects")
+"""Folders of projects, ours and that of the first design."""
+
+
+def project_of_note(path: str, named: str = "", group: str = "") -> str:
+    """Slug of the project that the note at the vault-relative `path` belongs to, '' for none: what its property
+    names, else that of its `group`, else that of its place, `personal-projects/<project>/…`."""
+    if slug := project_named(named):
+        return slug
+    parts = group.split("/")
+    if len(parts) > 1 and parts[0] in _ROOTS and parts[1]:
+        return project_slug(parts[1])
+    parts = path.split("/")
+    return project_slug(parts[1]) if len(parts) > 2 and parts[0] in _ROOTS and parts[1][:1] != "_" else ""
 
 
 def _repository_of_lost_worktree(path: str, home: str) -> str:

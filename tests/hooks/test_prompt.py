@@ -187,6 +187,8 @@ def test_a_file_that_is_gone_changed_or_superseded_meanwhile(vault: Sandbox) -> 
         ("personal-private/convention/x.md", {"status": "superseded"}),
         ("personal-private/convention/x.md", {"project": "other"}),
         ("personal-projects/other/convention/x.md", {}),
+        ("personal-private/convention/x.md", {"status": "[dismissed]"}),
+        ("personal-private/convention/x.md", {"project": "\n  - Other"}),
     ],
 )
 @pytest.mark.parametrize("indexed", [True, False])
