@@ -12,6 +12,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
+from datetime import date
 from functools import cached_property
 from typing import Annotated, Any, Literal
 
@@ -22,6 +23,7 @@ from mcp_types import CallToolResult, InputRequiredResult, ToolAnnotations
 from pydantic import Field, ValidationError
 
 from .. import __version__
+from ..index.filters import named_values, parse_filter
 from ..index.recall import recall_entries
 from ..tasks.agent_proposals import AgentProposals, Proposed
 from ..tasks.journal import Journal
@@ -29,7 +31,7 @@ from ..tasks.pending_counts import count_pending
 from ..tasks.queue.enqueue import request_indexing
 from ..tasks.topics import Topic, Topics, find_project
 from ..vault.days import effective_date, parse_local_day
-from ..vault.entry import Entry
+from ..vault.entry import ACTIVE, RESEARCH_KIND, Entry
 from ..vault.errors import MemoryVaultError, UsageError
 from ..vault.layout import ALWAYS_LOAD
 from ..vault.project import project_of
@@ -193,7 +195,7 @@ class _Tools:
                 query,
                 {
                     "k": k,
-                    "filter": filter,
+                    "filter": self._within_bounds(filter, all_projects),
                     "group": None,
                     "project": self._project,
                     "all_projects": all_projects,
@@ -217,6 +219,21 @@ class _Tools:
             for hit in answer.hits
         ]
         return {**_bounded("hits", hits), "degraded": list(answer.degraded)}
+
+    def _within_bounds(self, expression: str | None, all_projects: bool) -> str | None:
+        """The filter, limited to what an agent may see: what one names, recall shows. Raises UsageError."""
+        tree = parse_filter(expression, date.today())
+        if named_values(tree, "folder") or named_values(tree, "status") - {ACTIVE}:
+            raise UsageError("filter: only active entries are recalled here, none of a special folder: name neither")
+        if RESEARCH_KIND in named_values(tree, "kind"):
+            raise UsageError(f"filter: {RESEARCH_KIND} holds strangers' text and is not recalled here")
+        projects = named_values(tree, "project")
+        if all_projects or not projects:
+            return expression
+        if projects - {self._project or "", ""}:
+            raise UsageError("filter: another project's entries are recalled only with all_projects")
+        # One that names any project opens all of them to its other clauses.
+        return f'({expression}) AND (project="" OR project="{self._project or ""}")'
 
     def list_entries(
         self,

@@ -157,6 +157,30 @@ def test_entries_of_another_project_stay_out_unless_asked_for(reader: Agent) -> 
     assert "no entry is called" in reader.refused("read", path="personal-projects/bank/fix/other-secret.md")
 
 
+@pytest.mark.parametrize(
+    ("expression", "why"),
+    [
+        ("status=pending", "only active entries"),
+        ("NOT status=superseded", "only active entries"),
+        ("kind=fix OR folder=_archive", "none of a special folder"),
+        ("kind=idea-research", "strangers' text"),
+        ("project=bank", "only with all_projects"),
+        ("kind=fix AND NOT project=Bank", "only with all_projects"),
+    ],
+)
+def test_a_filter_opens_nothing_that_is_kept_from_agents(reader: Agent, expression: str, why: str) -> None:
+    assert why in reader.refused("recall", query="how does the ledger of the bank round?", filter=expression)
+
+
+@pytest.mark.parametrize("expression", ["NOT project=shop", "project=shop OR kind=fix", "status=active"])
+def test_a_filter_that_names_this_project_opens_no_other(reader: Agent, expression: str) -> None:
+    query = "how does the ledger of the bank round?"
+    hits = reader.call("recall", query=query, filter=expression)["hits"]
+    assert all(hit["project"] is None for hit in hits)
+    everywhere = reader.call("recall", query=query, filter=expression, all_projects=True)
+    assert [hit["project"] for hit in everywhere["hits"]][:1] == ["bank"]
+
+
 def test_what_an_agent_saves_waits_for_the_user_and_is_not_recalled(far_agent: Agent) -> None:
     saved = far_agent.call("save", kind="workflow", title="Release", text="Releases are cut from the trunk on Mondays.")
     assert saved["verdict"] == "waits for review"
