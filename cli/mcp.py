@@ -30,6 +30,7 @@ from ..tasks.journal import Journal
 from ..tasks.pending_counts import count_pending
 from ..tasks.queue.enqueue import request_indexing
 from ..tasks.topics import Topic, Topics, find_project
+from ..vault.active import EXPLICIT_KINDS, is_entry
 from ..vault.days import effective_date, parse_local_day
 from ..vault.entry import ACTIVE, RESEARCH_KIND, Entry
 from ..vault.errors import MemoryVaultError, UsageError
@@ -243,7 +244,7 @@ class _Tools:
         updated_since: Annotated[str | None, Field(pattern=r"^\d{4}-\d{2}-\d{2}$")] = None,
         limit: Annotated[int, Field(ge=1, le=MOST_LISTED)] = 30,
     ) -> Result:
-        """List active entries, the newest first, and your own notes about this project (topics)."""
+        """List entries in use, the newest first, and your own notes about this project (topics)."""
         with _told():
             paths = self._context.store.walk()
             entries = [*self._living(paths)] if all_projects else self._own(paths)
@@ -254,6 +255,7 @@ class _Tools:
             for entry in entries
             if not (own and entry.path.startswith(own))
             and kind in (None, entry.kind)
+            and (kind in EXPLICIT_KINDS or is_entry(entry))
             and (tag is None or tag in entry.tags)
             and (updated_since is None or (entry.updated or entry.created or "") >= updated_since)
         ]

@@ -181,6 +181,16 @@ def test_a_filter_that_names_this_project_opens_no_other(reader: Agent, expressi
     assert [hit["project"] for hit in everywhere["hits"]][:1] == ["bank"]
 
 
+def test_what_sessions_cost_is_listed_only_when_it_is_named(agent: Agent) -> None:
+    for number in range(3):
+        note = agent.sandbox.vault / f"personal-private/session-cost/s{number}.md"
+        note.parent.mkdir(exist_ok=True)
+        note.write_text(f"---\nkind: session-cost\nstatus: active\ncreated: 2999-01-0{number + 1}\n---\n\n# Cost\n")
+    listed = agent.call("list", limit=1)
+    assert ([entry["kind"] for entry in listed["entries"]], listed["total"]) == (["preferences"], 1)
+    assert agent.call("list", kind="session-cost")["total"] == 3
+
+
 def test_what_an_agent_saves_waits_for_the_user_and_is_not_recalled(far_agent: Agent) -> None:
     saved = far_agent.call("save", kind="workflow", title="Release", text="Releases are cut from the trunk on Mondays.")
     assert saved["verdict"] == "waits for review"
