@@ -35,6 +35,7 @@ from ..vault.days import effective_date, parse_local_day
 from ..vault.entry import ACTIVE, RESEARCH_KIND, Entry
 from ..vault.errors import MemoryVaultError, UsageError
 from ..vault.layout import ALWAYS_LOAD
+from ..vault.paths import is_text
 from ..vault.project import project_of
 from ..vault.registry import readable
 from .context import Context
@@ -421,7 +422,7 @@ class _Tools:
         return [entry for entry in self._living(paths) if entry.project in (None, self._project)]
 
     def _living(self, paths: Iterable[str]) -> Iterator[Entry]:
-        for entry in readable(self._context.store, paths):
+        for entry in readable(self._context.store, filter(is_text, paths)):
             if entry.effective_status == "active" and entry.special in ("", ALWAYS_LOAD):
                 yield entry
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 import time
@@ -189,6 +190,15 @@ def test_what_sessions_cost_is_listed_only_when_it_is_named(agent: Agent) -> Non
     listed = agent.call("list", limit=1)
     assert ([entry["kind"] for entry in listed["entries"]], listed["total"]) == (["preferences"], 1)
     assert agent.call("list", kind="session-cost")["total"] == 3
+
+
+@pytest.mark.skipif(sys.platform == "darwin", reason="its file systems know no such names")
+def test_a_note_whose_name_is_no_text_is_passed_over(far_agent: Agent) -> None:
+    folder = os.fsencode(far_agent.sandbox.vault / "personal-private/fix")
+    os.mkdir(folder)
+    with open(folder + b"/caf\xe9.md", "wb") as note:
+        note.write(b"---\nkind: fix\n---\n\nA pump of bytes.\n")
+    assert [entry["kind"] for entry in far_agent.call("list")["entries"]] == ["preferences"]
 
 
 def test_what_an_agent_saves_waits_for_the_user_and_is_not_recalled(far_agent: Agent) -> None:
