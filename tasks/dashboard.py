@@ -5,10 +5,11 @@ Written on the device that acts on the whole vault, and only when its content ch
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping
 from contextlib import suppress
 
-from ..pipelines.dashboard import Listed, VaultView, dashboard, with_dashboard
+from ..pipelines.dashboard import BEGIN, END, Listed, VaultView, dashboard, with_dashboard
 from ..vault.active import EXPLICIT_KINDS, is_entry_place
 from ..vault.automemory import kind_by_path
 from ..vault.entry import first_sentence, parse_entry
@@ -25,6 +26,8 @@ from .indexing import vault_store
 from .pending_counts import list_pending_notes
 from .queue.job import Handler, Postpone, RunningJob
 from .queue.kinds import Json
+
+log = logging.getLogger(__name__)
 
 KIND = "dashboard.write"
 DASHBOARD = f"{META}/dashboard.md"
@@ -67,6 +70,8 @@ def refresh_dashboard(store: VaultStore) -> bool:
         entry = parse_entry(DASHBOARD, data)
         body = Scrubbed.trusted(with_dashboard(entry.body, generated), reason="the user's own note and scrubbed parts")
         if body.strip() == entry.body.strip():
+            if END not in entry.body.partition(BEGIN)[2]:
+                log.warning("%s is not written: put its last line back, or delete its first: %s", DASHBOARD, END)
             return False
         store.update(DASHBOARD, entry.content_hash, body=body)
         return True

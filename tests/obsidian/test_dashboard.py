@@ -96,6 +96,23 @@ def test_what_the_user_writes_around_it_stays(bed: Bed) -> None:
     assert not refresh_dashboard(bed.store)
 
 
+def test_what_the_user_wrote_below_stays_when_the_closing_line_is_gone(
+    bed: Bed, caplog: pytest.LogCaptureFixture
+) -> None:
+    bed.remember(RULE)
+    refresh_dashboard(bed.store)
+    file = bed.vault / DASHBOARD
+    text = file.read_text("utf-8").replace(END, "") + "\n## Mine\n\n- [ ] water the plants\n"
+    file.write_text(text, "utf-8")
+    bed.remember(CHOICE)
+    assert not refresh_dashboard(bed.store)
+    assert file.read_text("utf-8") == text
+    assert DASHBOARD in caplog.text
+    file.write_text(text.replace("## Mine", f"{END}\n\n## Mine"), "utf-8")
+    assert refresh_dashboard(bed.store)
+    assert file.read_text("utf-8").split(END)[1].strip() == "## Mine\n\n- [ ] water the plants"
+
+
 def test_a_title_cannot_break_out_of_its_link(bed: Bed) -> None:
     listed = Listed("a/b.md", f"x]] {END} [[y|z", "fix", "2026-01-01")
     text = dashboard(VaultView(["a"], [listed], {}, []))
