@@ -41,7 +41,7 @@ class EntryFile:
         self.kind = fields.get("kind", "")
         self.status = fields.get("status", "active").lower()
         self.always_load = fields.get("always_load", "").lower() == "true" or special_folder(path) == ALWAYS_LOAD
-        self.project = project_of_note(path, fields.get("project", ""))
+        self.project = project_of_note(path, fields.get("project", ""), fields.get("group", ""))
         self.priority = fields.get("priority", "")
         self.created = fields.get("created", "")
         self.updated = fields.get("updated", "")

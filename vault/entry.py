@@ -76,7 +76,7 @@ class Entry:
     """From the frontmatter, else the file's name without its ending."""
     always_load: bool
     project: str | None
-    """Its slug: from the frontmatter, else from a group or path `personal-projects/<project>/…`."""
+    """Its slug: see `project_of_note`."""
     fingerprint: str | None
     confidence: str | None
     occurrences: int

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from .layout import PROJECTS
+from .layout import ALWAYS_LOAD, PROJECTS, special_folder
 
 MAX_POINTER_BYTES = 4096
 
@@ -84,14 +84,19 @@ _ROOTS = (PROJECTS, "projects")
 
 def project_of_note(path: str, named: str = "", group: str = "") -> str:
     """Slug of the project that the note at the vault-relative `path` belongs to, '' for none: what its property
-    names, else that of its `group`, else that of its place, `personal-projects/<project>/…`."""
+    names, else that of its place, `personal-projects/<project>/…`, else that of its `group`.
+
+    A group of ours says where the note was written; in another folder now, it was moved, and its place says more.
+    What waits or was put away lies in no place of its own.
+    """
     if slug := project_named(named):
         return slug
-    parts = group.split("/")
-    if len(parts) > 1 and parts[0] in _ROOTS and parts[1]:
-        return project_slug(parts[1])
-    parts = path.split("/")
-    return project_slug(parts[1]) if len(parts) > 2 and parts[0] in _ROOTS and parts[1][:1] != "_" else ""
+    root, _, rest = path.partition("/")
+    if root in _ROOTS and "/" in rest and rest[0] != "_":
+        return project_slug(rest.partition("/")[0])
+    of, _, name = group.partition("/")
+    was_moved = of == PROJECTS and rest != "" and special_folder(path) in ("", ALWAYS_LOAD)
+    return "" if of not in _ROOTS or was_moved else project_slug(name.partition("/")[0])
 
 
 def _repository_of_lost_worktree(path: str, home: str) -> str:

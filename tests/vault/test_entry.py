@@ -66,10 +66,19 @@ def test_the_columns_of_the_index_come_from_the_header() -> None:
         ("personal-projects/bar/memory/MEMORY.md", "x: 1", "bar"),
         ("personal-projects/bar/memory/MEMORY.md", "project: baz", "baz"),
         ("personal-projects/_archive/x/y.md", "x: 1", None),
+        ("personal-projects/b/fix/x.md", "group: personal-projects/a", "b"),
+        ("projects/b/x.md", "group: projects/a", "b"),
+        ("personal-private/preferences/x.md", "group: personal-projects/shop", None),
+        ("personal-private/_always-load/x.md", "group: personal-projects/shop", None),
+        ("personal-private/_review/x.md", "group: personal-projects/shop", "shop"),
+        ("personal-private/_archive/x.md.20260101.md", "group: personal-projects/shop", "shop"),
+        ("personal-private/preferences/x.md", "group: projects/agentm", "agentm"),
     ],
 )
 def test_the_project_is_derived_where_it_is_not_given(path: str, header: str, project: str | None) -> None:
+    """By the index and by hooks alike."""
     assert entry_of(header, path=path).project == project
+    assert EntryFile(path, f"---\n{header}\n---\n\nBody.\n").project == (project or "")
 
 
 AS_OBSIDIAN_WRITES = [
