@@ -8,7 +8,6 @@ this process starts about as fast as the protocol's own package.
 from __future__ import annotations
 
 import argparse
-import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
@@ -38,7 +37,7 @@ from ..vault.layout import ALWAYS_LOAD
 from ..vault.paths import is_text
 from ..vault.project import project_of
 from ..vault.registry import readable
-from .context import Context
+from .context import Context, current_folder
 
 EPILOG = """example:
   memory mcp                              what a host runs; it ends with its input
@@ -79,7 +78,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace, context: Context) -> int:
     """Serve until the host closes standard input."""
     del args
-    build_server(context, os.getcwd()).run("stdio")
+    build_server(context, current_folder()).run("stdio")
     return 0
 
 
@@ -224,7 +223,7 @@ class _Tools:
 
     def _within_bounds(self, expression: str | None, all_projects: bool) -> str | None:
         """The filter, limited to what an agent may see: what one names, recall shows. Raises UsageError."""
-        tree = parse_filter(expression, date.today())
+        tree = parse_filter(expression, date.max)  # what is named depends on no day
         if named_values(tree, "folder") or named_values(tree, "status") - {ACTIVE}:
             raise UsageError("filter: only active entries are recalled here, none of a special folder: name neither")
         if RESEARCH_KIND in named_values(tree, "kind"):
