@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import socket
+import time
 from pathlib import Path
 
 import pytest
@@ -58,6 +59,21 @@ def test_the_newest_are_those_said_last_however_late_they_were_noted(bed: Bed) -
         ("Third", "2024-12-31"),
         ("First", "2024-05-17"),
     ]
+
+
+@pytest.mark.parametrize(("device", "day"), [(socket.gethostname(), "2024-05-18"), (None, "2024-05-17")])
+def test_the_day_is_the_devices_own_where_one_is_named_else_that_of_all(
+    bed: Bed, monkeypatch: pytest.MonkeyPatch, device: str | None, day: str
+) -> None:
+    note(bed, "personal-projects/shop/fix/first.md", "First", surfaced_at="2024-05-17T12:00:00Z", kind="fix")
+    if device:
+        note(bed, SETTINGS_NOTE, "Settings", device=device)
+    with monkeypatch.context() as patch:
+        patch.setenv("TZ", "Pacific/Kiritimati")
+        time.tzset()
+        refresh_dashboard(bed.store)
+    time.tzset()
+    assert f"|First]] (fix, {day})" in (bed.vault / DASHBOARD).read_text("utf-8")
 
 
 def test_the_heading_of_the_newest_says_how_many_of_all_are_listed(bed: Bed) -> None:
