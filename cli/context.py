@@ -15,6 +15,14 @@ from ..vault.settings import PartialSettings, Settings, load_partial_settings, l
 from ..vault.store import VaultStore
 
 
+def current_folder() -> str:
+    """Where the command was started; '' when that folder is gone, which belongs to no project then."""
+    try:
+        return os.getcwd()
+    except OSError:
+        return ""
+
+
 class Context:
     """Settings from `env` and the file they name; nothing is read before it is needed."""
 

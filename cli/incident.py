@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import os
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -18,7 +17,7 @@ from ..vault.errors import IndexUnavailable
 from ..vault.project import project_of
 from .agent_shell import agent_of, tell_proposed
 from .arguments import refuse_options_of_others
-from .context import Context
+from .context import Context, current_folder
 from .output import add_json, counted, note, print_json
 from .save import read_body
 
@@ -50,7 +49,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
     _ = context.state
     if args.action == "find":
         return _find(args, context)
-    project = project_of(os.getcwd()) if args.project is None else args.project
+    project = project_of(current_folder()) if args.project is None else args.project
     agent = agent_of(context)
     if agent:
         proposals = AgentProposals(context.settings, context.store)

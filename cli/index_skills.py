@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import os
 from dataclasses import asdict
 from pathlib import Path
 
@@ -11,7 +10,7 @@ from ..tasks.queue.enqueue import request_indexing
 from ..tasks.skills import all_roots, forget_root, index_skills, is_known_root, remember_root, scan
 from ..vault.errors import UsageError
 from ..vault.layout import home_folder
-from .context import Context
+from .context import Context, current_folder
 from .named_paths import named_folder, named_path
 from .output import add_json, counted, note, print_json
 
@@ -46,7 +45,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
             forget_root(settings, folder)
         for folder in named:
             remember_root(settings, folder)
-    roots = all_roots(settings, os.getcwd(), also=named, without=forgotten, remember=not args.dry_run)
+    roots = all_roots(settings, current_folder(), also=named, without=forgotten, remember=not args.dry_run)
     found = scan(roots, home_folder(context.env))
     store = context.store
     with store.lock():

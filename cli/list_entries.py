@@ -16,6 +16,7 @@ from ..vault.entry import ACTIVE, AWAITING_STATUSES, STATUSES, Entry
 from ..vault.errors import UsageError
 from ..vault.layout import INBOX, INCUBATOR, REVIEW
 from ..vault.pending import describe_pending, group_by_place
+from ..vault.project import project_slug
 from .context import Context
 from .kinds import say_missing
 from .output import add_json, note, print_json, print_table
@@ -148,7 +149,8 @@ def _filter(args: argparse.Namespace, today: date) -> Filter:
             continue
         if not value.strip():
             raise UsageError(f"--{key} needs a value")
-        clauses.append(Equals(key, value.removeprefix("#") if key == "tag" else value.strip("/")))
+        wanted = value.removeprefix("#") if key == "tag" else value.strip("/")
+        clauses.append(Equals(key, project_slug(wanted) if key == "project" else wanted))
     if args.updated_since is not None:
         try:
             clauses.append(since("updated", args.updated_since, today))

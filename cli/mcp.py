@@ -8,10 +8,10 @@ this process starts about as fast as the protocol's own package.
 from __future__ import annotations
 
 import argparse
-import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
+from datetime import date
 from functools import cached_property
 from typing import Annotated, Any, Literal
 
@@ -22,19 +22,22 @@ from mcp_types import CallToolResult, InputRequiredResult, ToolAnnotations
 from pydantic import Field, ValidationError
 
 from .. import __version__
+from ..index.filters import named_values, parse_filter
 from ..index.recall import recall_entries
 from ..tasks.agent_proposals import AgentProposals, Proposed
 from ..tasks.journal import Journal
 from ..tasks.pending_counts import count_pending
 from ..tasks.queue.enqueue import request_indexing
 from ..tasks.topics import Topic, Topics, find_project
+from ..vault.active import EXPLICIT_KINDS, is_entry
 from ..vault.days import effective_date, parse_local_day
-from ..vault.entry import Entry
+from ..vault.entry import ACTIVE, RESEARCH_KIND, Entry
 from ..vault.errors import MemoryVaultError, UsageError
 from ..vault.layout import ALWAYS_LOAD
+from ..vault.paths import is_text
 from ..vault.project import project_of
 from ..vault.registry import readable
-from .context import Context
+from .context import Context, current_folder
 
 EPILOG = """example:
   memory mcp                              what a host runs; it ends with its input
@@ -75,7 +78,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace, context: Context) -> int:
     """Serve until the host closes standard input."""
     del args
-    build_server(context, os.getcwd()).run("stdio")
+    build_server(context, current_folder()).run("stdio")
     return 0
 
 
@@ -193,7 +196,7 @@ class _Tools:
                 query,
                 {
                     "k": k,
-                    "filter": filter,
+                    "filter": self._within_bounds(filter, all_projects),
                     "group": None,
                     "project": self._project,
                     "all_projects": all_projects,
@@ -218,6 +221,21 @@ class _Tools:
         ]
         return {**_bounded("hits", hits), "degraded": list(answer.degraded)}
 
+    def _within_bounds(self, expression: str | None, all_projects: bool) -> str | None:
+        """The filter, limited to what an agent may see: what one names, recall shows. Raises UsageError."""
+        tree = parse_filter(expression, date.max)  # what is named depends on no day
+        if named_values(tree, "folder") or named_values(tree, "status") - {ACTIVE}:
+            raise UsageError("filter: only active entries are recalled here, none of a special folder: name neither")
+        if RESEARCH_KIND in named_values(tree, "kind"):
+            raise UsageError(f"filter: {RESEARCH_KIND} holds strangers' text and is not recalled here")
+        projects = named_values(tree, "project")
+        if all_projects or not projects:
+            return expression
+        if projects - {self._project or "", ""}:
+            raise UsageError("filter: another project's entries are recalled only with all_projects")
+        # One that names any project opens all of them to its other clauses.
+        return f'({expression}) AND (project="" OR project="{self._project or ""}")'
+
     def list_entries(
         self,
         kind: Annotated[str | None, Field(description="Only this kind: preferences, fix, workflow, …")] = None,
@@ -226,7 +244,7 @@ class _Tools:
         updated_since: Annotated[str | None, Field(pattern=r"^\d{4}-\d{2}-\d{2}$")] = None,
         limit: Annotated[int, Field(ge=1, le=MOST_LISTED)] = 30,
     ) -> Result:
-        """List active entries, the newest first, and your own notes about this project (topics)."""
+        """List entries in use, the newest first, and your own notes about this project (topics)."""
         with _told():
             paths = self._context.store.walk()
             entries = [*self._living(paths)] if all_projects else self._own(paths)
@@ -237,6 +255,7 @@ class _Tools:
             for entry in entries
             if not (own and entry.path.startswith(own))
             and kind in (None, entry.kind)
+            and (kind in EXPLICIT_KINDS or is_entry(entry))
             and (tag is None or tag in entry.tags)
             and (updated_since is None or (entry.updated or entry.created or "") >= updated_since)
         ]
@@ -402,7 +421,7 @@ class _Tools:
         return [entry for entry in self._living(paths) if entry.project in (None, self._project)]
 
     def _living(self, paths: Iterable[str]) -> Iterator[Entry]:
-        for entry in readable(self._context.store, paths):
+        for entry in readable(self._context.store, filter(is_text, paths)):
             if entry.effective_status == "active" and entry.special in ("", ALWAYS_LOAD):
                 yield entry
 

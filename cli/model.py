@@ -18,6 +18,7 @@ from ..tasks.upgrading import ask_for, cancel_all, embed_beside, is_complete, pu
 from ..vault.errors import UsageError
 from .arguments import refuse_options_of_others
 from .context import Context
+from .named_paths import named_path
 from .output import add_json, counted, note, print_json, print_table
 from .plain import redraw
 from .settings_file import write_setting
@@ -109,7 +110,7 @@ def _state(model: KnownModel, *, is_coming: bool, is_first: bool) -> str:
 def _use(args: argparse.Namespace, context: Context) -> int:
     settings, state = context.settings, context.state
     models = Path(state.models)
-    name = model_name(os.path.abspath(args.model) if _is_path(args.model) else args.model)
+    name = model_name(str(named_path(Path(args.model))) if _is_path(args.model) else args.model)
     variable = settings.origins.get("embedding.model", "")
     if variable.isupper() and model_name(settings.embedding.model) != name:
         raise UsageError(f"{variable} is set to {settings.embedding.model} and wins: unset it, or set it to {name}")

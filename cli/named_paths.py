@@ -10,11 +10,14 @@ from ..vault.errors import UsageError
 
 
 def named_path(path: Path) -> Path:
-    """Absolute, with the home folder for `~`; it need not be there. Raises UsageError for `~name` of nobody."""
+    """Absolute, with the home folder for `~`; it need not be there. Raises UsageError for `~name` of nobody, and for a
+    relative path where the current folder was deleted."""
     try:
         return Path(os.path.abspath(path.expanduser()))
     except RuntimeError as error:
         raise UsageError(f"{path}: there is no home folder of {path.parts[0]}") from error
+    except OSError as error:
+        raise UsageError(f"the folder this was started in is gone: give the whole path of {path}") from error
 
 
 def named_folder(path: Path) -> Path:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 import threading
 from collections.abc import Iterator
@@ -17,8 +16,8 @@ from ..vault.days import effective_date, parse_local_day
 from ..vault.errors import MemoryVaultError, UsageError
 from ..vault.layout import INBOX, INCUBATOR, REVIEW
 from ..vault.lock import lock_holder
-from ..vault.project import project_of
-from .context import Context
+from ..vault.project import project_of, project_slug
+from .context import Context, current_folder
 from .kinds import tell_missing
 from .output import add_json, note, print_json
 
@@ -60,7 +59,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
         "k": args.k,
         "filter": args.filter,
         "group": args.group,
-        "project": args.project or project_of(os.getcwd()),
+        "project": project_slug(args.project or "") or project_of(current_folder()),
         "all_projects": args.all_projects,
         "include": sorted((INBOX, REVIEW, INCUBATOR)) if args.include_inbox else [],
     }

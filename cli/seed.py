@@ -10,6 +10,7 @@ from ..tasks.queue.enqueue import request_indexing
 from ..tasks.seeding import DEFAULT_MOST, Planned, Seeding, SeedPlan
 from ..vault.errors import UsageError
 from .context import Context
+from .named_paths import named_path
 from .output import add_json, counted, cut, note, print_json
 from .terminal import read_line
 
@@ -44,7 +45,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
         raise UsageError(f"--most {args.most}: give a number of at least 1")
     _ = context.state
     seeding = Seeding(context.settings, context.store)
-    repositories = args.repository or ([] if args.user else [Path.cwd()])
+    repositories = [named_path(path) for path in args.repository or ([] if args.user else [Path()])]
     plan = seeding.plan(repositories, user=args.user, most=args.most, more=args.more, again=args.again)
     agreed = not args.dry_run and (args.yes or (bool(plan.chosen) and _is_asked_and_agreed(plan, args)))
     written = seeding.carry_out(plan) if agreed else []

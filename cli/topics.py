@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import os
 from dataclasses import asdict
 
 from ..tasks.importing import HostMemory
@@ -14,7 +13,7 @@ from ..vault.automemory import TYPES
 from ..vault.errors import UsageError
 from ..vault.project import project_of
 from .arguments import refuse_options_of_others
-from .context import Context
+from .context import Context, current_folder
 from .output import COLUMN_CHARACTERS, add_json, counted, cut, note, print_json, print_table
 from .save import read_body
 
@@ -66,7 +65,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
         if args.project is not None or args.slug is not None:
             raise UsageError("memory topics import brings in the notes of every project, and takes no name")
         return _import(args, context)
-    project = find_project(args.project, os.getcwd(), project_of)
+    project = find_project(args.project, current_folder(), project_of)
     topics = Topics(context.store, Journal(context.state, context.store), project)
     if (args.slug is None) != (args.action in ("list", "rebuild-index", "lint")):
         raise UsageError(f"memory topics {args.action} " + ("takes no slug" if args.slug else "needs a slug"))

@@ -487,7 +487,8 @@ def _note_injected(hook: Hook, call: HookCall) -> None:
     from .injected import add_injected
 
     paths, hook.paths = hook.paths, []
-    if call.session and paths:
+    # At a start also that there were none: a prompt then gets the always-load entries that were not printed.
+    if call.session and (paths or call.event == "SessionStart"):
         add_injected(hook.settings["harness"], call.session, paths)
 
 

@@ -7,7 +7,8 @@ import stat
 
 from ..vault.evidence import strip_evidence
 from ..vault.header import skim
-from ..vault.layout import is_conflict_copy
+from ..vault.layout import ALWAYS_LOAD, is_conflict_copy, special_folder
+from ..vault.project import project_of_note
 
 READ_LIMIT_BYTES = 256 * 1024
 _DATALESS = 0x40000000  # macOS SF_DATALESS: a cloud client has the content, this disk does not.
@@ -17,6 +18,7 @@ class EntryFile:
     """One markdown file of the vault, with the fields that `vault.render` asks for."""
 
     __slots__ = (
+        "always_load",
         "body",
         "created",
         "excerpt",
@@ -37,20 +39,15 @@ class EntryFile:
         """Relative to the vault."""
         self.slug = fields.get("slug") or fields.get("name") or path.rsplit("/", 1)[-1].removesuffix(".md")
         self.kind = fields.get("kind", "")
-        self.status = fields.get("status", "active")
-        self.project = fields.get("project", "") or project_by_folder(path)
+        self.status = fields.get("status", "active").lower()
+        self.always_load = fields.get("always_load", "").lower() == "true" or special_folder(path) == ALWAYS_LOAD
+        self.project = project_of_note(path, fields.get("project", ""), fields.get("group", ""))
         self.priority = fields.get("priority", "")
         self.created = fields.get("created", "")
         self.updated = fields.get("updated", "")
         self.surfaced_at = fields.get("surfaced_at", "")
         self.session = ""
         self.excerpt = strip_evidence(self.body)
-
-
-def project_by_folder(path: str) -> str:
-    """The project in an entry's path, `personal-projects/<project>/…` or `projects/<project>/…`; else ''."""
-    parts = path.split("/")
-    return parts[1] if len(parts) > 2 and parts[0] in ("personal-projects", "projects") else ""
 
 
 def read_entry_file(vault: str, path: str) -> EntryFile | None:

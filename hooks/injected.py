@@ -19,6 +19,11 @@ def read_injected(harness: str, session: str) -> set[str]:
         return set()
 
 
+def is_recorded(harness: str, session: str) -> bool:
+    """Is it recorded which entries the session was shown, be it none? Not where its start was not seen."""
+    return os.path.exists(injected_path(harness, session))
+
+
 def add_injected(harness: str, session: str, paths: list[str]) -> None:
     """Add `paths` to the entries that the session has been shown. Raises OSError."""
     flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC

@@ -214,7 +214,7 @@ def _parse_answer(response: dict[str, Any]) -> PromptAnswer | None:
 def _search(question: str, call: HookCall, settings: Mapping[str, str], k: int, started: float) -> FallbackHits:
     # Imported only now: a warm service answers without any of it.
     from ..vault.project import project_of
-    from .injected import read_injected
+    from .injected import is_recorded, read_injected
     from .search import SEARCHED_FILES, FallbackHits, FallbackQuery, search
 
     deadline = started + SEARCH_DEADLINE_SECONDS
@@ -222,6 +222,7 @@ def _search(question: str, call: HookCall, settings: Mapping[str, str], k: int, 
         return FallbackHits([], "time budget exceeded", False)
     shown = read_injected(settings["harness"], call.session) if call.session else set()
     query = FallbackQuery(shorten(question), settings["vault"], project_of(call.cwd), k, shown, deadline)
+    query.search_always_load = bool(call.session) and is_recorded(settings["harness"], call.session)
     hits = search(query, settings["index_db"])
     if hits.degraded.endswith(SEARCHED_FILES):
         _request_index(f"{settings['state']}/run/{INDEX_WANTED}")

@@ -10,7 +10,9 @@ import os
 import time
 
 from ..vault.automemory import ON_DEMAND_KINDS, kind_by_path
-from .entryfile import EntryFile, is_entry_name, project_by_folder, read_entry_file
+from ..vault.layout import ALWAYS_LOAD
+from ..vault.project import project_of_note
+from .entryfile import EntryFile, is_entry_name, read_entry_file
 from .keywords import MIN_SKILL_COVERAGE, max_common_entries, rank, significant_words
 from .sqlite import open_database
 
@@ -19,11 +21,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 SCOPE = (
-    "(m.status IS NULL OR m.status = 'active') AND m.special = '' AND (m.project IS NULL OR m.project IN ('', ?))"
+    "(m.status IS NULL OR m.status = 'active') AND m.special IN ('', ?) AND (m.project IS NULL OR m.project IN ('', ?))"
     " AND (m.kind IS NULL OR m.kind NOT IN ('topic', 'topic-index', 'session-cost'))"
 )
-"""What a hook may show: not `_always-load` nor the index of the agent's own notes, which the session has since its
-start, and not those notes themselves, which are read on demand."""
+"""What a hook may show: not the index of the agent's own notes, which the session has since its start, and not those
+notes themselves, which are read on demand. Parameters: `_always-load` or '', and the project."""
 COUNT = f"SELECT count(*) FROM entry_meta m WHERE {SCOPE}"
 MATCH = (
     "SELECT DISTINCT m.rowid FROM chunk_fts f JOIN chunk c ON c.rowid = f.rowid JOIN entry_meta m"
@@ -47,7 +49,7 @@ SCAN_READ_BYTES = 32 * 1024
 class FallbackQuery:
     """What to search for, and where."""
 
-    __slots__ = ("deadline", "exclude", "k", "project", "text", "vault")
+    __slots__ = ("deadline", "exclude", "k", "project", "search_always_load", "text", "vault")
 
     def __init__(self, text: str, vault: str, project: str, k: int, exclude: set[str], deadline: float) -> None:
         self.text = text
@@ -58,6 +60,13 @@ class FallbackQuery:
         """Vault-relative paths of entries that the session has already."""
         self.deadline = deadline
         """time.monotonic() at which to stop."""
+        self.search_always_load = False
+        """Search `_always-load` too? Only where it is recorded which of its entries the session has."""
+
+    @property
+    def scope_parameters(self) -> tuple[str, str]:
+        """The parameters of SCOPE."""
+        return ALWAYS_LOAD if self.search_always_load else "", self.project
 
 
 class FallbackHits:
@@ -98,13 +107,13 @@ def _search_index(query: FallbackQuery, words: list[str], index_db: str) -> list
     from math import log
 
     connection = open_database(index_db, "ro", LOCK_PATIENCE_SECONDS)
-    total = connection.execute(COUNT, (query.project,)).fetchone()[0]
+    total = connection.execute(COUNT, query.scope_parameters).fetchone()[0]
     limit = max_common_entries(total) + 1
     rowids_by_word: dict[str, list[int]] = {}
     for word in words:
         if time.monotonic() > query.deadline:
             break
-        rows = connection.execute(MATCH, (f'"{word}"', query.project, limit)).fetchall()
+        rows = connection.execute(MATCH, (f'"{word}"', *query.scope_parameters, limit)).fetchall()
         rowids_by_word[word] = [row[0] for row in rows]
     match = " OR ".join(f'"{word}"' for word in words)
 
@@ -164,8 +173,8 @@ def _search_files(query: FallbackQuery, words: list[str]) -> list[EntryFile]:
     stems = {word: _stem(word) for word in words}
     paths_by_word: dict[str, list[str]] = {word: [] for word in words}
     total = 0
-    for path in _walk_entries(query.vault, query.deadline):
-        if project_by_folder(path) not in ("", query.project) or kind_by_path(path):
+    for path in _walk_entries(query.vault, query.deadline, (ALWAYS_LOAD,) if query.search_always_load else ()):
+        if project_of_note(path) not in ("", query.project) or kind_by_path(path):
             continue
         try:
             # O_NONBLOCK: a named pipe called x.md must not hang the reader.
@@ -192,11 +201,11 @@ def _search_files(query: FallbackQuery, words: list[str]) -> list[EntryFile]:
     return hits
 
 
-def _walk_entries(vault: str, deadline: float) -> Iterator[str]:
-    """Yield vault-relative paths of entries outside special folders, until `deadline` or SCAN_FILE_LIMIT."""
+def _walk_entries(vault: str, deadline: float, special: tuple[str, ...]) -> Iterator[str]:
+    """Yield vault-relative paths of entries in no special folder but `special`, until `deadline` or SCAN_FILE_LIMIT."""
     count = 0
     for folder, folders, names in os.walk(vault):
-        folders[:] = sorted(name for name in folders if name[0] not in "._")
+        folders[:] = sorted(name for name in folders if name[0] not in "._" or name in special)
         inside = folder[len(vault) :].strip("/")
         for name in sorted(names):
             if is_entry_name(name):

@@ -12,26 +12,38 @@ from ..vault.marker import REFLECTED, START, list_markers, marker_path
 from ..vault.pending import describe_review, find_pending_notes, group_by_place
 from ..vault.render import clean, render_always_load
 from .entryfile import EntryFile, is_entry_name, read_entry_file
+from .sqlite import open_database
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
 INBOX_LIMIT = 50
 INCUBATOR_LIMIT = 20
 SILENT_DAYS = 7
+FLAGGED_LIMIT = 200
+LOCK_PATIENCE_SECONDS = 0.02
+FLAGGED = (
+    "SELECT path FROM entry_meta WHERE always_load = 1 AND special IN ('', '_always-load')"
+    " AND (status IS NULL OR status = 'active') AND (project IS NULL OR project IN ('', ?))"
+    " AND (kind IS NULL OR kind NOT IN ('topic', 'topic-index', 'session-cost', 'idea-research'))"
+    " ORDER BY path LIMIT ?"
+)
+"""Always-load entries wherever they are. Looking for the flag in all files would take longer than a session waits."""
 
 
 class OpeningRequest:
     """Which session starts, and what it may be shown."""
 
-    __slots__ = ("auto_memory", "deadline", "harness", "project", "session", "token_budget", "vault")
+    __slots__ = ("auto_memory", "deadline", "harness", "index_db", "project", "session", "token_budget", "vault")
 
     def __init__(
         self, settings: Mapping[str, str], session: str, project: str, token_budget: int, deadline: float
     ) -> None:
         self.vault = settings["vault"]
         self.harness = settings["harness"]
+        self.index_db = settings["index_db"]
+        """Knows the always-load entries outside of `_always-load`; the file need not be there."""
         self.auto_memory = settings.get("auto_memory") != "0"
         """Is the session shown the index of the agent's own notes?"""
         self.session = session
@@ -72,8 +84,17 @@ def build_opening(
     vault, project = request.vault, request.project
     if not os.path.isdir(vault):
         return Opening("", 0, [], loaded.format(0), f"vault path not found: {vault}")
-    entries, is_complete = read_always_load(vault, project, request.deadline)
-    text, shown = render_always_load(entries, request.token_budget)
+    found: dict[str, EntryFile] = {}
+    in_folders = _list_always_load(vault, project)
+    is_complete = _read_always_load(found, vault, in_folders, project, request.deadline)
+    text, shown = render_always_load(found.values(), request.token_budget)
+    publish(text.strip(), [entry.path for entry in shown])
+    # The index is asked only now: if it blocks, the entries of the folders are printed all the same.
+    count = len(found)
+    flagged = _find_flagged(request.index_db, project)
+    is_complete = is_complete and _read_always_load(found, vault, flagged, project, request.deadline)
+    if len(found) > count:
+        text, shown = render_always_load(found.values(), request.token_budget)
     paths = [entry.path for entry in shown]
     publish(text.strip(), paths)
     is_index_shown = request.auto_memory and not host_loads_notes(notes_folder(vault, project))
@@ -88,22 +109,40 @@ def build_opening(
     )
 
 
-def read_always_load(vault: str, project: str, deadline: float) -> tuple[list[EntryFile], bool]:
-    """Read the active entries in `_always-load` of every group and of this project; False if the time ran out."""
+def _read_always_load(
+    found: dict[str, EntryFile], vault: str, paths: Iterator[str], project: str, deadline: float
+) -> bool:
+    """Add the active always-load entries of no other project to `found`, by path; False if the time ran out."""
+    for path in paths:
+        if time.monotonic() >= deadline:
+            return False
+        entry = read_entry_file(vault, path) if path not in found else None
+        if entry is not None and entry.always_load and entry.status == "active" and entry.project in ("", project):
+            found[path] = entry
+    return True
+
+
+def _list_always_load(vault: str, project: str) -> Iterator[str]:
+    """Yield the paths of the notes directly in `_always-load` of every group and of this project."""
     folders = [f"{group}/{ALWAYS_LOAD}" for group in _list_groups(vault)]
     if project:
         folders.append(f"{PROJECTS}/{project}/{ALWAYS_LOAD}")
-    entries: list[EntryFile] = []
     for folder in folders:
         for name in _list_names(f"{vault}/{folder}"):
-            if time.monotonic() >= deadline:
-                return entries, False
-            if not is_entry_name(name):
-                continue
-            entry = read_entry_file(vault, f"{folder}/{name}")
-            if entry is not None and entry.status == "active" and entry.project in ("", project):
-                entries.append(entry)
-    return entries, True
+            if is_entry_name(name):
+                yield f"{folder}/{name}"
+
+
+def _find_flagged(index_db: str, project: str) -> Iterator[str]:
+    """Yield the paths of the always-load entries that the index knows; none where it cannot be read."""
+    if not os.path.exists(index_db):
+        return
+    try:
+        rows = open_database(index_db, "ro", LOCK_PATIENCE_SECONDS).execute(FLAGGED, (project, FLAGGED_LIMIT))
+        paths = [row[0] for row in rows]
+    except Exception:  # noqa: BLE001  A damaged index, or none that this Python can read: the folders were read.
+        return
+    yield from paths
 
 
 def notes_folder(vault: str, project: str) -> str:

@@ -93,8 +93,9 @@ class RecallQuery:
     exclude_always_load: bool = False
     exclude_kinds: frozenset[str] = EXPLICIT_KINDS
     is_prompt: bool = False
-    """True for a prompt to an agent, False for a question to the vault. A prompt of a single word is not taken for a
-    question, and of entries that say the same only the best is returned."""
+    """True for a prompt to an agent, False for a question to the vault. Notes in special folders are not searched for a
+    prompt, one of a single word is not taken for a question, and of entries that say the same only the best is
+    returned."""
     apply_threshold: bool = True
     """False: return entries below the relevance threshold too (for evaluation and the search for duplicates)."""
 
@@ -270,6 +271,7 @@ class RecallEngine:
             exclude_paths=query.exclude_paths,
             exclude_always_load=query.exclude_always_load,
             exclude_kinds=query.exclude_kinds,
+            in_place=query.is_prompt,
             filter=parse_filter(query.filter, self._today()),
         )
         now = time.monotonic()

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..vault.entry import Entry, parse_entry
-from ..vault.paths import is_note_name, read_regular
+from ..vault.paths import is_note_name, is_text, read_regular
 from .query import QueryAnalysis, Term, inverse_document_frequency
 from .scope import Scope
 from .stemming import stems
@@ -95,10 +95,10 @@ def _match_terms(entry: Entry, terms: Sequence[Term]) -> tuple[list[bool], float
 
 
 def _note_paths(vault: Path) -> Iterator[str]:
-    """Vault-relative paths of the notes in a fixed order; the same that are indexed: no link, no conflict copy."""
+    """Vault-relative paths of the notes in a fixed order; the same that are indexed: no links or copies."""
     for folder, folders, files in os.walk(vault):
         folders[:] = sorted(name for name in folders if not name.startswith("."))
         for name in sorted(files):
             path = os.path.join(folder, name)
-            if is_note_name(name) and not os.path.islink(path):
+            if is_note_name(name) and is_text(path) and not os.path.islink(path):
                 yield os.path.relpath(path, vault).replace(os.sep, "/")

@@ -23,6 +23,7 @@ from datetime import date, timedelta
 from typing import Any
 
 from ..vault.errors import UsageError
+from ..vault.project import project_named
 
 TEXT_COLUMNS: Mapping[str, str] = {
     "kind": "kind",
@@ -275,6 +276,7 @@ class _Parser:
             raise _usage(f"{key} is compared with = or !=, not {operator} (dates: created, updated)")
         value = value.removeprefix("#") if key == "tag" else value
         value = value.strip("/") if key == "group" else value
+        value = project_named(value) if key == "project" else value
         return Equals(key, value) if operator == "=" else Not(Equals(key, value))
 
     def _peek(self, kind: str) -> bool:

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from ..vault.entry import content_hash, parse_entry
 from ..vault.killpoint import kill_point
-from ..vault.paths import read_regular, require_folder
+from ..vault.paths import is_text, read_regular, require_folder
 from .store import FileState, IndexStore
 
 MAX_FILE_BYTES = 4_000_000
@@ -30,7 +30,8 @@ Walk = Callable[[], Iterable[str]]
 
 @dataclass(frozen=True)
 class ReconcileReport:
-    """Numbers of files by what was done; `failed` are paths that could not be read, whose rows are kept."""
+    """Numbers of files by what was done; `failed` are paths that could not be read, whose rows are kept, and those
+    that are not UTF-8, which no database stores."""
 
     added: int = 0
     changed: int = 0
@@ -103,7 +104,7 @@ def reconcile(
 def reconcile_paths(store: IndexStore, vault: Path, walk: Walk, paths: Iterable[str]) -> ReconcileReport:
     """Reconcile a few paths that may have changed; those that `walk` leaves out are removed."""
     require_folder(vault)
-    wanted = set(paths)
+    wanted = {path for path in paths if is_text(path)}
     allowed = wanted & set(walk())
     known = {path: state for path in sorted(wanted) if (state := store.file(path)) is not None}
     work = _Reconciliation(store, vault, {path: known[path] for path in known if path not in allowed}, force=False)
@@ -168,6 +169,9 @@ class _Reconciliation:
 
     def look_at(self, path: str, known: FileState | None) -> None:
         """Index the file if it differs from its row."""
+        if not is_text(path):
+            self.failed.append(path)
+            return
         if known is not None and not self.force and _is_unchanged(self.vault / path, known):
             self.unchanged += 1
             return

@@ -18,6 +18,9 @@ import apsw
 from ..vault.errors import SchemaTooNew
 
 SCHEMA_VERSION = 4
+DERIVATION = 1
+"""How rows and chunks are made of a file, kept as PRAGMA application_id: to be raised when `parse_entry`, `row_of` or
+`chunks_of` make something else of the same bytes. Not the schema's version: readers of another one are refused."""
 
 ENTRY_META_COLUMNS: tuple[tuple[str, str], ...] = (
     ("path", "TEXT NOT NULL DEFAULT ''"),
@@ -191,11 +194,11 @@ def user_version(connection: apsw.Connection) -> int:
 def migrate(connection: apsw.Connection) -> None:
     """Bring the database to SCHEMA_VERSION, in one transaction with its record.
 
-    Additive and idempotent: a table of an older shape gains the columns it lacks.
-    Raises SchemaTooNew when a newer program wrote the file.
+    Additive and idempotent: a table of an older shape gains the columns it lacks, and what was derived otherwise from
+    its file is marked to be indexed again at the next walk. Raises SchemaTooNew when a newer program wrote the file.
     """
     version = user_version(connection)
-    if version == SCHEMA_VERSION:
+    if version == SCHEMA_VERSION and _derivation(connection) == DERIVATION:
         return
     if version > SCHEMA_VERSION:
         raise SchemaTooNew(
@@ -206,10 +209,17 @@ def migrate(connection: apsw.Connection) -> None:
     try:
         if user_version(connection) < SCHEMA_VERSION:
             _apply(connection)
+        if _derivation(connection) != DERIVATION:
+            connection.execute("UPDATE entry_meta SET indexed_at = 0")
+            connection.execute(f"PRAGMA application_id = {DERIVATION}")
         connection.execute("COMMIT")
     except BaseException:
         connection.execute("ROLLBACK")
         raise
+
+
+def _derivation(connection: apsw.Connection) -> int:
+    return int(connection.execute("PRAGMA application_id").get)
 
 
 def _apply(connection: apsw.Connection) -> None:

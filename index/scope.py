@@ -9,6 +9,7 @@ from typing import Any
 
 from ..vault.active import EXPLICIT_KINDS
 from ..vault.automemory import ON_DEMAND_KINDS
+from ..vault.layout import ALWAYS_LOAD
 from .filters import Filter, matches, named_values, to_sql
 from .store import HIDDEN_FOLDERS
 
@@ -41,6 +42,8 @@ class Scope:
     exclude_paths: frozenset[str] = frozenset()
     exclude_always_load: bool = False
     exclude_kinds: frozenset[str] = EXPLICIT_KINDS
+    in_place: bool = False
+    """Search only where entries in use are: in no special folder, unless it is named."""
     filter: Filter | None = None
     _named_statuses: frozenset[str] = field(init=False, repr=False)
     _named_folders: frozenset[str] = field(init=False, repr=False)
@@ -62,6 +65,10 @@ class Scope:
         for status in named_values(self.filter, "status"):
             named |= _FOLDERS_OF_STATUS.get(status, frozenset())
         return HIDDEN_FOLDERS - named
+
+    def _places(self) -> frozenset[str]:
+        """Special folders that `in_place` admits."""
+        return frozenset({"", ALWAYS_LOAD}) | self._named_folders
 
     def _hidden_kinds(self) -> frozenset[str]:
         return self.exclude_kinds - named_values(self.filter, "kind")
@@ -85,6 +92,8 @@ class Scope:
         else:
             add(status, _json_list(self._named_statuses))
         add(f"m.special NOT IN {_LIST}", _json_list(self._hidden_folders()))
+        if self.in_place:
+            add(f"m.special IN {_LIST}", _json_list(self._places()))
         if self.exclude_always_load:
             add("m.always_load = 0")
         if kinds := self._hidden_kinds():
@@ -109,6 +118,8 @@ class Scope:
         if status not in self._named_statuses and special not in self._named_folders:
             return False
         if special in self._hidden_folders() or row.get("path") in self.exclude_paths:
+            return False
+        if self.in_place and special not in self._places():
             return False
         if self.exclude_always_load and row.get("always_load"):
             return False

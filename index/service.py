@@ -469,8 +469,8 @@ class RecallService:
             project = project_of(cwd)
         statuses = strings_field(message, "statuses")
         exclude = set(strings_field(message, "exclude_paths") or ())
-        if session is not None:
-            exclude |= self._injected_paths(session)
+        injected: set[str] | None = self._injected_paths(session) if session is not None else set()
+        exclude |= injected or set()
         k = number_field(message, "k", 5)
         query = RecallQuery(
             text=text[:MAX_TEXT_CHARACTERS],
@@ -482,20 +482,20 @@ class RecallService:
             statuses=frozenset(statuses) if statuses else RecallQuery.statuses,
             include=frozenset(strings_field(message, "include") or ()),
             exclude_paths=frozenset(exclude),
-            # A session was given its always-load entries when it began.
-            exclude_always_load=session is not None,
+            # A session of which nothing is known is assumed to hold the always-load entries.
+            exclude_always_load=injected is None,
             exclude_kinds=ON_DEMAND if session is not None else EXPLICIT_KINDS,
             is_prompt=session is not None or bool(message.get("render")),
             apply_threshold=message.get("floor") is not False,
         )
         return query, session, project
 
-    def _injected_paths(self, session: str) -> set[str]:
-        """Paths of the entries that the session was given before."""
+    def _injected_paths(self, session: str) -> set[str] | None:
+        """Paths of the entries that the session was given before; None when nothing is known of it."""
         try:
             data = Path(self._config.state.harness, f"injected-{session}").read_bytes()
         except OSError:
-            return set()
+            return None
         return {line.decode("utf-8", "surrogateescape") for line in data.split(b"\n") if line}
 
 

@@ -67,11 +67,16 @@ def dashboard(view: VaultView) -> str:
 
 
 def with_dashboard(body: str, generated: str) -> str:
-    """The note's body with its generated part replaced; what the user wrote around it stays."""
+    """The note's body with its generated part replaced; what the user wrote around it stays.
+
+    One that begins and does not end is left as it is: what of it is the user's cannot be told.
+    """
     before, begin, rest = body.partition(BEGIN)
     if not begin:
         return f"{body.rstrip()}\n\n{generated}".strip()
-    after = rest.partition(END)[2]
+    _, end, after = rest.partition(END)
+    if not end:
+        return body
     return f"{before.rstrip()}\n\n{generated}\n\n{after.strip()}".strip()
 
 

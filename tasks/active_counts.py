@@ -17,6 +17,7 @@ from types import MappingProxyType
 from ..vault.active import is_entry, is_entry_place
 from ..vault.entry import ACTIVE
 from ..vault.errors import IndexUnavailable, SchemaTooNew
+from ..vault.lock import lock_holder
 from ..vault.settings import Settings
 from ..vault.store import VaultStore
 from ..vault.wording import counted
@@ -38,14 +39,19 @@ class ActiveCounts:
 
 
 def count_active(settings: Settings, store: VaultStore) -> ActiveCounts:
-    """Count the entries in use of the vault. Raises VaultUnavailable."""
+    """Count the entries in use of the vault. Raises VaultUnavailable.
+
+    While a worker runs, the notes that the index knows are counted as it was last told of them.
+    """
     paths = [*store.walk()]
     indexed_states, indexed_set_aside = _read_index(Path(settings.state.index_db))
     candidates = [path for path in paths if is_entry_place(path)]
+    # A worker indexes what changes within seconds: to look at each file costs most of the time that this takes.
+    is_watched = lock_holder(settings.state.worker_lock) is not None
     changed = [
         path
         for path in candidates
-        if path not in indexed_states or _file_state(store.vault, path) != indexed_states[path]
+        if path not in indexed_states or (not is_watched and _file_state(store.vault, path) != indexed_states[path])
     ]
     unchanged = {*candidates} - {*changed}
     set_aside = {path: indexed_set_aside[path] for path in unchanged if path in indexed_set_aside}

@@ -5,12 +5,15 @@ Written on the device that acts on the whole vault, and only when its content ch
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping
 from contextlib import suppress
+from datetime import UTC
 
-from ..pipelines.dashboard import Listed, VaultView, dashboard, with_dashboard
+from ..pipelines.dashboard import BEGIN, END, Listed, VaultView, dashboard, with_dashboard
 from ..vault.active import EXPLICIT_KINDS, is_entry_place
 from ..vault.automemory import kind_by_path
+from ..vault.days import parse_local_day
 from ..vault.entry import first_sentence, parse_entry
 from ..vault.errors import EditConflict, EntryExists, EntryNotFound, VaultUnavailable
 from ..vault.header import skim
@@ -25,6 +28,8 @@ from .indexing import vault_store
 from .pending_counts import list_pending_notes
 from .queue.job import Handler, Postpone, RunningJob
 from .queue.kinds import Json
+
+log = logging.getLogger(__name__)
 
 KIND = "dashboard.write"
 DASHBOARD = f"{META}/dashboard.md"
@@ -67,6 +72,8 @@ def refresh_dashboard(store: VaultStore) -> bool:
         entry = parse_entry(DASHBOARD, data)
         body = Scrubbed.trusted(with_dashboard(entry.body, generated), reason="the user's own note and scrubbed parts")
         if body.strip() == entry.body.strip():
+            if END not in entry.body.partition(BEGIN)[2]:
+                log.warning("%s is not written: put its last line back, or delete its first: %s", DASHBOARD, END)
             return False
         store.update(DASHBOARD, entry.content_hash, body=body)
         return True
@@ -74,6 +81,8 @@ def refresh_dashboard(store: VaultStore) -> bool:
 
 def view_of(store: VaultStore) -> VaultView:
     """What the files say. Of each only the head is read."""
+    # Where any device writes it, all write the same: the day of UTC. One that is named writes its own.
+    zone = None if acting_device(store.vault) else UTC
     waiting = list_pending_notes(store)
     wanted = {path for paths in waiting.values() for path in paths}
     listed: dict[str, Listed] = {}
@@ -83,9 +92,9 @@ def view_of(store: VaultStore) -> VaultView:
         if path not in wanted and not is_entry:
             continue
         fields, body = skim(head.decode("utf-8", "replace"))
-        # The day of UTC, not of this machine: another device writes the same.
         said = fields.get("surfaced_at", "")
-        day = (said if said[:4].isdigit() else fields.get("created", ""))[:10]
+        meant = said if said[:4].isdigit() else fields.get("created", "")
+        day = str(parse_local_day(meant, zone) or meant[:10])
         note = Listed(path, _title(path, body), fields.get("kind", ""), day)
         if path in wanted:
             listed[path] = note

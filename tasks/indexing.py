@@ -230,7 +230,7 @@ class WatchedVault:
         self._watcher: VaultWatcher | None = None
 
     def start(self, ledger: Ledger) -> None:
-        """Watch until `stop`."""
+        """Walk the vault once, for what nobody saw and for what a new version makes of it, then watch until `stop`."""
         from ..index.watcher import VaultWatcher
 
         def changed(paths: frozenset[str] | None) -> None:
@@ -249,6 +249,7 @@ class WatchedVault:
             self._vault, changed, on_error=lambda error: log.warning("watching the vault: %s", error)
         )
         self._watcher.start()
+        changed(None)
 
     def stop(self) -> None:
         """End its threads."""

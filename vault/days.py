@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from datetime import date, tzinfo
@@ -31,3 +33,39 @@ def parse_local_day(stamp: str | None, zone: tzinfo | None = None) -> date | Non
         return (at.astimezone(zone) if at.tzinfo else at).date()
     except (ValueError, OverflowError, OSError):  # Neither a time nor a day, or out of the calendar's range.
         return None
+
+
+_DAY, _TIME = len("2026-11-22"), len("2026-11-22T17:05:09")
+
+
+def day_of(stamp: str) -> str:
+    """What `parse_local_day` gives on this machine, as ISO text, for a hook, which has no time for `datetime`; of any
+    text but a time with a zone its first ten characters."""
+    offset = _offset_seconds(stamp[_TIME:])
+    if offset is None:
+        return stamp[:_DAY]
+    try:
+        year, month, day = int(stamp[:4]), int(stamp[5:7]), int(stamp[8:10])
+        seconds = 3600 * int(stamp[11:13]) + 60 * int(stamp[14:16]) + int(stamp[17:19]) - offset
+        at = time.localtime(86_400 * _days_since_1970(year, month, day) + seconds)
+    except (ValueError, OverflowError, OSError):
+        return stamp[:_DAY]
+    return f"{at.tm_year:04d}-{at.tm_mon:02d}-{at.tm_mday:02d}"
+
+
+def _offset_seconds(rest: str) -> int | None:
+    """Of what follows a time, `Z` or `±hh:mm` after any fraction of a second; None for anything else."""
+    if rest[-1:] == "Z":
+        return 0
+    sign = {"+": 1, "-": -1}.get(rest[-6:-5])
+    hours, minutes = rest[-5:-3], rest[-2:]
+    if sign is None or rest[-3:-2] != ":" or not (hours + minutes).isdigit():
+        return None
+    return sign * (3600 * int(hours) + 60 * int(minutes))
+
+
+def _days_since_1970(year: int, month: int, day: int) -> int:
+    """Of a day in the calendar of ISO 8601, by counting from a first of March: leap days then end their years."""
+    if month < 3:
+        year, month = year - 1, month + 12
+    return 365 * year + year // 4 - year // 100 + year // 400 + (153 * month - 457) // 5 + day - 719_469

@@ -13,7 +13,8 @@ from typing import TypeAlias
 from .automemory import TYPES, kind_by_path
 from .frontmatter import load_fields
 from .header import body_of, split_header
-from .layout import ALWAYS_LOAD, PROJECTS, special_folder
+from .layout import ALWAYS_LOAD, special_folder
+from .project import project_of_note
 from .wording import cut
 
 ACTIVE = "active"
@@ -64,7 +65,8 @@ class Entry:
     """Relative to the vault, with forward slashes."""
     kind: str | None
     status: str | None
-    """As written, in lower case; may be none of STATUSES. See `effective_status`."""
+    """As written, in lower case, of several the first that is not `active`; may be none of STATUSES. See
+    `effective_status`."""
     created: str | None
     """ISO date."""
     updated: str | None
@@ -74,7 +76,7 @@ class Entry:
     """From the frontmatter, else the file's name without its ending."""
     always_load: bool
     project: str | None
-    """From the frontmatter, else from a group or path `personal-projects/<project>/…`."""
+    """Its slug: see `project_of_note`."""
     fingerprint: str | None
     confidence: str | None
     occurrences: int
@@ -135,7 +137,7 @@ def parse_entry(path: str, data: bytes) -> Entry:
     group = _text(fields.pop("group", None))
     slug = _text(fields.pop("slug", None)) or _stem(path)
     priority = (_text(fields.pop("priority", None)) or "normal").lower()
-    status = _text(fields.pop("status", None))
+    status = _status(fields.pop("status", None))
     fields_always_load = fields.pop("always_load", None)
     kind = _text(fields.pop("kind", None))
     tags = tuple(dict.fromkeys(tag.lstrip("#") for tag in _texts(fields.pop("tags", None))))
@@ -150,14 +152,14 @@ def parse_entry(path: str, data: bytes) -> Entry:
     return Entry(
         path=path,
         kind=kind,
-        status=status.lower() if status else None,
+        status=status,
         created=_text(fields.pop("created", None)),
         updated=_text(fields.pop("updated", None)),
         tags=tags,
         group=group,
         slug=slug,
         always_load=fields_always_load is True or special_folder(path) == ALWAYS_LOAD,
-        project=_text(fields.pop("project", None)) or _project_of_group(group) or _project_of_path(path),
+        project=project_of_note(path, _text(fields.pop("project", None)) or "", group or "") or None,
         fingerprint=_text(fields.pop("fingerprint", None)),
         confidence=_text(fields.pop("confidence", None)),
         occurrences=_count(fields.pop("occurrences", None)),
@@ -246,7 +248,11 @@ def from_link(value: str | None) -> str | None:
 
 
 def _text(value: object) -> str | None:
-    """A scalar as text; None for what is empty or not a scalar."""
+    """A scalar as text, of a list of one item that item, as Obsidian writes it; None for what is empty or neither."""
+    for _ in range(_MAX_DEPTH):
+        if not (isinstance(value, list) and len(value) == 1):
+            break
+        value = value[0]
     if value is None or isinstance(value, list | dict | set | bytes | tuple):
         return None
     if isinstance(value, bool):
@@ -256,6 +262,12 @@ def _text(value: object) -> str | None:
     if isinstance(value, dt.date):
         return value.isoformat()
     return str(value).strip() or None
+
+
+def _status(value: object) -> str | None:
+    """A note is active only if all that its property lists say so."""
+    texts = [text.lower() for item in (value if isinstance(value, list) else [value]) if (text := _text(item))]
+    return next((text for text in texts if text != ACTIVE), ACTIVE if texts else None)
 
 
 def _timestamp(value: dt.datetime) -> str:
@@ -293,20 +305,6 @@ def _sources(value: object) -> tuple[Source, ...]:
         elif (host := _text(item) or "") != "":
             found.append(Source(host))
     return tuple(dict.fromkeys(found))
-
-
-def _project_of_group(group: str | None) -> str | None:
-    parts = (group or "").split("/")
-    if len(parts) >= 2 and parts[0] in ("projects", PROJECTS) and parts[1]:
-        return parts[1]
-    return None
-
-
-def _project_of_path(path: str) -> str | None:
-    parts = path.split("/")
-    if len(parts) >= 3 and parts[0] == PROJECTS and not parts[1].startswith("_"):
-        return parts[1]
-    return None
 
 
 def _plain_mapping(fields: Mapping[str, object]) -> dict[str, Plain]:

@@ -65,20 +65,55 @@ def _unquote(value: str) -> str:
     return value[:cut].rstrip() if cut >= 0 else value
 
 
+def _texts(value: str, depth: int = 3) -> list[str]:
+    """Parse the text on one line, of a list `[a, b]` each item's; none for a block, a mapping or a reference."""
+    if not value or depth == 0 or value[0] in "{|>&*!":
+        return []
+    if value[0] != "[":
+        return [_unquote(value)]
+    whole = value if value.endswith("]") else value[: max(value.rfind(" #"), 0)].rstrip()
+    inner = whole[1:-1].strip() if len(whole) > 1 and whole.endswith("]") else ""
+    is_one = inner[:1] == "[" or (inner[:1] in ("'", '"') and inner.endswith(inner[0]) and inner.count(inner[0]) == 2)
+    return [text for item in ([inner] if is_one else inner.split(",")) for text in _texts(item.strip(), depth - 1)]
+
+
+def _is_plain(item: str) -> bool:
+    """Is the item of a list a scalar, not a mapping?"""
+    return item[:1] in ("'", '"', "[") or not (": " in item or item.endswith(":"))
+
+
+def _one(key: str, texts: list[str]) -> str:
+    """The one value of a field, '' if it has several. Of statuses the first that is not `active`: a note is active
+    only if all of them say so."""
+    if key == "status":
+        return next((text for text in texts if text.lower() != "active"), "active" if texts else "")
+    return texts[0] if len(texts) == 1 else ""
+
+
 def parse_scalars(header: str) -> dict[str, str]:
-    """Parse the one-line `key: value` fields of a header, as text. Lists, blocks and nested fields are left out."""
-    found = {}
+    """Parse the one-line `key: value` fields of a header, as text; of a list of one item that item, since Obsidian
+    writes a property of the type list as one. Other lists, blocks and nested fields are left out."""
+    found: dict[str, list[str]] = {}
+    key = ""  # the field whose list the next lines may be
     for line in header.split("\n"):
-        if not line or line[0] in " \t#-":
+        bare = line.strip()
+        if not bare or bare[0] == "#":
             continue
-        key, separator, value = line.partition(":")
-        key = key.strip()
-        if not separator or not key or value[:1] not in (" ", "\t"):
+        if bare == "-" or bare[:2] in ("- ", "-\t"):
+            item = bare[1:].strip()
+            if key and _is_plain(item):
+                found[key] += _texts(item)
+                continue
+        elif line[0] not in " \t-":
+            name, separator, value = line.partition(":")
+            name, key = name.strip(), ""
+            if separator and name and (not value.strip() or value[0] in " \t"):
+                found[name] = _texts(value.strip())
+                key = name if not value.strip() else ""
             continue
-        value = value.strip()
-        if value and value[0] not in "[{|>&*!":
-            found[key] = _unquote(value)
-    return found
+        found.pop(key, None)  # nested
+        key = ""
+    return {key: text for key, texts in found.items() if (text := _one(key, texts))}
 
 
 def skim(text: str) -> tuple[dict[str, str], str]:

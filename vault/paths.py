@@ -113,6 +113,16 @@ def read_regular(file: Path, limit: int) -> tuple[bytes, os.stat_result]:
         return stream.read(limit), status
 
 
+def is_text(path: str) -> bool:
+    """False for a path with bytes that are not UTF-8, which Python keeps as lone surrogates: neither a database nor
+    JSON holds it."""
+    try:
+        path.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
 def check_inside(relative: str) -> str:
     """Return `relative` if by its spelling it is a path below the vault. Raises PathRefused."""
     shown = repr(relative)[:120]

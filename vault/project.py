@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 
+from .layout import ALWAYS_LOAD, PROJECTS, special_folder
+
 MAX_POINTER_BYTES = 4096
 
 
@@ -67,6 +69,34 @@ def project_slug(name: str) -> str:
     from binascii import crc32
 
     return "project-" + format(crc32(name.encode("utf-8", "surrogatepass")), "08x")
+
+
+def project_named(value: str) -> str:
+    """Slug of the project that a note's property names, as text or as a link: `[[work/Shop|the shop]]`."""
+    if value.startswith("[[") and value.endswith("]]"):
+        value = value[2:-2].split("|", 1)[0].split("#", 1)[0].rsplit("/", 1)[-1].removesuffix(".md")
+    return project_slug(value.strip())
+
+
+_ROOTS = (PROJECTS, "projects")
+"""Folders of projects, ours and that of the first design."""
+
+
+def project_of_note(path: str, named: str = "", group: str = "") -> str:
+    """Slug of the project that the note at the vault-relative `path` belongs to, '' for none: what its property
+    names, else that of its place, `personal-projects/<project>/…`, else that of its `group`.
+
+    A group of ours says where the note was written; in another folder now, it was moved, and its place says more.
+    What waits or was put away lies in no place of its own.
+    """
+    if slug := project_named(named):
+        return slug
+    root, _, rest = path.partition("/")
+    if root in _ROOTS and "/" in rest and rest[0] != "_":
+        return project_slug(rest.partition("/")[0])
+    of, _, name = group.partition("/")
+    was_moved = of == PROJECTS and rest != "" and special_folder(path) in ("", ALWAYS_LOAD)
+    return "" if of not in _ROOTS or was_moved else project_slug(name.partition("/")[0])
 
 
 def _repository_of_lost_worktree(path: str, home: str) -> str:

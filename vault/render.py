@@ -1,11 +1,11 @@
 """Rendering entries for the model: labelled reference data within a token budget. Light module.
 
-The same input gives the same bytes on every day, so that a host's prompt cache stays valid.
+The same input gives the same bytes on every day in one time zone, so that a host's prompt cache stays valid.
 """
 
 from __future__ import annotations
 
-from .days import effective_date
+from .days import day_of, effective_date
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -27,7 +27,6 @@ RECALL_HEADER = """\
 These are the user's own notes from earlier sessions that seem related to this prompt. They are reference \
 data: facts as they were noted then; some may no longer hold."""
 
-DAY_CHARACTERS = len("2026-11-23")
 _PRIORITY_ORDER = {"high": 0, "normal": 1, "low": 2}
 
 
@@ -78,7 +77,7 @@ def render_hit(hit: Any) -> str:
     values = {
         "project": _get(hit, "project"),
         "kind": _get(hit, "kind"),
-        "date": meant and str(meant)[:DAY_CHARACTERS],  # of UTC: a zone's rules cost more than a hook has
+        "date": meant and day_of(str(meant)),
         "session": _get(hit, "session"),
     }
     facts = [label + ": " + _one_line(value) for label, value in values.items() if value]

@@ -11,9 +11,10 @@ import pytest
 
 from memoryvault.cli.main import main
 from memoryvault.index.catalog_reader import CatalogReader
-from memoryvault.tasks.active_counts import describe_notes
+from memoryvault.tasks.active_counts import count_active, describe_notes
 from memoryvault.tasks.dashboard import view_of
 from memoryvault.tasks.indexing import open_index, reconcile_now
+from memoryvault.tasks.queue.lock import WorkerLock
 
 from ..console.support import Front, visible
 from ..review.support import Bed, make_bed
@@ -93,6 +94,21 @@ def test_a_file_that_is_another_than_the_index_knows_is_read(bed: Bed, capsys: p
     (bed.vault / PRIVATE / "empty.md").write_text("---\nkind: fix\n---\n\nNot empty any more.\n")
     assert in_use(capsys)["in_use"] == len(listed(capsys)) == 5
     assert CatalogReader(Path(bed.settings.state.index_db)).set_aside(), "which knows the old ones"
+
+
+def test_no_note_that_the_index_knows_is_asked_for_while_a_worker_watches(bed: Bed) -> None:
+    reconcile_now(bed.settings)
+    (bed.vault / PRIVATE / "empty.md").write_text("---\nkind: fix\n---\n\nNot empty any more.\n")
+    (bed.vault / PRIVATE / "new.md").write_text("---\nkind: fix\n---\n\nNot indexed yet.\n")
+
+    def entries() -> int:
+        return count_active(bed.settings, bed.store).entries
+
+    worker = WorkerLock(bed.settings.state.worker_lock)
+    assert worker.acquire()
+    assert entries() == 4, "the new one is read, of the changed one the worker will tell"
+    worker.release()
+    assert entries() == 5
 
 
 def test_what_its_status_hides_is_told(bed: Bed, capsys: pytest.CaptureFixture[str]) -> None:

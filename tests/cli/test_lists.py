@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -120,3 +121,19 @@ def test_where_no_idea_is_due_it_says_when_one_will_be(
     monkeypatch.setenv("MEMORY_INCUBATOR_GC_MONTHS", "1")
     assert main(["idea", "gc"]) == 0
     assert capsys.readouterr().out == told.format("1 month")
+
+
+@pytest.mark.parametrize("command", ["list --project", "recall charges --project", "recall charges --filter"])
+@pytest.mark.parametrize("written", ["My Shop", "my-shop"])
+def test_a_project_is_the_same_however_it_is_written(
+    vault: Path, capsys: pytest.CaptureFixture[str], command: str, written: str
+) -> None:
+    text = "Charges are retried."
+    write(vault, f"{PRIVATE}/fix/linked.md", "active", text, kind="fix", project="\n  - '[[work/My Shop]]'")
+    write(vault, "personal-projects/My Shop/fix/placed.md", "active", text, kind="fix")
+    write(vault, f"{PRIVATE}/fix/other.md", "active", text, kind="fix", project="[bank]")
+    option = f"project='{written}'" if command.endswith("--filter") else written
+    assert main([*command.split(), option, "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    paths = {one["path"].rsplit("/", 1)[-1] for one in (found if isinstance(found, list) else found["hits"])}
+    assert paths == {"linked.md", "placed.md"}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 import time
@@ -155,6 +156,49 @@ def test_entries_of_another_project_stay_out_unless_asked_for(reader: Agent) -> 
     assert len(everywhere["hits"]) == 1
     assert reader.call("list")["total"] == 1
     assert "no entry is called" in reader.refused("read", path="personal-projects/bank/fix/other-secret.md")
+
+
+@pytest.mark.parametrize(
+    ("expression", "why"),
+    [
+        ("status=pending", "only active entries"),
+        ("NOT status=superseded", "only active entries"),
+        ("kind=fix OR folder=_archive", "none of a special folder"),
+        ("kind=idea-research", "strangers' text"),
+        ("project=bank", "only with all_projects"),
+        ("kind=fix AND NOT project=Bank", "only with all_projects"),
+    ],
+)
+def test_a_filter_opens_nothing_that_is_kept_from_agents(reader: Agent, expression: str, why: str) -> None:
+    assert why in reader.refused("recall", query="how does the ledger of the bank round?", filter=expression)
+
+
+@pytest.mark.parametrize("expression", ["NOT project=shop", "project=shop OR kind=fix", "status=active"])
+def test_a_filter_that_names_this_project_opens_no_other(reader: Agent, expression: str) -> None:
+    query = "how does the ledger of the bank round?"
+    hits = reader.call("recall", query=query, filter=expression)["hits"]
+    assert all(hit["project"] is None for hit in hits)
+    everywhere = reader.call("recall", query=query, filter=expression, all_projects=True)
+    assert [hit["project"] for hit in everywhere["hits"]][:1] == ["bank"]
+
+
+def test_what_sessions_cost_is_listed_only_when_it_is_named(agent: Agent) -> None:
+    for number in range(3):
+        note = agent.sandbox.vault / f"personal-private/session-cost/s{number}.md"
+        note.parent.mkdir(exist_ok=True)
+        note.write_text(f"---\nkind: session-cost\nstatus: active\ncreated: 2999-01-0{number + 1}\n---\n\n# Cost\n")
+    listed = agent.call("list", limit=1)
+    assert ([entry["kind"] for entry in listed["entries"]], listed["total"]) == (["preferences"], 1)
+    assert agent.call("list", kind="session-cost")["total"] == 3
+
+
+@pytest.mark.skipif(sys.platform == "darwin", reason="its file systems know no such names")
+def test_a_note_whose_name_is_no_text_is_passed_over(far_agent: Agent) -> None:
+    folder = os.fsencode(far_agent.sandbox.vault / "personal-private/fix")
+    os.mkdir(folder)
+    with open(folder + b"/caf\xe9.md", "wb") as note:
+        note.write(b"---\nkind: fix\n---\n\nA pump of bytes.\n")
+    assert [entry["kind"] for entry in far_agent.call("list")["entries"]] == ["preferences"]
 
 
 def test_what_an_agent_saves_waits_for_the_user_and_is_not_recalled(far_agent: Agent) -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -15,6 +17,7 @@ from memoryvault.hooks.install import install
 from memoryvault.tasks.indexing import reconcile_now
 from memoryvault.tasks.queue.enqueue import enqueue
 from memoryvault.tests.support.forked import ForkedSandbox
+from memoryvault.tests.support.hurry import patience
 from memoryvault.vault.errors import VaultUnavailable
 from memoryvault.vault.paths import require_folder
 from memoryvault.vault.settings import load_settings
@@ -236,3 +239,36 @@ def test_a_log_that_is_a_folder_is_told_as_that(sandbox: ForkedSandbox) -> None:
         1,
         f"memory: the log {log} cannot be read: Is a directory; move it away\n",
     )
+
+
+@pytest.mark.parametrize(
+    ("line", "code", "said"),
+    [
+        ("recall anything", 0, "that belong to no project"),
+        ("topics list", 2, "belongs to no project: name one with --project"),
+        ("topics list --project shop", 0, "shop has no topics"),
+        ("incident add --body x", 0, ""),
+        ("index-skills", 0, ""),
+        ("index-skills --path skills", 2, "give the whole path of skills"),
+        ("seed --dry-run", 2, "give the whole path of ."),
+        ("reflect corpus --root sessions", 2, "give the whole path of sessions"),
+        ("model use ./mine --yes", 2, "give the whole path of mine"),
+        ("init --vault notes --yes", 2, "give the whole path of notes"),
+        ("list", 0, "no entries match"),
+    ],
+)
+def test_a_command_works_or_says_why_not_in_a_folder_that_was_deleted(
+    sandbox: ForkedSandbox, line: str, code: int, said: str
+) -> None:
+    gone = sandbox.root / "gone"
+    gone.mkdir()
+    done = subprocess.run(
+        ["/bin/sh", "-c", 'rmdir "$PWD" && exec "$@"', "sh", sys.executable, "-m", "memoryvault", *line.split()],
+        cwd=gone,
+        env=sandbox.environment,
+        capture_output=True,
+        text=True,
+        timeout=60 * patience(),
+    )
+    assert "Traceback" not in done.stderr
+    assert (done.returncode, said in done.stdout + done.stderr) == (code, True), done.stdout + done.stderr

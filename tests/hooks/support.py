@@ -16,7 +16,9 @@ from pathlib import Path
 from typing import Any
 
 from memoryvault.hooks.install import IF_THERE, STUB
+from memoryvault.index.store import IndexStore
 from memoryvault.tests.support.hurry import patience, patient
+from memoryvault.vault.entry import parse_entry
 from memoryvault.vault.layout import StatePaths, leave_socket_folder, make_socket_folder, vault_id
 from memoryvault.vault.settings import compile_snapshot
 from memoryvault.vault.snapshot import read_snapshot
@@ -191,3 +193,14 @@ def sandbox_at(root: Path) -> Iterator[Sandbox]:
     for path in sockets:
         Path(path).unlink(missing_ok=True)
     leave_socket_folder(sockets[0])
+
+
+def index(sandbox: Sandbox, *paths: str) -> None:
+    """Index the files at `paths` as the worker does."""
+    sandbox.state.ensure()
+    with IndexStore(Path(sandbox.state.index_db)) as store:
+        for path in paths:
+            file = sandbox.vault / path
+            status = file.stat()
+            entry = parse_entry(path, file.read_bytes())
+            store.upsert_entry(entry, mtime_ns=status.st_mtime_ns, size=status.st_size)

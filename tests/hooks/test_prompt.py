@@ -18,11 +18,9 @@ import pytest
 
 from memoryvault.hooks.injected import read_injected
 from memoryvault.hooks.recall_client import _is_ours
-from memoryvault.index.store import IndexStore
 from memoryvault.tests.support.hurry import patience
-from memoryvault.vault.entry import parse_entry
 
-from .support import SESSION, Outcome, Sandbox, answer_with, recall_service
+from .support import SESSION, Outcome, Sandbox, answer_with, index, recall_service
 
 pytestmark = pytest.mark.hurried
 
@@ -54,17 +52,6 @@ def ask(sandbox: Sandbox, prompt: str = QUESTION, *args: str, **fields: object) 
     assert done.returncode == 0
     assert sandbox.log_lines()[-1]["ms"] < 300 * patience()
     return done
-
-
-def index(sandbox: Sandbox, *paths: str) -> None:
-    """Index the files at `paths` as the worker does."""
-    sandbox.state.ensure()
-    with IndexStore(Path(sandbox.state.index_db)) as store:
-        for path in paths:
-            file = sandbox.vault / path
-            status = file.stat()
-            entry = parse_entry(path, file.read_bytes())
-            store.upsert_entry(entry, mtime_ns=status.st_mtime_ns, size=status.st_size)
 
 
 @pytest.fixture
@@ -200,6 +187,8 @@ def test_a_file_that_is_gone_changed_or_superseded_meanwhile(vault: Sandbox) -> 
         ("personal-private/convention/x.md", {"status": "superseded"}),
         ("personal-private/convention/x.md", {"project": "other"}),
         ("personal-projects/other/convention/x.md", {}),
+        ("personal-private/convention/x.md", {"status": "[dismissed]"}),
+        ("personal-private/convention/x.md", {"project": "\n  - Other"}),
     ],
 )
 @pytest.mark.parametrize("indexed", [True, False])
@@ -208,6 +197,18 @@ def test_what_a_hook_may_not_show_stays_out(sandbox: Sandbox, path: str, header:
     if indexed:
         index(sandbox, path)
     assert ask(sandbox).stdout == ""
+
+
+@pytest.mark.parametrize("path", ["personal-private/_always-load/x.md", "work/_always-load/team/_x.md"])
+@pytest.mark.parametrize("indexed", [True, False])
+def test_a_rule_that_the_sessions_start_left_out_is_recalled(sandbox: Sandbox, path: str, indexed: bool) -> None:
+    sandbox.entry(path.replace("_x", "x") if not indexed else path, BODY)
+    if indexed:
+        index(sandbox, path)
+    start = sandbox.run("SessionStart", sandbox.payload(source="startup"), "--token-budget", "1")
+    assert BODY not in start.stdout
+    assert BODY in ask(sandbox).stdout
+    assert ask(sandbox, "again: " + QUESTION).stdout == "", "it holds it now"
 
 
 def test_this_projects_entry_comes_first(sandbox: Sandbox) -> None:

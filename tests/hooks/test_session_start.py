@@ -14,7 +14,7 @@ import memoryvault
 from memoryvault.hooks.injected import read_injected
 from memoryvault.vault.marker import Marker, create_marker, mark_reflected, marker_path
 
-from .support import SESSION, Sandbox
+from .support import SESSION, Sandbox, index
 
 pytestmark = pytest.mark.hurried
 
@@ -67,6 +67,44 @@ def test_only_this_projects_own_entries_are_added(sandbox: Sandbox) -> None:
     assert "Note on my-shop." in stdout
     assert "other" not in stdout
     assert "Loaded 2 " in stderr
+
+
+def test_a_rule_by_its_flag_or_in_a_subfolder_is_loaded_once_it_is_indexed(sandbox: Sandbox) -> None:
+    paths = {
+        "personal-private/preferences/flagged.md": {"always_load": "true"},
+        "personal-private/_always-load/work/deeper.md": {},
+        "personal-private/_always-load/_style.md": {},
+        "_always-load/topmost.md": {},
+        "team/shop/_always-load/of-a-group.md": {"always_load": "true"},
+        "personal-private/_always-load/as-before.md": {},
+    }
+    others = {
+        "personal-private/preferences/not-flagged.md": {"always_load": "false"},
+        "personal-private/_review/waits.md": {"always_load": "true", "status": "pending"},
+        "personal-private/_archive/archived.md": {"always_load": "true"},
+        "personal-projects/other/fix/foreign.md": {"always_load": "true"},
+        "personal-projects/my-shop/memory/topic.md": {"always_load": "true"},
+    }
+    for path, header in (paths | others).items():
+        sandbox.entry(path, f"Body of {path}.", **{"kind": "", **header})
+    unflagged = sandbox.entry("personal-private/preferences/unflagged.md", "Unflagged since.", always_load="true")
+    index(sandbox, *paths, *others, "personal-private/preferences/unflagged.md")
+    unflagged.write_text(unflagged.read_text().replace("always_load: true", "always_load: false"))
+    stdout, stderr = start(sandbox)
+    assert {path for path in paths | others if f"Body of {path}." in stdout} == set(paths)
+    assert "Unflagged since." not in stdout
+    assert f"Loaded {len(paths)} " in stderr
+    assert read_injected(sandbox.state.harness, SESSION) == set(paths)
+
+
+@pytest.mark.parametrize("damage", ["no database at all", ""])
+def test_the_rules_in_their_folder_are_loaded_without_a_sound_index(sandbox: Sandbox, damage: str) -> None:
+    sandbox.entry("personal-private/_always-load/rule.md", "The rule.")
+    sandbox.state.ensure()
+    Path(sandbox.state.index_db).write_text(damage)
+    stdout, stderr = start(sandbox)
+    assert "The rule." in stdout
+    assert "Loaded 1 " in stderr
 
 
 def test_priority_decides_what_fits_the_budget(sandbox: Sandbox) -> None:
@@ -129,16 +167,18 @@ def test_a_named_pipe_in_the_place_of_a_file_is_passed_over(sandbox: Sandbox, pl
 CAUGHT = """\
 import sys, time
 sys.path.insert(0, sys.argv.pop(1))
+del sys.argv[1:3]  # `-c` and what looks for the stub
 del sys.argv[1 : 4 if "patient" in sys.argv[1] else 2]
 from memoryvault.hooks import client, session_start
-session_start.read_project_index = lambda vault, project: time.sleep(30)
+session_start.CAUGHT = lambda place, project: time.sleep(30)
 client.main(sys.argv[1:])
 """
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("host", ["claude", "codex"])
-def test_the_rules_are_printed_when_the_notes_can_not_be_read_in_time(sandbox: Sandbox, host: str) -> None:
+@pytest.mark.parametrize("caught", ["read_project_index", "_find_flagged"])
+def test_the_rules_are_printed_when_the_rest_can_not_be_read_in_time(sandbox: Sandbox, host: str, caught: str) -> None:
     sandbox.state.ensure()
     sandbox.entry("personal/_always-load/rule.md", "The rule.")
     place = str(Path(memoryvault.__file__ or "").resolve().parents[1])
@@ -147,7 +187,7 @@ def test_the_rules_are_printed_when_the_notes_can_not_be_read_in_time(sandbox: S
         sandbox.payload(source="startup"),
         "--host",
         host,
-        python=(sys.executable, "-c", CAUGHT, place),
+        python=(sys.executable, "-c", CAUGHT.replace("CAUGHT", caught), place),
     )
     assert done.returncode == 0
     assert done.stdout.count("The rule.") == 1

@@ -125,6 +125,20 @@ def test_what_is_hidden_appears_only_when_it_is_named(
     assert len(bed.recall("quokka migration", **asked).hits) == 1
 
 
+@pytest.mark.parametrize("dense", [True, False])
+def test_no_prompt_is_answered_from_a_special_folder_of_the_users_own(bed: Bed, dense: bool) -> None:
+    """Who asks finds what lies there; the cold hook, lists and figures leave it out as well."""
+    said = {"_drafts": "needs a ship", "_idea-incubator/x": "could fly", "_always-load": "rests", "fix": "is on"}
+    for folder, text in said.items():
+        bed.write(f"personal-private/{folder}/of-{folder[:4]}.md", f"The quokka migration {text}.", status="active")
+    bed.index()
+    bed.embed()
+    asked = {"is_prompt": True, "dense": dense, "apply_threshold": False}
+    assert sorted(slugs(bed.recall("quokka migration plan", **asked))) == ["of-_alw", "of-fix"]
+    assert len(bed.recall("quokka migration plan", dense=dense, apply_threshold=False).hits) == 4
+    assert "of-_dra" in slugs(bed.recall("quokka migration plan", include=frozenset({"_drafts"}), **asked))
+
+
 def test_dot_folders_are_not_indexed(bed: Bed) -> None:
     bed.write(".hidden/x.md", "The quokka migration.")
     assert bed.index().added == 0

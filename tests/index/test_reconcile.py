@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -89,6 +90,24 @@ def test_a_file_that_cannot_be_read_keeps_what_the_index_had(bed: Bed) -> None:
     report = reconcile(bed.store, bed.vault, lambda: ["a.md"])
     assert report.failed == ("a.md",)
     assert "a.md" in bed.store.files()
+
+
+@pytest.mark.skipif(sys.platform == "darwin", reason="its file systems know no such names")
+def test_a_file_whose_name_is_no_text_keeps_no_other_from_being_indexed(bed: Bed) -> None:
+    bed.write("a.md", "A brass pump.")
+    bed.write("z.md", "A steel pump.")
+    for raw in (b"caf\xe9.md", b"r\xe9p/x.md"):
+        file = os.path.join(os.fsencode(bed.vault), raw)
+        os.makedirs(os.path.dirname(file), exist_ok=True)
+        with open(file, "wb") as note:
+            note.write(b"A pump of bytes.")
+    named = ("caf\udce9.md", "r\udce9p/x.md")
+    scanned = slugs(bed.recall("pump", dense=False))
+    report = bed.index()
+    assert (report.added, report.failed) == (2, named)
+    assert sorted(slugs(bed.recall("pump", dense=False))) == sorted(scanned) == ["a", "z"]
+    again = reconcile_paths(bed.store, bed.vault, bed.walk, ["a.md", *named, "gone\udce9.md"])
+    assert (again.unchanged, again.removed) == (1, 0)
 
 
 def test_single_paths_are_brought_up_to_date(bed: Bed) -> None:

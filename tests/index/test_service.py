@@ -156,18 +156,34 @@ def test_a_budget_that_the_model_cannot_keep_is_answered_from_keywords_in_time(
 
 
 def test_what_the_session_holds_is_not_given_again_until_it_forgets(vault_of_two: Bed, service: Start) -> None:
-    vault_of_two.write("personal-private/_always-load/pnpm-always.md", "Always pnpm.", status="active")
+    rule = vault_of_two.write("personal-private/_always-load/pnpm-always.md", "Always pnpm.", status="active")
     vault_of_two.index()
     injected = os.path.join(vault_of_two.state.harness, "injected-s-1")
     with open(injected, "w") as file:
-        file.write("personal-private/preferences/use-pnpm.md\n")
+        file.write(f"personal-private/preferences/use-pnpm.md\n{rule.relative_to(vault_of_two.vault)}\n")
     running = service("--no-model")
     running.wait_until_listening()
     with running.client() as client:
         assert client.recall("we use pnpm here", session="s-1")["paths"] == []
         os.truncate(injected, 0)
-        assert client.recall("we use pnpm here", session="s-1")["paths"] == ["personal-private/preferences/use-pnpm.md"]
+        assert len(client.recall("we use pnpm here", session="s-1")["paths"]) == 2
         assert len(client.recall("pnpm")["paths"]) == 2
+
+
+def test_a_rule_that_did_not_fit_the_sessions_start_is_recalled(vault_of_two: Bed, service: Start) -> None:
+    vault_of_two.write("personal-private/_always-load/said.md", "We use clocks of fake brass.", status="active")
+    vault_of_two.write("personal-private/_always-load/omitted.md", "We use pnpm in the shop.", status="active")
+    vault_of_two.write("personal-private/fix/flagged.md", "We use pnpm in the yard.", always_load="true")
+    vault_of_two.index()
+    with open(os.path.join(vault_of_two.state.harness, "injected-s-1"), "w") as file:
+        file.write("personal-private/_always-load/said.md\n")
+    running = service("--no-model")
+    running.wait_until_listening()
+    with running.client() as client:
+        found = {path.rsplit("/", 1)[-1] for path in client.recall("we use pnpm here", session="s-1", k=9)["paths"]}
+        assert found == {"use-pnpm.md", "omitted.md", "flagged.md"}
+        of_another = client.recall("we use pnpm here", session="whose-start-nobody-saw", k=9)["paths"]
+        assert of_another == ["personal-private/preferences/use-pnpm.md"]
 
 
 def test_each_recall_leaves_a_receipt_without_the_prompt(vault_of_two: Bed, service: Start) -> None:

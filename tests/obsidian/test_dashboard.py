@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import socket
+import time
 from pathlib import Path
 
 import pytest
@@ -60,6 +61,21 @@ def test_the_newest_are_those_said_last_however_late_they_were_noted(bed: Bed) -
     ]
 
 
+@pytest.mark.parametrize(("device", "day"), [(socket.gethostname(), "2024-05-18"), (None, "2024-05-17")])
+def test_the_day_is_the_devices_own_where_one_is_named_else_that_of_all(
+    bed: Bed, monkeypatch: pytest.MonkeyPatch, device: str | None, day: str
+) -> None:
+    note(bed, "personal-projects/shop/fix/first.md", "First", surfaced_at="2024-05-17T12:00:00Z", kind="fix")
+    if device:
+        note(bed, SETTINGS_NOTE, "Settings", device=device)
+    with monkeypatch.context() as patch:
+        patch.setenv("TZ", "Pacific/Kiritimati")
+        time.tzset()
+        refresh_dashboard(bed.store)
+    time.tzset()
+    assert f"|First]] (fix, {day})" in (bed.vault / DASHBOARD).read_text("utf-8")
+
+
 def test_the_heading_of_the_newest_says_how_many_of_all_are_listed(bed: Bed) -> None:
     for number in range(13):
         note(bed, f"personal-private/fix/n{number}.md", f"Note {number}", kind="fix", created="2026-11-23")
@@ -94,6 +110,23 @@ def test_what_the_user_writes_around_it_stays(bed: Bed) -> None:
     assert now.split(END)[1].strip() == "## Mine\n\n- [ ] water the plants"
     assert now.count(BEGIN) == now.count(END) == 1
     assert not refresh_dashboard(bed.store)
+
+
+def test_what_the_user_wrote_below_stays_when_the_closing_line_is_gone(
+    bed: Bed, caplog: pytest.LogCaptureFixture
+) -> None:
+    bed.remember(RULE)
+    refresh_dashboard(bed.store)
+    file = bed.vault / DASHBOARD
+    text = file.read_text("utf-8").replace(END, "") + "\n## Mine\n\n- [ ] water the plants\n"
+    file.write_text(text, "utf-8")
+    bed.remember(CHOICE)
+    assert not refresh_dashboard(bed.store)
+    assert file.read_text("utf-8") == text
+    assert DASHBOARD in caplog.text
+    file.write_text(text.replace("## Mine", f"{END}\n\n## Mine"), "utf-8")
+    assert refresh_dashboard(bed.store)
+    assert file.read_text("utf-8").split(END)[1].strip() == "## Mine\n\n- [ ] water the plants"
 
 
 def test_a_title_cannot_break_out_of_its_link(bed: Bed) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from memoryvault.tasks.indexing import drain_handler, open_index, reconcile_now
+from memoryvault.tasks.indexing import WatchedVault, drain_handler, open_index, reconcile_now
 from memoryvault.tasks.queue.enqueue import open_ledger
 from memoryvault.tasks.queue.job import Handler
 from memoryvault.tasks.queue.worker import Worker, WorkerContext
@@ -68,3 +68,13 @@ def test_what_comes_back_is_told_again(caplog: pytest.LogCaptureFixture) -> None
     condition.is_over()
     condition.is_so("no model")
     assert caplog.messages == ["no disk", "no model", "no model"]
+
+
+def test_a_worker_that_watches_begins_with_a_walk(settings: Settings) -> None:
+    """What was edited while none ran is found by it, not half an hour later."""
+    Worker(WorkerContext(settings.state, schedules=()), {"index.reconcile": lambda job: {}}).run_until_idle(60.0)
+    watched = WatchedVault(settings.required_vault_path)
+    with open_ledger(settings) as ledger:
+        watched.start(ledger)
+        watched.stop()
+        assert [job.args for job in ledger.list(["queued"], kind="index.reconcile", most=9)] == [{}]

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from datetime import UTC, date, timedelta, timezone
+import time
+from collections.abc import Iterator
+from datetime import UTC, date, datetime, timedelta, timezone
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from memoryvault.vault.days import effective_date, parse_local_day
+from memoryvault.vault.days import day_of, effective_date, parse_local_day
 
 EAST, WEST = timezone(timedelta(hours=14)), timezone(-timedelta(hours=10))
 
@@ -48,3 +52,43 @@ def test_a_note_was_last_meant_when_it_was_said_until_somebody_changes_it(
     surfaced_at: str | None, created: str | None, updated: str | None, meant: str | None
 ) -> None:
     assert effective_date(surfaced_at, created, updated) == meant
+
+
+@pytest.fixture(params=["Pacific/Kiritimati", "Pacific/Honolulu", "Europe/Berlin", "UTC"], scope="module")
+def of_zone(request: pytest.FixtureRequest) -> Iterator[str]:
+    """This process in another time zone."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TZ", request.param)
+        time.tzset()
+        yield request.param
+    time.tzset()
+
+
+ZONES = st.integers(-14 * 60, 14 * 60).map(lambda minutes: timezone(timedelta(minutes=minutes)))
+
+
+FIRST, LAST = datetime(1900, 1, 1), datetime(2100, 12, 31)  # noqa: DTZ001  hypothesis puts the zone in
+
+
+@given(st.datetimes(FIRST, LAST, timezones=ZONES))
+def test_a_hook_tells_the_same_day_as_all_others(of_zone: str, at: datetime) -> None:
+    assert day_of(at.isoformat()) == str(parse_local_day(at.isoformat()))
+    stamp = at.astimezone(UTC).isoformat().replace("+00:00", "Z")
+    assert day_of(stamp) == str(parse_local_day(stamp))
+
+
+@pytest.mark.parametrize(
+    ("stamp", "shown"),
+    [
+        ("2026-03-01", "2026-03-01"),
+        ("2026-03-01T23:59:59", "2026-03-01"),
+        ("2026-03-01 was a Sunday", "2026-03-01"),
+        ("2026-03-01T1x:30:00Z", "2026-03-01"),
+        ("2026-03-01T10:30:00+0a:00", "2026-03-01"),
+        ("last week", "last week"),
+        ("Z", "Z"),
+        ("", ""),
+    ],
+)
+def test_of_what_is_no_time_with_a_zone_a_hook_shows_the_beginning(stamp: str, shown: str) -> None:
+    assert day_of(stamp) == shown

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from memoryvault.hooks.entryfile import EntryFile
 from memoryvault.vault.entry import Source, fingerprint, first_heading, parse_entry
 
 
@@ -65,10 +66,58 @@ def test_the_columns_of_the_index_come_from_the_header() -> None:
         ("personal-projects/bar/memory/MEMORY.md", "x: 1", "bar"),
         ("personal-projects/bar/memory/MEMORY.md", "project: baz", "baz"),
         ("personal-projects/_archive/x/y.md", "x: 1", None),
+        ("personal-projects/b/fix/x.md", "group: personal-projects/a", "b"),
+        ("projects/b/x.md", "group: projects/a", "b"),
+        ("personal-private/preferences/x.md", "group: personal-projects/shop", None),
+        ("personal-private/_always-load/x.md", "group: personal-projects/shop", None),
+        ("personal-private/_review/x.md", "group: personal-projects/shop", "shop"),
+        ("personal-private/_archive/x.md.20260101.md", "group: personal-projects/shop", "shop"),
+        ("personal-private/preferences/x.md", "group: projects/agentm", "agentm"),
     ],
 )
 def test_the_project_is_derived_where_it_is_not_given(path: str, header: str, project: str | None) -> None:
+    """By the index and by hooks alike."""
     assert entry_of(header, path=path).project == project
+    assert EntryFile(path, f"---\n{header}\n---\n\nBody.\n").project == (project or "")
+
+
+AS_OBSIDIAN_WRITES = [
+    ("status:\n  - dismissed", "dismissed", None),
+    ("status:\n- dismissed", "dismissed", None),
+    ("status: [dismissed]", "dismissed", None),
+    ('status: ["dismissed"] # for now', "dismissed", None),
+    ("status:\n  - active\n  - Dismissed", "dismissed", None),
+    ("status: [active, active]", "active", None),
+    ("status: []", "active", None),
+    ("status: Active\nkind: fix", "active", None),
+    ("project:\n  - bank", "active", "bank"),
+    ('project: "[[Shop]]"', "active", "shop"),
+    ("project: [[Shop]]", "active", "shop"),
+    ('project:\n  - "[[work/My Shop|the shop]]"\nkind: fix', "active", "my-shop"),
+    ("project: My Shop", "active", "my-shop"),
+    ("project: my_shop # ours", "active", "my-shop"),
+    ("project: [a, b]", "active", None),
+    ("source:\n  - host: x\n    records: [project]\nproject:\n", "active", None),
+    ("source:\n  records:\n    - status\nstatus:\n  # comment\n\n  - resolved", "resolved", None),
+]
+
+
+@pytest.mark.parametrize(("header", "status", "project"), AS_OBSIDIAN_WRITES)
+def test_status_and_project_are_read_as_obsidian_writes_them(header: str, status: str, project: str | None) -> None:
+    """By the index and by hooks, which have no time for YAML, alike."""
+    entry = entry_of(header)
+    assert (entry.effective_status, entry.project) == (status, project)
+    shown = EntryFile("personal-private/preferences/my-note.md", f"---\n{header}\n---\n\nBody.\n")
+    assert (shown.status, shown.project or None) == (status, project)
+
+
+def test_a_folder_of_a_project_need_not_be_named_by_its_slug() -> None:
+    path = "personal-projects/My Shop/fix/x.md"
+    assert entry_of("kind: fix", path=path).project == EntryFile(path, "").project == "my-shop"
+
+
+def test_a_list_that_holds_itself_is_no_value() -> None:
+    assert entry_of("status: &a [*a]\nslug: s").effective_status == "active"
 
 
 @pytest.mark.parametrize(

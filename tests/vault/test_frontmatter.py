@@ -188,10 +188,11 @@ def test_skimming_reads_the_plain_fields_without_yaml() -> None:
     fields, body = skim(
         "\n---\nkind: \"a \\\"b\\\"\"\nslug: 'it''s'\ntags: [a]\nlist:\n  - x: 1\nnote: b # c\n---\n\n# T\n"
     )
-    assert fields == {"kind": 'a "b"', "slug": "it's", "note": "b"}
+    assert fields == {"kind": 'a "b"', "slug": "it's", "note": "b", "tags": "a"}
     assert body == "# T"
     assert skim("no header") == ({}, "no header")
     assert parse_scalars("a:b\n: c\nkey:\n") == {}
+    assert parse_scalars("a: |\n  - x\nb: c\n  goes on\n- x\nd: " + "[" * 9_999) == {"b": "c"}
 
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=30)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import time
 from dataclasses import dataclass
 
 import pytest
@@ -116,6 +117,17 @@ def test_what_was_said_long_before_it_was_noted_bears_the_day_of_saying() -> Non
     hit = {"slug": "a", "excerpt": "text", "surfaced_at": "2024-05-17T12:00:00Z", "created": "2026-11-23"}
     assert "### a\n(date: 2024-05-17)\n" in render_block([hit | {"updated": "2026-11-23"}], 0)
     assert "### a\n(date: 2026-12-01)\n" in render_block([hit | {"updated": "2026-12-01"}], 0), "changed since"
+
+
+@pytest.mark.parametrize(("zone", "day"), [("Pacific/Kiritimati", "2024-05-18"), ("Pacific/Honolulu", "2024-05-17")])
+def test_the_day_of_saying_is_the_users(monkeypatch: pytest.MonkeyPatch, zone: str, day: str) -> None:
+    """As in `memory recall` and to agents that ask."""
+    with monkeypatch.context() as patch:
+        patch.setenv("TZ", zone)
+        time.tzset()
+        block = render_block([{"slug": "a", "excerpt": "text", "surfaced_at": "2024-05-17T12:00:00Z"}], 0)
+    time.tzset()
+    assert f"### a\n(date: {day})\n" in block
 
 
 def test_hits_that_do_not_fit_are_left_out_and_known() -> None:
