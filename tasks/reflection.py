@@ -10,20 +10,21 @@ from __future__ import annotations
 import json
 import logging
 import os
-import sys
 from collections.abc import Mapping
+from dataclasses import asdict
 from pathlib import Path
 
 from ..vault.errors import VaultUnavailable
-from ..vault.killpoint import kill_point, kill_point_environment
+from ..vault.killpoint import kill_point
 from ..vault.layout import resolve_within
 from ..vault.marker import Marker, forget_end, has_ended, mark_reflected, marker_path, read_marker, rewrite_marker
-from ..vault.settings import Settings, child_environment
+from ..vault.settings import Settings
+from .child_job import run_json_child
 from .ideas.ledger import research_key
 from .indexing import vault_store
 from .mining import Mined, MiningRequest, mined_from_json
 from .model_mining import MODEL_SECONDS, AnswerCache
-from .queue.job import Dead, Handler, Postpone, Retry, RunningJob
+from .queue.job import Dead, Handler, Postpone, RunningJob
 from .queue.kinds import Json
 from .remembering import Remembered, ideas_to_research, remember
 from .sessions import OUTSIDE
@@ -80,19 +81,17 @@ def _mine_in_child(settings: Settings, job: RunningJob, marker: Marker) -> Mined
         session=marker.session_id,
         local_only=local_only,
     )
-    result = job.run_child(
-        [sys.executable, "-m", CHILD],
-        env={**child_environment(settings), **kill_point_environment()},
-        input=request.to_json(),
+    return run_json_child(
+        job,
+        settings,
+        CHILD,
+        asdict(request),
+        parse=lambda stdout: mined_from_json(json.loads(stdout)),
         deadline_seconds=MINING_SECONDS + (0.0 if local_only else MODEL_SECONDS),
+        verb="mining",
+        answer="candidates",
         max_stdout_bytes=MAX_CANDIDATES_BYTES,
     )
-    if result.returncode != 0:
-        raise Retry(f"mining failed: {result.last_words()}")
-    try:
-        return mined_from_json(json.loads(result.stdout))
-    except (ValueError, KeyError, TypeError) as error:
-        raise Retry(f"mining printed no candidates: {error}") from error
 
 
 def _commit(settings: Settings, job: RunningJob, marker: Marker, mined: Mined) -> Remembered:

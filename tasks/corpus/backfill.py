@@ -17,7 +17,6 @@ from __future__ import annotations
 import json
 import os
 import secrets
-import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -26,12 +25,13 @@ from typing import Any
 from ...sources.transcripts.claude import transcript_files
 from ...sources.transcripts.corpus import Found, Transcript, describe, find_transcripts
 from ...sources.transcripts.hosts import HOSTS
-from ...vault.killpoint import kill_point, kill_point_environment
+from ...vault.killpoint import kill_point
 from ...vault.layout import resolve_within
 from ...vault.marker import REFLECTED, START, is_session_id, list_markers, marker_path, read_marker
 from ...vault.project import project_of
-from ...vault.settings import Settings, child_environment
+from ...vault.settings import Settings
 from ...vault.slug import slugify
+from ..child_job import run_json_child
 from ..mining import MiningRequest, mined_from_json
 from ..model_mining import AnswerCache
 from ..queue.enqueue import open_ledger
@@ -380,19 +380,17 @@ def _look(identity: str, path: Path, roots: list[str], live: frozenset[str], sto
 
 
 def _in_child(settings: Settings, job: RunningJob, requests: Sequence[MiningRequest]) -> list[dict[str, Any]]:
-    result = job.run_child(
-        [sys.executable, "-m", CHILD],
-        env={**child_environment(settings), **kill_point_environment()},
-        input=json.dumps([asdict(request) for request in requests]).encode(),
+    answers: list[dict[str, Any]] = run_json_child(
+        job,
+        settings,
+        CHILD,
+        [asdict(request) for request in requests],
+        parse=lambda stdout: [json.loads(line) for line in stdout.splitlines()],
         deadline_seconds=MINING_SECONDS,
+        verb="mining",
+        answer="candidates",
         max_stdout_bytes=MAX_OUTPUT_BYTES,
     )
-    if result.returncode != 0:
-        raise Retry(f"mining failed: {result.last_words()}")
-    try:
-        answers = [json.loads(line) for line in result.stdout.splitlines()]
-    except ValueError as error:
-        raise Retry(f"mining printed no candidates: {error}") from error
     if len(answers) != len(requests):
         raise Retry(f"mining printed {len(answers)} answers to {len(requests)} requests")
     return answers

@@ -7,14 +7,14 @@ came back is put down at home before the local job is made due, and the content 
 from __future__ import annotations
 
 import logging
-import sys
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ...vault.errors import QueueUnavailable
-from ...vault.killpoint import kill_point, kill_point_environment
-from ...vault.settings import Settings, child_environment
+from ...vault.killpoint import kill_point
+from ...vault.settings import Settings
+from ..child_job import run_module
 from ..queue.job import Dead, Handler, JobLost, Postpone, Retry, RunningJob
 from ..queue.kinds import Json
 from ..queue.ledger import Ledger
@@ -93,12 +93,8 @@ def mine_handler(settings: Settings, shared: PostgresLedger) -> Handler:
             return {"nothing": "it was withdrawn, or is larger than any"}
         if key_of(content, home) != key:
             raise Dead("the content is not what its key says")
-        result = job.run_child(
-            [sys.executable, "-m", CHILD],
-            env={**child_environment(settings), **kill_point_environment()},
-            input=content,
-            deadline_seconds=JUDGING_SECONDS,
-            max_stdout_bytes=MAX_OUTCOME_BYTES,
+        result = run_module(
+            job, settings, CHILD, content, deadline_seconds=JUDGING_SECONDS, max_stdout_bytes=MAX_OUTCOME_BYTES
         )
         if result.returncode == INVALID:
             raise Dead(f"the content cannot be read: {result.last_words()}")

@@ -8,9 +8,7 @@ waits, and is the only one that writes what was mined.
 
 from __future__ import annotations
 
-import json
 import logging
-import sys
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -18,10 +16,11 @@ from typing import TYPE_CHECKING, Any
 
 from ...sources.transcripts.corpus import Transcript, claude_cleanup_days
 from ...vault.errors import QueueUnavailable
-from ...vault.killpoint import kill_point, kill_point_environment
+from ...vault.killpoint import kill_point
 from ...vault.project import project_of
-from ...vault.settings import Settings, child_environment
+from ...vault.settings import Settings
 from ...vault.slug import slugify
+from ..child_job import run_json_child
 from ..corpus.store import SHARED
 from ..cursors import Cursors
 from ..mining import MiningRequest
@@ -344,19 +343,17 @@ class Home:
             )
             for each in requests
         ]
-        result = job.run_child(
-            [sys.executable, "-m", CHILD],
-            env={**child_environment(self._settings), **kill_point_environment()},
-            input=json.dumps(asked).encode(),
+        packed = run_json_child(
+            job,
+            self._settings,
+            CHILD,
+            asked,
+            parse=packed_from,
             deadline_seconds=PACKING_SECONDS,
+            verb="packing",
+            answer="readings",
             max_stdout_bytes=MAX_OUTPUT_BYTES,
         )
-        if result.returncode != 0:
-            raise Retry(f"packing failed: {result.last_words()}")
-        try:
-            packed = packed_from(result.stdout)
-        except (ValueError, KeyError, TypeError) as error:
-            raise Retry(f"packing printed no readings: {error}") from error
         if len(packed) != len(requests):
             raise Retry(f"packing printed {len(packed)} answers to {len(requests)} requests")
         return packed
