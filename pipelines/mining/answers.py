@@ -208,8 +208,8 @@ def _is_grounded(statement: str, source: str, sentence: str) -> bool:
     return is_negative(statement) <= is_negative(source) and not reverses(statement, sentence)
 
 
-def merged(local: Sequence[Candidate], modelled: Sequence[Candidate]) -> tuple[Candidate, ...]:
-    """The findings of both miners, each thing once: the local miner's, in the model's words where it found it too."""
+def merge_candidates(local: Sequence[Candidate], modelled: Sequence[Candidate]) -> tuple[Candidate, ...]:
+    """Join both miners' candidates without doubles: the local miner's, in the model's words where both have it."""
     result = list(local)
     for candidate in modelled:
         place = next((index for index, known in enumerate(result) if _is_double(candidate, known)), None)

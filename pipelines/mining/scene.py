@@ -1,7 +1,7 @@
 """What was going on when something was said: the context a statement needs to be understood later.
 
 The scene looks back no further than to the agent's last words before the user spoke, so mining can begin there and
-reach the same candidates (`Miner.resume_offset`).
+reach the same candidates (`Miner.context_offset`).
 """
 
 from __future__ import annotations
@@ -64,8 +64,8 @@ class Scene:
 
     said: str = ""
     """The agent's last words."""
-    said_offset: int = 0
-    spoken_before_prompt: int = 0
+    last_agent_offset: int = 0
+    context_offset: int = 0
     """Offset of the agent's last words before the user's current message."""
     steps: list[Step] = field(default_factory=list)
     """Tool calls since the user last spoke."""
@@ -78,13 +78,13 @@ class Scene:
     def advance(self, turn: Turn) -> None:
         """Take a turn into account. Call it after the turn itself was mined."""
         if turn.is_users_words:
-            self.spoken_before_prompt = self.said_offset
+            self.context_offset = self.last_agent_offset
             self.steps.clear()
             self.calls.clear()
             self.failed_lines.clear()
             self.steps_when_said = 0
         elif turn.origin is Origin.ASSISTANT:
-            self.said, self.said_offset = turn.text, turn.offset
+            self.said, self.last_agent_offset = turn.text, turn.offset
             self.steps_when_said = len(self.steps)
         elif turn.origin is Origin.TOOL_USE and (tool := turn.tool) is not None:
             step = Step(turn.record, tool.name, tool.command or "", tool.file_path or "")

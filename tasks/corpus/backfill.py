@@ -45,7 +45,7 @@ from .store import CorpusStore
 KIND = "reflect.corpus"
 SETTLE = "corpus.settle"
 FRESH = "reflect.session"
-CHILD = "memoryvault.tasks.corpus.mining"
+CHILD = "memoryvault.tasks.corpus.mining_child"
 MINING_SECONDS = 800.0
 AHEAD_BYTES = 24 << 20
 AHEAD_TRANSCRIPTS = 16
@@ -292,16 +292,16 @@ def _mine(
             raise Retry(f"mining printed no candidates: {error}") from error
         job.check_owned()
         kill_point("corpus-mined")
-        store.keep(each.transcript.identity, each.request.offset, each.transcript.modified, mined)
+        store.keep(each.transcript.identity, each.request.mined_until, each.transcript.modified, mined)
         kill_point("corpus-kept")
         found: dict[str, Json] = {
             "candidates": len(mined.candidates),
-            "bytes": mined.end_offset - each.request.offset,
+            "bytes": mined.mined_until - each.request.mined_until,
             "bad_lines": mined.bad_lines,
         }
         cursor = {
-            "offset": mined.end_offset,
-            "resume": mined.resume_offset,
+            "offset": mined.mined_until,
+            "resume": mined.context_offset,
             "size": each.transcript.size,
             "path": str(each.transcript.path),
             "session": each.transcript.session,
@@ -349,7 +349,7 @@ class _Reading:
 
     @property
     def bytes(self) -> int:
-        return self.transcript.size - self.request.offset
+        return self.transcript.size - self.request.mined_until
 
 
 def _look(identity: str, path: Path, roots: list[str], live: frozenset[str], store: CorpusStore) -> _Reading | str:

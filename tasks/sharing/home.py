@@ -219,7 +219,7 @@ class Home:
         if not self.is_sharing:
             return AtHome(request)
         share = self._shares.get(transcript.identity)
-        if share is None or share.start != request.offset or share.end > transcript.size:
+        if share is None or share.start != request.mined_until or share.end > transcript.size:
             return MayLeave() if self._may_ask() and self.may_leave(transcript) else AtHome(request)
         if share.picked is not None:
             return AtHome(replace(request, picked=(*share.picked, *share.kept_back), picked_until=share.end))
@@ -301,13 +301,13 @@ class Home:
                 shared = content_of(ledger)
                 packed = self._packed(job, [request for _, request in readings])
                 going = [
-                    (transcript.identity, request.offset, each)
+                    (transcript.identity, request.mined_until, each)
                     for (transcript, request), each in zip(readings, packed, strict=True)
                     if each is not None and each.words
                 ]
                 first = readings[0][0].identity
                 if not going or going[0][0] != first:
-                    self._shares.put([_at_home(first, readings[0][1].offset)])
+                    self._shares.put([_at_home(first, readings[0][1].mined_until)])
                     return False
                 content = bundle([each for _, _, each in going])
                 key = key_of(content, self.machine)
@@ -338,7 +338,11 @@ class Home:
         asked = [
             asdict(
                 PackingRequest(
-                    each.transcript, each.host, each.offset, each.resume, None if projects is None else sorted(projects)
+                    each.transcript,
+                    each.host,
+                    each.mined_until,
+                    each.context_offset,
+                    None if projects is None else sorted(projects),
                 )
             )
             for each in requests

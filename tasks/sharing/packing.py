@@ -227,14 +227,14 @@ class PackingRequest:
     transcript: str
     host: str
     start: int
-    resume: int
+    context_offset: int
     """Where reading begins, as it will when it is mined: so that both see the same messages."""
     projects: Sequence[str] | None
 
 
 def pack_transcript(request: PackingRequest, most_bytes: int = MAX_CONTENT_BYTES) -> Packed:
     """Raises OSError, TooLarge."""
-    begin = min(request.resume, request.start)
+    begin = min(request.context_offset, request.start)
     reader = open_transcript(Path(request.transcript), begin, request.host or None)
     packed = pack(reader, start=request.start, may_leave=_consented(request.projects), most_bytes=most_bytes)
     report = reader.report
