@@ -19,7 +19,7 @@ from ...vault.layout import ALWAYS_LOAD, special_folder
 from ...vault.settings import Settings
 from ..indexing import vault_store
 from ..queue.enqueue import open_ledger
-from .backfill import Plan, Run, enqueue_corpus, plan_corpus
+from .backfill import BackfillRun, Plan, enqueue_corpus, plan_corpus
 from .progress import Progress, progress_of
 from .settling import DIGEST
 from .store import CorpusStore
@@ -54,13 +54,13 @@ def digest_of_rest(settings: Settings) -> str | None:
     return None
 
 
-def enqueue_history(settings: Settings, plan: Plan) -> Run | None:
+def enqueue_history(settings: Settings, plan: Plan) -> BackfillRun | None:
     """Ask the worker for them; None when there is nothing to do. Raises QueueUnavailable."""
     return enqueue_corpus(settings, plan)
 
 
 def wait_for_history(
-    settings: Settings, run: Run, seconds: float, tell: Callable[[Progress], None] = lambda _: None
+    settings: Settings, run: BackfillRun, seconds: float, tell: Callable[[Progress], None] = lambda _: None
 ) -> Progress:
     """Until the run is mined and settled, or the time is over: the worker goes on without us."""
     until = time.monotonic() + seconds

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..queue.ledger import Ledger
-from .backfill import KIND, MOST_JOBS, SETTLE, Plan, Run
+from .backfill import KIND, MOST_JOBS, SETTLE, BackfillRun, Plan
 from .store import CorpusStore
 
 
@@ -35,7 +35,7 @@ class Progress:
         return self.mined + self.failed + self.cancelled
 
 
-def progress_of(ledger: Ledger, store: CorpusStore, run: Run) -> Progress:
+def progress_of(ledger: Ledger, store: CorpusStore, run: BackfillRun) -> Progress:
     """Where the run is now."""
     live = {job.id for job in ledger.list(["queued", "running"], kind=KIND, most=MOST_JOBS)}
     cursors = store.cursors()  # After the jobs: what ends in between counts as done.

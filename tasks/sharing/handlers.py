@@ -19,9 +19,9 @@ from ..queue.job import Dead, Handler, JobLost, Postpone, Retry, RunningJob
 from ..queue.kinds import Json
 from ..queue.ledger import Ledger
 from ..shared_queue import machine_name
-from .home import Share, Shares, content_of
 from .judging import INVALID, MAX_OUTCOME_BYTES, OutcomeInvalid, picked_from
 from .packing import key_of
+from .shares import Share, ShareStore, content_of
 
 if TYPE_CHECKING:
     from ..postgres.ledger import PostgresLedger
@@ -76,7 +76,7 @@ def drop_old_contents(settings: Settings, shared: PostgresLedger) -> None:
     # The shares are read after the contents, and are put down before them: none is missed.
     lying = contents.keys(machine, older_than_seconds=UNAWAITED_SECONDS)
     if lying:
-        awaited = {share.key for share in Shares(settings.state.state_db).all()}
+        awaited = {share.key for share in ShareStore(settings.state.state_db).all()}
         for key in lying:
             if key not in awaited:
                 contents.withdraw(key, machine)
@@ -119,7 +119,7 @@ def result_handler(settings: Settings, own: Ledger, shared: PostgresLedger) -> H
         if job.args["to"] != machine:
             raise Dead(f"it is addressed to {job.args['to']}, this is {machine}")
         outcome = contents.outcome(key, machine)
-        shares = Shares(settings.state.state_db)
+        shares = ShareStore(settings.state.state_db)
         waiting = shares.of_key(key)
         told: dict[str, Json] = {"transcripts": len(waiting)}
         asked = [share for share in waiting if share.picked is None]
