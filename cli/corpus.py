@@ -27,7 +27,7 @@ from ..tasks.corpus.backfill import (
     unfinished,
 )
 from ..tasks.corpus.estimate import estimate
-from ..tasks.corpus.progress import Progress, asked_for, last_settling, progress_of
+from ..tasks.corpus.progress import Progress, last_settling, progress_of, queued_count
 from ..tasks.corpus.settling import DIGEST, survey
 from ..tasks.corpus.store import CorpusStore
 from ..tasks.queue.enqueue import open_ledger
@@ -211,7 +211,7 @@ def _already_queued(plan: Plan, settings: Settings) -> int:
         return 0
     try:
         with open_ledger(settings) as ledger:
-            return asked_for(ledger, plan)
+            return queued_count(ledger, plan)
     except QueueUnavailable:
         return 0  # A dry run says what there is to mine all the same.
 
