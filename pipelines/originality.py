@@ -1,4 +1,4 @@
-"""Whether a text copies another: what is written into the watchlist may say what to adopt, never hold it. Pure."""
+"""Detecting copied text: a note of the watchlist may describe what to adopt, never contain it. Pure."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 LONGEST_RUN_WORDS = 7
-"""A run of so many of the source's words is a quotation."""
+"""Number of consecutive words of the source that make a quotation."""
 NGRAM_WORDS = 4
 MOST_SHARED = 0.10
 """Share of a text's runs of four words that may also be in the source: chance, and names of things."""
 FEWEST_SHARED = 3
 LINE_CHARACTERS = 30
-"""A line of code so long, spaces aside, that is also in the source is copied."""
+"""Length, without spaces, from which on a line of code that is also in the source is copied."""
 
 _URL = re.compile(r"https?://\S+")
 _WORD = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]|[^\W_]+")
@@ -29,7 +29,7 @@ class Copied:
 
 
 def copied(text: str, sources: Iterable[str]) -> Copied | None:
-    """The first sign that `text` has taken something from one of the sources over; None when it says its own.
+    """Find the first sign that `text` copies one of the sources; None if it does not.
 
     Compared are words without case, punctuation and mark-up, so that neither reformatting nor recasing hides a
     copy. Addresses do not count.
