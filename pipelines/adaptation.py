@@ -78,7 +78,7 @@ class Rule:
 
 
 @dataclass(frozen=True)
-class Held:
+class UserSetup:
     """What the user already has, and trusts."""
 
     skills: Collection[str] = ()
@@ -258,7 +258,7 @@ _STOP = frozenset(
 MOST_TERMS = 16
 
 
-def judge(pattern: Pattern, held: Held, facts: Facts | None, today: date) -> Judgement:
+def judge(pattern: Pattern, held: UserSetup, facts: Facts | None, today: date) -> Judgement:
     """Judge a pattern: rules R1 to R8 give the score, the repository's facts move the confidence by at most a step."""
     text = f"{pattern.title}. {pattern.description}"
     rules = [rule for rule in _rules(pattern, text, held) if rule.points]
@@ -274,7 +274,7 @@ def judge(pattern: Pattern, held: Held, facts: Facts | None, today: date) -> Jud
     return Judgement(score, level, tuple(rules), trusted, tuple(trust), subjects_of(text), terms_of(text))
 
 
-def _rules(pattern: Pattern, text: str, held: Held) -> Iterable[Rule]:
+def _rules(pattern: Pattern, text: str, held: UserSetup) -> Iterable[Rule]:
     slug = slugify(pattern.title)
     is_name = (len(slug) <= 40 and "-" in slug) or len(slug) <= 20
     if is_name and not any(slug == skill or skill.endswith(f"--{slug}") for skill in held.skills):

@@ -20,7 +20,7 @@ MAX_SOURCES = 100
 _KEY_CHARACTERS = 16
 
 
-class Seen(Protocol):
+class ListedItem(Protocol):
     """An item that a source lists."""
 
     @property
@@ -57,7 +57,7 @@ class Novelty:
     """Keys of everything the source has ever listed, sorted: what the next scan compares with."""
 
 
-def identity_of(item: Seen) -> str:
+def identity_of(item: ListedItem) -> str:
     """Identity of an item: its canonical address, and its anchor on a page of several."""
     address = canonical_url(item.url) or item.url
     return f"{address}#{item.anchor}" if item.anchor else address
@@ -68,7 +68,7 @@ def pattern_key(identity: str) -> str:
     return hashlib.sha256(identity.encode("utf-8", "surrogatepass")).hexdigest()[:_KEY_CHARACTERS]
 
 
-def novelty(items: Iterable[Seen], known: Collection[str], source: str) -> Novelty:
+def novelty(items: Iterable[ListedItem], known: Collection[str], source: str) -> Novelty:
     """Find the items that the source never listed before, in its order.
 
     What disappeared and comes back is known. Two names at one new address (skills of one repository) are two
@@ -98,7 +98,7 @@ def novelty(items: Iterable[Seen], known: Collection[str], source: str) -> Novel
     return Novelty(tuple(new.values()), tuple(sorted(keys)))
 
 
-def _marks(item: Seen) -> tuple[str, ...]:
+def _marks(item: ListedItem) -> tuple[str, ...]:
     """Keys of its address and, if the source gives it one, its id."""
     address = pattern_key(identity_of(item))
     return (

@@ -64,7 +64,7 @@ _STOP_WORDS = frozenset(
 
 
 @dataclass(frozen=True)
-class Found:
+class ResearchSource:
     """A memory, a note or a search result that research found."""
 
     title: str
@@ -217,7 +217,7 @@ def one_line(text: str, limit: int = 160) -> str:
     return flat if len(flat) <= limit else flat[: limit - 1].rstrip() + "…"
 
 
-def related_text(intro: str, found: Sequence[Found], nothing: str) -> str:
+def related_text(intro: str, found: Sequence[ResearchSource], nothing: str) -> str:
     """Render the body of related-*.md: wikilinks with short excerpts."""
     if not found:
         return nothing
@@ -244,7 +244,9 @@ def struck(text: str, gone: Collection[str]) -> str:
     return _RELATED_LINK.sub(strike, text)
 
 
-def web_text(source: str, address: str, query: str, found: Sequence[Found], summary: str, summarised_by: str) -> str:
+def web_text(
+    source: str, address: str, query: str, found: Sequence[ResearchSource], summary: str, summarised_by: str
+) -> str:
     """Render the body of research-<source>.md."""
     asked = f"Asked {source} for `{query}`" if query else "The link was typed into the idea"
     parts = [UNTRUSTED_LINE, f"{asked}: <{address}>"]

@@ -97,7 +97,7 @@ def packaged() -> Model:
     return load(WEIGHTS_FILE.read_text(encoding="utf-8"))
 
 
-def can_be_judged(token: str) -> bool:
+def is_candidate_token(token: str) -> bool:
     """Whether a token is long enough, and no word, digest, id or place in a file: the cheap tests before the model."""
     return (
         MIN_TOKEN_CHARS <= len(token) <= MAX_TOKEN_CHARS
@@ -107,14 +107,14 @@ def can_be_judged(token: str) -> bool:
     )
 
 
-def is_drawn_by_lot(token: str, before: str) -> bool:
+def is_random_token(token: str, before: str) -> bool:
     """Whether the model takes a token for random. `before`: the text before it, at least REACH_CHARS if there is."""
     model = packaged()
     return model.logit(features_of(token, before, model.bigrams)) >= model.threshold
 
 
 def features_of(token: str, before: str, bigrams: Mapping[str, float]) -> Features:
-    """Compute the features of a token that `can_be_judged`, by the names of the weights."""
+    """Compute the features of a token that `is_candidate_token`, by the names of the weights."""
     length = len(token)
     runs = _CLASS_RUN.findall(token)
     parts = _ALNUM.findall(token)

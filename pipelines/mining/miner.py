@@ -17,7 +17,7 @@ from .model import Classifier, Head, packaged
 from .prose import Sentence, looks_pasted
 from .rules import Rule, describes, downloads_and_runs
 from .scene import Scene, names_code, needs_context, statement
-from .searched import ASIDE_BIT, CURE_BIT, EXPLICIT_BITS, PROCEDURE_BITS, RULE_BITS, cues
+from .sentence_scan import ASIDE_BIT, CURE_BIT, EXPLICIT_BITS, PROCEDURE_BITS, RULE_BITS, cues
 from .standing import Certainty
 from .voice import in_nobodys_voice, paragraph_at
 
