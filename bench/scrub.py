@@ -99,7 +99,7 @@ def in_dispute(samples: Sequence[Sample]) -> set[str]:
 
 def by_chance(score_of: Sequence[Sample]) -> tuple[str, str]:
     """Rows without the model, all makers known and none."""
-    with patch.object(scrub, "is_drawn_by_lot", lambda *_: False):
+    with patch.object(scrub, "is_random_token", lambda *_: False):
         known = row("all, without the model", score(score_of))
         with patch.object(scrub, "MARKED_TOKEN", NOTHING):
             return known, row("all, without the model, as if no maker's mark were known", score(score_of))

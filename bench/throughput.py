@@ -42,7 +42,7 @@ from .sessions import session_lines
 ROUNDS = 7
 TURNS = 400
 TURN_BYTES = 125_000
-CHILD = [sys.executable, "-m", "memoryvault.tasks.mining"]
+CHILD = [sys.executable, "-m", "memoryvault.tasks.mining_child"]
 PEAK = """
 import os, resource, sys, time
 from memoryvault.tasks.mining import MiningRequest, mine_transcript
@@ -50,7 +50,7 @@ mined = mine_transcript(MiningRequest(sys.argv[1], "claude"))
 peak = 0
 if os.path.exists("/proc/self/status"):  # Linux counts into ru_maxrss what the parent had when it forked.
     (peak,) = [int(line.split()[1]) for line in open("/proc/self/status") if line.startswith("VmHWM")]
-print(mined.end_offset, time.process_time(), peak or resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
+print(mined.mined_until, time.process_time(), peak or resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
 """
 
 
@@ -198,14 +198,14 @@ def start_up_seconds(folder: Path, rounds: int = 5) -> float:
 def stepwise_seconds(path: Path, turns: Sequence[Sequence[bytes]]) -> float:
     """Processor time of mining a session after each of its turns; writing the turns does not count."""
     path.write_bytes(b"")
-    seconds, offset, resume, said = 0.0, 0, 0, 0
+    seconds, offset, context, last_agent = 0.0, 0, 0, 0
     for turn in turns:
         with path.open("ab") as file:
             file.writelines(turn)
         start = time.process_time()
-        mined = mine_transcript(MiningRequest(str(path), "claude", offset, resume, said))
+        mined = mine_transcript(MiningRequest(str(path), "claude", offset, context, last_agent))
         seconds += time.process_time() - start
-        offset, resume, said = mined.end_offset, mined.resume_offset, mined.said_offset
+        offset, context, last_agent = mined.mined_until, mined.context_offset, mined.last_agent_offset
     return seconds
 
 

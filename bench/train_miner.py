@@ -18,7 +18,7 @@ from ..pipelines.mining.features import MAX_CUED_SENTENCES, MAX_WORDS, Features,
 from ..pipelines.mining.fitting import Examples, Vector
 from ..pipelines.mining.model import WEIGHTS_FILE, Classifier, Head
 from ..pipelines.mining.prose import sentences
-from ..pipelines.mining.searched import Searched
+from ..pipelines.mining.sentence_scan import SentenceScan
 from ..pipelines.mining.words import hashed_ngrams, words_of
 from .mining_data import Labelled, labelled, unpacked_sessions
 
@@ -84,7 +84,7 @@ def _shown_in(item: Labelled) -> set[str]:
     if item.by_agent:
         texts = [part.text for part in sentences(item.turn)]
         words = words_of("\n".join(texts).lower())[:MAX_WORDS]
-        shown.update(named_cues([Searched(text) for text in texts[:MAX_CUED_SENTENCES]]))
+        shown.update(named_cues([SentenceScan(text) for text in texts[:MAX_CUED_SENTENCES]]))
         shown.update(named_ngrams(hashed_ngrams(words)))
     return shown
 

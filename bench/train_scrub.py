@@ -28,8 +28,8 @@ from ..pipelines.secret_model import (
     WEIGHTS_FILE,
     Features,
     Model,
-    can_be_judged,
     features_of,
+    is_candidate_token,
 )
 from ..pipelines.secret_patterns import CANDIDATE
 
@@ -178,7 +178,7 @@ def made(make: Maker, templates: Sequence[str], count: int) -> Iterator[tuple[st
     for index in range(count):
         before = make(f"<words  > {make.one_of(BEFORE)}")
         token = make(templates[index % len(templates)])[:MAX_TOKEN_CHARS]
-        if can_be_judged(token):
+        if is_candidate_token(token):
             yield token, before
 
 
@@ -190,7 +190,7 @@ def own_text() -> str:
 
 def tokens_in(text: str) -> Iterator[tuple[str, str]]:
     for match in CANDIDATE.finditer(text):
-        if can_be_judged(match.group()):
+        if is_candidate_token(match.group()):
             yield match.group(), text[max(0, match.start() - REACH_CHARS) : match.start()]
 
 

@@ -17,13 +17,21 @@ from ..pipelines.corpus import most_ideas
 from ..pipelines.routing import Tier
 from ..sources.transcripts.corpus import Transcript, claude_cleanup_days
 from ..tasks.completion import completer_of
-from ..tasks.corpus.backfill import KIND, Plan, Run, enqueue_corpus, enqueue_settling, plan_corpus, unfinished
+from ..tasks.corpus.backfill import (
+    KIND,
+    BackfillRun,
+    Plan,
+    enqueue_corpus,
+    enqueue_settling,
+    plan_corpus,
+    unfinished,
+)
 from ..tasks.corpus.estimate import estimate
-from ..tasks.corpus.progress import Progress, asked_for, last_settling, progress_of
+from ..tasks.corpus.progress import Progress, last_settling, progress_of, queued_count
 from ..tasks.corpus.settling import DIGEST, survey
 from ..tasks.corpus.store import CorpusStore
 from ..tasks.queue.enqueue import open_ledger
-from ..tasks.sharing.home import Home
+from ..tasks.sharing.origin import ShareOrigin
 from ..tasks.taken_back import TakenBack
 from ..vault.days import SECONDS_PER_DAY
 from ..vault.errors import QueueUnavailable, SettingsError, UsageError
@@ -77,7 +85,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
             if is_given(args, option):
                 raise UsageError(f"--more puts to you what was mined before, all of it: leave {option} out")
         return _more(args, context)
-    plan = plan_corpus(settings, root=root, since=since, project=args.project, anew=args.reset)
+    plan = plan_corpus(settings, root=root, since=since, project=args.project, remine=args.reset)
     ending = ending_soon(plan, settings) if root is None else []
     report: dict[str, Any] = {
         "dry_run": not args.execute,
@@ -103,9 +111,9 @@ def run(args: argparse.Namespace, context: Context) -> int:
         if args.execute:
             raise
         report["miner_problem"] = str(error)
-    home = Home(settings)
-    if home.is_sharing:
-        report["may_leave"] = sum(home.may_leave(each) for each in plan.to_mine)
+    origin = ShareOrigin(settings)
+    if origin.is_sharing:
+        report["may_leave"] = sum(origin.may_leave(each) for each in plan.to_mine)
     if not args.execute:
         report |= _estimate(plan, settings)
         if args.json:
@@ -203,7 +211,7 @@ def _already_queued(plan: Plan, settings: Settings) -> int:
         return 0
     try:
         with open_ledger(settings) as ledger:
-            return asked_for(ledger, plan)
+            return queued_count(ledger, plan)
     except QueueUnavailable:
         return 0  # A dry run says what there is to mine all the same.
 
@@ -302,16 +310,16 @@ def _size(amount: int) -> str:
     return f"{amount / 1e6:.1f} MB" if amount >= 100_000 or not amount else f"{max(1, round(amount / 1e3))} KB"
 
 
-def _follow(settings: Settings, run: Run) -> int:
+def _follow(settings: Settings, run: BackfillRun) -> int:
     """A bar until the run is through and settled. Ctrl-C leaves the bar, not the work."""
     store = CorpusStore(settings.state)
-    home = Home(settings)
+    origin = ShareOrigin(settings)
     settle_by = float("inf")
     try:
         while True:
             with open_ledger(settings) as ledger:
                 progress = progress_of(ledger, store, run)
-            away = home.away() if home.is_sharing else 0
+            away = origin.awaited_count() if origin.is_sharing else 0
             draw_mining(progress, has_worker=_has_worker(settings), away=away)
             if progress.is_mined:
                 settle_by = min(settle_by, time.monotonic() + SETTLE_SECONDS)

@@ -19,7 +19,7 @@ from ..index.client import ServiceUnavailable, ensure_service
 from ..index.models import is_installed
 from ..pipelines.discovery import DEFAULT_SOURCES
 from ..tasks.active_counts import count_active, count_indexed_entries
-from ..tasks.corpus.backfill import KIND, Plan, Run
+from ..tasks.corpus.backfill import KIND, BackfillRun, Plan
 from ..tasks.corpus.history import (
     HISTORY_DAYS,
     FirstRecall,
@@ -269,7 +269,7 @@ def _sources_confirmed(settings: Settings) -> bool:
     return discovery.store.exists(SOURCES_NOTE) and discovery.note().confirmed
 
 
-def _queue_work(settings: Settings, days: int) -> tuple[Plan, Run | None]:
+def _queue_work(settings: Settings, days: int) -> tuple[Plan, BackfillRun | None]:
     """What the worker has to do: the sessions from before, the files, the skills."""
     request_indexing(settings)
     with suppress(QueueUnavailable):  # the weekly schedule does it in any case
@@ -287,7 +287,7 @@ def _worker_runs(settings: Settings) -> bool:
         return False
 
 
-def _follow(settings: Settings, run: Run, *, quiet: bool) -> Progress:
+def _follow(settings: Settings, run: BackfillRun, *, quiet: bool) -> Progress:
     """Wait for the import, with a bar on a terminal. Ctrl-C leaves the bar, not the work."""
     latest = Progress(0, len(run.jobs), 0, settled=False)
     shown = not quiet and sys.stderr.isatty()

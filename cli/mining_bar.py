@@ -11,8 +11,8 @@ BAR = 25
 
 def draw_mining(progress: Progress, *, has_worker: bool = True, away: int = 0) -> None:
     """On stderr's line. What keeps the bar where it is stands beside it: `away` sessions are with other machines."""
-    share = progress.over / max(progress.sessions, 1)
-    said = f" {share:4.0%} {progress.over}/{progress.sessions} sessions"
+    share = progress.finished / max(progress.sessions, 1)
+    said = f" {share:4.0%} {progress.finished}/{progress.sessions} sessions"
     if progress.paused:
         said += f", paused (memory jobs resume {KIND})"
     elif not has_worker:

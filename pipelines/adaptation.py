@@ -1,4 +1,4 @@
-"""Pass 1: is a pattern worth adopting, and what of it? A rubric in code; every word is matched whole. Pure.
+"""Pass 1 of judging whether a pattern is worth adopting: a rubric in code; every word is matched whole. Pure.
 
 docs/how-to/discovery.md has the rules as a table. What comes out is made of our own words: the pattern's text is
 read, never repeated, so that neither a skill nor an instruction in it gets into the vault.
@@ -20,7 +20,7 @@ from .identity import repository_of
 
 
 class Confidence(IntEnum):
-    """How much speaks for it."""
+    """How strongly the evidence favours adopting a pattern."""
 
     LOW = 0
     MEDIUM = 1
@@ -57,14 +57,14 @@ DEFAULT_TRUSTED = [
 
 @dataclass(frozen=True)
 class Facts:
-    """What GitHub says of a repository; None where it was not asked or does not know."""
+    """A repository's facts from GitHub; None where it was not asked or does not know."""
 
     owner: str
     name: str
     stars: int | None = None
     pushed: date | None = None
     licence: str | None = None
-    """SPDX id."""
+    """SPDX id of its licence."""
     archived: bool = False
 
 
@@ -78,15 +78,15 @@ class Rule:
 
 
 @dataclass(frozen=True)
-class Held:
-    """What the user has already."""
+class UserSetup:
+    """What the user already has, and trusts."""
 
     skills: Collection[str] = ()
     """Slugs of personal skills."""
     always_load: Collection[str] = ()
     """Slugs and tags of always-load entries."""
     trusted: Collection[str] = ()
-    """Owners, in lower case."""
+    """Owners that the user trusts, in lower case."""
 
 
 @dataclass(frozen=True)
@@ -98,15 +98,15 @@ class Judgement:
     rules: tuple[Rule, ...]
     trusted: bool
     trust: tuple[str, ...]
-    """What the repository's facts say, in words."""
+    """The repository's facts, in words."""
     subjects: tuple[str, ...]
-    """What it is about, in our words."""
+    """Subjects of the pattern, in words of our own table."""
     terms: tuple[str, ...]
-    """Single words it uses, in alphabetical order."""
+    """Single words that it uses, in alphabetical order."""
 
 
 def _words_of(*words: str) -> re.Pattern[str]:
-    """Any of the words, whole."""
+    """Compile a pattern that matches any of the words, whole."""
     return re.compile(rf"(?<!\w)(?:{'|'.join(words)})(?!\w)", re.IGNORECASE)
 
 
@@ -122,7 +122,7 @@ _UNSTABLE = _words_of(
     "broken", "abandoned", "unmaintained",
 )  # fmt: skip
 _VENDOR = _words_of("windsurf", "codex", "jetbrains", "intellij", "pycharm", "vs ?code", "visual studio code")
-# A word of everyday language: meant is the editor only by its own name, or beside a word of its trade.
+# A word of everyday language, which means the editor only by its full name, or next to a word of its trade.
 _CURSOR = re.compile(
     r"(?<!\w)\.?cursorrules(?!\w)|(?<!\w)\.cursor/|(?<!\w)cursor\.(?:com|sh)(?!\w)"
     r"|(?<!\w)(?:[Ff]or|[Ii]n|[Ww]ith) Cursor(?!\w)"
@@ -258,8 +258,8 @@ _STOP = frozenset(
 MOST_TERMS = 16
 
 
-def judge(pattern: Pattern, held: Held, facts: Facts | None, today: date) -> Judgement:
-    """Rules R1 to R8 give the score; the repository's facts can move the confidence by one step, not more."""
+def judge(pattern: Pattern, held: UserSetup, facts: Facts | None, today: date) -> Judgement:
+    """Judge a pattern: rules R1 to R8 give the score, the repository's facts move the confidence by at most a step."""
     text = f"{pattern.title}. {pattern.description}"
     rules = [rule for rule in _rules(pattern, text, held) if rule.points]
     score = sum(rule.points for rule in rules)
@@ -274,7 +274,7 @@ def judge(pattern: Pattern, held: Held, facts: Facts | None, today: date) -> Jud
     return Judgement(score, level, tuple(rules), trusted, tuple(trust), subjects_of(text), terms_of(text))
 
 
-def _rules(pattern: Pattern, text: str, held: Held) -> Iterable[Rule]:
+def _rules(pattern: Pattern, text: str, held: UserSetup) -> Iterable[Rule]:
     slug = slugify(pattern.title)
     is_name = (len(slug) <= 40 and "-" in slug) or len(slug) <= 20
     if is_name and not any(slug == skill or skill.endswith(f"--{slug}") for skill in held.skills):
@@ -319,7 +319,7 @@ def is_lookalike(name: str) -> bool:
 
 
 def _trust(facts: Facts | None, owner: str, trusted: bool, today: date) -> tuple[int, list[str]]:
-    """(weight, what there is to say)."""
+    """Weigh the repository's facts: a weight, and the reasons in words."""
     weight = 2 if trusted else 0
     said = [f"{owner} is one of your trusted owners"] if trusted else []
     if facts is None:
@@ -341,11 +341,11 @@ def _trust(facts: Facts | None, owner: str, trusted: bool, today: date) -> tuple
 
 
 def subjects_of(text: str) -> tuple[str, ...]:
-    """What a text is about, in the words of our own table."""
+    """Subjects of a text, in words of our own table."""
     return tuple(subject for subject, words in _SUBJECTS if words.search(text))[:5]
 
 
 def terms_of(text: str) -> tuple[str, ...]:
-    """Its single words, in alphabetical order and each once: what it is about without how it says it."""
+    """List the text's words, each once, in alphabetical order: what it is about without how it says it."""
     words = {word for word in re.findall(r"[a-z][a-z0-9+#-]{2,24}", text.casefold()) if word.strip("-") not in _STOP}
     return tuple(sorted(words))[:MOST_TERMS]

@@ -1,4 +1,4 @@
-"""What mining proposes: a memory worth keeping, with the evidence for it."""
+"""A proposed memory, with its evidence."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ _LEAD_IN = re.compile(
 """Words that only open what is said. Some do so only before a comma or the like: "no, never" but not "no emojis"."""
 
 Category = Literal["preference", "correction", "fix", "workflow", "idea"]
-"""What kind of memory it is. `correction` is a preference that was learned from a mistake of the agent."""
+"""Kind of memory. `correction` is a preference that was learned from a mistake of the agent."""
 
 Scope = Literal["personal", "project"]
-"""Does it hold wherever this user works, or only in the project it was said in?"""
+"""Whether a memory holds wherever the user works, or only in the project in which it was said."""
 
 Speaker = Literal["user", "assistant", "tool"]
 """Whose words the statement is made of."""
@@ -42,14 +42,14 @@ class Candidate:
 
     category: Category
     statement: str
-    """One sentence that can be understood without the session. The user's own words for the local miner."""
+    """One sentence that can be understood without the session; the local miner takes it from the user's own words."""
     reason: str
     """Why it was proposed, for the user who reviews it: one line."""
     role: Speaker
     records: tuple[str, ...]
-    """Ids of the transcript records that say it, oldest first; never empty."""
+    """Ids of the transcript records that are its evidence, oldest first; never empty."""
     excerpt: str
-    """The passage of the session that shows it, as it was said."""
+    """Passage of the session that contains it, verbatim."""
     session: str
     project: str | None = None
     scope: Scope = "personal"
@@ -58,17 +58,17 @@ class Candidate:
     typed: bool = True
     """The statement is made of words the user typed: not pasted, quoted, or written by a tool or the agent."""
     score: float = 0.0
-    """The miner's confidence that this is a memory of this category, 0 to 1."""
+    """The miner's confidence in the category, 0 to 1."""
     replaces: str | None = None
-    """What the statement says not to do any more ("npm" in "use pnpm, not npm"), where it names it."""
+    """What the statement says no longer to do ("npm" in "use pnpm, not npm"); None if it names nothing."""
     said: str | None = None
-    """What was said, where the statement rewords it: by this it is known again, however it is reworded next time."""
+    """Original words of a reworded statement, by which the memory is recognised however it is reworded next time."""
     claimed_rule: bool = False
-    """A model takes it for a standing rule, or it has the form of one; it is not stated so plainly that it is one."""
+    """A model takes it for a standing rule, or it has the form of one, but it is not stated plainly enough."""
     passed_on: bool = False
-    """It stands in a paragraph that speaks in nobody's voice: by its look, a text of somebody else's."""
+    """It is in a paragraph in nobody's voice, which looks like a text of another author."""
     said_at: str | None = None
-    """When it was said or done, as `moment` gives it; None where the transcript does not tell."""
+    """When it was said or done, as `moment` formats it; None if the transcript does not tell."""
 
     def __post_init__(self) -> None:
         if self.category not in CATEGORIES:
@@ -80,41 +80,41 @@ class Candidate:
 
     @property
     def kind(self) -> str:
-        """The kind of entry (and folder) it becomes."""
+        """Kind of the entry (and folder) that it becomes."""
         return KIND_OF_CATEGORY[self.category]
 
     @property
     def title(self) -> str:
-        """The statement's first line as a heading: without the word that only opens it, cut at a word."""
+        """First line of the statement as a heading: without opening words, cut at a word."""
         line = self.statement.strip().split("\n", 1)[0]
         line = cut(without_opening(line) or line, TITLE_CHARACTERS)
         return (line[:1].upper() + line[1:]).rstrip(".")
 
     @property
     def identity(self) -> str:
-        """The text that its fingerprint is taken of: the same from every miner that found the same sentence."""
+        """Text of its fingerprint: the same from every miner that found the same sentence."""
         return self.said or self.statement
 
     @property
     def from_user(self) -> bool:
-        """The user put it into the prompt, and nothing shows that it was pasted."""
+        """Whether the user put it into the prompt, and nothing shows that it was pasted."""
         return self.role == "user" and self.typed
 
     @property
     def in_own_voice(self) -> bool:
-        """Only these may ever be saved without asking."""
+        """Whether the user wrote it in their own voice: nothing else may be saved without asking."""
         return self.from_user and not self.passed_on
 
 
 def without_opening(text: str) -> str:
-    """The text without words in front that only open it ("Great. And now: …"); '' when there are no others."""
+    """Remove leading words that only open a text ("Great. And now: …"); '' when nothing is left."""
     stripped = text.strip()
     opening = _LEAD_IN.match(stripped)
     return stripped[opening.end() :] if opening else stripped
 
 
 def moment(timestamp: str | None) -> str | None:
-    """A host's ISO 8601 timestamp in UTC to the second, "2026-11-22T08:05:00Z"; None for what is none."""
+    """Convert a host's ISO 8601 timestamp to UTC, to the second: "2026-11-22T08:05:00Z"; None if it is not one."""
     try:
         # Within this length there is nothing but a time; without a zone hosts write UTC.
         at = datetime.fromisoformat((timestamp or "")[:40])

@@ -1,4 +1,4 @@
-"""What a whole corpus of old sessions says: sayings put together, ranked, and bounded. Pure.
+"""Grouping, ranking and bounding what a whole corpus of old sessions says. Pure.
 
 A session's reflection decides on each saying as it is mined. An old corpus holds hundreds of them at once, so here
 they are first counted over all of its sessions; then the strongest are put to the user, and the rest is kept as
@@ -17,10 +17,10 @@ from .likeness import LikenessLimits, Wording, filter_words, is_same, wording_of
 from .routing import PASSED_ON, RULE_CATEGORIES, Thresholds, Tier, is_pattern, tier_of
 
 MOST_LINES = 200
-"""Of the digest; what is weaker is only counted."""
+"""Most lines of the digest; weaker patterns are only counted."""
 LINE_CHARACTERS = 220
 HEADING = "## Ranked, strongest first"
-"""What a person writes above this line of the digest stays."""
+"""Heading of the generated part of the digest; what a person writes above it stays."""
 
 _TIERS = {Tier.HIGH: 0, Tier.MEDIUM: 1, Tier.LOW: 2}
 _CATEGORIES = {"preference": 0, "correction": 0, "workflow": 1, "fix": 2, "idea": 3}
@@ -28,17 +28,17 @@ _CATEGORIES = {"preference": 0, "correction": 0, "workflow": 1, "fix": 2, "idea"
 
 @dataclass(frozen=True)
 class Saying:
-    """A candidate as it lies in the corpus."""
+    """A candidate of an old session."""
 
     candidate: Candidate
     host: str
     order: tuple[float, str, int]
-    """When it was said, or else its transcript was last written; the transcript's name; the place in it."""
+    """Sort key: when it was said, else when its transcript was last written; the transcript's name; the place in it."""
 
 
 @dataclass(frozen=True)
 class Pattern:
-    """Sayings that say the same. The first of them gives the wording."""
+    """Sayings that say the same; the first gives the wording."""
 
     sayings: tuple[Saying, ...]
     tier: Tier
@@ -58,7 +58,7 @@ class Pattern:
 
     @property
     def strength(self) -> tuple[int, int, int, int, float, str]:
-        """Sort by it for the strongest first: tier, sessions, occurrences, category, the miner's score."""
+        """Sort key, the strongest first: tier, sessions, occurrences, category, the miner's score."""
         best = max(saying.candidate.score for saying in self.sayings)
         return (
             _TIERS[self.tier],
@@ -71,7 +71,7 @@ class Pattern:
 
 
 def patterns_of(sayings: Sequence[Saying], limits: LikenessLimits, thresholds: Thresholds) -> list[Pattern]:
-    """The patterns, strongest first. The same whatever order the sayings come in."""
+    """Group sayings into patterns, strongest first; the order of the sayings does not matter."""
     groups: list[_Group] = []
     by_print: dict[tuple[str, str], _Group] = {}
     by_word: dict[tuple[str, str], list[_Group]] = {}
@@ -119,18 +119,18 @@ def _pattern(sayings: Sequence[Saying], thresholds: Thresholds) -> Pattern:
 
 @dataclass(frozen=True)
 class Selection:
-    """What becomes of the patterns that the vault does not hold yet. Each strongest first."""
+    """What to do with the patterns that are not in the vault yet; each field strongest first."""
 
     saved: tuple[Pattern, ...]
-    """The strongest standing rules in the user's own words: saved like those of a fresh session."""
+    """The strongest standing rules in the user's own words, saved as those of a fresh session are."""
     proposed: tuple[Pattern, ...]
     """The next strongest; a standing rule among them is `unconfirmed`."""
     held: tuple[Pattern, ...]
-    """Counted in the digest, not written."""
+    """Patterns that are only counted in the digest."""
 
 
 def most_ideas(entries: int) -> int:
-    """How many ideas of old sessions may wait where `entries` memories may: a quarter fewer.
+    """How many ideas of old sessions may wait if `entries` memories may: a quarter fewer.
 
     By default that is 15. With 20, a backfill would fill the incubator to the number above which each session begins
     with a word on it, and the very next idea of a fresh session would bring that word up.
@@ -139,7 +139,7 @@ def most_ideas(entries: int) -> int:
 
 
 def select(patterns: Sequence[Pattern], rule_room: int, room: int, idea_room: int) -> Selection:
-    """How many more rules may be saved unasked, memories wait in review, and ideas in the incubator.
+    """Choose what to save and propose, within the room left for rules saved unasked, for review, and for ideas.
 
     Ideas wait long, and for themselves. Rules beyond their room wait with the other memories, before them.
     """
@@ -161,7 +161,7 @@ def select(patterns: Sequence[Pattern], rule_room: int, room: int, idea_room: in
 
 
 def unconfirmed(pattern: Pattern) -> Pattern:
-    """A standing rule as a proposal: the user decides on it."""
+    """Make a proposal of a standing rule, for the user to decide on."""
     sayings = (
         replace(saying, candidate=replace(saying.candidate, standing_rule=False, claimed_rule=True))
         if saying.candidate.standing_rule
@@ -173,15 +173,15 @@ def unconfirmed(pattern: Pattern) -> Pattern:
 
 @dataclass(frozen=True)
 class CorpusFigures:
-    """For the head of the digest."""
+    """Figures in the head of the digest."""
 
     sessions: int
     in_vault: int
-    """Patterns of the corpus that the vault holds, rejected ones included."""
+    """Number of patterns that are in the vault, rejected ones included."""
 
 
 def digest_body(held: Sequence[Pattern], figures: CorpusFigures) -> str:
-    """The generated part of the digest note, from its heading on; the same input gives the same bytes."""
+    """Render the generated part of the digest, from its heading on; the same input gives the same bytes."""
     waiting = sum(each.tier is not Tier.LOW for each in held)
     lines = [
         HEADING,
@@ -200,7 +200,7 @@ def digest_body(held: Sequence[Pattern], figures: CorpusFigures) -> str:
 
 
 def lists_any(body: str) -> bool:
-    """Does this body of the digest list anything?"""
+    """Whether this body of the digest lists anything."""
     return "\n- " in body.partition(HEADING)[2]
 
 

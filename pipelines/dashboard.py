@@ -1,4 +1,4 @@
-"""The dashboard note: what the vault holds and what waits in it, as links. Pure, and a function of the files alone.
+"""Rendering the dashboard note, which links what the vault holds and what waits in it. A function of the files alone.
 
 Neither today's date nor this device's name is in it, so two devices write the same, and one that is unchanged is
 not written again. A pattern that was deferred comes back on its day.
@@ -14,7 +14,7 @@ from ..vault.wording import cut
 
 BEGIN = "%% memoryvault: made by the program from here on; write above this line or below the last one %%"
 END = "%% memoryvault: end %%"
-"""Comments in Obsidian's own syntax: hidden in reading view."""
+"""Marks of the generated part: comments in Obsidian's syntax, hidden in reading view."""
 HEADINGS: Mapping[str, str] = {
     "proposals": "Proposals",
     "questions": "Questions about ideas",
@@ -30,30 +30,30 @@ _LINK_SYNTAX = str.maketrans({"|": "/", "[": "(", "]": ")", "\n": " ", "%": "％
 
 @dataclass(frozen=True)
 class Listed:
-    """A note as the dashboard shows it."""
+    """A note in a list of the dashboard."""
 
     path: str
     title: str
     kind: str
     day: str
-    """ISO date of when it was said, else made; '' when unknown."""
+    """ISO date when it was said, else created; '' when unknown."""
 
 
 @dataclass(frozen=True)
 class VaultView:
-    """The notes by what they are to the user."""
+    """The notes of the vault, by their role for the user."""
 
     groups: Sequence[str]
-    """The group of each living entry, one for each."""
+    """Group of each entry in use; one item for each entry."""
     living: Sequence[Listed]
     waiting: Mapping[str, Sequence[Listed]]
-    """By place, see `vault.pending.group_by_place`."""
+    """Notes that wait for the user, by place (see `vault.pending.group_by_place`)."""
     copies: Sequence[str]
     """Paths of conflict copies."""
 
 
 def dashboard(view: VaultView) -> str:
-    """The generated part, from BEGIN to END."""
+    """Render the generated part, from BEGIN to END."""
     waits = any(view.waiting.values()) or view.copies
     parts = [
         "" if waits else "Nothing waits for you.",
@@ -67,9 +67,9 @@ def dashboard(view: VaultView) -> str:
 
 
 def with_dashboard(body: str, generated: str) -> str:
-    """The note's body with its generated part replaced; what the user wrote around it stays.
+    """Replace the generated part of the note's body; what the user wrote around it stays.
 
-    One that begins and does not end is left as it is: what of it is the user's cannot be told.
+    A part that begins and does not end is left as it is: how much of it is the user's cannot be told.
     """
     before, begin, rest = body.partition(BEGIN)
     if not begin:
@@ -102,8 +102,8 @@ def _newest(notes: Iterable[Listed]) -> list[Listed]:
 
 def _line(note: Listed) -> str:
     title = cut(note.title.translate(_LINK_SYNTAX), TITLE_CHARACTERS) or note.path
-    told = ", ".join(word for word in (note.kind, note.day) if word)
-    return f"- [[{note.path.removesuffix('.md')}|{title}]]" + (f" ({told})" if told else "")
+    details = ", ".join(word for word in (note.kind, note.day) if word)
+    return f"- [[{note.path.removesuffix('.md')}|{title}]]" + (f" ({details})" if details else "")
 
 
 def _counts(groups: Sequence[str]) -> str:

@@ -1,4 +1,4 @@
-"""What is new in a source, and which sources there are: values in, values out. Pure."""
+"""Finding what is new in a source, and reading the list of sources. Pure."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ MAX_SOURCES = 100
 _KEY_CHARACTERS = 16
 
 
-class Seen(Protocol):
-    """What a source listed."""
+class ListedItem(Protocol):
+    """An item that a source lists."""
 
     @property
     def url(self) -> str: ...
@@ -37,10 +37,10 @@ class Seen(Protocol):
 
 @dataclass(frozen=True)
 class Pattern:
-    """Something that a source points at and that may be worth adopting. Title and description are foreign text."""
+    """An item that may be worth adopting. Title and description are foreign text."""
 
     key: str
-    """`pattern_key` of what it is known by."""
+    """`pattern_key` of its identity."""
     url: str
     title: str
     description: str
@@ -50,30 +50,30 @@ class Pattern:
 
 @dataclass(frozen=True)
 class Novelty:
-    """What one scan of a source brought."""
+    """The new patterns of one scan of a source."""
 
     new: tuple[Pattern, ...]
     known: tuple[str, ...]
     """Keys of everything the source has ever listed, sorted: what the next scan compares with."""
 
 
-def identity_of(item: Seen) -> str:
-    """What the item is known by: its address in canonical spelling, and its chapter on a page of several."""
+def identity_of(item: ListedItem) -> str:
+    """Identity of an item: its canonical address, and its anchor on a page of several."""
     address = canonical_url(item.url) or item.url
     return f"{address}#{item.anchor}" if item.anchor else address
 
 
 def pattern_key(identity: str) -> str:
-    """16 hexadecimal digits."""
+    """Hash an identity to 16 hexadecimal digits."""
     return hashlib.sha256(identity.encode("utf-8", "surrogatepass")).hexdigest()[:_KEY_CHARACTERS]
 
 
-def novelty(items: Iterable[Seen], known: Collection[str], source: str) -> Novelty:
-    """The items that were never listed before, in the source's order.
+def novelty(items: Iterable[ListedItem], known: Collection[str], source: str) -> Novelty:
+    """Find the items that the source never listed before, in its order.
 
     What disappeared and comes back is known. Two names at one new address (skills of one repository) are two
     patterns; another name at an address that is known is a new wording. A feed's entry keeps its id when its address
-    changes, and its address when its id does; beside the entry that had the one, it is another entry.
+    changes, and its address when its id does; listed together with the entry that had the one, it is another entry.
     """
     items = tuple(items)
     before = frozenset(known)
@@ -98,7 +98,7 @@ def novelty(items: Iterable[Seen], known: Collection[str], source: str) -> Novel
     return Novelty(tuple(new.values()), tuple(sorted(keys)))
 
 
-def _marks(item: Seen) -> tuple[str, ...]:
+def _marks(item: ListedItem) -> tuple[str, ...]:
     """Keys of its address and, if the source gives it one, its id."""
     address = pattern_key(identity_of(item))
     return (
@@ -111,7 +111,7 @@ def _marks(item: Seen) -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class Source:
-    """One line of the sources note."""
+    """A source, as one line of the sources note gives it."""
 
     kind: SourceKind
     target: str
@@ -119,12 +119,12 @@ class Source:
 
     @property
     def identity(self) -> str:
-        """What it is known by: the same for two spellings of one address."""
+        """Identity of the source: the same for two spellings of one address."""
         return f"{self.kind}:{canonical_url(self.target) or self.target}"
 
     @property
     def slug(self) -> str:
-        """Its folder in the watchlist."""
+        """Name of its folder in the watchlist."""
         match self.kind:
             case "topic":
                 return slugify(f"topic {self.target}")
@@ -136,7 +136,7 @@ class Source:
 
 @dataclass(frozen=True)
 class SourcesNote:
-    """What the note says. `problems`: lines that look like sources and are none, in words."""
+    """The sources of the note. `problems` describes lines that look like sources but are not."""
 
     confirmed: bool
     sources: tuple[Source, ...]
@@ -158,12 +158,12 @@ _STRAY_CONSENT = re.compile(r"^\s*(?:[-*+]\s+)?confirmed\s*:", re.MULTILINE | re
 _TOPIC = re.compile(r"[a-z0-9][a-z0-9-]{0,49}")
 _FEED = re.compile(r"\.(?:xml|rss|atom|rdf)$|/(?:feed|rss|atom)(?:[/.]|$)|\bfeed\.json$", re.IGNORECASE)
 _CREDENTIALS = re.compile(r"//[^/\s@]*@")
-"""What is told of a line is printed and logged."""
+"""Matches credentials in an address, which no problem may quote: problems are printed and logged."""
 _COMMENT = re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)
 
 
 def parse_sources(body: str, confirmed: object) -> SourcesNote:
-    """The sources in the note's body: list lines such as `- feed: https://…`, or an address alone.
+    """Parse the sources in the note's body: list lines such as `- feed: https://…`, or an address alone.
 
     `confirmed` is the field of that name; only a plain yes is one.
     """

@@ -1,4 +1,4 @@
-"""`Ideas.md`, the user's own list of ideas: texts in, texts out. Pure.
+"""Editing `Ideas.md`, the user's own list of ideas. Pure.
 
 The file is the user's. A section is put in as a whole and nothing else is touched: every byte that was there is
 there afterwards, in its order, whatever its line ends.
@@ -21,12 +21,12 @@ NEW_FILE = "# Ideas\n"
 SUMMARY_SENTENCES = 2
 SUMMARY_CHARACTERS = 400
 HEADING_CHARACTERS = 140
-"""Most sentences fit: a heading that says all of the idea is read rather than one that stops at a mark."""
+"""Longest heading, in characters. Most sentences fit: a complete heading is better than a cut one."""
 LINK_LABEL = "See deep research: "
 MOST_OPENING_WORDS = 2
-"""That a sentence may have in front of its title: "and", "yes please"."""
+"""Most words that a sentence may have before its title: "and", "yes please"."""
 SEARCHED_CHARACTERS = 60
-"""Of a statement's end, by which it is found in its passage: the start may have been joined from what came before."""
+"""Characters of a statement's end by which it is found in its passage: its start may come from another sentence."""
 _HEADING = re.compile(r" {0,3}(#{1,6})(?:[ \t]|$)")
 _DATED = re.compile(r" {0,3}##[ \t]+(\d{4}-\d{2}-\d{2})\b")
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
@@ -34,7 +34,7 @@ _SENTENCE_END = re.compile(r"(?<=[.!?])[\"')\]]*\s+(?=[\"'(\[]?[A-Z0-9`])")
 # What would begin a block, a comment or a formula, and so change how the user's own text below is shown.
 _BLOCK_START = re.compile(r"\A(?=[#>*+=|~`-])")
 _OPENER = re.compile(r"<(?=[!/?A-Za-z])|%%|\$\$|`{3,}|~{3,}")
-# What may stand around headings and change how they are shown: comments, folded parts, formulas.
+# What may enclose headings and change how they are shown: comments, folded parts, formulas.
 _TOLD_OF = re.compile(r"\\.|(`+)[^`\n]+\1")
 _FOLD = re.compile(r"<details\b", re.IGNORECASE)
 _FOLD_END = re.compile(r"</details\b", re.IGNORECASE)
@@ -49,16 +49,16 @@ class Section:
     start: int
     end: int
     day: str | None
-    """The ISO date in its heading; None: it is none of ours."""
+    """ISO date in its heading; None if the section is not ours."""
 
 
 def summary_of(statement: str) -> str:
-    """The first two sentences, on one line."""
+    """Cut a statement to its first two sentences, on one line."""
     return cut(" ".join(_SENTENCE_END.split(" ".join(statement.split()))[:SUMMARY_SENTENCES]), SUMMARY_CHARACTERS)
 
 
 def heading_of(title: str, pitch: str) -> str:
-    """The title; of one that was made of what was said, the first sentence of that, as far as a heading goes."""
+    """Choose the heading: the title, or the first sentence of the pitch if the title was made of it."""
     told, said = _sentences(title), _sentences(pitch)
     known, sentence = (without_opening(parts[0]) if parts else "" for parts in (told, said))
     if not known or not _bare(sentence).startswith(_bare(known)):
@@ -71,7 +71,7 @@ def heading_of(title: str, pitch: str) -> str:
 
 
 def summary_beside(title: str, *texts: str) -> str:
-    """What the first of `texts` says that the title does not, at most two sentences of it; '' when none does.
+    """Summarise what the first of `texts` adds to the title, in at most two sentences; '' when none adds anything.
 
     A sentence that the title begins and cannot end is gone on with where it stops.
     """
@@ -83,7 +83,7 @@ def summary_beside(title: str, *texts: str) -> str:
 
 
 def _sentences(text: str) -> list[str]:
-    """From the first on that says something: "Great." in front does not, "No." behind a question does."""
+    """Split into sentences, from the first with content on: "Great." has none, "No." after a question has."""
     parts = _SENTENCE_END.split(" ".join(text.split()))
     return [*dropwhile(lambda part: not _bare(without_opening(part)), parts)]
 
@@ -108,7 +108,7 @@ def _bare(text: str) -> str:
 
 
 def said_next(body: str, statement: str) -> str:
-    """What the user went on to say in the same paragraph, by the first passage that a mined note quotes; or ''."""
+    """What the user said next in the same paragraph, from the first passage that a mined note quotes; or ''."""
     _, heading, evidence = f"\n{body}".partition(f"\n## {EVIDENCE_HEADING}\n")
     quoted = re.search(r"^>.*(?:\n>.*)*", evidence, re.MULTILINE) if heading else None
     end = " ".join(statement.split())
@@ -122,7 +122,7 @@ def said_next(body: str, statement: str) -> str:
 
 
 def _paragraphs(quoted: str) -> Iterator[str]:
-    """Each on one line, the items of its lists between semicolons."""
+    """Yield each paragraph on one line, the items of its lists separated by semicolons."""
     text = ""
     for line in [*quoted.splitlines(), ">"]:
         told = line.removeprefix(">").strip()
@@ -136,7 +136,7 @@ def _paragraphs(quoted: str) -> Iterator[str]:
 
 
 def section_text(day: date, title: str, summary: str, link: str) -> str:
-    """The section of one idea; `link` is the path of its note as Obsidian knows it."""
+    """Render the section of one idea; `link` is the path of its note as Obsidian knows it."""
     heading = _harmless(" ".join(title.split()))
     return f"## {day.isoformat()}: {heading}\n{_harmless(summary_of(summary))}\n{LINK_LABEL}[[{link}]]\n"
 
@@ -147,7 +147,7 @@ def _harmless(line: str) -> str:
 
 
 def with_section(text: str | None, section: str, day: date) -> str:
-    """The file with the section put in: at the end, or before what bears a later date. None: there is no file."""
+    """Insert the section into the file: before the first later date, else at the end. `text` is None without a file."""
     if text is None or text == "":
         return f"{NEW_FILE}\n{section}"
     newline = _newline_of(text)
@@ -159,12 +159,12 @@ def with_section(text: str | None, section: str, day: date) -> str:
 
 
 def _lines(text: str) -> list[str]:
-    """With their ends. Only LF ends a line: other separators may stand in a sentence."""
+    """Split into lines with their ends. Only LF ends a line: other separators may be part of a sentence."""
     return re.findall(r"[^\n]*\n|[^\n]+", text)
 
 
 def _place(lines: list[str], day: date) -> int:
-    """Number of the line before which a section of this day belongs: that of a heading, or the end.
+    """Number of the line before which a section of this day belongs: a heading's, or the end.
 
     Directly below the section before it, so that it comes between no heading of the user's and its text. At the end
     also where the list is in another order, and where it would be hidden in what the user has opened above.
@@ -187,7 +187,7 @@ def _place(lines: list[str], day: date) -> int:
 
 
 def _is_enclosed(lines: Sequence[str]) -> bool:
-    """Does a comment, a folded part or a formula that begins in these lines not end in them?"""
+    """Whether a comment, a folded part or a formula that begins in these lines does not end in them."""
     text = _TOLD_OF.sub("", "\n".join(line for _, line in _unfenced(lines)))
     return (
         text.rfind("<!--") > text.rfind("-->")
@@ -198,7 +198,7 @@ def _is_enclosed(lines: Sequence[str]) -> bool:
 
 
 def _gap(before: str, newline: str) -> str:
-    """What has to come between, so that the section stands for itself."""
+    """Line ends to insert, so that the section is separated by a blank line."""
     if not before.removeprefix("\ufeff"):
         return ""
     if not before.endswith(("\n", "\r")):
@@ -207,13 +207,13 @@ def _gap(before: str, newline: str) -> str:
 
 
 def _newline_of(text: str) -> str:
-    """The line end that most lines have."""
+    """The most frequent line end."""
     windows = text.count("\r\n")
     return "\r\n" if windows * 2 > text.count("\n") else "\n"
 
 
 def sections(lines: list[str]) -> list[Section]:
-    """Sections of level two, outside fenced code, in their order."""
+    """Find the sections of level two, outside fenced code, in their order."""
     starts: list[tuple[int, int, str | None]] = []
     for number, bare in _unfenced(lines):
         if (heading := _HEADING.match(bare)) is not None and len(heading[1]) <= 2:
@@ -224,7 +224,7 @@ def sections(lines: list[str]) -> list[Section]:
 
 
 def _unfenced(lines: Sequence[str]) -> Iterator[tuple[int, str]]:
-    """The lines outside fenced code without their ends, each with its number."""
+    """Yield the lines outside fenced code, without their ends, each with its number."""
     fence = ""
     for number, line in enumerate(lines):
         bare = line.rstrip("\r\n")
@@ -239,12 +239,12 @@ def _unfenced(lines: Sequence[str]) -> Iterator[tuple[int, str]]:
 
 
 def links_to(link: str) -> re.Pattern[str]:
-    """Finds `[[link]]` with or without its ending, a heading or an alias."""
+    """Compile a pattern for `[[link]]` with or without its ending, a heading or an alias."""
     return re.compile(r"\[\[\s*" + re.escape(link.removesuffix(".md")) + r"(?:\.md)?\s*(?=[\]|#])")
 
 
 def has_section(text: str | None, link: str) -> bool:
-    """Is there a line of ours that leads to the idea?"""
+    """Whether a line of ours links to the idea."""
     return text is not None and _link_line(_lines(text), link) is not None
 
 
@@ -258,12 +258,12 @@ def _link_line(lines: list[str], link: str) -> tuple[Section, int] | None:
 
 
 def promoted_line(day: date, folder: str) -> str:
-    """The annotation of a promoted idea."""
+    """Render the annotation of a promoted idea."""
     return f"→ promoted {day.isoformat()} to {folder}/"
 
 
 def annotated(text: str, link: str, line: str, new_link: str) -> str | None:
-    """The file with `line` under the link of the idea's section, which now leads to `new_link`; None: no section."""
+    """Insert `line` below the link of the idea's section and point the link to `new_link`; None without a section."""
     lines = _lines(text)
     found = _link_line(lines, link)
     if found is None:
@@ -278,7 +278,7 @@ def annotated(text: str, link: str, line: str, new_link: str) -> str | None:
 
 
 def relinked(text: str, link: str, new_link: str) -> str | None:
-    """The file with the idea's link leading to `new_link`; None: no section, or the user has rewritten the link."""
+    """Point the idea's link to `new_link`; None without a section, or if the user has rewritten the link."""
     lines = _lines(text)
     found = _link_line(lines, link)
     if found is None:
@@ -291,12 +291,12 @@ def relinked(text: str, link: str, new_link: str) -> str | None:
 
 
 def deleted_line(day: date, name: str) -> str:
-    """What stands in the place of a deleted idea's link; `name` is the one it has in the trash."""
+    """Render the line that replaces a deleted idea's link; `name` is its name in the trash."""
     return f"→ deleted {day.isoformat()}: `memory idea restore {name}` brings it back within {TRASH_DAYS} days"
 
 
 def unlinked(text: str, link: str, line: str) -> str | None:
-    """The file with `line` in the place of the idea's link; None: no section, or the user has rewritten the link."""
+    """Replace the idea's link by `line`; None without a section, or if the user has rewritten the link."""
     lines = _lines(text)
     found = _link_line(lines, link)
     if found is None or lines[found[1]].strip() != f"{LINK_LABEL}[[{link}]]":
@@ -306,7 +306,7 @@ def unlinked(text: str, link: str, line: str) -> str | None:
 
 
 def linked_again(text: str, name: str, link: str) -> str | None:
-    """The file with the link in the place of `deleted_line`; None: there is none that is as it was written."""
+    """Replace `deleted_line` by the link; None unless that line is as it was written."""
     lines = _lines(text)
     wanted = re.compile(rf"→ deleted \d{{4}}-\d\d-\d\d: `memory idea restore {re.escape(name)}` .*")
     # The last: an earlier idea of this name is gone from the trash.
@@ -319,12 +319,12 @@ def linked_again(text: str, name: str, link: str) -> str | None:
 
 
 def _led_to(line: str, link: str, new_link: str) -> str:
-    """Our own line with the other link; one that the user has rewritten as it is."""
+    """Point our own line to another link; leave one that the user has rewritten."""
     return line.replace(f"[[{link}]]", f"[[{new_link}]]") if line.strip() == f"{LINK_LABEL}[[{link}]]" else line
 
 
 def without_section(text: str, link: str) -> str | None:
-    """The file without the idea's section, if that is as it was written; None when it is gone or was added to."""
+    """Remove the idea's section if it is as it was written; None when it is gone or was added to."""
     lines = _lines(text)
     found = _link_line(lines, link)
     if found is None:

@@ -1,4 +1,4 @@
-"""Which addresses lead to the same thing. Pure.
+"""Recognising addresses that lead to the same thing. Pure.
 
 A list that is edited every week reorders, rewords and recases its lines, and changes how it links to what it lists:
 http for https, a trailing slash, `.git`, `?utm_source=`, `#readme`, `blob/master` for `tree/main`. None of that
@@ -24,7 +24,7 @@ _DEFAULT_PORTS = {"http": 80, "https": 443}
 
 
 def canonical_url(url: str) -> str | None:
-    """The one spelling of an address, to compare by, not to open; None for what is no web address.
+    """Spell an address canonically, to compare it, not to open it; None if it is no web address.
 
     Without scheme, `www.`, case, fragment, tracking parameters, trailing slash; a repository without `.git`, its
     main branch without name, a folder without its README or SKILL.md. Case goes everywhere: two addresses of one
@@ -53,12 +53,12 @@ def canonical_url(url: str) -> str | None:
         path, query = _repository_path(path), ""
     elif path and path[-1] in _INDEX_PAGES:
         path = path[:-1]
-    route = fragment if fragment.startswith(("/", "!")) else ""  # a page that is told by its fragment alone
+    route = fragment if fragment.startswith(("/", "!")) else ""  # a page that only its fragment identifies
     return "/".join([host, *path]) + (f"?{query}" if query else "") + (f"#{route.casefold()}" if route else "")
 
 
 def repository_of(url: str) -> tuple[str, str] | None:
-    """(owner, name), in lower case, of the GitHub repository that an address lies in; None for any other."""
+    """(owner, name) in lower case of the GitHub repository that an address is in; None for any other address."""
     canonical = canonical_url(url)
     if canonical is None or not canonical.startswith("github.com/"):
         return None
@@ -85,7 +85,7 @@ def _host(host: str) -> str:
 
 
 def _segment(segment: str) -> str:
-    """One spelling of the escapes, in lower case."""
+    """Spell escapes in one way, in lower case."""
     return quote(unquote(segment).casefold(), safe="~!$&'()*+,;=:@-._")
 
 
@@ -100,7 +100,7 @@ def _query(query: str) -> str:
 
 
 def _repository_path(path: list[str]) -> list[str]:
-    """`owner/name/tree/main/docs/README.md` as `owner/name/docs`; other branches keep their name."""
+    """Shorten `owner/name/tree/main/docs/README.md` to `owner/name/docs`; other branches keep their name."""
     if len(path) < 2:
         return path
     owner, name, *rest = path

@@ -1,4 +1,4 @@
-"""A failure report without what differs from one occurrence to the next, and the fingerprint of the rest. Pure.
+"""Reducing a failure report to what is the same in each occurrence, and fingerprinting it. Pure.
 
 What stays: the kinds of errors, their messages, and the functions and files of the stack. What goes: times, addresses,
 process and line numbers, ids, folders, temporary names, the source lines that a traceback quotes.
@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from ..vault.entry import fingerprint
 
 MOST_FRAMES = 8
-"""The innermost: how the program got there differs more than where it failed."""
+"""Number of innermost frames that count: how the program got there differs more than where it failed."""
 MOST_MESSAGE_LINES = 6
 MOST_LINE_CHARACTERS = 400
-"""The rest of a line says nothing more, and bounds what the patterns below can cost."""
+"""Most characters of a line that are read, which bounds the cost of the patterns below."""
 
 _ANSI = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]")
 _PYTHON_FRAME = re.compile(r'\s*File "(?P<file>[^"]+)", line \d+(?:, in (?P<function>.+))?')
@@ -45,19 +45,19 @@ _SUBSTITUTES = (
 
 @dataclass(frozen=True)
 class Failure:
-    """A report taken apart. `message` is one line, for a title; the fingerprint is of `normalised`."""
+    """A failure report. `message` is one line, for a title; the fingerprint is of `normalised`."""
 
     message: str
     normalised: str
 
     @property
     def fingerprint(self) -> str:
-        """SHA-256, hexadecimal; the same failure has the same one."""
+        """SHA-256 in hexadecimal digits, the same for each occurrence of a failure."""
         return fingerprint(self.normalised)
 
 
 def read_failure(text: str) -> Failure:
-    """What failed, and where, in a form in which another occurrence is equal."""
+    """Read what failed, and where, in a form that is equal for another occurrence."""
     frames: list[str] = []
     messages: list[str] = []
     after_frame = False
@@ -79,14 +79,14 @@ def read_failure(text: str) -> Failure:
             messages.append(" ".join(line.split()))
     errors = [message for message in messages if _ERROR.match(message)]
     message = (errors or messages or [""])[-1]
-    told = errors[-MOST_MESSAGE_LINES:] or messages[:MOST_MESSAGE_LINES]
+    chosen = errors[-MOST_MESSAGE_LINES:] or messages[:MOST_MESSAGE_LINES]
     return Failure(
-        message, "\n".join([*(plain(one) for one in told), *(plain(frame) for frame in frames[-MOST_FRAMES:])])
+        message, "\n".join([*(plain(line) for line in chosen), *(plain(frame) for frame in frames[-MOST_FRAMES:])])
     )
 
 
 def plain(line: str) -> str:
-    """One line without what differs from one occurrence to the next."""
+    """Remove from a line what differs from one occurrence to the next."""
     for pattern, substitute in _SUBSTITUTES:
         line = pattern.sub(substitute, line)
     return " ".join(line.split())

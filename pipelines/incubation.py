@@ -1,4 +1,4 @@
-"""The incubator: which ideas are put to the user, and how the answer is read. Pure."""
+"""The incubator: choosing the stale ideas to ask the user about, and reading the answers. Pure."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ GC_KIND = "incubator-gc"
 
 
 class Answer(StrEnum):
-    """What the user wants with an idea that nobody came back to."""
+    """The user's answer about a stale idea."""
 
     KEEP = "keep"
     ARCHIVE = "archive"
@@ -27,23 +27,23 @@ class Answer(StrEnum):
 
 @dataclass(frozen=True)
 class Engagement:
-    """When somebody last had to do with an idea, by kind; None: never, or not known."""
+    """When an idea was last used, by kind of use; None: never, or unknown."""
 
     written: date | None
-    """By its own frontmatter: created, updated, kept."""
+    """Latest of the dates created, updated and kept in its frontmatter."""
     edited: date | None = None
     linked: date | None = None
     recalled: date | None = None
 
     @property
     def last(self) -> date | None:
-        """The newest of all."""
+        """Latest date of all kinds; None if there is none."""
         return max((day for day in (self.written, self.edited, self.linked, self.recalled) if day), default=None)
 
 
 @dataclass(frozen=True)
 class StaleIdea:
-    """An idea that is put to the user."""
+    """A stale idea that the user is asked about."""
 
     slug: str
     title: str
@@ -53,12 +53,12 @@ class StaleIdea:
 
 
 def is_stale(last: date, today: date, months: int) -> bool:
-    """Has nobody come back to it for so many months?"""
+    """Whether an idea was not used for `months` months."""
     return (today - last).days >= months * DAYS_A_MONTH
 
 
 def question_body(stale: Sequence[StaleIdea], months: int) -> str:
-    """The text of the one note that lists them: three boxes below each."""
+    """Render the note that lists the stale ideas, with three boxes below each."""
     count = "This idea was" if len(stale) == 1 else f"These {len(stale)} ideas were"
     parts = [
         f"{count} neither edited, linked, recalled nor promoted for {months} months or more. Tick one box below each, "
@@ -82,7 +82,7 @@ _BOX = re.compile(r"^\s*[-*+] \[(?P<mark>.)\]\s+(?P<answer>keep|archive|delete)\
 
 
 def listed(body: str) -> dict[str, tuple[Answer, ...]]:
-    """The ideas of such a note, in their order, with the boxes that are ticked below each."""
+    """Read the ideas of such a note, in their order, with the boxes that are ticked below each."""
     found: dict[str, tuple[Answer, ...]] = {}
     slug = ""
     for line in body.splitlines():
@@ -98,23 +98,23 @@ def listed(body: str) -> dict[str, tuple[Answer, ...]]:
 
 
 def ticked(body: str) -> dict[str, Answer]:
-    """The ideas with exactly one ticked box."""
+    """Read the ideas with exactly one ticked box."""
     return {slug: answers[0] for slug, answers in listed(body).items() if len(answers) == 1}
 
 
 def without_idea(body: str, slug: str) -> str:
-    """The note's text without the part of one idea."""
+    """Remove the part of one idea from the note's text."""
     return "\n".join(line for line, of in _parted(body) if of != slug)
 
 
 def part_of(body: str, slug: str) -> list[str]:
-    """What the note says of one idea, without its boxes: for a terminal."""
+    """List the lines of the note about one idea, without its boxes, for a terminal."""
     lines = [line for line, of in _parted(body) if of == slug and line.strip() and not _BOX.match(line)]
     return [_IDEA_LINK.sub(r"\1", line).lstrip("# ") for line in lines]
 
 
 def _parted(body: str) -> list[tuple[str, str]]:
-    """Each line with the slug of the idea it is about, '' before the first."""
+    """Pair each line with the slug of its idea, '' before the first."""
     found = []
     slug = ""
     for line in body.split("\n"):
@@ -129,7 +129,7 @@ _ANSWERED = re.compile(r"(?P<answer>keep|archive|delete)(?P<slugs>(?:[\s,]+[a-z0
 
 
 def parse_answers(text: str, slugs: Sequence[str]) -> Mapping[str, Answer] | None:
-    """`keep a b; delete c`, or `archive` (or `archive all`) for each of `slugs`; None for anything else."""
+    """Parse `keep a b; delete c`, or `archive` (or `archive all`) for each of `slugs`; None for anything else."""
     answers: dict[str, Answer] = {}
     for part in (one.strip() for one in text.split(";") if one.strip()):
         match = _ANSWERED.fullmatch(part)

@@ -1,4 +1,4 @@
-"""Do two statements say the same? By wording, and by meaning where a model answers. Pure.
+"""Deciding whether two statements say the same: by wording, and by meaning where a model answers. Pure.
 
 Merging two rules that differ in one word that matters loses one of them, so likeness alone does not decide:
 what contradicts, or names another number, file or tool, is never the same.
@@ -17,7 +17,7 @@ from .reversal import content_words, is_negative, reverses
 
 MAX_STATEMENT_CHARACTERS = 600
 LEAST_SHARED = 0.34
-"""So many words two statements must share before a likeness in meaning counts."""
+"""Least share of common words for a likeness in meaning to count."""
 _TELLING = re.compile(
     r"`[^`]+`|\[\[[^\]]+\]\]|\S*[\d_/\\#@=<>]\S*|\b\w+[.-]\w[\w.-]*|--?\w[\w-]*"
     r"|\b(?:before|after|until|unless|except|without)\b",
@@ -31,7 +31,7 @@ _INTERCHANGEABLE = frozenset(
     """.split()  # noqa: SIM905  a list of literals would take a page
 )
 _INFLECTION_RATIO = 0.75
-"""Two words so alike are forms of one: linter and lint; but not Monday and Tuesday."""
+"""Likeness from which on two words are forms of one: linter and lint, but not Monday and Tuesday."""
 _HEADING = re.compile(r"\A\s{0,3}#\s[^\n]*(?:\n+|\Z)")
 
 T = TypeVar("T")
@@ -39,17 +39,17 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class LikenessLimits:
-    """From the settings."""
+    """Thresholds of likeness, from the settings."""
 
     wording: float = 0.8
-    """Share of the words that must be common to both."""
+    """Least share of common words."""
     meaning: float = 0.88
-    """Cosine of the two vectors."""
+    """Least cosine of the two vectors."""
 
 
 @dataclass(frozen=True)
 class Wording:
-    """A statement, taken apart once."""
+    """The parts of a statement that are compared."""
 
     text: str
     words: frozenset[str]
@@ -59,7 +59,7 @@ class Wording:
 
 
 def wording_of(text: str) -> Wording:
-    """The statement's parts."""
+    """Split a statement into its parts."""
     telling = frozenset(match.group().strip("`'\"().,;:!?").lower() for match in _TELLING.finditer(text))
     words = content_words(text)
     kept = words - _INTERCHANGEABLE
@@ -67,7 +67,7 @@ def wording_of(text: str) -> Wording:
 
 
 def statement_of(body: str) -> str:
-    """The first paragraph of a note below its heading: what the note says, in a sentence or two."""
+    """Extract the first paragraph of a note below its heading: its statement, of a sentence or two."""
     text = _HEADING.sub("", body.replace("\r\n", "\n"), count=1).strip()
     paragraph = text.split("\n\n", 1)[0] or body.strip().lstrip("# ").split("\n", 1)[0]
     return " ".join(paragraph.split())[:MAX_STATEMENT_CHARACTERS]
@@ -77,18 +77,18 @@ _CONTEXT = re.compile(r"\s*\((?:when refusing|asked:|in answer to:|about) [^\n]*
 
 
 def own_words(statement: str) -> str:
-    """The statement without the context that the miner put behind it: that is not what the user says."""
+    """Remove the context that the miner appended to a statement."""
     return _CONTEXT.sub("", statement)
 
 
 def shared_words(one: Wording, other: Wording) -> float:
-    """Common words by all words; 0 to 1."""
+    """Share of common words in all words; 0 to 1."""
     both = one.words | other.words
     return len(one.words & other.words) / len(both) if both else 0.0
 
 
 def filter_words(wording: Wording, share: float) -> list[str]:
-    """Words of which each statement that shares so many must have one: prefix filtering of set joins.
+    """List words of which every statement with this share of common words has one: prefix filtering of set joins.
 
     Long words first, since they are rarer: few statements are compared.
     """
@@ -99,7 +99,7 @@ def filter_words(wording: Wording, share: float) -> list[str]:
 
 
 def may_be_same(one: Wording, other: Wording) -> bool:
-    """False for what can't be the same however close the vectors are."""
+    """Whether two statements may be the same if their vectors are close enough."""
     # The cheapest first: in a full inbox each is compared with each, and nearly all share nothing.
     if one.telling != other.telling or one.negative != other.negative or shared_words(one, other) < LEAST_SHARED:
         return False
@@ -107,7 +107,7 @@ def may_be_same(one: Wording, other: Wording) -> bool:
 
 
 def _is_substitution(one: Wording, other: Wording) -> bool:
-    """Does each have a word that the other lacks? Monday for Tuesday, unit for integration: that is another rule,
+    """Whether each has a word that the other lacks. Monday for Tuesday, unit for integration: that is another rule,
     and a model finds them nearly the same."""
     left, right = one.words - other.words, set(other.words - one.words)
     unmatched = 0
@@ -125,7 +125,7 @@ def _are_forms(one: str, other: str) -> bool:
 
 
 def is_same(one: Wording, other: Wording, meaning: float | None, limits: LikenessLimits) -> bool:
-    """Do they say the same? `meaning` is the cosine of their vectors, None where there is no model."""
+    """Whether two statements say the same. `meaning` is the cosine of their vectors, None without a model."""
     if not may_be_same(one, other):
         return False
     if shared_words(one, other) >= limits.wording:
@@ -134,7 +134,7 @@ def is_same(one: Wording, other: Wording, meaning: float | None, limits: Likenes
 
 
 def grouped(items: Sequence[T], same: Callable[[T, T], bool]) -> list[list[T]]:
-    """Groups of items that say the same as the first of the group, in the order of the items."""
+    """Group items that say the same as the first of the group, in the order of the items."""
     groups: list[list[T]] = []
     for item in items:
         home = next((group for group in groups if same(group[0], item)), None)

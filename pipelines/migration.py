@@ -1,4 +1,4 @@
-"""Where a note of a ContextVault goes. Pure; the rules are those of the design's section Migrations."""
+"""Choosing the new place of a note of a ContextVault. Pure; the rules are those of the design's section Migrations."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ RENAMED_PROJECTS = {"ai-context-system": "memoryvault"}
 
 @dataclass(frozen=True)
 class NewPlace:
-    """`folder` and `slug` give the path; a taken one is numbered."""
+    """The new place of a note: `folder` and `slug` give the path, which is numbered if it is taken."""
 
     folder: str
     slug: str
@@ -30,7 +30,7 @@ class NewPlace:
 
 
 def new_place(name: str) -> NewPlace | None:
-    """The place for `domains/…` or `projects/<project>/…`; None for what is neither.
+    """Choose the place of `domains/…` or `projects/<project>/…`; None for any other path.
 
     A note in a deeper folder carries the folder's words in its name, so that no two meet.
     """

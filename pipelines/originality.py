@@ -1,4 +1,4 @@
-"""Whether a text copies another: what is written into the watchlist may say what to adopt, never hold it. Pure."""
+"""Detecting copied text: a note of the watchlist may describe what to adopt, never contain it. Pure."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 LONGEST_RUN_WORDS = 7
-"""A run of so many of the source's words is a quotation."""
+"""Number of consecutive words of the source that make a quotation."""
 NGRAM_WORDS = 4
 MOST_SHARED = 0.10
 """Share of a text's runs of four words that may also be in the source: chance, and names of things."""
 FEWEST_SHARED = 3
 LINE_CHARACTERS = 30
-"""A line of code so long, spaces aside, that is also in the source is copied."""
+"""Length, without spaces, from which on a line of code that is also in the source is copied."""
 
 _URL = re.compile(r"https?://\S+")
 _WORD = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]|[^\W_]+")
@@ -21,15 +21,15 @@ _CODE = re.compile(r"[^\w\s.,;:'\"!?-]")
 
 
 @dataclass(frozen=True)
-class Copied:
+class Copy:
     """Why a text was refused."""
 
     why: str
     passage: str
 
 
-def copied(text: str, sources: Iterable[str]) -> Copied | None:
-    """The first sign that `text` has taken something from one of the sources over; None when it says its own.
+def find_copy(text: str, sources: Iterable[str]) -> Copy | None:
+    """Find the first sign that `text` copies one of the sources; None if it does not.
 
     Compared are words without case, punctuation and mark-up, so that neither reformatting nor recasing hides a
     copy. Addresses do not count.
@@ -39,14 +39,14 @@ def copied(text: str, sources: Iterable[str]) -> Copied | None:
     for source in sources:
         theirs = _words(source)
         if (run := _common_run(words, theirs)) is not None:
-            return Copied(f"{LONGEST_RUN_WORDS} words in a row are the source's", run)
+            return Copy(f"{LONGEST_RUN_WORDS} words in a row are the source's", run)
         shared = _shared(words, theirs)
         if shared is not None:
             return shared
         squeezed = {_squeezed(line) for line in _URL.sub(" ", source).splitlines()}
         for line in lines:
             if len(line) >= LINE_CHARACTERS and _CODE.search(line) and line in squeezed:
-                return Copied("a line of code is the source's", line[:120])
+                return Copy("a line of code is the source's", line[:120])
     return None
 
 
@@ -65,12 +65,12 @@ def _common_run(words: list[str], theirs: list[str]) -> str | None:
     return next((" ".join(run) for run in _runs(words, length) if run in known), None)
 
 
-def _shared(words: list[str], theirs: list[str]) -> Copied | None:
+def _shared(words: list[str], theirs: list[str]) -> Copy | None:
     ours = _runs(words, NGRAM_WORDS)
     known = set(_runs(theirs, NGRAM_WORDS))
     common = [run for run in ours if run in known]
     if len(common) >= FEWEST_SHARED and len(common) > MOST_SHARED * len(ours):
-        return Copied(f"{len(common)} of {len(ours)} runs of {NGRAM_WORDS} words are the source's", " ".join(common[0]))
+        return Copy(f"{len(common)} of {len(ours)} runs of {NGRAM_WORDS} words are the source's", " ".join(common[0]))
     return None
 
 

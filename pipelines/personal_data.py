@@ -1,4 +1,4 @@
-"""What tells of a person: e-mail addresses, telephone numbers, payment cards, and folders named after somebody.
+"""Finding personal data: e-mail addresses, telephone numbers, payment cards, and folders named after a person.
 
 Knowledge only; `scrub` applies it. Every pattern is linear in the length of the text.
 """
@@ -14,7 +14,7 @@ _EMAIL = re.compile(
 )
 _NOBODY = frozenset({"git", "noreply", "no-reply", "hg", "svn", "ssh"})
 _SLASH = r"(?:\\{0,2}/|%2F)"
-"""As it is, as JSON may escape it, as an address does."""
+"""A separator as it is, as JSON may escape it, as an address does."""
 _HOME_PATH = re.compile(
     r"(?:(?<![\w.:/\\-])|(?<=file://)|(?<=file:)|(?<=[=:]))"
     # Where a system keeps home folders or mounts another's.
@@ -38,7 +38,7 @@ _ROLES = frozenset(
 _RESERVED_DOMAIN = re.compile(
     r"(?:.*\.)?(?:example\.(?:com|net|org)|(?:test|example|invalid|localhost))\Z", re.IGNORECASE
 )
-"""RFC 2606 and 6761: nobody has an address there."""
+"""Domains in which nobody has an address (RFC 2606 and 6761)."""
 _PHONE = re.compile(
     r"(?<![\w.+/#-])(?:"
     r"(?:\+?1[\s.-]?)?\(\d{3}\)\s?\d{3}[\s.-]\d{4}"
@@ -60,7 +60,7 @@ _NAMED_PHONE = re.compile(
     re.IGNORECASE,
 )
 FEWEST_DIGITS = 7
-"""Of a telephone's number; a card has more."""
+"""Fewest digits of a telephone number; a card has more."""
 _SEVEN_DIGITS = re.compile(rf"(?:\d\D*+){{{FEWEST_DIGITS}}}")
 _NO_DIGITS = bytes(code for code in range(128) if not chr(code).isdigit())
 _DATE = re.compile(r"\d{4}-\d\d-\d\d")
@@ -74,7 +74,7 @@ _CARD_START = re.compile(
 
 
 def personal_data(text: str) -> Iterator[tuple[int, int, str]]:
-    """[start, end) and kind (EMAIL, PATH, PHONE, CARD) of each, in no order; they may overlap."""
+    """Yield [start, end) and kind (EMAIL, PATH, PHONE, CARD) of each, unordered; they may overlap."""
     if "@" in text or "%40" in text:
         for match in _EMAIL.finditer(text):
             local = match.group("local").lower()

@@ -1,4 +1,4 @@
-"""Several findings about one problem: what of the code they name tells. Pure.
+"""Recognising findings about one problem by the code that they name. Pure.
 
 An agent that looks for a cause says what it found, then what it found behind that, then what the fix did. Each is a
 fix by itself, and none of them is like another in its words; but they name the same function or variable.
@@ -11,7 +11,7 @@ from functools import lru_cache
 
 _IN_BACKTICKS = re.compile(r"(`[^`\n]+`)")
 _DOTTED = re.compile(r"(?<![\w.:/-])\w++(?:(?:\.|::?)\w++)*+(?![/-])")
-"""A word with the packages and types before it. Possessive, since text such as `a:a:a:` has no end of beginnings."""
+"""A word with the packages and types before it. Possessive: text such as `a:a:a:` has very many starting points."""
 _SEPARATOR = re.compile(r"(\.|::?)")
 _CALLED = re.compile(r"[A-Za-z_]\w{2,}")  # detect()
 _SNAKE_CASE = re.compile(r"[A-Za-z0-9]+(?:_[A-Za-z0-9]+)+")  # lock_path, MAX_SIZE
@@ -23,12 +23,12 @@ _COMMON_WORDS = """
     render reset run save send set setup show sort split start stop str test update value wait write x8664
 """
 _COMMON = frozenset(_COMMON_WORDS.split())
-"""Many programs have these: that two findings name one of them says nothing."""
+"""Names that many programs have: two findings that share one need not be about one problem."""
 
 
 @lru_cache(maxsize=4096)
 def code_names(text: str) -> frozenset[str]:
-    """Functions, types and variables that it names, in one spelling.
+    """Extract the functions, types and variables that a text names, in one spelling.
 
     Files are not among them: they hold many. Nor are products (GitHub, PostgreSQL), which are spelt as types are:
     such a name counts only in backticks, before `(` or after a dot.
@@ -42,7 +42,7 @@ def code_names(text: str) -> frozenset[str]:
 
 
 def _name_in(parts: list[str], after: str, *, in_code: bool) -> str:
-    """The last of the words that is a name, '' when none is. `parts`: words, and between each two what parts them."""
+    """The last word that is a name, '' if none is. `parts`: words, and between each two their separator."""
     for at in range(len(parts) - 1, -1, -2):
         is_last = at == len(parts) - 1
         is_code = in_code or (is_last and after.startswith("(")) or (at > 0 and parts[at - 1] != ":")

@@ -16,7 +16,7 @@ from enum import StrEnum
 from ..vault.private import find_private_spans
 from ..vault.scrubbed import Scrubbed
 from .personal_data import personal_data
-from .secret_model import MAX_TOKEN_CHARS, MIN_TOKEN_CHARS, REACH_CHARS, can_be_judged, is_drawn_by_lot
+from .secret_model import MAX_TOKEN_CHARS, MIN_TOKEN_CHARS, REACH_CHARS, is_candidate_token, is_random_token
 from .secret_patterns import (
     CANDIDATE,
     MARKED_TOKEN,
@@ -525,8 +525,8 @@ def _by_chance(token: str, base: int, text: str) -> Iterator[Finding]:
     """Nothing is known of the token but its characters and what stands before it."""
     bare = token.rstrip(".,:!")
     if (
-        can_be_judged(bare)
-        and is_drawn_by_lot(bare, text[max(0, base - REACH_CHARS) : base])
+        is_candidate_token(bare)
+        and is_random_token(bare, text[max(0, base - REACH_CHARS) : base])
         and not is_placeholder(bare, quoted=False)
     ):
         yield Finding(base, base + len(bare), "API-KEY")

@@ -1,4 +1,4 @@
-"""Pass 2: what a language model is asked about a pattern, and what of its answer is believed. Pure.
+"""Pass 2 of judging a pattern: the prompt to a language model, and reading its answer. Pure.
 
 The pattern's text is foreign and may try to talk to the model. So the answer can only be a few plain lines and a
 word; it can lower the confidence, never raise it; lines with addresses, code or orders are dropped; and what repeats
@@ -40,14 +40,14 @@ commands, names of files or addresses, and do not address the reader."""
 
 @dataclass(frozen=True)
 class Opinion:
-    """What is believed of an answer. `lowers`: it holds little."""
+    """The usable part of a model's answer. `lowers`: the model thinks little of the pattern."""
 
     lowers: bool
     adopt: tuple[str, ...]
 
 
 def prompt_for(pattern: Pattern, text: str) -> str:
-    """The question; `pattern` and `text` were scrubbed."""
+    """Render the prompt; `pattern` and `text` are scrubbed."""
     material = f"{pattern.title}\n\n{pattern.description}\n\n{text}"[:TEXT_CHARACTERS]
     return f"<<<SOURCE\n{material.replace('SOURCE>>>', 'SOURCE')}\nSOURCE>>>"
 
@@ -56,7 +56,7 @@ _MARKUP = re.compile(r"https?:|www\.|[`<>{}|\[\]]|\(\)|\$\w|/\w+/|--\w")
 
 
 def opinion_in(value: Mapping[str, Any]) -> Opinion:
-    """What of the model's object can be used; nothing, if it is not what was asked for."""
+    """Read the usable part of the model's object; nothing if it does not fit the schema."""
     said = value.get("adopt")
     lines = [" ".join(line.split()) for line in said if isinstance(line, str)] if isinstance(said, list) else []
     kept = [

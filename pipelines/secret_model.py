@@ -1,7 +1,7 @@
-"""Was this token drawn by lot? A logistic regression over what its characters and the words before it show.
+"""Recognising random tokens by logistic regression over their characters and the words before them.
 
 It is asked about what no rule knows: a token without a maker's mark and without a name, in prose, in a call, on a line
-of its own. The weights lie in `secret_weights.json` beside this file (numbers only) and are built by
+of its own. The weights are in `secret_weights.json` next to this file (numbers only) and are built by
 `python -m memoryvault.bench.train_scrub` from strings that the script makes up and from this repository's own text.
 """
 
@@ -23,10 +23,10 @@ FORMAT = 1
 MIN_TOKEN_CHARS = 20
 MAX_TOKEN_CHARS = 256
 REACH_CHARS = 60
-"""How far before a token words count."""
+"""How many characters before a token count as its context."""
 
 ALPHABET = "^abcdefghijklmnopqrstuvwxyz$"
-"""Of the bigrams; ^ and $ are the ends of a word."""
+"""Characters of the bigrams; ^ and $ are the ends of a word."""
 
 Features = Mapping[str, float]
 
@@ -55,12 +55,12 @@ _DIGITS_OF_IDS = re.compile(r"[0-9a-f-]+|[0-9A-F-]+")
 
 @dataclass(frozen=True)
 class Model:
-    """Weights of the features, and log-probabilities of bigrams in words."""
+    """Weights of the features, and log-probabilities of the bigrams of words."""
 
     weights: Mapping[str, float]
     bias: float
     threshold: float
-    """Logit from which the answer is yes; chosen on strings of the training's kind that were held back."""
+    """Least logit of a random token; chosen on held-out strings of the same kind as the training set."""
     bigrams: Mapping[str, float]
 
     def logit(self, features: Features) -> float:
@@ -68,7 +68,7 @@ class Model:
         return self.bias + sum(weights[name] * value for name, value in features.items() if name in weights)
 
     def dump(self) -> str:
-        """As JSON."""
+        """Serialise as JSON."""
         rounded = {name: round(value, 4) for name, value in sorted(self.weights.items())}
         table = [[round(self.bigrams[a + b], 1) for b in ALPHABET] for a in ALPHABET]
         data = {
@@ -82,7 +82,7 @@ class Model:
 
 
 def load(text: str) -> Model:
-    """Raises ValueError when the weights are not of this format."""
+    """Load a model from JSON. Raises ValueError for any other format."""
     data = json.loads(text)
     if data.get("format") != FORMAT:
         raise ValueError("the scrubber's weights are of another version: rebuild them with bench/train_scrub.py")
@@ -93,12 +93,12 @@ def load(text: str) -> Model:
 
 @functools.cache
 def packaged() -> Model:
-    """The model that comes with the package; loaded when the first token asks for it."""
+    """The model of the package, loaded once, on first use."""
     return load(WEIGHTS_FILE.read_text(encoding="utf-8"))
 
 
-def can_be_judged(token: str) -> bool:
-    """Is it long enough, and no word, digest, id or place in a file? The cheap questions before the dear one."""
+def is_candidate_token(token: str) -> bool:
+    """Whether a token is long enough, and no word, digest, id or place in a file: the cheap tests before the model."""
     return (
         MIN_TOKEN_CHARS <= len(token) <= MAX_TOKEN_CHARS
         and _CAN_BE.match(token) is not None
@@ -107,14 +107,14 @@ def can_be_judged(token: str) -> bool:
     )
 
 
-def is_drawn_by_lot(token: str, before: str) -> bool:
-    """`before` is what stands before it, REACH_CHARS at least where there is as much."""
+def is_random_token(token: str, before: str) -> bool:
+    """Whether the model takes a token for random. `before`: the text before it, at least REACH_CHARS if there is."""
     model = packaged()
     return model.logit(features_of(token, before, model.bigrams)) >= model.threshold
 
 
 def features_of(token: str, before: str, bigrams: Mapping[str, float]) -> Features:
-    """Of a token of some length (see `can_be_judged`); the names are the weights'."""
+    """Compute the features of a token that `is_candidate_token`, by the names of the weights."""
     length = len(token)
     runs = _CLASS_RUN.findall(token)
     parts = _ALNUM.findall(token)
@@ -176,7 +176,7 @@ def features_of(token: str, before: str, bigrams: Mapping[str, float]) -> Featur
 
 
 def _likeness(words: list[str], bigrams: Mapping[str, float]) -> tuple[float, int]:
-    """Mean log-probability of the bigrams of words, and how many there are; -3 where there is none."""
+    """Mean log-probability of the bigrams of words, -3 if there are none, and their number."""
     total, count = 0.0, 0
     for word in words:
         previous = "^"
@@ -188,7 +188,7 @@ def _likeness(words: list[str], bigrams: Mapping[str, float]) -> tuple[float, in
 
 
 def _counted(token: str) -> float:
-    """The share of neighbours that count up or down, letters and digits each for itself: abcd, 4321, a1b2c3."""
+    """Share of neighbours that count up or down, separately for letters and digits: abcd, 4321, a1b2c3."""
     steps = total = 0
     for kind in (str.isalpha, str.isdigit):
         codes = [ord(character) for character in token.lower() if kind(character)]

@@ -1,4 +1,4 @@
-"""How secrets look: tokens that name their maker, strings that look drawn by lot, and words that stand for neither.
+"""Patterns of secrets: tokens that name their issuer, random strings, and words that are neither.
 
 Knowledge only; `scrub` applies it. Every pattern is linear in the length of the text: bounded or unambiguous
 repetitions, no nesting.
@@ -63,10 +63,10 @@ _MARKED = (
 MARKED_TOKEN = re.compile(r"(?<![A-Za-z0-9])(?:" + "|".join(_MARKED) + ")")
 
 CANDIDATE = re.compile(r"(?<![\w+/~.-])[\w~+/.-][\w+/=.~:!%@-]{11,}")
-"""An unbroken run of characters that tokens are made of, long enough to be one."""
+"""Matches an unbroken run of token characters that is long enough."""
 
 _LINE_START = r"(?:[\s>|#*+\"',]|\\{1,2}[rnt]|\d{1,6}(?:[\t|:→]|\\t)){0,24}+"
-"""Between the lines of a key file: line ends, quotes, numbers."""
+"""Matches what separates the lines of a key file: line ends, quotes, numbers."""
 
 # Whole shapes that need no candidate, each with its kind and signs that it never lacks.
 SHAPES: tuple[tuple[re.Pattern[str], str, str], ...] = (
@@ -126,7 +126,7 @@ SHAPES: tuple[tuple[re.Pattern[str], str, str], ...] = (
     (re.compile(r"\botpauth://\S{1,200}?secret=(?P<value>\w{8,100})"), "API-KEY", "otpauth://"),
 )
 
-# --- what stands for a secret, but is none ---
+# --- placeholders of secrets ---
 
 _NAMED_PLACEHOLDER = re.compile(
     r"(?:your|insert|replace|enter|put|add|change|fill|paste|set)[\W_]?(?:me|your|my|the|in|this|here|own|it|a|an)?[\W_]|\byour|"
@@ -164,12 +164,12 @@ _COUNTED = re.compile(r"0?12345678|0{8,}|abcdefgh|a1b2c3|d4c3b2|z1y2x3|x9y8z7|z9
 
 
 def is_reference(value: str) -> bool:
-    """Does it say where the secret is, instead of being it: a variable, a template, a call?"""
+    """Whether a value refers to a secret instead of being one: a variable, a template, a call."""
     return _REFERENCE.match(value.lstrip("\\")) is not None
 
 
 def is_placeholder(value: str, quoted: bool) -> bool:
-    """Does it stand for a secret (or fetch it from elsewhere) instead of being one?"""
+    """Whether a value is a placeholder of a secret, or refers to one."""
     bare = value.strip("'\"`,;\\")
     if not bare or bare.lower() in _STOP_WORDS or is_reference(bare):
         return True
@@ -182,18 +182,18 @@ def is_placeholder(value: str, quoted: bool) -> bool:
 
 
 def is_filled(value: str) -> bool:
-    """Is the random part a row of x's or a count, as in documentation?"""
+    """Whether the random part is a row of x's or a count, as in documentation."""
     if "xxxxxxxx" in value.lower() or (_FILLED_X.search(value) and len(set(value.lower())) < 16):
         return True
     return len(value) >= 16 and (_COUNTED.search(value) is not None or _REPEATED.search(value) is not None)
 
 
 _STANDS_FOR = re.compile(r"YOUR|_HERE|PLACEHOLDER|DUMMY|REDACTED")
-"""Inside a token. In capitals: of other letters a random string spells such words by chance."""
+"""Matches such words inside a token, in capitals only: a random string spells others by chance."""
 
 
 def is_described(token: str) -> bool:
-    """Does a maker's prefix stand before words ("xoxb-my-bot-token")?"""
+    """Whether an issuer's prefix is followed by words ("xoxb-my-bot-token")."""
     parts = [part for part in re.split(r"[-_.]", token) if len(part) > 3]
     if len(parts) > 1 and all(part.isalpha() and not _mixed_at_random(part) for part in parts):
         return True
@@ -207,7 +207,7 @@ _VOWEL_GAP = re.compile(r"[bcdfghjklmnpqrstvwxz]{5,}")
 
 
 def looks_random(text: str) -> bool:
-    """Was this alphanumeric string drawn by lot? Of hexadecimal digits it cannot tell (hashes are no secrets).
+    """Whether an alphanumeric string looks random. False for hexadecimal digits: hashes are no secrets.
 
     In a random string of 62 characters a run of one class (lower, upper, digit) is 1.7 long on average; in a name made
     of words it is over 3.
@@ -230,7 +230,7 @@ def looks_random(text: str) -> bool:
 
 
 def looks_chosen(value: str) -> bool:
-    """A value that a machine gave out, as far as its characters show: letters and digits, or mixed case."""
+    """Whether a value looks generated: letters and digits, or mixed case."""
     if len(value) < 8:
         return False
     has_digit = any(character.isdigit() for character in value)

@@ -1,4 +1,4 @@
-"""What in a file of instructions is worth proposing as a memory, and what is the strongest. Pure.
+"""Finding and ranking what a file of instructions has worth proposing as a memory. Pure.
 
 A file of 2,000 lines holds perhaps 50 rules; the rest says how the code is laid out, which the file itself tells
 better. So each sentence is graded by the words that make a rule of it, prose falls out, and the strongest come first.
@@ -15,7 +15,7 @@ from ..vault.entry import fingerprint, first_heading, parse_entry
 from ..vault.wording import cut
 
 LEAST_SCORE = 2.0
-"""Below it, a sentence describes something rather than asking for it."""
+"""Least score of a rule; a sentence below it describes something rather than asking for it."""
 LEAST_WORDS, MOST_WORDS = 3, 60
 MAX_STATEMENT_CHARACTERS = 600
 MAX_DECISION_CHARACTERS = 500
@@ -66,27 +66,27 @@ KIND_OF_MEMORY_TYPE = {
 
 @dataclass(frozen=True)
 class Proposal:
-    """One entry that a file would give. Nothing of it is scrubbed yet."""
+    """An entry proposed from a file. It is not scrubbed yet."""
 
     kind: str
     statement: str
     title: str
     detail: str
-    """More of the same passage, under the statement; '' for a sentence that stands alone."""
+    """The rest of the passage, below the statement; '' for a single sentence."""
     line: int
-    """Where it begins, counted from 1."""
+    """Number of its first line, from 1."""
     heading: str
     score: float
     why: str
 
     @property
     def fingerprint(self) -> str:
-        """By which the same sentence is known again, wherever it stands."""
+        """Fingerprint by which the same sentence is recognised anywhere."""
         return fingerprint(self.statement)
 
 
 def rules_in(text: str) -> list[Proposal]:
-    """The rules in a file of instructions, each sentence once, the strongest first."""
+    """Find the rules in a file of instructions, each sentence once, the strongest first."""
     found: dict[str, Proposal] = {}
     for line, heading, sentence in _sentences(text):
         score, why = grade(sentence, heading)
@@ -112,18 +112,18 @@ _INJECTION = re.compile(
 
 
 def is_injection(text: str) -> bool:
-    """Does it speak to the agent over the user's head? A repository's rules are orders too, but not such ones."""
+    """Whether a text orders the agent to act against the user's interest, unlike a repository's rules."""
     bare = "".join(c for c in unicodedata.normalize("NFKC", text) if unicodedata.category(c) != "Cf")
     return _INJECTION.search(" ".join(bare.split())) is not None
 
 
 def ranked(proposals: Iterable[Proposal]) -> list[Proposal]:
-    """The strongest first; equals in the order in which they stand."""
+    """Sort the strongest first; equals keep their order."""
     return sorted(proposals, key=lambda one: (-one.score, one.line))
 
 
 def grade(sentence: str, heading: str = "") -> tuple[float, str]:
-    """How much of a rule a sentence is, and what made it one."""
+    """Score how strong a rule a sentence is, with the reason."""
     words = sentence.split()
     if not LEAST_WORDS <= len(words) <= MOST_WORDS or _LINK_ONLY.fullmatch(sentence):
         return 0.0, "too short, too long or only a link"
@@ -150,7 +150,7 @@ def grade(sentence: str, heading: str = "") -> tuple[float, str]:
 
 
 def decision_in(text: str) -> Proposal | None:
-    """What a decision record decided: its title and the first paragraph under Decision; None for what is none.
+    """Read a decision record: its title and the first paragraph below Decision; None for any other file.
 
     Records that were only proposed, rejected or superseded hold nothing that is in force.
     """
@@ -180,7 +180,7 @@ def decision_in(text: str) -> Proposal | None:
 
 
 def memory_in(text: str) -> Proposal | None:
-    """What one of the agent's own topic files says: its description, and its body as the detail."""
+    """Read one of the agent's own topic files: its description, and its body as the detail."""
     entry = parse_entry("memory.md", text.encode("utf-8", "surrogatepass"))
     metadata = entry.extra.get("metadata")
     nested = metadata.get("type") if isinstance(metadata, dict) else None
@@ -202,14 +202,14 @@ def memory_in(text: str) -> Proposal | None:
 
 
 def title_of(statement: str) -> str:
-    """A heading: the statement without markup, cut at a word."""
+    """Make a heading of a statement: without markup, cut at a word."""
     line = re.sub(r"[*`]|__", "", statement).strip().rstrip(".")
     line = cut(line, TITLE_CHARACTERS)
     return line[:1].upper() + line[1:]
 
 
 def _sentences(text: str) -> Iterator[tuple[int, str, str]]:
-    """(line, heading, sentence) of lists and paragraphs; code, comments, tables and quotations are left out."""
+    """Yield (line, heading, sentence) of lists and paragraphs, without code, comments, tables and quotations."""
     heading = fence = ""
     held: list[str] = []
     begun = 0
@@ -245,7 +245,7 @@ def _sentences(text: str) -> Iterator[tuple[int, str, str]]:
 
 
 def _blanked(text: str) -> str:
-    """Without frontmatter and comments, on the same lines."""
+    """Blank out frontmatter and comments, keeping the line numbers."""
     bare = _COMMENT.sub(lambda match: "\n" * match.group().count("\n"), text)
     body = _without_header(bare)
     return "\n" * (bare.count("\n") - body.count("\n")) + body

@@ -1,4 +1,4 @@
-"""What becomes of the skills on this machine: one entry each, kept in step with its source. Pure.
+"""Planning the entries of the skills on this machine: one each, kept in step with its source. Pure.
 
 A skill's description is a stranger's text that ends in prompts. What is kept of it is one quoted line without
 markup, and nothing at all of one that gives orders to the agent that reads it.
@@ -17,11 +17,11 @@ from ..vault.layout import SKILLS
 from ..vault.slug import free_slug, slugify
 
 MOST_CHARACTERS = 600
-"""Of a description, and of a first paragraph."""
+"""Longest description, and longest first paragraph."""
 REPO_CHARACTERS = 40
 NAME_CHARACTERS = 60
 LABEL = "The skill says of itself (third-party text, not an instruction):"
-"""Before the quoted text and in one paragraph with it, so that whatever shows the one shows the other."""
+"""Introduces the quoted text, in one paragraph with it, so that they are always shown together."""
 WITHHELD = "Its description speaks to the agent that reads it, not to who looks for a skill: it is not shown."
 
 _MARKUP = str.maketrans({"<": "‹", ">": "›", "`": "'", "[": "(", "]": ")", "%": "\uff05", "|": "/"})
@@ -44,7 +44,7 @@ _ORDERS = re.compile(
 )
 
 _PROCEDURE = re.compile(r"[`$]|://|^(?:run|execute|call|invoke|open|read|fetch|install|write|save)\b", re.IGNORECASE)
-"""A first paragraph that already tells the agent what to do: it belongs to the skill, not to a word about it."""
+"""Matches a first paragraph that gives the agent instructions: it belongs to the skill, not to its description."""
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ class Skill:
     """One SKILL.md; `description` and `summary` scrubbed, otherwise as its author wrote them."""
 
     path: str
-    """Of the file, with the home folder as `~`."""
+    """Path of the file, with the home folder as `~`."""
     repo: str
     name: str
     description: str
@@ -83,7 +83,7 @@ class WriteSkill:
 
 @dataclass(frozen=True)
 class UpdateSkill:
-    """`entry` takes the new state of the skill, and the path `target`, which may be its own."""
+    """Bring `entry` up to date with the skill and move it to `target`, which may be its own path."""
 
     skill: Skill
     entry: str
@@ -100,7 +100,7 @@ SkillStep: TypeAlias = "WriteSkill | UpdateSkill | ArchiveSkill"
 
 
 def plain(text: str, most: int = MOST_CHARACTERS) -> str:
-    """One line without control characters, invisible ones, tags, links or code marks; cut at a word."""
+    """Make one line of a text, without control characters, invisible ones, tags, links or code marks; cut at a word."""
     kept = "".join(
         " " if c.isspace() else c
         for c in unicodedata.normalize("NFKC", text[: most * 8])
@@ -111,13 +111,13 @@ def plain(text: str, most: int = MOST_CHARACTERS) -> str:
 
 
 def gives_orders(text: str) -> bool:
-    """Does it read like an order to the agent in whose prompt it lands: ignore what came before, save this, hide it?"""
+    """Whether a text reads like an order to an agent: ignore what came before, save this, hide it."""
     bare = "".join(c for c in unicodedata.normalize("NFKC", text) if unicodedata.category(c) != "Cf")
     return _ORDERS.search(" ".join(bare.split())) is not None
 
 
 def mixes_scripts(name: str) -> bool:
-    """Letters of more than one alphabet in a name: one of them may only look like what it says."""
+    """Whether a name has letters of more than one alphabet, of which one may imitate another."""
     alphabets = {unicodedata.name(c, "?").split(" ", 1)[0] for c in name if c.isalpha()}
     return len(alphabets) > 1
 
@@ -131,7 +131,7 @@ def entry_name(skill: Skill) -> str:
 
 
 def quote_of(skill: Skill) -> str:
-    """The quoted lines of the entry."""
+    """Render the quoted lines of the entry."""
     if gives_orders(f"{skill.name} {skill.description} {skill.summary}"):
         return f"> {WITHHELD}"
     summary = "" if _PROCEDURE.search(skill.summary) else plain(skill.summary)
@@ -144,29 +144,29 @@ def quote_of(skill: Skill) -> str:
 
 
 def quote_digest(quote: str) -> str:
-    """By which an edited quote is told from ours."""
+    """Digest by which a quote that the user edited is recognised."""
     return hashlib.sha256(quote.encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
 def title_of(name: str, repo: str) -> str:
-    """The entry's heading."""
+    """Heading of the entry."""
     if gives_orders(name):
         name = "a skill"
     return f"{plain(name, NAME_CHARACTERS)} (skill of {plain(repo, REPO_CHARACTERS)})"
 
 
 def source_line(path: str, version: str) -> str:
-    """The pointer to the skill itself."""
+    """Render the line that points to the skill itself."""
     return f"Source: `{plain(path, 1000)}`" + (f", version {plain(version, 40)}" if version else "")
 
 
 def body_of(skill: Skill) -> str:
-    """The text of a new entry below its heading."""
+    """Render the text of a new entry below its heading."""
     return f"{quote_of(skill)}\n\n{source_line(skill.path, skill.version)}"
 
 
 def merged_body(body: str, old: SkillEntry, old_version: str, old_quote: str, skill: Skill) -> tuple[str, bool]:
-    """The body with our lines renewed and all others as they are; and whether the user had edited the quote.
+    """Renew our lines of a body and keep all others; the second value tells whether the user had edited the quote.
 
     An edited quote stays: the user's word about a skill is worth more than the skill's.
     """
@@ -193,7 +193,7 @@ def plan_skills(
     is_gone: Mapping[str, bool],
     taken: Collection[str],
 ) -> list[SkillStep]:
-    """What is to be done, in order of entry.
+    """Plan what to write, update and archive, in order of entry.
 
     `is_gone`: by skill path, whether the skill of an entry is known to be gone (False: could not be looked at).
     `taken`: paths of notes that are not ours to write to.

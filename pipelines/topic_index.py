@@ -1,4 +1,4 @@
-"""The lines of MEMORY.md that name topics: found, added, changed and taken out; all others stay as they are. Pure."""
+"""Finding, adding, changing and removing the lines of MEMORY.md that name topics; all others stay as they are. Pure."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class IndexLine:
 
 
 def index_lines(text: str) -> list[IndexLine]:
-    """The lines that name topic files of the same folder, outside comments and code."""
+    """Find the lines that name topic files of the same folder, outside comments and code."""
     hidden = [(start, end) for start, end, _ in find_regions(text)]
     found = []
     position = 0
@@ -41,7 +41,7 @@ def index_lines(text: str) -> list[IndexLine]:
 
 
 def line_for(title: str, slug: str, description: str) -> str:
-    """The line of a topic: one line whatever the texts hold."""
+    """Render the line of a topic, as one line whatever the texts contain."""
     shown = " ".join(title.replace("[", "(").replace("]", ")").split()) or slug
     hook = " ".join(description.split())
     if len(hook) > MOST_HOOK_CHARACTERS:
@@ -50,7 +50,7 @@ def line_for(title: str, slug: str, description: str) -> str:
 
 
 def with_line(text: str, slug: str, line: str) -> str:
-    """The index with this line for the topic: in the place of the one it has, else at the end."""
+    """Put a topic's line into the index: in place of its present line, else at the end."""
     rows = text.split("\n")
     known = [one for one in index_lines(text) if one.file == f"{slug}.md"]
     if known:
@@ -62,15 +62,15 @@ def with_line(text: str, slug: str, line: str) -> str:
 
 
 def without_lines(text: str, slugs: Collection[str]) -> str:
-    """The index without the lines of these topics."""
+    """Remove the lines of these topics from the index."""
     gone = {one.number for one in index_lines(text) if one.file.removesuffix(".md") in slugs}
     return "\n".join(row for number, row in enumerate(text.split("\n")) if number not in gone)
 
 
 def rebuilt(text: str, topics: Mapping[str, str]) -> str:
-    """The index with exactly one line for each topic (slug: the line if it has none) and none for a topic that is gone.
+    """Rebuild the index: one line for each topic (slug: the line to use if it has none), none for a missing topic.
 
-    Lines that stand keep their words: somebody may have put them well.
+    Existing lines keep their wording, which somebody may have chosen with care.
     """
     seen: set[str] = set()
     gone = set()
@@ -86,7 +86,7 @@ def rebuilt(text: str, topics: Mapping[str, str]) -> str:
 
 
 def over_the_limit(text: str) -> str:
-    """What of the index no session sees, in words; '' when all of it is seen."""
+    """Describe how much of the index no session loads; '' if all of it is loaded."""
     shown = strip_comments(text).strip("\n")
     lines, size = shown.count("\n") + 1, len(shown.encode("utf-8", "surrogatepass"))
     if lines > INDEX_LINES:
@@ -95,7 +95,7 @@ def over_the_limit(text: str) -> str:
 
 
 def links_in(body: str) -> list[str]:
-    """Targets of `[[links]]` outside code and comments, each once; they are breadcrumbs and nothing follows them."""
+    """Targets of `[[links]]` outside code and comments, each once. They are only shown, never followed."""
     plain = list(body)
     for start, end, _ in find_regions(body):
         plain[start:end] = " " * (end - start)
@@ -103,7 +103,7 @@ def links_in(body: str) -> list[str]:
 
 
 def _closed(text: str) -> str:
-    """`text` with a line that ends the code it leaves open, or a line added to it would be code."""
+    """Close a code block that `text` leaves open, so that an added line is not code."""
     for start, end, what in find_regions(text):
         if what == "code" and end == len(text):
             fence = re.search(r"`{3,}|~{3,}", text[start:end])

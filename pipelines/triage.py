@@ -1,4 +1,4 @@
-"""What is to be done with the inbox, so that it stays small: group, promote, expire. Pure."""
+"""Keeping the inbox small: grouping, promoting and expiring its notes. Pure."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class InboxItem:
     occurrences: int
     sessions: frozenset[str]
     last_seen: date | None
-    """When it was written or strengthened; None is as old as can be."""
+    """When it was written or strengthened; None: unknown, which counts as oldest."""
 
 
 @dataclass(frozen=True)
@@ -31,12 +31,12 @@ class TriageLimits:
     promote_occurrences: int = 3
     expire_days: int = 90
     most: int = 500
-    """0 is no limit."""
+    """0: no limit."""
 
 
 @dataclass(frozen=True)
 class Promote:
-    """Seen often enough to be decided on. The first of `paths` is kept, the others go into it."""
+    """Propose a note that was seen often enough. The others of `paths` are merged into the first."""
 
     paths: tuple[str, ...]
     occurrences: int
@@ -44,14 +44,14 @@ class Promote:
 
 @dataclass(frozen=True)
 class Merge:
-    """These say the same. The first is kept, the others go into it."""
+    """Merge notes that say the same into the first."""
 
     paths: tuple[str, ...]
 
 
 @dataclass(frozen=True)
 class Expire:
-    """To the archive."""
+    """Archive a note."""
 
     path: str
     why: str
@@ -62,7 +62,7 @@ Same = Callable[[InboxItem, InboxItem], bool]
 
 
 def triage(items: Sequence[InboxItem], same: Same, today: date, limits: TriageLimits) -> list[TriageStep]:
-    """The steps, none of which touches a note of another. `same` says whether two notes are one memory."""
+    """Plan the steps; no two touch the same note. `same` tells whether two notes are one memory."""
     steps: list[TriageStep] = []
     rest: list[InboxItem] = []
     by_weight = sorted(items, key=lambda item: (-item.occurrences, item.last_seen or date.min, item.path))
@@ -88,7 +88,7 @@ def triage(items: Sequence[InboxItem], same: Same, today: date, limits: TriageLi
 
 
 def _is_spread(group: Sequence[InboxItem]) -> bool:
-    """Not all from one session; notes that name no session count each for itself."""
+    """Whether the notes are from more than one session; a note without a session counts as one of its own."""
     sessions = frozenset().union(*(item.sessions for item in group))
     unnamed = any(not item.sessions for item in group)
     return unnamed or len(sessions) >= LEAST_SESSIONS

@@ -1,4 +1,4 @@
-"""The watchlist: where its notes are, what they say, what the user may decide. Values in, values out. Pure."""
+"""The watchlist: paths and texts of its notes, and the user's decisions. Pure."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ MAX_PART_CHARACTERS = 80
 
 @dataclass(frozen=True)
 class Promote:
-    """The user wants it: the note stays and says so. Nothing is installed."""
+    """The user wants the pattern: the note stays and says so. Nothing is installed."""
 
 
 @dataclass(frozen=True)
 class Dismiss:
-    """The user does not want it, and never wants to be asked again."""
+    """The user does not want the pattern, nor to be asked again."""
 
 
 @dataclass(frozen=True)
 class Defer:
-    """Not before this day."""
+    """The user wants to be asked again on this day."""
 
     until: date
 
@@ -64,12 +64,12 @@ def parse_decision(text: str, today: date) -> Decision | None:
 
 
 def note_path(source: str, pattern: str) -> str:
-    """Where the note of a pattern is: the one place where such a path is made. Raises PathRefused."""
+    """Path of the note of a pattern; made nowhere else. Raises PathRefused."""
     return f"{FOLDER}/{_part(source)}/{_part(pattern)}.md"
 
 
 def archive_path(path: str) -> str:
-    """Where it goes when it is dismissed. Raises PathRefused."""
+    """Path of the note once it is dismissed. Raises PathRefused."""
     source, pattern = parts_of(path)
     return f"{FOLDER}/{ARCHIVE}/{_part(source)}/{_part(pattern)}.md"
 
@@ -89,7 +89,7 @@ def is_note(path: str) -> bool:
 
 
 def is_archived(path: str) -> bool:
-    """Whether it was dismissed."""
+    """Whether a watchlist note was dismissed."""
     return path.startswith(f"{FOLDER}/{ARCHIVE}/")
 
 
@@ -106,7 +106,7 @@ MAX_NAME_WORDS = 6
 
 
 def shown_name(title: str) -> str:
-    """A foreign title as a name: its first words, without marks that markdown or a host would act on."""
+    """Make a name of a foreign title: its first words, without marks that markdown or a host would act on."""
     words = _SAFE_NAME.sub(" ", title).split()
     return " ".join(words[:MAX_NAME_WORDS])[:80] or "unnamed"
 
@@ -114,7 +114,7 @@ def shown_name(title: str) -> str:
 def note_body(
     pattern: Pattern, judgement: Judgement, facts: Facts | None, address: str, advice: Iterable[str] = ()
 ) -> str:
-    """The note, made of our own words. `advice`: lines of pass 2, which were checked for copies."""
+    """Render the note in our own words. `advice`: lines of pass 2, which were checked for copies."""
     subjects = ", ".join(judgement.subjects) or "a subject that the rubric has no word for"
     lines = [
         "## What to adopt",

@@ -13,7 +13,7 @@ from .queue.kinds import Json
 
 HANDLERS: Mapping[str, tuple[str, str]] = {
     "reflect.session": ("reflection", "reflect_handler"),
-    "reflect.corpus": ("corpus.backfill", "corpus_handler"),
+    "reflect.corpus": ("corpus.mining_job", "corpus_handler"),
     "corpus.settle": ("corpus.settling", "settle_handler"),
     "corpus.digest": ("corpus.settling", "digest_handler"),
     "skills.index": ("skills", "skills_handler"),

@@ -1,82 +1,142 @@
-"""Mining one transcript: in a child process of the worker, or in the command that asks for it.
+"""Mining one transcript: reading it from where the last reading ended, and scrubbing what is proposed.
 
-`python -m memoryvault.tasks.mining` is the child: a request as JSON on stdin, candidates as JSON on stdout. It
-writes nothing to disk, and what it prints is scrubbed.
+A child process of the worker does it (`mining_child`), or the command that asks for it. Nothing is written to disk.
 
 The miner and the readers of transcripts are imported where a transcript is mined: their patterns take a while to
-compile, and most of those who know of this module have the child do it.
+compile, and most importers of this module leave the mining to the child.
 """
 
 from __future__ import annotations
 
 import json
-import os
-import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..pipelines.candidate import Candidate
 from ..pipelines.scrub import scrub
-from ..vault.errors import SettingsError
-from ..vault.killpoint import kill_point
 from ..vault.project import project_of
-from ..vault.settings import Settings, load_settings
+from ..vault.settings import Settings
 from ..vault.turn import Origin, Role, Turn
-from .queue import supervisor
 from .queue.kinds import Json
 
-CAN_NOT_READ = 3
+if TYPE_CHECKING:
+    from ..pipelines.mining.windows import WindowPacker
+
 FIRST_BATCH_TURNS = 64
 BATCH_TURNS = 1000
 BATCH_CHARS = 1 << 20
-OPENING = frozenset({Origin.PROMPT, Origin.QUEUED, Origin.COMMAND_ARGS})
-"""With these a turn of the user begins. (A refusal answers a call, which may lie far back.)"""
+OPENING_ORIGINS = frozenset({Origin.PROMPT, Origin.QUEUED, Origin.COMMAND_ARGS})
+"""Origins of the messages that open a turn of the user. (A refusal answers a call, which may be far back.)"""
 
 
 @dataclass(frozen=True)
 class MiningRequest:
-    """Which bytes of which transcript; `resume` is where reading begins, `offset` where mining does.
-
-    `said`: where reading may begin instead if what is to be mined begins with a prompt.
-    """
+    """Which part of which transcript to mine. Offsets are bytes from the beginning of the file."""
 
     transcript: str
     host: str
-    offset: int = 0
-    resume: int = 0
-    said: int | None = None
+    mined_until: int = 0
+    """Turns before it are context; those from it on are mined."""
+    context_offset: int = 0
+    """Where reading has to begin so that the turns behind `mined_until` are understood."""
+    last_agent_offset: int | None = None
+    """The agent's last message before `mined_until`: enough context if the next turn is a prompt. None: unknown."""
     session: str = ""
-    """Whose budget a model's tokens are counted to; the transcript's own name when it is not given."""
+    """Session to whose budget a model's tokens are counted; '' for the session that the transcript names."""
     local_only: bool = False
-    """For the child: ask no model, whatever the settings say."""
+    """The child asks no model, whatever the settings say."""
     picked: Sequence[int] | None = None
-    """Of the messages before `picked_until` only those at these offsets propose anything, as far as is known; None:
-    nothing is known. What tools show is mined in any case."""
+    """Offsets of the only messages before `picked_until` that propose anything; None when that is unknown. What tools
+    show is mined in any case."""
     picked_until: int = 0
 
     def to_json(self) -> bytes:
-        """For the child's stdin."""
+        """Encode it for the child's stdin."""
         return json.dumps(asdict(self)).encode()
 
 
 @dataclass(frozen=True)
 class Mined:
-    """Scrubbed candidates, and how far the transcript is mined."""
+    """Scrubbed candidates, and where the next reading begins. Offsets are bytes from the beginning of the file."""
 
     candidates: tuple[Candidate, ...]
-    end_offset: int
-    resume_offset: int
-    said_offset: int
+    mined_until: int
+    context_offset: int
+    last_agent_offset: int
     bad_lines: int
     headless: bool
+    """A program ran the session: none of it is mined."""
     host: str
     model: Mapping[str, Json] = field(default_factory=dict)
-    """What a model was asked and what came of it, for the job's history; empty when none was asked."""
+    """Counts of a model's calls and errors, for the job's history; empty when no model was asked."""
     answers: tuple[str, ...] = ()
     """Keys of the model's answers that are kept until this is committed."""
+
+
+@dataclass(frozen=True)
+class ReadPlan:
+    """Where to begin to read a transcript, and from where on to mine it, in bytes."""
+
+    read_from: int
+    mined_until: int
+    context_offset: int
+    last_agent_offset: int
+    skips_context: bool = False
+    """Reading begins behind `context_offset`, which is early enough only if the first new turn is a prompt."""
+    picked: frozenset[int] | None = None
+    picked_until: int = 0
+
+    @classmethod
+    def from_last_agent_message(cls, request: MiningRequest) -> ReadPlan | None:
+        """Begin at the agent's last message; None if that is unknown, or no later than the context.
+
+        After a prompt nothing counts that the agent did before its last message, and that is near: most readings
+        begin there.
+        """
+        context = min(request.context_offset, request.mined_until)
+        if request.last_agent_offset is None or request.last_agent_offset <= context:
+            return None
+        return replace(
+            cls.from_context(request),
+            read_from=min(request.last_agent_offset, request.mined_until),
+            skips_context=True,
+        )
+
+    @classmethod
+    def from_context(cls, request: MiningRequest) -> ReadPlan:
+        """Begin where the turn begins that may go on behind `mined_until`."""
+        context = min(request.context_offset, request.mined_until)
+        last = context if request.last_agent_offset is None else request.last_agent_offset
+        picked = None if request.picked is None else frozenset(request.picked)
+        return cls(context, request.mined_until, context, last, picked=picked, picked_until=request.picked_until)
+
+    @classmethod
+    def from_start(cls) -> ReadPlan:
+        """Mine the whole file: a replaced one, of which no old offset is true."""
+        return cls(0, 0, 0, 0)
+
+    def may_propose(self, turn: Turn) -> bool:
+        """Whether the turn is mined, not only followed."""
+        if self.picked is None or turn.role is Role.TOOL:
+            return True
+        return turn.offset in self.picked or turn.offset >= self.picked_until
+
+
+@dataclass(frozen=True)
+class NeedsEarlierStart:
+    """A reading that began too late; `plan` begins early enough."""
+
+    plan: ReadPlan
+
+
+@dataclass(frozen=True)
+class _Reading:
+    mined: Mined
+    session: str
+    packer: WindowPacker | None
 
 
 def mine_transcript(request: MiningRequest, settings: Settings | None = None) -> Mined:
@@ -84,101 +144,103 @@ def mine_transcript(request: MiningRequest, settings: Settings | None = None) ->
 
     Raises OSError when the transcript cannot be read.
     """
+    plan = ReadPlan.from_last_agent_message(request) or ReadPlan.from_context(request)
+    while isinstance(reading := _read_once(request, plan, settings), NeedsEarlierStart):
+        plan = reading.plan
+    if settings is None or reading.packer is None or reading.mined.headless:
+        return reading.mined
+    return _add_model_candidates(reading.mined, reading.packer, settings, request.session or reading.session)
+
+
+def _read_once(request: MiningRequest, plan: ReadPlan, settings: Settings | None) -> _Reading | NeedsEarlierStart:
+    """Read the transcript as planned. Raises OSError."""
     from ..pipelines.mining import Miner
     from ..sources.transcripts.hosts import open_transcript
 
-    path = Path(request.transcript)
-    begin = min(request.resume, request.offset)
-    # After a prompt nothing counts that the agent did before its last words, and these are near: most readings
-    # begin there. Where something else follows, the turn that goes on is read again from its beginning.
-    near = request.said is not None and request.said > begin
-    asks_a_model = settings is not None and settings.reflection.miner != "local"
+    packer = _window_packer(settings, plan.mined_until)
     reader = open_transcript(
-        path,
-        min(request.said or 0, request.offset) if near else begin,
+        Path(request.transcript),
+        plan.read_from,
         request.host or None,
-        look_back=not near,
-        all_steps=asks_a_model,
+        look_back=not plan.skips_context,
+        all_steps=packer is not None,
     )
-    miner = Miner(start=request.offset, project_of=project_of)
-    may_propose = _picked(request)
-    packer = None
-    if settings is not None and asks_a_model:
-        from ..pipelines.mining.windows import WindowPacker
-
-        packer = WindowPacker(settings.reflection.window_tokens, request.offset)
-    found: list[Candidate] = []
-    anything_new = False
-    for turn in _in_batches(reader):
-        if turn.offset >= request.offset and not anything_new:
-            if near and turn.origin not in OPENING and not reader.report.restarted:
-                return mine_transcript(replace(request, said=None), settings)
-            anything_new = True
-        if may_propose is None or may_propose(turn):
-            for candidate in miner.feed(turn):
-                found.append(_scrubbed(candidate))
+    miner = Miner(start=plan.mined_until, project_of=project_of)
+    candidates: list[Candidate] = []
+    has_new_turns = False
+    for turn in _read_in_batches(reader):
+        if turn.offset >= plan.mined_until and not has_new_turns:
+            if plan.skips_context and turn.origin not in OPENING_ORIGINS and not reader.report.restarted:
+                return NeedsEarlierStart(ReadPlan.from_context(replace(request, last_agent_offset=None)))
+            has_new_turns = True
+        if plan.may_propose(turn):
+            candidates.extend(map(_scrub_candidate, miner.feed(turn)))
         else:
             miner.follow(turn)
         if packer is not None:
             packer.feed(turn)
     report = reader.report
     if report.restarted:
-        # The file was replaced by a shorter one: its old offset says nothing about it.
-        return mine_transcript(replace(request, offset=0, resume=0, said=None, picked=None), settings)
-    end = max(report.end_offset, request.offset)
-    if anything_new:
-        resume, said = miner.resume_offset, min(miner.said_offset, reader.needed_from)
+        return NeedsEarlierStart(ReadPlan.from_start())
+    mined_until = max(report.end_offset, plan.mined_until)
+    if has_new_turns:
+        context, last_agent = miner.context_offset, min(miner.last_agent_offset, reader.needed_from)
     else:
-        resume, said = begin, begin if request.said is None else request.said
+        context, last_agent = plan.context_offset, plan.last_agent_offset
     mined = Mined(
-        candidates=() if report.headless else tuple(found),
-        end_offset=end,
-        resume_offset=min(resume, end),
-        said_offset=min(said, end),
+        candidates=() if report.headless else tuple(candidates),
+        mined_until=mined_until,
+        context_offset=min(context, mined_until),
+        last_agent_offset=min(last_agent, mined_until),
         bad_lines=report.bad_lines,
         headless=report.headless,
         host=reader.host,
     )
-    if packer is None or settings is None or report.headless:
-        return mined
-    from ..pipelines.mining.answers import merged
+    return _Reading(mined, reader.session, packer)
+
+
+def _window_packer(settings: Settings | None, mined_until: int) -> WindowPacker | None:
+    """Collects what a model is asked about; None when no model is asked."""
+    if settings is None or settings.reflection.miner == "local":
+        return None
+    from ..pipelines.mining.windows import WindowPacker
+
+    return WindowPacker(settings.reflection.window_tokens, mined_until)
+
+
+def _add_model_candidates(mined: Mined, packer: WindowPacker, settings: Settings, session: str) -> Mined:
+    from ..pipelines.mining.answers import merge_candidates
     from .model_mining import mine_windows
 
-    modelled = mine_windows(packer.windows(), settings, request.session or reader.session, project_of)
-    candidates = merged(mined.candidates, [_scrubbed(candidate) for candidate in modelled.candidates])
-    told = {**modelled.told, **({"turns_not_sent": packer.unsent} if packer.unsent else {})}
-    return replace(mined, candidates=candidates, model=told, answers=modelled.answers)
+    modelled = mine_windows(packer.windows(), settings, session, project_of)
+    candidates = merge_candidates(mined.candidates, [_scrub_candidate(each) for each in modelled.candidates])
+    report = {**modelled.report, **({"turns_not_sent": packer.unsent} if packer.unsent else {})}
+    return replace(mined, candidates=candidates, model=report, answers=modelled.answers)
 
 
-def _in_batches(turns: Iterable[Turn]) -> Iterator[Turn]:
-    """The same turns, read some time before they are asked for: reading and mining each leave little of what the other
-    has in the processor's caches, and by turns take some 3 % longer. The first is small: often it is all there is.
+def _read_in_batches(turns: Iterable[Turn]) -> Iterator[Turn]:
+    """Yield the same turns, each batch read before any of it is used.
+
+    Reading and mining each leave little of the other's data in the processor's caches: interleaved they take some 3 %
+    longer. The first batch is small, since often it is all there is.
     """
-    held: list[Turn] = []
+    batch: list[Turn] = []
     most, chars = FIRST_BATCH_TURNS, 0
     for turn in turns:
-        held.append(turn)
+        batch.append(turn)
         chars += len(turn.text)
-        if len(held) >= most or chars >= BATCH_CHARS:
-            yield from held
-            held.clear()
+        if len(batch) >= most or chars >= BATCH_CHARS:
+            yield from batch
+            batch.clear()
             most, chars = min(2 * most, BATCH_TURNS), 0
-    yield from held
-
-
-def _picked(request: MiningRequest) -> Callable[[Turn], bool] | None:
-    """Which turns may propose something; None: all."""
-    if request.picked is None:
-        return None
-    picked, until = frozenset(request.picked), request.picked_until
-    return lambda turn: turn.role is Role.TOOL or turn.offset in picked or turn.offset >= until
+    yield from batch
 
 
 _scrub = lru_cache(maxsize=64)(scrub)
-"""Reasons come again and again, and a short message is both statement and excerpt."""
+"""Reasons recur, and a short message is both statement and excerpt."""
 
 
-def _scrubbed(candidate: Candidate) -> Candidate:
+def _scrub_candidate(candidate: Candidate) -> Candidate:
     return replace(
         candidate,
         statement=_scrub(candidate.statement) or "[removed]",
@@ -190,40 +252,13 @@ def _scrubbed(candidate: Candidate) -> Candidate:
 
 
 def mined_to_json(mined: Mined) -> dict[str, Any]:
-    """What the child prints."""
+    """Make it JSON for the child's stdout."""
     return asdict(mined)
 
 
 def mined_from_json(value: Mapping[str, Any]) -> Mined:
-    """The same back. Raises KeyError, TypeError, ValueError for anything else."""
+    """Restore what `mined_to_json` made. Raises KeyError, TypeError, ValueError for anything else."""
     candidates = tuple(
         Candidate(**{**candidate, "records": tuple(candidate["records"])}) for candidate in value["candidates"]
     )
     return Mined(**{**value, "candidates": candidates, "answers": tuple(value["answers"])})
-
-
-def settings_of_child() -> Settings | None:
-    """None while config.toml holds a mistake: nobody is asked then."""
-    try:
-        return load_settings(os.environ)
-    except SettingsError as error:
-        print(error, file=sys.stderr)
-        return None
-
-
-def main() -> int:
-    """The child."""
-    supervisor.watch_parent()
-    request = MiningRequest(**json.load(sys.stdin))
-    try:
-        mined = mine_transcript(request, None if request.local_only else settings_of_child())
-    except OSError as error:
-        print(f"{request.transcript} cannot be read: {error.strerror}", file=sys.stderr)
-        return CAN_NOT_READ
-    kill_point("mid-child")
-    json.dump(mined_to_json(mined), sys.stdout)
-    return 0
-
-
-if __name__ == "__main__":
-    raise SystemExit(main())

@@ -1,8 +1,8 @@
 """Asking the user's model about the windows of a session, within the caps, and never twice for the same window.
 
-Whatever goes wrong, the local miner's findings stand: a failure is told in the job's history and costs nothing else.
-An answer is kept on disk from when it arrives until its candidates are in the vault, so that a retry of the
-job does not pay for it again.
+Whatever goes wrong, the local miner's candidates remain: a failure is reported in the job's history and costs nothing
+else. An answer is kept on disk from when it arrives until its candidates are in the vault, so that a retry of the job
+does not pay for it again.
 """
 
 from __future__ import annotations
@@ -38,55 +38,55 @@ log = logging.getLogger(__name__)
 
 PURPOSE = "mining"
 MODEL_SECONDS = 280.0
-"""For all the windows of one reading."""
+"""Limit for all windows of one reading together."""
 LEAST_CALL_SECONDS = 1.0
 MAX_OUTPUT_TOKENS = 1500
 MAX_WAIT_SECONDS = 10.0
-"""A service that asks for a longer pause is not waited for: the local miner's findings are there already."""
+"""A service that asks for a longer pause gets no second request: the local miner's candidates suffice."""
 ANSWERS_FOLDER = "answers"
 
 
 @dataclass(frozen=True)
 class ModelMined:
-    """What a model found, what is to be said of it in the job's history, and the answers that are kept."""
+    """A model's candidates, its report for the job's history, and the keys of the answers that are kept."""
 
     candidates: tuple[Candidate, ...]
-    told: Mapping[str, Json]
+    report: Mapping[str, Json]
     answers: tuple[str, ...]
 
 
 class AnswerCache:
-    """Answers by session and content of what was asked, in the state folder; scrubbed, as all that is written."""
+    """Stores scrubbed answers in the state folder, by session and content of the request."""
 
     def __init__(self, state: StatePaths) -> None:
         self._folder = Path(state.cache) / ANSWERS_FOLDER
 
     def get(self, key: str) -> Completion | None:
-        """The answer; None when there is none, or a damaged one."""
+        """Load an answer; None when it is missing or damaged."""
         try:
-            kept = json.loads((self._folder / f"{key}.json").read_text("utf-8"))
-            return Completion(dict(kept["value"]), kept["input_tokens"], kept["output_tokens"])
+            stored = json.loads((self._folder / f"{key}.json").read_text("utf-8"))
+            return Completion(dict(stored["value"]), stored["input_tokens"], stored["output_tokens"])
         except (OSError, ValueError, KeyError, TypeError):
             return None
 
     def put(self, key: str, completion: Completion) -> None:
-        """Keep it, durably. Raises OSError."""
+        """Store an answer durably. Raises OSError."""
         self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        kept = {
-            "value": _scrubbed(completion.value),
+        stored = {
+            "value": _scrub_strings(completion.value),
             "input_tokens": completion.input_tokens,
             "output_tokens": completion.output_tokens,
         }
         temporary = self._folder / f".{key}.{os.getpid()}.tmp"
         with os.fdopen(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as file:
-            json.dump(kept, file, ensure_ascii=True)
+            json.dump(stored, file, ensure_ascii=True)
             file.flush()
             os.fsync(file.fileno())
         os.replace(temporary, self._folder / f"{key}.json")
         sync_folder(self._folder)
 
     def forget(self, keys: Iterable[str]) -> None:
-        """What they say is in the vault now, or was not worth it."""
+        """Delete answers whose candidates are in the vault, or were not worth it."""
         for key in keys:
             with contextlib.suppress(OSError):
                 (self._folder / f"{key}.json").unlink()
@@ -100,40 +100,42 @@ def mine_windows(
     *,
     sleep: Callable[[float], None] = time.sleep,
 ) -> ModelMined:
-    """Ask the model that the settings name about each window. Never raises for what a model, a network or a budget
-    can do."""
+    """Ask the model that the settings name about each window.
+
+    Errors of the model, the network or the budget are in the report, never raised.
+    """
     from ..pipelines.mining.answers import read_answer  # Not before: see tasks/mining.py.
 
-    told: dict[str, Json] = {"miner": settings.reflection.miner}
+    report: dict[str, Json] = {"miner": settings.reflection.miner}
     if not windows:
-        return ModelMined((), {**told, "asked": 0}, ())
-    asking = _Asking(settings, session, sleep)
+        return ModelMined((), {**report, "asked": 0}, ())
+    asker = _WindowAsker(settings, session, sleep)
     candidates: list[Candidate] = []
     dropped: Counter[str] = Counter()
     for window in windows:
-        value = asking.answer_to(window)
+        value = asker.answer(window)
         if value is not None:
             reading = read_answer(value, window, project_of)
             candidates += reading.candidates
             dropped.update(reading.dropped)
-    told |= asking.told()
+    report |= asker.report()
     if dropped:
-        told["dropped"] = dict(dropped)
-    return ModelMined(tuple(candidates), told, tuple(asking.kept))
+        report["dropped"] = dict(dropped)
+    return ModelMined(tuple(candidates), report, tuple(asker.used_keys))
 
 
-class _Asking:
-    """One reading's calls: after the first failure no more are made, kept answers are used all the same."""
+class _WindowAsker:
+    """Asks about the windows of one reading. After the first failure only answers that are kept are used."""
 
     def __init__(self, settings: Settings, session: str, sleep: Callable[[float], None]) -> None:
         from ..pipelines.mining.answers import answer_schema, system_prompt
 
-        self.kept: list[str] = []
+        self.used_keys: list[str] = []
         self._system, self._schema = system_prompt(), answer_schema()
         self._settings = settings
         self._session = session
         self._sleep = sleep
-        self._until = time.monotonic() + MODEL_SECONDS
+        self._deadline = time.monotonic() + MODEL_SECONDS
         self._cache = AnswerCache(settings.state)
         self._book = SpendingBook(settings.state.state_db, PURPOSE)
         self._budgeted: BudgetedCompleter | None = None
@@ -142,19 +144,19 @@ class _Asking:
         self._refused = ""
         self._may_wait = True
 
-    def told(self) -> dict[str, Json]:
-        """For the job's history."""
-        told: dict[str, Json] = {name: count for name, count in sorted(self._counts.items()) if count}
+    def report(self) -> dict[str, Json]:
+        """Count the calls and name the last failure, for the job's history."""
+        report: dict[str, Json] = {name: count for name, count in sorted(self._counts.items()) if count}
         if self._failed:
-            told["failed"] = self._failed
+            report["failed"] = self._failed
         if self._refused:
-            told["refused"] = self._refused
-        return told
+            report["refused"] = self._refused
+        return report
 
-    def answer_to(self, window: Window) -> Mapping[str, Any] | None:
-        """The model's answer, or a kept one; None when there is neither."""
+    def answer(self, window: Window) -> Mapping[str, Any] | None:
+        """Return a kept answer or the model's; None when there is neither."""
         try:
-            return self._answer_to(window)
+            return self._load_or_ask(window)
         except BudgetRefused as refused:
             self._counts["windows_refused"] += 1
             self._refused = str(refused)
@@ -168,13 +170,13 @@ class _Asking:
         self._failed = why
         self._counts["windows_failed"] += 1
 
-    def _answer_to(self, window: Window) -> Mapping[str, Any] | None:
+    def _load_or_ask(self, window: Window) -> Mapping[str, Any] | None:
         key = self._key(window)
         kept = self._cache.get(key)
         if kept is not None:
             self._counts["from_earlier_attempt"] += 1
             self._book.note_saved("tokens", kept.tokens or self._estimate(window))
-            self.kept.append(key)
+            self.used_keys.append(key)
             return kept.value
         if self._failed:
             self._counts["windows_not_asked"] += 1
@@ -186,7 +188,7 @@ class _Asking:
         except OSError as error:  # It is paid for: used all the same, only a retry would have to pay again.
             log.warning("an answer of the model cannot be kept for a retry: %s", error)
         else:
-            self.kept.append(key)
+            self.used_keys.append(key)
         kill_point("after-keeping-answer")
         self._counts["asked"] += 1
         if completion.tokens is not None:
@@ -198,7 +200,7 @@ class _Asking:
             return self._ask_once(window)
         except CompletionFailed as failed:
             pause = failed.retry_after
-            if pause is None or pause > MAX_WAIT_SECONDS or not self._may_wait or self._left() <= pause:
+            if pause is None or pause > MAX_WAIT_SECONDS or not self._may_wait or self._remaining_seconds() <= pause:
                 raise
             self._may_wait = False
             self._sleep(pause)
@@ -210,38 +212,38 @@ class _Asking:
             if completer is None:
                 raise CompletionFailed("no model is set", may_have_cost=False)
             self._budgeted = BudgetedCompleter(completer, self._book, caps_of(self._settings))
-        seconds = min(float(self._settings.reflection.call_seconds), self._left())
+        seconds = min(float(self._settings.reflection.call_seconds), self._remaining_seconds())
         if seconds < LEAST_CALL_SECONDS:
             raise CompletionFailed(f"the {MODEL_SECONDS:.0f} s for asking are over", may_have_cost=False)
         request = CompletionRequest(window.text, self._system, self._schema, MAX_OUTPUT_TOKENS, seconds)
         return self._budgeted.ask(self._session, request)
 
-    def _left(self) -> float:
-        return self._until - time.monotonic()
+    def _remaining_seconds(self) -> float:
+        return self._deadline - time.monotonic()
 
     def _estimate(self, window: Window) -> int:
         return BudgetedCompleter.estimate(window.text, self._system, MAX_OUTPUT_TOKENS)
 
     def _key(self, window: Window) -> str:
-        # The session, too: whoever is done with an answer forgets it, and a copy of a session may wait for its own.
-        chosen = self._settings.reflection
-        asked = (self._system, json.dumps(self._schema), window.text)
-        parts = (self._session, chosen.miner, chosen.endpoint, chosen.model, *asked)
+        # The session, too: an answer is deleted with its session, while a copy of that session may still need its own.
+        reflection = self._settings.reflection
+        request = (self._system, json.dumps(self._schema), window.text)
+        parts = (self._session, reflection.miner, reflection.endpoint, reflection.model, *request)
         return hashlib.sha256("\0".join(parts).encode("utf-8", "replace")).hexdigest()
 
 
 def caps_of(settings: Settings) -> tuple[Cap, ...]:
-    """The caps of mining; 0 is none."""
-    chosen = settings.reflection
-    caps = (Cap("tokens", chosen.session_token_cap, "subject"), Cap("tokens", chosen.daily_token_cap, "day"))
+    """The caps on a model's tokens for mining; a setting of 0 is no cap."""
+    reflection = settings.reflection
+    caps = (Cap("tokens", reflection.session_token_cap, "subject"), Cap("tokens", reflection.daily_token_cap, "day"))
     return tuple(cap for cap in caps if cap.limit)
 
 
-def _scrubbed(value: Any) -> Any:
+def _scrub_strings(value: Any) -> Any:
     if isinstance(value, str):
         return scrub(value)
     if isinstance(value, list):
-        return [_scrubbed(item) for item in value]
+        return [_scrub_strings(item) for item in value]
     if isinstance(value, dict):
-        return {str(name): _scrubbed(item) for name, item in value.items()}
+        return {str(name): _scrub_strings(item) for name, item in value.items()}
     return value

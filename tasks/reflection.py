@@ -1,8 +1,8 @@
-"""reflect.session: what a session taught becomes entries.
+"""The job reflect.session, which makes entries of what a session taught.
 
-A child process reads and mines the transcript and prints candidates; this side checks that the job is still
-ours, takes the vault's lock, and writes. A memory is known by its fingerprint, its evidence by session and
-record ids, so that mining the same bytes again changes nothing.
+A child process reads and mines the transcript and prints candidates; the handler checks that the job is still its own,
+takes the vault's lock, and writes. A memory is known by its fingerprint, its evidence by session and record ids, so
+that mining the same bytes again changes nothing.
 """
 
 from __future__ import annotations
@@ -10,20 +10,21 @@ from __future__ import annotations
 import json
 import logging
 import os
-import sys
 from collections.abc import Mapping
+from dataclasses import asdict
 from pathlib import Path
 
 from ..vault.errors import VaultUnavailable
-from ..vault.killpoint import kill_point, kill_point_environment
+from ..vault.killpoint import kill_point
 from ..vault.layout import resolve_within
 from ..vault.marker import Marker, forget_end, has_ended, mark_reflected, marker_path, read_marker, rewrite_marker
-from ..vault.settings import Settings, child_environment
+from ..vault.settings import Settings
+from .child_job import run_json_child
 from .ideas.ledger import research_key
 from .indexing import vault_store
 from .mining import Mined, MiningRequest, mined_from_json
 from .model_mining import MODEL_SECONDS, AnswerCache
-from .queue.job import Dead, Handler, Postpone, Retry, RunningJob
+from .queue.job import Dead, Handler, Postpone, RunningJob
 from .queue.kinds import Json
 from .remembering import Remembered, ideas_to_research, remember
 from .sessions import OUTSIDE
@@ -32,15 +33,15 @@ log = logging.getLogger(__name__)
 
 MINING_SECONDS = 150.0
 VAULT_PAUSE_SECONDS = 10.0
-"""A vault on a disk that was not mounted yet is looked for again so often."""
+"""Pause between two attempts to find a vault, whose disk may not be mounted yet."""
 MAX_CANDIDATES_BYTES = 32 * 1024 * 1024
-CHILD = "memoryvault.tasks.mining"
+CHILD = "memoryvault.tasks.mining_child"
 ATTEMPTS_WITH_A_MODEL = 2
-"""What kills the child with a model twice must not keep the session from being mined at all."""
+"""Later attempts ask no model: one that kills the child must not keep the session from being mined at all."""
 
 
 def reflect_handler(settings: Settings) -> Handler:
-    """The handler of reflect.session."""
+    """Make the handler of reflect.session."""
 
     def handle(job: RunningJob) -> Mapping[str, Json]:
         session = str(job.args["session"])
@@ -63,8 +64,12 @@ def reflect_handler(settings: Settings) -> Handler:
         for slug in ideas_to_research(vault_store(settings), remembered):
             job.enqueue("research.idea", {"slug": slug}, unique_key=research_key(slug))
         AnswerCache(settings.state).forget(mined.answers)
-        told: dict[str, Json] = {"model": dict(mined.model)} if mined.model else {}
-        return {**remembered.counts, "bytes": mined.end_offset - marker.offset, "bad_lines": mined.bad_lines, **told}
+        counts: dict[str, Json] = {
+            **remembered.counts,
+            "bytes": mined.mined_until - marker.offset,
+            "bad_lines": mined.bad_lines,
+        }
+        return {**counts, "model": dict(mined.model)} if mined.model else counts
 
     return handle
 
@@ -74,29 +79,27 @@ def _mine_in_child(settings: Settings, job: RunningJob, marker: Marker) -> Mined
     request = MiningRequest(
         marker.transcript,
         marker.host,
-        marker.offset,
-        marker.resume,
-        marker.said,
+        mined_until=marker.offset,
+        context_offset=marker.resume,
+        last_agent_offset=marker.said,
         session=marker.session_id,
         local_only=local_only,
     )
-    result = job.run_child(
-        [sys.executable, "-m", CHILD],
-        env={**child_environment(settings), **kill_point_environment()},
-        input=request.to_json(),
+    return run_json_child(
+        job,
+        settings,
+        CHILD,
+        asdict(request),
+        parse=lambda stdout: mined_from_json(json.loads(stdout)),
         deadline_seconds=MINING_SECONDS + (0.0 if local_only else MODEL_SECONDS),
+        verb="mining",
+        answer="candidates",
         max_stdout_bytes=MAX_CANDIDATES_BYTES,
     )
-    if result.returncode != 0:
-        raise Retry(f"mining failed: {result.last_words()}")
-    try:
-        return mined_from_json(json.loads(result.stdout))
-    except (ValueError, KeyError, TypeError) as error:
-        raise Retry(f"mining printed no candidates: {error}") from error
 
 
 def _commit(settings: Settings, job: RunningJob, marker: Marker, mined: Mined) -> Remembered:
-    """Write under the vault's lock, then move the marker. A crash between the two repeats the first, to no effect."""
+    """Write under the vault's lock, then advance the marker. A crash in between repeats the write, without effect."""
     store = vault_store(settings)
     with store.lock():
         job.check_owned()
@@ -109,13 +112,13 @@ def _commit(settings: Settings, job: RunningJob, marker: Marker, mined: Mined) -
 
 
 def _advance(settings: Settings, marker: Marker, mined: Mined) -> None:
-    """Move the marker's offset; a session that has ended and is mined to its last byte is put away."""
+    """Advance the marker's offset; mark a session as reflected once it has ended and is mined to its last byte."""
     harness = settings.state.harness
     if read_marker(marker_path(harness, marker.session_id)) is None:
         return
-    rewrite_marker(harness, marker.with_offset(mined.end_offset, mined.resume_offset, mined.said_offset))
+    rewrite_marker(harness, marker.with_offset(mined.mined_until, mined.context_offset, mined.last_agent_offset))
     try:
-        at_the_end = os.stat(marker.transcript).st_size <= mined.end_offset
+        at_the_end = os.stat(marker.transcript).st_size <= mined.mined_until
     except FileNotFoundError:
         return
     if at_the_end and has_ended(harness, marker.session_id):

@@ -44,8 +44,8 @@ from .queue import queries
 from .queue.enqueue import open_ledger
 from .queue.salvage import back_up, backup_of
 from .shared_queue import is_shared, machine_name, open_shared
-from .sharing.home import Shares, content_of
 from .sharing.packing import MAGIC, ContentInvalid, unbundle, unpack
+from .sharing.shares import ShareStore, content_of
 from .statedb import checkpoint, replace_texts
 
 _KEY = re.compile(r"([\w-]+)[ \t]*:")
@@ -420,7 +420,7 @@ def _shared(settings: Settings, apply: bool) -> list[Found]:
                 if kinds or problem:
                     found.append(Found("shared", key[:12], kinds, problem))
     except QueueUnavailable as error:
-        if any(share.key and share.picked is None for share in Shares(settings.state.state_db).all()):
+        if any(share.is_awaited for share in ShareStore(settings.state.state_db).all()):
             found.append(Found("shared", "queue.url", {}, str(error)))
     return found
 

@@ -39,19 +39,20 @@ from ..sources.skills.reading import read_skill
 from ..vault.entry import SKILL_KIND, Entry, Source
 from ..vault.errors import EditConflict, EntryExists, EntryInvalid, EntryNotFound, VaultUnavailable
 from ..vault.fields import StoreValue
-from ..vault.killpoint import kill_point, kill_point_environment
+from ..vault.killpoint import kill_point
 from ..vault.layout import ARCHIVE, DEFAULT_GROUP, SKILLS, home_folder
 from ..vault.marker import REFLECTED, START, list_markers, marker_path, read_marker
 from ..vault.priority import lower_priority
 from ..vault.project import project_of
 from ..vault.scrubbed import Scrubbed
-from ..vault.settings import Settings, child_environment
+from ..vault.settings import Settings
 from ..vault.slug import free_slug
 from ..vault.store import VaultStore
+from .child_job import run_json_child
 from .cursors import Cursors
 from .indexing import vault_store
 from .queue import supervisor
-from .queue.job import Handler, Postpone, Retry, RunningJob
+from .queue.job import Handler, Postpone, RunningJob
 from .queue.kinds import Json
 
 CHILD = "memoryvault.tasks.skills"
@@ -399,19 +400,17 @@ def skills_handler(settings: Settings) -> Handler:
 def _scan_in_child(settings: Settings, job: RunningJob) -> Scan:
     roots = [{**asdict(root), "path": str(root.path)} for root in all_roots(settings)]
     request = {"roots": roots, "home": home_folder(settings.environment)}
-    result = job.run_child(
-        [sys.executable, "-m", CHILD],
-        env={**child_environment(settings), **kill_point_environment()},
-        input=json.dumps(request).encode(),
+    return run_json_child(
+        job,
+        settings,
+        CHILD,
+        request,
+        parse=lambda stdout: scan_from_json(json.loads(stdout)),
         deadline_seconds=SCAN_SECONDS,
+        verb="reading the skills",
+        answer="scan",
         max_stdout_bytes=MAX_SCAN_BYTES,
     )
-    if result.returncode != 0:
-        raise Retry(f"reading the skills failed: {result.last_words()}")
-    try:
-        return scan_from_json(json.loads(result.stdout))
-    except (ValueError, KeyError, TypeError) as error:
-        raise Retry(f"reading the skills printed no scan: {error}") from error
 
 
 def scan_from_json(value: Mapping[str, Any]) -> Scan:

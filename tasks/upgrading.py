@@ -23,12 +23,13 @@ from ..index.drain import drain, embed_with
 from ..index.embedder import load_embedder
 from ..index.store import IndexStore
 from ..vault.errors import IndexUnavailable, ModelUnavailable
-from ..vault.killpoint import kill_point, kill_point_environment
+from ..vault.killpoint import kill_point
 from ..vault.priority import lower_priority
-from ..vault.settings import Settings, child_environment
+from ..vault.settings import Settings
+from .child_job import run_json_child
 from .indexing import UPGRADE_KIND, open_index, upgrade_key, wanted_model
 from .queue import supervisor
-from .queue.job import Dead, Handler, Postpone, Retry, RunningJob
+from .queue.job import Dead, Handler, Postpone, RunningJob
 from .queue.kinds import Json
 from .queue.ledger import Ledger
 
@@ -57,10 +58,6 @@ class UpgradeRequest:
     threads: int
     precision: str
     seconds: float
-
-    def to_json(self) -> bytes:
-        """For the child's stdin."""
-        return json.dumps(asdict(self)).encode()
 
 
 @dataclass(frozen=True)
@@ -197,17 +194,17 @@ def upgrade_handler(settings: Settings) -> Handler:
 
 
 def _in_child(job: RunningJob, settings: Settings, request: UpgradeRequest) -> UpgradeReport:
-    result = job.run_child(
-        [sys.executable, "-m", CHILD],
-        env={**child_environment(settings), **kill_point_environment()},
-        input=request.to_json(),
+    return run_json_child(
+        job,
+        settings,
+        CHILD,
+        asdict(request),
+        parse=lambda stdout: UpgradeReport(**json.loads(stdout)),
         deadline_seconds=request.seconds + LOAD_SECONDS,
+        verb="embedding",
+        answer="report",
+        dead_status=CAN_NOT_LOAD,
     )
-    if result.returncode == CAN_NOT_LOAD:
-        raise Dead(result.last_words())
-    if result.returncode != 0:
-        raise Retry(f"embedding failed: {result.last_words()}")
-    return UpgradeReport(**json.loads(result.stdout))
 
 
 def main() -> int:

@@ -35,7 +35,7 @@ def application(folder: Path) -> tuple[SqliteHuey, object]:
     def reflect(session: str) -> None:
         request = MiningRequest(str(folder / "transcripts" / f"{session}.jsonl"), "claude")
         done = subprocess.run(
-            [sys.executable, "-m", "memoryvault.tasks.mining"],
+            [sys.executable, "-m", "memoryvault.tasks.mining_child"],
             input=request.to_json(),
             env={"PATH": os.environ["PATH"], "MEMORY_STATE_DIR": str(folder)},
             cwd="/",

@@ -1,4 +1,4 @@
-"""What a model answered about a window, checked against the window: only what was said becomes a candidate.
+"""Reading a model's answer about a window, and checking it: only what was said there becomes a candidate.
 
 A model can be wrong, and the session it read may hold text that was written to mislead it. So the quote decides,
 not the model: it must stand in the turn that is named, whose speaker says how far it can be trusted; whether it is a
@@ -26,28 +26,28 @@ from .rules import downloads_and_runs, standing_rule
 from .windows import SentTurn, Window
 
 MAX_CANDIDATES = 20
-"""Of one window; a model that finds more finds anything."""
+"""Most candidates of one window; a model that proposes more is not selective."""
 MAX_QUOTE_CHARS = 600
 MAX_STATEMENT_CHARS = 300
 MAX_REASON_CHARS = 120
 LEAST_QUOTE_WORDS = 2
 LEAST_GROUNDED = 0.6
-"""So many of a statement's words must have been said."""
+"""Least share of a statement's words that must have been said."""
 LEAST_OVERLAP = 0.6
-"""Two candidates of one record that share so many of their words are one."""
+"""Least share of common words from which on two candidates of one record are the same."""
 MODEL_SCORE = 0.6
 
 _RULES = frozenset({"preference", "correction"})
 _AGENTS = frozenset({"fix", "idea", "workflow"})
-"""What the agent's own words may show. How the user wants things is for the user to say."""
+"""Categories that the agent's own words may show. What the user wants, only the user's words show."""
 _CLAUSE = re.compile(r"[:;“”\"`]\s*")
-"""An agent that repeats what it read puts it behind a colon, or in quotes."""
+"""Matches what an agent writes before text that it repeats: a colon, or quotes."""
 _HERE = Path(__file__).parent
 
 
 @cache
 def system_prompt() -> str:
-    """What the model is told to do."""
+    """The instructions to the model."""
     return (_HERE / "prompt.md").read_text("utf-8")
 
 
@@ -60,18 +60,18 @@ def answer_schema() -> Mapping[str, Any]:
 
 @dataclass(frozen=True)
 class Reading:
-    """An answer's candidates, and how many of it were dropped, by why."""
+    """An answer's candidates, and the number of dropped items, by reason."""
 
     candidates: tuple[Candidate, ...]
     dropped: Mapping[str, int]
 
 
 class _Dropped(Exception):
-    """This item of an answer is not a candidate."""
+    """An item of an answer is no candidate."""
 
 
 def read_answer(value: Mapping[str, Any], window: Window, project_of: ProjectOf) -> Reading:
-    """The candidates of an answer to `window`. Never raises: what is not as it should be is dropped and counted."""
+    """Read the candidates of an answer to `window`. Never raises: invalid items are dropped and counted."""
     items = value.get("candidates")
     if not isinstance(items, list):
         return Reading((), {"not as the schema says": 1})
@@ -131,7 +131,7 @@ def _candidate(value: object, window: Window, project_of: ProjectOf) -> Candidat
 
 
 def _find(quote: str, text: str) -> tuple[int, int]:
-    """Where the quote stands in the text, any white space being like any other."""
+    """Find the quote in the text; all white space is equal."""
     words = quote.split()
     if len(words) < LEAST_QUOTE_WORDS or len(quote) > MAX_QUOTE_CHARS:
         raise _Dropped("quote too short or too long")
@@ -142,7 +142,7 @@ def _find(quote: str, text: str) -> tuple[int, int]:
 
 
 def _sentence_at(parts: Sequence[Sentence], start: int, end: int) -> int:
-    """The sentence that most of the quote stands in."""
+    """Find the sentence that contains most of the quote."""
     shares = [(min(end, part.end) - max(start, part.start), -index) for index, part in enumerate(parts)]
     if not shares or max(shares)[0] <= 0:
         raise _Dropped("quote not in a sentence")
@@ -196,7 +196,7 @@ def _of_agent(item: _Item, sent: SentTurn, part: Sentence, project: str | None) 
 
 
 def _is_grounded(statement: str, source: str, sentence: str) -> bool:
-    """Does a statement in other words say only what was said, and not its opposite?"""
+    """Whether a reworded statement says only what was said, and not its opposite."""
     if len(statement.split()) < LEAST_QUOTE_WORDS or len(statement) > MAX_STATEMENT_CHARS:
         return False
     lowered = source.lower()
@@ -208,8 +208,8 @@ def _is_grounded(statement: str, source: str, sentence: str) -> bool:
     return is_negative(statement) <= is_negative(source) and not reverses(statement, sentence)
 
 
-def merged(local: Sequence[Candidate], modelled: Sequence[Candidate]) -> tuple[Candidate, ...]:
-    """The findings of both miners, each thing once: the local miner's, in the model's words where it found it too."""
+def merge_candidates(local: Sequence[Candidate], modelled: Sequence[Candidate]) -> tuple[Candidate, ...]:
+    """Join both miners' candidates without doubles: the local miner's, in the model's words where both have it."""
     result = list(local)
     for candidate in modelled:
         place = next((index for index, known in enumerate(result) if _is_double(candidate, known)), None)

@@ -1,5 +1,5 @@
 # ruff: noqa: E501 — one pattern a line reads better than one cut into pieces.
-"""Cues: what a sentence shows of a preference, a correction, an idea, a fix, a routine or a procedure.
+"""Cues: patterns by which a sentence shows a preference, a correction, an idea, a fix, a routine or a procedure.
 
 A cue decides nothing; the classifier weighs it (`features.py`).
 """
@@ -232,4 +232,4 @@ ALL_CUES: Mapping[str, Mapping[str, re.Pattern[str]]] = {
 CUES: Mapping[str, re.Pattern[str]] = {
     f"{family}:{name}": pattern for family, patterns in ALL_CUES.items() for name, pattern in patterns.items()
 }
-"""The same by full name: "idea:later"."""
+"""All cues by full name: "idea:later"."""

@@ -16,7 +16,7 @@ from .model import Head
 from .words import BUCKETS
 
 MIN_EXAMPLES = 2
-"""A feature that one message alone has says nothing about others."""
+"""Fewest messages with a feature: one that a single message has says nothing about others."""
 
 NEWTON_STEPS = 40
 INTERCEPT_VALUE = 5.0
@@ -29,7 +29,7 @@ class Examples:
     """Feature rows of all messages, with their inner products: one matrix for many fits."""
 
     def __init__(self, rows: Sequence[Features], shown: Sequence[Collection[str]] = ()) -> None:
-        """`shown`: the features that each message has, which may be more than it is asked for; `rows` if not given."""
+        """`shown`: all features of each message, which may be more than `rows`; `rows` if not given."""
         seen = Counter(name for names in shown or rows for name in names)
         self._names = sorted(name for name, count in seen.items() if count >= MIN_EXAMPLES)
         column = {name: index for index, name in enumerate(self._names)}
@@ -67,7 +67,7 @@ class Examples:
         return dual
 
     def probabilities(self, rows: Sequence[int], inside: Sequence[int], dual: Vector) -> list[float]:
-        """Of the rows, by the model that `solve` fitted on `inside`."""
+        """Logits of the rows, by the model that `solve` fitted on `inside`."""
         logits = np.clip(self._kernel[np.ix_(rows, inside)] @ dual, -30, 30)
         answers: list[float] = (1.0 / (1.0 + np.exp(-logits))).tolist()
         return answers

@@ -1,4 +1,4 @@
-"""Fixes: how the agent's words and the tools around them show what was wrong and what cured it."""
+"""Recognising in the agent's words and tool steps what was wrong and what fixed it."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _ENVIRONMENT = re.compile(
         |externally-managed-environment).*$""",
     re.IGNORECASE | re.MULTILINE | re.VERBOSE,
 )
-"""Errors that come from the machine, not from code that is being written: they come back."""
+"""Matches errors of the machine, not of code that is being written: they recur."""
 
 _CHANGES_THE_MACHINE = re.compile(
     r"(?:sudo\s+)?(?:npm|pip|uv|brew|apt|apt-get|go|cargo|chmod|mkdir|rm|kill|export|git config|mise|nvm|docker)\b"
@@ -47,22 +47,22 @@ STATES_CURE = re.compile(
 
 
 def states_cure(sentence: str) -> bool:
-    """Does it say in so many words what cured something ("… fixed by …")?"""
+    """Whether it says explicitly what fixed something ("… fixed by …")."""
     return STATES_CURE.search(sentence) is not None and not sentence.rstrip().endswith("?")
 
 
 def speaks_of_fix(sentence: str) -> bool:
-    """Does it tell a cause or a cure, rather than what the agent does next?"""
+    """Whether it describes a cause or a fix, rather than what the agent does next."""
     return _SPEAKS.search(sentence) is not None and _ROUTINE.match(sentence) is None
 
 
 def leans_back(sentence: str) -> bool:
-    """Does it only make sense after the sentence before it?"""
+    """Whether it cannot be understood without the sentence before it."""
     return _OPENERS.match(sentence.lstrip("*_ ")) is not None
 
 
 def announces(sentence: str) -> bool:
-    """Does it only announce what the next sentence says?"""
+    """Whether it only announces what the next sentence says."""
     text = sentence.rstrip("* _")
     return text.endswith(":") or (len(text.split()) < 9 and _ANNOUNCES.search(text) is not None)
 
@@ -72,8 +72,10 @@ def last_failure(steps: Sequence[Step]) -> Step | None:
 
 
 def cured(steps: Sequence[Step], passed: Step) -> tuple[Step, str, str] | None:
-    """The same command failed for a reason of the machine, something was changed, and now it passes: the failed step,
-    what it said, and the change."""
+    """Find an earlier failure of the same command, due to the machine, that a change has fixed.
+
+    Returns the failed step, its error line, and the change; None if there is none.
+    """
     command = passed.line
     if not command or passed not in steps:
         return None

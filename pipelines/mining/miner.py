@@ -17,7 +17,7 @@ from .model import Classifier, Head, packaged
 from .prose import Sentence, looks_pasted
 from .rules import Rule, describes, downloads_and_runs
 from .scene import Scene, names_code, needs_context, statement
-from .searched import ASIDE_BIT, CURE_BIT, EXPLICIT_BITS, PROCEDURE_BITS, RULE_BITS, cues
+from .sentence_scan import ASIDE_BIT, CURE_BIT, EXPLICIT_BITS, PROCEDURE_BITS, RULE_BITS, cues
 from .standing import Certainty
 from .voice import in_nobodys_voice, paragraph_at
 
@@ -54,7 +54,7 @@ def mine(
 
     Turns with an offset below `start` are context: they are read, but nothing is proposed for them. A session that is
     mined in parts gives the same candidates (by record and statement) as in one go when each part begins at the
-    `Miner.resume_offset` of the one before, and has that one's end as `start`.
+    `Miner.context_offset` of the one before, and has that one's end as `start`.
     """
     return list(Miner(start=start, project_of=project_of, classifier=classifier).run(turns))
 
@@ -127,15 +127,15 @@ class Miner:
         self._projects: dict[str, str | None] = {}
 
     @property
-    def resume_offset(self) -> int:
-        """Byte offset at which the next reading of this session has to begin: where the agent's words before the user's
-        current message begin. What is read again below `start` is only followed, not mined, which costs little."""
-        return self._scene.spoken_before_prompt
+    def context_offset(self) -> int:
+        """Byte offset at which the next reading of this session has to begin: the agent's last message before the
+        user's current one. What is read again below `start` is only followed, not mined, which costs little."""
+        return self._scene.context_offset
 
     @property
-    def said_offset(self) -> int:
-        """The same, later and nearer, if the next thing that comes is a prompt: where the agent's last words are."""
-        return self._scene.said_offset
+    def last_agent_offset(self) -> int:
+        """Byte offset of the agent's last message: a later place to begin at, if the next turn is a prompt."""
+        return self._scene.last_agent_offset
 
     def run(self, turns: Iterable[Turn]) -> Iterator[Candidate]:
         for turn in turns:

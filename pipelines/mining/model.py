@@ -1,6 +1,6 @@
 """The trained classifier: a few logistic regressions over one feature vector, in plain Python.
 
-The weights lie in `weights.json` beside this file (numbers only, nothing is unpickled) and are built by
+The weights are in `weights.json` next to this file (numbers only, nothing is unpickled) and are built by
 `python -m memoryvault.bench.train_miner`.
 """
 
@@ -20,7 +20,7 @@ from typing import Any
 
 from .cues import CUES
 from .features import EXPLICITLY, NGRAM_VALUE, STATES_RULE, Features, Gain, Shape
-from .searched import BITS, CUE_BITS
+from .sentence_scan import BITS, CUE_BITS
 from .words import BUCKETS
 
 FORMAT = 1
@@ -33,7 +33,7 @@ class _Weights(dict[str, float]):
 
 
 class _ByteSums(dict[int, float]):
-    """One byte of a number of bits -> the sum of what its bits count, found out once for each byte there is."""
+    """Sums of the weights of the bits in one byte of a bit set, computed once for each value of the byte."""
 
     def __init__(self, counts: Sequence[float]) -> None:
         super().__init__()
@@ -45,11 +45,11 @@ class _ByteSums(dict[int, float]):
 
 
 _BYTES = (max(BITS.values()).bit_length() + 7) // 8
-"""Of all the bits that a sentence may show."""
+"""Number of bytes of all bits that a sentence may show."""
 
 
 def _by_bytes(counts: Mapping[int, float]) -> Sequence[_ByteSums]:
-    """Bit -> what it counts, for sums of many bits: a byte at a time takes a quarter of one bit after the other."""
+    """Weights by bit, to sum many bits: byte by byte takes a quarter of the time of bit by bit."""
     return [_ByteSums([counts.get(1 << (8 * byte + place), 0.0) for place in range(8)]) for byte in range(_BYTES)]
 
 
@@ -59,16 +59,16 @@ def _bytes(bits: int) -> bytes:
 
 @dataclass(frozen=True)
 class Head:
-    """One yes-or-no question about a message."""
+    """A binary classifier of messages."""
 
     named: Mapping[str, float]
     hashed: tuple[float, ...]
     threshold: float
-    """Probability from which the answer is yes; chosen by cross-validation in training."""
+    """Least probability of a positive answer; chosen by cross-validation in training."""
 
     @functools.cached_property
     def weights(self) -> Mapping[str, float]:
-        """Both kinds under their features' names; 0 for any other."""
+        """Weights of named features and n-grams, by name; 0 for any other."""
         return _Weights({**self.named, **{f"h:{bucket}": weight for bucket, weight in enumerate(self.hashed)}})
 
     @functools.cached_property
@@ -78,7 +78,7 @@ class Head:
 
     @functools.cached_property
     def gains(self) -> Sequence[Gain]:
-        """Cues with a weight; what counts most, for or against, first."""
+        """Cues with a weight, the largest absolute value first."""
         gains = []
         for cue in CUES:
             if cue in self.named or f"first {cue}" in self.named:
@@ -89,7 +89,7 @@ class Head:
 
     @functools.cached_property
     def cues(self) -> int:
-        """The bits of the cues with a weight."""
+        """Bits of the cues with a weight."""
         return functools.reduce(operator.or_, (gain.bit for gain in self.gains), 0)
 
     @functools.cached_property
@@ -101,7 +101,7 @@ class Head:
         return _by_bytes({gain.bit: gain.behind for gain in self.gains})
 
     def most_by_cues(self, possible: int, in_first: int) -> float:
-        """The most that cues with these bits may add, where the first sentence may show those of `in_first`."""
+        """Most that cues with these bits may add if the first sentence may show those of `in_first`."""
         first = possible & in_first
         most: float = sum(map(operator.getitem, self._most_anywhere, _bytes(first)))
         if possible != first:
@@ -110,23 +110,23 @@ class Head:
 
     @functools.cached_property
     def most_by_look(self) -> float:
-        """The most that the look of a document may add."""
+        """Most that the feature "looks pasted" may add."""
         return max(0.0, self.named.get("looks pasted", 0.0))
 
     @functools.cached_property
     def most_by_forms(self) -> float:
-        """The most that what sentences are by their form may add."""
+        """Most that the forms of sentences may add."""
         forms = (weight for name, weight in self.named.items() if name == STATES_RULE or name.startswith(EXPLICITLY))
         return sum(max(0.0, weight) for weight in forms)
 
     @functools.cached_property
     def _heaviest(self) -> Sequence[float]:
-        """The sums of the heaviest n-grams, by their number."""
+        """Sums of the heaviest n-grams, by their number."""
         heaviest = sorted((weight for weight in self.hashed if weight > 0.0), reverse=True)
         return [0.0, *itertools.accumulate(NGRAM_VALUE * weight for weight in heaviest)]
 
     def most_by_ngrams(self, words: int) -> float:
-        """The most that the n-grams of so many words may add: each word and each with the one before it."""
+        """Most that the n-grams of this number of words may add: each word, and each with the one before it."""
         return self._heaviest[min(2 * words, len(self._heaviest) - 1)]
 
     @functools.cached_property
@@ -134,19 +134,19 @@ class Head:
         return {}
 
     def of_shape(self, shape: Shape) -> float:
-        """What a message's shape adds to a logit: there are few, and they come again."""
+        """Logit of a message's shape, cached: there are few, and they recur."""
         known = self._by_shape.get(shape)
         if known is None:
             known = self._by_shape[shape] = self.logit(shape.features())
         return known
 
     def of_ngrams(self, buckets: Iterable[int]) -> float:
-        """What n-grams in these buckets add to a logit."""
+        """Logit of n-grams in these buckets."""
         hashed = self.hashed
         return NGRAM_VALUE * sum([hashed[bucket] for bucket in buckets])  # a generator takes half as long again
 
     def logit(self, features: Features, buckets: Iterable[int] = ()) -> float:
-        """`buckets`: of n-grams that are not among the features. `fsum` does not mind the order."""
+        """Logit of the features and of n-grams in `buckets`. `fsum` makes it independent of their order."""
         hashed = self.hashed
         named = map(operator.mul, map(self.weights.__getitem__, features), features.values())
         return math.fsum([*named, *[hashed[bucket] * NGRAM_VALUE for bucket in buckets]])
@@ -161,7 +161,7 @@ def _probability(logit: float) -> float:
 
 @dataclass(frozen=True)
 class Classifier:
-    """`heads`: durable (a preference or correction), correction (given durable), idea; agent-fix."""
+    """The heads by name: durable (a preference or correction), correction (given durable), idea, agent-fix."""
 
     heads: Mapping[str, Head]
 
@@ -169,7 +169,7 @@ class Classifier:
         return self.heads[name]
 
     def dump(self) -> str:
-        """As JSON. Hashed weights are 16-bit integers with one scale per head."""
+        """Serialise as JSON. Hashed weights are 16-bit integers with one scale per head."""
         heads: dict[str, Any] = {}
         for name, head in self.heads.items():
             scale = max((abs(weight) for weight in head.hashed), default=0.0) / 32767 or 1.0
@@ -184,7 +184,7 @@ class Classifier:
 
 
 def load(text: str) -> Classifier:
-    """Raises ValueError when the weights are not of this format."""
+    """Load a classifier from JSON. Raises ValueError for any other format."""
     data = json.loads(text)
     if data.get("format") != FORMAT or data.get("buckets") != BUCKETS:
         raise ValueError("the miner's weights are of another version: rebuild them with bench/train_miner.py")
@@ -197,5 +197,5 @@ def load(text: str) -> Classifier:
 
 @functools.cache
 def packaged() -> Classifier:
-    """The classifier that comes with the package."""
+    """The classifier of the package, loaded once."""
     return load(WEIGHTS_FILE.read_text(encoding="utf-8"))

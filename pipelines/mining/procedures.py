@@ -1,4 +1,4 @@
-"""Workflows: procedures the user describes, and rounds of checks the agent goes through before it delivers."""
+"""Recognising workflows: procedures that the user describes, and rounds of checks before the agent delivers."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from .scene import Step
 from .wording import without_lead_in
 
 MIN_STEPS = 3
-"""A round of fewer different checks is no procedure."""
+"""Fewest different checks of a procedure."""
 MAX_STEPS = 7
-"""One of more is whatever happened to be tried."""
+"""Most different checks of a procedure: a longer round is trial and error."""
 
 _DELIVERS = re.compile(
     r"\bgit\s+(?:commit|push)\b|\bgh\s+pr\s+create\b|\b(?:npm|cargo|twine|poetry|uv)\s+publish\b|\bgoreleaser\b"
@@ -38,7 +38,7 @@ _STEP_WORD = re.compile(
 
 
 def described(sentence: str) -> bool:
-    """Does the user's sentence describe a procedure that will be gone through again?"""
+    """Whether the user's sentence describes a procedure that will be repeated."""
     core = without_lead_in(sentence)
     if sentence.rstrip().endswith("?") or len({word.lower() for word in _STEP_WORD.findall(core)}) < 2:
         return False
@@ -54,7 +54,7 @@ def described(sentence: str) -> bool:
 
 
 def delivers(step: Step) -> bool:
-    """Does the command hand work over: a commit, a push, a pull request, a release?"""
+    """Whether the command delivers work: a commit, a push, a pull request, a release."""
     command = step.command
     # Every command that passed is asked, and few name one of these.
     if step.failed is not False or not (
@@ -65,8 +65,10 @@ def delivers(step: Step) -> bool:
 
 
 def round_of_checks(steps: Sequence[Step]) -> tuple[tuple[str, ...], tuple[str, ...]] | None:
-    """The different checks that passed before the delivery that ends `steps`, in the order of their last run, with
-    their records; None when that is no procedure, or when work was handed over before."""
+    """Find the different checks that passed before the delivery that ends `steps`, and the records of their last runs.
+
+    None if they are no procedure, or if work was delivered before.
+    """
     if any(delivers(step) for step in steps[:-1]):
         return None
     last = _checks(steps)
@@ -76,7 +78,7 @@ def round_of_checks(steps: Sequence[Step]) -> tuple[tuple[str, ...], tuple[str, 
 
 
 def _checks(steps: Sequence[Step]) -> dict[str, str]:
-    """Check that passed -> record of its last run, in the order of these."""
+    """Map each check that passed to the record of its last run, in the order of the runs."""
     last: dict[str, str] = {}
     for step in steps:
         if step.failed is not False:

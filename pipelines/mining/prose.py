@@ -12,7 +12,7 @@ import re
 from typing import NamedTuple
 
 from ...vault.turn import Turn
-from .gated import CaselessPattern
+from .caseless import CaselessPattern
 from .introductions import Introductions, Telling
 
 MAX_SENTENCES = 60
@@ -52,7 +52,7 @@ _CONVERSATION = re.compile(
     re.IGNORECASE | re.VERBOSE,
 )
 
-_CONVERSATION_IN_LOWER_CASE = CaselessPattern(_CONVERSATION).in_lower_case or _CONVERSATION
+_CONVERSATION_IN_LOWER_CASE = CaselessPattern(_CONVERSATION).lower_case_pattern or _CONVERSATION
 
 
 def _converses(sentence: str) -> bool:

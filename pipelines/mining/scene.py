@@ -1,7 +1,7 @@
-"""What was going on when something was said: the context a statement needs to be understood later.
+"""The context of a statement, which it needs to be understood later.
 
-The scene looks back no further than to the agent's last words before the user spoke, so mining can begin there and
-reach the same candidates (`Miner.resume_offset`).
+A scene goes back no further than the agent's last message before the user's, so mining can begin there and reach the
+same candidates (`Miner.context_offset`).
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ from dataclasses import dataclass, field
 from ...vault.turn import Origin, Role, Turn
 
 QUOTE_CHARS = 160
-"""How much of what was answered is quoted in a statement."""
+"""Most characters that a statement quotes of the message it answers."""
 
 MAX_STEPS = 400
-"""Tool steps remembered within one turn of the user; a longer one forgets its beginning."""
+"""Most tool steps remembered within one turn of the user; the oldest are forgotten."""
 
 COMMAND_CHARS = 100
 ERROR_CHARS = 2000
@@ -41,7 +41,7 @@ _MARKUP = re.compile(r"[*`#>|]+|(?<!\w)_+|_+(?!\w)")
 
 @dataclass(eq=False)
 class Step:
-    """A tool call with its outcome, as far as it is known."""
+    """A tool call, with its result once that is known."""
 
     record: str
     name: str
@@ -60,31 +60,32 @@ class Step:
 
 @dataclass
 class Scene:
-    """The state while a session is read turn by turn."""
+    """The context while a session is read turn by turn."""
 
     said: str = ""
-    """The agent's last words."""
-    said_offset: int = 0
-    spoken_before_prompt: int = 0
-    """Offset of the agent's last words before the user's current message."""
+    """The agent's last message."""
+    last_agent_offset: int = 0
+    """Byte offset of the agent's last message."""
+    context_offset: int = 0
+    """Byte offset of the agent's last message before the user's current one."""
     steps: list[Step] = field(default_factory=list)
-    """Tool calls since the user last spoke."""
+    """Tool calls since the user's last message."""
     calls: dict[str, Step] = field(default_factory=dict)
     failed_lines: set[str] = field(default_factory=set)
-    """The commands of those that failed, shortened."""
+    """Shortened commands of the failed calls."""
     steps_when_said: int = 0
-    """How many of the steps the agent had done when it said its last words."""
+    """Number of the steps before the agent's last message."""
 
     def advance(self, turn: Turn) -> None:
         """Take a turn into account. Call it after the turn itself was mined."""
         if turn.is_users_words:
-            self.spoken_before_prompt = self.said_offset
+            self.context_offset = self.last_agent_offset
             self.steps.clear()
             self.calls.clear()
             self.failed_lines.clear()
             self.steps_when_said = 0
         elif turn.origin is Origin.ASSISTANT:
-            self.said, self.said_offset = turn.text, turn.offset
+            self.said, self.last_agent_offset = turn.text, turn.offset
             self.steps_when_said = len(self.steps)
         elif turn.origin is Origin.TOOL_USE and (tool := turn.tool) is not None:
             step = Step(turn.record, tool.name, tool.command or "", tool.file_path or "")
@@ -111,13 +112,13 @@ class Scene:
 
     @property
     def recent_steps(self) -> list[Step]:
-        """What the agent did since its last words."""
+        """Steps since the agent's last message."""
         return self.steps[self.steps_when_said :]
 
 
 def statement(sentence: str, turn: Turn, said: str, before: str = "") -> str:
-    """The sentence with what is needed to understand it. `before`: what precedes it in the message; `said`: the agent's
-    last words."""
+    """Add to a sentence the context that it needs. `before`: the text before it in the message; `said`: the agent's
+    last message."""
     text = " ".join(sentence.split())
     if not needs_context(text):
         return text
@@ -141,12 +142,12 @@ def statement(sentence: str, turn: Turn, said: str, before: str = "") -> str:
 
 
 def needs_context(sentence: str) -> bool:
-    """Is the sentence hard to understand for someone who was not there?"""
+    """Whether the sentence cannot be understood without its context."""
     return len(sentence.split()) < 3 or _NEEDS_CONTEXT.search(sentence) is not None
 
 
 def names_code(text: str) -> bool:
-    """Does the text name files, identifiers, branches or links, that is: does it hold for one project only?"""
+    """Whether the text names files, identifiers, branches or links, and so applies to one project only."""
     return (
         _FILE.search(text) is not None
         or re.search(
@@ -163,7 +164,7 @@ def names_code(text: str) -> bool:
 
 
 def _asked(said: str) -> str:
-    """The agent's question, else its last line."""
+    """Extract the agent's question, else its last line."""
     tail = said.strip()[-1500:]
     end = tail.rfind("?")
     question = tail[max(tail.rfind(sign, 0, max(end, 0)) for sign in ".!?\n") + 1 : end + 1]
@@ -179,7 +180,7 @@ def _one_line(text: str) -> str:
 
 
 def _tail(output: str) -> str:
-    """Its last lines, none of them cut: half a token would not be known as one when it is scrubbed."""
+    """Cut an output to its last whole lines: half a token would not be recognised when it is scrubbed."""
     if len(output) <= ERROR_CHARS:
         return output
     tail = output[-ERROR_CHARS:]
@@ -195,7 +196,7 @@ _FAILURE = re.compile(
 
 _FAILURE_BEGINS = ("--- FAIL", "FAIL", "E", "error", "fatal:", "panic:", "Traceback", "npm ERR!", "exit code ")
 _FAILURE_WORDS = (" failed", *(f"\n{begin}" for begin in _FAILURE_BEGINS))
-"""Without one of these there is nothing to search: outputs are long, and most report no failure."""
+"""Words of which each report of a failure has one: outputs are long, and most report none."""
 
 
 def _reports_failure(output: str) -> bool:

@@ -1,4 +1,4 @@
-"""A session packed into windows for a model: scrubbed, without what nobody typed, each below a budget of tokens.
+"""Packing a session into windows for a model: scrubbed, typed text only, each within a budget of tokens.
 
 What leaves here may be sent. Passages that were pasted or marked `<private>` are left out of the user's turns; tools
 are told in a line; every line is a JSON document of its own, so that no text can pass itself off as another turn.
@@ -19,17 +19,17 @@ from .prose import looks_pasted
 USER_CHARS = 4000
 AGENT_CHARS = 1600
 DOCUMENT_CHARS = 800
-"""Of a message that is a document: enough to see what it is."""
+"""Characters sent of a message that is a document: enough to recognise it."""
 ABOUT_CHARS = 200
 OUTPUT_CHARS = 300
-"""Of the output of a tool that failed: its end."""
+"""Characters sent of the end of a failed tool's output."""
 SCRUBBED_OUTPUT_CHARS = 20_000
-"""So much of it is scrubbed for that, so that no secret is cut in two and overlooked."""
+"""Characters of it that are scrubbed before it is cut, so that no secret is cut in two and overlooked."""
 CONTEXT_CHARS = 600
-"""Of the agent's words before the first turn."""
+"""Characters sent of the agent's last message before the first turn."""
 BYTES_A_TOKEN = 3
 MAX_WINDOWS = 200
-"""A reading with more is mined by rules beyond them."""
+"""Most windows of one reading; the rest is mined by rules only."""
 
 _CUT = " […] "
 
@@ -39,23 +39,23 @@ class SentTurn:
     """A turn that may be quoted, as the model sees it."""
 
     turn: Turn
-    """Its `text` is what was sent: scrubbed, shortened, nothing in it pasted."""
+    """The turn with the `text` that was sent: scrubbed, shortened, without pasted text."""
     conversation: bool
-    """The message as a whole is talk, no document."""
+    """Whether the message as a whole is conversation, no document."""
     said: str
-    """The agent's last words before it, scrubbed."""
+    """The agent's last message before it, scrubbed."""
 
 
 @dataclass(frozen=True)
 class Window:
-    """What is sent at once. Turn number n is `turns[n - 1]`."""
+    """The turns of one request. Turn number n is `turns[n - 1]`."""
 
     turns: tuple[SentTurn, ...]
     lines: tuple[str, ...]
 
     @cached_property
     def text(self) -> str:
-        """The prompt."""
+        """Text of the prompt."""
         return "\n".join(self.lines)
 
 
@@ -70,7 +70,7 @@ class WindowPacker:
     window_tokens: int
     start: int = 0
     unsent: int = 0
-    """Turns beyond MAX_WINDOWS."""
+    """Number of turns beyond MAX_WINDOWS."""
     _windows: list[Window] = field(default_factory=list)
     _turns: list[SentTurn] = field(default_factory=list)
     _lines: list[str] = field(default_factory=list)
@@ -101,13 +101,13 @@ class WindowPacker:
             self._add_line({"by": "tool", "failed": True, "output": output})
 
     def windows(self) -> tuple[Window, ...]:
-        """Those in which somebody speaks, in order. Ends the packing."""
+        """End the packing and return the windows with at least one turn, in order."""
         self._close()
         return tuple(self._windows)
 
     @property
     def _most_chars(self) -> int:
-        """Of one turn, so that a small window holds more than one."""
+        """Most characters of one turn, so that a small window has room for several."""
         return self.window_tokens * BYTES_A_TOKEN // 3
 
     def _user_turn(self, turn: Turn) -> SentTurn:
@@ -151,7 +151,7 @@ class WindowPacker:
 
 
 def pack(turns: Iterable[Turn], window_tokens: int, start: int = 0) -> tuple[Window, ...]:
-    """The windows of a session."""
+    """Pack a session into windows."""
     packer = WindowPacker(window_tokens, start)
     for turn in turns:
         packer.feed(turn)
@@ -159,7 +159,7 @@ def pack(turns: Iterable[Turn], window_tokens: int, start: int = 0) -> tuple[Win
 
 
 def _typed_parts(turn: Turn) -> Iterator[str]:
-    """What the user typed, without private passages, also those that begin within a pasted one."""
+    """Yield what the user typed, without private passages, even if they begin within pasted text."""
     left_out = list(turn.pasted)
     left_out += find_private_spans(turn.text)
     position = 0
@@ -171,7 +171,7 @@ def _typed_parts(turn: Turn) -> Iterator[str]:
 
 
 def _shortened(text: str, most: int) -> str:
-    """Its head and, in a third of the room, its tail; cut between words."""
+    """Cut a text between words to its head and, in a third of the room, its tail."""
     if len(text) <= most:
         return text
     tail = most // 3

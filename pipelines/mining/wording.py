@@ -1,5 +1,5 @@
 # ruff: noqa: E501 — one pattern a line reads better than one cut into pieces.
-"""What the rules, the cues and the explicit forms share: how a pattern is written, and what opens or points."""
+"""Patterns that rules, cues and explicit forms share: opening words, and words that point at something."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ import functools
 import re
 
 LOOKED_AT_AGAIN = 256
-"""Sentences: those of one message are looked at for its features, for what it says, and for the best of them."""
+"""Most sentences in a cache: those of one message are used several times."""
 
 
 def cue(pattern: str) -> re.Pattern[str]:
-    """A pattern in the verbose spelling, whatever the case."""
+    """Compile a verbose, caseless pattern."""
     return re.compile(pattern, re.IGNORECASE | re.VERBOSE)
 
 
@@ -37,7 +37,7 @@ IMPERATIVE_CHOICE = cue(
 
 @functools.lru_cache(maxsize=LOOKED_AT_AGAIN)
 def without_lead_in(sentence: str) -> str:
-    """The sentence without the words that only open it ("no, please, also …")."""
+    """Remove the words that only open a sentence ("no, please, also …")."""
     rest = sentence.strip().lstrip("\"'*_`([").strip()
     for _ in range(6):
         match = _LEAD_IN.match(rest)

@@ -1,7 +1,7 @@
 """Antigravity's transcripts, experimental: `~/.gemini/antigravity*/brain/<id>/.system_generated/logs/transcript.jsonl`.
 
-Written after a sample of the format; no real session was at hand. What the user typed stands between `<USER_REQUEST>`
-marks in records of type USER_INPUT whose source is USER_EXPLICIT; the metadata beside it is the host's.
+Written from a sample of the format; no real session was at hand. What the user typed is between `<USER_REQUEST>` marks
+in records of type USER_INPUT whose source is USER_EXPLICIT; the rest of the record is the host's metadata.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _NAMES: Mapping[str, str] = {
 
 
 class AntigravityReader(TranscriptReader):
-    """A record's number is its id; the call that a result belongs to is the newest one."""
+    """Names records by their number, and takes a result to belong to the newest call."""
 
     host: ClassVar[str] = "antigravity"
 
@@ -79,14 +79,14 @@ class AntigravityReader(TranscriptReader):
 
 
 def transcript_files(root: Path) -> Iterator[Path]:
-    """Every session under `~/.gemini`, in order of name."""
+    """Yield the sessions under `~/.gemini`, in order of name."""
     for path in sorted(root.glob(f"antigravity*/brain/*/{LOG}")):
         if path.is_file():
             yield path
 
 
 def _calls(record: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Names and arguments of the calls in a record; each argument is JSON in a string."""
+    """Yield name and arguments of each call in a record; each argument is JSON in a string."""
     calls = record.get("tool_calls")
     for call in calls if isinstance(calls, list) else ():
         raw = call.get("args") if isinstance(call, dict) else None

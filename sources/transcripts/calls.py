@@ -1,4 +1,4 @@
-"""Tool calls, whichever host they come from: what a call acts on, and how it reads as short text."""
+"""Tool calls of any host: what a call acts on, and its short text."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from ...vault.turn import ToolEvent
 from .lines import clean, one_line, shorten
 
 TOOL_TEXT_CHARS = 1600
-"""Of a command, and of what a tool put out."""
+"""Longest text of a command, and of a tool's output."""
 REMEMBERED_CALLS = 2000
-"""Calls whose outcome has not come yet."""
+"""Most calls that wait for their result; the oldest is forgotten."""
 
 _COMMAND_KEYS = ("command", "cmd")
 _FILE_KEYS = ("file_path", "path", "notebook_path")
@@ -21,7 +21,7 @@ _event = tuple.__new__
 
 
 def tool_call(use_id: str, name: str, arguments: dict[str, Any]) -> ToolEvent:
-    """A call, and what it acts on out of its arguments."""
+    """Describe a call, with the target that its arguments name."""
     command, file_path = _first_text(arguments, _COMMAND_KEYS), _first_text(arguments, _FILE_KEYS)
     target = ""
     for key in _TARGET_KEYS:
@@ -40,7 +40,7 @@ def _first_text(arguments: dict[str, Any], keys: tuple[str, ...]) -> str | None:
 
 
 def call_text(event: ToolEvent, arguments: dict[str, Any]) -> str:
-    """A call as short text: a command in full, an edit as what goes and what comes."""
+    """Render a call as short text: a command in full, an edit as the lines it removes and adds."""
     if event.command:
         return event.command
     old, new = arguments.get("old_string"), arguments.get("new_string", arguments.get("content"))

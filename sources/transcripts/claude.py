@@ -16,26 +16,26 @@ from typing import Any, ClassVar
 from ...vault.turn import Origin, Role, ToolEvent, Turn
 from .calls import REMEMBERED_CALLS, TOOL_TEXT_CHARS, call_text, tool_call
 from .claude_bytes import (
-    CONTENT_BEGINS_BYTES,
+    CONTENT_START_BYTES,
     EDITING_TOOLS,
     FIRST_BLOCK,
-    LOOKING_TOOLS,
+    READING_TOOLS,
     SIDECHAIN,
-    SILENT,
+    SILENT_TYPES,
     THINKING,
     TOOL_USE_RESULT,
     TYPE,
-    call_to_look,
-    only_thinks,
-    only_went_well,
-    outcome,
+    holds_only_thoughts,
+    match_reading_call,
+    match_result,
+    match_success,
 )
 from .lines import as_object, as_text, clean, one_line, parse_object, shorten
 from .reader import TranscriptReader
 from .words import own_text, pasted_ranges
 
 LOOK_BACK_BYTES = 64 << 10
-"""Before the offset, to know which queued prompts the reading before has already yielded."""
+"""How much is read before the offset to find the queued prompts that the last reading has yielded."""
 REMEMBERED_PROMPTS = 500
 
 _USER_SAID = re.compile(r"(?:To tell you how to proceed, )?the user said:\s*", re.IGNORECASE)
@@ -47,15 +47,15 @@ _COMMAND_NAME = re.compile(r"<command-name>\s*(\S{1,100}?)\s*</command-name>")
 _BASH_INPUT = re.compile(r"\s*<bash-input>(.*?)</bash-input>", re.DOTALL)
 _SLASH = re.compile(r"/[a-zA-Z][\w:.-]*(?:\s+(.*))?\Z", re.DOTALL)
 
-_SPEAKING = ("assistant", "user", "attachment")
-_EDITED = object()
-"""The type of the record of an edit that did not fail, as `_parse` makes it."""
-_ASKS_NOTHING = LOOKING_TOOLS | EDITING_TOOLS | {"Bash", "WebFetch", "WebSearch"}
-"""Their results hold no answer of the user's."""
+_SPEAKING_TYPES = ("assistant", "user", "attachment")
+_SUCCESSFUL_EDIT = object()
+"""Type of the record that `_parse` makes of an edit that did not fail."""
+_NEVER_ASKING_TOOLS = READING_TOOLS | EDITING_TOOLS | {"Bash", "WebFetch", "WebSearch"}
+"""Tools whose results hold no answer of the user."""
 _RAW_RESULT_BYTES = 2000
-"""A shorter raw result is parsed with the rest."""
-_ANSWERS_BEGIN_BYTES = 20_000
-"""Where the answers to the agent's questions begin, at the latest, in a raw result."""
+"""A shorter raw result is parsed with the rest of the record."""
+_ANSWERS_START_BYTES = 20_000
+"""How far into a raw result the answers to the agent's questions may begin."""
 # To ask an enumeration for a member by name takes longer than to make half a turn.
 _TOOL, _ASSISTANT = Role.TOOL, Role.ASSISTANT
 _TOOL_USE, _TOOL_RESULT, _ASSISTANT_TEXT = Origin.TOOL_USE, Origin.TOOL_RESULT, Origin.ASSISTANT
@@ -78,18 +78,18 @@ class ClaudeReader(TranscriptReader):
         super().__init__(path, offset, look_back, all_steps)
         self._uuids: set[bytes] = set()
         self._calls: dict[str, ToolEvent | bytes] = {}
-        """Without their outcome yet; as bytes, the record of one that only looks and was not read."""
+        """Calls without a result yet; as bytes, the unparsed record of a reading tool's call."""
         self._pending: deque[_Pending] = deque()
-        # Queued prompts already yielded, by text: their second record is to be passed over.
+        # Queued prompts already yielded, by text: their second record is skipped.
         self._yielded_queued: Counter[str] = Counter()
         self._yielded_order: deque[str] = deque()
         self._yielded_at: dict[str, int] = {}
-        self._edited: dict[str, Any] | None = None
-        """What is known of the line that is looked at."""
+        self._successful_edit: dict[str, Any] | None = None
+        """Record made of the current line, if it is the result of an edit that did not fail."""
         self._may_hold_result = False
-        """Says the line that is looked at, before its message, that it is one under the user's name?"""
-        self._passed_over: bytes | None = None
-        """The last line that was passed over: what it says of session, folder and time is asked for when need be."""
+        """Whether the current line is a record under the user's name, which results are."""
+        self._skipped: bytes | None = None
+        """The last line that was skipped, for the case that its session, folder and time are needed."""
 
     def _read_header(self) -> None:
         for record in self._header_lines():
@@ -129,13 +129,13 @@ class ClaudeReader(TranscriptReader):
                 attachment = record.get("attachment")
                 if isinstance(attachment, dict) and attachment.get("type") == "queued_command":
                     text = own_text(_prompt_text(attachment.get("prompt")))
-                    # Its enqueue line lies before it, and was met above; a later one would be its double.
+                    # Its enqueue line comes before it, and was seen above; a later one would be its double.
                     if not self._forget_queued(text):
                         self._remember_queued(text, at)
 
     def _is_irrelevant(self, data: bytes) -> bool:
         # Not cut into functions: every line comes here, and most go no further.
-        # What stands before the second brace is at the top level. (A brace in a string just costs the parsing.)
+        # All that precedes the second brace is at the top level. (A brace in a string only costs the parsing.)
         brace = data.find(b"{", 1)
         named = data.find(TYPE, 0, brace)
         if named < 0:
@@ -143,117 +143,119 @@ class ClaudeReader(TranscriptReader):
         else:
             named += len(TYPE)
             kind = data[named : data.find(b'"', named, brace)]
-            if kind in SILENT:
+            if kind in SILENT_TYPES:
                 return True
         if data.find(SIDECHAIN, 0, brace) >= 0:
             return True
         self._may_hold_result = kind == b"user"
         if kind == b"user":
-            passed_over = not self._all_steps and self._only_looked(data, brace)
+            skips = not self._all_steps and self._try_skip_result(data, brace)
         else:
-            first = data.find(FIRST_BLOCK, brace, brace + CONTENT_BEGINS_BYTES)
+            first = data.find(FIRST_BLOCK, brace, brace + CONTENT_START_BYTES)
             if first < 0 or self._pending:
-                passed_over = False
+                skips = False
             elif data.startswith(THINKING, first):
-                passed_over = only_thinks(data, brace, first)
+                skips = holds_only_thoughts(data, brace, first)
             else:
-                passed_over = not self._all_steps and self._only_looks(data, brace, first)
-        if passed_over:
-            self._passed_over = data
-        return passed_over
+                skips = not self._all_steps and self._try_skip_call(data, brace, first)
+        if skips:
+            self._skipped = data
+        return skips
 
-    def _only_looked(self, data: bytes, brace: int) -> bool:
-        """Is it the output of a tool that only looked and did not fail, and nothing else? That of an edit is not passed
-        over, but what there is to know of it is known then."""
-        begun = outcome(data, brace)
+    def _try_skip_result(self, data: bytes, brace: int) -> bool:
+        """Whether the line is only the result of a reading tool's call that did not fail.
+
+        Removes that call. The result of an edit is not skipped: a record of it is made here, without parsing.
+        """
+        begun = match_result(data, brace)
         event = self._calls.get(begun[0]) if begun is not None else None
         if begun is None or event is None:
             return False
         edited = None if isinstance(event, bytes) or event.name not in EDITING_TOOLS else event
-        if not (edited or isinstance(event, bytes) or (event.name in LOOKING_TOOLS and event.command is None)):
+        if not (edited or isinstance(event, bytes) or (event.name in READING_TOOLS and event.command is None)):
             return False
-        told = only_went_well(data, brace, begun[1], is_short=edited is not None)
-        if told is None or self._is_repeated(told[0]):
+        success = match_success(data, brace, begun[1], is_short=edited is not None)
+        if success is None or self._is_repeated(success[0]):
             return False
         del self._calls[begun[0]]
         if edited is None:
             return True
-        self._edited = {"type": _EDITED, "uuid": told[0], "timestamp": told[1], "call": edited}
-        self._passed_over = data
+        self._successful_edit = {"type": _SUCCESSFUL_EDIT, "uuid": success[0], "timestamp": success[1], "call": edited}
+        self._skipped = data
         return False
 
-    def _only_looks(self, data: bytes, brace: int, first: int) -> bool:
-        """Is it one call of a tool that only looks, and nothing else? It is read if its outcome asks for it."""
-        call = call_to_look(data, brace, first)
+    def _try_skip_call(self, data: bytes, brace: int, first: int) -> bool:
+        """Whether the line is only the call of a reading tool, which is then kept unparsed until its result."""
+        call = match_reading_call(data, brace, first)
         if call is None or self._is_repeated(call[1]):
             return False
         self._remember_call(call[0], data)
         return True
 
-    def _learn_from_passed_over(self) -> None:
-        """Take from the last line that was passed over what a record without these words goes by."""
-        if self._passed_over is not None:
-            record = parse_object(self._passed_over) or {}
-            self._passed_over = None
+    def _learn_from_skipped(self) -> None:
+        """Take session, folder and time from the last skipped line, for records that do not name them."""
+        if self._skipped is not None:
+            record = parse_object(self._skipped) or {}
+            self._skipped = None
             if record.get("type") in ("assistant", "user"):
                 self._cwd = as_text(record.get("cwd")) or self._cwd
                 self.session = as_text(record.get("sessionId")) or self.session
                 self._timestamp = as_text(record.get("timestamp")) or None
 
     def _parse(self, data: bytes) -> dict[str, Any] | None:
-        if self._edited is not None:
-            known, self._edited = self._edited, None
+        if self._successful_edit is not None:
+            known, self._successful_edit = self._successful_edit, None
             return known
-        # The result of a tool stands in a record twice, the second time raw and much longer. What comes before it
+        # The result of a tool is in a record twice, the second time raw and much longer. What comes before it
         # is a record of its own once the brace is closed, and only then was the key at the top level.
         at = data.find(TOOL_USE_RESULT) if self._may_hold_result else -1
         if at > 0 and len(data) - at > _RAW_RESULT_BYTES:
             record = parse_object(data[:at] + b"}")
             if (
                 record is not None
-                and _only_results(record)
-                # To look for answers takes as long as to parse all that comes before: most tools have none.
-                and (self._asked_nothing(record) or data.find(b'"answers"', at, at + _ANSWERS_BEGIN_BYTES) < 0)
+                and _holds_only_results(record)
+                # Searching for answers takes as long as parsing all that precedes: most tools have none.
+                and (self._has_no_answers(record) or data.find(b'"answers"', at, at + _ANSWERS_START_BYTES) < 0)
             ):
                 return record
         return parse_object(data)
 
-    def _asked_nothing(self, record: dict[str, Any]) -> bool:
-        """Are these the results of tools that are known to ask the user nothing?"""
+    def _has_no_answers(self, record: dict[str, Any]) -> bool:
+        """Whether these are results of tools that are known never to ask the user."""
         for block in _content(record):
             event = self._calls.get(as_text(as_object(block).get("tool_use_id")))
-            if event is None or not (isinstance(event, bytes) or event.name in _ASKS_NOTHING):
+            if event is None or not (isinstance(event, bytes) or event.name in _NEVER_ASKING_TOOLS):
                 return False
         return True
 
     def _turns_of(self, record: dict[str, Any]) -> Iterable[Turn]:
         kind = record.get("type")
-        if kind is _EDITED:
+        if kind is _SUCCESSFUL_EDIT:
             return (self._turn(record, _TOOL, _TOOL_RESULT, "", record["call"]),)
         if kind == "queue-operation":
-            self._learn_from_passed_over()
+            self._learn_from_skipped()
             self._queue_operation(record)
             return ()
-        if kind not in _SPEAKING or record.get("isSidechain") or record.get("agentId"):
+        if kind not in _SPEAKING_TYPES or record.get("isSidechain") or record.get("agentId"):
             return ()
         if _is_headless(record) or self._is_repeated(record.get("uuid")):
             return ()
         cwd, session = as_text(record.get("cwd")), as_text(record.get("sessionId"))
-        if self._passed_over is not None:
+        if self._skipped is not None:
             if cwd and session:
-                self._passed_over = None
+                self._skipped = None
             else:
-                self._learn_from_passed_over()
+                self._learn_from_skipped()
         self._cwd = cwd or self._cwd
         self.session = session or self.session
         self._timestamp = as_text(record.get("timestamp")) or None
         if kind == "assistant":
             turns = self._assistant(record)
-            return chain(self._left_the_queue(), turns) if self._pending else turns
+            return chain(self._yield_dequeued(), turns) if self._pending else turns
         return self._user(record) if kind == "user" else self._attachment(record)
 
     def _at_end(self) -> Iterator[Turn]:
-        self._learn_from_passed_over()
+        self._learn_from_skipped()
         while self._pending:
             yield from self._yield_queued(self._pending.popleft().turn)
 
@@ -265,7 +267,7 @@ class ClaudeReader(TranscriptReader):
             for block in content:
                 if isinstance(block, dict) and block.get("type") == "tool_result":
                     yield from self._tool_result(record, block)
-        if not _is_the_users(record):
+        if not _is_from_user(record):
             return
         if isinstance(content, list):
             texts = [
@@ -280,10 +282,10 @@ class ClaudeReader(TranscriptReader):
             raw = content
             text = own_text(raw)
         if bash := _BASH_INPUT.match(raw):
-            yield from self._said(record, Origin.BASH, bash.group(1).strip(), pasted=())
+            yield from self._user_turns(record, Origin.BASH, bash.group(1).strip(), pasted=())
         elif "<command-args>" in raw and (args := _COMMAND_ARGS.search(raw)):
             name = _COMMAND_NAME.search(raw)
-            yield from self._said(
+            yield from self._user_turns(
                 record, Origin.COMMAND_ARGS, own_text(args.group(1)), about=name.group(1) if name else ""
             )
         elif text:
@@ -294,16 +296,16 @@ class ClaudeReader(TranscriptReader):
             return
         queued = self._take_pending(text)
         enqueued_at = queued.turn.offset if queued else None
-        # What was called back into the editor and is part of this prompt has been said here.
+        # A prompt that was called back into the editor and is part of this one is not yielded again.
         kept = [item for item in self._pending if not (item.withdrawn and item.turn.text in text)]
         self._pending = deque(kept)
-        yield from self._left_the_queue()
+        yield from self._yield_dequeued()
         origin = Origin.QUEUED if queued or record.get("promptSource") == "queued" else Origin.PROMPT
-        for turn in self._said(record, origin, text):
+        for turn in self._user_turns(record, origin, text):
             # It was said where it was queued: a reading that ended in between has yielded it already.
             yield turn if enqueued_at is None else turn._replace(offset=enqueued_at)
 
-    def _said(
+    def _user_turns(
         self,
         record: dict[str, Any],
         origin: Origin,
@@ -362,8 +364,8 @@ class ClaudeReader(TranscriptReader):
         else:
             yield from self._yield_queued(turn)
 
-    def _left_the_queue(self) -> Iterator[Turn]:
-        """Once the agent goes on, the prompts it was given will have no record of their own any more."""
+    def _yield_dequeued(self) -> Iterator[Turn]:
+        """Yield the prompts that left the queue: once the agent goes on, no record of their own will follow."""
         for item in [item for item in self._pending if item.left_queue or item.withdrawn]:
             self._pending.remove(item)
             yield from self._yield_queued(item.turn)
@@ -389,7 +391,7 @@ class ClaudeReader(TranscriptReader):
             self._forget_queued(self._yielded_order[0])
 
     def _forget_queued(self, text: str) -> bool:
-        """Was this prompt yielded from its other record? Each answers for one."""
+        """Consume one yielded prompt of this text; False if there is none. Each has one second record."""
         if self._yielded_queued[text] <= 0:
             del self._yielded_queued[text]
             return False
@@ -405,13 +407,13 @@ class ClaudeReader(TranscriptReader):
         call = as_text(block.get("tool_use_id"))
         event = self._calls.pop(call, None) or ToolEvent("", call)
         if isinstance(event, bytes):
-            event = _call_in(event)
+            event = _parse_call(event)
         is_error = block.get("is_error") is True
         text = clean(shorten(_result_text(block.get("content")), TOOL_TEXT_CHARS))
         rejected = is_error and _REJECTED.search(text[:400]) is not None
         if rejected and (said := _USER_SAID.search(text[:2000])):
             about = f"{event.name}: {event.target}" if event.name else ""
-            yield from self._said(
+            yield from self._user_turns(
                 record, Origin.REJECTION, own_text(_HOST_NOTE.sub("", text[said.end() :])), about=about
             )
         answers = record.get("toolUseResult")
@@ -438,7 +440,7 @@ class ClaudeReader(TranscriptReader):
             chosen = labels.get(question_text, set())
             # An option that was only picked is the agent's wording.
             picked = text in chosen or all(part.strip() in chosen for part in text.split(","))
-            yield from self._said(
+            yield from self._user_turns(
                 record,
                 Origin.ANSWER,
                 text,
@@ -473,7 +475,7 @@ class ClaudeReader(TranscriptReader):
         self._calls[use_id] = call
 
     def _is_repeated(self, uuid: object) -> bool:
-        """Resumed and forked files repeat records. 16 bytes each: 20 MB for the records of a 1 GB file."""
+        """Whether the record was read before, as in resumed and forked files. Remembers it, in 16 bytes: 20 MB a GB."""
         if not isinstance(uuid, str) or not uuid:
             return False
         try:
@@ -486,7 +488,7 @@ class ClaudeReader(TranscriptReader):
 
 
 def transcript_files(root: Path) -> Iterator[Path]:
-    """Every session of a person under `<config>/projects`, in order of name; sub-agents' and journals left out."""
+    """Yield the sessions of persons under `<config>/projects`, by name, without those of sub-agents and journals."""
     for path in sorted(root.rglob("*.jsonl")):
         folders = path.relative_to(root).parts[:-1]
         if any(part == "subagents" or part.startswith("wf_") for part in folders):
@@ -501,7 +503,7 @@ def _is_headless(record: dict[str, Any]) -> bool:
     return (isinstance(entrypoint, str) and entrypoint.startswith("sdk")) or record.get("promptSource") == "sdk"
 
 
-def _is_the_users(record: dict[str, Any]) -> bool:
+def _is_from_user(record: dict[str, Any]) -> bool:
     for flag in (
         "isMeta",
         "isCompactSummary",
@@ -519,14 +521,14 @@ def _is_the_users(record: dict[str, Any]) -> bool:
     return source is None or source in ("typed", "queued")
 
 
-def _call_in(data: bytes) -> ToolEvent:
-    """The call in a record that was not read when it came."""
+def _parse_call(data: bytes) -> ToolEvent:
+    """Parse the call in a record that was kept unparsed."""
     content = _content(parse_object(data) or {})
     block = as_object(content[0]) if content else {}
     return tool_call(as_text(block.get("id")), as_text(block.get("name")), as_object(block.get("input")))
 
 
-def _only_results(record: dict[str, Any]) -> bool:
+def _holds_only_results(record: dict[str, Any]) -> bool:
     content = _content(record)
     return isinstance(content, list) and all(
         isinstance(block, dict) and block.get("type") == "tool_result" for block in content

@@ -1,8 +1,8 @@
 """Codex CLI's transcripts: `~/.codex/sessions/Y/M/D/rollout-*.jsonl`.
 
-What the user typed is in `event_msg/user_message`, in newer versions (seen: 0.169) in `event_msg/item_completed`; the
-messages of role `user` beside it also hold instructions and context that the host put in, so they are not read. Records
-have no ids.
+What the user typed is in `event_msg/user_message`, in newer versions (seen: 0.169) in `event_msg/item_completed`. The
+messages of role `user` also hold instructions and context that the host put in, so they are not read. Records have no
+ids.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class CodexReader(TranscriptReader):
         super().__init__(path, offset, look_back, all_steps)
         self._calls: dict[str, ToolEvent] = {}
         self._messages: dict[Role, tuple[str, str]] = {}
-        """The newest message of each side: the form it was written in, and its text."""
+        """The newest message by role: the form of its record ("event" or "item"), and its text."""
 
     def _read_header(self) -> None:
         for record in self._header_lines():
@@ -78,7 +78,7 @@ class CodexReader(TranscriptReader):
             yield self._result(record, payload)
 
     def _item(self, record: dict[str, Any], item: object) -> Iterator[Turn]:
-        """A message as an item. Where a version writes both forms, the second is the same message again."""
+        """Yield the message of an item. Where a version writes both forms, `_message` drops the second."""
         if not isinstance(item, dict) or item.get("type") not in ("UserMessage", "AgentMessage"):
             return
         parts = item.get("content")
@@ -130,14 +130,14 @@ class CodexReader(TranscriptReader):
 
 
 def transcript_files(root: Path) -> Iterator[Path]:
-    """Every rollout under `~/.codex/sessions`, oldest first."""
+    """Yield the rollouts under `~/.codex/sessions`, oldest first."""
     for path in sorted(root.rglob("rollout-*.jsonl")):
         if path.is_file():
             yield path
 
 
 def _arguments(payload: dict[str, Any]) -> dict[str, Any]:
-    """Arguments come as JSON in a string, as free text (a patch), or as an action with an argv."""
+    """Read the arguments of a call: JSON in a string, free text (a patch), or an action with an argv."""
     raw = payload.get("arguments", payload.get("input"))
     if isinstance(raw, str):
         try:

@@ -87,7 +87,7 @@ class CopilotReader(TranscriptReader):
 
 
 def transcript_files(root: Path) -> Iterator[Path]:
-    """Every session under `~/.copilot/session-state`, in order of name."""
+    """Yield the sessions under `~/.copilot/session-state`, in order of name."""
     for path in sorted(root.glob("*/events.jsonl")):
         if path.is_file():
             yield path

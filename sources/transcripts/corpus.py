@@ -1,4 +1,4 @@
-"""Old sessions on disk: which transcripts there are, and what each says of itself. Nothing is mined here."""
+"""Finding the transcripts of old sessions on disk, and describing each. Nothing is mined here."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from .hosts import HOSTS, host_of, open_transcript
 from .lines import complete_lines
 
 IDENTITY_BYTES = 64 << 10
-"""Of the first line so much goes into a transcript's identity; it never changes while the file grows."""
+"""Most of the first line that goes into a transcript's identity; it never changes while the file grows."""
 DEFAULT_CLEANUP_DAYS = 30
-"""Claude Code deletes transcripts that were not written to for so long, unless its settings say otherwise."""
+"""Claude Code deletes transcripts this many days after the last write, unless its settings say otherwise."""
 MAX_SETTINGS_BYTES = 1 << 20
 
 
@@ -29,28 +29,29 @@ class Transcript:
     host: str
     session: str
     identity: str
-    """`<host>-<16 hex digits>` of the session's id and the file's first line: the same for a copy, or after a move."""
+    """`<host>-<16 hex digits>`, a hash of the session's id and the file's first line: the same for a copy."""
     size: int
     """Bytes."""
     modified: float
     """Unix seconds."""
     cwd: str
-    """The folder it ran in; '' when it does not say."""
+    """The folder that the session ran in; '' when unknown."""
 
 
 @dataclass(frozen=True)
-class Found:
-    """What a search came to."""
+class TranscriptSearch:
+    """The result of a search for transcripts."""
 
     transcripts: tuple[Transcript, ...]
     """Oldest first. Of several copies of one session, the longest."""
     headless: int
-    """Sessions that a program ran: never mined."""
+    """Number of sessions that a program ran: never mined."""
     unreadable: int
+    """Number of files that cannot be read."""
 
 
-def find_transcripts(places: Iterable[tuple[str | None, Path]]) -> Found:
-    """The sessions under each (host or None for any, folder). A folder that is not there holds none."""
+def find_transcripts(places: Iterable[tuple[str | None, Path]]) -> TranscriptSearch:
+    """Find the sessions under each (host or None for any, folder). A missing folder has none."""
     longest: dict[str, Transcript] = {}
     headless = unreadable = 0
     for host, root in places:
@@ -67,7 +68,7 @@ def find_transcripts(places: Iterable[tuple[str | None, Path]]) -> Found:
             if known is None or _preference(transcript) > _preference(known):
                 longest[transcript.identity] = transcript
     ordered = sorted(longest.values(), key=lambda each: (each.modified, each.identity))
-    return Found(tuple(ordered), headless, unreadable)
+    return TranscriptSearch(tuple(ordered), headless, unreadable)
 
 
 def _preference(transcript: Transcript) -> tuple[int, float, str]:
@@ -84,7 +85,7 @@ def _files(host: str | None, root: Path) -> Iterator[Path]:
 
 
 def describe(path: Path, host: str | None = None) -> Transcript | None:
-    """What the file says of itself; None when no person typed in it, or nothing stands in it. Raises OSError."""
+    """Describe the session in a file; None when it is empty, or no person typed in it. Raises OSError."""
     status = os.stat(path)
     host = host or host_of(path)
     first = next(iter(complete_lines(path, 0, IDENTITY_BYTES)), None)

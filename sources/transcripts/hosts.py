@@ -1,4 +1,4 @@
-"""The agent hosts whose transcripts can be read. A new host: one module with a reader, one row here."""
+"""The agent hosts whose transcripts can be read. A new host takes one module with a reader and one row here."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ class TranscriptHost:
     name: str
     reader: type[TranscriptReader]
     find: Callable[[Path], Iterator[Path]]
-    """The sessions under a root."""
+    """Finds the sessions under a root."""
     root: Callable[[Mapping[str, str], Path], Path]
-    """Where this host keeps its sessions, by environment and home folder."""
+    """Folder of this host's sessions, by environment and home folder."""
     record_types: frozenset[str]
     """Values of a record's `type` that only this host writes."""
 
@@ -78,7 +78,7 @@ HOSTS: Mapping[str, TranscriptHost] = {
 
 
 def host_of(path: Path, lines: int | None = SNIFFED_LINES) -> str | None:
-    """Which host wrote this transcript, judged by its first records (None: by all); None when none of them is known.
+    """Find out which host wrote a transcript by its first `lines` (None: all); None if no record is known.
 
     Raises OSError.
     """
@@ -92,18 +92,19 @@ def host_of(path: Path, lines: int | None = SNIFFED_LINES) -> str | None:
 
 
 def holds_records(path: Path) -> bool:
-    """Is there a JSON object on any line? Raises OSError."""
+    """Whether any line is a JSON object. Raises OSError."""
     return any(not line.too_long and parse_object(line.data) is not None for line in complete_lines(path))
 
 
 def open_transcript(
     path: Path, offset: int = 0, host: str | None = None, look_back: bool = True, all_steps: bool = True
 ) -> TranscriptReader:
-    """A reader for a session. Without `host` it is found out; what nobody wrote is read as Claude Code's,
-    which accepts unknown records. Raises OSError; KeyError for an unknown host."""
+    """Open a session. A host that is neither given nor recognised is taken for Claude Code, whose reader accepts
+    unknown records. For `look_back` and `all_steps` see TranscriptReader. Raises OSError; KeyError for an unknown host.
+    """
     return HOSTS[host or host_of(path) or "claude"].reader(path, offset, look_back, all_steps)
 
 
 def transcript_roots(env: Mapping[str, str], home: Path) -> Mapping[str, Path]:
-    """Folder of sessions by host: a transcript is only ever read from inside one of them."""
+    """Folders of sessions by host; transcripts outside of them are never read."""
     return {name: host.root(env, home) for name, host in HOSTS.items()}

@@ -1,4 +1,4 @@
-"""Complete lines of a growing JSONL file, from a byte offset, in flat memory."""
+"""Reading complete lines of a growing JSONL file, from a byte offset, in flat memory."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Line(NamedTuple):
 
     offset: int
     end: int
-    """Offset of the byte after it, its newline included: where reading goes on."""
+    """Offset of the byte behind it and its newline, where reading continues."""
     data: bytes
     too_long: bool = False
 
@@ -33,17 +33,17 @@ class Line(NamedTuple):
 def complete_lines(
     path: Path, offset: int = 0, max_bytes: int = MAX_LINE_BYTES, buffer_bytes: int = READ_BUFFER_BYTES
 ) -> Iterator[Line]:
-    """Yields the lines from `offset` on; leaves a half-written last one for the next time.
+    """Yield the lines from `offset` on, but not a half-written last one.
 
     A last line without a newline counts as complete when it is a whole JSON object: one that was cut short
     never is. Raises OSError.
     """
     position = offset
     begun: list[bytes] = []
-    held = 0  # bytes of a line whose end has not come yet; it stands in `begun` unless it is too long
+    held = 0  # bytes of a line whose end was not read yet; they are in `begun` unless it is too long
     with path.open("rb", buffering=0) as file:
         file.seek(offset)
-        # Whole blocks, searched here: to ask the file for each line takes longer.
+        # Whole blocks are searched here: reading the file line by line takes longer.
         while block := file.read(buffer_bytes):
             begin, end = 0, block.find(b"\n") + 1
             if held and end:
@@ -76,11 +76,11 @@ def _is_whole(data: bytes) -> bool:
 
 
 def parse_object(data: bytes) -> dict[str, Any] | None:
-    """The JSON object in a line, or None where there is none. Bytes that are no UTF-8 become U+FFFD."""
+    """Parse the JSON object in a line; None if there is none. Bytes that are not UTF-8 become U+FFFD."""
     try:
         value = orjson.loads(data) if len(data) <= MAX_QUICK_BYTES else _parse_leniently(data)
     except orjson.JSONDecodeError:
-        # It is strict, where a host's writer may not be: NaN, half a surrogate pair, bytes that are no UTF-8.
+        # orjson is strict where a host may not be: NaN, half a surrogate pair, bytes that are not UTF-8.
         value = _parse_leniently(data)
     return value if isinstance(value, dict) else None
 
@@ -98,17 +98,17 @@ def _parse_leniently(data: bytes) -> object:
 
 
 def as_text(value: object) -> str:
-    """A field of a record that should be a string; anything else is ''."""
+    """The value of a field that should be a string; '' for anything else."""
     return value if isinstance(value, str) else ""
 
 
 def as_object(value: object) -> dict[str, Any]:
-    """A field of a record that should be an object; anything else is an empty one."""
+    """The value of a field that should be an object; an empty one for anything else."""
     return value if isinstance(value, dict) else {}
 
 
 def clean(text: str) -> str:
-    """Text that can be written as UTF-8: JSON may escape half of a surrogate pair; NUL ends strings elsewhere."""
+    """Make text valid UTF-8 without NUL: JSON may escape half of a surrogate pair, and NUL ends strings elsewhere."""
     if not text.isascii():
         try:
             text.encode()
@@ -118,7 +118,7 @@ def clean(text: str) -> str:
 
 
 def shorten(text: str, limit: int) -> str:
-    """Head and tail of a long text: errors stand at the end, what was asked at the beginning."""
+    """Cut the middle out of a text longer than `limit`: requests are at its beginning, errors at its end."""
     if len(text) <= limit:
         return text
     half = (limit - 3) // 2
@@ -126,7 +126,7 @@ def shorten(text: str, limit: int) -> str:
 
 
 def one_line(value: object, limit: int = 300) -> str:
-    """A value as one short line; not a string gives ""."""
+    """Render a string as one line of at most `limit` characters; "" for any other value."""
     if not isinstance(value, str):
         return ""
     return " ".join(clean(value[: limit * 4]).split())[:limit]

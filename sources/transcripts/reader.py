@@ -1,4 +1,4 @@
-"""What every host's transcript reader has in common."""
+"""The base of every host's transcript reader."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from .words import strip_private
 
 HEADER_BUFFER_BYTES = 4 << 10
 HEADER_BYTES = 1 << 20
-"""How far into a file to look for what it says of itself (session, folder, headless or not)."""
+"""How far into a file its header (session, folder, headless or not) is searched."""
 
 
 @dataclass(frozen=True)
 class ReadReport:
-    """What a reading did. Valid at any time; `end_offset` is where the next one starts."""
+    """Counts of a reading, valid at any time. `end_offset`, in bytes, is where the next one starts."""
 
     end_offset: int
     lines: int
@@ -29,18 +29,18 @@ class ReadReport:
     """Complete lines that are no JSON object (or longer than 64 MB): skipped."""
     turns: int
     headless: bool
-    """The session was run by a program, not by a person: none of it is mined."""
+    """A program ran the session, not a person: none of it is mined."""
     restarted: bool
     """The file is shorter than the offset: it was replaced, and was read from its beginning."""
 
 
 @dataclass(frozen=True)
 class SessionHeader:
-    """What a transcript says of itself in its first records."""
+    """Session and folder, as the first records name them."""
 
     session: str
     cwd: str
-    """'' when it does not say."""
+    """'' when unknown."""
     headless: bool
 
 
@@ -59,17 +59,19 @@ class TranscriptReader(ABC):
     """The field that names a record; where there is none, its place in the file does."""
 
     def __init__(self, path: Path, offset: int = 0, look_back: bool = True, all_steps: bool = True) -> None:
-        """Without `look_back` nothing before `offset` is read but the file's header: `offset` is then one that
-        `needed_from` of the reading before allows. Without `all_steps` a reader may leave out the calls of tools that
-        only look (read, search), what they put out if they did not fail, and the text of calls and of edits that went
-        well: most of a transcript's bytes, and nothing to learn from."""
+        """Read from byte `offset` on.
+
+        Without `look_back` nothing before `offset` is read but the header: it must not be behind the `needed_from` of
+        the last reading. Without `all_steps` the reader may leave out the calls of reading and searching tools, their
+        results if they did not fail, and the text of calls and of successful edits: most bytes, but nothing to mine.
+        """
         self.path = path
         self._may_look_back = look_back
         self._all_steps = all_steps
         self.session = path.stem
         self._cwd: str | None = None
         self._timestamp: str | None = None
-        """For records without one of their own."""
+        """Timestamp of records that have none of their own."""
         self._restarted = offset > os.stat(path).st_size
         self._start = 0 if self._restarted else max(0, offset)
         self._end = self._start
@@ -81,12 +83,12 @@ class TranscriptReader(ABC):
 
     @property
     def end_offset(self) -> int:
-        """Just behind the last line that was read; while iterating, of the line the last turn came from."""
+        """Offset behind the last line that was read; while iterating, behind the line of the last turn."""
         return self._end
 
     @property
     def needed_from(self) -> int:
-        """After a reading: from here on the next one has to read to know, without looking back, what this one knows."""
+        """Offset from which the next reading has to begin if it does not look back. Valid once this one has ended."""
         return self._end
 
     @property
@@ -94,7 +96,7 @@ class TranscriptReader(ABC):
         return ReadReport(self._end, self._lines, self._bad, self._turns, self._headless, self._restarted)
 
     def header(self) -> SessionHeader:
-        """Only what the beginning says; do not iterate this reader afterwards. Raises OSError."""
+        """Read the header only; do not iterate this reader afterwards. Raises OSError."""
         self._read_header()
         return SessionHeader(self.session, self._cwd or "", self._headless)
 
@@ -121,7 +123,7 @@ class TranscriptReader(ABC):
             yield _without_private(turn)
 
     def _header_lines(self) -> Iterator[dict[str, Any]]:
-        """The first records of the file, so that a reading from the middle knows what the beginning said."""
+        """Yield the first records of the file: a reading from the middle needs them, too."""
         line: Line
         for line in complete_lines(self.path, 0, HEADER_BYTES, HEADER_BUFFER_BYTES):
             if line.offset > HEADER_BYTES:
@@ -135,15 +137,15 @@ class TranscriptReader(ABC):
 
     @abstractmethod
     def _read_header(self) -> None:
-        """Learn what only the beginning of the file says."""
+        """Learn session, folder and `headless` from the beginning of the file."""
 
     @abstractmethod
     def _is_irrelevant(self, data: bytes) -> bool:
-        """Can this line be told from its bytes to hold nothing? Parsing is what a reading costs most."""
+        """Whether the bytes of the line show that it holds no turn: parsing is most of the cost of a reading."""
 
     @abstractmethod
     def _turns_of(self, record: dict[str, Any]) -> Iterable[Turn]:
-        """The turns of one record; a record of unknown shape has none."""
+        """Make the turns of one record; a record of unknown shape has none."""
 
     def _turn(
         self,
@@ -158,15 +160,15 @@ class TranscriptReader(ABC):
         offset = self._offset_of_line
         name = self._name_of(record) or f"line:{offset}"
         timestamp = as_text(record.get("timestamp")) or self._timestamp
-        said = (role, origin, text, name, self.session, timestamp, self._cwd, tool, offset, self.host, pasted, about)
-        return _turn(Turn, said)
+        fields = (role, origin, text, name, self.session, timestamp, self._cwd, tool, offset, self.host, pasted, about)
+        return _turn(Turn, fields)
 
     def _name_of(self, record: dict[str, Any]) -> str:
         """The id that the host gave the record; '' where it gives none."""
         return as_text(record.get(self.record_id)) if self.record_id else ""
 
     def _at_end(self) -> Iterator[Turn]:
-        """Turns that were held back until it was clear that nothing more comes."""
+        """Yield turns that were held back until the end."""
         return iter(())
 
 
@@ -179,7 +181,7 @@ def _may_be_marked(tool: ToolEvent) -> bool:
 
 
 def _without_private(turn: Turn) -> Turn:
-    """Whoever repeats a private passage, it is gone before anything quotes, cuts or rewords it."""
+    """Remove private passages, by whomever repeated, before anything quotes, cuts or rewords them."""
     tool = turn.tool
     if not (
         may_have_private_tag(turn.text)

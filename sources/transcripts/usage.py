@@ -1,4 +1,4 @@
-"""What a session cost, from the usage records that the host writes beside each answer. Never raises for bad lines."""
+"""Summing what a session cost, from the usage that the host records with each answer. Bad lines are skipped."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from pathlib import Path
 from .lines import complete_lines, parse_object
 
 ACTIVE_GAP_SECONDS = 300.0
-"""A longer silence between two records is a pause: nobody worked."""
+"""A longer gap between two records is a pause, and not counted as active."""
 _TIMESTAMP = re.compile(rb'"timestamp"\s*:\s*"([^"]{10,40})"')
 _COUNTS = ("input_tokens", "output_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")
 
 
 @dataclass(frozen=True)
 class SessionUsage:
-    """Sums over one session, its sub-agents' tokens included. `input_tokens` are those that no cache held."""
+    """Sums over one session and its sub-agents. `input_tokens` are those that were not in a cache."""
 
     input_tokens: int = 0
     output_tokens: int = 0
@@ -32,19 +32,19 @@ class SessionUsage:
 
     @property
     def is_empty(self) -> bool:
-        """No usage record was found: what it cost is not known."""
+        """Whether no usage was recorded, so that the cost is unknown."""
         return self.answers == 0
 
 
 def session_usage(path: Path, host: str) -> SessionUsage:
-    """The usage of one transcript of Claude Code or Codex; empty for a host that records none. Raises OSError."""
+    """Sum the usage of one transcript of Claude Code or Codex; empty for other hosts. Raises OSError."""
     if host == "codex":
         return _codex(path)
     return _claude(path) if host == "claude" else SessionUsage()
 
 
 def session_bytes(path: Path) -> int:
-    """Size of everything that `session_usage` reads, so that a change is seen. Raises OSError."""
+    """Bytes of all files that `session_usage` reads, by which a change is noticed. Raises OSError."""
     return path.stat().st_size + sum(part.stat().st_size for part in _subagents(path))
 
 
@@ -53,7 +53,7 @@ def _subagents(path: Path) -> list[Path]:
 
 
 class _Clock:
-    """First and last time, and the time between without the pauses."""
+    """Tracks the first and last time, and the seconds between them without pauses."""
 
     def __init__(self) -> None:
         self.first: datetime | None = None

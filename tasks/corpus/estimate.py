@@ -1,4 +1,4 @@
-"""What a backfill would cost, told from a sample: time, and where a model is the miner its tokens. Asks no model."""
+"""Estimating what a backfill would cost, from a sample: its time, and the tokens if a model mines. Asks no model."""
 
 from __future__ import annotations
 
@@ -16,35 +16,35 @@ from .backfill import AHEAD_BYTES, AHEAD_TRANSCRIPTS, Plan
 
 SAMPLE_SECONDS = 1.0
 SAMPLE_BYTES = 8 << 20
-"""A larger transcript is no sample: the dry run is to end soon."""
+"""A larger transcript is not sampled unless it is the first: the dry run has to end soon."""
 LEAST_SAMPLE_SECONDS = 0.05
 SECONDS_A_JOB = 0.03
-"""What a job costs on top: claim, cursor, files. Measured, as are the next two."""
+"""Overhead of a job: claim, cursor, files. Measured, as are the next two."""
 SECONDS_A_CHILD = 0.3
 SECONDS_A_MEMORY = 0.006
-"""To write one: note and journal are synced to disk."""
+"""Time to write one: note and journal are synced to disk."""
 
 
 @dataclass(frozen=True)
 class ModelCost:
-    """What a model would be asked."""
+    """Requests to a model, and their tokens."""
 
     miner: str
     requests: int
     tokens: int
-    """At most, answers at their full length included, as a budget reserves them; no session above its cap."""
+    """Upper bound: answers count at their full length, as a budget reserves them, and no session exceeds its cap."""
     session_token_cap: int
     daily_token_cap: int
-    """0: none."""
+    """Caps in tokens; 0: no cap."""
 
 
 @dataclass(frozen=True)
 class Estimate:
-    """Of mining by rules and of writing; what a model takes to answer comes on top."""
+    """Time of mining by rules and of writing; the time of a model's answers is not in it."""
 
     seconds: float
     bytes_per_second: float | None
-    """Measured here and now; None where there was too little to measure."""
+    """Speed on this machine now; None if there was too little to measure."""
     model: ModelCost | None
 
 
@@ -59,12 +59,11 @@ class _Sample:
 
 
 def estimate(plan: Plan, settings: Settings, *, clock: Callable[[], float] = time.monotonic) -> Estimate:
-    """Mines a part of the transcripts here and now, without keeping anything."""
+    """Mine some of the transcripts in this process, without storing anything, and extrapolate."""
     if not plan.to_mine:
         return Estimate(0.0, None, None)
-    sample = _sampled(plan, settings, clock)
-    spent = max(sample.seconds, LEAST_SAMPLE_SECONDS)
-    speed = sample.bytes / spent if sample.bytes else float(SAMPLE_BYTES)
+    sample = _take_sample(plan, settings, clock)
+    speed = sample.bytes / max(sample.seconds, LEAST_SAMPLE_SECONDS) if sample.bytes else float(SAMPLE_BYTES)
     share = plan.bytes / sample.bytes if sample.bytes else 0.0
     with_model = settings.reflection.miner != "local"
     jobs = len(plan.to_mine)
@@ -77,7 +76,7 @@ def estimate(plan: Plan, settings: Settings, *, clock: Callable[[], float] = tim
     return Estimate(seconds, measured, _model_cost(plan, settings, sample) if with_model else None)
 
 
-def _sampled(plan: Plan, settings: Settings, clock: Callable[[], float]) -> _Sample:
+def _take_sample(plan: Plan, settings: Settings, clock: Callable[[], float]) -> _Sample:
     # Loaded before the clock starts: a child does it once, and SECONDS_A_CHILD has it.
     from ...pipelines import mining  # noqa: F401
 
@@ -107,7 +106,7 @@ def _sampled(plan: Plan, settings: Settings, clock: Callable[[], float]) -> _Sam
 
 
 def _pack(transcript: Transcript, settings: Settings, sample: _Sample) -> None:
-    """Count what a model would be shown of it."""
+    """Count the windows and tokens that a model would be sent of it."""
     from ...pipelines.mining.answers import system_prompt
     from ...pipelines.mining.windows import WindowPacker
     from ...sources.transcripts.hosts import open_transcript

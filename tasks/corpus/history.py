@@ -1,4 +1,4 @@
-"""The last weeks of sessions, imported when MemoryVault is set up, and the first question that they answer."""
+"""Importing the last weeks of sessions when MemoryVault is set up, and the first question that they answer."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from ...vault.layout import ALWAYS_LOAD, special_folder
 from ...vault.settings import Settings
 from ..indexing import vault_store
 from ..queue.enqueue import open_ledger
-from .backfill import Plan, Run, enqueue_corpus, plan_corpus
+from .backfill import BackfillRun, Plan, enqueue_corpus, plan_corpus
 from .progress import Progress, progress_of
 from .settling import DIGEST
 from .store import CorpusStore
 
 HISTORY_DAYS = 30
-"""What Claude Code keeps of its transcripts unless told otherwise."""
+"""How long Claude Code keeps transcripts by default."""
 POLL_SECONDS = 0.2
 WORDS_ASKED = 4
 LEAST_WORDS = 3
@@ -34,43 +34,43 @@ MOST_NOTES_ASKED = 5
 
 @dataclass(frozen=True)
 class FirstRecall:
-    """A question made of a note's words, and what keywords alone find for it."""
+    """A question made of a note's words, and the hits of keywords alone."""
 
     question: str
     note: str
-    """Path of the note it was made of."""
+    """Path of the note that the question was made of."""
     hits: tuple[Hit, ...]
 
 
 def plan_history(settings: Settings, days: int) -> Plan:
-    """The sessions of so many days that were not mined yet."""
+    """Plan to mine the sessions of the last `days` that are not mined yet."""
     return plan_corpus(settings, since=time.time() - days * SECONDS_PER_DAY)
 
 
 def digest_of_rest(settings: Settings) -> str | None:
-    """Path in the vault of what old sessions said and was not kept, if there is any. Raises VaultUnavailable."""
+    """Path in the vault of the digest, which lists the rest; None if it lists nothing. Raises VaultUnavailable."""
     with suppress(EntryNotFound, EntryInvalid):
         return DIGEST if lists_any(vault_store(settings).read(DIGEST).body) else None
     return None
 
 
-def enqueue_history(settings: Settings, plan: Plan) -> Run | None:
-    """Ask the worker for them; None when there is nothing to do. Raises QueueUnavailable."""
+def enqueue_history(settings: Settings, plan: Plan) -> BackfillRun | None:
+    """Enqueue the jobs of the plan; None when there is nothing to mine. Raises QueueUnavailable."""
     return enqueue_corpus(settings, plan)
 
 
 def wait_for_history(
-    settings: Settings, run: Run, seconds: float, tell: Callable[[Progress], None] = lambda _: None
+    settings: Settings, run: BackfillRun, seconds: float, show: Callable[[Progress], None] = lambda _: None
 ) -> Progress:
-    """Until the run is mined and settled, or the time is over: the worker goes on without us."""
-    until = time.monotonic() + seconds
+    """Wait until the run is mined and settled, or `seconds` are over: the worker goes on by itself."""
+    deadline = time.monotonic() + seconds
     progress = Progress(0, len(run.jobs), 0, settled=False)
     store = CorpusStore(settings.state)
     while True:
         with suppress(QueueUnavailable), open_ledger(settings) as ledger:
             progress = progress_of(ledger, store, run)
-        tell(progress)
-        if progress.settled or time.monotonic() >= until:
+        show(progress)
+        if progress.settled or time.monotonic() >= deadline:
             return progress
         time.sleep(POLL_SECONDS)
 
@@ -109,7 +109,7 @@ def question_about(statement: str) -> str | None:
 
 
 def _mined_notes(settings: Settings) -> list[Entry]:
-    """Active notes with a session in their evidence, the newest first; a few of them."""
+    """Read the newest active notes with a session in their evidence, at most MOST_NOTES_ASKED."""
     store = vault_store(settings)
     found = []
     for path in store.walk():

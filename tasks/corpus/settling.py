@@ -1,9 +1,9 @@
-"""corpus.settle: what all old sessions said is counted, ranked and bounded, then written.
+"""The job corpus.settle counts, ranks and bounds what all old sessions said, then writes it.
 
-corpus.digest: only the note that lists the rest is written anew, after an undo.
+The job corpus.digest rewrites only the note that lists the rest, after an undo.
 
-The outcome depends on what was mined and on the vault alone. A settling that was killed is done again: what it had
-written is recognised by its records, and takes its place among the bounded ones.
+The outcome depends on what was mined and on the vault alone. A settling that was killed is repeated: what it had
+written is recognised by its records, and counts within the bounds.
 """
 
 from __future__ import annotations
@@ -57,17 +57,17 @@ INTRODUCTION = (
     "Made by `memory reflect corpus`. It is rewritten when more is mined; what you write above the heading below stays."
 )
 DECIDED = "decided"
-"""Stands for the status of an idea that stays in the incubator and waits no more: the user has decided on it."""
+"""In place of the status of an idea that is still in the incubator, but that the user has decided on."""
 WAIT_SECONDS = 30.0
 REFRESH_SECONDS = 5.0
-"""Between two looks whether the digest is written; that takes less, mostly."""
+"""Pause until a settling looks again whether the digest is written, which usually takes less."""
 VAULT_PAUSE_SECONDS = 10.0
 _WORD = re.compile(rb"[A-Za-z0-9_:.-]{2,128}")
 
 
 @dataclass(frozen=True)
-class Settled:
-    """What a settling did; counts of patterns."""
+class SettleCounts:
+    """How many patterns a settling saved, proposed, held back and strengthened."""
 
     saved: int
     proposed: int
@@ -77,10 +77,10 @@ class Settled:
 
 def settle(
     settings: Settings, store: VaultStore, check: Callable[[], None] = lambda: None, *, run: str = ""
-) -> Settled:
+) -> SettleCounts:
     """Write what is new and strong enough, then the digest. `check` may raise before any write.
 
-    All of it is one run of the journal. `run` names the backfill, so that one that was killed goes on as the same.
+    All writes are one run of the journal. `run` names the backfill, so that a repeated settling continues its run.
 
     Raises VaultUnavailable, EditConflict.
     """
@@ -105,36 +105,37 @@ def settle(
     )
     check()
     write_digest(store, chosen.held, figures)
-    return Settled(len(chosen.saved), len(chosen.proposed), len(chosen.held), strengthened)
+    return SettleCounts(len(chosen.saved), len(chosen.proposed), len(chosen.held), strengthened)
 
 
 @dataclass(frozen=True)
 class Survey:
-    """What all old sessions said, beside what the vault holds of it."""
+    """What all old sessions said, and how much of it the vault holds."""
 
     known: Sequence[tuple[Pattern, str]]
-    """In the vault, with the status of the note."""
+    """Patterns in the vault, with the status of the note."""
     new: Sequence[Pattern]
-    """Not in the vault, and not taken back; strongest first."""
+    """Patterns neither in the vault nor taken back; strongest first."""
     by_record: Mapping[Evidence, str]
-    """Paths of the notes by the evidence they name."""
+    """Paths of notes by the evidence that they name."""
     sessions: int
     memories_wait: int
-    """Of the known ones: for the user's decision, in the review or the inbox."""
+    """Known memories that wait for the user's decision, in the review or the inbox."""
     ideas_wait: int
     rule_room: int
-    """So many more rules may be saved unasked; none when it is not above zero. The same for the others."""
+    """How many more rules may be saved unasked; may be negative, as may the next two."""
     room: int
-    """More may wait in review."""
+    """How many more memories may wait in review."""
     idea_room: int
+    """How many more ideas may wait in the incubator."""
 
     def chosen(self) -> Selection:
-        """What a settling would write now."""
+        """Select what a settling would write now."""
         return select(self.new, self.rule_room, self.room, self.idea_room)
 
 
 def survey(settings: Settings, store: VaultStore) -> Survey:
-    """Read what was mined, and the vault. Writes nothing. Raises VaultUnavailable."""
+    """Compare what was mined with the vault. Writes nothing. Raises VaultUnavailable."""
     corpus = CorpusStore(settings.state)
     limits = LikenessLimits(settings.reflection.same_wording, settings.reflection.same_meaning)
     thresholds = Thresholds(settings.reflection.review_occurrences)
@@ -144,19 +145,19 @@ def survey(settings: Settings, store: VaultStore) -> Survey:
     kept = [saying for saying in said if said_by(saying.candidate) not in undone]
     gone = [saying for saying in said if said_by(saying.candidate) in undone]
     patterns = patterns_of(kept, limits, thresholds)
-    placed = _placed(patterns, by_record, store, settings)
-    known = [(pattern, status) for pattern, status in zip(patterns, placed, strict=True) if status is not None]
+    statuses = _statuses(patterns, by_record, store, settings)
+    known = [(pattern, status) for pattern, status in zip(patterns, statuses, strict=True) if status is not None]
     waiting = sum(status in AWAITING_STATUSES for _, status in known)
     # Also those that the user took back: a rule that goes makes no room for another one unasked.
     saved = sum(status not in AWAITING_STATUSES for pattern, status in known if pattern.tier is Tier.HIGH)
     lost = patterns_of(gone, limits, thresholds)
-    nowhere = [status is None for status in _placed(lost, by_record, store, settings)]
+    nowhere = [status is None for status in _statuses(lost, by_record, store, settings)]
     saved += sum(pattern.tier is Tier.HIGH for pattern, is_lost in zip(lost, nowhere, strict=True) if is_lost)
     ideas = sum(status in AWAITING_STATUSES for pattern, status in known if pattern.candidate.category == "idea")
     most = settings.reflection.corpus_review_entries
     return Survey(
         known=known,
-        new=[pattern for pattern, status in zip(patterns, placed, strict=True) if status is None],
+        new=[pattern for pattern, status in zip(patterns, statuses, strict=True) if status is None],
         by_record=by_record,
         sessions=len(corpus.cursors()),
         memories_wait=waiting - ideas,
@@ -167,10 +168,10 @@ def survey(settings: Settings, store: VaultStore) -> Survey:
     )
 
 
-def _placed(
+def _statuses(
     patterns: Sequence[Pattern], by_record: Mapping[Evidence, str], store: VaultStore, settings: Settings
 ) -> list[str | None]:
-    """Of each pattern the status of the note that holds it, None where none does."""
+    """Find for each pattern the status of the note that holds it; None if there is none."""
     memories = VaultMemories(store, settings)
     decided = decided_ideas(settings, store)
     statuses: list[str | None] = []
@@ -193,7 +194,7 @@ def _evidence(candidate: Candidate) -> set[Evidence]:
 
 
 def _known_records(store: VaultStore, candidates: Iterable[Candidate]) -> Mapping[Evidence, str]:
-    """Paths of the notes whose evidence names these records of these sessions."""
+    """Find the notes whose evidence names records of these candidates: their paths, by evidence."""
     # Some hosts' records have no id but their place in the file: without the session they say nothing.
     sessions: dict[str, set[str]] = {}
     for candidate in candidates:
@@ -213,7 +214,7 @@ def _known_records(store: VaultStore, candidates: Iterable[Candidate]) -> Mappin
 
 
 def _write(pattern: Pattern, store: VaultStore, settings: Settings, check: Callable[[], None], run: str) -> bool:
-    """Remember each of its sayings; whether anything was written. Under the vault's lock, which others get between."""
+    """Remember each saying of the pattern, under the vault's lock; True if anything was written."""
     wording = pattern.candidate.statement
     changed = False
     with store.lock():
@@ -237,25 +238,26 @@ def _by_host(pairs: Iterable[tuple[str, Candidate]]) -> list[tuple[str, list[Can
 
 
 def request_digest(settings: Settings, store: VaultStore, changed: Collection[str]) -> None:
-    """Have the digest, where there is or soon will be one, say how it stands after evidence of these sessions went
-    from the vault. Raises QueueUnavailable.
+    """Enqueue a rewrite of the digest, if there is or will be one, after evidence of these sessions left the vault.
+
+    Raises QueueUnavailable.
     """
     if CorpusStore(settings.state).sessions().keys().isdisjoint(changed):
         return
     with open_ledger(settings) as ledger:
         # The first settling may be about to write what it found before.
-        if _settles(ledger) or store.exists(DIGEST):
+        if _is_settling(ledger) or store.exists(DIGEST):
             ledger.enqueue(REFRESH, unique_key=REFRESH)
 
 
 def refresh_digest(settings: Settings, store: VaultStore) -> None:
-    """Have it say how it stands now; nothing is put to the user. Raises EditConflict, VaultUnavailable."""
+    """Rewrite the digest only; nothing is proposed to the user. Raises EditConflict, VaultUnavailable."""
     found = survey(settings, store)
     write_digest(store, found.new, CorpusFigures(found.sessions, len(found.known)))
 
 
 def write_digest(store: VaultStore, held: Sequence[Pattern], figures: CorpusFigures) -> None:
-    """Write the note, or only its generated part; the same again writes nothing. Raises EditConflict."""
+    """Create the digest, or replace its generated part if that has changed. Raises EditConflict."""
     generated = digest_body(held, figures)
     with store.lock():
         try:
@@ -275,18 +277,18 @@ def _scrubbed(text: str) -> Scrubbed:
 
 
 def settle_handler(settings: Settings) -> Handler:
-    """The handler of corpus.settle."""
+    """Make the handler of corpus.settle."""
 
     def handle(job: RunningJob) -> Mapping[str, Json]:
         with open_ledger(settings) as ledger:
             left = len(unfinished(ledger, CorpusStore(settings.state)))
             refreshes = bool(ledger.list(["running"], kind=REFRESH, most=1))
         if left:
-            # The last of them asks again, and sooner; this is for one that dies without a word.
+            # The last of them enqueues a settling; this is for one that dies before it does.
             raise Postpone(f"{counted(left, 'transcript is', 'transcripts are')} still to be mined", WAIT_SECONDS)
-        if refreshes:  # It looks whether a settling waits or runs, after it was claimed itself: one of the two sees it.
+        if refreshes:  # A refresh looks for settlings only once it is claimed: one of the two sees the other.
             raise Postpone("the digest is just being written anew", REFRESH_SECONDS)
-        with _retried():
+        with _retry_later():
             settled = settle(settings, vault_store(settings), job.check_owned, run=str(job.args.get("run", "")))
         if settled.saved or settled.proposed or settled.strengthened:
             job.enqueue("index.reconcile", {}, unique_key="index.reconcile")
@@ -303,15 +305,15 @@ def settle_handler(settings: Settings) -> Handler:
 
 
 def digest_handler(settings: Settings) -> Handler:
-    """The handler of corpus.digest."""
+    """Make the handler of corpus.digest."""
 
     def handle(job: RunningJob) -> Mapping[str, Json]:
         with open_ledger(settings) as ledger:
-            settles = _settles(ledger)
+            settles = _is_settling(ledger)
         if settles:
             raise Postpone("what was mined is settled first, which may write the digest as it was before", WAIT_SECONDS)
         job.check_owned()
-        with _retried():
+        with _retry_later():
             store = vault_store(settings)
             if store.exists(DIGEST):  # Else its reader has deleted it meanwhile.
                 refresh_digest(settings, store)
@@ -320,13 +322,13 @@ def digest_handler(settings: Settings) -> Handler:
     return handle
 
 
-def _settles(ledger: Ledger) -> bool:
+def _is_settling(ledger: Ledger) -> bool:
     return bool(ledger.list(["queued", "running"], kind=SETTLE, most=1))
 
 
 @contextmanager
-def _retried() -> Iterator[None]:
-    """The job comes again when the vault is there, or the person has saved. Raises Postpone, Retry."""
+def _retry_later() -> Iterator[None]:
+    """Raise Postpone while the vault is unavailable, and Retry while a person edits the digest."""
     try:
         yield
     except VaultUnavailable as error:

@@ -1,7 +1,7 @@
-"""What was mined from old sessions and waits to be settled: scrubbed candidates, one file for each reading.
+"""Storing what was mined from old sessions until it is settled: scrubbed candidates, one file for each reading.
 
-`<state>/corpus/<identity>@<offset>.json`. A reading that is repeated writes the same file, so nothing is counted
-twice. All of it can be mined again from the transcripts, as long as those are there.
+The file is `<state>/corpus/<identity>@<offset>.json`. A reading that is repeated writes the same file, so nothing is
+counted twice. All of it can be mined again from the transcripts, as long as those exist.
 """
 
 from __future__ import annotations
@@ -26,12 +26,13 @@ from ..mining import Mined
 log = logging.getLogger(__name__)
 
 FOLDER = "corpus"
-"""In the state folder."""
+"""Name of the folder in the state folder."""
 SCAN = "corpus"
+"""Scan name of the cursors, one for each transcript."""
 SHARED = "corpus.shared"
-"""Scan name under which it stands what of the transcripts is with other machines."""
+"""Scan name of the shares that other machines were asked about."""
 ROOTS = "corpus.roots"
-"""Scan name under which the folders stand that the user named with --root."""
+"""Scan name of the folders that the user named with --root."""
 
 
 @dataclass(frozen=True)
@@ -43,13 +44,13 @@ class OldSession:
     cwd: str
     path: str
     modified: float
-    """Of the transcript when it was mined, unix seconds."""
+    """Modification time of the transcript when it was mined, unix seconds."""
     offset: int
-    """How far it is mined, bytes."""
+    """Byte offset up to which the transcript is mined."""
 
 
 class CorpusStore:
-    """Cursors in state.db and the files beside it."""
+    """The cursors in state.db, and the files of candidates."""
 
     def __init__(self, state: StatePaths) -> None:
         self._folder = Path(state.root) / FOLDER
@@ -58,20 +59,20 @@ class CorpusStore:
         self._roots = Cursors(state.state_db, ROOTS)
 
     def cursor(self, identity: str) -> Mapping[str, Any]:
-        """How far the transcript is mined (offset, resume, size, run), and whose it is; {} before its first reading."""
+        """Load how far a transcript is mined (offset, resume, size, run) and its session; {} if it never was."""
         return self._cursors.get(identity) or {}
 
     def cursors(self) -> Mapping[str, Mapping[str, Any]]:
-        """Of all transcripts."""
+        """Load the cursors of all transcripts, by identity."""
         return self._cursors.all()
 
     def sessions(self) -> dict[str, OldSession]:
-        """The sessions that were mined, by their ids; without those that a release before this one mined."""
-        found: dict[str, OldSession] = {}
+        """List the sessions that were mined, by id. Cursors of an older release that name no session are left out."""
+        sessions: dict[str, OldSession] = {}
         for cursor in self._cursors.all().values():
             session = cursor.get("session")
             if isinstance(session, str) and session:
-                found[session] = OldSession(
+                sessions[session] = OldSession(
                     session,
                     host=str(cursor.get("host", "")),
                     cwd=str(cursor.get("cwd", "")),
@@ -79,14 +80,14 @@ class CorpusStore:
                     modified=float(cursor.get("modified", 0.0)),
                     offset=int(cursor.get("offset", 0)),
                 )
-        return found
+        return sessions
 
     def advance(self, identity: str, value: Mapping[str, Any]) -> None:
-        """Put down how far it is mined. Call it after `keep`."""
+        """Store how far a transcript is mined. Call it after `keep`."""
         self._cursors.set(identity, value)
 
     def keep(self, identity: str, offset: int, modified: float, mined: Mined) -> None:
-        """Keep the candidates of the reading that began at `offset`, durably; a repeated one replaces itself."""
+        """Store the candidates of the reading that began at byte `offset`, durably. Repeated, it replaces itself."""
         file = self._folder / f"{identity}@{offset:016d}.json"
         if not mined.candidates:
             file.unlink(missing_ok=True)
@@ -108,7 +109,7 @@ class CorpusStore:
         sync_folder(self._folder)  # Before the cursor says that it is there.
 
     def sayings(self) -> Iterator[Saying]:
-        """Everything that was kept. A file that is damaged is passed over: `--reset` mines it anew."""
+        """Load all candidates. A damaged file is skipped: `--reset` mines its transcript again."""
         if not self._folder.is_dir():
             return
         for file in sorted(self._folder.glob("*.json")):
@@ -116,26 +117,26 @@ class CorpusStore:
                 value = json.loads(file.read_bytes())
                 for place, fields in enumerate(value["candidates"]):
                     candidate = Candidate(**{**fields, "records": tuple(fields["records"])})
-                    at = _said_at(candidate, float(value["modified"]))
+                    at = _moment_of(candidate, float(value["modified"]))
                     yield Saying(candidate, str(value["host"]), (at, file.stem, place))
             except (OSError, ValueError, KeyError, TypeError) as error:
                 log.warning("%s is damaged and passed over: %s", file, error)
 
     def forget(self) -> None:
-        """As if nothing had ever been mined. What is in the vault stays."""
+        """Delete cursors, shares and candidates, so that all is mined again. What is in the vault stays."""
         self._shared.forget_all()
         self._cursors.forget_all()
         shutil.rmtree(self._folder, ignore_errors=True)
 
     def allow_root(self, root: Path) -> None:
-        """The user named this folder: jobs may read transcripts in it."""
+        """Let jobs read transcripts in this folder, which the user named."""
         self._roots.set(str(root), {})
 
     def roots(self) -> list[str]:
-        """The folders that the user named."""
+        """List the folders that the user named."""
         return sorted(self._roots.all())
 
 
-def _said_at(candidate: Candidate, modified: float) -> float:
-    """Unix seconds; a file that was copied or restored has a time of its own, what was said in it has not."""
+def _moment_of(candidate: Candidate, modified: float) -> float:
+    """When it was said, unix seconds; by the file only if it does not say: a copied file has a time of its own."""
     return datetime.fromisoformat(candidate.said_at).timestamp() if candidate.said_at else modified

@@ -13,10 +13,10 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import date
 
-from ...pipelines.adaptation import DEFAULT_TRUSTED, Confidence, Facts, Held, Judgement, judge
+from ...pipelines.adaptation import DEFAULT_TRUSTED, Confidence, Facts, Judgement, UserSetup, judge
 from ...pipelines.discovery import Pattern, parse_sources
 from ...pipelines.identity import canonical_url, repository_of
-from ...pipelines.originality import copied
+from ...pipelines.originality import find_copy
 from ...pipelines.scrub import Policy, scrub
 from ...pipelines.second_opinion import MAX_OUTPUT_TOKENS, SCHEMA, SYSTEM, Opinion, opinion_in, prompt_for
 from ...pipelines.watchlist import note_body, shown_name
@@ -98,7 +98,7 @@ class Adaptation:
         self._completer = completer
         self._hosts = Cursors(settings.state.state_db, "discovery")
         self._facts_known = Cursors(settings.state.state_db, "facts")
-        self._held: Held | None = None
+        self._held: UserSetup | None = None
         self._run = self.watchlist.journal.new_run("adaptation")
 
     def seed(self) -> bool:
@@ -125,7 +125,7 @@ class Adaptation:
             scored.append((rank, found.pattern.source, found.pattern.key, found.pattern))
         return [pattern for *_, pattern in sorted(scored, key=lambda row: row[:3])]
 
-    def held(self) -> Held:
+    def held(self) -> UserSetup:
         """What the user has, read once."""
         if self._held is None:
             self._held = held_by(self.store)
@@ -171,7 +171,7 @@ class Adaptation:
         self, pattern: Pattern, slug: str, judgement: Judgement, facts: Facts | None, opinion: Opinion | None, text: str
     ) -> str:
         if opinion is not None and opinion.adopt:
-            taken = copied("\n".join(opinion.adopt), [pattern.description, text])
+            taken = find_copy("\n".join(opinion.adopt), [pattern.description, text])
             if taken is not None:  # judged alone: beside our own words a copied line would be a small share
                 log.warning("the model's words are left out: %s", taken.why)
                 return self._write(pattern, slug, judgement, facts, (), text)
@@ -288,7 +288,7 @@ def safe_address(url: str) -> str:
     return "".join(c for c in url if c.isprintable() and c not in "<>\"'`[]()|\\ ")[:500]
 
 
-def held_by(store: VaultStore) -> Held:
+def held_by(store: VaultStore) -> UserSetup:
     """What the vault holds already: skills, always-load entries, trusted owners. Raises VaultUnavailable."""
     skills: set[str] = set()
     always: set[str] = set()
@@ -301,7 +301,7 @@ def held_by(store: VaultStore) -> Held:
     trusted: set[str] = set(DEFAULT_TRUSTED)
     with suppress(EntryNotFound, EntryInvalid):
         trusted = set(owners_in(store.read(TRUSTED_NOTE)))
-    return Held(frozenset(skills), frozenset(always), frozenset(trusted))
+    return UserSetup(frozenset(skills), frozenset(always), frozenset(trusted))
 
 
 def owners_in(entry: Entry) -> list[str]:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import date
 from typing import Literal
 
-from ...pipelines.originality import Copied, copied
+from ...pipelines.originality import Copy, find_copy
 from ...pipelines.scrub import Policy, scrub
 from ...pipelines.watchlist import (
     FOLDER,
@@ -82,7 +82,7 @@ class WatchlistWriter:
         """A new note; its path. Raises PathRefused, CopyRefused, EntryExists, VaultUnavailable."""
         path = note_path(source, pattern)
         self._refuse_detour(path)
-        found: Copied | None = copied(body, made_from)
+        found: Copy | None = find_copy(body, made_from)
         if found is not None:
             raise CopyRefused(f"{path} was not written: {found.why}")
         text = self._store.compose(path, {"kind": "skill-pattern", "always_load": None, **fields}, title, body)

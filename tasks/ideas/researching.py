@@ -25,7 +25,7 @@ from ...index.engine import RecallEngine, RecallQuery
 from ...pipelines.research import (
     RELATED_MEMORIES,
     RELATED_NOTES,
-    Found,
+    ResearchSource,
     related_text,
     significant_words,
     summary_of,
@@ -318,7 +318,7 @@ class Research:
                 engine.close()
         name = Path(request.vault).name
         found = [
-            Found(
+            ResearchSource(
                 str(hit["title"]),
                 f"{name}/{hit['path']}".removesuffix(".md"),
                 cut(str(hit["excerpt"]), EXCERPT_CHARACTERS),
@@ -339,7 +339,7 @@ class Research:
             most=MOST_RELATED,
             deadline=end - 1,
         )
-        found = [Found(match.title, match.link, match.excerpt) for match in scan.matches]
+        found = [ResearchSource(match.title, match.link, match.excerpt) for match in scan.matches]
         intro = "Notes of yours that share words with it: short excerpts; the notes were only read."
         body = related_text(intro, found, "None of your own notes shares words with it.")
         seen = f"{scan.notes} read" if scan.complete else f"the first {scan.notes} read, then the time was over"
@@ -357,7 +357,7 @@ class Research:
                 results = engine.results_of(engine.base, page)
             except (FetchFailed, FetchRefused, AnswerUnreadable) as error:
                 return self._no_page(name, error)
-            found = [Found(result.title, result.url, result.excerpt) for result in results]
+            found = [ResearchSource(result.title, result.url, result.excerpt) for result in results]
             body = web_text(engine.name, engine.base, request.query, found, "", "")
             return Finding(name, title, body, f"{engine.name}: {counted(len(found), 'result')}.", True, engine.base)
 

@@ -1,27 +1,27 @@
-"""The handlers of the shared queue's jobs: share.mine on any machine, share.result on the one at home.
+"""The handlers of the shared queue's jobs: share.mine on any machine, share.result on the origin's.
 
-Both may run twice, and be killed anywhere: an outcome is put down with the job that tells of it, both or neither; what
-came back is put down at home before the local job is made due, and the content goes last.
+Both may run twice, and be killed anywhere: a result is stored together with the job that announces it, both or neither;
+the origin stores it before the local job is made due, and deletes the content last.
 """
 
 from __future__ import annotations
 
 import logging
-import sys
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ...vault.errors import QueueUnavailable
-from ...vault.killpoint import kill_point, kill_point_environment
-from ...vault.settings import Settings, child_environment
+from ...vault.killpoint import kill_point
+from ...vault.settings import Settings
+from ..child_job import run_module
 from ..queue.job import Dead, Handler, JobLost, Postpone, Retry, RunningJob
 from ..queue.kinds import Json
 from ..queue.ledger import Ledger
 from ..shared_queue import machine_name
-from .home import Share, Shares, content_of
 from .judging import INVALID, MAX_OUTCOME_BYTES, OutcomeInvalid, picked_from
 from .packing import key_of
+from .shares import Share, ShareStore, content_of
 
 if TYPE_CHECKING:
     from ..postgres.ledger import PostgresLedger
@@ -33,13 +33,13 @@ POSTPONE_SECONDS = 30.0
 CHILD = "memoryvault.tasks.sharing.judging"
 JUDGING_SECONDS = 300.0
 SLACK_SECONDS = 3600.0
-"""Between the clocks of a machine and the database."""
+"""Most by which the clocks of a machine and the database may differ."""
 UNAWAITED_SECONDS = 300.0
-"""A content of this machine that is older, and that no share waits for, is withdrawn."""
+"""Age from which on a content of this machine is withdrawn if no share waits for it."""
 
 
 def shared_handlers(settings: Settings, own: Ledger, shared: PostgresLedger) -> Mapping[str, Handler]:
-    """The handler of each kind in the shared queue, over the ledgers of the worker's two loops."""
+    """Make the handlers of all kinds in the shared queue, over the ledgers of the worker's two loops."""
     return {
         "share.mine": silent(mine_handler(settings, shared)),
         "share.result": silent(result_handler(settings, own, shared)),
@@ -47,8 +47,10 @@ def shared_handlers(settings: Settings, own: Ledger, shared: PostgresLedger) -> 
 
 
 def silent(handler: Handler) -> Handler:
-    """The handler, whose errors tell the shared queue nothing: they may name files of this machine, and each machine
-    that works in the queue may read why a job failed."""
+    """Wrap a handler so that its errors tell the shared queue nothing.
+
+    They may name files of this machine, and every machine that works in the queue may read why a job failed.
+    """
 
     def handle(job: RunningJob) -> Mapping[str, Json] | None:
         try:
@@ -66,24 +68,25 @@ def silent(handler: Handler) -> Handler:
 
 
 def drop_old_contents(settings: Settings, shared: PostgresLedger) -> None:
-    """What nobody waits for any more: of this machine what it has forgotten (`--reset`) or could not withdraw when it
-    took it home, and all after its waiting time; of others once they never came back.
+    """Delete contents that nobody waits for.
 
-    A machine's name stands for one state folder: with two, each would withdraw what the other waits for.
+    Of this machine those that it has forgotten (`--reset`) or could not withdraw, and all after their waiting time; of
+    others those that were never withdrawn. Each state folder needs a machine name of its own: with one name for two,
+    each would withdraw what the other waits for.
     """
     contents, machine = content_of(shared), machine_name(settings)
     contents.drop_old(machine, settings.queue.wait_hours * 3600.0 + SLACK_SECONDS)
-    # The shares are read after the contents, and are put down before them: none is missed.
-    lying = contents.keys(machine, older_than_seconds=UNAWAITED_SECONDS)
-    if lying:
-        awaited = {share.key for share in Shares(settings.state.state_db).all()}
-        for key in lying:
+    # Shares are stored before their contents and read after them here: none is missed.
+    stored = contents.keys(machine, older_than_seconds=UNAWAITED_SECONDS)
+    if stored:
+        awaited = {share.key for share in ShareStore(settings.state.state_db).all()}
+        for key in stored:
             if key not in awaited:
                 contents.withdraw(key, machine)
 
 
 def mine_handler(settings: Settings, shared: PostgresLedger) -> Handler:
-    """The handler of share.mine. Needs no vault, and writes to none."""
+    """Make the handler of share.mine, which neither reads nor writes a vault."""
     contents, machine = content_of(shared), machine_name(settings)
 
     def handle(job: RunningJob) -> Mapping[str, Json]:
@@ -93,17 +96,13 @@ def mine_handler(settings: Settings, shared: PostgresLedger) -> Handler:
             return {"nothing": "it was withdrawn, or is larger than any"}
         if key_of(content, home) != key:
             raise Dead("the content is not what its key says")
-        result = job.run_child(
-            [sys.executable, "-m", CHILD],
-            env={**child_environment(settings), **kill_point_environment()},
-            input=content,
-            deadline_seconds=JUDGING_SECONDS,
-            max_stdout_bytes=MAX_OUTCOME_BYTES,
+        result = run_module(
+            job, settings, CHILD, content, deadline_seconds=JUDGING_SECONDS, max_stdout_bytes=MAX_OUTCOME_BYTES
         )
         if result.returncode == INVALID:
             raise Dead(f"the content cannot be read: {result.last_words()}")
         if result.returncode != 0:
-            # Not its last words: an error may quote what it was reading, and everybody sees this one.
+            # Without its last words: an error may quote what was read, and every machine sees this one.
             raise Retry(f"judging failed with exit status {result.returncode}")
         job.check_owned()
         kill_point("share-judged")
@@ -115,7 +114,7 @@ def mine_handler(settings: Settings, shared: PostgresLedger) -> Handler:
 
 
 def result_handler(settings: Settings, own: Ledger, shared: PostgresLedger) -> Handler:
-    """The handler of share.result."""
+    """Make the handler of share.result."""
     contents, machine = content_of(shared), machine_name(settings)
 
     def handle(job: RunningJob) -> Mapping[str, Json]:
@@ -123,32 +122,32 @@ def result_handler(settings: Settings, own: Ledger, shared: PostgresLedger) -> H
         if job.args["to"] != machine:
             raise Dead(f"it is addressed to {job.args['to']}, this is {machine}")
         outcome = contents.outcome(key, machine)
-        shares = Shares(settings.state.state_db)
+        shares = ShareStore(settings.state.state_db)
         waiting = shares.of_key(key)
-        told: dict[str, Json] = {"transcripts": len(waiting)}
+        report: dict[str, Json] = {"transcripts": len(waiting)}
         asked = [share for share in waiting if share.picked is None]
         if asked:
-            taken, refused = _taken(asked, outcome)
+            answered, refused = _apply_outcome(asked, outcome)
             if refused:
-                told["refused"] = refused
+                report["refused"] = refused
             job.check_owned()
-            shares.put(taken)
+            shares.put(answered)
             kill_point("share-picked")
         for share in waiting:
             own.hasten(f"{LOCAL}:{share.identity}")
         kill_point("share-hastened")
         contents.withdraw(key, machine)
         kill_point("share-withdrawn")
-        return told
+        return report
 
     return handle
 
 
-def _taken(waiting: list[Share], outcome: bytes | None) -> tuple[list[Share], str]:
-    """The shares with what came back; at home, and why, where it is no answer to what was asked."""
+def _apply_outcome(waiting: list[Share], outcome: bytes | None) -> tuple[list[Share], str]:
+    """Add the picked messages to the shares; make them local, with the reason, if the result is no valid answer."""
     first = waiting[0]
     asked = {share.place: (share.start, share.end, share.words) for share in waiting}
-    # Some of them may have been taken home since: what is said of those is not looked at, but for its form.
+    # Some readings may have been withdrawn since: of their answers only the form is checked.
     anything = (0, 1 << 53, 1 << 53)
     try:
         if outcome is None:

@@ -1,7 +1,7 @@
-"""Which words of another machine's sessions are worth a look: asked and answered as bytes, in a child process.
+"""Judging which messages of another machine's sessions are worth mining, in a child process.
 
-`python -m memoryvault.tasks.sharing.judging` is the child: a content on stdin; on stdout JSON, for each of its readings
-the offsets of the messages that the local miner would propose something for. It opens no file of this machine's user.
+`python -m memoryvault.tasks.sharing.judging` reads a content on stdin and prints JSON: for each of its readings the
+offsets of the messages for which the local miner would propose something. It opens no file of this machine's user.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ from .packing import NICENESS, ContentInvalid, unbundle, unpack
 
 VERSION = 1
 INVALID = 3
-"""Exit status of the child for a content that cannot be read: no further attempt helps."""
+"""Exit status of the child for a content that cannot be read, with which no further attempt helps."""
 MAX_OUTCOME_BYTES = 4 << 20
 
 
 @functools.cache
 def miner_version() -> str:
-    """Of the miner itself, not of the package: a hash over its code and weights.
+    """Version of the miner, not of the package: a hash over its code and weights.
 
-    A machine with another one would pass over what only this one proposes, and nobody would know.
+    A machine with another version would silently drop what only this one proposes.
     """
     folder = Path(__file__).resolve().parents[2] / "pipelines" / "mining"
     files = sorted([*folder.glob("*.py"), *folder.glob("*.json")])
@@ -39,11 +39,11 @@ def miner_version() -> str:
 
 
 class OutcomeInvalid(MemoryVaultError):
-    """What another machine sent is no outcome of what it was asked."""
+    """What another machine sent is no valid answer to what it was asked."""
 
 
 def judge(turns: Iterable[Turn]) -> list[int]:
-    """Offsets of the messages for which the miner proposes something, ascending."""
+    """List the offsets of the messages for which the miner proposes something, ascending."""
     from ...pipelines.mining import Miner  # Not before: see tasks/mining.py.
 
     miner = Miner()
@@ -51,15 +51,15 @@ def judge(turns: Iterable[Turn]) -> list[int]:
 
 
 def outcome_of(content: bytes) -> bytes:
-    """Raises ContentInvalid."""
+    """Judge all readings of a content; returns JSON. Raises ContentInvalid."""
     picked = [judge(unpack(reading)) for reading in unbundle(content)]
     return json.dumps({"v": VERSION, "miner": miner_version(), "picked": picked}, separators=(",", ":")).encode()
 
 
 def picked_from(outcome: bytes, asked: Sequence[tuple[int, int, int]]) -> list[tuple[int, ...]]:
-    """The offsets for each reading, of which `asked` has start, end and the number of messages.
+    """Parse the offsets for each reading; `asked` has start, end and number of messages of each.
 
-    Nothing else that it says counts, and none of it is text. Raises OutcomeInvalid.
+    Nothing else in an outcome is used, and none of it is text. Raises OutcomeInvalid.
     """
     if len(outcome) > MAX_OUTCOME_BYTES:
         raise OutcomeInvalid("it is too large")
@@ -89,7 +89,7 @@ def _offsets(value: object, start: int, end: int, words: int) -> tuple[int, ...]
 
 
 def main() -> int:
-    """The child."""
+    """Run the child."""
     supervisor.watch_parent()
     lower_priority(NICENESS)
     try:

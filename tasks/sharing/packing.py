@@ -1,12 +1,12 @@
-"""Words of sessions packed to be judged on another machine, and back.
+"""Packing messages of sessions for another machine to judge, and unpacking them there.
 
-A *reading* is what is still to be mined of one transcript; a *content* is the readings that travel together. Packed
-are the messages of the user and the agent alone, each with its place in the file, its origin and what of it was
-pasted: that is all the judgement on a message depends on. A message in which the scrubber finds anything does not
-leave, nor one of a project that may not: its place is *kept back*, and is judged at home.
+A *reading* is the part of one transcript that is still to be mined; a *content* is the readings that are sent together.
+Only the messages of the user and the agent are packed, each with its offset in the file, its origin and its pasted
+ranges: the judgement on a message depends on nothing else. A message in which the scrubber finds anything does not
+leave, nor one of a project that may not: its offset is *kept back*, and it is judged on its own machine.
 
-`python -m memoryvault.tasks.sharing.packing` is the child that packs: requests as JSON on stdin; on stdout for each a
-line of JSON, followed by as many bytes as it says. It writes nothing to disk.
+`python -m memoryvault.tasks.sharing.packing` is the child that packs. It reads requests as JSON on stdin and prints for
+each a line of JSON, followed by the number of bytes that the line names. It writes nothing to disk.
 """
 
 from __future__ import annotations
@@ -33,16 +33,16 @@ from ..queue import supervisor
 MAGIC = b"MVW1"
 """First bytes of a content; the number is the version of all that follows."""
 MAX_TEXT_CHARS = 100_000
-"""A longer message is no conversation: it is judged at home."""
+"""A longer message is kept back: it is no conversation."""
 MAX_CONTENT_BYTES = 2 << 20
-"""Packed: what a slow line carries within the time of a statement. The 116 MB of transcripts it was measured on pack
-into less than 1 MB."""
+"""Largest packed content: what a slow line can carry within a statement's time limit. 116 MB of transcripts were
+packed into less than 1 MB."""
 MAX_READINGS = 64
 MAX_UNPACKED_BYTES = 128 << 20
-"""Of one reading."""
+"""Largest unpacked reading."""
 MAX_LINE_BYTES = 6 * MAX_TEXT_CHARS + (256 << 10)
 MAX_PASSAGES = 10_000
-"""Pasted ones in a message."""
+"""Most pasted ranges in a message."""
 NICENESS = 15
 _LENGTH_BYTES = 4
 _CHUNK_BYTES = 64 << 10
@@ -50,11 +50,11 @@ _ORIGINS = {origin.value: origin for origin in (*USER_WORDS, Origin.ASSISTANT)}
 
 
 class ContentInvalid(MemoryVaultError):
-    """It is no content that this version can read."""
+    """The bytes are no content that this version can read."""
 
 
 class TooLarge(MemoryVaultError):
-    """It does not fit into a content."""
+    """A reading does not fit into a content."""
 
 
 @dataclass(frozen=True)
@@ -63,15 +63,15 @@ class Packed:
 
     data: bytes
     words: int
-    """Messages in `data`."""
+    """Number of messages in `data`."""
     kept_back: tuple[int, ...]
-    """Offsets of the messages that are not."""
+    """Offsets of the messages that are not in `data`."""
     end: int = 0
-    """Byte offset in the transcript up to which it was read."""
+    """Byte offset in the transcript behind the last byte that was read."""
 
 
 def is_word(turn: Turn) -> bool:
-    """Is it a message, as opposed to what a tool was asked and said?"""
+    """Whether a turn is a message, not a tool's call or result."""
     return turn.is_users_words or turn.origin is Origin.ASSISTANT
 
 
@@ -82,7 +82,7 @@ def pack(
     may_leave: Callable[[Turn], bool] = lambda _: True,
     most_bytes: int = MAX_CONTENT_BYTES,
 ) -> Packed:
-    """Pack the messages at `start` and behind, in the memory of what comes out. Raises TooLarge."""
+    """Pack the messages from byte `start` on, in no more memory than the output. Raises TooLarge."""
     deflate = zlib.compressobj(6)
     out = bytearray()
     kept_back: list[int] = []
@@ -112,7 +112,7 @@ def pack(
 
 
 def unpack(data: bytes) -> Iterator[Turn]:
-    """The messages of a reading, as far as they say. Trusts nothing in it; raises ContentInvalid."""
+    """Yield the messages of a reading. Trusts nothing in it; raises ContentInvalid."""
     for line in _lines(data):
         try:
             value = json.loads(line)
@@ -189,7 +189,7 @@ def _is_count(value: object) -> bool:
 
 
 def bundle(readings: Sequence[Packed]) -> bytes:
-    """The content that holds these readings."""
+    """Make a content of these readings."""
     parts = [MAGIC]
     for reading in readings:
         parts += [len(reading.data).to_bytes(_LENGTH_BYTES, "big"), reading.data]
@@ -197,7 +197,7 @@ def bundle(readings: Sequence[Packed]) -> bytes:
 
 
 def unbundle(content: bytes) -> list[bytes]:
-    """The packed readings in a content. Raises ContentInvalid."""
+    """Split a content into its packed readings. Raises ContentInvalid."""
     if not content.startswith(MAGIC):
         raise ContentInvalid("it was packed by another version")
     readings: list[bytes] = []
@@ -213,7 +213,7 @@ def unbundle(content: bytes) -> list[bytes]:
 
 
 def key_of(content: bytes, home: str) -> str:
-    """By what the content is known: the same bytes of the same machine have the same key."""
+    """Key of a content: the same for the same bytes of the same machine."""
     return hashlib.sha256(home.encode() + b"\0" + content).hexdigest()
 
 
@@ -222,24 +222,24 @@ def key_of(content: bytes, home: str) -> str:
 
 @dataclass(frozen=True)
 class PackingRequest:
-    """Which bytes of which transcript, and which projects' words may leave; None: all."""
+    """Which part of which transcript to pack, and the projects whose words may leave (None: all)."""
 
     transcript: str
     host: str
     start: int
-    resume: int
-    """Where reading begins, as it will when it is mined: so that both see the same messages."""
+    context_offset: int
+    """Where reading begins, as when it is mined, so that both see the same messages."""
     projects: Sequence[str] | None
 
 
 def pack_transcript(request: PackingRequest, most_bytes: int = MAX_CONTENT_BYTES) -> Packed:
-    """Raises OSError, TooLarge."""
-    begin = min(request.resume, request.start)
+    """Pack the reading of one transcript. Raises OSError, TooLarge."""
+    begin = min(request.context_offset, request.start)
     reader = open_transcript(Path(request.transcript), begin, request.host or None)
     packed = pack(reader, start=request.start, may_leave=_consented(request.projects), most_bytes=most_bytes)
     report = reader.report
     if report.restarted or report.headless:
-        return Packed(b"", 0, (), request.start)  # What is to be done with it is found out at home.
+        return Packed(b"", 0, (), request.start)  # Mining it decides what to do with it.
     return replace(packed, end=max(report.end_offset, request.start))
 
 
@@ -251,7 +251,7 @@ def _consented(projects: Collection[str] | None) -> Callable[[Turn], bool]:
 
 
 def main() -> int:
-    """The child."""
+    """Run the child."""
     supervisor.watch_parent()
     lower_priority(NICENESS)
     left = MAX_CONTENT_BYTES - len(MAGIC)
@@ -275,7 +275,7 @@ def main() -> int:
 
 
 def packed_from(output: bytes) -> list[Packed | None]:
-    """What the child printed; None for what it left out. Raises ValueError, KeyError."""
+    """Parse what the child printed; None for a reading that it left out. Raises ValueError, KeyError."""
     found: list[Packed | None] = []
     position = 0
     while position < len(output):

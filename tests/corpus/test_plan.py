@@ -17,7 +17,7 @@ from memoryvault.cli.main import main
 from memoryvault.pipelines.candidate import Candidate
 from memoryvault.tasks import cursors
 from memoryvault.tasks.corpus.backfill import KIND, enqueue_corpus, plan_corpus, unfinished
-from memoryvault.tasks.corpus.progress import asked_for, progress_of
+from memoryvault.tasks.corpus.progress import progress_of, queued_count
 from memoryvault.tasks.corpus.settling import settle
 from memoryvault.tasks.corpus.store import CorpusStore
 from memoryvault.tasks.mining import Mined
@@ -319,7 +319,7 @@ def test_how_far_it_is_holds_for_jobs_that_an_earlier_run_had_enqueued(bed: Bed,
     assert run is not None
     store = CorpusStore(bed.settings.state)
     with open_ledger(bed.settings) as ledger:
-        assert (asked_for(ledger, plan), len(ledger.list(kind=KIND))) == (3, 3)
+        assert (queued_count(ledger, plan), len(ledger.list(kind=KIND))) == (3, 3)
         before = progress_of(ledger, store, run)
         assert (before.mined, before.sessions, before.settled, before.paused) == (0, 3, False, False)
         # The child of the first one's job has read the second ahead; the third is given up.

@@ -18,7 +18,7 @@ from memoryvault.tasks.corpus.history import digest_of_rest
 from memoryvault.tasks.corpus.settling import (
     DIGEST,
     REFRESH,
-    Settled,
+    SettleCounts,
     digest_handler,
     refresh_digest,
     settle,
@@ -54,7 +54,7 @@ def mined(bed: Bed, session: str, *candidates: Candidate) -> None:
     CorpusStore(bed.settings.state).advance(f"claude-{session}", {"offset": 100, "size": 100, "session": session})
 
 
-def settled(bed: Bed) -> Settled:
+def settled(bed: Bed) -> SettleCounts:
     return settle(bed.settings, bed.store)
 
 
@@ -73,7 +73,7 @@ def statuses(bed: Bed) -> dict[str, int]:
 
 def test_an_old_corpus_does_not_flood_what_waits_for_the_user(bed: Bed) -> None:
     keep(bed, "s1", RULE, GUESS, *choices(5))
-    assert settled(bed) == Settled(saved=1, proposed=2, held=4, strengthened=0)
+    assert settled(bed) == SettleCounts(saved=1, proposed=2, held=4, strengthened=0)
     assert statuses(bed) == {"active": 1, "pending": 2}
     digest = bed.files()[DIGEST]
     assert digest.count("\n- ") == 4
@@ -89,7 +89,7 @@ def ideas_of_old(count: int) -> list[Candidate]:
 @pytest.mark.parametrize("answer", ["approve", "reject", "keep", "archive", "promote"])
 def test_an_idea_on_which_the_user_has_decided_makes_room_for_the_next(bed: Bed, answer: str) -> None:
     keep(bed, "s1", *ideas_of_old(5))
-    assert settled(bed) == Settled(saved=0, proposed=2, held=3, strengthened=0)
+    assert settled(bed) == SettleCounts(saved=0, proposed=2, held=3, strengthened=0)
     assert settled(bed).proposed == 0, "none was decided on"
     idea = next(ideas(bed.store))
     if answer in ("approve", "reject"):
@@ -99,7 +99,7 @@ def test_an_idea_on_which_the_user_has_decided_makes_room_for_the_next(bed: Bed,
         promote(bed.settings, bed.journal, slug_of(idea.path))
     else:
         decide_on_idea(bed.settings, bed.journal, slug_of(idea.path), Answer(answer), run="t")
-    assert settled(bed) == Settled(saved=0, proposed=1, held=2, strengthened=0)
+    assert settled(bed) == SettleCounts(saved=0, proposed=1, held=2, strengthened=0)
     assert settled(bed).proposed == 0
 
 
@@ -139,7 +139,7 @@ def test_settling_again_changes_nothing(bed: Bed) -> None:
     keep(bed, "s1", RULE, GUESS, *choices(5))
     settled(bed)
     before = bed.files()
-    assert settled(bed) == Settled(saved=0, proposed=0, held=4, strengthened=0)
+    assert settled(bed) == SettleCounts(saved=0, proposed=0, held=4, strengthened=0)
     assert bed.files() == before
 
 
@@ -155,7 +155,7 @@ def test_settling_again_changes_nothing_of_a_note_with_much_evidence(bed: Bed) -
     assert bed.store.read(path).occurrences == 40
     before = bed.files()
     assert len(before[path]) > HEADER_BYTES
-    assert settled(bed) == Settled(saved=0, proposed=0, held=0, strengthened=0)
+    assert settled(bed) == SettleCounts(saved=0, proposed=0, held=0, strengthened=0)
     assert bed.files() == before
 
 
@@ -182,10 +182,10 @@ def only_one_rule_saved(bed: Bed) -> Settings:
 def test_an_old_corpus_full_of_rules_saves_the_strongest_and_asks_for_the_others(bed: Bed) -> None:
     keep(bed, "s1", *rules(5))
     settings = only_one_rule_saved(bed)
-    assert settle(settings, bed.store) == Settled(saved=1, proposed=2, held=2, strengthened=0)
+    assert settle(settings, bed.store) == SettleCounts(saved=1, proposed=2, held=2, strengthened=0)
     assert statuses(bed) == {"active": 1, "pending": 2}
     before = bed.files()
-    assert settle(settings, bed.store) == Settled(saved=0, proposed=0, held=2, strengthened=0)
+    assert settle(settings, bed.store) == SettleCounts(saved=0, proposed=0, held=2, strengthened=0)
     assert bed.files() == before
     for path in [entry.path for entry in bed.entries() if entry.effective_status == "active"]:
         (bed.vault / path).unlink()
@@ -245,7 +245,7 @@ def test_what_was_taken_back_comes_again_when_it_is_said_again_or_all_is_forgott
     settle(only_one, bed.store)
     bed.undo.carry_out(Selector(last=True))
     shutil.rmtree(Path(bed.settings.state.root) / "journal")
-    assert settle(only_one, bed.store) == Settled(saved=0, proposed=0, held=0, strengthened=0)
+    assert settle(only_one, bed.store) == SettleCounts(saved=0, proposed=0, held=0, strengthened=0)
     keep(bed, "s2", *choices(1), replace(RULE, statement="Never deploy after lunch"))
     assert settle(only_one, bed.store).saved == 0, "what was taken back makes no room for another rule"
     assert statuses(bed) == {"pending": 2}
@@ -266,7 +266,7 @@ def test_without_its_state_folder_a_backfill_does_not_bring_back_what_was_taken_
         shutil.rmtree(bed.settings.state.root)
         bed.settings.state.ensure()
     keep(bed, "s1", RULE, *choices(1), replace(RULE, statement="Never deploy after lunch"))
-    assert settle(only_one, bed.store) == Settled(saved=0, proposed=1, held=0, strengthened=0)
+    assert settle(only_one, bed.store) == SettleCounts(saved=0, proposed=1, held=0, strengthened=0)
 
 
 def test_a_list_of_evidence_that_was_taken_back_is_no_note_that_holds_it(bed: Bed) -> None:
@@ -275,7 +275,7 @@ def test_a_list_of_evidence_that_was_taken_back_is_no_note_that_holds_it(bed: Be
     bed.undo.carry_out(Selector(last=True))
     note = bed.vault / NOTE
     note.write_text(note.read_text("utf-8").split("---\n")[2], "utf-8")  # without its frontmatter
-    assert settled(bed) == Settled(saved=0, proposed=0, held=0, strengthened=0)
+    assert settled(bed) == SettleCounts(saved=0, proposed=0, held=0, strengthened=0)
     assert "0 memories of theirs are in the vault" in bed.files()[DIGEST]
 
 
@@ -432,7 +432,7 @@ def test_what_the_user_rejected_is_neither_proposed_nor_listed(bed: Bed) -> None
     keep(bed, "s1", GUESS)
     keep(bed, "s2", GUESS)
     keep(bed, "s3", GUESS)
-    assert settled(bed) == Settled(saved=0, proposed=0, held=0, strengthened=0)
+    assert settled(bed) == SettleCounts(saved=0, proposed=0, held=0, strengthened=0)
 
 
 def test_a_remark_above_the_digest_stays(bed: Bed) -> None:

@@ -6,9 +6,17 @@ from datetime import date
 
 import pytest
 
-from memoryvault.pipelines.adaptation import DEFAULT_TRUSTED, Confidence, Facts, Held, Judgement, is_lookalike, judge
+from memoryvault.pipelines.adaptation import (
+    DEFAULT_TRUSTED,
+    Confidence,
+    Facts,
+    Judgement,
+    UserSetup,
+    is_lookalike,
+    judge,
+)
 from memoryvault.pipelines.discovery import DEFAULT_SOURCES, SOURCES_BODY, Pattern, Source, parse_sources
-from memoryvault.pipelines.originality import copied
+from memoryvault.pipelines.originality import find_copy
 from memoryvault.pipelines.watchlist import Defer, Dismiss, Promote, archive_path, note_path, parse_decision, parts_of
 from memoryvault.vault.errors import PathRefused
 
@@ -16,7 +24,7 @@ TODAY = date(2026, 1, 10)
 
 
 def judged(title: str, description: str, url: str = "https://x.org/t", facts: Facts | None = None) -> Judgement:
-    held = Held(["existing-tool", "repo--owned-tool"], ["commit-no-coauthor"], DEFAULT_TRUSTED)
+    held = UserSetup(["existing-tool", "repo--owned-tool"], ["commit-no-coauthor"], DEFAULT_TRUSTED)
     return judge(Pattern("k", url, title, description, "s"), held, facts, TODAY)
 
 
@@ -213,12 +221,12 @@ SOURCE = """Always run the formatter before each commit, then open a pull reques
     ],
 )
 def test_a_copy_is_recognised_however_it_is_dressed(text: str) -> None:
-    assert copied(text, [SOURCE]) is not None
+    assert find_copy(text, [SOURCE]) is not None
 
 
 def test_a_short_description_is_copied_when_all_of_it_is_there() -> None:
-    assert copied("It says: writes commit messages well.", ["Writes commit messages well"]) is not None
-    assert copied("It is about: commit messages, writing.", ["Writes commit messages well"]) is None
+    assert find_copy("It says: writes commit messages well.", ["Writes commit messages well"]) is not None
+    assert find_copy("It is about: commit messages, writing.", ["Writes commit messages well"]) is None
 
 
 @pytest.mark.parametrize(
@@ -226,11 +234,11 @@ def test_a_short_description_is_copied_when_all_of_it_is_there() -> None:
     ["Formatting comes before review here.", "See https://x.org/Always/run/the/formatter/before/each/commit/then", ""],
 )
 def test_what_says_it_in_other_words_is_no_copy(text: str) -> None:
-    assert copied(text, [SOURCE, "See https://x.org/Always/run/the/formatter/before/each/commit/then"]) is None
+    assert find_copy(text, [SOURCE, "See https://x.org/Always/run/the/formatter/before/each/commit/then"]) is None
 
 
 def test_text_without_spaces_between_words_is_compared_too() -> None:
-    assert copied("采用：提交之前总是先运行格式化工具", ["提交之前总是先运行格式化工具，然后等待审查"]) is not None
+    assert find_copy("采用：提交之前总是先运行格式化工具", ["提交之前总是先运行格式化工具，然后等待审查"]) is not None
 
 
 # --- decisions and paths ---

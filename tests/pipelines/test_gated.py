@@ -15,22 +15,30 @@ from hypothesis import strategies as st
 from memoryvault.pipelines import mining
 from memoryvault.pipelines.mining import fixes
 from memoryvault.pipelines.mining.agent_message import AgentMessage
+from memoryvault.pipelines.mining.caseless import CaselessPattern, fold, has_case_in_ascii_only
 from memoryvault.pipelines.mining.cues import CUES
 from memoryvault.pipelines.mining.features import message
 from memoryvault.pipelines.mining.forms import explicit, sets_aside
-from memoryvault.pipelines.mining.gated import CaselessPattern, fold, is_lowered_in_ascii_alone
 from memoryvault.pipelines.mining.model import packaged
 from memoryvault.pipelines.mining.prose import sentences
+from memoryvault.pipelines.mining.required_text import RequiredText, WordGates, clauses
 from memoryvault.pipelines.mining.rules import RULE_FORMS, standing_rule
-from memoryvault.pipelines.mining.searched import AGENTS, ASIDE_BIT, BITS, CURE_BIT, PATTERNS, Glance, Searched
-from memoryvault.pipelines.mining.wanted import Wanted, WordGates, clauses
+from memoryvault.pipelines.mining.sentence_scan import (
+    AGENTS,
+    ASIDE_BIT,
+    BITS,
+    CURE_BIT,
+    PATTERNS,
+    MessageScan,
+    SentenceScan,
+)
 from memoryvault.pipelines.mining.wording import without_lead_in
 from memoryvault.pipelines.mining.words import MOST_KEPT, hashed_ngrams, word_matches, words_of, words_of_lines
 from memoryvault.vault.turn import Origin, Role, Turn
 
 
 @pytest.mark.parametrize(
-    ("pattern", "in_lower_case", "asks_for_beginning"),
+    ("pattern", "lower_case_pattern", "depends_on_start"),
     [
         (r"\bfoo\s+bar(?:baz)?\b", True, False),
         (r"\b(?:prefer|(?-i:NOT))\b", False, False),
@@ -40,10 +48,10 @@ from memoryvault.vault.turn import Origin, Role, Turn
     ],
 )
 def test_how_a_pattern_may_be_searched_is_read_off_it(
-    pattern: str, in_lower_case: bool, asks_for_beginning: bool
+    pattern: str, lower_case_pattern: bool, depends_on_start: bool
 ) -> None:
     read = CaselessPattern(re.compile(pattern, re.IGNORECASE))
-    assert (read.in_lower_case is not None, read.asks_for_beginning) == (in_lower_case, asks_for_beginning)
+    assert (read.lower_case_pattern is not None, read.depends_on_start) == (lower_case_pattern, depends_on_start)
 
 
 @pytest.mark.parametrize(
@@ -60,14 +68,14 @@ def test_how_a_pattern_may_be_searched_is_read_off_it(
     ],
 )
 def test_dashes_and_emoji_do_not_keep_a_text_from_its_lower_case(text: str, alone: bool) -> None:
-    assert is_lowered_in_ascii_alone(text) is alone
+    assert has_case_in_ascii_only(text) is alone
 
 
 def test_nearly_every_cue_is_searched_in_lower_case_and_once() -> None:
     """Otherwise the miner is right, but slow: this tells when Python's parser has changed."""
     read = {name: CaselessPattern(cue) for name, cue in CUES.items()}
-    assert [name for name, cue in read.items() if cue.in_lower_case is None] == ["preference:shouts"]
-    assert sum(cue.asks_for_beginning for cue in read.values()) < len(read) / 3
+    assert [name for name, cue in read.items() if cue.lower_case_pattern is None] == ["preference:shouts"]
+    assert sum(cue.depends_on_start for cue in read.values()) < len(read) / 3
 
 
 def test_nearly_every_cue_has_a_gate() -> None:
@@ -109,7 +117,7 @@ def test_a_gate_knows_words_where_they_begin_and_end(pattern: str, passes: str, 
 def test_all_groups_of_words_are_asked_for() -> None:
     known = clauses(re.compile(r"\b(?:was|is) caused\s+by\b.*\bsolutions?\b"))
     assert [sorted(wanted.text for wanted in clause) for clause in known] == [["caused"], ["solution"], ["by"]]
-    assert known[1] == {Wanted("solution", begins=True, ends=False)}
+    assert known[1] == {RequiredText("solution", begins=True, ends=False)}
 
 
 def test_without_words_a_gate_is_always_open() -> None:
@@ -126,8 +134,8 @@ def test_what_matches_passes_its_gate(name: str, data: st.DataObject) -> None:
     text = data.draw(st.from_regex(pattern))
     folded = fold(text)
     read = CaselessPattern(pattern)
-    if read.in_lower_case is not None and text.isascii():
-        assert read.in_lower_case.search(folded)
+    if read.lower_case_pattern is not None and text.isascii():
+        assert read.lower_case_pattern.search(folded)
     assert _open_to(WordGates({name: pattern}), folded)
 
 
@@ -181,10 +189,10 @@ def test_words_are_what_their_pattern_finds(letters: list[str]) -> None:
 )
 def test_sentences_are_known_together_as_each_is_alone(sentences: list[list[str]]) -> None:
     texts = [" ".join(words) for words in sentences]
-    glance = Glance(texts)
+    glance = MessageScan(texts)
     for place, text in enumerate(texts):
-        assert glance.searched(place).may_show == Searched(text).may_show
-        assert Searched(text).may_show & ~glance.may_show == 0
+        assert glance.sentence(place).may_show == SentenceScan(text).may_show
+        assert SentenceScan(text).may_show & ~glance.may_show == 0
     words = words_of(" ".join(texts).lower())
     assert glance.words == len(words)
     assert glance.ngrams(7) == hashed_ngrams(words[:7])
@@ -276,8 +284,8 @@ the crash was caused by a race | This is a good follow-up | Not in scope, maybe 
 
 
 def _has_its_gates_open(text: str) -> None:
-    searched = Searched(text)
-    assert Searched(text, AGENTS).may_show == searched.may_show & sum(AGENTS.bits.values()), "an agent's says less"
+    searched = SentenceScan(text)
+    assert SentenceScan(text, AGENTS).may_show == searched.may_show & sum(AGENTS.bits.values()), "an agent's says less"
     looked_at = {text, text.strip(), without_lead_in(text)}
     for name, pattern in PATTERNS.items():
         if any(map(pattern.search, looked_at)):

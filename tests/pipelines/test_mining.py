@@ -364,7 +364,7 @@ def test_a_session_mined_in_two_halves_gives_the_same_candidates() -> None:
         first = Miner()
         early = list(first.run(turns[:cut]))
         end = turns[cut].offset if cut < len(turns) else turns[-1].offset + 100
-        late = mine([turn for turn in turns if turn.offset >= first.resume_offset], start=end)
+        late = mine([turn for turn in turns if turn.offset >= first.context_offset], start=end)
         assert identity([*early, *late]) == whole, f"cut before turn {cut}"
 
 

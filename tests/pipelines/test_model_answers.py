@@ -9,7 +9,7 @@ import pytest
 
 from memoryvault.pipelines.candidate import Candidate
 from memoryvault.pipelines.mining import folder_name, mine
-from memoryvault.pipelines.mining.answers import Reading, answer_schema, merged, read_answer, system_prompt
+from memoryvault.pipelines.mining.answers import Reading, answer_schema, merge_candidates, read_answer, system_prompt
 from memoryvault.pipelines.mining.windows import BYTES_A_TOKEN, Window, WindowPacker, pack
 from memoryvault.pipelines.routing import Known, Tier, route, tier_of
 from memoryvault.vault.entry import fingerprint
@@ -286,7 +286,7 @@ def test_what_both_miners_found_is_one_candidate_known_by_what_was_said() -> Non
         item(2, "use pnpm instead of npm", "correction", "Use pnpm instead of npm in the shop."),
         item(2, "one idea for later: a dark mode", "idea", "A dark mode for the admin pages."),
     ).candidates
-    both = merged(local, modelled)
+    both = merge_candidates(local, modelled)
     assert len(both) == len(local)
     reworded = next(one for one in both if one.category == lesson.category)
     assert reworded.identity == lesson.statement
@@ -310,4 +310,4 @@ def test_a_rule_that_the_local_miner_found_keeps_the_users_words() -> None:
     turns = [turn(0, "Always run the linter before you commit.")]
     local = mine(turns)
     modelled = read(one_window(*turns), item(1, "run the linter before you commit", statement="Lint before a commit."))
-    assert merged(local, modelled.candidates) == tuple(local)
+    assert merge_candidates(local, modelled.candidates) == tuple(local)

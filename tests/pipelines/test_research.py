@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from memoryvault.pipelines.research import (
     MOST_QUERY_WORDS,
     RECEIPT_END,
-    Found,
+    ResearchSource,
     one_line,
     query_of,
     quoted,
@@ -154,14 +154,16 @@ def test_no_line_of_quoted_text_begins_anything(text: str) -> None:
 
 
 def test_related_notes_are_wikilinks_with_excerpts() -> None:
-    text = related_text("Found.", [Found("A | [[title]]", "Garden/Tomatoes", "night\nwater")], "nothing")
+    text = related_text("Found.", [ResearchSource("A | [[title]]", "Garden/Tomatoes", "night\nwater")], "nothing")
     assert "[[Garden/Tomatoes|A / title]]" in text
     assert "> night\n> water" in text
     assert related_text("Found.", [], "nothing") == "nothing"
 
 
 def test_text_from_the_web_says_what_it_is() -> None:
-    text = web_text("wikipedia", "https://example.org", "robot", [Found("T", "https://example.org/t", "x")], "", "")
+    text = web_text(
+        "wikipedia", "https://example.org", "robot", [ResearchSource("T", "https://example.org/t", "x")], "", ""
+    )
     assert "Untrusted text from the web" in text.splitlines()[0]
     assert "`robot`" in text
 

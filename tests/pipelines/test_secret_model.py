@@ -13,8 +13,8 @@ from memoryvault.pipelines.secret_model import (
     ALPHABET,
     MAX_TOKEN_CHARS,
     WEIGHTS_FILE,
-    can_be_judged,
     features_of,
+    is_candidate_token,
     load,
     packaged,
 )
@@ -84,10 +84,10 @@ def test_a_whole_token_before_dots_is_removed(name: str, dots: str) -> None:
 
 
 def test_what_is_no_candidate_costs_nothing() -> None:
-    assert not can_be_judged("short1Token2")
-    assert not can_be_judged("no_digits_in_this_one_at_all")
-    assert not can_be_judged("a1" * MAX_TOKEN_CHARS)
-    assert not can_be_judged("84a66985-f968-4bac-82c2-365518adf157")
+    assert not is_candidate_token("short1Token2")
+    assert not is_candidate_token("no_digits_in_this_one_at_all")
+    assert not is_candidate_token("a1" * MAX_TOKEN_CHARS)
+    assert not is_candidate_token("84a66985-f968-4bac-82c2-365518adf157")
 
 
 def test_the_weights_are_numbers_for_the_features_there_are() -> None:

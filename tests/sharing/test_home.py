@@ -19,9 +19,10 @@ from memoryvault.tasks.postgres.content import SharedContent
 from memoryvault.tasks.scrubbing import scrub_everything
 from memoryvault.tasks.shared_queue import open_shared
 from memoryvault.tasks.sharing.handlers import drop_old_contents
-from memoryvault.tasks.sharing.home import GIVEN_UP_SECONDS, AtHome, Away, Home, MayLeave, Shares
 from memoryvault.tasks.sharing.judging import miner_version
+from memoryvault.tasks.sharing.origin import GIVE_UP_SECONDS, MineLocally, Placement, ShareOrigin, Waiting
 from memoryvault.tasks.sharing.packing import MAGIC, key_of, unbundle
+from memoryvault.tasks.sharing.shares import ShareStore
 from memoryvault.tests.corpus.sessions import grow, old_session
 from memoryvault.tests.sharing.machines import RULE, SECRET, SESSIONS, Machine, Machines, Vault, url_of
 from memoryvault.vault.errors import QueueUnavailable
@@ -73,8 +74,8 @@ def answer(machines: Machines, key: str, outcome: bytes) -> None:
         )
 
 
-def shared(home: Machine) -> Shares:
-    return Shares(home.loaded.state.state_db)
+def shared(home: Machine) -> ShareStore:
+    return ShareStore(home.loaded.state.state_db)
 
 
 # ---- what leaves
@@ -174,14 +175,14 @@ class Unreached:
         raise QueueUnavailable("it is away")
 
 
-def asks_for(home: Machine, now: float) -> list[AtHome | MayLeave | Away]:
+def asks_for(home: Machine, now: float) -> list[Placement]:
     """What is answered for each of what is away, by a worker that has just started."""
-    deciding = Home(home.loaded, clock=lambda: now)
+    origin = ShareOrigin(home.loaded, clock=lambda: now)
     found = []
     for share in shared(home).all():
         transcript = next(each for each in plan_corpus(home.loaded).to_mine if each.identity == share.identity)
         request = MiningRequest(str(transcript.path), transcript.host, share.start, share.start)
-        found.append(deciding.stand(transcript, request, ask=True))
+        found.append(origin.resolve_placement(transcript, request, poll=True))
     return found
 
 
@@ -191,11 +192,11 @@ def test_what_is_out_is_waited_for_for_an_hour_while_the_database_is_away_and_th
     home, _ = send(machines)
     began, away = time.time(), Unreached()
     with monkeypatch.context() as patched:
-        patched.setattr("memoryvault.tasks.sharing.home.open_shared", away)
+        patched.setattr("memoryvault.tasks.sharing.origin.open_shared", away)
         for later in (60.0, 1800.0, 3600.0):
-            assert {type(each) for each in asks_for(home, began + later)} == {Away}
+            assert {type(each) for each in asks_for(home, began + later)} == {Waiting}
         assert away.attempts == 3, "all of what is out learns from one attempt"
-        assert {type(each) for each in asks_for(home, began + 60.0 + GIVEN_UP_SECONDS)} == {AtHome}
+        assert {type(each) for each in asks_for(home, began + 60.0 + GIVE_UP_SECONDS)} == {MineLocally}
         assert away.attempts == 4, "nor is what is taken home asked for"
     assert finish(home) == alone
 
@@ -208,8 +209,8 @@ def test_a_database_that_was_reached_again_is_given_another_hour(
     for later, reached in ((60.0, False), (3000.0, True), (3600.0, False), (7000.0, False)):
         with monkeypatch.context() as patched:
             if not reached:
-                patched.setattr("memoryvault.tasks.sharing.home.open_shared", Unreached())
-            assert {type(each) for each in asks_for(home, began + later)} == {Away}
+                patched.setattr("memoryvault.tasks.sharing.origin.open_shared", Unreached())
+            assert {type(each) for each in asks_for(home, began + later)} == {Waiting}
 
 
 def test_several_contents_cost_one_attempt_in_a_minute(machines: Machines, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -217,10 +218,10 @@ def test_several_contents_cost_one_attempt_in_a_minute(machines: Machines, monke
     shares = shared(home)
     shares.put(replace(each, key=f"content {number}") for number, each in enumerate(shares.all()))
     began, away = time.time(), Unreached()
-    monkeypatch.setattr("memoryvault.tasks.sharing.home.open_shared", away)
-    assert {type(each) for each in asks_for(home, began + 60.0)} == {Away}
+    monkeypatch.setattr("memoryvault.tasks.sharing.origin.open_shared", away)
+    assert {type(each) for each in asks_for(home, began + 60.0)} == {Waiting}
     assert away.attempts == 1
-    assert {type(each) for each in asks_for(home, began + 25 * 3600.0)} == {AtHome}
+    assert {type(each) for each in asks_for(home, began + 25 * 3600.0)} == {MineLocally}
     assert away.attempts == 2, "what is taken home is withdrawn later"
 
 

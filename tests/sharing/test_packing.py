@@ -269,9 +269,9 @@ def test_the_same_from_where_an_earlier_mining_ended_and_after_the_file_grew(tmp
         path.write_bytes(b"".join(lines[:cut]))
         before = mine_transcript(MiningRequest(str(path), "claude"))
         path.write_bytes(b"".join(lines[: cut + 8]))
-        _, request = shared(path, before.end_offset, before.resume_offset)
+        _, request = shared(path, before.mined_until, before.context_offset)
         path.write_bytes(whole)  # Goes on while others look.
-        alone = MiningRequest(str(path), "claude", before.end_offset, before.resume_offset)
+        alone = MiningRequest(str(path), "claude", before.mined_until, before.context_offset)
         assert mine_transcript(request) == mine_transcript(alone)
 
 

@@ -37,8 +37,8 @@ from memoryvault.vault import killpoint
 SERVER = "memoryvault.tests.support.forked"
 COMMAND = "memoryvault.cli.main"
 CHILDREN = (
-    "tasks.corpus.mining",
-    "tasks.mining",
+    "tasks.corpus.mining_child",
+    "tasks.mining_child",
     "tasks.ideas.researching",
     "tasks.discovery.scanning",
     "tasks.sharing.judging",

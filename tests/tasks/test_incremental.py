@@ -40,7 +40,7 @@ class Growing:
     def mine(self) -> Mined:
         marker = self.marker
         mined = mine_transcript(MiningRequest(str(self.path), "claude", marker.offset, marker.resume, marker.said))
-        self.marker = marker.with_offset(mined.end_offset, mined.resume_offset, mined.said_offset)
+        self.marker = marker.with_offset(mined.mined_until, mined.context_offset, mined.last_agent_offset)
         return mined
 
 
@@ -60,7 +60,7 @@ def test_a_turn_is_mined_without_reading_the_one_before_again(tmp_path: Path) ->
         session.append(data)
         size = session.path.stat().st_size
         assert size - session.marker.said < len(data) + 1_000
-        assert session.mine().end_offset == size
+        assert session.mine().mined_until == size
 
 
 def test_nothing_new_keeps_the_place(tmp_path: Path) -> None:
@@ -144,7 +144,7 @@ def test_a_resumed_session_goes_on_at_its_offset(tmp_path: Path) -> None:
     offset = session.marker.offset
     session.append(turns[4])
     second = session.mine()
-    assert offset == first.end_offset
+    assert offset == first.mined_until
     seen = {record for candidate in first.candidates for record in candidate.records}
     assert not seen & {record for candidate in second.candidates for record in candidate.records}
 
@@ -188,7 +188,7 @@ mined = mine_transcript(MiningRequest(sys.argv[1], "claude"))
 status = Path("/proc/self/status")
 # Linux counts into ru_maxrss what the parent had when it forked.
 peak = re.search(r"VmHWM:\s+(\d+)", status.read_text())[1] if status.exists() else None
-print(mined.end_offset, peak or resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
+print(mined.mined_until, peak or resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
 """
 
 

@@ -163,7 +163,7 @@ def test_only_new_lines_are_sent(sandbox: Sandbox, model: LoopbackModel) -> None
     settings = endpoint_of(sandbox, model)
     first = mine(sandbox, settings)
     more = [*TALK, user("now the letters"), agent("Letters are done.")]
-    mine(sandbox, settings, more, first.end_offset)
+    mine(sandbox, settings, more, first.mined_until)
     assert [line["text"] for line in model.requests[1].lines if "turn" in line] == [
         "now the letters",
         "Letters are done.",
@@ -172,7 +172,7 @@ def test_only_new_lines_are_sent(sandbox: Sandbox, model: LoopbackModel) -> None
 
 def test_where_nothing_is_new_nobody_is_asked(sandbox: Sandbox, model: LoopbackModel) -> None:
     settings = endpoint_of(sandbox, model)
-    end = mine(sandbox, settings).end_offset
+    end = mine(sandbox, settings).mined_until
     mine(sandbox, settings, offset=end)
     assert len(model.requests) == 1
 
@@ -217,7 +217,7 @@ def test_on_any_failure_the_local_findings_stand(sandbox: Sandbox, model: Loopba
     local = mine(sandbox, choose(sandbox, miner="local"), [*TALK, rule])
     assert mined.candidates == local.candidates != ()
     assert FAULTS[fault] in str(mined.model["failed"])
-    assert mined.end_offset == local.end_offset, "what a model did not read is not waited for"
+    assert mined.mined_until == local.mined_until, "what a model did not read is not waited for"
     assert len(model.requests) == 1
 
 
@@ -330,7 +330,7 @@ def child(sandbox: Sandbox, kill_point: str = "") -> subprocess.CompletedProcess
     path = sandbox.transcript(SESSION, lines(TALK))
     env = {**sandbox.environment, "MEMORY_TEST_MODE": "1", "MEMORY_TEST_KILL_POINT": kill_point}
     request = MiningRequest(str(path), "claude", 0, 0, session=SESSION)
-    return forked.run("memoryvault.tasks.mining", env=env, stdin=request.to_json().decode())
+    return forked.run("memoryvault.tasks.mining_child", env=env, stdin=request.to_json().decode())
 
 
 @pytest.mark.slow

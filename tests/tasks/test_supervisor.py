@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from memoryvault.tasks import skills, upgrading
-from memoryvault.tasks.corpus import mining as corpus_mining
+from memoryvault.tasks.corpus import mining_child
 from memoryvault.tasks.queue.supervisor import ChildResult, run_child
 from memoryvault.tasks.sharing import judging, packing
 from memoryvault.tests.support.hurry import patience
@@ -159,7 +159,7 @@ print(run_child([sys.executable, "-c", {child!r}], b"", 60, env={{"PATH": os.env
 @groups_by_session
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "program", [corpus_mining.__name__, upgrading.__name__, skills.__name__, packing.__name__, judging.__name__]
+    "program", [mining_child.__name__, upgrading.__name__, skills.__name__, packing.__name__, judging.__name__]
 )
 def test_programs_with_time_step_back_further_with_their_session(program: str) -> None:
     niceness = sys.modules[program].NICENESS

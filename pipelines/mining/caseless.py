@@ -1,7 +1,7 @@
-"""Patterns in whatever case, searched in the lower case of a text.
+"""Searching caseless patterns in the lower case of a text.
 
-Without regard to case a search takes two to three times as long, since no letter tells at a glance where a match may
-not begin. The lower case of a text answers as well where all that is not ASCII is without case.
+A search that ignores case takes two to three times as long, since no letter can be skipped quickly. Searching the lower
+case of a text is equivalent if no character outside of ASCII has case.
 """
 
 from __future__ import annotations
@@ -13,19 +13,19 @@ from collections.abc import Iterator
 from typing import Any
 
 _TURKISH = str.maketrans("İı", "ii")
-"""`re.IGNORECASE` takes both for an "i"; `casefold` does not."""
+"""Letters that `re.IGNORECASE` takes for an "i"; `casefold` does not."""
 
 
 def fold(text: str) -> str:
-    """The text as gates want it: what `re.IGNORECASE` holds equal is equal."""
+    """Fold the case of a text so that whatever `re.IGNORECASE` treats as equal is equal."""
     return text.lower() if text.isascii() else text.translate(_TURKISH).casefold()
 
 
 _ASCII = bytes(range(128))
 
 
-def is_lowered_in_ascii_alone(text: str) -> bool:
-    """Is all that is not ASCII without case (dashes, arrows, emoji)?"""
+def has_case_in_ascii_only(text: str) -> bool:
+    """Whether all characters outside of ASCII are without case (dashes, arrows, emoji)."""
     return text.isascii() or _has_no_case(text.encode("utf-8", "surrogatepass").translate(None, _ASCII))
 
 
@@ -36,29 +36,29 @@ def _has_no_case(encoded: bytes) -> bool:
 
 
 class CaselessPattern:
-    """A pattern with `re.IGNORECASE`, and what is read off it."""
+    """A pattern with `re.IGNORECASE`, and an equivalent one for lower case."""
 
-    __slots__ = ("asks_for_beginning", "in_lower_case", "pattern")
+    __slots__ = ("depends_on_start", "lower_case_pattern", "pattern")
 
     def __init__(self, pattern: re.Pattern[str]) -> None:
         self.pattern = pattern
         try:
-            # Private, so its absence must cost no more than time. tests/pipelines/test_gated.py looks that it is there.
+            # Private, so its absence must cost no more than time. tests/pipelines/test_gated.py asserts that it exists.
             parser: Any = importlib.import_module("re._parser")
             parts = list(_parts(parser.parse(pattern.pattern, pattern.flags)))
         except (ImportError, AttributeError, TypeError, ValueError):
             parts = None
-        self.asks_for_beginning = parts is None or any(map(_looks_back, parts))
-        """It may match the end of a text and not the whole: it asks for the beginning, or for what stands before."""
-        self.in_lower_case: re.Pattern[str] | None = None
-        """Matches the lower case of a text that `is_lowered_in_ascii_alone` where `pattern` matches it; None where
-        that is not known."""
-        if parts is not None and all(map(_is_in_lower_case, parts)):
-            self.in_lower_case = re.compile(pattern.pattern, pattern.flags & ~re.IGNORECASE)
+        self.depends_on_start = parts is None or any(map(_looks_back, parts))
+        """Whether it may match the end of a text but not the whole text: it tests for the start, or looks behind."""
+        self.lower_case_pattern: re.Pattern[str] | None = None
+        """Matches the lower case of a text that `has_case_in_ascii_only` exactly if `pattern` matches the text; None if
+        no such pattern is known."""
+        if parts is not None and all(map(_matches_in_lower_case, parts)):
+            self.lower_case_pattern = re.compile(pattern.pattern, pattern.flags & ~re.IGNORECASE)
 
 
 def _parts(parsed: Any) -> Iterator[tuple[str, Any]]:
-    """All parts of a parsed pattern, those inside others too. (`SubPattern` has no `__iter__`, and yet can be.)"""
+    """Yield all parts of a parsed pattern, nested ones too. (`SubPattern` is iterable without `__iter__`.)"""
     for operation, argument in parsed:
         yield str(operation), argument
         if str(operation) == "IN":
@@ -80,7 +80,7 @@ def _looks_back(part: tuple[str, Any]) -> bool:
     return (name == "AT" and "BEGINNING" in str(argument)) or (name.startswith("ASSERT") and argument[0] < 0)
 
 
-def _is_in_lower_case(part: tuple[str, Any]) -> bool:
+def _matches_in_lower_case(part: tuple[str, Any]) -> bool:
     name, argument = part
     if name in ("LITERAL", "NOT_LITERAL"):
         return fold(chr(argument)) == chr(argument)

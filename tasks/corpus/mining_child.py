@@ -1,7 +1,7 @@
-"""Mining several transcripts in one child process: starting it costs more than mining a usual one.
+"""The child process that mines several transcripts, since starting it costs more than mining a usual one.
 
-`python -m memoryvault.tasks.corpus.mining` is the child: a list of requests as JSON on stdin; on stdout a JSON line
-for each, as soon as it is mined. It writes nothing but a model's answers, and what it prints is scrubbed.
+`python -m memoryvault.tasks.corpus.mining_child` reads a list of requests as JSON on stdin, and prints a JSON line for
+each as soon as it is mined. It writes nothing to disk but a model's answers, and what it prints is scrubbed.
 """
 
 from __future__ import annotations
@@ -11,18 +11,19 @@ import sys
 
 from ...vault.killpoint import kill_point
 from ...vault.priority import lower_priority
-from ..mining import MiningRequest, mine_transcript, mined_to_json, settings_of_child
+from ..mining import MiningRequest, mine_transcript, mined_to_json
+from ..mining_child import child_settings
 from ..queue import supervisor
 
 NICENESS = 15
 
 
 def main() -> int:
-    """The child."""
+    """Run the child."""
     supervisor.watch_parent()
     lower_priority(NICENESS)
     requests = [MiningRequest(**fields) for fields in json.load(sys.stdin)]
-    settings = None if all(request.local_only for request in requests) else settings_of_child()
+    settings = None if all(request.local_only for request in requests) else child_settings()
     for request in requests:
         try:
             answer = mined_to_json(mine_transcript(request, None if request.local_only else settings))

@@ -1,0 +1,47 @@
+"""The child process that mines one transcript: `python -m memoryvault.tasks.mining_child`.
+
+It reads a `MiningRequest` as JSON on stdin and prints a `Mined` as JSON, scrubbed. It writes nothing to disk but a
+model's answers.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+
+from ..vault.errors import SettingsError
+from ..vault.killpoint import kill_point
+from ..vault.settings import Settings, load_settings
+from .mining import MiningRequest, mine_transcript, mined_to_json
+from .queue import supervisor
+
+CANNOT_READ = 3
+"""Exit status for a transcript that cannot be read."""
+
+
+def child_settings() -> Settings | None:
+    """The user's settings; None while config.toml is invalid, so that no model is asked."""
+    try:
+        return load_settings(os.environ)
+    except SettingsError as error:
+        print(error, file=sys.stderr)
+        return None
+
+
+def main() -> int:
+    """Run the child."""
+    supervisor.watch_parent()
+    request = MiningRequest(**json.load(sys.stdin))
+    try:
+        mined = mine_transcript(request, None if request.local_only else child_settings())
+    except OSError as error:
+        print(f"{request.transcript} cannot be read: {error.strerror}", file=sys.stderr)
+        return CANNOT_READ
+    kill_point("mid-child")
+    json.dump(mined_to_json(mined), sys.stdout)
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,93 @@
+"""A job's child answers in JSON; whatever else it does, the job is retried, and never ends in a bug's traceback."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from memoryvault.tasks import upgrading
+from memoryvault.tasks.child_job import run_json_child
+from memoryvault.tasks.indexing import wanted_model
+from memoryvault.tasks.queue.job import Dead, Retry, RunningJob
+from memoryvault.tasks.queue.kinds import POLICIES
+from memoryvault.tasks.queue.ledger import Claim, Ledger
+from memoryvault.vault.settings import Settings, load_settings
+
+from ..support.sandbox import Sandbox
+
+ANSWERING = "memoryvault.tests.tasks.answering_program"
+CANNOT = 3
+
+
+@pytest.fixture
+def settings(tmp_path: Path) -> Settings:
+    settings = load_settings(Sandbox(tmp_path).environment)
+    settings.state.ensure()
+    return settings
+
+
+@pytest.fixture
+def job(settings: Settings) -> Iterator[RunningJob]:
+    """A claimed job of kind model.upgrade."""
+    args = {"model": wanted_model(settings)}
+    with Ledger(settings.state.queue_db) as ledger:
+        claim = ledger.claim(ledger.enqueue("model.upgrade", args), "test", 60.0)
+        assert isinstance(claim, Claim)
+        yield RunningJob(ledger, claim, args, POLICIES["model.upgrade"])
+
+
+def count(job: RunningJob, settings: Settings, **request: object) -> int:
+    """A number that the child is asked to print."""
+
+    def parse(stdout: bytes) -> int:
+        value: dict[str, Any] = json.loads(stdout)
+        return int(value["count"])
+
+    return run_json_child(
+        job,
+        settings,
+        ANSWERING,
+        request,
+        parse=parse,
+        deadline_seconds=60.0,
+        verb="counting",
+        answer="count",
+        dead_status=CANNOT,
+    )
+
+
+@pytest.mark.usefixtures("forked_children")
+def test_the_parsed_answer_is_returned(job: RunningJob, settings: Settings) -> None:
+    assert count(job, settings, print='{"count": 7}') == 7
+
+
+@pytest.mark.usefixtures("forked_children")
+@pytest.mark.parametrize("answer", ["", "no JSON", "[]", "{}", '{"count": "many"}', '{"count": null}', '{"count": 1'])
+def test_an_unreadable_answer_is_tried_again(job: RunningJob, settings: Settings, answer: str) -> None:
+    with pytest.raises(Retry, match="counting printed no count: "):
+        count(job, settings, print=answer)
+
+
+@pytest.mark.usefixtures("forked_children")
+def test_a_child_that_fails_is_tried_again_with_its_last_words(job: RunningJob, settings: Settings) -> None:
+    with pytest.raises(Retry, match="counting failed: out of fingers"):
+        count(job, settings, complain="out of fingers", status=1)
+
+
+@pytest.mark.usefixtures("forked_children")
+def test_a_child_that_says_no_attempt_can_help_ends_the_job(job: RunningJob, settings: Settings) -> None:
+    with pytest.raises(Dead, match=r"^there is no such number$"):
+        count(job, settings, complain="there is no such number", status=CANNOT)
+
+
+@pytest.mark.usefixtures("forked_children")
+def test_an_upgrade_whose_child_prints_no_report_is_tried_again(
+    job: RunningJob, settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(upgrading, "CHILD", ANSWERING)
+    with pytest.raises(Retry, match="embedding printed no report: "):
+        upgrading.upgrade_handler(settings)(job)
