@@ -488,7 +488,8 @@ def _note_injected(hook: Hook, call: HookCall) -> None:
 
     paths, hook.paths = hook.paths, []
     # At a start also that there were none: a prompt then gets the always-load entries that were not printed.
-    if call.session and (paths or call.event == "SessionStart"):
+    # A hook that started too late has no settings, or they say that it shall do nothing.
+    if call.session and hook.settings and (paths or call.event == "SessionStart"):
         add_injected(hook.settings["harness"], call.session, paths)
 
 

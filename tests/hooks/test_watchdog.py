@@ -11,6 +11,7 @@ import pytest
 
 from memoryvault.hooks import client
 from memoryvault.hooks.client import Hook
+from memoryvault.hooks.payload import HookCall
 
 LIMIT_SECONDS = 0.3
 
@@ -70,3 +71,15 @@ def test_a_hook_that_has_ended_by_itself_says_nothing_more(monkeypatch: pytest.M
     hook.deadline = hook.started
     monkeypatch.setattr(client, "_finish_at_deadline", lambda hook: pytest.fail("it has ended"))
     client._watch(hook)
+
+
+@pytest.mark.parametrize("event", ["SessionStart", "UserPromptSubmit", "Stop"])
+def test_one_whose_time_is_up_before_it_has_read_its_settings_ends_without_a_traceback(
+    event: str, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(client, "_read_settings_for_log", lambda hook: None)
+    hook = Hook([])
+    hook.call = HookCall(event, "claude")
+    hook.call.session = "3f0c6a52"
+    client._finish_at_deadline(hook)
+    assert capfd.readouterr().out == ""
