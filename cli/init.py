@@ -358,7 +358,7 @@ def _report(
     if progress is not None and progress.settled and (rest := digest_of_rest(settings)) is not None:
         print(f"what else the sessions said, not often or plainly enough to be kept, is listed in {rest}")
     if recalled is not None:
-        _tell_recall(recalled)
+        show_first_recall(recalled)
     if times:
         each = ", ".join(f"{time.event} {time.ms:.0f} of {time.budget_ms:.0f}" for time in times)
         print(f"\nhooks, run once each, in ms of their budget: {each}")
@@ -390,13 +390,14 @@ def _tell_history(plan: Plan, progress: Progress | None, *, model: bool) -> None
         )
 
 
-def _tell_recall(recalled: FirstRecall) -> None:
+def show_first_recall(recalled: FirstRecall) -> None:
+    """Print the question and the note that it was made of, or that this did not come back."""
     print(f"\na question from your own history, by keywords: {recalled.question}")
-    for hit in recalled.hits[:1]:
+    if (hit := recalled.answer) is not None:
         excerpt = cut(hit.excerpt, EXCERPT_CHARACTERS)
         print(f"  | {excerpt}\n  | {hit.path}" + (f", session {hit.session}" if hit.session else ""))
-    if not recalled.hits:
-        print(f"  nothing came back ({recalled.note} was meant): memory doctor")
+    else:
+        print(f"  {recalled.note} was meant, and did not come back: memory doctor")
 
 
 def require_place(what: str, folder: Path, or_else: str) -> None:

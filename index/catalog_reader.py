@@ -6,7 +6,6 @@ One reader is used by one thread at a time. What a recall searches by is in `sea
 from __future__ import annotations
 
 import json
-import re
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -88,6 +87,7 @@ class CatalogReader:
         self.path = path
         self.identity = database.file_identity(path)
         self._connection = database.open_reader(path, vectors=vectors)
+        self._connection.create_scalar_function("casefold", _casefold, 1, deterministic=True)
 
     def close(self) -> None:
         self._connection.close()
@@ -230,13 +230,13 @@ class CatalogReader:
 
     def paths_in_folder_with(self, special: str, words: Sequence[str]) -> set[str]:
         """Paths of this special folder whose title or text has each of these pieces of text, ignoring case."""
+        # LIKE ignores the case of ASCII letters only.
         piece = (
-            "(m.title LIKE ? ESCAPE '\\' OR EXISTS (SELECT 1 FROM chunk c WHERE c.entry_rowid = m.rowid"
-            " AND c.text LIKE ? ESCAPE '\\'))"
+            "(instr(casefold(m.title), ?) OR EXISTS (SELECT 1 FROM chunk c WHERE c.entry_rowid = m.rowid"
+            " AND instr(casefold(c.text), ?)))"
         )
         sql = f"SELECT m.path FROM entry_meta m WHERE {' AND '.join(['m.special = ?', *[piece] * len(words)])}"
-        patterns = [f"%{_WILD.sub(_ESCAPED, word)}%" for word in words]
-        parameters = [special, *(pattern for pattern in patterns for _ in range(2))]
+        parameters = [special, *(word.casefold() for word in words for _ in range(2))]
         return {row[0] for row in self._connection.execute(sql, parameters)}
 
     # Chunks
@@ -263,9 +263,11 @@ VALUES_OF_JSON = "(SELECT value FROM json_each(?))"
 """A parameter that is a JSON array, as the right side of IN."""
 _ENTRY_COLUMNS = ", ".join(f"m.{name}" for name in EntryRow.__dataclass_fields__)
 _NEWEST_FIRST = "ORDER BY COALESCE(NULLIF(m.updated, ''), m.created, '') DESC, m.path"
-_WILD = re.compile(r"[%_\\]")
-_ESCAPED = r"\\\g<0>"
-"""LIKE's wildcards, and how it takes them literally."""
+
+
+def _casefold(text: object) -> str:
+    """As a function of SQL: a NULL is an empty text."""
+    return "" if text is None else str(text).casefold()
 
 
 @lru_cache(4096)

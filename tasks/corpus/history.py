@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ...index.engine import Hit, RecallEngine, RecallQuery
-from ...index.query import is_significant, word_spans
 from ...pipelines.corpus import lists_any
-from ...pipelines.likeness import own_words, statement_of
+from ...pipelines.likeness import statement_of
+from ...pipelines.routing import Tier
 from ...vault.days import SECONDS_PER_DAY
 from ...vault.entry import Entry
 from ...vault.errors import EntryInvalid, EntryNotFound, IndexUnavailable, QueueUnavailable
@@ -20,6 +20,7 @@ from ...vault.settings import Settings
 from ..indexing import vault_store
 from ..queue.enqueue import open_ledger
 from .backfill import BackfillRun, Plan, enqueue_corpus, plan_corpus
+from .first_question import question_about
 from .progress import Progress, progress_of
 from .settling import DIGEST
 from .store import CorpusStore
@@ -27,8 +28,6 @@ from .store import CorpusStore
 HISTORY_DAYS = 30
 """How long Claude Code keeps transcripts by default."""
 POLL_SECONDS = 0.2
-WORDS_ASKED = 4
-LEAST_WORDS = 3
 MOST_NOTES_ASKED = 5
 
 
@@ -40,6 +39,11 @@ class FirstRecall:
     note: str
     """Path of the note that the question was made of."""
     hits: tuple[Hit, ...]
+
+    @property
+    def answer(self) -> Hit | None:
+        """The hit that is the note; None when it did not come back."""
+        return next((hit for hit in self.hits if hit.path == self.note), None)
 
 
 def plan_history(settings: Settings, days: int) -> Plan:
@@ -78,7 +82,7 @@ def wait_for_history(
 def first_recall(settings: Settings) -> FirstRecall | None:
     """Ask for a memory as a later session would; None when no note has enough to ask for.
 
-    By keywords: vectors come later. Notes that sessions said are tried newest first, until one comes back.
+    By keywords: vectors come later. Notes that sessions said are tried, the surest first, until one comes back.
     """
     engine = RecallEngine(Path(settings.state.index_db), settings.required_vault_path, None)
     asked = None
@@ -88,9 +92,10 @@ def first_recall(settings: Settings) -> FirstRecall | None:
             if question is None:
                 continue
             hits = engine.recall(RecallQuery(question, k=3, all_projects=True)).hits
-            asked = asked or FirstRecall(question, entry.path, hits)
-            if hits:
-                return FirstRecall(question, entry.path, hits)
+            recalled = FirstRecall(question, entry.path, hits)
+            if recalled.answer is not None:
+                return recalled
+            asked = asked or recalled
     except (IndexUnavailable, OSError):
         return asked
     finally:
@@ -98,18 +103,8 @@ def first_recall(settings: Settings) -> FirstRecall | None:
     return asked
 
 
-def question_about(statement: str) -> str | None:
-    """A question with the statement's longest words in another order; None when it has too few."""
-    spelt = {word.lower() for _, _, word in word_spans(own_words(statement)) if word.isalpha()}
-    words = sorted((word for word in spelt if is_significant(word)), key=lambda word: (-len(word), word))
-    chosen = words[:WORDS_ASKED]
-    if len(chosen) < LEAST_WORDS:
-        return None
-    return f"what about {', '.join(chosen[:-1])} and {chosen[-1]}?"
-
-
 def _mined_notes(settings: Settings) -> list[Entry]:
-    """Read the newest active notes with a session in their evidence, at most MOST_NOTES_ASKED."""
+    """Read at most MOST_NOTES_ASKED active notes with a session in their evidence, the surest and most often said first."""
     store = vault_store(settings)
     found = []
     for path in store.walk():
@@ -119,5 +114,9 @@ def _mined_notes(settings: Settings) -> list[Entry]:
             entry = store.read(path)
             if entry.effective_status == "active" and any(source.session for source in entry.sources):
                 found.append(entry)
-    found.sort(key=lambda entry: (entry.created or "", entry.path), reverse=True)
+    found.sort(key=_standing, reverse=True)
     return found[:MOST_NOTES_ASKED]
+
+
+def _standing(entry: Entry) -> tuple[bool, int, str, str]:
+    return entry.confidence == Tier.HIGH, entry.occurrences, entry.created or "", entry.path

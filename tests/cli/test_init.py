@@ -18,13 +18,16 @@ from memoryvault.cli import processes
 from memoryvault.cli.context import Context
 from memoryvault.cli.doctor import _index
 from memoryvault.cli.hook_trial import try_hooks
-from memoryvault.cli.init import VAULT_NAME, choose_vault, folder_named, vault_in
+from memoryvault.cli.init import VAULT_NAME, choose_vault, folder_named, show_first_recall, vault_in
 from memoryvault.demo.sandbox import Sandbox
 from memoryvault.hooks.install import EVENTS, STUB
-from memoryvault.tasks.corpus.history import question_about
+from memoryvault.tasks.corpus.first_question import question_about
+from memoryvault.tasks.corpus.history import FirstRecall, first_recall
 from memoryvault.tasks.discovery.adapting import SOURCES_NOTE
 from memoryvault.tasks.health import log_lines
+from memoryvault.tasks.indexing import reconcile_now
 from memoryvault.tasks.queue.enqueue import open_ledger
+from memoryvault.tests.review.support import Bed, make_bed
 from memoryvault.tests.support.hurry import patience
 from memoryvault.tests.tasks.support import wait_until
 from memoryvault.vault.lock import lock_holder
@@ -298,14 +301,73 @@ def test_an_empty_name_is_not_the_current_folder() -> None:
 
 
 @pytest.mark.parametrize(
-    ("statement", "question"),
+    ("statement", "quoted"),
     [
-        ("Always ship on Tuesday mornings, not before.", "what about mornings, tuesday, always and ship?"),
+        ("No, never push without asking me first.", "push without asking me first"),
+        ("Always ship on Tuesday mornings, not before.", "ship on Tuesday mornings"),
+        ("Use pnpm, not npm.", "pnpm, not npm"),
+        ("Never touch `foo/bar.py`: it is generated.", "touch foo/bar.py"),
+        ("Always answer yes or no when I ask a closed question.", "ask a closed question"),
+        ('Call it "the vault" in all docs.', "Call it 'the vault' in all docs"),
+        ("Yes, run the tests (asked: shall I run all the slow ones too?)", "run the tests"),
+        ("Antworte mir bitte immer auf Deutsch, nicht auf Englisch.", "Antworte mir bitte immer auf Deutsch"),
+        ("テストを必ず実行してください。次へ。", "テストを必ず実行してください"),
         ("Use pnpm.", None),
+        ("...", None),
     ],
 )
-def test_a_question_is_made_of_the_longest_words(statement: str, question: str | None) -> None:
-    assert question_about(statement) == question
+def test_the_first_question_quotes_the_user_and_puts_no_words_together(statement: str, quoted: str | None) -> None:
+    assert question_about(statement) == (f'what did I say about "{quoted}"?' if quoted else None)
+
+
+RULES: dict[str, tuple[str, dict[str, object]]] = {
+    "preferences/push.md": ("No, never push without asking me first.", {"confidence": "MEDIUM", "occurrences": 2}),
+    "preferences/newest.md": (
+        "Write the release notes in plain English.",
+        {"confidence": "MEDIUM", "created": "2026-06-20"},
+    ),
+    "preferences/terse.md": ("Use pnpm.", {"confidence": "HIGH", "occurrences": 9}),
+}
+
+
+def ask_first(bed: Bed, rules: Mapping[str, tuple[str, dict[str, object]]]) -> FirstRecall:
+    for path, (statement, fields) in rules.items():
+        evidence = {"created": "2026-06-01", "source": [{"session": "s1"}], **fields}
+        bed.note(f"personal-private/{path}", f"# Rule\n\n{statement}", **evidence)
+    reconcile_now(bed.settings)
+    recalled = first_recall(bed.settings)
+    assert recalled is not None
+    return recalled
+
+
+def test_the_first_question_asks_for_what_was_said_most_surely_and_most_often(tmp_path: Path) -> None:
+    bed = make_bed(tmp_path)
+    assert ask_first(bed, RULES).note == "personal-private/preferences/push.md"
+    rule: tuple[str, dict[str, object]] = (
+        "Always ship on Tuesday mornings.",
+        {"confidence": "HIGH", "created": "2026-05-01"},
+    )
+    recalled = ask_first(bed, {"preferences/old.md": rule})
+    assert recalled.question == 'what did I say about "ship on Tuesday mornings"?'
+
+
+@pytest.mark.parametrize(("like_it", "comes_back"), [(1, True), (4, False)])
+def test_the_first_answer_is_the_note_that_was_meant_and_no_other(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], like_it: int, comes_back: bool
+) -> None:
+    bed = make_bed(tmp_path)
+    for number in range(like_it):  # What the user wrote by hand, and more like the question than the rule is.
+        bed.note(f"like-{number}.md", "# Push without asking me first\n\nWhat did I say? Push without asking me first.")
+    recalled = ask_first(bed, {"preferences/push.md": RULES["preferences/push.md"]})
+    assert recalled.hits[0].path.startswith("like-")
+    show_first_recall(recalled)
+    shown = capsys.readouterr().out
+    meant = "personal-private/preferences/push.md"
+    assert (f"  | {meant}" in shown, f"{meant} was meant, and did not come back" in shown) == (
+        comes_back,
+        not comes_back,
+    )
+    assert "like-" not in shown
 
 
 def test_a_folder_that_can_not_be_read_keeps_no_vault_from_being_found(

@@ -51,6 +51,7 @@ def test_a_search_takes_words_as_they_are_written(bed: Bed, is_indexed: bool) ->
     proposal(bed, "plain", "Costs are 100 euro.")
     proposal(bed, "percent", "Costs are 100% of it.")
     proposal(bed, "under", "Call it snake_case.")
+    proposal(bed, "other", "Übungen kommen in die Straße; ПРАВИЛО.")
     if is_indexed:
         reconcile_now(bed.settings)
     paths = list_pending_paths(bed.store)[REVIEW]
@@ -62,6 +63,7 @@ def test_a_search_takes_words_as_they_are_written(bed: Bed, is_indexed: bool) ->
     assert found("snake_case") == ["under.md"]
     assert found("snakeXcase") == []
     assert found("COSTS 100") == ["percent.md", "plain.md"]
+    assert [found(word) for word in ("übung", "ÜBUNGEN", "STRASSE", "правило")] == [["other.md"]] * 4
 
 
 def test_a_page_leaves_out_what_went_meanwhile(bed: Bed) -> None:

@@ -1,0 +1,65 @@
+"""Making a question of a statement: a quoted piece of the user's own words, never words put together. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from ...index.query import is_significant
+from ...pipelines.likeness import own_words
+from ...pipelines.reversal import content_words
+
+MOST_WORDS = 8
+LEAST_CONTENT = 2
+"""One word that says what is found in too many notes."""
+_SENTENCE_END = re.compile(r"[.;:!?…]+[\"'”’)\]]*(?=\s|\Z)|[。！？；]")
+_CLAUSE_END = re.compile(r"[,.;:!?…]+[\"'”’)\]]*(?=\s|\Z)|\s[–—-]+\s|[()]|[，、。！？；]")
+_TOKEN = re.compile(r"\S+")
+_MARKUP = re.compile(r"`|\*\*")
+_EDGES = "\"'“”‘’«»„*_`,.;:!?…()[]"
+# Thai to Khmer, kana, and Chinese characters: where words stand without spaces, a token is a phrase.
+_UNSPACED = re.compile(r"[\u0e00-\u0fff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff]{4}")
+
+
+class _Run(NamedTuple):
+    """A piece of the statement: how much it says, and how long it is in words."""
+
+    content: int
+    words: int
+    text: str
+
+
+def question_about(statement: str) -> str | None:
+    """Ask for the statement by the shortest run of its own words, at most MOST_WORDS, with what its first clause says.
+
+    None when it has no LEAST_CONTENT words that say what.
+    """
+    said = own_words(statement)
+    for end in (_CLAUSE_END, _SENTENCE_END):  # "Use pnpm, not npm": no clause of it says enough, the sentence does.
+        for part in end.split(said):
+            run = _telling_run(_TOKEN.findall(part))
+            if run.content >= LEAST_CONTENT:
+                quoted = _MARKUP.sub("", run.text).strip(_EDGES).replace('"', "'")
+                return f'what did I say about "{quoted}"?'
+    return None
+
+
+def _telling_run(tokens: Sequence[str]) -> _Run:
+    """The run with the most content; of several the shortest, then the first."""
+    contents = [_content_of(token) for token in tokens]
+    best = _Run(0, 0, "")
+    for start in range(len(tokens)):
+        for stop in range(start + 1, min(start + MOST_WORDS, len(tokens)) + 1):
+            content, words = sum(contents[start:stop]), stop - start
+            if (content, -words) > (best.content, -best.words):
+                best = _Run(content, words, " ".join(tokens[start:stop]))
+    return best
+
+
+def _content_of(token: str) -> int:
+    """How many words that say what, not how, a token counts for."""
+    word = token.strip(_EDGES).lower()
+    if not content_words(word) or not is_significant(word):
+        return 0
+    return LEAST_CONTENT if _UNSPACED.search(word) else 1
