@@ -265,8 +265,9 @@ _ENTRY_COLUMNS = ", ".join(f"m.{name}" for name in EntryRow.__dataclass_fields__
 _NEWEST_FIRST = "ORDER BY COALESCE(NULLIF(m.updated, ''), m.created, '') DESC, m.path"
 
 
-def _casefold(text: object) -> str:
+def _casefold(*arguments: object) -> str:
     """As a function of SQL: a NULL is an empty text."""
+    (text,) = arguments
     return "" if text is None else str(text).casefold()
 
 

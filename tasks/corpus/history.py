@@ -104,7 +104,7 @@ def first_recall(settings: Settings) -> FirstRecall | None:
 
 
 def _mined_notes(settings: Settings) -> list[Entry]:
-    """Read at most MOST_NOTES_ASKED active notes with a session in their evidence, the surest and most often said first."""
+    """Read MOST_NOTES_ASKED active notes with a session in their evidence, the surest and most often said first."""
     store = vault_store(settings)
     found = []
     for path in store.walk():
