@@ -24,7 +24,8 @@ from ..vault.wording import counted
 from .boundary import is_outside
 from .ideas.ledger import is_asking, slug_of, taken_back
 from .ideas.looked_up import without_research
-from .journal import AUTOMATIC, Act, Change, Journal, Recorded, hash_of, text_of
+from .journal import AUTOMATIC, Act, Change, Journal, Recorded, hash_of
+from .past import Location, Past
 from .taken_back import Evidence, TakenBack, evidence_in
 
 Step = Literal["remove", "restore", "weaken", "leave", "gone"]
@@ -36,6 +37,12 @@ WRITTEN = "it was written by this run"
 """Why of most steps."""
 EDITED = "it was edited since"
 UNTOLD = "the journal has no record of it, so whether you edited it can't be told"
+DECIDED = "you have decided on it since: it stays"
+GONE = "you moved, deleted or decided on it"
+UNDONE = "something of it was taken back since: it stays"
+MOVED = "it was moved there since"
+ADDED = "later sessions added to it"
+ONLY_THIS = ": only this one's evidence goes"
 NAMED = 5
 """So many sessions that begin the same are named."""
 
@@ -111,7 +118,7 @@ class Undo:
         """What would be done now. Raises VaultUnavailable."""
         self._store.require_vault()
         acts = self._journal.acts()
-        past = _Past(self._store, acts)
+        past = Past(self._store, acts)
         if selector.last:
             return self._plan_last(acts, past, selector.actor, include_edited)
         selected = _selected(acts, selector)
@@ -126,7 +133,7 @@ class Undo:
             plan.run, plan.at = selector.run, selected[-1].at
         return plan
 
-    def _plan_last(self, acts: Sequence[Act], past: _Past, actor: str | None, include_edited: bool) -> UndoPlan:
+    def _plan_last(self, acts: Sequence[Act], past: Past, actor: str | None, include_edited: bool) -> UndoPlan:
         """Of the last run that has something to take back; where none has, what there is to say of the last one."""
         runs: dict[str, list[Act]] = {}
         for act in reversed(_not_undone(acts, actor)):
@@ -244,44 +251,20 @@ def _selected(acts: Sequence[Act], selector: Selector) -> list[Act]:
     return [act for act in automatic if since is not None and datetime.fromisoformat(act.at) >= since]
 
 
-class _Past:
-    """What the journal says of each file, and the files as they are: read once for however many runs are tried."""
-
-    def __init__(self, store: VaultStore, acts: Sequence[Act]) -> None:
-        self._store = store
-        self._place = {act.id: place for place, act in enumerate(acts)}
-        self._of_path: dict[str, list[tuple[Act, Recorded]]] = {}
-        for act in acts:
-            for change in act.changes:
-                self._of_path.setdefault(change.path, []).append((act, change))
-        self._disk: dict[str, str | None] = {}
-
-    def knows(self, path: str) -> bool:
-        """Whether any act changed the file."""
-        return path in self._of_path
-
-    def later(self, act: Act, path: str) -> list[tuple[Act, Recorded]]:
-        """What changed the file after the act, the oldest first."""
-        place = self._place[act.id]
-        return [each for each in self._of_path.get(path, []) if self._place[each[0].id] > place]
-
-    def on_disk(self, path: str) -> str | None:
-        """The file's text now; None: there is none."""
-        if path not in self._disk:
-            self._disk[path] = text_of(self._store, path)
-        return self._disk[path]
-
-
 class _Work:
     """The vault as it will be, while acts are taken back, the newest first."""
 
-    def __init__(self, store: VaultStore, past: _Past, include_edited: bool) -> None:
+    def __init__(self, store: VaultStore, past: Past, include_edited: bool) -> None:
         self._store = store
         self._past = past
         self._include_edited = include_edited
         self._will_be: dict[str, str | None] = {}
         self._steps: dict[str, UndoStep] = {}
         self._undoes: list[str] = []
+        self._put_back: set[str] = set()
+        """Ids of the acts of `_undoes` that are as if they had not been; of the others only evidence went."""
+        self._weakened: set[str] = set()
+        """Paths."""
 
     def take_back(self, act: Act) -> None:
         """All files of the act, or none; of a file outside the vault, what the act put in."""
@@ -330,19 +313,53 @@ class _Work:
                 if is_outside(change.path):
                     self._take_back_outside(act, change)
             self._undoes.append(act.id)
+            self._put_back.add(act.id)
             return
         of_idea = is_idea_path(inside[0].path) and list(faults) == [inside[0].path]
         if len(act.changes) == 1 or of_idea:
             self._take_back_evidence(act, inside[0], *faults[inside[0].path])
             return
-        for path, (why, _) in faults.items():
-            if not self._moved_on(act, path):
-                self._leave(path, why)
+        if act.session and any(change.after_hash is None for change in inside):
+            # It moved the note on, which cannot go back as it was: it stays, without what this session said.
+            notes = [location for change in inside if change.after_hash for location in self._locations(act, change)]
+            self._take_back_there(act, notes)
+            return
+        for change in inside:
+            if change.path in faults and not _is_elsewhere(change.path, self._locations(act, change)):
+                self._leave(change.path, faults[change.path][0])
 
-    def _moved_on(self, act: Act, path: str) -> bool:
-        """Has the program itself taken the note from there since, to where it is told of?"""
-        later = self._past.later(act, path)
-        return bool(later) and later[-1][0].actor in AUTOMATIC and later[-1][1].after_hash is None
+    def _locations(self, act: Act, change: Recorded) -> list[Location]:
+        return self._past.locations(change.path, act, change.after_hash, self._put_back)
+
+    def _take_back_there(self, act: Act, notes: Sequence[Location]) -> None:
+        """The act's evidence, out of the note where it is now and out of those into which it went."""
+        steps = [self._take_back_at(act, location, is_only=len(notes) == 1) for location in notes]
+        if "weaken" in steps and "leave" not in steps:
+            self._undoes.append(act.id)
+
+    def _take_back_at(self, act: Act, location: Location, is_only: bool) -> Literal["weaken", "leave", "gone"]:
+        path, now = location.path, self._now(location.path)
+        if now is None or location.digest is None:  # What bears the name now may be another note.
+            self._steps.setdefault(path, UndoStep(path, "gone", GONE))
+            return "gone"
+        sources = parse_entry(path, now.encode("utf-8", "surrogateescape")).sources
+        if act.session and all(source.session != act.session for source in sources):
+            return "gone"
+        empties = all(source.session == act.session for source in sources)
+        edited = path not in self._weakened and hash_of(now) != location.digest
+        if empties and not edited:  # What the user wrote into it would go with the note.
+            edited = location.edited or any(self._past.was_edited(change.path, act) for change in act.changes)
+        if location.decided or not (act.session or is_only):
+            self._leave(path, DECIDED if location.decided else "another note went into it: it stays")
+            return "leave"
+        if edited and not self._include_edited:
+            self._leave(path, f"{EDITED}: it stays")
+            return "leave"
+        of_act = any(change.path == path for change in act.changes)
+        why = (WRITTEN if of_act else MOVED) if empties else (ADDED if of_act else MOVED) + ONLY_THIS
+        self._weaken(path, now, act.session, EDITED if edited else why, edited)
+        self._weakened.add(path)
+        return "weaken"
 
     def _own_file_beside(self, path: str) -> str | None:
         """The name of a file or folder of the user's in the idea's folder, which would be left alone there."""
@@ -398,22 +415,26 @@ class _Work:
         if change.after_hash in written:
             return None
         if now is None:
-            return "you moved, deleted or decided on it", False
+            return GONE, False
         later = reversed(self._past.later(act, change.path))
         author = next((other for other, made in later if made.after_hash in written), None)
         if author is not None and author.actor in AUTOMATIC:
-            return "later sessions added to it: only this one's evidence goes", True
+            return ADDED + ONLY_THIS, True
+        if author is not None and author.actor == "undo" and not own:
+            return UNDONE, False
         if author is not None and is_asking(author) and self._now(question_path(slug_of(change.path))) is not None:
             return "you have edited the question about it: it stays", False
         if author is not None:
-            return "you have decided on it since: it stays", False
+            return DECIDED, False
         return f"{EDITED}: it stays", False
 
     def _take_back_evidence(self, act: Act, change: Recorded, fault: str, untouched: bool) -> None:
+        notes = self._locations(act, change)
+        if _is_elsewhere(change.path, notes) or fault == UNDONE:
+            self._take_back_there(act, notes)
+            return
         now = self._now(change.path)
         edited = not untouched
-        if now is None and self._moved_on(act, change.path):
-            return
         if now is None or (edited and not (self._include_edited and fault.startswith(EDITED))):
             self._leave(change.path, fault)
             return
@@ -421,21 +442,35 @@ class _Work:
         self._undoes.append(act.id)
 
     def take_back_unrecorded(self, selector: Selector) -> None:
-        """Entries of the session, or since the time, that the journal does not know."""
+        """Entries of the session, or since the time, that the journal does not know, or not from their beginning."""
         for entry in self._store.readable([each for each in self._store.walk() if not self._past.knows(each)]):
-            path = entry.path
-            if path in self._steps or not _is_of(entry, selector):
+            if _is_of(entry, selector):
+                self._take_back_untold(entry.path, entry, selector)
+        for path, before in self._past.older():
+            if selector.session is not None and selector.session not in before:
+                continue  # It would cost much to parse all.
+            entry = parse_entry(path, before.encode("utf-8", "surrogateescape"))
+            if not _is_of(entry, selector):
                 continue
-            why = UNTOLD
-            if not self._include_edited:
-                self._leave(path, why + ": it stays")
-                continue
-            sessions = [selector.session] if selector.session else [s.session for s in entry.sources]
-            text = self._now(path)
-            for session in sessions:
-                if text is not None:
-                    self._weaken(path, text, session, why, edited=True)
-                    text = self._now(path)
+            for location in self._past.locations(path, None, None, self._put_back):
+                if not location.decided:
+                    self._take_back_untold(location.path, entry, selector)
+
+    def _take_back_untold(self, path: str, of: Entry, selector: Selector) -> None:
+        sessions = [selector.session] if selector.session else [source.session for source in of.sources]
+        text = self._now(path)
+        if path in self._steps or text is None:
+            return
+        now = parse_entry(path, text.encode("utf-8", "surrogateescape"))
+        if all(source.session not in sessions for source in now.sources):
+            return
+        if not self._include_edited:
+            self._leave(path, f"{UNTOLD}: it stays")
+            return
+        for session in sessions:
+            if text is not None:
+                self._weaken(path, text, session, UNTOLD, edited=True)
+                text = self._now(path)
 
     def _weaken(self, path: str, text: str, session: str, why: str, edited: bool) -> None:
         """Take the session's evidence out; an entry without any goes."""
@@ -477,6 +512,11 @@ class _Work:
         staying = [step for step in plan.steps if step.step == "leave"]
         plan.left, plan.edited = len(staying), sum(step.why.startswith((EDITED, UNTOLD)) for step in staying)
         return plan
+
+
+def _is_elsewhere(path: str, notes: Sequence[Location]) -> bool:
+    """Has the program itself taken the note from there?"""
+    return any(location.path != path for location in notes)
 
 
 def _is_mined(entry: Entry) -> bool:
