@@ -10,6 +10,7 @@ from ..tasks.journal import Journal
 from ..vault.errors import EditConflict, MemoryVaultError
 from ..vault.store import VaultStore
 from ..vault.wording import counted
+from .review_steps import Steps
 
 KEYS = "[m]ine: the note  [t]heirs: the copy  [e]dit both  [s]kip  [u]ndo  [q]uit "
 KIND = "sync-conflict"
@@ -46,11 +47,10 @@ def ask_about_copies(
     run: str,
     key: Callable[[str], str],
     edited: Callable[[str], str | None],
-    undo: Callable[[], str | None],
+    steps: Steps[int],
 ) -> bool:
     """One after the other, one key each; whether anything was changed."""
     changed = False
-    settled: list[int] = []
     paths = [copy.path for copy in copies]
     at = 0
     while at < len(paths):
@@ -72,13 +72,13 @@ def ask_about_copies(
                         continue
                     print(f"merged: {settle_copy(journal, copy, 'merged', run=run, text=text)}")
                 case "s" | "\r" | "\n" | " ":
+                    steps.skipped(at)
                     at += 1
                     continue
                 case "u":
-                    said = undo()
-                    print(said or "there is no decision to take back")
-                    changed = changed or said is not None
-                    at = settled.pop() if said and settled else at
+                    place, undone = steps.go_back()
+                    changed = changed or undone
+                    at = at if place is None else place
                     continue
                 case "q" | "\x03" | "\x04" | "":
                     return changed
@@ -92,7 +92,7 @@ def ask_about_copies(
             print(f"not done: {error}")
             continue
         changed = True
-        settled.append(at)
+        steps.decided(at)
         at += 1
     return changed
 

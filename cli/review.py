@@ -35,6 +35,7 @@ from .context import Context
 from .init import CONSENT, CONSENT_QUESTION, agreed
 from .output import add_json, counted, note, print_json, print_table
 from .pending import list_other_places
+from .review_steps import Steps
 from .settings_file import write_setting
 from .terminal import Interrupted, read_key, read_line
 
@@ -63,7 +64,7 @@ KEYS = {
 REFUSED = {SURFACE_KIND: "ep", "idea": "p"}
 """Keys that make no sense of a proposal of this kind."""
 REPLACES_KEYS = "[a]pprove, archiving it  keep [b]oth  [n]either "
-IDEA_KEYS = "[k]eep  [a]rchive  [d]elete  [s]kip  [q]uit "
+IDEA_KEYS = "[k]eep  [a]rchive  [d]elete  [s]kip  [u]ndo  [q]uit "
 ANSWERS = {"k": Answer.KEEP, "a": Answer.ARCHIVE, "d": Answer.DELETE}
 FALLBACK_EDITOR = "vi"
 
@@ -132,15 +133,10 @@ def run(args: argparse.Namespace, context: Context) -> int:
         run=dialogue.run_name,
         key=read_key,
         edited=_edited,
-        undo=lambda: _taken_back(reviewer),
+        steps=Steps(reviewer, dialogue.run_name),
     ):
         request_indexing(context.settings)
     return 0
-
-
-def _taken_back(reviewer: Reviewer) -> str | None:
-    act = reviewer.undo_last()
-    return act.what if act is not None else None
 
 
 def entry_as_json(entry: Entry) -> dict[str, Any]:
@@ -280,7 +276,12 @@ class _Dialogue:
         self._paths = [entry.path for entry in waiting]
         self.run_name = reviewer.journal.new_run("review")
         self._at = 0
-        self._done: list[int] = []
+        self._idea = 0
+        """Which idea of the list of ideas at this place is asked about."""
+        self._ideas: dict[str, list[str]] = {}
+        """The slugs of a list of ideas, by its path, as it was at first."""
+        self._arrived = True
+        self._steps: Steps[tuple[int, int]] = Steps(reviewer, self.run_name)
         self._changed = False
 
     def run(self) -> bool:
@@ -290,10 +291,10 @@ class _Dialogue:
                 try:
                     entry = self._reviewer.store.read(self._paths[self._at])
                 except EntryNotFound:
-                    self._at += 1
+                    self._go_to(self._at + 1)
                     continue
                 if entry.kind == GC_KIND:
-                    if not self._ask_ideas(entry):
+                    if not self._ask_idea(entry):
                         return False
                     continue
                 self._show(entry)
@@ -344,38 +345,63 @@ class _Dialogue:
             print(str(error))
         except MemoryVaultError as error:
             print(f"not done: {error}")
-            self._at += 1
+            self._skip()
         return True
 
-    def _ask_ideas(self, entry: Entry) -> bool:
-        """One key for each idea that nobody came back to; what is skipped is kept and asked again. False to leave."""
-        slugs = list(listed(entry.body))
-        print(f"\n[{self._at + 1}/{len(self._paths)}] {counted(len(slugs), 'idea')} that nobody came back to")
-        for slug in slugs:
-            print("\n".join(f"    {line}" for line in part_of(entry.body, slug)))
-            while (key := read_key(IDEA_KEYS)) not in ANSWERS and key not in _LEAVE and key not in _SKIP:
-                print("press one of: k a d s q")
-            if key in _LEAVE:
-                return False
-            if key in ANSWERS:
-                try:
-                    for decided in self._reviewer.answer(entry.path, {slug: ANSWERS[key]}, run=self.run_name):
-                        self._tell(decided)
-                    self._changed = True
-                except MemoryVaultError as error:
-                    print(f"not done: {error}")
-        self._at += 1
+    def _ask_idea(self, entry: Entry) -> bool:
+        """One key for an idea that nobody came back to; what is skipped is kept and asked again. False to leave."""
+        slugs = self._ideas.setdefault(entry.path, list(listed(entry.body)))
+        left = listed(entry.body)
+        while self._idea < len(slugs) and slugs[self._idea] not in left:
+            self._idea += 1
+        if self._idea == len(slugs):
+            self._go_to(self._at + 1)
+            return True
+        if self._arrived:
+            print(f"\n[{self._at + 1}/{len(self._paths)}] {counted(len(left), 'idea')} that nobody came back to")
+            self._arrived = False
+        slug = slugs[self._idea]
+        print("\n".join(f"    {line}" for line in part_of(entry.body, slug)))
+        while (key := read_key(IDEA_KEYS)) not in ANSWERS and key not in _LEAVE and key not in _SKIP and key != "u":
+            print("press one of: k a d s u q")
+        if key in _LEAVE:
+            return False
+        if key == "u":
+            self._undo()
+            return True
+        place = (self._at, self._idea)
+        self._idea += 1
+        if key in _SKIP:
+            self._steps.skipped(place)
+            return True
+        try:
+            for decided in self._reviewer.answer(entry.path, {slug: ANSWERS[key]}, run=self.run_name):
+                self._tell(decided)
+            self._steps.decided(place)
+            self._changed = True
+        except MemoryVaultError as error:
+            print(f"not done: {error}")
+            self._steps.skipped(place)
         return True
+
+    def _go_to(self, at: int, idea: int = 0) -> None:
+        self._at, self._idea, self._arrived = at, idea, True
+
+    def _skip(self) -> None:
+        self._steps.skipped((self._at, 0))
+        self._go_to(self._at + 1)
 
     def _decide(self, entry: Entry, decision: Decision, body: Scrubbed | None = None) -> None:
         decided = self._reviewer.decide(
             entry.path, decision, run=self.run_name, body=body, expected_hash=entry.content_hash
         )
         self._tell(decided)
-        if decided.verdict != "skipped":
-            self._changed = True
-            self._done.append(self._at)
-        self._at += 1
+        if decided.verdict == "skipped":
+            self._skip()
+            return
+        self._changed = True
+        self._steps.decided((self._at, 0))
+        self._go_to(self._at + 1)
 
     def _tell(self, decided: Decided) -> None:
         print(f"{decided.verdict}: {decided.path}")
@@ -425,14 +451,10 @@ class _Dialogue:
             print(str(error))
 
     def _undo(self) -> None:
-        act = self._reviewer.undo_last()
-        if act is None:
-            print("there is no decision to take back")
-            return
-        self._changed = True
-        print(act.what)
-        if self._done:
-            self._at = self._done.pop()
+        place, changed = self._steps.go_back()
+        self._changed = self._changed or changed
+        if place is not None:
+            self._go_to(*place)
 
 
 _LEAVE = frozenset({"q", "\x03", "\x04", ""})

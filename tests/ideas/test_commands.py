@@ -128,6 +128,24 @@ def test_one_key_for_each_idea(sandbox: Sandbox) -> None:
     assert "/d/_index" in (sandbox.vault / LIST).read_text("utf-8")
 
 
+def test_undo_steps_back_through_the_answers_about_ideas(sandbox: Sandbox) -> None:
+    old(sandbox, "a", "b", "c")
+    sandbox.memory("idea", "gc")
+    terminal = Terminal(sandbox, ["review"])
+    terminal.expect("[y/N]")
+    terminal.write("\n")
+    for key, said in (("d", "deleted: "), ("s", "\n"), ("u", "2 ideas that nobody came back to"), ("u", "took back: ")):
+        terminal.press(key)
+        terminal.expect(said)
+    terminal.expect("3 ideas that nobody came back to")
+    assert (sandbox.vault / INCUBATOR / "a").is_dir()
+    for key in "aaa":
+        terminal.press(key)
+        terminal.expect("archived: ")
+    assert terminal.close() == 0
+    assert {folder.name for folder in (sandbox.vault / INCUBATOR / "_archive").iterdir()} == {"a", "b", "c"}
+
+
 @pytest.mark.hurried
 def test_a_box_ticked_in_the_note_is_carried_out_by_a_running_worker(sandbox: Sandbox) -> None:
     old(sandbox, "one", "two")

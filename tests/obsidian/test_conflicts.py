@@ -145,6 +145,22 @@ def test_a_person_merges_them_in_the_editor(tmp_path: Path) -> None:
     assert not (sandbox.vault / COPY).exists()
 
 
+@pytest.mark.slow
+def test_undo_takes_no_older_choice_back_unasked(tmp_path: Path) -> None:
+    sandbox = Sandbox(tmp_path)
+    conflict(sandbox.vault)
+    sandbox.memory("review", "--decide", f"{COPY}=theirs")
+    conflict(sandbox.vault)
+    terminal = Terminal(sandbox, ["review"])
+    terminal.press("u")
+    terminal.expect("[n]o")
+    terminal.write("\r")
+    terminal.expect("nothing was taken back")
+    terminal.press("m")
+    assert terminal.close() == 0
+    assert (sandbox.vault / NOTE).read_text("utf-8") == MINE
+
+
 def test_an_unknown_copy_is_told(bed: Bed) -> None:
     with pytest.raises(EntryNotFound):
         find_copy(bed.store, "nothing")

@@ -147,6 +147,41 @@ def test_one_key_each(sandbox: Sandbox) -> None:
     assert not place(sandbox, "old-way").exists()
 
 
+def test_undo_steps_back_through_this_review_and_asks_before_it_reaches_another(sandbox: Sandbox) -> None:
+    older = propose(sandbox, "older", "Proposal of yesterday")
+    sandbox.memory("review", "--decide", "older=reject")
+    for number, slug in enumerate(("a-skip", "b-reject")):
+        propose(sandbox, slug, f"Proposal number {number}")
+    terminal = Terminal(sandbox, ["review"])
+    terminal.press("\r")
+    terminal.expect("Proposal number 1")
+    terminal.press("u")
+    terminal.expect("Proposal number 0")
+    terminal.press("u")
+    terminal.expect("rejected: older")
+    terminal.expect("[n]o")
+    terminal.write("n")
+    terminal.expect("nothing was taken back")
+    assert not older.exists()
+    terminal.expect("Proposal number 0")
+    terminal.press("s")
+    terminal.press("r")
+    assert terminal.close() == 0
+    assert not older.exists()
+    propose(sandbox, "c-next", "Proposal number 2")
+    terminal = Terminal(sandbox, ["review"])
+    terminal.press("s")
+    terminal.press("u")
+    terminal.press("u")
+    terminal.expect("rejected: b-reject")
+    terminal.expect("[n]o")
+    terminal.write("y")
+    terminal.expect("took back: rejected: b-reject")
+    terminal.press("q")
+    assert terminal.close() == 0
+    assert (sandbox.vault / "personal-private/_review/b-reject.md").is_file()
+
+
 def test_edit_opens_the_editor_and_approves_what_comes_out_of_it(sandbox: Sandbox) -> None:
     propose(sandbox, "tabs", "Use tabs")
     editor = sandbox.root / "editor.py"

@@ -1,0 +1,67 @@
+"""The steps of one dialogue of `memory review`, and how `u` goes back over them."""
+
+from __future__ import annotations
+
+from typing import Generic, TypeVar
+
+from ..tasks.reviewing import Reviewer
+from ..vault.errors import MemoryVaultError
+from .terminal import read_key
+
+TAKE_BACK = "take it back? [y]es [n]o "
+
+Place = TypeVar("Place")
+
+
+class Steps(Generic[Place]):
+    """Where the dialogue was, and the act that came of it there, if any: the newest last.
+
+    `run` is the name under which the dialogue's acts are in the journal.
+    """
+
+    def __init__(self, reviewer: Reviewer, run: str) -> None:
+        self._reviewer = reviewer
+        self._run = run
+        self._done: list[tuple[Place, str | None]] = []
+
+    def skipped(self, place: Place) -> None:
+        """Nothing was decided there."""
+        self._done.append((place, None))
+
+    def decided(self, place: Place) -> None:
+        """The newest act of the run was made there."""
+        acts = (act.id for act in self._reviewer.journal.newest_decisions() if act.run == self._run)
+        self._done.append((place, next(acts, None)))
+
+    def go_back(self) -> tuple[Place | None, bool]:
+        """Undo the last step, and say so: the place to go on at (None: here), and whether files were changed.
+
+        A decision from before the dialogue is named, and taken back only when the user says yes.
+        """
+        try:
+            if not self._done:
+                return None, self._take_back_older()
+            place, act = self._done[-1]
+            changed = act is not None and self._take_back(act)
+        except MemoryVaultError as error:
+            print(str(error))
+            return None, False
+        self._done.pop()
+        return place, changed
+
+    def _take_back_older(self) -> bool:
+        act = self._reviewer.last_decision()
+        if act is None:
+            print("there is no decision to take back")
+            return False
+        print(f"nothing was decided here yet; the last decision before is of {act.at[:10]}: {act.what}")
+        if read_key(TAKE_BACK) != "y":
+            print("nothing was taken back")
+            return False
+        return self._take_back(act.id)
+
+    def _take_back(self, act: str) -> bool:
+        undone = self._reviewer.undo_last(act)
+        if undone is not None:
+            print(undone.what)
+        return undone is not None
