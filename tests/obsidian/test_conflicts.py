@@ -147,7 +147,7 @@ def test_a_person_merges_them_in_the_editor(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_undo_takes_no_older_choice_back_unasked(tmp_path: Path) -> None:
-    sandbox = Sandbox(tmp_path)
+    sandbox = ForkedSandbox(tmp_path)
     conflict(sandbox.vault)
     sandbox.memory("review", "--decide", f"{COPY}=theirs")
     conflict(sandbox.vault)
