@@ -22,7 +22,7 @@ from ..tasks.conflicts import Choice, ConflictCopy, settle_copy, waiting_copies
 from ..tasks.ideas.incubator import parse_listed
 from ..tasks.pending_counts import count_pending
 from ..tasks.queue.enqueue import request_indexing
-from ..tasks.reviewing import Decided, Reviewer
+from ..tasks.reviewing import DecisionOutcome, Reviewer
 from ..vault.entry import INCIDENT, Entry
 from ..vault.errors import EditConflict, EntryInvalid, EntryNotFound, MemoryVaultError, UsageError
 from ..vault.evidence import PASSED_ON_TAG
@@ -403,7 +403,7 @@ class _Dialogue:
         self._steps.decided((self._at, 0))
         self._go_to(self._at + 1)
 
-    def _tell(self, decided: Decided) -> None:
+    def _tell(self, decided: DecisionOutcome) -> None:
         print(f"{decided.verdict}: {decided.path}")
         if decided.archived:
             print(f"archived: {decided.archived}")

@@ -10,7 +10,7 @@ from typing import Any
 
 from ..pipelines.scrub import Policy, scrub
 from ..pipelines.watchlist import DEFER_DAYS, Decision, Defer, Dismiss, Promote, is_archived, parts_of
-from ..tasks.discovery.watchlist import Decided, Watchlist, is_deferred
+from ..tasks.discovery.watchlist import VerdictOutcome, Watchlist, is_deferred
 from ..tasks.queue.enqueue import request_indexing
 from ..vault.entry import Entry
 from ..vault.errors import EntryInvalid, UsageError
@@ -174,6 +174,6 @@ def _ask(watchlist: Watchlist, entry: Entry, today: date, run_name: str) -> str:
             return "skip"
         if key in decisions:
             parts_of(entry.path)
-            result: Decided = watchlist.decide(entry.path, decisions[key], run=run_name)
+            result: VerdictOutcome = watchlist.decide(entry.path, decisions[key], run=run_name)
             print(f"{result.verdict}: {result.now}")
             return result.verdict

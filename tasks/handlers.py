@@ -23,7 +23,7 @@ HANDLERS: Mapping[str, tuple[str, str]] = {
     "embed.drain": ("indexing", "drain_handler"),
     "model.upgrade": ("upgrading", "upgrade_handler"),
     "logs.rotate": ("upkeep", "rotate_handler"),
-    "review.apply": ("reviewing", "apply_handler"),
+    "review.apply": ("written_decisions", "apply_handler"),
     "session.cost": ("costs", "cost_handler"),
     "memory.import": ("importing", "import_handler"),
     "inbox.triage": ("triaging", "triage_handler"),

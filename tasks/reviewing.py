@@ -5,7 +5,6 @@ One way in, `Reviewer.decide`; every change is in the journal, so that the last 
 
 from __future__ import annotations
 
-import logging
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, suppress
@@ -58,22 +57,14 @@ from ..vault.scrubbed import Scrubbed
 from ..vault.settings import Settings
 from ..vault.store import VaultStore
 from .boundary import consent_of, is_outside
-from .device import acting_device, acts_here
-from .discovery.watchlist import Decided as WatchlistDecided
-from .discovery.watchlist import Watchlist
 from .evolving import archived_text, free_archive_path, require_living, resolve_entry
 from .ideas.incubator import answer_listed, parse_listed
 from .ideas.ledger import ask_next, decline, research_key, slug_of, surface, taken_back
 from .ideas.looked_up import with_research_of, without_research
-from .indexing import APPLY_KEY, DECISION_FOLDERS, vault_store
+from .indexing import DECISION_FOLDERS, vault_store
 from .journal import Act, Change, FolderMove, Journal, Recorded, hash_of, text_of
 from .queue.enqueue import enqueue
-from .queue.job import Handler, Postpone, RunningJob
-from .queue.kinds import Json
-from .queue.ledger import Ledger
 from .remembering import free_path
-
-log = logging.getLogger(__name__)
 
 ATTEMPTS_AT_EDITED_FILE = 3
 SETTLED_SECONDS = 60.0
@@ -81,11 +72,10 @@ SETTLED_SECONDS = 60.0
 NEAREST = 5
 MOST_SHARING = 200
 RECALL_SECONDS = 3.0
-VAULT_PAUSE_SECONDS = 10.0
 
 
 @dataclass(frozen=True)
-class Decided:
+class DecisionOutcome:
     """What became of a proposal. `verdict`: approved, merged, rejected, skipped or superseded; surfaced or
     not surfaced; of an idea that nobody came back to: kept, archived or deleted."""
 
@@ -98,7 +88,7 @@ class Decided:
 
 
 @dataclass(frozen=True)
-class NotDecided:
+class DecisionProblem:
     """A note whose decision could not be carried out."""
 
     proposal: str
@@ -106,7 +96,7 @@ class NotDecided:
 
 
 @dataclass(frozen=True)
-class Near:
+class NearEntry:
     """A living entry that a proposal might replace."""
 
     path: str
@@ -154,7 +144,7 @@ class Reviewer:
         body: Scrubbed | None = None,
         expected_hash: str | None = None,
         expected_old: str | None = None,
-    ) -> Decided:
+    ) -> DecisionOutcome:
         """Carry out a decision; `body` is the text as the user changed it.
 
         `expected_hash` is the note as the user saw it, `expected_old` the entry that it replaces, likewise. Raises
@@ -179,7 +169,7 @@ class Reviewer:
                     raise
         raise AssertionError("unreachable")
 
-    def _researched(self, decided: Decided) -> Decided:
+    def _researched(self, decided: DecisionOutcome) -> DecisionOutcome:
         """The same; an idea that is in the incubator now is looked up."""
         if is_idea_path(decided.path):
             slug = slug_of(decided.path)
@@ -187,13 +177,13 @@ class Reviewer:
                 enqueue(self._settings, "research.idea", {"slug": slug}, unique_key=research_key(slug))
         return decided
 
-    def answer(self, path: str, answers: Mapping[str, Answer], *, run: str) -> list[Decided]:
+    def answer(self, path: str, answers: Mapping[str, Answer], *, run: str) -> list[DecisionOutcome]:
         """Carry out what the user wants with the ideas listed in the note at `path`.
 
         Raises EntryNotFound, EditConflict, VaultUnavailable; what was answered before the failing one is done.
         """
         return [
-            Decided(path, done.verdict, done.path)
+            DecisionOutcome(path, done.verdict, done.path)
             for done in answer_listed(self._settings, self.journal, path, answers, run=run)
         ]
 
@@ -257,10 +247,10 @@ class Reviewer:
             return None
         return with_research_of(self.store, change.path, change.before, now)
 
-    def nearest(self, entry: Entry, most: int = NEAREST) -> list[Near]:
+    def nearest(self, entry: Entry, most: int = NEAREST) -> list[NearEntry]:
         """Living entries that speak of the same: by recall where it answers, then by wording."""
         statement = statement_of(entry.body)
-        found: dict[str, Near] = {}
+        found: dict[str, NearEntry] = {}
         for path in self._recalled(statement, most):
             with suppress(EntryNotFound, EntryInvalid, PathRefused):
                 found[path] = _near(self.store.read(path))
@@ -301,22 +291,24 @@ class Reviewer:
             elif GC_KIND.encode() in head and any(listed(self.store.read(path).body).values()):
                 yield path, ""
 
-    def apply_notes(self, still_owned: Callable[[], bool] = lambda: True) -> list[Decided | NotDecided]:
+    def apply_notes(self, still_owned: Callable[[], bool] = lambda: True) -> list[DecisionOutcome | DecisionProblem]:
         """Carry out what is written in the notes. Raises VaultUnavailable."""
         self.journal.recover()
         run = self.journal.new_run("review")
-        results: list[Decided | NotDecided] = []
+        results: list[DecisionOutcome | DecisionProblem] = []
         for path, written in list(self.decided_notes()):
             if not still_owned():
                 break
             results += self._apply_note(path, written, run)
         return results
 
-    def _apply_note(self, path: str, written: str, run: str) -> list[Decided | NotDecided]:
+    def _apply_note(self, path: str, written: str, run: str) -> list[DecisionOutcome | DecisionProblem]:
         result = self._apply(path, written, run)
         return result if isinstance(result, list) else [] if result is None else [result]
 
-    def _apply(self, path: str, written: str, run: str) -> list[Decided | NotDecided] | Decided | NotDecided | None:
+    def _apply(
+        self, path: str, written: str, run: str
+    ) -> list[DecisionOutcome | DecisionProblem] | DecisionOutcome | DecisionProblem | None:
         try:
             entry = self.store.read(path)
             if entry.kind == GC_KIND:
@@ -334,20 +326,20 @@ class Reviewer:
             return self._problem(path, str(error))
         return None if decided.verdict == "skipped" else decided
 
-    def _problem(self, path: str, problem: str) -> NotDecided:
+    def _problem(self, path: str, problem: str) -> DecisionProblem:
         """Say it in the note, unless somebody is just writing there."""
         with suppress(EditConflict, EntryNotFound, EntryInvalid, OSError):
             entry = self.store.read(path)
             if abs(time.time() - (self.store.vault / path).stat().st_mtime) >= SETTLED_SECONDS:
                 fields = {"decision_error": scrub(problem, Policy.SECRETS), "updated": entry.updated}
                 self.store.update(path, entry.content_hash, fields=fields)
-        return NotDecided(path, problem)
+        return DecisionProblem(path, problem)
 
     # Carrying out
 
     def _carry_out(
         self, path: str, before: str, decision: Decision, run: str, body: Scrubbed | None, expected_old: str | None
-    ) -> Decided:
+    ) -> DecisionOutcome:
         entry = parse_entry(path, before.encode("utf-8", "surrogateescape"))
         if entry.kind == SURFACE_KIND:
             return self._surface(entry, decision, run)
@@ -355,7 +347,7 @@ class Reviewer:
             raise EntryInvalid(f"{path} lists several ideas: write keep, archive or delete with their names")
         match settle(_proposal(entry), decision):
             case Left():
-                return Decided(path, "skipped", path)
+                return DecisionOutcome(path, "skipped", path)
             case PutAway(destination, status):
                 return self._put_away(entry, before, destination, status, run, body)
             case Accepted() as accepted:
@@ -364,17 +356,17 @@ class Reviewer:
                     return self._replace(entry, before, accepted, old, run, body, expected_old)
                 return self._accept(entry, before, accepted, run, body)
 
-    def _surface(self, entry: Entry, decision: Decision, run: str) -> Decided:
+    def _surface(self, entry: Entry, decision: Decision, run: str) -> DecisionOutcome:
         """May the idea be put into Ideas.md? The answer holds for this one."""
         slug = str(entry.extra.get("idea") or "")
         match decision:
             case Skip():
-                return Decided(entry.path, "skipped", entry.path)
+                return DecisionOutcome(entry.path, "skipped", entry.path)
             case Approve():
                 path = surface(self._settings, self.journal, slug, run=run, confirmed=True)
-                decided = Decided(entry.path, "surfaced", path)
+                decided = DecisionOutcome(entry.path, "surfaced", path)
             case Reject():
-                decided = Decided(entry.path, "not surfaced", decline(self.journal, slug, entry.path, run=run))
+                decided = DecisionOutcome(entry.path, "not surfaced", decline(self.journal, slug, entry.path, run=run))
             case _:
                 raise EntryInvalid(f"{entry.path} asks whether an idea may be put into Ideas.md: approve or reject it")
         ask_next(self._settings, self.journal)
@@ -382,14 +374,16 @@ class Reviewer:
 
     def _put_away(
         self, entry: Entry, before: str, destination: str, status: str, run: str, body: Scrubbed | None
-    ) -> Decided:
+    ) -> DecisionOutcome:
         target = free_path(destination, self.store)
         fields = {**_decided(entry), "status": status}
         text = self.store.render_edit(before, fields, _body_after(entry, body))
         self._commit([Change(target, None, text), Change(entry.path, before, None)], run, f"{status}: {entry.slug}")
-        return Decided(entry.path, status, target)
+        return DecisionOutcome(entry.path, status, target)
 
-    def _accept(self, entry: Entry, before: str, accepted: Accepted, run: str, body: Scrubbed | None) -> Decided:
+    def _accept(
+        self, entry: Entry, before: str, accepted: Accepted, run: str, body: Scrubbed | None
+    ) -> DecisionOutcome:
         same = self._same_entry(accepted.path, entry)
         if same is not None:
             return self._merge(entry, before, same, run)
@@ -397,7 +391,7 @@ class Reviewer:
         fields = {**_decided(entry), **_placed(target, accepted.status), "supersedes": None}
         text = self.store.render_edit(before, fields, _body_after(entry, body))
         self._commit([Change(target, None, text), Change(entry.path, before, None)], run, f"approved: {entry.slug}")
-        return Decided(entry.path, "approved", target)
+        return DecisionOutcome(entry.path, "approved", target)
 
     def _same_entry(self, path: str, entry: Entry) -> Entry | None:
         if not self.store.exists(path):
@@ -406,7 +400,7 @@ class Reviewer:
         known = other.fingerprint is not None and other.fingerprint == entry.fingerprint
         return other if known and other.effective_status == "active" else None
 
-    def _merge(self, entry: Entry, before: str, other: Entry, run: str) -> Decided:
+    def _merge(self, entry: Entry, before: str, other: Entry, run: str) -> DecisionOutcome:
         """The user holds this already: the entry gets the evidence, the proposal goes to the archive."""
         other_before = text_of(self.store, other.path) or ""
         fields: dict[str, StoreValue] = {
@@ -421,7 +415,7 @@ class Reviewer:
             Change(entry.path, before, None),
         ]
         self._commit(changes, run, f"merged: {entry.slug}")
-        return Decided(entry.path, "merged", other.path)
+        return DecisionOutcome(entry.path, "merged", other.path)
 
     def _replaced(self, entry: Entry, accepted: Accepted, decision: Decision) -> str | None:
         """The entry that is to be superseded; one that is gone since it was proposed needs nothing."""
@@ -453,7 +447,7 @@ class Reviewer:
         run: str,
         body: Scrubbed | None,
         expected_old: str | None,
-    ) -> Decided:
+    ) -> DecisionOutcome:
         old_before, old_entry = require_living(self.store, old)
         if expected_old is not None and hash_of(old_before) != expected_old:
             raise EditConflict(f"{old}, which it would replace, is not what you saw: compare them again")
@@ -474,7 +468,7 @@ class Reviewer:
         else:
             changes += [Change(target, None, text), Change(old, old_before, None)]
         self._commit([*changes, Change(entry.path, before, None)], run, f"superseded {old_entry.slug}: {entry.slug}")
-        return Decided(entry.path, "superseded", target, archive)
+        return DecisionOutcome(entry.path, "superseded", target, archive)
 
     def _commit(self, changes: list[Change], run: str, what: str) -> None:
         self.journal.commit(changes, run=run, actor="review", what=what)
@@ -542,8 +536,8 @@ def _body_after(entry: Entry, body: Scrubbed | None) -> Scrubbed | None:
     return Scrubbed.trusted(kept, reason="the note's own text, or the user's, which the caller scrubbed")
 
 
-def _near(entry: Entry) -> Near:
-    return Near(entry.path, entry.title, statement_of(entry.body))
+def _near(entry: Entry) -> NearEntry:
+    return NearEntry(entry.path, entry.title, statement_of(entry.body))
 
 
 def _written_decision(path: str, head: bytes) -> str:
@@ -554,54 +548,3 @@ def _written_decision(path: str, head: bytes) -> str:
     if value is True or value is False:  # YAML's `yes` and `no`
         return "approve" if value else "reject"
     return str(value).strip() if value is not None else skim(head.decode("utf-8", "replace"))[0].get("decision", "")
-
-
-class DecisionsAtStart:
-    """A service of the worker: decisions, and changes cut short, from the time when none ran."""
-
-    def __init__(self, settings: Settings) -> None:
-        self._settings = settings
-
-    def start(self, ledger: Ledger) -> None:
-        """Enqueue review.apply if there is something for it."""
-        try:
-            reviewer = Reviewer(self._settings)
-            if not acts_here(reviewer.store.vault):
-                return
-            watchlist = Watchlist(self._settings, reviewer.store, reviewer.journal)
-            decided = any(True for _ in reviewer.decided_notes()) or any(True for _ in watchlist.decided_notes())
-            if reviewer.journal.is_interrupted or decided:
-                ledger.enqueue("review.apply", unique_key=APPLY_KEY)
-        except MemoryVaultError as error:
-            log.warning("decisions in notes wait for the next sweep: %s", error)
-
-    def stop(self) -> None:
-        """Nothing runs."""
-
-
-def apply_handler(settings: Settings) -> Handler:
-    """review.apply: decisions that stand in notes."""
-
-    def handle(job: RunningJob) -> Mapping[str, Json]:
-        try:
-            reviewer = Reviewer(settings)
-            ended = reviewer.journal.recover()
-            if not acts_here(reviewer.store.vault):
-                # Two devices that see one decision would each carry it out, and their files would collide.
-                return {"elsewhere": acting_device(reviewer.store.vault) or ""}
-            results = reviewer.apply_notes(job.still_owned)
-            listed = Watchlist(settings, reviewer.store, reviewer.journal).apply_notes(job.still_owned)
-        except VaultUnavailable as error:
-            raise Postpone(str(error), VAULT_PAUSE_SECONDS) from error
-        done = [result for result in results if isinstance(result, Decided)]
-        problems = [result for result in results if isinstance(result, NotDecided)]
-        for problem in problems:
-            # What is wrong stands in the note; here it would quote what the user wrote.
-            log.warning("%s: its decision could not be carried out, the note says why", problem.proposal)
-        decided = len(done) + sum(isinstance(result, WatchlistDecided) for result in listed)
-        unclear = len(problems) + len(listed) - (decided - len(done))
-        if decided or ended:
-            job.enqueue("index.reconcile", {}, unique_key="index.reconcile")
-        return {"decided": decided, **({"problems": unclear} if unclear else {})}
-
-    return handle

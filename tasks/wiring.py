@@ -14,8 +14,8 @@ from .ideas.research import UnresearchedIdeas
 from .indexing import WantedIndex, WatchedVault
 from .queue.kinds import POLICIES, KindPolicy
 from .queue.worker import Loop, Service, Worker, WorkerContext
-from .reviewing import DecisionsAtStart
 from .shared_queue import build_loop, is_shared
+from .written_decisions import DecisionsAtStart
 
 log = logging.getLogger(__name__)
 

@@ -17,7 +17,7 @@ from ...pipelines.review import without_replacement_line as kept_text
 from ...pipelines.scrub import Policy, scrub
 from ...tasks.evolving import resolve_entry
 from ...tasks.pending_page import list_pending_paths, load_pending_page, order_pending
-from ...tasks.reviewing import Near, Reviewer
+from ...tasks.reviewing import NearEntry, Reviewer
 from ...vault.entry import Entry
 from ...vault.errors import EditConflict, EntryInvalid, EntryNotFound, MemoryVaultError, PathRefused, UsageError
 from ...vault.layout import REVIEW, special_folder
@@ -154,7 +154,7 @@ def _shown(
         said = _gone(reviewer, wanted)
     queue = load_pending_page(reviewer.store, ordered, number, ON_A_PAGE)
     item = None
-    near: list[Near] = []
+    near: list[NearEntry] = []
     old: Entry | None = None
     chosen = next((entry for entry in queue.entries if entry.path == wanted), None) or next(iter(queue.entries), None)
     if chosen is not None:
@@ -202,7 +202,7 @@ def _item(reviewer: Reviewer, entry: Entry, ordered: Sequence[str]) -> _Item:
     )
 
 
-def _old(reviewer: Reviewer, asked: Mapping[str, str], near: Sequence[Near]) -> tuple[Entry | None, Said | None]:
+def _old(reviewer: Reviewer, asked: Mapping[str, str], near: Sequence[NearEntry]) -> tuple[Entry | None, Said | None]:
     """The entry that the proposal is compared with: the one asked for, else the nearest."""
     name = link_target(asked.get("other", "")) or asked.get("old", "") or (near[0].path if near else "")
     if not name:

@@ -109,7 +109,7 @@ Verdict = Literal["promoted", "dismissed", "deferred"]
 
 
 @dataclass(frozen=True)
-class Decided:
+class VerdictOutcome:
     """What became of a note."""
 
     path: str
@@ -119,7 +119,7 @@ class Decided:
 
 
 @dataclass(frozen=True)
-class NotDecided:
+class VerdictProblem:
     """A note whose decision could not be carried out."""
 
     path: str
@@ -173,7 +173,7 @@ class Watchlist:
         reason: Scrubbed | None = None,
         run: str,
         expected_hash: str | None = None,
-    ) -> Decided:
+    ) -> VerdictOutcome:
         """Carry out a decision. Raises EditConflict, EntryNotFound, PathRefused, VaultUnavailable: nothing changed.
 
         `expected_hash` is the note as the user saw it.
@@ -191,7 +191,7 @@ class Watchlist:
 
     def _carry_out(
         self, path: str, decision: Decision, reason: Scrubbed | None, run: str, expected_hash: str | None
-    ) -> Decided:
+    ) -> VerdictOutcome:
         before = text_of(self.store, path)
         if before is None:
             raise EntryNotFound(f"{path} is not there any more")
@@ -215,7 +215,7 @@ class Watchlist:
         if target != path:
             changes = [Change(target, None, text), Change(path, before, None)]
         self.journal.commit(changes, run=run, actor="review", what=f"{verdict}: {'/'.join(parts_of(path))}")
-        return Decided(path, verdict, target)
+        return VerdictOutcome(path, verdict, target)
 
     # Decisions in notes
 
@@ -228,10 +228,10 @@ class Watchlist:
             if written is not None and str(written).strip() and not is_archived(entry.path):
                 yield entry.path, str(written).strip()
 
-    def apply_notes(self, still_owned: Callable[[], bool] = lambda: True) -> list[Decided | NotDecided]:
+    def apply_notes(self, still_owned: Callable[[], bool] = lambda: True) -> list[VerdictOutcome | VerdictProblem]:
         """Carry out what is written in the notes. Raises VaultUnavailable."""
         run = self.journal.new_run("watchlist")
-        results: list[Decided | NotDecided] = []
+        results: list[VerdictOutcome | VerdictProblem] = []
         for path, written in list(self.decided_notes()):
             if not still_owned():
                 break
@@ -246,7 +246,7 @@ class Watchlist:
                 raise
             except MemoryVaultError as error:
                 self._say(path, str(error))
-                results.append(NotDecided(path, str(error)))
+                results.append(VerdictProblem(path, str(error)))
         return results
 
     def _say(self, path: str, problem: str) -> None:

@@ -17,7 +17,7 @@ from memoryvault.pipelines.watchlist import Defer, Dismiss, Promote
 from memoryvault.tasks.discovery.adapting import TRUSTED_NOTE, owners_in
 from memoryvault.tasks.discovery.found import Found
 from memoryvault.tasks.discovery.scanning import Answer, Question
-from memoryvault.tasks.discovery.watchlist import CopyRefused, NotDecided, Watchlist, WatchlistWriter
+from memoryvault.tasks.discovery.watchlist import CopyRefused, VerdictProblem, Watchlist, WatchlistWriter
 from memoryvault.tasks.reviewing import Reviewer
 from memoryvault.tasks.taken_back import TakenBack
 from memoryvault.tasks.undoing import Selector, Undo
@@ -363,7 +363,7 @@ def test_a_decision_that_makes_no_sense_is_told_in_the_note(three: Bed, monkeypa
     monkeypatch.setattr("memoryvault.tasks.discovery.watchlist.SETTLED_SECONDS", 0.0)
     file = edit(three, f"{FOLDER}/source-a/entry-one.md", "hmm")
     (result,) = three.watchlist.apply_notes()
-    assert isinstance(result, NotDecided)
+    assert isinstance(result, VerdictProblem)
     assert "decision_error: " in file.read_text("utf-8")
 
 

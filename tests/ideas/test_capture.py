@@ -16,7 +16,7 @@ from memoryvault.tasks.ideas.ledger import MOST_QUESTIONS, ask_next, find_idea, 
 from memoryvault.tasks.ideas.research import WebAccess, plan
 from memoryvault.tasks.journal import Change
 from memoryvault.tasks.remembering import ideas_to_research
-from memoryvault.tasks.reviewing import Decided
+from memoryvault.tasks.reviewing import DecisionOutcome
 from memoryvault.tasks.undoing import Selector
 from memoryvault.tests.support.forked import ForkedSandbox
 from memoryvault.vault.boundary import Consent
@@ -235,7 +235,7 @@ def test_the_question_is_answered_in_the_note_as_well(bed: Bed) -> None:
     (question,) = bed.reviewer.waiting()
     bed.decide_in_note(question.path, "approve")
     (done,) = bed.reviewer.apply_notes()
-    assert isinstance(done, Decided)
+    assert isinstance(done, DecisionOutcome)
     assert done.verdict == "surfaced"
     assert SLUG in ideas_file(bed)
 

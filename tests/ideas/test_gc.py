@@ -23,7 +23,7 @@ from memoryvault.tasks.ideas.incubator import refresh_list
 from memoryvault.tasks.ideas.ledger import IDEA_ARCHIVE, IDEA_TRASH, find_idea, ideas
 from memoryvault.tasks.ideas.putting_away import purge_trash, put_away, restore
 from memoryvault.tasks.ideas.researching import PURPOSE
-from memoryvault.tasks.reviewing import Decided, NotDecided
+from memoryvault.tasks.reviewing import DecisionOutcome, DecisionProblem
 from memoryvault.vault.errors import EntryInvalid, EntryNotFound
 from memoryvault.vault.pending import IDEAS_LIST
 
@@ -196,7 +196,7 @@ def test_keep_restarts_the_clock_in_the_note_itself(bed: Bed) -> None:
     assert stale(bed) == ["one"]
     tick(bed, "one", "Keep")
     (done,) = bed.reviewer.apply_notes()
-    assert isinstance(done, Decided)
+    assert isinstance(done, DecisionOutcome)
     assert done.verdict == "kept"
     assert f"kept: {bed.store.today().isoformat()}" in path.read_text()
     assert not (bed.vault / IDEAS_LIST).exists()
@@ -395,7 +395,7 @@ def test_boxes_are_carried_out_one_by_one_and_the_rest_goes_on_waiting(bed: Bed)
     tick(bed, "three", "Delete")
     assert stale(bed) == ["one", "two", "three", "four"]
     assert "[x]" in bed.files()[IDEAS_LIST], "a ticked list is not written anew"
-    verdicts = [done.verdict for done in bed.reviewer.apply_notes() if isinstance(done, Decided)]
+    verdicts = [done.verdict for done in bed.reviewer.apply_notes() if isinstance(done, DecisionOutcome)]
     assert verdicts == ["archived", "deleted"]
     assert boxes(bed) == ["two", "four"]
     assert bed.reviewer.apply_notes() == []
@@ -408,7 +408,7 @@ def test_one_word_in_the_properties_answers_for_all(bed: Bed) -> None:
     tick(bed, "two", "Archive")
     bed.decide_in_note(IDEAS_LIST, "keep")
     done = bed.reviewer.apply_notes()
-    assert sorted(one.verdict for one in done if isinstance(one, Decided)) == ["archived", "kept"]
+    assert sorted(one.verdict for one in done if isinstance(one, DecisionOutcome)) == ["archived", "kept"]
     assert not (bed.vault / IDEAS_LIST).exists()
 
 
@@ -418,7 +418,7 @@ def test_two_boxes_for_one_idea_are_no_answer(bed: Bed) -> None:
     tick(bed, "one", "Keep")
     tick(bed, "one", "Delete")
     (problem,) = bed.reviewer.apply_notes()
-    assert isinstance(problem, NotDecided)
+    assert isinstance(problem, DecisionProblem)
     assert "more than one box" in problem.problem
     assert find_idea(bed.store, "one").status == "incubating"
 

@@ -21,7 +21,7 @@ from memoryvault.pipelines.review import (
     parse_decision,
     settle,
 )
-from memoryvault.tasks.reviewing import Decided, NotDecided, Reviewer
+from memoryvault.tasks.reviewing import DecisionOutcome, DecisionProblem, Reviewer
 from memoryvault.vault.errors import EditConflict, EntryInvalid, EntryNotFound, UsageError
 from memoryvault.vault.scrubbed import Scrubbed
 
@@ -87,16 +87,16 @@ def proposal(bed: Bed) -> str:
     return bed.only("pending").path
 
 
-def decide(bed: Bed, path: str, decision: Decision, **options: object) -> Decided:
+def decide(bed: Bed, path: str, decision: Decision, **options: object) -> DecisionOutcome:
     return bed.reviewer.decide(path, decision, run="test", **options)  # type: ignore[arg-type]
 
 
 def test_approved_it_moves_to_its_place_with_its_evidence(bed: Bed, proposal: str) -> None:
     text = bed.files()[proposal]
     done = decide(bed, proposal, Approve())
-    assert done == Decided(proposal, "approved", "personal-private/preferences/no-use-pnpm-instead-of-npm.md") or (
-        done.path.startswith("personal-private/preferences/")
-    )
+    assert done == DecisionOutcome(
+        proposal, "approved", "personal-private/preferences/no-use-pnpm-instead-of-npm.md"
+    ) or (done.path.startswith("personal-private/preferences/"))
     entry = bed.only("active")
     assert entry.path == done.path
     assert [source.session for source in entry.sources] == ["a"]
@@ -233,7 +233,7 @@ def test_the_nearest_entries_are_offered_by_wording_without_an_index(bed: Bed, p
 def test_a_decision_in_the_note_is_carried_out_once(bed: Bed, proposal: str, written: str, status: str) -> None:
     bed.decide_in_note(proposal, written)
     (done,) = bed.reviewer.apply_notes()
-    assert isinstance(done, Decided)
+    assert isinstance(done, DecisionOutcome)
     assert "decision:" not in bed.files()[bed.only(status).path]
     after = bed.files()
     assert bed.reviewer.apply_notes() == []
@@ -287,7 +287,7 @@ def test_what_makes_no_sense_is_told_in_the_note_but_not_while_somebody_types(
 ) -> None:
     bed.decide_in_note(proposal, "appro")
     (problem,) = bed.reviewer.apply_notes()
-    assert isinstance(problem, NotDecided)
+    assert isinstance(problem, DecisionProblem)
     assert "decision_error" not in bed.files()[proposal]
     long_ago = (bed.vault / proposal).stat().st_mtime - age
     os.utime(bed.vault / proposal, (long_ago, long_ago))
@@ -307,7 +307,7 @@ def test_one_bad_note_does_not_keep_the_others_from_being_decided(bed: Bed, prop
     bed.decide_in_note("personal-private/_review/a.md", "approve")
     bed.decide_in_note(proposal, "approve")
     results = bed.reviewer.apply_notes()
-    assert {type(result) for result in results} == {Decided, NotDecided}
+    assert {type(result) for result in results} == {DecisionOutcome, DecisionProblem}
     assert bed.only("active")
 
 
@@ -316,7 +316,7 @@ def test_a_note_that_leads_out_of_the_vault_is_refused(bed: Bed) -> None:
     bed.edit(path, "status: pending", "status: pending\ngroup: ../../outside")
     bed.decide_in_note(path, "approve")
     (problem,) = bed.reviewer.apply_notes()
-    assert isinstance(problem, NotDecided)
+    assert isinstance(problem, DecisionProblem)
     assert list(bed.files()) == [path]
 
 
@@ -333,7 +333,7 @@ def test_a_person_who_saves_in_that_very_moment_is_not_overwritten(
     carry_out = Reviewer._carry_out
     saved: list[str] = []
 
-    def meanwhile(self: Reviewer, path: str, before: str, *rest: object) -> Decided:
+    def meanwhile(self: Reviewer, path: str, before: str, *rest: object) -> DecisionOutcome:
         if not saved:
             bed.edit(path, "## Evidence", "Saved meanwhile.\n\n## Evidence")
             saved.append(path)

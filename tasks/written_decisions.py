@@ -1,0 +1,71 @@
+"""The worker's part of the review: carrying out decisions that the user wrote into notes."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+
+from ..vault.errors import MemoryVaultError, VaultUnavailable
+from ..vault.settings import Settings
+from .device import acting_device, acts_here
+from .discovery.watchlist import VerdictOutcome, Watchlist
+from .indexing import APPLY_KEY
+from .queue.job import Handler, Postpone, RunningJob
+from .queue.kinds import Json
+from .queue.ledger import Ledger
+from .reviewing import DecisionOutcome, DecisionProblem, Reviewer
+
+log = logging.getLogger(__name__)
+
+VAULT_PAUSE_SECONDS = 10.0
+
+
+class DecisionsAtStart:
+    """A service of the worker: decisions, and changes cut short, from the time when none ran."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+
+    def start(self, ledger: Ledger) -> None:
+        """Enqueue review.apply if there is something for it."""
+        try:
+            reviewer = Reviewer(self._settings)
+            if not acts_here(reviewer.store.vault):
+                return
+            watchlist = Watchlist(self._settings, reviewer.store, reviewer.journal)
+            decided = any(True for _ in reviewer.decided_notes()) or any(True for _ in watchlist.decided_notes())
+            if reviewer.journal.is_interrupted or decided:
+                ledger.enqueue("review.apply", unique_key=APPLY_KEY)
+        except MemoryVaultError as error:
+            log.warning("decisions in notes wait for the next sweep: %s", error)
+
+    def stop(self) -> None:
+        """Nothing runs."""
+
+
+def apply_handler(settings: Settings) -> Handler:
+    """review.apply: decisions that stand in notes."""
+
+    def handle(job: RunningJob) -> Mapping[str, Json]:
+        try:
+            reviewer = Reviewer(settings)
+            ended = reviewer.journal.recover()
+            if not acts_here(reviewer.store.vault):
+                # Two devices that see one decision would each carry it out, and their files would collide.
+                return {"elsewhere": acting_device(reviewer.store.vault) or ""}
+            results = reviewer.apply_notes(job.still_owned)
+            listed = Watchlist(settings, reviewer.store, reviewer.journal).apply_notes(job.still_owned)
+        except VaultUnavailable as error:
+            raise Postpone(str(error), VAULT_PAUSE_SECONDS) from error
+        done = [result for result in results if isinstance(result, DecisionOutcome)]
+        problems = [result for result in results if isinstance(result, DecisionProblem)]
+        for problem in problems:
+            # What is wrong stands in the note; here it would quote what the user wrote.
+            log.warning("%s: its decision could not be carried out, the note says why", problem.proposal)
+        decided = len(done) + sum(isinstance(result, VerdictOutcome) for result in listed)
+        unclear = len(problems) + len(listed) - (decided - len(done))
+        if decided or ended:
+            job.enqueue("index.reconcile", {}, unique_key="index.reconcile")
+        return {"decided": decided, **({"problems": unclear} if unclear else {})}
+
+    return handle
