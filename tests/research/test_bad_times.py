@@ -29,6 +29,9 @@ from memoryvault.vault.scrubbed import Scrubbed
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("forked_children")]
 
+IN_AN_HOUR = "in an hour"
+"""In a header: the second of the epoch that is an hour after the request is answered."""
+
 
 # ---- servers that misbehave
 
@@ -67,12 +70,13 @@ def test_an_engine_that_misbehaves_costs_only_its_own_note(
     ("status", "headers"),
     [
         (429, {"Retry-After": "3600"}),
-        (403, {"X-RateLimit-Remaining": "0", "X-RateLimit-Reset": str(int(time.time()) + 3600)}),
+        (403, {"X-RateLimit-Remaining": "0", "X-RateLimit-Reset": IN_AN_HOUR}),
     ],
 )
 def test_an_engine_whose_limit_is_reached_is_asked_again_when_it_may_be(
     online: ResearchBed, web: Site, status: int, headers: dict[str, str]
 ) -> None:
+    headers = {name: str(int(time.time()) + 3600) if value == IN_AN_HOUR else value for name, value in headers.items()}
     with site({"/search/repositories": Reply(status=status, headers=headers)}) as full:
         access = WebAccess({"wikipedia": web.url, "github": full.url}, web.allowed | full.allowed)
         online.configure(network=True, more='providers = "wikipedia,github"')
