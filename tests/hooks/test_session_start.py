@@ -72,7 +72,7 @@ def test_only_this_projects_own_entries_are_added(sandbox: Sandbox) -> None:
 def test_a_rule_by_its_flag_or_in_a_subfolder_is_loaded_once_it_is_indexed(sandbox: Sandbox) -> None:
     paths = {
         "personal-private/preferences/flagged.md": {"always_load": "true"},
-        "personal-private/_always-load/work/deeper.md": {},
+        "personal-private/_always-load/office/deeper.md": {},
         "personal-private/_always-load/_style.md": {},
         "_always-load/topmost.md": {},
         "team/shop/_always-load/of-a-group.md": {"always_load": "true"},

@@ -108,6 +108,12 @@ def test_a_broken_header_can_still_be_edited_line_by_line() -> None:
     assert set_fields(text, {"kind": "b"}) == '---\ntitle: "unclosed\nkind: b\n---\nbody\n'
 
 
+def header_of(text: str) -> str:
+    parts = split_header(text)
+    assert parts is not None
+    return parts[1]
+
+
 @pytest.mark.parametrize(
     "text",
     [
@@ -118,12 +124,12 @@ def test_a_broken_header_can_still_be_edited_line_by_line() -> None:
     ],
 )
 def test_a_header_that_an_edit_would_garble_is_refused_or_left_whole(text: str) -> None:
-    before = load_fields(split_header(text)[1])  # type: ignore[index]
+    before = load_fields(header_of(text))
     try:
         changed = set_fields(text, {"status": "z", "base": None})
     except EntryInvalid:
         return
-    after = load_fields(split_header(changed)[1])  # type: ignore[index]
+    after = load_fields(header_of(changed))
     assert {k: v for k, v in after.items() if k not in ("status", "base")} == {
         k: v for k, v in before.items() if k not in ("status", "base")
     }
