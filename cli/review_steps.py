@@ -23,15 +23,20 @@ class Steps(Generic[Place]):
         self._reviewer = reviewer
         self._run = run
         self._done: list[tuple[Place, str | None]] = []
+        self._known: set[str] = set()
+        """Ids of acts that belong to a step, also of those that were taken back since."""
 
     def skipped(self, place: Place) -> None:
         """Nothing was decided there."""
         self._done.append((place, None))
 
     def decided(self, place: Place) -> None:
-        """The newest act of the run was made there."""
+        """Something was decided there; its act is the newest of the run, unless nothing had to be changed."""
         acts = (act.id for act in self._reviewer.journal.newest_decisions() if act.run == self._run)
-        self._done.append((place, next(acts, None)))
+        newest = next(acts, None)
+        self._done.append((place, None if newest in self._known else newest))
+        if newest is not None:
+            self._known.add(newest)
 
     def go_back(self) -> tuple[Place | None, bool]:
         """Undo the last step, and say so: the place to go on at (None: here), and whether files were changed.

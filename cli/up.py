@@ -38,9 +38,7 @@ class PlainPrinter(Printer):  # type: ignore[misc]
     def write(self, message: Message) -> None:
         """Print each line of the message behind its time and name."""
         data = message.data.decode("utf-8", "replace") if isinstance(message.data, bytes) else message.data
-        with suppress(
-            OSError
-        ):  # Whether anybody reads it (a closed window, `| head`, a full disk) is not their affair.
+        with suppress(OSError):  # They go on, whether anybody reads it or not (a closed window, `| head`, a full disk).
             super().write(message._replace(data=plain(data)))
 
 
@@ -53,6 +51,21 @@ class TerminalManager(Manager):  # type: ignore[misc]
         super()._start()
         if before != signal.SIG_IGN:
             signal.signal(signal.SIGHUP, self._hang_up)
+
+    _is_end_wanted = False
+
+    def terminate(self) -> None:
+        """End what runs, once all of it has started: before that honcho knows no process that it could end."""
+        if self._all_started():
+            super().terminate()
+        else:
+            self._is_end_wanted = True
+
+    def _system_print(self, data: str) -> None:
+        super()._system_print(data)  # Called for each start, when its process is known.
+        if self._is_end_wanted and self._all_started():
+            self._is_end_wanted = False
+            super().terminate()
 
     def _hang_up(self, number: int, frame: FrameType | None) -> None:
         self.returncode = 128 + number

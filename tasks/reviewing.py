@@ -363,7 +363,7 @@ class Reviewer:
             case Skip():
                 return DecisionOutcome(entry.path, "skipped", entry.path)
             case Approve():
-                path = surface(self._settings, self.journal, slug, run=run, confirmed=True)
+                path = surface(self._settings, self.journal, slug, run=run, confirmed=True, question=entry.path)
                 decided = DecisionOutcome(entry.path, "surfaced", path)
             case Reject():
                 decided = DecisionOutcome(entry.path, "not surfaced", decline(self.journal, slug, entry.path, run=run))

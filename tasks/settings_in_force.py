@@ -26,13 +26,17 @@ class SettingsInForce:
         if (stamp := config_stamp(env)) != self._stamp:
             self._stamp = stamp
             try:
-                self._newest = load_settings(env)
+                newest = load_settings(env)
+                _ = newest.state  # An empty file, as while it is being saved, names no vault: nothing to go by.
+                self._newest = newest
             except SettingsError as error:
                 log.warning("%s; until that is mended the worker goes by the settings from before", error)
         return self._newest != self._in_force
 
     def take(self) -> Settings:
         """The newest that could be read, which are in force from now on."""
+        if self._stamp:  # Not at the start, for which they were just read; what ran since may have taken long to end.
+            self.have_changed()
         self._in_force = self._newest
         return self._in_force
 

@@ -312,10 +312,13 @@ def commit_idea(
     return changes
 
 
-def surface(settings: Settings, journal: Journal, slug: str, *, run: str, confirmed: bool = False) -> str:
+def surface(
+    settings: Settings, journal: Journal, slug: str, *, run: str, confirmed: bool = False, question: str | None = None
+) -> str:
     """Put an idea that is in the incubator into Ideas.md, on the user's word; its note's path.
 
-    The question is answered with it. Raises EntryNotFound, EditConflict, BoundaryRefused, VaultUnavailable.
+    The question is answered with it, and with it `question`, the path of the note that asked (a copy of it, perhaps).
+    Raises EntryNotFound, EditConflict, BoundaryRefused, VaultUnavailable.
     """
     store = journal.store
     with store.lock():
@@ -327,6 +330,8 @@ def surface(settings: Settings, journal: Journal, slug: str, *, run: str, confir
             before = text_of(store, entry.path) or ""
             changes.append(Change(entry.path, before, store.render_edit(before, {"surface": None})))
         changes += answered_question(store, slug)
+        if question not in (None, question_path(slug)) and (asked := text_of(store, question)) is not None:
+            changes.append(Change(question, asked, None))
         if changes:
             journal.commit(
                 changes,

@@ -149,3 +149,15 @@ def test_an_interpreter_may_lie_in_any_folder(monkeypatch: pytest.MonkeyPatch) -
 def test_the_procfile_has_the_same_programs() -> None:
     lines = (ROOT / "Procfile").read_text("utf-8").splitlines()
     assert dict(line.split(": memory ") for line in lines) == PROGRAMS
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
+def test_a_signal_while_it_starts_ends_all_of_it(sandbox: Sandbox, number: signal.Signals) -> None:
+    state = load_settings(sandbox.environment).state
+    with sandbox.process("up") as up:
+        children = Path(f"/proc/{up.pid}/task/{up.pid}/children")
+        wait_until(lambda: children.read_text().strip() != "", "the first of them is being started")
+        up.send_signal(number)
+        assert up.wait(WAIT_SECONDS) == 0
+    assert lock_holder(state.worker_lock) is None
+    assert lock_holder(state.recall_lock) is None

@@ -68,6 +68,27 @@ def test_a_file_that_can_not_be_read_changes_nothing_until_it_is_mended(
     assert in_force.have_changed()
 
 
+def test_a_file_that_is_empty_while_it_is_saved_changes_nothing(tmp_path: Path) -> None:
+    sandbox = Sandbox(tmp_path)
+    vault = f'[vault]\npath = "{sandbox.vault}"\n'
+    environment = {name: value for name, value in sandbox.environment.items() if name != "MEMORY_VAULT_PATH"}
+    write_config(sandbox, vault)
+    in_force = SettingsInForce(load_settings(environment))
+    write_config(sandbox, "")
+    assert not in_force.have_changed(), "it names no vault"
+    write_config(sandbox, vault + "[memory]\nenabled = false\n")
+    assert in_force.have_changed()
+
+
+def test_what_is_taken_is_what_the_file_says_by_then(sandbox: Sandbox) -> None:
+    in_force = SettingsInForce(load_settings(sandbox.environment))
+    write_config(sandbox, "[memory]\nenabled = false\n")
+    assert in_force.have_changed()
+    write_config(sandbox, "[memory]\nenabled = true\n[research]\nnetwork = true\n")
+    taken = in_force.take()
+    assert (taken.memory.enabled, taken.research.network) == (True, True)
+
+
 def test_while_it_is_switched_off_every_job_waits(state: StatePaths, ledger: Ledger) -> None:
     ledger.enqueue("effect")
     off = replace(context(state), enabled=False)
