@@ -47,7 +47,7 @@ _ON_TEXTS = r"(?:add|put|write|insert|append|include|paste|translate|rephrase|re
 _ABOUT_TEXT = cue(rf"\b(?:{_ON_TEXTS}|mean|think)\b")
 """What follows "please add these to the docs:" or "what do you think of:" is a text to work on."""
 _ORDERS = cue(
-    rf"^\W*(?:also\s+|and\s+|then\s+|now\s+|please\s+|pls\s+|(?:can|could|would)\s+you\s+(?:please\s+)?)*(?:{_ON_TEXTS}|use|run|make|create|remove|do|rename|move|test)\b"
+    rf"^\W*(?:also\s+|and\s+|then\s+|now\s+|please\s+|pls\s+|(?:can|could|would)\s+you\s+)*(?:{_ON_TEXTS}|use|run|make|create|remove|do|rename|move|test)\b"
 )
 
 

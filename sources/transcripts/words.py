@@ -24,7 +24,7 @@ _WRAPPER = re.compile(rf"(?<!`)<({_WRAPPER_TAGS})(?:\s[^<>]{{0,300}})?>(?:.*?</\
 _PLAIN_WRAPPER = re.compile(rf"(?<!`)<({_PLAIN_TAGS})>.*?</\1>", re.DOTALL | re.IGNORECASE)
 _WHOLE_ELEMENT = re.compile(r"\s*<([a-z][a-z0-9]*[-_][a-z0-9_-]*)(?:\s[^<>]{0,300})?>", re.IGNORECASE)
 _IMAGE_MARK = re.compile(r"\[(?:Image|Pasted text|Attachment|File)(?: #\d+| \+\d+ lines|:[^\]\n]{0,300}){1,2}\]")
-_TRAILING_BLANKS = re.compile(r"[ \t]+\n")
+_TRAILING_BLANKS = re.compile(r"(?<![ \t])[ \t]+\n")
 _NOT_THE_USERS = (
     "[Request interrupted",
     "Operation stopped by hook:",

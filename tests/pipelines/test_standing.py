@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -10,8 +11,10 @@ import pytest
 
 from memoryvault.pipelines.candidate import Candidate
 from memoryvault.pipelines.mining import mine
+from memoryvault.pipelines.mining.introductions import Introductions
 from memoryvault.pipelines.routing import Tier, tier_of
 from memoryvault.sources.transcripts.claude import ClaudeReader
+from memoryvault.tests.support.growth import assert_linear
 from memoryvault.vault.turn import Origin, Role, Turn
 
 STATED = """
@@ -577,3 +580,13 @@ def test_a_rule_below_a_line_of_the_users_own_is_saved(text: str) -> None:
 def test_the_lines_of_a_log_introduce_nothing() -> None:
     text = f"it fails.\nsee the log, please\n2026-01-02 10:00:00 INFO in:\n{RULE}"
     assert Tier.HIGH in tiers(said(text))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("unit", ["can you please ", "also please ", "please pls ", "now then "])
+def test_what_introduces_is_found_in_linear_time(unit: str) -> None:
+    def line(length: int) -> Callable[[], object]:
+        text = unit * (length // len(unit)) + "kindly fix this:"
+        return lambda: Introductions().next(text, typed=True)
+
+    assert_linear(line, 80_000)

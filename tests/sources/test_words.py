@@ -103,3 +103,8 @@ def test_ranges_are_in_order_and_inside(text: str) -> None:
 )  # fmt: skip
 def test_what_is_pasted_is_found_in_linear_time(unit: str) -> None:
     assert_linear(lambda length: partial(typed, unit * (length // len(unit))), 80_000)
+
+
+@pytest.mark.slow
+def test_a_long_run_of_blanks_within_a_line_takes_linear_time() -> None:
+    assert_linear(lambda length: partial(own_text, "a" + " " * length + "b\n"), 80_000)
