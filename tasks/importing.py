@@ -133,7 +133,7 @@ class HostMemory:
                 return Imported(source, "yours", path)
             before, path = None, self._free_path(file)
         after = self._text(file, path, before)
-        if not cursor and before is not None and after != before:
+        if not cursor and before is not None and not self._is_own_copy(before, after):
             return self._left(file, path, "yours", dry_run)
         if dry_run:
             return Imported(source, "updated" if before is not None else "imported", path)
@@ -212,6 +212,10 @@ class HostMemory:
             return False
         device = parse_entry(path, before.encode("utf-8", "surrogateescape")).extra.get(DEVICE)
         return device is not None and device != self._device
+
+    def _is_own_copy(self, before: str, after: Scrubbed) -> bool:
+        """Is a copy as this program makes it, or made it before it said on which device?"""
+        return before in (str(after), str(self._store.render_edit(str(after), {DEVICE: None})))
 
     def _free_path(self, file: InstructionFile) -> str:
         folder = f"{PROJECTS}/{file.project}/{FOLDER}"
