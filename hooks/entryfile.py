@@ -6,11 +6,12 @@ import os
 import stat
 
 from ..vault.evidence import strip_evidence
-from ..vault.header import skim
+from ..vault.header import UNREADABLE, is_open, skim
 from ..vault.layout import ALWAYS_LOAD, is_conflict_copy, special_folder
 from ..vault.project import project_of_note
 
 READ_LIMIT_BYTES = 256 * 1024
+TRUE = ("true", "yes", "on")
 _DATALESS = 0x40000000  # macOS SF_DATALESS: a cloud client has the content, this disk does not.
 
 
@@ -39,8 +40,9 @@ class EntryFile:
         """Relative to the vault."""
         self.slug = fields.get("slug") or fields.get("name") or path.rsplit("/", 1)[-1].removesuffix(".md")
         self.kind = fields.get("kind", "")
-        self.status = fields.get("status", "active").lower()
-        self.always_load = fields.get("always_load", "").lower() == "true" or special_folder(path) == ALWAYS_LOAD
+        # What is said in a way that is not read here may say that it is not active, or another project's.
+        self.status = "unreadable" if UNREADABLE in fields else fields.get("status", "active").lower()
+        self.always_load = fields.get("always_load", "").lower() in TRUE or special_folder(path) == ALWAYS_LOAD
         self.project = project_of_note(path, fields.get("project", ""), fields.get("group", ""))
         self.priority = fields.get("priority", "")
         self.created = fields.get("created", "")
@@ -63,9 +65,12 @@ def read_entry_file(vault: str, path: str) -> EntryFile | None:
         with open(os.open(real, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK), "rb", buffering=0) as file:
             if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
                 return None
-            text = file.read(READ_LIMIT_BYTES).decode("utf-8", "replace")
+            data = file.read(READ_LIMIT_BYTES)
     except (OSError, ValueError):
         return None
+    text = data.decode("utf-8", "replace")
+    if len(data) == READ_LIMIT_BYTES and is_open(text):
+        return None  # Its header goes on: whose it is, and whether it is active, is not known.
     return EntryFile(path, text.replace("\r\n", "\n"))
 
 

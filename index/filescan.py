@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..vault.entry import Entry, parse_entry
+from ..vault.header import is_open
 from ..vault.paths import is_note_name, is_text, read_regular
 from .query import QueryAnalysis, Term, inverse_document_frequency
 from .scope import Scope
@@ -57,6 +58,8 @@ def scan_files(
             data, _ = read_regular(vault / relative, MAX_FILE_BYTES)
         except OSError:
             continue
+        if len(data) == MAX_FILE_BYTES and is_open(data.decode("utf-8", "replace")):
+            continue  # Its header goes on: whose it is, and whether it is active, is not known.
         total += 1
         lowered = data.lower()
         present = [needle in lowered for needle in needles]

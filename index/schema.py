@@ -18,7 +18,7 @@ import apsw
 from ..vault.errors import SchemaTooNew
 
 SCHEMA_VERSION = 4
-DERIVATION = 1
+DERIVATION = 2
 """How rows and chunks are made of a file, kept as PRAGMA application_id: to be raised when `parse_entry`, `row_of` or
 `chunks_of` make something else of the same bytes. Not the schema's version: readers of another one are refused."""
 
@@ -214,7 +214,8 @@ def migrate(connection: apsw.Connection) -> None:
             connection.execute(f"PRAGMA application_id = {DERIVATION}")
         connection.execute("COMMIT")
     except BaseException:
-        connection.execute("ROLLBACK")
+        if connection.in_transaction:  # SQLite rolls back by itself after some errors (a full disk, say).
+            connection.execute("ROLLBACK")
         raise
 
 

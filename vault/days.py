@@ -59,7 +59,7 @@ def _offset_seconds(rest: str) -> int | None:
         return 0
     sign = {"+": 1, "-": -1}.get(rest[-6:-5])
     hours, minutes = rest[-5:-3], rest[-2:]
-    if sign is None or rest[-3:-2] != ":" or not (hours + minutes).isdigit():
+    if sign is None or rest[-3:-2] != ":" or not ((hours + minutes).isascii() and (hours + minutes).isdigit()):
         return None
     return sign * (3600 * int(hours) + 60 * int(minutes))
 

@@ -158,7 +158,7 @@ def parse_entry(path: str, data: bytes) -> Entry:
         tags=tags,
         group=group,
         slug=slug,
-        always_load=fields_always_load is True or special_folder(path) == ALWAYS_LOAD,
+        always_load=(_text(fields_always_load) or "").lower() == "true" or special_folder(path) == ALWAYS_LOAD,
         project=project_of_note(path, _text(fields.pop("project", None)) or "", group or "") or None,
         fingerprint=_text(fields.pop("fingerprint", None)),
         confidence=_text(fields.pop("confidence", None)),

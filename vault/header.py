@@ -6,6 +6,11 @@ Light module: hooks read the few entries that they print with it. `entry.parse_e
 from __future__ import annotations
 
 BYTE_ORDER_MARK = "\ufeff"
+UNREADABLE = "?"
+"""Key under which `parse_scalars` names a field of DECISIVE that is there, in a form that it does not read."""
+DECISIVE = ("status", "project")
+"""Fields by which a note is not for every prompt."""
+_NULLS = ("~", "null", "Null", "NULL")
 
 
 def is_boundary(line: str) -> bool:
@@ -48,6 +53,11 @@ def extent(text: str) -> int:
     return len(text) if is_boundary(text.removeprefix(BYTE_ORDER_MARK).lstrip().partition("\n")[0]) else 0
 
 
+def is_open(text: str) -> bool:
+    """Does a header begin in `text`, the first piece of a file, and not end in it?"""
+    return extent(text) == len(text) > 0
+
+
 def body_of(text: str) -> str:
     """The text after the header, or all of it if it has none, without blank lines around it."""
     parts = split_header(text)
@@ -67,7 +77,7 @@ def _unquote(value: str) -> str:
 
 def _texts(value: str, depth: int = 3) -> list[str]:
     """Parse the text on one line, of a list `[a, b]` each item's; none for a block, a mapping or a reference."""
-    if not value or depth == 0 or value[0] in "{|>&*!":
+    if not value or depth == 0 or value[0] in "{|>&*!" or value.partition(" #")[0].rstrip() in _NULLS:
         return []
     if value[0] != "[":
         return [_unquote(value)]
@@ -77,8 +87,13 @@ def _texts(value: str, depth: int = 3) -> list[str]:
     return [text for item in ([inner] if is_one else inner.split(",")) for text in _texts(item.strip(), depth - 1)]
 
 
+def _is_beyond_one_line(value: str) -> bool:
+    """Is the value a block, tagged, a reference, or a list that goes on?"""
+    return value[:1] in tuple("|>&*!") or (value[:1] == "[" and "]" not in value)
+
+
 def _is_plain(item: str) -> bool:
-    """Is the item of a list a scalar, not a mapping?"""
+    """Is the item of a list, or what stands below a field, a scalar and not a mapping?"""
     return item[:1] in ("'", '"', "[") or not (": " in item or item.endswith(":"))
 
 
@@ -92,9 +107,11 @@ def _one(key: str, texts: list[str]) -> str:
 
 def parse_scalars(header: str) -> dict[str, str]:
     """Parse the one-line `key: value` fields of a header, as text; of a list of one item that item, since Obsidian
-    writes a property of the type list as one. Other lists, blocks and nested fields are left out."""
+    writes a property of the type list as one. Other lists, blocks and nested fields are left out; of those in DECISIVE
+    UNREADABLE has the name then, for callers who must not take them for absent."""
     found: dict[str, list[str]] = {}
     key = ""  # the field whose list the next lines may be
+    unreadable = ""
     for line in header.split("\n"):
         bare = line.strip()
         if not bare or bare[0] == "#":
@@ -106,14 +123,19 @@ def parse_scalars(header: str) -> dict[str, str]:
                 continue
         elif line[0] not in " \t-":
             name, separator, value = line.partition(":")
-            name, key = name.strip(), ""
+            name, key = _unquote(name.strip()), ""
             if separator and name and (not value.strip() or value[0] in " \t"):
                 found[name] = _texts(value.strip())
                 key = name if not value.strip() else ""
+                if name in DECISIVE and _is_beyond_one_line(value.strip()):
+                    unreadable = name
             continue
         found.pop(key, None)  # nested
+        if key in DECISIVE and _is_plain(bare):
+            unreadable = key
         key = ""
-    return {key: text for key, texts in found.items() if (text := _one(key, texts))}
+    scalars = {key: text for key, texts in found.items() if (text := _one(key, texts))}
+    return {**scalars, UNREADABLE: unreadable} if unreadable else scalars
 
 
 def skim(text: str) -> tuple[dict[str, str], str]:

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from memoryvault.cli.review_steps import Steps
 from memoryvault.pipelines.likeness import LikenessLimits, is_same, wording_of
 from memoryvault.pipelines.review import Approve, Reject, Supersede
 from memoryvault.tasks.boundary import consent_of, outside_write, without_change
@@ -238,6 +239,31 @@ def test_the_question_is_answered_in_the_note_as_well(bed: Bed) -> None:
     assert isinstance(done, DecisionOutcome)
     assert done.verdict == "surfaced"
     assert SLUG in ideas_file(bed)
+
+
+def test_a_copy_of_the_question_is_answered_with_it_and_goes(bed: Bed) -> None:
+    bed.remember(IDEA)
+    (question,) = bed.reviewer.waiting()
+    copy = question.path.replace(".md", "-2.md")
+    (bed.vault / copy).write_bytes((bed.vault / question.path).read_bytes())
+    for path in (question.path, copy):
+        done = bed.reviewer.decide(path, Approve(), run="t")
+        assert isinstance(done, DecisionOutcome)
+        assert done.verdict == "surfaced"
+        assert not (bed.vault / path).exists()
+
+
+def test_a_step_that_changed_nothing_takes_no_other_decision_back(bed: Bed) -> None:
+    bed.remember(IDEA)
+    (question,) = bed.reviewer.waiting()
+    steps: Steps[str] = Steps(bed.reviewer, "t")
+    bed.reviewer.decide(question.path, Approve(), run="t")
+    steps.decided("the question")
+    steps.decided("what had nothing to be changed")
+    assert steps.go_back() == ("what had nothing to be changed", False)
+    assert SLUG in ideas_file(bed)
+    assert steps.go_back() == ("the question", True)
+    assert not (bed.root / "Ideas.md").exists() or SLUG not in ideas_file(bed)
 
 
 def test_a_question_cannot_supersede_anything(bed: Bed) -> None:

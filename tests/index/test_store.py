@@ -14,6 +14,9 @@ import pytest
 
 from memoryvault.index import database, schema
 from memoryvault.index.drain import drain, embed_with
+from memoryvault.index.filescan import scan_files
+from memoryvault.index.query import analyse
+from memoryvault.index.scope import Scope
 from memoryvault.index.search_reader import SearchReader
 from memoryvault.index.store import IndexStore, open_or_rebuild, special_folder
 from memoryvault.tests.index.bed import Bed, slugs
@@ -129,6 +132,27 @@ def test_a_migration_that_fails_leaves_nothing_behind(tmp_path: Path, monkeypatc
     connection = apsw.Connection(str(tmp_path / "index.db"))
     assert connection.execute("SELECT count(*) FROM sqlite_master").get == 0
     connection.close()
+
+
+def test_a_migration_that_sqlite_takes_back_by_itself_says_why(bed: Bed) -> None:
+    """As it does when the disk is full."""
+    bed.write("a.md", "# Its title\n\nText.")
+    bed.index()
+    bed.close_store()
+    connection = apsw.Connection(str(bed.index_db))
+    connection.execute("PRAGMA application_id = 0")
+    connection.execute(
+        "CREATE TRIGGER full BEFORE UPDATE ON entry_meta BEGIN SELECT RAISE(ROLLBACK, 'no space is left'); END"
+    )
+    connection.close()
+    with pytest.raises(apsw.ConstraintError, match="no space is left"):
+        IndexStore(bed.index_db)
+
+
+def test_a_file_whose_header_goes_on_beyond_what_is_scanned_is_left_out(tmp_path: Path) -> None:
+    """What it says of its status and project is not known."""
+    (tmp_path / "a.md").write_text(f"---\nstatus: superseded\nproject: other\nx: {'y' * 300_000}\n---\n\nKettle.\n")
+    assert scan_files(tmp_path, analyse("superseded kettle"), Scope(project="mine")) == ([], True)
 
 
 def test_a_newer_schema_is_refused_in_one_line(tmp_path: Path) -> None:

@@ -92,3 +92,8 @@ def test_a_hook_tells_the_same_day_as_all_others(of_zone: str, at: datetime) -> 
 )
 def test_of_what_is_no_time_with_a_zone_a_hook_shows_the_beginning(stamp: str, shown: str) -> None:
     assert day_of(stamp) == shown
+
+
+@pytest.mark.parametrize("offset", ["+²²:00", "+00:¹¹", "+ab:cd", "+", "-00:0"])
+def test_what_is_no_offset_leaves_the_day_as_it_is_written(offset: str) -> None:
+    assert day_of(f"2026-11-22T17:05:09{offset}") == "2026-11-22"

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import FrozenInstanceError
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memoryvault.hooks.entryfile import EntryFile
+from memoryvault.hooks.entryfile import EntryFile, read_entry_file
 from memoryvault.vault.entry import Source, fingerprint, first_heading, parse_entry
 
 
@@ -97,6 +98,11 @@ AS_OBSIDIAN_WRITES = [
     ("project: My Shop", "active", "my-shop"),
     ("project: my_shop # ours", "active", "my-shop"),
     ("project: [a, b]", "active", None),
+    ("project: null", "active", None),
+    ("project: ~ # none\nstatus: ~", "active", None),
+    ('project: "null"', "active", "null"),
+    ('"project": bank', "active", "bank"),
+    ("'status': dismissed", "dismissed", None),
     ("source:\n  - host: x\n    records: [project]\nproject:\n", "active", None),
     ("source:\n  records:\n    - status\nstatus:\n  # comment\n\n  - resolved", "resolved", None),
 ]
@@ -109,6 +115,39 @@ def test_status_and_project_are_read_as_obsidian_writes_them(header: str, status
     assert (entry.effective_status, entry.project) == (status, project)
     shown = EntryFile("personal-private/preferences/my-note.md", f"---\n{header}\n---\n\nBody.\n")
     assert (shown.status, shown.project or None) == (status, project)
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        "status:\n  superseded", "status: >-\n  superseded", "status: !!str superseded", "status: &a superseded",
+        "status: [superseded,\n archived]", "project: |\n  bank", "project:\n  bank",
+    ],
+)  # fmt: skip
+def test_what_a_hook_cannot_read_of_status_and_project_is_not_shown_by_it(header: str) -> None:
+    entry = entry_of(header)
+    assert (entry.effective_status, entry.project) != ("active", None), "YAML says something"
+    shown = EntryFile("personal-private/preferences/my-note.md", f"---\n{header}\nkind: fix\n---\n\nBody.\n")
+    assert shown.status == "unreadable"
+
+
+@pytest.mark.parametrize("value", ["true", "True", "yes", "on", "[true]", "'true'"])
+def test_the_flag_of_always_load_is_read_alike(value: str) -> None:
+    """By the index and by hooks."""
+    assert entry_of(f"always_load: {value}").always_load
+    assert EntryFile("a.md", f"---\nalways_load: {value}\n---\n\nBody.\n").always_load
+
+
+@pytest.mark.parametrize("value", ["false", "no", "off", "~", "", "[]", "perhaps"])
+def test_anything_else_is_no_flag(value: str) -> None:
+    assert not entry_of(f"always_load: {value}").always_load
+    assert not EntryFile("a.md", f"---\nalways_load: {value}\n---\n\nBody.\n").always_load
+
+
+def test_a_file_whose_header_goes_on_beyond_what_is_read_is_not_shown(tmp_path: Path) -> None:
+    long = f"---\nstatus: superseded\nproject: other\nx: {'y' * 300_000}\n---\n\nThe kettle is upstairs.\n"
+    (tmp_path / "a.md").write_text(long)
+    assert read_entry_file(str(tmp_path), "a.md") is None
 
 
 def test_a_folder_of_a_project_need_not_be_named_by_its_slug() -> None:
