@@ -19,7 +19,7 @@ from ..pipelines.mining.fitting import Examples, Vector
 from ..pipelines.mining.model import WEIGHTS_FILE, Classifier, Head
 from ..pipelines.mining.prose import sentences
 from ..pipelines.mining.sentence_scan import SentenceScan
-from ..pipelines.mining.words import hashed_ngrams, words_of
+from ..pipelines.mining.tokens import hashed_ngrams, words_of
 from .mining_data import Labelled, labelled, unpacked_sessions
 
 FOLDS = 8

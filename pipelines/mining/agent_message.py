@@ -24,7 +24,7 @@ from .features import (
 )
 from .prose import Sentence, sentences, without_fenced
 from .sentence_scan import AGENTS, SentenceScan, cues_of
-from .words import words_in
+from .tokens import words_in
 
 
 class AgentMessage:

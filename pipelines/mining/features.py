@@ -14,7 +14,7 @@ from typing import NamedTuple, Protocol
 from ...vault.turn import Turn
 from .prose import Sentence, looks_pasted, sentences
 from .sentence_scan import EXPLICIT_BITS, RULE_BITS, MessageScan, SentenceScan, cues_of
-from .words import BUCKETS
+from .tokens import BUCKETS
 
 NGRAM_VALUE = 0.4
 """Value of an n-gram's feature. A cue has 1, an n-gram less: there are many more, and each is less significant."""

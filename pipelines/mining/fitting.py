@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from .features import Features
 from .model import Head
-from .words import BUCKETS
+from .tokens import BUCKETS
 
 MIN_EXAMPLES = 2
 """Fewest messages with a feature: one that a single message has says nothing about others."""

@@ -21,7 +21,7 @@ from typing import Any
 from .cues import CUES
 from .features import EXPLICITLY, NGRAM_VALUE, STATES_RULE, Features, Gain, Shape
 from .sentence_scan import BITS, CUE_BITS
-from .words import BUCKETS
+from .tokens import BUCKETS
 
 FORMAT = 1
 WEIGHTS_FILE = Path(__file__).with_name("weights.json")

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .caseless import fold
-from .words import Hashed, kept, word_matches
+from .tokens import Hashed, kept, word_matches
 
 if TYPE_CHECKING:
     _KnownWords = dict[str, tuple[int, int, int, bytes]]

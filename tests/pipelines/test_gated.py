@@ -32,8 +32,8 @@ from memoryvault.pipelines.mining.sentence_scan import (
     MessageScan,
     SentenceScan,
 )
+from memoryvault.pipelines.mining.tokens import MOST_KEPT, hashed_ngrams, word_matches, words_of, words_of_lines
 from memoryvault.pipelines.mining.wording import without_lead_in
-from memoryvault.pipelines.mining.words import MOST_KEPT, hashed_ngrams, word_matches, words_of, words_of_lines
 from memoryvault.vault.turn import Origin, Role, Turn
 
 
