@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from .wording import cue
+from .common_patterns import cue
 
 PREFERENCE_CUES: Mapping[str, re.Pattern[str]] = {
     "prefer": cue(r"\b(?:i(?:'d)?|we|would)\s+(?:\w+\s+)?(?:prefer|rather)\b|\bprefer(?:ably)?\b"),

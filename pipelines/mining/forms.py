@@ -11,7 +11,7 @@ import re
 from dataclasses import dataclass
 
 from ..candidate import Category
-from .wording import DEICTIC, IMPERATIVE_CHOICE, LOOKED_AT_AGAIN, cue, without_lead_in
+from .common_patterns import DEICTIC, IMPERATIVE_CHOICE, LOOKED_AT_AGAIN, cue, without_lead_in
 
 EXPLICIT: tuple[tuple[Category, str, re.Pattern[str]], ...] = (
     ("correction", "refuses, and says what to do", cue(

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from enum import IntEnum
 
-from .wording import cue
+from .common_patterns import cue
 
 
 class Telling(IntEnum):

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from .common_patterns import without_lead_in
 from .cues import WORKFLOW_CUES
 from .scene import Step
-from .wording import without_lead_in
 
 MIN_STEPS = 3
 """Fewest different checks of a procedure."""

@@ -11,8 +11,8 @@ import functools
 import re
 from dataclasses import dataclass
 
+from .common_patterns import DEICTIC, IMPERATIVE_CHOICE, LOOKED_AT_AGAIN, cue, without_lead_in
 from .standing import Certainty, certainty
-from .wording import DEICTIC, IMPERATIVE_CHOICE, LOOKED_AT_AGAIN, cue, without_lead_in
 
 _MOMENT = cue(
     r"""\b(?:for\ now|right\ now|for\ the\ moment|at\ the\ moment|at\ this\ point|this\ time|just\ this\ once|today|tonight|

@@ -10,13 +10,13 @@ from itertools import accumulate, chain
 from typing import Any
 
 from .caseless import CaselessPattern, fold, has_case_in_ascii_only
+from .common_patterns import without_lead_in
 from .cues import CUES, WORKFLOW_CUES
 from .fixes import STATES_CURE
 from .forms import AGENT_IDEA, EXPLICIT, Explicit, explicit
 from .required_text import WordGates
 from .rules import RULE_FORMS, Rule, standing_rule
 from .tokens import buckets_of, words_in, words_of, words_of_lines
-from .wording import without_lead_in
 
 _OF_AGENTS: Mapping[str, re.Pattern[str]] = {
     **{name: pattern for name, pattern in CUES.items() if name.startswith("fix:")},

@@ -10,8 +10,8 @@ from __future__ import annotations
 import functools
 import re
 
+from .common_patterns import cue
 from .rules import standing_rule
-from .wording import cue
 
 LEAST_WORDS = 25
 """Of a paragraph of one sentence."""

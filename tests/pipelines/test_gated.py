@@ -16,6 +16,7 @@ from memoryvault.pipelines import mining
 from memoryvault.pipelines.mining import fixes
 from memoryvault.pipelines.mining.agent_message import AgentMessage
 from memoryvault.pipelines.mining.caseless import CaselessPattern, fold, has_case_in_ascii_only
+from memoryvault.pipelines.mining.common_patterns import without_lead_in
 from memoryvault.pipelines.mining.cues import CUES
 from memoryvault.pipelines.mining.features import message
 from memoryvault.pipelines.mining.forms import explicit, sets_aside
@@ -33,7 +34,6 @@ from memoryvault.pipelines.mining.sentence_scan import (
     SentenceScan,
 )
 from memoryvault.pipelines.mining.tokens import MOST_KEPT, hashed_ngrams, word_matches, words_of, words_of_lines
-from memoryvault.pipelines.mining.wording import without_lead_in
 from memoryvault.vault.turn import Origin, Role, Turn
 
 
