@@ -12,7 +12,7 @@ import re
 from typing import NamedTuple
 
 from ...vault.turn import Turn
-from .caseless import CaselessPattern
+from .caseless_pattern import CaselessPattern
 from .introductions import Introductions, Telling
 
 MAX_SENTENCES = 60

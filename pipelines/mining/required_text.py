@@ -14,7 +14,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from .caseless import fold
+from .caseless_pattern import fold
 from .tokens import Hashed, kept, word_matches
 
 if TYPE_CHECKING:

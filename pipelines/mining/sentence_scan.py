@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from itertools import accumulate, chain
 from typing import Any
 
-from .caseless import CaselessPattern, fold, has_case_in_ascii_only
+from .caseless_pattern import CaselessPattern, fold, has_case_in_ascii_only
 from .common_patterns import without_lead_in
 from .cues import CUES, WORKFLOW_CUES
 from .fixes import STATES_CURE

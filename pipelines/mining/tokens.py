@@ -10,7 +10,7 @@ import zlib
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple, TypeVar
 
-from .caseless import fold
+from .caseless_pattern import fold
 
 MOST_KEPT = 20_000
 """Most words in a cache; then it is emptied."""

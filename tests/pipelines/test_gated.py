@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from memoryvault.pipelines import mining
 from memoryvault.pipelines.mining import fixes
 from memoryvault.pipelines.mining.agent_message import AgentMessage
-from memoryvault.pipelines.mining.caseless import CaselessPattern, fold, has_case_in_ascii_only
+from memoryvault.pipelines.mining.caseless_pattern import CaselessPattern, fold, has_case_in_ascii_only
 from memoryvault.pipelines.mining.common_patterns import without_lead_in
 from memoryvault.pipelines.mining.cues import CUES
 from memoryvault.pipelines.mining.features import message
