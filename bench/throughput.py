@@ -28,7 +28,7 @@ from ..pipelines.mining import Miner
 from ..pipelines.mining.agent_message import AgentMessage
 from ..pipelines.mining.features import message
 from ..pipelines.mining.model import packaged
-from ..pipelines.mining.prose import sentences
+from ..pipelines.mining.sentences import sentences
 from ..pipelines.scrub import scrub
 from ..sources.transcripts.claude import ClaudeReader, transcript_files
 from ..sources.transcripts.lines import complete_lines, parse_object

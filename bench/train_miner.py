@@ -17,8 +17,8 @@ from ..pipelines.mining.agent_message import AgentMessage
 from ..pipelines.mining.features import MAX_CUED_SENTENCES, MAX_WORDS, Features, message, named_cues, named_ngrams
 from ..pipelines.mining.fitting import Examples, Vector
 from ..pipelines.mining.model import WEIGHTS_FILE, Classifier, Head
-from ..pipelines.mining.prose import sentences
 from ..pipelines.mining.sentence_scan import SentenceScan
+from ..pipelines.mining.sentences import sentences
 from ..pipelines.mining.tokens import hashed_ngrams, words_of
 from .mining_data import Labelled, labelled, unpacked_sessions
 

@@ -22,8 +22,8 @@ from .features import (
     named_ngrams,
     show_too_little,
 )
-from .prose import Sentence, sentences, without_fenced
 from .sentence_scan import AGENTS, SentenceScan, cues_of
+from .sentences import Sentence, sentences, without_fenced
 from .tokens import words_in
 
 

@@ -12,8 +12,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple, Protocol
 
 from ...vault.turn import Turn
-from .prose import Sentence, looks_pasted, sentences
 from .sentence_scan import EXPLICIT_BITS, RULE_BITS, MessageScan, SentenceScan, cues_of
+from .sentences import Sentence, looks_pasted, sentences
 from .tokens import BUCKETS
 
 NGRAM_VALUE = 0.4

@@ -14,7 +14,7 @@ from functools import cached_property
 from ...vault.private import find_private_spans
 from ...vault.turn import Origin, Role, Turn
 from ..scrub import scrub
-from .prose import looks_pasted
+from .sentences import looks_pasted
 
 USER_CHARS = 4000
 AGENT_CHARS = 1600

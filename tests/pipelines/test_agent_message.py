@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 
 from memoryvault.pipelines.mining.agent_message import AgentMessage
 from memoryvault.pipelines.mining.model import packaged
-from memoryvault.pipelines.mining.prose import sentences, without_fenced
 from memoryvault.pipelines.mining.sentence_scan import AGENTS, BITS
+from memoryvault.pipelines.mining.sentences import sentences, without_fenced
 from memoryvault.vault.turn import Origin, Role, Turn
 
 FIX = "Found it. The root cause is a stale lock: `cache.py` never closes the file."
