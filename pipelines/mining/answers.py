@@ -21,8 +21,8 @@ from ..likeness import own_words, wording_of
 from ..reversal import content_words, is_negative, reverses
 from .features import Message, message
 from .miner import ProjectOf, candidate_of_user
-from .rules import downloads_and_runs, standing_rule
 from .sentences import Sentence
+from .standing_rules import downloads_and_runs, standing_rule
 from .windows import SentTurn, Window
 
 MAX_CANDIDATES = 20

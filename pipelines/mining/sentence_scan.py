@@ -15,7 +15,7 @@ from .cues import CUES, WORKFLOW_CUES
 from .fixes import STATES_CURE
 from .forms import AGENT_IDEA, EXPLICIT, Explicit, explicit
 from .required_text import WordGates
-from .rules import RULE_FORMS, Rule, standing_rule
+from .standing_rules import RULE_FORMS, Rule, standing_rule
 from .tokens import buckets_of, words_in, words_of, words_of_lines
 
 _OF_AGENTS: Mapping[str, re.Pattern[str]] = {
@@ -146,7 +146,7 @@ class SentenceScan:
 
     @property
     def standing_rule(self) -> Rule | None:
-        """The standing rule that it states, by `rules.standing_rule`."""
+        """The standing rule that it states, by `standing_rule`."""
         possible = (self.may_show & RULE_BITS) >> _FIRST_RULE
         return standing_rule(self.text, possible) if possible else None
 

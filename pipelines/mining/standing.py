@@ -1,9 +1,9 @@
 # ruff: noqa: E501 — one pattern a line reads better than one cut into pieces.
 """Is a rule stated so plainly that it may be saved without asking?
 
-A wrong rule that was saved unasked is worse than one key in a review. So what `rules.standing_rule` takes for a rule by
-its form is saved at once only if it is an order to the agent that says itself that it holds beyond this moment (always,
-never, from now on, every time, a convention named as one), and nothing in the sentence speaks against that.
+A wrong rule that was saved unasked is worse than one key in a review. So what `standing_rules.standing_rule` takes for a
+rule by its form is saved at once only if it is an order to the agent that says itself that it holds beyond this moment
+(always, never, from now on, every time, a convention named as one), and nothing in the sentence speaks against that.
 """
 
 from __future__ import annotations

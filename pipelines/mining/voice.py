@@ -11,7 +11,7 @@ import functools
 import re
 
 from .common_patterns import cue
-from .rules import standing_rule
+from .standing_rules import standing_rule
 
 LEAST_WORDS = 25
 """Of a paragraph of one sentence."""

@@ -22,7 +22,6 @@ from memoryvault.pipelines.mining.features import message
 from memoryvault.pipelines.mining.forms import explicit, sets_aside
 from memoryvault.pipelines.mining.model import packaged
 from memoryvault.pipelines.mining.required_text import RequiredText, WordGates, clauses
-from memoryvault.pipelines.mining.rules import RULE_FORMS, standing_rule
 from memoryvault.pipelines.mining.sentence_scan import (
     AGENTS,
     ASIDE_BIT,
@@ -33,6 +32,7 @@ from memoryvault.pipelines.mining.sentence_scan import (
     SentenceScan,
 )
 from memoryvault.pipelines.mining.sentences import sentences
+from memoryvault.pipelines.mining.standing_rules import RULE_FORMS, standing_rule
 from memoryvault.pipelines.mining.tokens import MOST_KEPT, hashed_ngrams, word_matches, words_of, words_of_lines
 from memoryvault.vault.turn import Origin, Role, Turn
 

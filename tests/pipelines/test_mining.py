@@ -16,8 +16,8 @@ from memoryvault.pipelines.mining import Miner, mine
 from memoryvault.pipelines.mining.features import message
 from memoryvault.pipelines.mining.forms import explicit, replaced
 from memoryvault.pipelines.mining.model import WEIGHTS_FILE, load, packaged
-from memoryvault.pipelines.mining.rules import standing_rule
 from memoryvault.pipelines.mining.sentences import sentences
+from memoryvault.pipelines.mining.standing_rules import standing_rule
 from memoryvault.pipelines.mining.tokens import BUCKETS
 from memoryvault.tests.support.growth import assert_linear
 from memoryvault.vault.turn import Origin, Role, ToolEvent, Turn
