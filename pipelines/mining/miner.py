@@ -14,10 +14,10 @@ from .agent_message import AgentMessage
 from .features import Message, message
 from .forms import asks_for_it, names_what_to_do, replaced, sets_aside
 from .model import Classifier, Head, packaged
+from .rule_certainty import Certainty
 from .scene import Scene, names_code, needs_context, statement
 from .sentence_scan import ASIDE_BIT, CURE_BIT, EXPLICIT_BITS, PROCEDURE_BITS, RULE_BITS, cues
 from .sentences import Sentence, looks_pasted
-from .standing import Certainty
 from .standing_rules import Rule, describes, downloads_and_runs
 from .voice import in_nobodys_voice, paragraph_at
 

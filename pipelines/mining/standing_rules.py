@@ -2,7 +2,7 @@
 """Does a sentence, by its form, state a rule for the future?
 
 `standing_rule` alone decides; how plainly a rule is stated, and so whether it may be saved without asking, is
-judged in `standing.py`.
+judged in `rule_certainty.py`.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import re
 from dataclasses import dataclass
 
 from .common_patterns import DEICTIC, IMPERATIVE_CHOICE, LOOKED_AT_AGAIN, cue, without_lead_in
-from .standing import Certainty, certainty
+from .rule_certainty import Certainty, certainty
 
 _MOMENT = cue(
     r"""\b(?:for\ now|right\ now|for\ the\ moment|at\ the\ moment|at\ this\ point|this\ time|just\ this\ once|today|tonight|
