@@ -65,7 +65,7 @@ QUESTIONS = (
     Question("agent-fix", lambda m: m.label == "fix", lambda m: m.by_agent, 0.1),
 )
 """There is no head for fixes in the user's words: they are too few to learn from, so only clear forms count
-(`forms.explicit`)."""
+(`explicit_forms`)."""
 
 
 def examples_of(messages: Sequence[Labelled]) -> Examples:

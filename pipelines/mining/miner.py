@@ -11,8 +11,8 @@ from ...vault.turn import Origin, Role, Turn
 from ..candidate import Candidate, Category, Scope, moment
 from . import fixes, procedures
 from .agent_message import AgentMessage
+from .explicit_forms import asks_for_it, names_what_to_do, replaced, sets_aside
 from .features import Message, message
-from .forms import asks_for_it, names_what_to_do, replaced, sets_aside
 from .model import Classifier, Head, packaged
 from .rule_certainty import Certainty
 from .scene import Scene, names_code, needs_context, statement

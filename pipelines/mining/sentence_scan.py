@@ -12,8 +12,8 @@ from typing import Any
 from .caseless_pattern import CaselessPattern, fold, has_case_in_ascii_only
 from .common_patterns import without_lead_in
 from .cues import CUES, WORKFLOW_CUES
+from .explicit_forms import AGENT_IDEA, EXPLICIT, ExplicitForm, explicit_forms
 from .fixes import STATES_CURE
-from .forms import AGENT_IDEA, EXPLICIT, Explicit, explicit
 from .required_text import WordGates
 from .standing_rules import RULE_FORMS, Rule, standing_rule
 from .tokens import buckets_of, words_in, words_of, words_of_lines
@@ -151,10 +151,10 @@ class SentenceScan:
         return standing_rule(self.text, possible) if possible else None
 
     @property
-    def explicit(self) -> tuple[Explicit, ...]:
-        """The explicit forms that it has, by `forms.explicit`."""
+    def explicit(self) -> tuple[ExplicitForm, ...]:
+        """The explicit forms that it has."""
         possible = (self.may_show & EXPLICIT_BITS) >> _FIRST_EXPLICIT
-        return explicit(self.text, possible) if possible else ()
+        return explicit_forms(self.text, possible) if possible else ()
 
 
 def cues(sentence: str) -> frozenset[str]:

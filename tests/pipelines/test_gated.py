@@ -18,8 +18,8 @@ from memoryvault.pipelines.mining.agent_message import AgentMessage
 from memoryvault.pipelines.mining.caseless_pattern import CaselessPattern, fold, has_case_in_ascii_only
 from memoryvault.pipelines.mining.common_patterns import without_lead_in
 from memoryvault.pipelines.mining.cues import CUES
+from memoryvault.pipelines.mining.explicit_forms import explicit_forms, sets_aside
 from memoryvault.pipelines.mining.features import message
-from memoryvault.pipelines.mining.forms import explicit, sets_aside
 from memoryvault.pipelines.mining.model import packaged
 from memoryvault.pipelines.mining.required_text import RequiredText, WordGates, clauses
 from memoryvault.pipelines.mining.sentence_scan import (
@@ -295,7 +295,7 @@ def _has_its_gates_open(text: str) -> None:
     assert searched.standing_rule == standing_rule(text), "a rule of the user's would be lost"
     if standing_rule(text) is not None:
         assert any(form.search(said) for form in RULE_FORMS for said in looked_at), "its form is not in RULE_FORMS"
-    assert searched.explicit == explicit(text)
+    assert searched.explicit == explicit_forms(text)
     assert searched.may_show & ASIDE_BIT or not sets_aside(text)
     assert searched.may_show & CURE_BIT or not fixes.states_cure(text)
 

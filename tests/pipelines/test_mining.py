@@ -13,8 +13,8 @@ import pytest
 
 from memoryvault.pipelines.candidate import Candidate, moment
 from memoryvault.pipelines.mining import Miner, mine
+from memoryvault.pipelines.mining.explicit_forms import explicit_forms, replaced
 from memoryvault.pipelines.mining.features import message
-from memoryvault.pipelines.mining.forms import explicit, replaced
 from memoryvault.pipelines.mining.model import WEIGHTS_FILE, load, packaged
 from memoryvault.pipelines.mining.sentences import sentences
 from memoryvault.pipelines.mining.standing_rules import standing_rule
@@ -417,7 +417,7 @@ def test_sentences_keep_their_place_in_the_text() -> None:
     ],
 )
 def test_a_wish_for_later_is_an_idea_by_its_form(text: str) -> None:
-    assert [form.category for form in explicit(text)] == ["idea"]
+    assert [form.category for form in explicit_forms(text)] == ["idea"]
 
 
 @pytest.mark.parametrize(
@@ -433,7 +433,7 @@ def test_a_wish_for_later_is_an_idea_by_its_form(text: str) -> None:
     ],
 )
 def test_a_word_of_later_alone_makes_no_idea(text: str) -> None:
-    assert explicit(text) == ()
+    assert explicit_forms(text) == ()
 
 
 @pytest.mark.parametrize(
@@ -451,7 +451,7 @@ def test_a_word_of_later_alone_makes_no_idea(text: str) -> None:
     ],
 )
 def test_an_order_is_no_idea_wherever_the_thing_was_noted(text: str) -> None:
-    assert "idea" not in [form.category for form in explicit(text)]
+    assert "idea" not in [form.category for form in explicit_forms(text)]
     assert "idea" not in [candidate.category for candidate in said(text)]
 
 
@@ -474,8 +474,8 @@ def test_what_is_put_off_is_an_idea_though_it_is_worded_as_an_order(text: str) -
 
 
 def test_explicit_forms_say_why() -> None:
-    assert [form.reason for form in explicit("no, use pnpm")] == ["refuses, and says what to do"]
-    assert explicit("commit and push") == ()
+    assert [form.reason for form in explicit_forms("no, use pnpm")] == ["refuses, and says what to do"]
+    assert explicit_forms("commit and push") == ()
 
 
 def test_a_rule_names_its_form() -> None:

@@ -86,7 +86,7 @@ def sets_aside(sentence: str) -> bool:
 
 
 @dataclass(frozen=True)
-class Explicit:
+class ExplicitForm:
     """A sentence whose form alone says what it is, with why."""
 
     category: Category
@@ -94,15 +94,15 @@ class Explicit:
 
 
 @functools.lru_cache(maxsize=LOOKED_AT_AGAIN)
-def explicit(sentence: str, possible: int = -1) -> tuple[Explicit, ...]:
+def explicit_forms(sentence: str, possible: int = -1) -> tuple[ExplicitForm, ...]:
     """What the sentence is by its form: at most one per category. For what is short and clear; the classifier has the
     rest. `possible`: bit n says that number n of `EXPLICIT` may match; the others are not searched."""
     if len(sentence) > 240:
         return ()
-    found: dict[str, Explicit] = {}
+    found: dict[str, ExplicitForm] = {}
     for place, (category, reason, pattern) in enumerate(EXPLICIT):
         if possible >> place & 1 and category not in found and pattern.search(sentence):
-            found[category] = Explicit(category, reason)
+            found[category] = ExplicitForm(category, reason)
     if "idea" in found and asks_for_it(sentence):
         del found["idea"]
     return tuple(found.values())
