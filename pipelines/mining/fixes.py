@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from pathlib import PurePosixPath
 
-from .scene import EDITS, Step
+from .statement_context import EDITS, ToolStep
 
 SYMPTOM_CHARS = 200
 
@@ -67,11 +67,11 @@ def announces(sentence: str) -> bool:
     return text.endswith(":") or (len(text.split()) < 9 and _ANNOUNCES.search(text) is not None)
 
 
-def last_failure(steps: Sequence[Step]) -> Step | None:
+def last_failure(steps: Sequence[ToolStep]) -> ToolStep | None:
     return next((step for step in reversed(steps) if step.failed and step.command), None)
 
 
-def cured(steps: Sequence[Step], passed: Step) -> tuple[Step, str, str] | None:
+def cured(steps: Sequence[ToolStep], passed: ToolStep) -> tuple[ToolStep, str, str] | None:
     """Find an earlier failure of the same command, due to the machine, that a change has fixed.
 
     Returns the failed step, its error line, and the change; None if there is none.
@@ -90,7 +90,7 @@ def cured(steps: Sequence[Step], passed: Step) -> tuple[Step, str, str] | None:
     return None
 
 
-def _change(steps: Sequence[Step]) -> str:
+def _change(steps: Sequence[ToolStep]) -> str:
     files = [PurePosixPath(step.file).name for step in steps if step.name in EDITS and step.file]
     if files:
         return f"a change to {', '.join(dict.fromkeys(files[-2:]))}"

@@ -15,10 +15,10 @@ from .explicit_forms import asks_for_it, names_what_to_do, replaced, sets_aside
 from .features import Message, message
 from .model import Classifier, Head, packaged
 from .rule_certainty import Certainty
-from .scene import Scene, names_code, needs_context, statement
 from .sentence_scan import ASIDE_BIT, CURE_BIT, EXPLICIT_BITS, PROCEDURE_BITS, RULE_BITS, cues
 from .sentences import Sentence, looks_pasted
 from .standing_rules import Rule, describes, downloads_and_runs
+from .statement_context import ConversationContext, names_code, needs_context, statement
 from .voice import in_nobodys_voice, paragraph_at
 
 MAX_RULES_PER_MESSAGE = 3
@@ -123,19 +123,19 @@ class Miner:
         self._start = start
         self._project_of = project_of
         self._classifier = classifier or packaged()
-        self._scene = Scene()
+        self._context = ConversationContext()
         self._projects: dict[str, str | None] = {}
 
     @property
     def context_offset(self) -> int:
         """Byte offset at which the next reading of this session has to begin: the agent's last message before the
         user's current one. What is read again below `start` is only followed, not mined, which costs little."""
-        return self._scene.context_offset
+        return self._context.context_offset
 
     @property
     def last_agent_offset(self) -> int:
         """Byte offset of the agent's last message: a later place to begin at, if the next turn is a prompt."""
-        return self._scene.last_agent_offset
+        return self._context.last_agent_offset
 
     def run(self, turns: Iterable[Turn]) -> Iterator[Candidate]:
         for turn in turns:
@@ -146,18 +146,18 @@ class Miner:
         found: list[Candidate] = []
         mined = turn.offset >= self._start
         if turn.role is _TOOL:
-            self._scene.advance(turn)
+            self._context.advance(turn)
             return self._from_tools(turn) if mined else found
         if mined and turn.is_users_words:
             found = self._from_user(turn)
         elif mined and turn.origin is _ASSISTANT:
             found = self._from_agent(turn)
-        self._scene.advance(turn)
+        self._context.advance(turn)
         return found
 
     def follow(self, turn: Turn) -> None:
         """Take a turn into account without mining it: of a message it is known that it proposes nothing."""
-        self._scene.advance(turn)
+        self._context.advance(turn)
 
     # ------------------------------------------------------------------------------------------ the user's words
 
@@ -241,7 +241,7 @@ class Miner:
             reason,
             score,
             rule=rule,
-            agent_said=self._scene.said,
+            agent_said=self._context.said,
             project=self._project(said.turn),
         )
 
@@ -293,7 +293,7 @@ class Miner:
         ):
             low = index - 1
         text = " ".join(part.text.strip(" *") for part in parts[low : high + 1])
-        broken = fixes.last_failure(self._scene.recent_steps) if category == "fix" else None
+        broken = fixes.last_failure(self._context.recent_steps) if category == "fix" else None
         reason = "what the agent found to be wrong" if category == "fix" else "an idea the agent mentioned"
         if broken is not None:
             reason += f", after `{broken.line}` failed"
@@ -315,8 +315,8 @@ class Miner:
     # ------------------------------------------------------------------------------------------ what the tools show
 
     def _from_tools(self, turn: Turn) -> list[Candidate]:
-        steps = self._scene.steps
-        step = self._scene.calls.get(turn.tool.use_id or "") if turn.tool is not None else None
+        steps = self._context.steps
+        step = self._context.calls.get(turn.tool.use_id or "") if turn.tool is not None else None
         if step is None or step.failed is not False or not step.command:
             return []
         found = []
@@ -334,7 +334,7 @@ class Miner:
                         0.4,
                     )
                 )
-        failed_lines = self._scene.failed_lines
+        failed_lines = self._context.failed_lines
         cured = fixes.cured(steps, step) if failed_lines and step.line in failed_lines else None
         if cured is not None:
             broken, symptom, change = cured

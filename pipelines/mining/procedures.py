@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from .common_patterns import without_lead_in
 from .cues import WORKFLOW_CUES
-from .scene import Step
+from .statement_context import ToolStep
 
 MIN_STEPS = 3
 """Fewest different checks of a procedure."""
@@ -53,7 +53,7 @@ def described(sentence: str) -> bool:
     return recurring is not None and ordered is not None
 
 
-def delivers(step: Step) -> bool:
+def delivers(step: ToolStep) -> bool:
     """Whether the command delivers work: a commit, a push, a pull request, a release."""
     command = step.command
     # Every command that passed is asked, and few name one of these.
@@ -64,7 +64,7 @@ def delivers(step: Step) -> bool:
     return _DELIVERS.search(command) is not None
 
 
-def round_of_checks(steps: Sequence[Step]) -> tuple[tuple[str, ...], tuple[str, ...]] | None:
+def round_of_checks(steps: Sequence[ToolStep]) -> tuple[tuple[str, ...], tuple[str, ...]] | None:
     """Find the different checks that passed before the delivery that ends `steps`, and the records of their last runs.
 
     None if they are no procedure, or if work was delivered before.
@@ -77,7 +77,7 @@ def round_of_checks(steps: Sequence[Step]) -> tuple[tuple[str, ...], tuple[str, 
     return tuple(last), tuple(dict.fromkeys(last.values()))
 
 
-def _checks(steps: Sequence[Step]) -> dict[str, str]:
+def _checks(steps: Sequence[ToolStep]) -> dict[str, str]:
     """Map each check that passed to the record of its last run, in the order of the runs."""
     last: dict[str, str] = {}
     for step in steps:

@@ -1,6 +1,6 @@
 """The context of a statement, which it needs to be understood later.
 
-A scene goes back no further than the agent's last message before the user's, so mining can begin there and reach the
+It goes back no further than the agent's last message before the user's, so mining can begin there and reach the
 same candidates (`Miner.context_offset`).
 """
 
@@ -40,7 +40,7 @@ _MARKUP = re.compile(r"[*`#>|]+|(?<!\w)_+|_+(?!\w)")
 
 
 @dataclass(eq=False)
-class Step:
+class ToolStep:
     """A tool call, with its result once that is known."""
 
     record: str
@@ -59,7 +59,7 @@ class Step:
 
 
 @dataclass
-class Scene:
+class ConversationContext:
     """The context while a session is read turn by turn."""
 
     said: str = ""
@@ -68,9 +68,9 @@ class Scene:
     """Byte offset of the agent's last message."""
     context_offset: int = 0
     """Byte offset of the agent's last message before the user's current one."""
-    steps: list[Step] = field(default_factory=list)
+    steps: list[ToolStep] = field(default_factory=list)
     """Tool calls since the user's last message."""
-    calls: dict[str, Step] = field(default_factory=dict)
+    calls: dict[str, ToolStep] = field(default_factory=dict)
     failed_lines: set[str] = field(default_factory=set)
     """Shortened commands of the failed calls."""
     steps_when_said: int = 0
@@ -88,7 +88,7 @@ class Scene:
             self.said, self.last_agent_offset = turn.text, turn.offset
             self.steps_when_said = len(self.steps)
         elif turn.origin is Origin.TOOL_USE and (tool := turn.tool) is not None:
-            step = Step(turn.record, tool.name, tool.command or "", tool.file_path or "")
+            step = ToolStep(turn.record, tool.name, tool.command or "", tool.file_path or "")
             self.steps.append(step)
             if len(self.steps) > MAX_STEPS:
                 del self.steps[0]
@@ -111,7 +111,7 @@ class Scene:
                         self.failed_lines = {step.line for step in self.steps if step.failed}
 
     @property
-    def recent_steps(self) -> list[Step]:
+    def recent_steps(self) -> list[ToolStep]:
         """Steps since the agent's last message."""
         return self.steps[self.steps_when_said :]
 
