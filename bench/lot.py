@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from ..pipelines.mining import Miner
-from ..pipelines.mining.model import packaged
+from ..pipelines.mining.classifier import packaged
 from ..sources.transcripts.words import own_text, pasted_ranges
 from ..vault.turn import Origin, Role, Turn
 from .mining_data import TRAINING, Labelled

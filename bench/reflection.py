@@ -15,9 +15,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..pipelines.mining import mine
+from ..pipelines.mining.classifier import Classifier, packaged
 from ..pipelines.mining.features import Features
 from ..pipelines.mining.fitting import Examples
-from ..pipelines.mining.model import Classifier, packaged
 from ..pipelines.mining.tokens import BUCKETS
 from .mining_data import Labelled, held_out, labelled, said, unpacked_sessions
 from .train_miner import FOLDS, Training, examples_of, features_of, fold_of

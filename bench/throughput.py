@@ -26,8 +26,8 @@ from pathlib import Path
 from ..pipelines.candidate import Candidate
 from ..pipelines.mining import Miner
 from ..pipelines.mining.agent_message import AgentMessage
+from ..pipelines.mining.classifier import packaged
 from ..pipelines.mining.features import message
-from ..pipelines.mining.model import packaged
 from ..pipelines.mining.sentences import sentences
 from ..pipelines.scrub import scrub
 from ..sources.transcripts.claude import ClaudeReader, transcript_files

@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..pipelines.mining.agent_message import AgentMessage
+from ..pipelines.mining.classifier import WEIGHTS_FILE, Classifier, Head
 from ..pipelines.mining.features import MAX_CUED_SENTENCES, MAX_WORDS, Features, message, named_cues, named_ngrams
 from ..pipelines.mining.fitting import Examples, Vector
-from ..pipelines.mining.model import WEIGHTS_FILE, Classifier, Head
 from ..pipelines.mining.sentence_scan import SentenceScan
 from ..pipelines.mining.sentences import sentences
 from ..pipelines.mining.tokens import hashed_ngrams, words_of

@@ -11,8 +11,8 @@ from collections.abc import Collection, Sequence
 import numpy as np
 import numpy.typing as npt
 
+from .classifier import Head
 from .features import Features
-from .model import Head
 from .tokens import BUCKETS
 
 MIN_EXAMPLES = 2

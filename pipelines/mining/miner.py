@@ -11,9 +11,9 @@ from ...vault.turn import Origin, Role, Turn
 from ..candidate import Candidate, Category, Scope, moment
 from . import fixes, procedures
 from .agent_message import AgentMessage
+from .classifier import Classifier, Head, packaged
 from .explicit_forms import asks_for_it, names_what_to_do, replaced, sets_aside
 from .features import Message, message
-from .model import Classifier, Head, packaged
 from .rule_certainty import Certainty
 from .sentence_scan import ASIDE_BIT, CURE_BIT, EXPLICIT_BITS, PROCEDURE_BITS, RULE_BITS, cues
 from .sentences import Sentence, looks_pasted

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memoryvault.pipelines.mining.agent_message import AgentMessage
-from memoryvault.pipelines.mining.model import packaged
+from memoryvault.pipelines.mining.classifier import packaged
 from memoryvault.pipelines.mining.sentence_scan import AGENTS, BITS
 from memoryvault.pipelines.mining.sentences import sentences, without_fenced
 from memoryvault.vault.turn import Origin, Role, Turn

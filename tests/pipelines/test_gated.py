@@ -16,11 +16,11 @@ from memoryvault.pipelines import mining
 from memoryvault.pipelines.mining import fixes
 from memoryvault.pipelines.mining.agent_message import AgentMessage
 from memoryvault.pipelines.mining.caseless_pattern import CaselessPattern, fold, has_case_in_ascii_only
+from memoryvault.pipelines.mining.classifier import packaged
 from memoryvault.pipelines.mining.common_patterns import without_lead_in
 from memoryvault.pipelines.mining.cues import CUES
 from memoryvault.pipelines.mining.explicit_forms import explicit_forms, sets_aside
 from memoryvault.pipelines.mining.features import message
-from memoryvault.pipelines.mining.model import packaged
 from memoryvault.pipelines.mining.required_text import RequiredText, WordGates, clauses
 from memoryvault.pipelines.mining.sentence_scan import (
     AGENTS,

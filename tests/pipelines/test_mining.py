@@ -13,9 +13,9 @@ import pytest
 
 from memoryvault.pipelines.candidate import Candidate, moment
 from memoryvault.pipelines.mining import Miner, mine
+from memoryvault.pipelines.mining.classifier import WEIGHTS_FILE, load, packaged
 from memoryvault.pipelines.mining.explicit_forms import explicit_forms, replaced
 from memoryvault.pipelines.mining.features import message
-from memoryvault.pipelines.mining.model import WEIGHTS_FILE, load, packaged
 from memoryvault.pipelines.mining.sentences import sentences
 from memoryvault.pipelines.mining.standing_rules import standing_rule
 from memoryvault.pipelines.mining.tokens import BUCKETS
