@@ -209,7 +209,7 @@ def _window_packer(settings: Settings | None, mined_until: int) -> WindowPacker 
 
 
 def _add_model_candidates(mined: Mined, packer: WindowPacker, settings: Settings, session: str) -> Mined:
-    from ..pipelines.mining.answers import merge_candidates
+    from ..pipelines.mining.model_answers import merge_candidates
     from .model_mining import mine_windows
 
     modelled = mine_windows(packer.windows(), settings, session, project_of)

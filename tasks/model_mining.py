@@ -104,7 +104,7 @@ def mine_windows(
 
     Errors of the model, the network or the budget are in the report, never raised.
     """
-    from ..pipelines.mining.answers import read_answer  # Not before: see tasks/mining.py.
+    from ..pipelines.mining.model_answers import read_answer  # Not before: see tasks/mining.py.
 
     report: dict[str, Json] = {"miner": settings.reflection.miner}
     if not windows:
@@ -128,7 +128,7 @@ class _WindowAsker:
     """Asks about the windows of one reading. After the first failure only answers that are kept are used."""
 
     def __init__(self, settings: Settings, session: str, sleep: Callable[[float], None]) -> None:
-        from ..pipelines.mining.answers import answer_schema, system_prompt
+        from ..pipelines.mining.model_answers import answer_schema, system_prompt
 
         self.used_keys: list[str] = []
         self._system, self._schema = system_prompt(), answer_schema()

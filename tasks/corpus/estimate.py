@@ -107,7 +107,7 @@ def _take_sample(plan: Plan, settings: Settings, clock: Callable[[], float]) -> 
 
 def _pack(transcript: Transcript, settings: Settings, sample: _Sample) -> None:
     """Count the windows and tokens that a model would be sent of it."""
-    from ...pipelines.mining.answers import system_prompt
+    from ...pipelines.mining.model_answers import system_prompt
     from ...pipelines.mining.windows import WindowPacker
     from ...sources.transcripts.hosts import open_transcript
 

@@ -9,7 +9,13 @@ import pytest
 
 from memoryvault.pipelines.candidate import Candidate
 from memoryvault.pipelines.mining import folder_name, mine
-from memoryvault.pipelines.mining.answers import Reading, answer_schema, merge_candidates, read_answer, system_prompt
+from memoryvault.pipelines.mining.model_answers import (
+    Reading,
+    answer_schema,
+    merge_candidates,
+    read_answer,
+    system_prompt,
+)
 from memoryvault.pipelines.mining.windows import BYTES_A_TOKEN, Window, WindowPacker, pack
 from memoryvault.pipelines.routing import Known, Tier, route, tier_of
 from memoryvault.vault.entry import fingerprint
