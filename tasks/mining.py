@@ -23,7 +23,7 @@ from ..vault.turn import Origin, Role, Turn
 from .queue.kinds import Json
 
 if TYPE_CHECKING:
-    from ..pipelines.mining.windows import WindowPacker
+    from ..pipelines.mining.model_windows import WindowPacker
 
 FIRST_BATCH_TURNS = 64
 BATCH_TURNS = 1000
@@ -203,7 +203,7 @@ def _window_packer(settings: Settings | None, mined_until: int) -> WindowPacker 
     """Collects what a model is asked about; None when no model is asked."""
     if settings is None or settings.reflection.miner == "local":
         return None
-    from ..pipelines.mining.windows import WindowPacker
+    from ..pipelines.mining.model_windows import WindowPacker
 
     return WindowPacker(settings.reflection.window_tokens, mined_until)
 

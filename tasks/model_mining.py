@@ -32,7 +32,7 @@ from .queue.kinds import Json
 from .spending import BudgetRefused, Cap, SpendingBook
 
 if TYPE_CHECKING:
-    from ..pipelines.mining.windows import Window
+    from ..pipelines.mining.model_windows import Window
 
 log = logging.getLogger(__name__)
 

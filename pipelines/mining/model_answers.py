@@ -21,9 +21,9 @@ from ..likeness import own_words, wording_of
 from ..reversal import content_words, is_negative, reverses
 from .features import Message, message
 from .miner import ProjectOf, candidate_of_user
+from .model_windows import SentTurn, Window
 from .sentences import Sentence
 from .standing_rules import downloads_and_runs, standing_rule
-from .windows import SentTurn, Window
 
 MAX_CANDIDATES = 20
 """Most candidates of one window; a model that proposes more is not selective."""

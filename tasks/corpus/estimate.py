@@ -108,7 +108,7 @@ def _take_sample(plan: Plan, settings: Settings, clock: Callable[[], float]) -> 
 def _pack(transcript: Transcript, settings: Settings, sample: _Sample) -> None:
     """Count the windows and tokens that a model would be sent of it."""
     from ...pipelines.mining.model_answers import system_prompt
-    from ...pipelines.mining.windows import WindowPacker
+    from ...pipelines.mining.model_windows import WindowPacker
     from ...sources.transcripts.hosts import open_transcript
 
     packer = WindowPacker(settings.reflection.window_tokens)

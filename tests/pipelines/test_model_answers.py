@@ -16,7 +16,7 @@ from memoryvault.pipelines.mining.model_answers import (
     read_answer,
     system_prompt,
 )
-from memoryvault.pipelines.mining.windows import BYTES_A_TOKEN, Window, WindowPacker, pack
+from memoryvault.pipelines.mining.model_windows import BYTES_A_TOKEN, Window, WindowPacker, pack
 from memoryvault.pipelines.routing import Known, Tier, route, tier_of
 from memoryvault.vault.entry import fingerprint
 from memoryvault.vault.turn import Origin, Role, ToolEvent, Turn
