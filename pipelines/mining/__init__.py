@@ -1,5 +1,5 @@
 """The local miner: `mine(turns) -> candidates`."""
 
-from .miner import Miner, folder_name, mine
+from .local_miner import Miner, folder_name, mine
 
 __all__ = ["Miner", "folder_name", "mine"]

@@ -20,7 +20,7 @@ from ..candidate import CATEGORIES, Candidate, Category, moment
 from ..likeness import own_words, wording_of
 from ..reversal import content_words, is_negative, reverses
 from .features import Message, message
-from .miner import ProjectOf, candidate_of_user
+from .local_miner import ProjectOf, candidate_of_user
 from .model_windows import SentTurn, Window
 from .sentences import Sentence
 from .standing_rules import downloads_and_runs, standing_rule
