@@ -14,12 +14,12 @@ from .agent_message import AgentMessage
 from .classifier import Classifier, Head, packaged
 from .explicit_forms import asks_for_it, names_what_to_do, replaced, sets_aside
 from .features import Message, message
+from .impersonal_text import in_nobodys_voice, paragraph_at
 from .rule_certainty import Certainty
 from .sentence_scan import ASIDE_BIT, CURE_BIT, EXPLICIT_BITS, PROCEDURE_BITS, RULE_BITS, cues
 from .sentences import Sentence, looks_pasted
 from .standing_rules import Rule, describes, downloads_and_runs
 from .statement_context import ConversationContext, names_code, needs_context, statement
-from .voice import in_nobodys_voice, paragraph_at
 
 MAX_RULES_PER_MESSAGE = 3
 EXCERPT_CHARS = 700

@@ -10,7 +10,7 @@ from memoryvault.pipelines.candidate import Candidate
 from memoryvault.pipelines.corpus import CorpusFigures, Saying, digest_body, patterns_of
 from memoryvault.pipelines.likeness import LikenessLimits
 from memoryvault.pipelines.mining import mine
-from memoryvault.pipelines.mining.voice import in_nobodys_voice, paragraph_at
+from memoryvault.pipelines.mining.impersonal_text import in_nobodys_voice, paragraph_at
 from memoryvault.pipelines.routing import Thresholds, Tier, tier_of
 from memoryvault.vault.turn import Origin, Role, Turn
 
