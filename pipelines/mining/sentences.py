@@ -12,8 +12,8 @@ import re
 from typing import NamedTuple
 
 from ...vault.turn import Turn
+from .attribution import Attribution, AttributionTracker
 from .caseless_pattern import CaselessPattern
-from .introductions import Introductions, Telling
 
 MAX_SENTENCES = 60
 """A message longer than this is a document; its head and tail hold what the user says about it."""
@@ -108,7 +108,7 @@ def sentences(turn: Turn) -> tuple[Sentence, ...]:
         return _bounded(_not_typed(text))
     document_from = _document_start(text)
     found: list[Sentence] = []
-    introductions = Introductions()
+    tracker = AttributionTracker()
     position = 0
     previous_speaks = True
     fenced = False
@@ -121,14 +121,14 @@ def sentences(turn: Turn) -> tuple[Sentence, ...]:
             continue
         if not line.strip():
             previous_speaks = True
-            introductions.blank()
+            tracker.blank()
             continue
         structural = _STRUCTURE.match(line) is not None or (document_from is not None and start >= document_from)
         prose = not structural and not _overlaps(turn.pasted, start, position)
-        telling = introductions.next(line, typed=prose)
+        attribution = tracker.next(line, typed=prose)
         for index, (low, high) in enumerate(_split(line)):
             sentence = line[low:high]
-            quoted = structural or telling is Telling.QUOTED
+            quoted = structural or attribution is Attribution.QUOTED
             typed = not quoted and not _overlaps(turn.pasted, start + low, start + high)
             converses = _converses(sentence)
             # A rule in the middle of a paragraph is the user's when what surrounds it is conversation:
@@ -142,7 +142,7 @@ def sentences(turn: Turn) -> tuple[Sentence, ...]:
                     typed,
                     spoken,
                     opens=index == 0,
-                    introduced=telling is not Telling.OWN,
+                    introduced=attribution is not Attribution.OWN,
                 )
             )
             previous_speaks = converses or _starts_as_order(sentence)

@@ -11,7 +11,7 @@ import pytest
 
 from memoryvault.pipelines.candidate import Candidate
 from memoryvault.pipelines.mining import mine
-from memoryvault.pipelines.mining.introductions import Introductions
+from memoryvault.pipelines.mining.attribution import AttributionTracker
 from memoryvault.pipelines.routing import Tier, tier_of
 from memoryvault.sources.transcripts.claude import ClaudeReader
 from memoryvault.tests.support.growth import assert_linear
@@ -587,6 +587,6 @@ def test_the_lines_of_a_log_introduce_nothing() -> None:
 def test_what_introduces_is_found_in_linear_time(unit: str) -> None:
     def line(length: int) -> Callable[[], object]:
         text = unit * (length // len(unit)) + "kindly fix this:"
-        return lambda: Introductions().next(text, typed=True)
+        return lambda: AttributionTracker().next(text, typed=True)
 
     assert_linear(line, 80_000)

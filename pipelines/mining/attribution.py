@@ -13,7 +13,7 @@ from enum import IntEnum
 from .common_patterns import cue
 
 
-class Telling(IntEnum):
+class Attribution(IntEnum):
     """Whose words a line holds, by the lines above it."""
 
     OWN = 0
@@ -51,12 +51,12 @@ _ORDERS = cue(
 )
 
 
-class Introductions:
+class AttributionTracker:
     """Follows the lines of a message, in order, and knows of each whose words it holds."""
 
     def __init__(self) -> None:
-        self._telling = Telling.OWN
-        self._after = Telling.OWN
+        self._attribution = Attribution.OWN
+        self._after = Attribution.OWN
         """Whose words come once the passage that was introduced is over."""
         self._began: bool | None = None
         """The passage began with an item of a list; None: it has not begun."""
@@ -68,31 +68,31 @@ class Introductions:
         """A blank line."""
         self._blank = True
 
-    def next(self, line: str, *, typed: bool) -> Telling:
+    def next(self, line: str, *, typed: bool) -> Attribution:
         """Whose words this line holds. `typed`: it is prose that may have been typed, and may so introduce others."""
         listed = _LISTED.match(line) is not None
         if self._began is None:
             self._began = listed
         elif not listed and (self._blank or self._began):
-            self._telling, self._own_list = self._after, False
+            self._attribution, self._own_list = self._after, False
         self._blank = False
-        telling = self._telling
+        attribution = self._attribution
         if typed and _ENDS_OPEN.search(line) is not None:
             self._introduce(_LAST_SENTENCE.split(line)[-1], listed)
-        return telling
+        return attribution
 
     def _introduce(self, line: str, listed: bool) -> None:
         source = _NAMES_SOURCE.search(_SAID_MYSELF.sub("", line)) is not None
         if not source and listed and self._own_list:
             return  # A heading within the user's own list.
         if source:
-            self._telling, self._after = Telling.QUOTED, Telling.INTRODUCED
-        elif self._telling is Telling.OWN:
+            self._attribution, self._after = Attribution.QUOTED, Attribution.INTRODUCED
+        elif self._attribution is Attribution.OWN:
             self._own_list = _is_own(line)
             if not self._own_list:
-                self._telling = Telling.INTRODUCED
+                self._attribution = Attribution.INTRODUCED
                 # After an order ("Fix these:") the user speaks on; after a heading what is passed on may go on.
-                self._after = Telling.OWN if _ORDERS.match(line) else Telling.INTRODUCED
+                self._after = Attribution.OWN if _ORDERS.match(line) else Attribution.INTRODUCED
         self._began = None
 
 
