@@ -15,7 +15,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .caseless_pattern import fold
-from .tokens import Hashed, kept, word_matches
+from .tokens import TokenHash, kept, word_matches
 
 if TYPE_CHECKING:
     _KnownWords = dict[str, tuple[int, int, int, bytes]]
@@ -81,7 +81,7 @@ class WordGates:
                     else:
                         self._signs[required.text] = self._signs.get(required.text, 0) | bit
         self.known = _WordCache(words)
-        """Maps a word to the bits of the clauses that it fulfils, and its `Hashed`."""
+        """Maps a word to the bits of the clauses that it fulfils, and its `TokenHash`."""
 
     def open_by(self, of_words: Sequence[int], text: str) -> int:
         """Bits of all patterns that may match a text; `of_words`: the first of the `known` values of its words."""
@@ -102,7 +102,7 @@ class _WordCache(_KnownWords):
             self._by_first.setdefault(item.text[0], []).append((item, bits))
 
     def __missing__(self, word: str) -> tuple[int, int, int, bytes]:
-        return kept(self, word, (self._fulfilled_by(word), *Hashed.of(word)))
+        return kept(self, word, (self._fulfilled_by(word), *TokenHash.of(word)))
 
     def _fulfilled_by(self, word: str) -> int:
         found = 0

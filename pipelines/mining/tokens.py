@@ -1,4 +1,4 @@
-"""Splitting text into the words that mining uses, and caching what is known of each: most words recur.
+"""Splitting text into tokens (words, numbers, ?, !, emoji), and caching what is known of each: most words recur.
 
 What is kept is bounded, so that memory stays flat however much is read.
 """
@@ -88,7 +88,7 @@ def kept(known: dict[str, _Value], word: str, value: _Value) -> _Value:
     return value
 
 
-class Hashed(NamedTuple):
+class TokenHash(NamedTuple):
     """Checksums of a word, from which those of n-grams are computed. All numbers are one word."""
 
     checksum: int
@@ -99,7 +99,7 @@ class Hashed(NamedTuple):
     """Its bytes after a space, which a pair of words adds to the checksum of the first."""
 
     @classmethod
-    def of(cls, word: str) -> Hashed:
+    def of(cls, word: str) -> TokenHash:
         spelled = b"#" if word.isdigit() else word.encode()
         checksum = zlib.crc32(spelled)
         return cls(checksum, checksum % BUCKETS, b" " + spelled)
@@ -107,7 +107,7 @@ class Hashed(NamedTuple):
 
 def hashed_ngrams(words: Sequence[str]) -> set[int]:
     """Buckets of the words and of each two neighbours; the beginning ("^") counts as a neighbour."""
-    return buckets_of(*zip(*map(Hashed.of, words), strict=True)) if words else set()
+    return buckets_of(*zip(*map(TokenHash.of, words), strict=True)) if words else set()
 
 
 def buckets_of(checksums: Sequence[int], buckets: Sequence[int], following: Sequence[bytes]) -> set[int]:
