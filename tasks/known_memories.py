@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from ..pipelines.candidate import KIND_OF_CATEGORY, Candidate
+from ..pipelines.code_names import code_names
 from ..pipelines.likeness import (
     LEAST_SHARED,
     LikenessLimits,
@@ -21,7 +22,6 @@ from ..pipelines.likeness import (
     statement_of,
     wording_of,
 )
-from ..pipelines.problems import code_names
 from ..pipelines.reversal import Rule, find_reversed, is_for_one_project
 from ..pipelines.routing import PUT_AWAY_STATUSES, Known
 from ..vault.entry import AWAITING_STATUSES, Entry, fingerprint

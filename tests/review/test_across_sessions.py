@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from memoryvault.pipelines.candidate import Candidate
+from memoryvault.pipelines.code_names import code_names
 from memoryvault.pipelines.likeness import LikenessLimits, is_same, may_be_same, statement_of, wording_of
-from memoryvault.pipelines.problems import code_names
 from memoryvault.tests.support.forked import ForkedSandbox
 from memoryvault.tests.support.growth import assert_linear
 
