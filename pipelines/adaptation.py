@@ -16,7 +16,7 @@ from enum import IntEnum
 from ..vault.slug import slugify
 from ..vault.wording import counted
 from .discovery import Pattern
-from .identity import repository_of
+from .url_identity import repository_of
 
 
 class Confidence(IntEnum):

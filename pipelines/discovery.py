@@ -11,7 +11,7 @@ from typing import Literal, Protocol, TypeAlias
 from urllib.parse import urlsplit
 
 from ..vault.slug import slugify, source_slug
-from .identity import canonical_url
+from .url_identity import canonical_url
 
 SourceKind: TypeAlias = Literal["list", "topic", "feed", "folder"]
 KINDS: tuple[SourceKind, ...] = ("list", "topic", "feed", "folder")

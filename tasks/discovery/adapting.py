@@ -15,10 +15,10 @@ from datetime import date
 
 from ...pipelines.adaptation import DEFAULT_TRUSTED, Confidence, Facts, Judgement, UserSetup, judge
 from ...pipelines.discovery import Pattern, parse_sources
-from ...pipelines.identity import canonical_url, repository_of
 from ...pipelines.originality import find_copy
 from ...pipelines.scrub import Policy, scrub
 from ...pipelines.second_opinion import MAX_OUTPUT_TOKENS, SCHEMA, SYSTEM, Opinion, opinion_in, prompt_for
+from ...pipelines.url_identity import canonical_url, repository_of
 from ...pipelines.watchlist import note_body, shown_name
 from ...sources.completion import Completer, CompletionFailed, CompletionRequest
 from ...sources.discovery.github import repository_address, text_address

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from memoryvault.pipelines.identity import canonical_url, repository_of
+from memoryvault.pipelines.url_identity import canonical_url, repository_of
 
 REPOSITORY = "https://github.com/Owner/Tool"
 
