@@ -39,7 +39,7 @@ from ..indexing import vault_store
 from ..queue.job import Handler, Postpone, RunningJob
 from ..queue.kinds import Json
 from ..spending import BudgetRefused, Cap, SpendingBook
-from .found import Found
+from .found_patterns import FoundPatterns
 from .politeness import AskedHost, own_machine
 from .scanning import Ask, Question, ask_in_child
 from .watchlist import CopyRefused, Watchlist
@@ -91,7 +91,7 @@ class Adaptation:
     ) -> None:
         """`ask` None: repositories are not looked up. `completer` None: there is no pass 2."""
         self.store = store or vault_store(settings)
-        self.found = Found(settings.state.state_db)
+        self.found = FoundPatterns(settings.state.state_db)
         self.watchlist = Watchlist(settings, self.store)
         self._settings = settings
         self._ask = ask

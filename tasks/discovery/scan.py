@@ -39,7 +39,7 @@ from ..indexing import vault_store
 from ..queue.job import Handler, Postpone, Retry, RunningJob
 from ..queue.kinds import Json
 from .adapting import SOURCES_NOTE, choose
-from .found import Found
+from .found_patterns import FoundPatterns
 from .politeness import AskedHost, own_machine
 from .scanning import Answer, Ask, Question, ask_in_child
 
@@ -110,7 +110,7 @@ class Discovery:
         self._ask = ask
         self.store = store or vault_store(settings)
         self._cursors = Cursors(settings.state.state_db, "discovery")
-        self._found = Found(settings.state.state_db)
+        self._found = FoundPatterns(settings.state.state_db)
         self._clock = clock
         self._pause = pause
 

@@ -13,7 +13,7 @@ from memoryvault.pipelines.second_opinion import opinion_in
 from memoryvault.sources.completion import Completion, CompletionFailed, CompletionRequest
 from memoryvault.sources.discovery.github import text_address
 from memoryvault.tasks.discovery.adapting import Adaptation, Adapted, model_for
-from memoryvault.tasks.discovery.found import Found
+from memoryvault.tasks.discovery.found_patterns import FoundPatterns
 from memoryvault.tasks.discovery.scanning import Answer, Question
 from memoryvault.tasks.spending import spent_since
 from memoryvault.vault.settings import load_settings
@@ -48,7 +48,7 @@ def ask(question: Question) -> Answer:
 def adapted(bed: Bed, model: Model | None, title: str = "commit-hook") -> Adapted:
     description = "A skill with hooks for agents that keep commits small"
     pattern = Pattern(title, f"https://github.com/o/{title}", title, description, "source-a")
-    Found(bed.settings.state.state_db).add([pattern], "2026-01-01")
+    FoundPatterns(bed.settings.state.state_db).add([pattern], "2026-01-01")
     return Adaptation(bed.settings, ask=ask, completer=model).evaluate(pattern)
 
 

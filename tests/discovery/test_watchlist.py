@@ -15,7 +15,7 @@ from memoryvault.pipelines.adaptation import DEFAULT_TRUSTED
 from memoryvault.pipelines.discovery import Pattern
 from memoryvault.pipelines.watchlist import Defer, Dismiss, Promote
 from memoryvault.tasks.discovery.adapting import TRUSTED_NOTE, owners_in
-from memoryvault.tasks.discovery.found import Found
+from memoryvault.tasks.discovery.found_patterns import FoundPatterns
 from memoryvault.tasks.discovery.scanning import Answer, Question
 from memoryvault.tasks.discovery.watchlist import CopyRefused, VerdictProblem, Watchlist, WatchlistWriter
 from memoryvault.tasks.reviewing import Reviewer
@@ -37,7 +37,7 @@ def today() -> date:
 
 def found(bed: Bed, title: str = "commit-hook", description: str = DESCRIPTION, url: str = "") -> Pattern:
     pattern = Pattern(f"{title}-key", url or f"https://github.com/o/{title}", title, description, "source-a")
-    Found(bed.settings.state.state_db).add([pattern], "2026-01-01")
+    FoundPatterns(bed.settings.state.state_db).add([pattern], "2026-01-01")
     return pattern
 
 
@@ -121,14 +121,14 @@ def test_evaluating_again_writes_nothing(bed: Bed) -> None:
     bed.adapt()
     before = bed.files()
     bed.delete_state()
-    Found(bed.settings.state.state_db).add([pattern], "2026-01-02")
+    FoundPatterns(bed.settings.state.state_db).add([pattern], "2026-01-02")
     assert bed.adapt() == []
     assert bed.files() == before
 
 
 def test_two_patterns_of_one_name_have_two_notes(bed: Bed) -> None:
     found(bed)
-    Found(bed.settings.state.state_db).add(
+    FoundPatterns(bed.settings.state.state_db).add(
         [Pattern("other", "https://github.com/p/commit-hook", "commit-hook", DESCRIPTION, "source-a")], "2026-01-01"
     )
     assert sorted(str(adapted.path) for adapted in bed.adapt()) == [
@@ -268,7 +268,7 @@ def test_what_was_dismissed_is_never_proposed_again(bed: Bed) -> None:
     assert adapted.path is not None
     bed.watchlist.decide(adapted.path, Dismiss(), run="r")
     bed.delete_state()
-    Found(bed.settings.state.state_db).add([pattern], "2026-02-01")
+    FoundPatterns(bed.settings.state.state_db).add([pattern], "2026-02-01")
     assert bed.adapt() == []
     (only,) = bed.notes()
     assert only.status == "dismissed"

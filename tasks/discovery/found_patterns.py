@@ -24,7 +24,7 @@ class FoundPattern:
     confidence: str = ""
 
 
-class Found:
+class FoundPatterns:
     """The found patterns of one vault, by key."""
 
     def __init__(self, state_db: Path | str) -> None:
