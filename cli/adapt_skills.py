@@ -7,7 +7,7 @@ from typing import Any
 
 from ..pipelines.adaptation import Confidence, judge
 from ..tasks.discovery.adapting import TRUSTED_NOTE, Adaptation, Adapted, is_confirmed, model_for
-from ..tasks.discovery.scanning import ask_in_child
+from ..tasks.discovery.fetch_child import fetch_in_child
 from ..tasks.queue.enqueue import request_indexing
 from ..vault.errors import UsageError
 from .context import Context
@@ -38,9 +38,9 @@ def run(args: argparse.Namespace, context: Context) -> int:
     if limit < 1:
         raise UsageError("--limit must be at least 1")
     network = not args.skip_network and not args.dry_run and is_confirmed(context.settings)
-    ask = ask_in_child(context.settings) if network else None
+    fetch = fetch_in_child(context.settings) if network else None
     completer = model_for(context.settings) if network else None
-    adaptation = Adaptation(context.settings, context.store, ask=ask, completer=completer)
+    adaptation = Adaptation(context.settings, context.store, fetch=fetch, completer=completer)
     if args.dry_run:
         return _dry_run(args, adaptation)
     seeded = adaptation.seed()

@@ -9,8 +9,8 @@ from typing import Any
 
 from ..pipelines.discovery import Pattern, Source, SourcesNote
 from ..tasks.discovery.adapting import SOURCES_NOTE
+from ..tasks.discovery.fetch_child import fetch_in_child
 from ..tasks.discovery.scan import Discovery, ScanReport, SourceReport, sources_called
-from ..tasks.discovery.scanning import ask_in_child
 from .context import Context
 from .output import add_json, counted, note, print_json, print_table
 
@@ -36,7 +36,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace, context: Context) -> int:
     """Scan; 1 when a source could not be read."""
     _ = context.state
-    discovery = Discovery(context.settings, ask_in_child(context.settings), context.store)
+    discovery = Discovery(context.settings, fetch_in_child(context.settings), context.store)
     is_new = not context.store.exists(SOURCES_NOTE)
     sources = discovery.proposed() if is_new else discovery.note()
     for problem in sources.problems:

@@ -31,8 +31,8 @@ from ..tasks.corpus.history import (
 )
 from ..tasks.corpus.progress import Progress
 from ..tasks.discovery.adapting import SOURCES_NOTE
+from ..tasks.discovery.fetch_child import fetch_in_child
 from ..tasks.discovery.scan import Discovery
-from ..tasks.discovery.scanning import ask_in_child
 from ..tasks.indexing import reconcile_now, vault_store
 from ..tasks.pending_counts import count_pending
 from ..tasks.queue.enqueue import enqueue, open_ledger, request_indexing
@@ -258,14 +258,14 @@ def _wire(settings: Settings, *, with_plugin: bool) -> InstallOutcome:
 
 def _note_sources(settings: Settings, *, confirmed: bool) -> None:
     """The note that says no is the answer to the next `init`."""
-    discovery = Discovery(settings, ask_in_child(settings))
+    discovery = Discovery(settings, fetch_in_child(settings))
     if discovery.seed() and confirmed:
         entry = discovery.store.read(SOURCES_NOTE)
         discovery.store.update(SOURCES_NOTE, entry.content_hash, fields={"confirmed": True, "updated": entry.updated})
 
 
 def _sources_confirmed(settings: Settings) -> bool:
-    discovery = Discovery(settings, ask_in_child(settings))
+    discovery = Discovery(settings, fetch_in_child(settings))
     return discovery.store.exists(SOURCES_NOTE) and discovery.note().confirmed
 
 

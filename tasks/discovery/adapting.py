@@ -39,9 +39,9 @@ from ..indexing import vault_store
 from ..queue.job import Handler, Postpone, RunningJob
 from ..queue.kinds import Json
 from ..spending import BudgetRefused, Cap, SpendingBook
+from .fetch_child import Fetch, FetchRequest, fetch_in_child
 from .found_patterns import FoundPatterns
 from .politeness import AskedHost, own_machine
-from .scanning import Ask, Question, ask_in_child
 from .watchlist import CopyRefused, Watchlist
 
 log = logging.getLogger(__name__)
@@ -86,15 +86,15 @@ class Adaptation:
         settings: Settings,
         store: VaultStore | None = None,
         *,
-        ask: Ask | None,
+        fetch: Fetch | None,
         completer: Completer | None = None,
     ) -> None:
-        """`ask` None: repositories are not looked up. `completer` None: there is no pass 2."""
+        """`fetch` None: repositories are not looked up. `completer` None: there is no pass 2."""
         self.store = store or vault_store(settings)
         self.found = FoundPatterns(settings.state.state_db)
         self.watchlist = Watchlist(settings, self.store)
         self._settings = settings
-        self._ask = ask
+        self._fetch = fetch
         self._completer = completer
         self._hosts = Cursors(settings.state.state_db, "discovery")
         self._facts_known = Cursors(settings.state.state_db, "facts")
@@ -212,16 +212,16 @@ class Adaptation:
 
     def _second_opinion(self, pattern: Pattern) -> tuple[Opinion | None, str]:
         """(what the model says, the text it was shown); pass 1 stands alone when it can't be asked."""
-        if self._completer is None or self._ask is None:
+        if self._completer is None or self._fetch is None:
             return None, ""
         address, text = text_address(pattern.url), ""
         if address is not None:
             host = AskedHost(self._hosts, address)
             if not host.not_before():
                 host.be_polite()
-                answer = self._ask(Question("text", address))
-                host.remember(answer)
-                text = answer.text
+                result = self._fetch(FetchRequest("text", address))
+                host.remember(result)
+                text = result.text
         chosen = self._settings.discovery
         caps = (Cap("tokens", chosen.daily_token_cap, "day"),)
         book = SpendingBook(self._settings.state.state_db, "adaptation")
@@ -237,7 +237,7 @@ class Adaptation:
     def _facts(self, pattern: Pattern) -> Facts | None:
         """What GitHub says of the repository; None when it has none, or can't be asked now."""
         repository = repository_of(pattern.url)
-        if repository is None or self._ask is None:
+        if repository is None or self._fetch is None:
             return None
         name = "/".join(repository)
         known = self._facts_known.get(name)
@@ -248,12 +248,12 @@ class Adaptation:
         if host.not_before():
             return None
         host.be_polite()
-        answer = self._ask(Question("facts", url, allow=own_machine(url)))
-        host.remember(answer)
-        if answer.problem or not answer.facts:
+        result = self._fetch(FetchRequest("facts", url, allow=own_machine(url)))
+        host.remember(result)
+        if result.problem or not result.facts:
             return None
-        self._facts_known.set(name, {"at": time.time(), "facts": dict(answer.facts)})
-        return facts_from(answer.facts)
+        self._facts_known.set(name, {"at": time.time(), "facts": dict(result.facts)})
+        return facts_from(result.facts)
 
 
 def lowered(judgement: Judgement) -> Judgement:
@@ -316,7 +316,7 @@ def owners_in(entry: Entry) -> list[str]:
 
 def choose(settings: Settings, store: VaultStore) -> list[str]:
     """Keys of the patterns that the next run is to evaluate, the best first."""
-    ranked = Adaptation(settings, store, ask=None).ranked()
+    ranked = Adaptation(settings, store, fetch=None).ranked()
     return [pattern.key for pattern in ranked[: settings.discovery.patterns_per_run]]
 
 
@@ -324,11 +324,11 @@ def adapt_handler(settings: Settings) -> Handler:
     """adapt.evaluate: one pattern, by its key."""
 
     def handle(job: RunningJob) -> Mapping[str, Json]:
-        ask = ask_in_child(settings, job.run_child, kill_point_environment())
+        fetch = fetch_in_child(settings, job.run_child, kill_point_environment())
         try:
             confirmed = is_confirmed(settings)
             completer = model_for(settings) if confirmed else None
-            adaptation = Adaptation(settings, ask=ask if confirmed else None, completer=completer)
+            adaptation = Adaptation(settings, fetch=fetch if confirmed else None, completer=completer)
             found = adaptation.found.get(str(job.args["pattern"]))
             if found is None or found.confidence:
                 return {"nothing": "it was judged already"}

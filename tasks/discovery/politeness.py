@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 from ...pipelines.discovery import is_own_machine
 from ..cursors import Cursors
-from .scanning import Answer
+from .fetch_child import FetchResult
 
 PAUSE_SECONDS = 2.0
 """Between two requests to one host."""
@@ -65,16 +65,16 @@ class AskedHost:
         if wait > 0:
             self._pause(wait)
 
-    def remember(self, answer: Answer) -> None:
+    def remember(self, result: FetchResult) -> None:
         """What it said of its allowance, and whether it failed. A missing or refused page is no failure of the host."""
         state = dict(self._cursors.get(self._key) or {})
-        limited = answer.status in (403, 429)
-        failed = bool(answer.problem) and not answer.refused
-        state |= {"asked": self._clock(), "remaining": answer.remaining, "reset_at": answer.reset_at}
-        if failed and (limited or answer.status is None or answer.status >= 500):
+        limited = result.status in (403, 429)
+        failed = bool(result.problem) and not result.refused
+        state |= {"asked": self._clock(), "remaining": result.remaining, "reset_at": result.reset_at}
+        if failed and (limited or result.status is None or result.status >= 500):
             failures = int(state.get("failures") or 0) + 1
             base = LIMIT_BACKOFF_SECONDS if limited else FIRST_BACKOFF_SECONDS
-            pause = base * 2.0 ** min(failures - 1, 16) if answer.retry_after is None else answer.retry_after
+            pause = base * 2.0 ** min(failures - 1, 16) if result.retry_after is None else result.retry_after
             pause = min(max(pause, PAUSE_SECONDS), LONGEST_BACKOFF_SECONDS)
             state |= {"failures": failures, "not_before": self._clock() + pause}
         else:

@@ -39,9 +39,9 @@ from ..indexing import vault_store
 from ..queue.job import Handler, Postpone, Retry, RunningJob
 from ..queue.kinds import Json
 from .adapting import SOURCES_NOTE, choose
+from .fetch_child import Fetch, FetchRequest, FetchResult, fetch_in_child
 from .found_patterns import FoundPatterns
 from .politeness import AskedHost, own_machine
-from .scanning import Answer, Ask, Question, ask_in_child
 
 log = logging.getLogger(__name__)
 
@@ -100,14 +100,14 @@ class Discovery:
     def __init__(
         self,
         settings: Settings,
-        ask: Ask,
+        fetch: Fetch,
         store: VaultStore | None = None,
         *,
         clock: Callable[[], float] = time.time,
         pause: Callable[[float], None] = time.sleep,
     ) -> None:
         self._settings = settings
-        self._ask = ask
+        self._fetch = fetch
         self.store = store or vault_store(settings)
         self._cursors = Cursors(settings.state.state_db, "discovery")
         self._found = FoundPatterns(settings.state.state_db)
@@ -173,31 +173,31 @@ class Discovery:
     def _scan(self, source: Source, everything: bool) -> SourceReport:
         name = source.identity
         cursor = dict(self._cursors.get(name) or {})
-        question = self._question(source, {} if everything else cursor)
-        host = AskedHost(self._cursors, question.url, clock=self._clock, pause=self._pause)
-        if question.kind == "folder":
-            answer = self._ask(question)
+        request = self._request(source, {} if everything else cursor)
+        host = AskedHost(self._cursors, request.url, clock=self._clock, pause=self._pause)
+        if request.kind == "folder":
+            result = self._fetch(request)
         elif until := host.not_before():
             return SourceReport(source, "waiting", detail=host.left_alone(), again_at=until)
         else:
             host.be_polite()
-            answer = self._ask(question)
-            host.remember(answer)
-        if answer.problem:
+            result = self._fetch(request)
+            host.remember(result)
+        if result.problem:
             # The host is left alone for a while: trying the job again sooner would spend an attempt on nothing.
-            return SourceReport(source, "error", detail=answer.problem, again_at=host.not_before() or None)
-        if answer.unchanged:
+            return SourceReport(source, "error", detail=result.problem, again_at=host.not_before() or None)
+        if result.unchanged:
             self._cursors.set(name, {**cursor, "checked": self._clock()})
             return SourceReport(source, "unchanged")
-        return self._take_in(source, name, cursor, answer, everything)
+        return self._take_in(source, name, cursor, result, everything)
 
     def _take_in(
-        self, source: Source, name: str, cursor: dict[str, Json], answer: Answer, everything: bool
+        self, source: Source, name: str, cursor: dict[str, Json], result: FetchResult, everything: bool
     ) -> SourceReport:
         known = cursor.get("known")
         first = not isinstance(known, list)
         brought = novelty(
-            answer.items, () if everything or not isinstance(known, list) else [str(k) for k in known], source.slug
+            result.items, () if everything or not isinstance(known, list) else [str(k) for k in known], source.slug
         )
         new = brought.new if everything or not first else ()
         if everything:
@@ -209,35 +209,35 @@ class Discovery:
             name,
             {
                 "known": sorted(keys),
-                "etag": answer.etag,
-                "modified": answer.modified,
+                "etag": result.etag,
+                "modified": result.modified,
                 "checked": self._clock(),
                 "first": cursor.get("first") or self._today().isoformat(),
             },
         )
-        baseline = len(answer.items) if first and not everything else 0
-        return SourceReport(source, "fetched", new, len(answer.items), baseline)
+        baseline = len(result.items) if first and not everything else 0
+        return SourceReport(source, "fetched", new, len(result.items), baseline)
 
-    def _question(self, source: Source, cursor: Mapping[str, Json]) -> Question:
+    def _request(self, source: Source, cursor: Mapping[str, Json]) -> FetchRequest:
         """What is asked of the source; with validators, so that what did not change is not sent."""
         etag, modified = str(cursor.get("etag") or ""), str(cursor.get("modified") or "")
         target, api = source.target, self._settings.discovery.github_api
         match source.kind:
             case "topic":
                 url = search_address(api, target, self._today() - timedelta(days=TOPIC_DAYS))
-                return Question("topic", url, allow=own_machine(url))
+                return FetchRequest("topic", url, allow=own_machine(url))
             case "folder":
                 if not target.startswith(("http://", "https://")):
-                    return Question("folder", expand_home(target, self._settings.environment))
+                    return FetchRequest("folder", expand_home(target, self._settings.environment))
                 tree = tree_address(api, target)
                 if tree is not None:
-                    return Question("tree", tree, target, etag, modified, own_machine(tree))
-                return Question("list", target, target, etag, modified, own_machine(target))
+                    return FetchRequest("tree", tree, target, etag, modified, own_machine(tree))
+                return FetchRequest("list", target, target, etag, modified, own_machine(target))
             case "feed":
-                return Question("feed", target, target, etag, modified, own_machine(target))
+                return FetchRequest("feed", target, target, etag, modified, own_machine(target))
             case "list":
                 raw = raw_address(target)
-                return Question("list", raw, target if raw == target else raw, etag, modified, own_machine(target))
+                return FetchRequest("list", raw, target if raw == target else raw, etag, modified, own_machine(target))
 
     def _today(self) -> date:
         return datetime.fromtimestamp(self._clock(), UTC).date()
@@ -260,8 +260,8 @@ def discover_handler(settings: Settings) -> Handler:
     """discover.scan: args may name one `source`. What was found goes on to adapt.evaluate, the best first."""
 
     def handle(job: RunningJob) -> Mapping[str, Json]:
-        ask = ask_in_child(settings, job.run_child, kill_point_environment())
-        discovery = Discovery(settings, ask)
+        fetch = fetch_in_child(settings, job.run_child, kill_point_environment())
+        discovery = Discovery(settings, fetch)
         source = job.args.get("source")
         try:
             discovery.store.require_vault()

@@ -48,8 +48,8 @@ from ...vault.settings import load_settings
 from ...vault.wording import counted, cut
 from ..completion import BudgetedCompleter, completer_of
 from ..cursors import Cursors
+from ..discovery.fetch_child import FetchResult
 from ..discovery.politeness import AskedHost
-from ..discovery.scanning import Answer
 from ..queue import supervisor
 from ..spending import BudgetRefused, Cap, Reservation, SpendingBook, Unit
 
@@ -412,13 +412,13 @@ class Research:
         except FetchFailed as error:
             if error.status not in (403, 429) or error.retry_after is None:
                 raise
-            host.remember(Answer(problem=str(error), status=error.status, retry_after=error.retry_after))
+            host.remember(FetchResult(problem=str(error), status=error.status, retry_after=error.retry_after))
             if self._fetch is not None:
                 self._book.settle(self._fetch, {"fetches": 0})
             raise _LeftAlone(host) from error
         limit = rate_limit(page.headers)
         host.remember(
-            Answer(
+            FetchResult(
                 status=page.status,
                 remaining=limit.remaining if limit else None,
                 reset_at=limit.reset_at if limit else None,

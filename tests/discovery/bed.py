@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from memoryvault.tasks.discovery.adapting import SOURCES_NOTE, Adaptation, Adapted
+from memoryvault.tasks.discovery.fetch_child import Fetch, fetch
 from memoryvault.tasks.discovery.scan import Discovery, ScanReport
-from memoryvault.tasks.discovery.scanning import Ask, answer
 from memoryvault.tasks.discovery.watchlist import Watchlist
 from memoryvault.tasks.indexing import vault_store
 from memoryvault.vault.entry import Entry
@@ -58,14 +58,14 @@ class Bed:
         path.parent.mkdir(exist_ok=True)
         path.write_text(f"---\nconfirmed: {confirmed}\n---\n" + "".join(f"- {line}\n" for line in lines), "utf-8")
 
-    def discovery(self, ask: Ask = answer) -> Discovery:
-        return Discovery(self.settings, ask, clock=lambda: self.clock.now, pause=self.clock.pause)
+    def discovery(self, fetch: Fetch = fetch) -> Discovery:
+        return Discovery(self.settings, fetch, clock=lambda: self.clock.now, pause=self.clock.pause)
 
-    def scan(self, *, everything: bool = False, ask: Ask = answer) -> ScanReport:
-        return self.discovery(ask).scan(everything=everything)
+    def scan(self, *, everything: bool = False, fetch: Fetch = fetch) -> ScanReport:
+        return self.discovery(fetch).scan(everything=everything)
 
-    def adapt(self, *, ask: Ask | None = None) -> list[Adapted]:
-        adaptation = Adaptation(self.settings, ask=ask)
+    def adapt(self, *, fetch: Fetch | None = None) -> list[Adapted]:
+        adaptation = Adaptation(self.settings, fetch=fetch)
         return [adaptation.evaluate(pattern) for pattern in adaptation.ranked()]
 
     def notes(self) -> list[Entry]:

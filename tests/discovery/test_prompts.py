@@ -58,9 +58,9 @@ def prompted(sandbox: Sandbox) -> str:
     for _ in range(8):
         payload = {"session_id": str(uuid.uuid4()), "cwd": str(sandbox.root), "transcript_path": ""}
         told += sandbox.hook("SessionStart", {**payload, "source": "startup"})
-        answer = sandbox.hook("UserPromptSubmit", {**payload, "prompt_id": "p1", "prompt": PROMPT})
-        told += answer
-        if answer:
+        fetch = sandbox.hook("UserPromptSubmit", {**payload, "prompt_id": "p1", "prompt": PROMPT})
+        told += fetch
+        if fetch:
             break
     return told
 

@@ -11,8 +11,8 @@ import pytest
 
 from memoryvault.sources.discovery.github import raw_address
 from memoryvault.tasks.discovery.adapting import SOURCES_NOTE
+from memoryvault.tasks.discovery.fetch_child import FetchRequest, FetchResult, fetch, fetch_in_child
 from memoryvault.tasks.discovery.scan import NotConfirmed
-from memoryvault.tasks.discovery.scanning import Answer, Question, answer, ask_in_child
 from memoryvault.tasks.queue.enqueue import open_ledger
 from memoryvault.tasks.queue.job import Retry
 from memoryvault.tasks.queue.records import Job
@@ -172,7 +172,7 @@ def test_nor_is_it_when_the_reader_of_the_feed_fails(bed: Bed, site: Site, probl
         return ChildResult("exited", 1 if problem == "bursts" else 0, b"", "", 0.1)
 
     bed.sources(f"feed: {site.url('/feed.xml?token=c0ffee')}")
-    (source,) = bed.scan(ask=ask_in_child(bed.settings, run)).sources
+    (source,) = bed.scan(fetch=fetch_in_child(bed.settings, run)).sources
     assert source.state == "error"
     assert "/feed.xml" in source.detail
     assert "c0ffee" not in source.detail
@@ -276,17 +276,17 @@ def trickle(write: Write) -> None:
 )
 def test_a_body_without_end_is_given_up(bed: Bed, site: Site, reply: Reply) -> None:
     site.pages["/l.md"] = reply
-    found = ask_in_child(bed.settings)(Question("list", site.url("/l.md"), allow=(("127.0.0.1", site.port),)))
+    found = fetch_in_child(bed.settings)(FetchRequest("list", site.url("/l.md"), allow=(("127.0.0.1", site.port),)))
     assert found.problem
     assert found.items == ()
 
 
 @pytest.mark.slow
 def test_a_body_that_trickles_is_given_up_in_time(bed: Bed, site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("memoryvault.tasks.discovery.scanning.FETCH_SECONDS", 1.0)
+    monkeypatch.setattr("memoryvault.tasks.discovery.fetch_child.FETCH_SECONDS", 1.0)
     site.pages["/l.md"] = Reply(stream=trickle)
     started = time.monotonic()
-    found = answer(Question("list", site.url("/l.md"), allow=(("127.0.0.1", site.port),)))
+    found = fetch(FetchRequest("list", site.url("/l.md"), allow=(("127.0.0.1", site.port),)))
     assert "in time" in found.problem
     assert time.monotonic() - started < 60, "it trickles for 500 s"
 
@@ -304,15 +304,15 @@ def test_a_redirect_into_the_own_network_is_refused(bed: Bed, site: Site, target
 
 
 def test_a_public_source_may_not_lead_to_the_own_machine(bed: Bed) -> None:
-    seen: list[Question] = []
+    seen: list[FetchRequest] = []
 
-    def ask(question: Question) -> Answer:
-        seen.append(question)
-        return Answer()
+    def fetch(request: FetchRequest) -> FetchResult:
+        seen.append(request)
+        return FetchResult()
 
     bed.sources("list: https://example.org/list.md", "feed: https://localhost.example.org/f.xml")
-    bed.scan(ask=ask)
-    assert [question.allow for question in seen] == [(), ()]
+    bed.scan(fetch=fetch)
+    assert [request.allow for request in seen] == [(), ()]
 
 
 def test_a_reader_that_bursts_takes_only_its_own_process(bed: Bed, site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -322,7 +322,7 @@ def test_a_reader_that_bursts_takes_only_its_own_process(bed: Bed, site: Site, m
         return ChildResult("exited", -9, b"", "Killed", 1.0)
 
     bed.sources(f"list: {site.url('/l.md')}")
-    report = bed.scan(ask=ask_in_child(bed.settings, run))  # type: ignore[arg-type]  # a stand-in for RunningJob
+    report = bed.scan(fetch=fetch_in_child(bed.settings, run))  # type: ignore[arg-type]  # a stand-in for RunningJob
     assert (report.sources[0].state, "reading it failed" in report.sources[0].detail) == ("error", True)
 
 

@@ -13,8 +13,8 @@ from memoryvault.pipelines.second_opinion import opinion_in
 from memoryvault.sources.completion import Completion, CompletionFailed, CompletionRequest
 from memoryvault.sources.discovery.github import text_address
 from memoryvault.tasks.discovery.adapting import Adaptation, Adapted, model_for
+from memoryvault.tasks.discovery.fetch_child import FetchRequest, FetchResult
 from memoryvault.tasks.discovery.found_patterns import FoundPatterns
-from memoryvault.tasks.discovery.scanning import Answer, Question
 from memoryvault.tasks.spending import spent_since
 from memoryvault.vault.settings import load_settings
 
@@ -39,17 +39,17 @@ class Model:
         return Completion(self.value, 500, 40)
 
 
-def ask(question: Question) -> Answer:
-    if question.kind == "text":
-        return Answer(text=SKILL)
-    return Answer(problem="not found", status=404)
+def fetch(request: FetchRequest) -> FetchResult:
+    if request.kind == "text":
+        return FetchResult(text=SKILL)
+    return FetchResult(problem="not found", status=404)
 
 
 def adapted(bed: Bed, model: Model | None, title: str = "commit-hook") -> Adapted:
     description = "A skill with hooks for agents that keep commits small"
     pattern = Pattern(title, f"https://github.com/o/{title}", title, description, "source-a")
     FoundPatterns(bed.settings.state.state_db).add([pattern], "2026-01-01")
-    return Adaptation(bed.settings, ask=ask, completer=model).evaluate(pattern)
+    return Adaptation(bed.settings, fetch=fetch, completer=model).evaluate(pattern)
 
 
 def body(bed: Bed, result: Adapted) -> str:

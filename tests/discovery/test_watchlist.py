@@ -15,8 +15,8 @@ from memoryvault.pipelines.adaptation import DEFAULT_TRUSTED
 from memoryvault.pipelines.discovery import Pattern
 from memoryvault.pipelines.watchlist import Defer, Dismiss, Promote
 from memoryvault.tasks.discovery.adapting import TRUSTED_NOTE, owners_in
+from memoryvault.tasks.discovery.fetch_child import FetchRequest, FetchResult
 from memoryvault.tasks.discovery.found_patterns import FoundPatterns
-from memoryvault.tasks.discovery.scanning import Answer, Question
 from memoryvault.tasks.discovery.watchlist import CopyRefused, VerdictProblem, Watchlist, WatchlistWriter
 from memoryvault.tasks.reviewing import Reviewer
 from memoryvault.tasks.taken_back import TakenBack
@@ -69,10 +69,10 @@ def test_a_note_says_what_to_adopt_in_our_words_and_holds_none_of_the_source(bed
 def test_what_is_not_worth_a_note_gets_none_and_is_not_asked_about_again(bed: Bed) -> None:
     found(bed, "editor-helper", "Cursor IDE integration.")
 
-    def ask(question: Question) -> Answer:
+    def fetch(request: FetchRequest) -> FetchResult:
         raise AssertionError("nobody is asked for facts about it")
 
-    (adapted,) = bed.adapt(ask=ask)
+    (adapted,) = bed.adapt(fetch=fetch)
     assert (adapted.path, bed.files(), bed.adapt()) == (None, {}, [])
 
 
@@ -80,9 +80,9 @@ def test_facts_of_the_repository_are_asked_for_once_and_put_into_words(bed: Bed)
     found(bed, "plain-tool", "Automates the workflow", "https://github.com/anthropics/plain-tool")
     asked = []
 
-    def ask(question: Question) -> Answer:
-        asked.append(question.url)
-        return Answer(
+    def fetch(request: FetchRequest) -> FetchResult:
+        asked.append(request.url)
+        return FetchResult(
             facts={
                 "owner": "anthropics",
                 "name": "plain-tool",
@@ -93,7 +93,7 @@ def test_facts_of_the_repository_are_asked_for_once_and_put_into_words(bed: Bed)
             }
         )
 
-    (adapted,) = bed.adapt(ask=ask)
+    (adapted,) = bed.adapt(fetch=fetch)
     assert asked == [bed.site.url("/repos/anthropics/plain-tool")]
     assert adapted.path is not None
     note = bed.store.read(adapted.path)
@@ -107,12 +107,12 @@ def test_a_repository_with_many_skills_is_looked_up_once(bed: Bed) -> None:
         found(bed, f"hook-{number}", url=f"https://github.com/o/skills/tree/main/skills/hook-{number}")
     asked = []
 
-    def ask(question: Question) -> Answer:
-        asked.append(question.url)
+    def fetch(request: FetchRequest) -> FetchResult:
+        asked.append(request.url)
         facts = {"owner": "o", "name": "skills", "stars": 60, "pushed": "", "licence": None, "archived": False}
-        return Answer(facts=facts)
+        return FetchResult(facts=facts)
 
-    assert len(bed.adapt(ask=ask)) == 3
+    assert len(bed.adapt(fetch=fetch)) == 3
     assert asked == [bed.site.url("/repos/o/skills")]
 
 

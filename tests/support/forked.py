@@ -40,7 +40,7 @@ CHILDREN = (
     "tasks.corpus.mining_child",
     "tasks.mining_child",
     "tasks.ideas.researching",
-    "tasks.discovery.scanning",
+    "tasks.discovery.fetch_child",
     "tasks.sharing.judging",
     "tasks.sharing.packing",
 )

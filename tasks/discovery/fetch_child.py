@@ -1,8 +1,8 @@
-"""One question to the outside world, asked in a child process under a deadline and a limit of memory.
+"""Fetching one thing of the outside world, in a child process under a deadline and a limit of memory.
 
-`python -m memoryvault.tasks.discovery.scanning` is the child: a `Question` as JSON on stdin, an `Answer` as JSON on
-stdout. It writes nothing to disk. What is foreign is fetched and parsed there and nowhere else, so that a page which
-hangs or bursts a parser takes one short-lived process with it.
+`python -m memoryvault.tasks.discovery.fetch_child` is the child: a `FetchRequest` as JSON on stdin, a `FetchResult` as
+JSON on stdout. It writes nothing to disk. What is foreign is fetched and parsed there and nowhere else, so that a page
+which hangs or bursts a parser takes one short-lived process with it.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from ...vault.settings import Settings, child_environment
 from ..queue import supervisor
 from ..queue.job import Retry
 
-CHILD = "memoryvault.tasks.discovery.scanning"
+CHILD = "memoryvault.tasks.discovery.fetch_child"
 FETCH_SECONDS = 30.0
 CHILD_SECONDS = 60.0
 MAX_BODY_BYTES = 8_000_000
@@ -42,14 +42,14 @@ MAX_ANSWER_BYTES = 24_000_000
 MEMORY_BYTES = 1_500_000_000
 MAX_TEXT_CHARACTERS = 40_000
 
-Asked = Literal["list", "topic", "feed", "folder", "tree", "facts", "text"]
+FetchKind = Literal["list", "topic", "feed", "folder", "tree", "facts", "text"]
 
 
 @dataclass(frozen=True)
-class Question:
+class FetchRequest:
     """What is asked for. `url` is what is requested, `page` the address that relative links are relative to."""
 
-    kind: Asked
+    kind: FetchKind
     url: str
     page: str = ""
     etag: str = ""
@@ -64,7 +64,7 @@ class Question:
 
 
 @dataclass(frozen=True)
-class Answer:
+class FetchResult:
     """What came of it. Exactly one of `unchanged`, `problem`, or items, facts or text."""
 
     items: tuple[Listed, ...] = ()
@@ -82,31 +82,31 @@ class Answer:
     """It is never to be asked for again as it is."""
 
 
-Ask = Callable[[Question], Answer]
+Fetch = Callable[[FetchRequest], FetchResult]
 """Raises JobLost when the job that asks is no longer ours."""
 
 
-def answer(question: Question) -> Answer:
-    """Ask and read. Whatever the other side does, it is an Answer."""
-    if question.kind == "folder":
+def fetch(request: FetchRequest) -> FetchResult:
+    """Fetch and read. Whatever the other side does, it is a result."""
+    if request.kind == "folder":
         try:
-            return Answer(items=tuple(folder_items(Path(question.url))))
+            return FetchResult(items=tuple(folder_items(Path(request.url))))
         except OSError as error:
-            return Answer(problem=f"{question.url} cannot be read: {error.strerror}")
-    headers = {"accept": _ACCEPT.get(question.kind, "*/*")}
-    if question.etag:
-        headers["if-none-match"] = question.etag
-    if question.modified:
-        headers["if-modified-since"] = question.modified
-    fetcher = Fetcher(Limits(total_seconds=FETCH_SECONDS, max_bytes=MAX_BODY_BYTES), allow=frozenset(question.allow))
+            return FetchResult(problem=f"{request.url} cannot be read: {error.strerror}")
+    headers = {"accept": _ACCEPT.get(request.kind, "*/*")}
+    if request.etag:
+        headers["if-none-match"] = request.etag
+    if request.modified:
+        headers["if-modified-since"] = request.modified
+    fetcher = Fetcher(Limits(total_seconds=FETCH_SECONDS, max_bytes=MAX_BODY_BYTES), allow=frozenset(request.allow))
     try:
-        page = fetcher.get(question.url, headers=headers)
+        page = fetcher.get(request.url, headers=headers)
     except FetchRefused as error:
-        return Answer(problem=str(error), refused=True)
+        return FetchResult(problem=str(error), refused=True)
     except FetchFailed as error:
-        return Answer(problem=str(error), status=error.status, retry_after=error.retry_after)
+        return FetchResult(problem=str(error), status=error.status, retry_after=error.retry_after)
     limit = rate_limit(page.headers)
-    about = Answer(
+    about = FetchResult(
         unchanged=page.status == 304,
         etag=page.headers.get("etag", "")[:1000],
         modified=page.headers.get("last-modified", "")[:200],
@@ -117,7 +117,7 @@ def answer(question: Question) -> Answer:
     if about.unchanged:
         return about
     kill_point("mid-child")
-    return _read(question, page, about)
+    return _read(request, page, about)
 
 
 _ACCEPT = {
@@ -128,15 +128,15 @@ _ACCEPT = {
 }
 
 
-def _read(question: Question, page: Page, about: Answer) -> Answer:
+def _read(request: FetchRequest, page: Page, about: FetchResult) -> FetchResult:
     try:
-        match question.kind:
+        match request.kind:
             case "list":
-                items = markdown_items(page.text, question.page or page.url)
+                items = markdown_items(page.text, request.page or page.url)
             case "topic":
                 items = search_items(page.body)
             case "tree":
-                items = tree_items(page.body, question.page)
+                items = tree_items(page.body, request.page)
             case "feed":
                 items = feed_items(page.body, page.url, page.headers.get("content-type", ""))
             case "facts":
@@ -147,28 +147,28 @@ def _read(question: Question, page: Page, about: Answer) -> Answer:
             case "folder":
                 raise AssertionError("a folder is not fetched")
     except (FeedInvalid, AnswerInvalid) as error:
-        return Answer(problem=f"{question.shown}: {error}", status=page.status)
+        return FetchResult(problem=f"{request.shown}: {error}", status=page.status)
     return _with(about, items=tuple(items))
 
 
-def _with(about: Answer, **more: Any) -> Answer:
-    return Answer(**{**{name: getattr(about, name) for name in about.__dataclass_fields__}, **more})
+def _with(about: FetchResult, **more: Any) -> FetchResult:
+    return FetchResult(**{**{name: getattr(about, name) for name in about.__dataclass_fields__}, **more})
 
 
 # The child
 
 
-def ask_in_child(
+def fetch_in_child(
     settings: Settings,
     run: Callable[..., supervisor.ChildResult] | None = None,
     environment: Mapping[str, str] | None = None,
-) -> Ask:
+) -> Fetch:
     """Asks in a child; `run` is `RunningJob.run_child` within a job."""
 
-    def ask(question: Question) -> Answer:
+    def fetch(request: FetchRequest) -> FetchResult:
         command = [sys.executable, "-m", CHILD]
         env = {**child_environment(settings), **(environment or {})}
-        payload = json.dumps(asdict(question)).encode()
+        payload = json.dumps(asdict(request)).encode()
         try:
             if run is None:
                 result = supervisor.run_child(
@@ -179,24 +179,24 @@ def ask_in_child(
                     command, env=env, input=payload, deadline_seconds=CHILD_SECONDS, max_stdout_bytes=MAX_ANSWER_BYTES
                 )
         except Retry as error:
-            return Answer(problem=f"{question.shown}: {error}")
+            return FetchResult(problem=f"{request.shown}: {error}")
         if result.ended != "exited" or result.returncode != 0:
             ended = result.last_words() if result.ended == "exited" else f"killed: {result.ended}"
-            return Answer(problem=f"{question.shown}: reading it failed ({ended})")
+            return FetchResult(problem=f"{request.shown}: reading it failed ({ended})")
         try:
-            return _answer_from_json(json.loads(result.stdout))
+            return _result_from_json(json.loads(result.stdout))
         except (ValueError, KeyError, TypeError):
-            return Answer(problem=f"{question.shown}: reading it gave no answer")
+            return FetchResult(problem=f"{request.shown}: reading it gave no answer")
 
-    return ask
-
-
-def _answer_from_json(value: Mapping[str, Any]) -> Answer:
-    return Answer(**{**value, "items": tuple(Listed(**item) for item in value["items"])})
+    return fetch
 
 
-def _question_from_json(value: Mapping[str, Any]) -> Question:
-    return Question(**{**value, "allow": tuple((str(host), int(port)) for host, port in value["allow"])})
+def _result_from_json(value: Mapping[str, Any]) -> FetchResult:
+    return FetchResult(**{**value, "items": tuple(Listed(**item) for item in value["items"])})
+
+
+def _request_from_json(value: Mapping[str, Any]) -> FetchRequest:
+    return FetchRequest(**{**value, "allow": tuple((str(host), int(port)) for host, port in value["allow"])})
 
 
 def main() -> int:
@@ -205,13 +205,13 @@ def main() -> int:
     # A machine that does not know the limit (macOS) goes without it.
     with contextlib.suppress(ValueError, OSError):
         resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES))
-    question = _question_from_json(json.load(sys.stdin))
+    request = _request_from_json(json.load(sys.stdin))
     try:
-        found = answer(question)
+        found = fetch(request)
     except MemoryError:
-        found = Answer(problem=f"{question.shown}: it needs more than {MEMORY_BYTES // 1_000_000} MB to read")
+        found = FetchResult(problem=f"{request.shown}: it needs more than {MEMORY_BYTES // 1_000_000} MB to read")
     except RecursionError:
-        found = Answer(problem=f"{question.shown}: it is nested too deep to read")
+        found = FetchResult(problem=f"{request.shown}: it is nested too deep to read")
     json.dump(asdict(found), sys.stdout)
     return 0
 
