@@ -21,8 +21,8 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from ..tasks.ideas.ledger import find_idea, research_key
-from ..tasks.ideas.research import START_SECONDS, WebAccess, request_research, research_handler
-from ..tasks.ideas.researching import PURPOSE
+from ..tasks.ideas.research_child import PURPOSE
+from ..tasks.ideas.research_job import START_SECONDS, WebAccess, request_research, research_handler
 from ..tasks.indexing import reconcile_now, vault_store
 from ..tasks.queue.enqueue import open_ledger
 from ..tasks.queue.worker import Worker, WorkerContext

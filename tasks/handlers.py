@@ -29,7 +29,7 @@ HANDLERS: Mapping[str, tuple[str, str]] = {
     "inbox.triage": ("triaging", "triage_handler"),
     "incubator.gc": ("ideas.incubator", "gc_handler"),
     "dashboard.write": ("dashboard", "dashboard_handler"),
-    "research.idea": ("ideas.research", "research_handler"),
+    "research.idea": ("ideas.research_job", "research_handler"),
     "discover.scan": ("discovery.scan", "discover_handler"),
     "adapt.evaluate": ("discovery.adapting", "adapt_handler"),
 }

@@ -10,7 +10,7 @@ from functools import partial
 from ..vault.errors import QueueUnavailable
 from ..vault.settings import Settings
 from .handlers import handlers
-from .ideas.research import UnresearchedIdeas
+from .ideas.research_job import UnresearchedIdeas
 from .indexing import WantedIndex, WatchedVault
 from .queue.kinds import POLICIES, KindPolicy
 from .queue.worker import Loop, Service, Worker, WorkerContext

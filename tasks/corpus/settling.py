@@ -37,7 +37,7 @@ from ...vault.settings import Settings
 from ...vault.store import VaultStore
 from ...vault.wording import counted
 from ..ideas.ledger import decided_ideas
-from ..ideas.research import request_research, unresearched
+from ..ideas.research_job import request_research, unresearched
 from ..indexing import vault_store
 from ..journal import BACKFILL, Journal
 from ..known_memories import VaultMemories

@@ -59,7 +59,7 @@ from .ledger import (
 )
 from .putting_away import PutAway, put_away
 from .related import unlink_deleted
-from .research import request_research, unresearched
+from .research_job import request_research, unresearched
 
 log = logging.getLogger(__name__)
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from memoryvault.index.receipts import TRIAL_CALLER, append_receipt, query_hash, read_receipts
-from memoryvault.tasks.ideas.researching import PURPOSE
+from memoryvault.tasks.ideas.research_child import PURPOSE
 from memoryvault.tasks.spending import SpendingBook
 from memoryvault.tests.acceptance.test_the_loop import COMMON
 from memoryvault.tests.support.forked import ForkedSandbox

@@ -52,10 +52,10 @@ WRITERS = {
     "tasks/indexing.py": STATE,
     "tasks/journal.py": STATE,
     "tasks/queue/lock.py": STATE,
-    "tasks/ideas/research.py": STATE,
+    "tasks/ideas/research_job.py": STATE,
     "tasks/ideas/related.py": "nothing beside the vault: it writes through VaultStore",
     "tasks/model_mining.py": STATE,
-    "tasks/ideas/researching.py": STATE,
+    "tasks/ideas/research_child.py": STATE,
     "tasks/queue/salvage.py": STATE,
     "tasks/queue/schema.py": STATE,
     "tasks/scrubbing.py": STATE,
@@ -81,13 +81,13 @@ KNOW_THE_USERS_FOLDER = {
     "cli/idea.py": "to print where the section is",
     "tasks/ideas/ledger.py": "makes changes of it, which the journal hands to the door",
     "tasks/ideas/incubator.py": "reads notes for links",
-    "tasks/ideas/research.py": "hands the folder to a child that reads the notes in it",
+    "tasks/ideas/research_job.py": "hands the folder to a child that reads the notes in it",
     "tasks/ideas/scrubbing.py": "hands what it has scrubbed to the door",
     "vault/settings.py": "says where it is",
     "vault/settings_table.py": "says where it is",
 }
 """Modules that can name a file of the user outside MemoryVault/. None but one opens or removes files itself."""
-READ_HERE_WRITE_THERE = {"tasks/ideas/research.py"}
+READ_HERE_WRITE_THERE = {"tasks/ideas/research_job.py"}
 
 _CALLS = {"write_text", "write_bytes", "symlink_to", "hardlink_to", "touch", "unlink", "rename", "rmdir"}
 """Methods of Path; `replace` is one too, with one argument."""

@@ -22,7 +22,7 @@ from memoryvault.pipelines.review import Approve
 from memoryvault.tasks.ideas.incubator import refresh_list
 from memoryvault.tasks.ideas.ledger import IDEA_ARCHIVE, IDEA_TRASH, find_idea, ideas
 from memoryvault.tasks.ideas.putting_away import purge_trash, put_away, restore
-from memoryvault.tasks.ideas.researching import PURPOSE
+from memoryvault.tasks.ideas.research_child import PURPOSE
 from memoryvault.tasks.reviewing import DecisionOutcome, DecisionProblem
 from memoryvault.vault.errors import EntryInvalid, EntryNotFound
 from memoryvault.vault.pending import IDEAS_LIST

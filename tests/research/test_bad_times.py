@@ -10,8 +10,8 @@ import time
 import pytest
 
 from memoryvault.tasks.cursors import Cursors
-from memoryvault.tasks.ideas.research import UnresearchedIdeas, WebAccess, plan
-from memoryvault.tasks.ideas.researching import Research
+from memoryvault.tasks.ideas.research_child import Research
+from memoryvault.tasks.ideas.research_job import UnresearchedIdeas, WebAccess, plan
 from memoryvault.tasks.queue.enqueue import open_ledger
 from memoryvault.tasks.queue.kinds import POLICIES
 from memoryvault.tests.research.support import (

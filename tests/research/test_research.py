@@ -12,7 +12,7 @@ from memoryvault.index.engine import RecallEngine, RecallQuery
 from memoryvault.pipelines.review import Reject
 from memoryvault.tasks import handlers
 from memoryvault.tasks.ideas.looked_up import without_research
-from memoryvault.tasks.ideas.research import WebAccess, plan
+from memoryvault.tasks.ideas.research_job import WebAccess, plan
 from memoryvault.tasks.indexing import reconcile_now
 from memoryvault.tasks.past import Past
 from memoryvault.tasks.undoing import Selector, _Work
@@ -233,7 +233,7 @@ def test_production_refuses_loopback(online: ResearchBed, web: Site) -> None:
     assert online.state == "done"
     assert online.notes() == ["related-memoryvault", "related-obsidian"]
     source = Path(handlers.__file__).read_text("utf-8")
-    assert handlers.HANDLERS["research.idea"] == ("ideas.research", "research_handler")
+    assert handlers.HANDLERS["research.idea"] == ("ideas.research_job", "research_handler")
     assert "make(self._settings)" in source
     assert "WebAccess" not in source
     assert plan(online.settings, WebAccess(), online.entry()).allow == []

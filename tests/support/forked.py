@@ -39,7 +39,7 @@ COMMAND = "memoryvault.cli.main"
 CHILDREN = (
     "tasks.corpus.mining_child",
     "tasks.mining_child",
-    "tasks.ideas.researching",
+    "tasks.ideas.research_child",
     "tasks.discovery.fetch_child",
     "tasks.sharing.judging",
     "tasks.sharing.packing",

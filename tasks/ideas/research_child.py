@@ -1,7 +1,7 @@
 """Researching one idea: the child process of research.idea.
 
-`python -m memoryvault.tasks.ideas.researching` reads a request as JSON on stdin. Each finding is a file of its own in
-the request's folder below cache/, written as soon as it is known, so that whatever kills the child leaves what was
+`python -m memoryvault.tasks.ideas.research_child` reads a request as JSON on stdin. Each finding is a file of its own
+in the request's folder below cache/, written as soon as it is known, so that whatever kills the child leaves what was
 found until then, and the next attempt goes on from there. Every second, request and token is set aside in state.db
 before it is spent. It writes nothing to the vault; what it leaves is scrubbed.
 """

@@ -1,7 +1,7 @@
 """research.idea: what is known about an idea, looked up within a budget.
 
-The looking is done in a child (`researching`); this side plans it, kills it at its deadline, and writes what it left.
-Network is used only if the user has agreed to it (`research.network`).
+The looking is done in a child (`research_child`); this side plans it, kills it at its deadline, and writes what it
+left. Network is used only if the user has agreed to it (`research.network`).
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ from ..queue.ledger import Ledger
 from ..spending import SpendingBook, Unit
 from .ledger import find_idea, research_key, slug_of
 from .related import unlink_deleted
-from .researching import (
+from .research_child import (
     PURPOSE,
     REQUESTS_FILE,
     SAID_FILE,
@@ -68,7 +68,7 @@ from .researching import (
 log = logging.getLogger(__name__)
 
 KIND = "research.idea"
-CHILD = "memoryvault.tasks.ideas.researching"
+CHILD = "memoryvault.tasks.ideas.research_child"
 START_SECONDS = 5.0
 """For the child to start and to end, besides the seconds of the budget."""
 WRITE_SECONDS = 20.0
