@@ -47,6 +47,7 @@ from ..indexing import vault_store
 from ..journal import Change, Journal, hash_of, text_of
 from ..queue.job import Handler, Postpone, RunningJob
 from ..queue.kinds import Json
+from .deleted_links import unlink_deleted
 from .ledger import (
     ATTEMPTS_AT_EDITED_FILE,
     ask_next,
@@ -58,7 +59,6 @@ from .ledger import (
     slug_of,
 )
 from .putting_away import PutAway, put_away
-from .related import unlink_deleted
 from .research_job import request_research, unresearched
 
 log = logging.getLogger(__name__)

@@ -51,8 +51,8 @@ from ..queue.job import Handler, JobLost, Retry, RunningJob
 from ..queue.kinds import Json
 from ..queue.ledger import Ledger
 from ..spending import SpendingBook, Unit
+from .deleted_links import unlink_deleted
 from .ledger import find_idea, research_key, slug_of
-from .related import unlink_deleted
 from .research_child import (
     PURPOSE,
     REQUESTS_FILE,

@@ -53,7 +53,7 @@ WRITERS = {
     "tasks/journal.py": STATE,
     "tasks/queue/lock.py": STATE,
     "tasks/ideas/research_job.py": STATE,
-    "tasks/ideas/related.py": "nothing beside the vault: it writes through VaultStore",
+    "tasks/ideas/deleted_links.py": "nothing beside the vault: it writes through VaultStore",
     "tasks/model_mining.py": STATE,
     "tasks/ideas/research_child.py": STATE,
     "tasks/queue/salvage.py": STATE,
