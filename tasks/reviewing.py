@@ -60,7 +60,7 @@ from .boundary import consent_of, is_outside
 from .evolving import archived_text, free_archive_path, require_living, resolve_entry
 from .ideas.incubator import answer_listed, parse_listed
 from .ideas.ledger import ask_next, decline, research_key, slug_of, surface, taken_back
-from .ideas.looked_up import with_research_of, without_research
+from .ideas.research_fields import with_research_of, without_research
 from .indexing import DECISION_FOLDERS, vault_store
 from .journal import Act, Change, FolderMove, Journal, Recorded, hash_of, text_of
 from .queue.enqueue import enqueue

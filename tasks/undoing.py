@@ -23,7 +23,7 @@ from ..vault.store import VaultStore
 from ..vault.wording import counted
 from .boundary import is_outside
 from .ideas.ledger import is_asking, slug_of, taken_back
-from .ideas.looked_up import without_research
+from .ideas.research_fields import without_research
 from .journal import AUTOMATIC, Act, Change, Journal, Recorded, hash_of
 from .past import Location, Past
 from .taken_back import Evidence, TakenBack, evidence_in

@@ -11,7 +11,7 @@ import pytest
 from memoryvault.index.engine import RecallEngine, RecallQuery
 from memoryvault.pipelines.review import Reject
 from memoryvault.tasks import handlers
-from memoryvault.tasks.ideas.looked_up import without_research
+from memoryvault.tasks.ideas.research_fields import without_research
 from memoryvault.tasks.ideas.research_job import WebAccess, plan
 from memoryvault.tasks.indexing import reconcile_now
 from memoryvault.tasks.past import Past
