@@ -10,7 +10,7 @@ from difflib import get_close_matches
 from ..pipelines.incubation import Answer
 from ..pipelines.scrub import Policy, scrub
 from ..tasks.agent_proposals import AgentProposals
-from ..tasks.ideas.incubator import refresh_list
+from ..tasks.ideas.incubator_gc import refresh_list
 from ..tasks.ideas.ledger import (
     find_idea,
     idea_as_json,

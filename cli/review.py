@@ -19,7 +19,7 @@ from ..pipelines.review import without_replacement_line as kept_text
 from ..pipelines.routing import PASSED_ON
 from ..pipelines.scrub import Policy, scrub
 from ..tasks.conflicts import Choice, ConflictCopy, settle_copy, waiting_copies
-from ..tasks.ideas.incubator import parse_listed
+from ..tasks.ideas.incubator_gc import parse_listed
 from ..tasks.pending_counts import count_pending
 from ..tasks.queue.enqueue import request_indexing
 from ..tasks.reviewing import DecisionOutcome, Reviewer

@@ -27,7 +27,7 @@ HANDLERS: Mapping[str, tuple[str, str]] = {
     "session.cost": ("costs", "cost_handler"),
     "memory.import": ("importing", "import_handler"),
     "inbox.triage": ("triaging", "triage_handler"),
-    "incubator.gc": ("ideas.incubator", "gc_handler"),
+    "incubator.gc": ("ideas.incubator_gc", "gc_handler"),
     "dashboard.write": ("dashboard", "dashboard_handler"),
     "research.idea": ("ideas.research_job", "research_handler"),
     "discover.scan": ("discovery.scan", "discover_handler"),

@@ -58,7 +58,7 @@ from ..vault.settings import Settings
 from ..vault.store import VaultStore
 from .boundary import consent_of, is_outside
 from .evolving import archived_text, free_archive_path, require_living, resolve_entry
-from .ideas.incubator import answer_listed, parse_listed
+from .ideas.incubator_gc import answer_listed, parse_listed
 from .ideas.ledger import ask_next, decline, research_key, slug_of, surface, taken_back
 from .ideas.research_fields import with_research_of, without_research
 from .indexing import DECISION_FOLDERS, vault_store

@@ -25,7 +25,7 @@ from memoryvault.tasks.corpus.settling import (
     settle_handler,
 )
 from memoryvault.tasks.corpus.store import CorpusStore
-from memoryvault.tasks.ideas.incubator import decide_on_idea
+from memoryvault.tasks.ideas.incubator_gc import decide_on_idea
 from memoryvault.tasks.ideas.ledger import ideas, promote, slug_of
 from memoryvault.tasks.mining import Mined
 from memoryvault.tasks.queue.enqueue import open_ledger

@@ -10,7 +10,7 @@ import pytest
 
 from memoryvault.pipelines.incubation import Answer
 from memoryvault.pipelines.review import Approve, Reject
-from memoryvault.tasks.ideas.incubator import refresh_list
+from memoryvault.tasks.ideas.incubator_gc import refresh_list
 from memoryvault.tasks.ideas.ledger import promote
 from memoryvault.tasks.ideas.putting_away import put_away, restore
 from memoryvault.tasks.undoing import Selector
@@ -80,7 +80,7 @@ neither into the user's notes nor around VaultStore."""
 KNOW_THE_USERS_FOLDER = {
     "cli/idea.py": "to print where the section is",
     "tasks/ideas/ledger.py": "makes changes of it, which the journal hands to the door",
-    "tasks/ideas/incubator.py": "reads notes for links",
+    "tasks/ideas/incubator_gc.py": "reads notes for links",
     "tasks/ideas/research_job.py": "hands the folder to a child that reads the notes in it",
     "tasks/ideas/scrubbing.py": "hands what it has scrubbed to the door",
     "vault/settings.py": "says where it is",

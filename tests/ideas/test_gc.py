@@ -19,7 +19,7 @@ from memoryvault.pipelines.ideas_file import deleted_line
 from memoryvault.pipelines.incubation import Answer, listed, parse_answers
 from memoryvault.pipelines.research import receipt_text, with_receipt
 from memoryvault.pipelines.review import Approve
-from memoryvault.tasks.ideas.incubator import refresh_list
+from memoryvault.tasks.ideas.incubator_gc import refresh_list
 from memoryvault.tasks.ideas.ledger import IDEA_ARCHIVE, IDEA_TRASH, find_idea, ideas
 from memoryvault.tasks.ideas.putting_away import purge_trash, put_away, restore
 from memoryvault.tasks.ideas.research_child import PURPOSE
@@ -181,7 +181,7 @@ def test_what_is_no_file_among_the_notes_holds_nothing_up(bed: Bed) -> None:
     old_idea(bed, "one", 400)
     os.mkfifo(bed.root / "pipe.md")
     (bed.root / "endless.md").symlink_to("/dev/zero")
-    code = "import os\nfrom memoryvault.tasks.ideas.incubator import stale_ideas\n"
+    code = "import os\nfrom memoryvault.tasks.ideas.incubator_gc import stale_ideas\n"
     code += "from memoryvault.tasks.indexing import vault_store\nfrom memoryvault.vault.settings import load_settings\n"
     code += "s = load_settings(os.environ)\nprint([i.slug for i in stale_ideas(s, vault_store(s))])"
     limit = "import resource; resource.setrlimit(resource.RLIMIT_AS, (2 << 30, 2 << 30))\n"
