@@ -10,6 +10,7 @@ from difflib import get_close_matches
 from ..pipelines.incubation import Answer
 from ..pipelines.scrub import Policy, scrub
 from ..tasks.agent_proposals import AgentProposals
+from ..tasks.ideas.archive import put_away, put_away_ideas, restore
 from ..tasks.ideas.incubator_gc import refresh_list
 from ..tasks.ideas.ledger import (
     find_idea,
@@ -23,7 +24,6 @@ from ..tasks.ideas.ledger import (
     slug_of,
     surface,
 )
-from ..tasks.ideas.putting_away import put_away, put_away_ideas, restore
 from ..tasks.journal import Journal
 from ..tasks.queue.enqueue import enqueue, request_indexing
 from ..tasks.remembering import capture_idea

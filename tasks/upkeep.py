@@ -17,8 +17,8 @@ from ..vault.layout import StatePaths
 from ..vault.settings import Settings
 from .completion import CALLS_FOLDER
 from .corpus.store import FOLDER as CORPUS_FOLDER
+from .ideas.archive import purge_trash
 from .ideas.ledger import clean_beside_list
-from .ideas.putting_away import purge_trash
 from .indexing import vault_store
 from .journal import Journal
 from .model_mining import ANSWERS_FOLDER

@@ -9,9 +9,9 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from ...pipelines.incubation import TRASH_DAYS, Answer, listed
+from ...tasks.ideas.archive import put_away_ideas
 from ...tasks.ideas.incubator_gc import decide_on_idea
 from ...tasks.ideas.ledger import is_surfaced, pitch_of, said_on, slug_of
-from ...tasks.ideas.putting_away import put_away_ideas
 from ...tasks.pending_page import list_pending_paths, load_pending_page, order_pending
 from ...vault.entry import Entry
 from ...vault.errors import EditConflict, EntryInvalid, EntryNotFound, MemoryVaultError, UsageError

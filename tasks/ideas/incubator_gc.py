@@ -47,6 +47,7 @@ from ..indexing import vault_store
 from ..journal import Change, Journal, hash_of, text_of
 from ..queue.job import Handler, Postpone, RunningJob
 from ..queue.kinds import Json
+from .archive import IdeaOutcome, put_away
 from .deleted_links import unlink_deleted
 from .ledger import (
     ATTEMPTS_AT_EDITED_FILE,
@@ -58,7 +59,6 @@ from .ledger import (
     pitch_of,
     slug_of,
 )
-from .putting_away import PutAway, put_away
 from .research_job import request_research, unresearched
 
 log = logging.getLogger(__name__)
@@ -253,7 +253,7 @@ def _notes(settings: Settings, store: VaultStore) -> Iterator[Path]:
 
 def decide_on_idea(
     settings: Settings, journal: Journal, slug: str, answer: Answer, *, run: str, expected_hash: str | None = None
-) -> PutAway:
+) -> IdeaOutcome:
     """The user's answer about one idea, whether the list of those that nobody came back to names it or not.
 
     It can be taken back as a review's decision. Raises EntryNotFound, EditConflict, VaultUnavailable.
@@ -295,7 +295,7 @@ def answer_listed(
     *,
     run: str,
     expected: Mapping[str, str] = MappingProxyType({}),
-) -> list[PutAway]:
+) -> list[IdeaOutcome]:
     """Carry the answers out, one idea after the other, each with its part of the note.
 
     `expected`: of some ideas the hash of their notes as the user saw them.

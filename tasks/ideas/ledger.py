@@ -1,4 +1,4 @@
-"""The idea ledger: where ideas are kept, how one is captured and promoted (put away and restored: `putting_away`).
+"""The idea ledger: where ideas are kept, how one is captured and promoted (put away and restored: `archive`).
 
 Whatever touches several files, `Ideas.md` among them, is one act of the journal: killed anywhere, it is done or
 not done. `Ideas.md` is written only through the boundary.

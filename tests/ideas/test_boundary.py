@@ -10,9 +10,9 @@ import pytest
 
 from memoryvault.pipelines.incubation import Answer
 from memoryvault.pipelines.review import Approve, Reject
+from memoryvault.tasks.ideas.archive import put_away, restore
 from memoryvault.tasks.ideas.incubator_gc import refresh_list
 from memoryvault.tasks.ideas.ledger import promote
-from memoryvault.tasks.ideas.putting_away import put_away, restore
 from memoryvault.tasks.undoing import Selector
 
 from ..review.support import CHOICE, GUESS, RULE, Bed, said

@@ -18,9 +18,9 @@ from typing import Any
 import pytest
 
 from memoryvault.pipelines.incubation import Answer
+from memoryvault.tasks.ideas.archive import put_away
 from memoryvault.tasks.ideas.incubator_gc import refresh_list
 from memoryvault.tasks.ideas.ledger import find_idea, promote
-from memoryvault.tasks.ideas.putting_away import put_away
 from memoryvault.tests.support import forked
 from memoryvault.vault.errors import EntryExists, EntryNotFound
 

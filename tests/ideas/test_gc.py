@@ -19,9 +19,9 @@ from memoryvault.pipelines.ideas_file import deleted_line
 from memoryvault.pipelines.incubation import Answer, listed, parse_answers
 from memoryvault.pipelines.research import receipt_text, with_receipt
 from memoryvault.pipelines.review import Approve
+from memoryvault.tasks.ideas.archive import purge_trash, put_away, restore
 from memoryvault.tasks.ideas.incubator_gc import refresh_list
 from memoryvault.tasks.ideas.ledger import IDEA_ARCHIVE, IDEA_TRASH, find_idea, ideas
-from memoryvault.tasks.ideas.putting_away import purge_trash, put_away, restore
 from memoryvault.tasks.ideas.research_child import PURPOSE
 from memoryvault.tasks.reviewing import DecisionOutcome, DecisionProblem
 from memoryvault.vault.errors import EntryInvalid, EntryNotFound

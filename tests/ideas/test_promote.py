@@ -14,8 +14,8 @@ import pytest
 from memoryvault.index.reconcile import reconcile
 from memoryvault.index.store import IndexStore
 from memoryvault.pipelines.incubation import Answer
+from memoryvault.tasks.ideas.archive import put_away, restore
 from memoryvault.tasks.ideas.ledger import Promoted, clean_beside_list, find_idea, promote, slug_of
-from memoryvault.tasks.ideas.putting_away import put_away, restore
 from memoryvault.vault.errors import EntryExists, EntryNotFound, PathRefused, VaultUnavailable
 from memoryvault.vault.store import VaultStore
 

@@ -47,7 +47,7 @@ log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
-class PutAway:
+class IdeaOutcome:
     """What became of an idea: `verdict` kept, archived, deleted or restored; `path`: its note now."""
 
     slug: str
@@ -65,7 +65,7 @@ def put_away(
     also: Sequence[Change] = (),
     ideas_file: Path | None = None,
     expected_hash: str | None = None,
-) -> PutAway:
+) -> IdeaOutcome:
     """Keep, archive or delete an idea, on the user's word; `also` changes with it, as one act.
 
     `expected_hash` is its note as the user saw it: raises EditConflict when it is another now.
@@ -103,7 +103,7 @@ def put_away(
             changes += answered_question(store, slug)
         what = f"{verdict}: {slug}"
         _commit_moved(journal, [*changes, *also], moves, ideas_file, run=run, actor=actor, what=what)
-    return PutAway(slug, verdict, path)
+    return IdeaOutcome(slug, verdict, path)
 
 
 def _commit_moved(
@@ -161,7 +161,7 @@ def _tombstone(store: VaultStore, entry: Entry) -> Change:
     return Change(path, None, text)
 
 
-def restore(journal: Journal, slug: str, *, ideas_file: Path | None = None) -> PutAway:
+def restore(journal: Journal, slug: str, *, ideas_file: Path | None = None) -> IdeaOutcome:
     """Bring an idea back from the trash or the archive, and its link in `ideas_file` with it.
 
     Raises EntryNotFound, EntryExists, VaultUnavailable.
@@ -191,7 +191,7 @@ def restore(journal: Journal, slug: str, *, ideas_file: Path | None = None) -> P
             changes += _tombstones(store, deleted.fingerprint or fingerprint(statement_of(deleted.body)))
         moves, run = [FolderMove(folder, target)], journal.new_run("idea")
         _commit_moved(journal, changes, moves, ideas_file, run=run, actor="idea", what=f"restored: {slug}")
-    return PutAway(slug, "restored", path)
+    return IdeaOutcome(slug, "restored", path)
 
 
 def _tombstones(store: VaultStore, known_by: str) -> Iterator[Change]:
