@@ -21,8 +21,8 @@ import orjson
 from ..vault.days import SECONDS_PER_DAY
 from ..vault.marker import REFLECTED, START, list_markers, marker_path
 from ..vault.wording import counted
-from .backwards import lines_from_end
 from .pending_counts import PendingCounts
+from .reverse_lines import lines_from_end
 
 INBOX_LIMIT = 50
 INCUBATOR_LIMIT = 20

@@ -34,8 +34,8 @@ from ..vault.killpoint import kill_point
 from ..vault.layout import FILE_MODE, StatePaths, make_private_folder
 from ..vault.scrubbed import Scrubbed
 from ..vault.store import VaultStore
-from .backwards import lines_from_end
 from .boundary import is_outside, outside_write, require_consent, text_outside, without_change
+from .reverse_lines import lines_from_end
 
 log = logging.getLogger(__name__)
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from memoryvault.tasks import backwards, journal
+from memoryvault.tasks import journal, reverse_lines
 from memoryvault.tasks.indexing import reconcile_now
 from memoryvault.tasks.journal import Act, Change, FolderMove
 from memoryvault.tasks.pending_page import list_pending_paths, load_pending_page, order_pending
@@ -91,7 +91,7 @@ def test_the_journal_reads_the_same_from_its_end(bed: Bed, monkeypatch: pytest.M
     first.write_bytes(b"".join(lines[:5]) + b"not json\n")
     Path(last).write_bytes(b"".join(lines[5:]) + b'{"cut')
     for block in (1, 7, 100, 65_536):
-        monkeypatch.setattr(backwards, "BLOCK_BYTES", block)
+        monkeypatch.setattr(reverse_lines, "BLOCK_BYTES", block)
         assert list(bed.journal.newest()) == list(reversed(bed.journal.acts()))
     assert len(bed.journal.acts()) == 12
 
@@ -100,12 +100,12 @@ def test_the_journal_reads_the_same_from_its_end(bed: Bed, monkeypatch: pytest.M
 def test_lines_come_from_the_end_of_a_file_whatever_their_length(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, block: int
 ) -> None:
-    monkeypatch.setattr(backwards, "BLOCK_BYTES", block)
+    monkeypatch.setattr(reverse_lines, "BLOCK_BYTES", block)
     file = tmp_path / "lines"
-    assert list(backwards.lines_from_end(file)) == []
+    assert list(reverse_lines.lines_from_end(file)) == []
     for text in (b"one\n", b"a line of several blocks\n\nb\n", b"\n\nno end", b"x" * 17):
         file.write_bytes(text)
-        assert list(backwards.lines_from_end(file)) == text.split(b"\n")[::-1]
+        assert list(reverse_lines.lines_from_end(file)) == text.split(b"\n")[::-1]
 
 
 def test_what_is_asked_of_the_journal_is_found_without_reading_all_of_it(
