@@ -32,7 +32,7 @@ from ..vault.registry import HEADER_BYTES
 from ..vault.settings import Settings
 from ..vault.slug import slugify
 from ..vault.store import VaultStore
-from .meaning import Meaning
+from .semantic_similarity import SemanticSimilarity
 
 LIVE_FIRST = ("active", "pending", "incubating", "inbox")
 _ID = re.compile(r"[\w:.-]+")
@@ -96,7 +96,12 @@ class VaultMemories:
     """What the vault knows about some candidates: one pass over its headers, kept up as entries are written."""
 
     def __init__(
-        self, store: VaultStore, settings: Settings, meaning: Meaning | None = None, *, by_problem: bool = False
+        self,
+        store: VaultStore,
+        settings: Settings,
+        meaning: SemanticSimilarity | None = None,
+        *,
+        by_problem: bool = False,
     ) -> None:
         """With `by_problem`, what a session found about one piece of code is one memory as long as it waits."""
         self._by_problem = by_problem

@@ -44,8 +44,8 @@ from .boundary import is_outside
 from .ideas.ledger import BY_COMMAND, commit_idea, new_idea_path, slug_of
 from .journal import Change, Journal, text_of
 from .known_memories import VaultMemories
-from .meaning import Meaning
 from .queue.kinds import Json
+from .semantic_similarity import SemanticSimilarity
 from .taken_back import TakenBack
 
 log = logging.getLogger(__name__)
@@ -67,7 +67,7 @@ def preview(candidates: Sequence[Candidate], store: VaultStore, settings: Settin
     """What `remember` would do, each candidate for itself; nothing is written."""
     if not candidates:
         return ()
-    with Meaning(settings) as meaning:
+    with SemanticSimilarity(settings) as meaning:
         known = VaultMemories(store, settings, meaning, by_problem=True)
         candidates, gone = TakenBack(settings.state, store).apart(candidates)
         return (*(_route(candidate, known, settings) for candidate in candidates), *gone)
@@ -90,7 +90,7 @@ def remember(
     routed: list[RoutedCandidate] = []
     written: list[str] = []
     counts: Counter[str] = Counter(taken_back=len(gone)) if gone else Counter()
-    with Meaning(settings) as meaning:
+    with SemanticSimilarity(settings) as meaning:
         known = VaultMemories(store, settings, meaning, by_problem=True)
         writer = _Writer(settings, known, journal, host or "claude", run or journal.new_run("reflect"))
         too_many = _too_many(candidates, writer.known, settings.reflection.session_entries)
@@ -163,7 +163,7 @@ def capture_idea(
     run, stamp = journal.new_run("idea"), journal.stamp()
     source = Source(BY_COMMAND, session or "", (stamp,))
     said = Candidate("idea", str(summary), "you wrote it down", "user", (stamp,), str(summary), session or "")
-    with store.lock(), Meaning(settings) as meaning:
+    with store.lock(), SemanticSimilarity(settings) as meaning:
         journal.recover()
         known = [entry for entry in VaultMemories(store, settings, meaning).entries(said) if entry.kind == "idea"]
         old = next((e for e in known if e.effective_status in ("incubating", "active")), None)

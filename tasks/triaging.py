@@ -22,11 +22,11 @@ from ..vault.settings import Settings
 from ..vault.slug import validate_kind, validate_slug
 from .evolving import archived_text, free_archive_path
 from .journal import Change, text_of
-from .meaning import Meaning
 from .queue.job import Handler, Postpone, RunningJob
 from .queue.kinds import Json
 from .remembering import free_path
 from .reviewing import Reviewer, merged_sources
+from .semantic_similarity import SemanticSimilarity
 
 VAULT_PAUSE_SECONDS = 30.0
 
@@ -55,7 +55,7 @@ def plan_triage(
     entries = {entry.path: entry for entry in waiting if "decision" not in entry.extra}
     limits = LikenessLimits(settings.reflection.same_wording, settings.reflection.same_meaning)
     wordings = {path: wording_of(statement_of(entry.body)) for path, entry in entries.items()}
-    with Meaning(settings) as meaning:
+    with SemanticSimilarity(settings) as meaning:
 
         def same(one: InboxItem, other: InboxItem) -> bool:
             left, right = wordings[one.path], wordings[other.path]

@@ -15,7 +15,7 @@ from memoryvault.index import client as client_module
 from memoryvault.index.client import RecallClient, ServiceUnavailable, ensure_service
 from memoryvault.index.recall import recall_entries
 from memoryvault.index.service import ServiceConfig
-from memoryvault.tasks.meaning import Meaning
+from memoryvault.tasks.semantic_similarity import SemanticSimilarity
 from memoryvault.tests.index.bed import Bed, ServiceProcess
 from memoryvault.tests.support.hurry import patience
 from memoryvault.vault.settings import Settings, load_settings
@@ -84,10 +84,10 @@ def test_a_service_of_another_version_is_replaced(user: Settings, monkeypatch: p
 @pytest.mark.slow
 def test_likeness_in_meaning_is_asked_of_the_service_and_unknown_without_it(user: Settings) -> None:
     texts = ["we ship on Tuesdays", "the kettle is upstairs"]
-    with Meaning(user) as meaning:
+    with SemanticSimilarity(user) as meaning:
         assert meaning.cosines(texts[0], texts) == [None, None]
     assert ensure_service(user, 30, wait_for_model=True, command=fake(user))
-    with Meaning(user) as meaning:
+    with SemanticSimilarity(user) as meaning:
         same, other = meaning.cosines(texts[0], texts)
     assert same == pytest.approx(1.0, abs=1e-5)
     assert other is not None

@@ -15,14 +15,14 @@ ANSWER_SECONDS = 3.0
 MOST_TEXTS = 64
 
 
-class Meaning:
+class SemanticSimilarity:
     """Cosines of texts. Once the service fails to answer it is not asked again."""
 
     def __init__(self, settings: Settings) -> None:
         self._client: RecallClient | None = RecallClient(settings.state.recall_socket)
         self._vectors: dict[str, array[float]] = {}
 
-    def __enter__(self) -> Meaning:
+    def __enter__(self) -> SemanticSimilarity:
         return self
 
     def __exit__(
