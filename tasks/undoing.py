@@ -25,7 +25,7 @@ from .boundary import is_outside
 from .ideas.ledger import is_asking, slug_of, taken_back
 from .ideas.research_fields import without_research
 from .journal import AUTOMATIC, Act, Change, Journal, Recorded, hash_of
-from .past import Location, Past
+from .note_history import Location, NoteHistory
 from .taken_back import Evidence, TakenBack, evidence_in
 
 Step = Literal["remove", "restore", "weaken", "leave", "gone"]
@@ -118,7 +118,7 @@ class Undo:
         """What would be done now. Raises VaultUnavailable."""
         self._store.require_vault()
         acts = self._journal.acts()
-        past = Past(self._store, acts)
+        past = NoteHistory(self._store, acts)
         if selector.last:
             return self._plan_last(acts, past, selector.actor, include_edited)
         selected = _selected(acts, selector)
@@ -133,7 +133,7 @@ class Undo:
             plan.run, plan.at = selector.run, selected[-1].at
         return plan
 
-    def _plan_last(self, acts: Sequence[Act], past: Past, actor: str | None, include_edited: bool) -> UndoPlan:
+    def _plan_last(self, acts: Sequence[Act], past: NoteHistory, actor: str | None, include_edited: bool) -> UndoPlan:
         """Of the last run that has something to take back; where none has, what there is to say of the last one."""
         runs: dict[str, list[Act]] = {}
         for act in reversed(_not_undone(acts, actor)):
@@ -254,7 +254,7 @@ def _selected(acts: Sequence[Act], selector: Selector) -> list[Act]:
 class _Work:
     """The vault as it will be, while acts are taken back, the newest first."""
 
-    def __init__(self, store: VaultStore, past: Past, include_edited: bool) -> None:
+    def __init__(self, store: VaultStore, past: NoteHistory, include_edited: bool) -> None:
         self._store = store
         self._past = past
         self._include_edited = include_edited

@@ -14,7 +14,7 @@ from memoryvault.tasks import handlers
 from memoryvault.tasks.ideas.research_fields import without_research
 from memoryvault.tasks.ideas.research_job import WebAccess, plan
 from memoryvault.tasks.indexing import reconcile_now
-from memoryvault.tasks.past import Past
+from memoryvault.tasks.note_history import NoteHistory
 from memoryvault.tasks.undoing import Selector, _Work
 from memoryvault.tests.ideas.support import IDEA
 from memoryvault.tests.research.support import (
@@ -372,10 +372,10 @@ def test_an_idea_that_lies_elsewhere_now_has_nothing_beside_it(bed: ResearchBed)
     folder = mined_and_researched(bed)
     text = (folder / "_index.md").read_text("utf-8")
     index = str((folder / "_index.md").relative_to(bed.bed.vault))
-    work = _Work(bed.bed.store, Past(bed.bed.store, ()), include_edited=False)
+    work = _Work(bed.bed.store, NoteHistory(bed.bed.store, ()), include_edited=False)
     assert work._own_file_beside(index) is None
     folder.rename(folder.with_name("elsewhere"))
-    work = _Work(bed.bed.store, Past(bed.bed.store, ()), include_edited=False)
+    work = _Work(bed.bed.store, NoteHistory(bed.bed.store, ()), include_edited=False)
     work._will_be[index] = text
     assert work._own_file_beside(index) is None
 

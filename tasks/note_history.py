@@ -27,7 +27,7 @@ class Location:
     """The user decided on it; it may be somewhere else by that."""
 
 
-class Past:
+class NoteHistory:
     """What the journal says of each file, and the files as they are: read once for however many runs are tried."""
 
     def __init__(self, store: VaultStore, acts: Sequence[Act]) -> None:
