@@ -35,8 +35,8 @@ from .indexing import open_index, vault_store
 from .pending_counts import count_pending
 from .queue.enqueue import open_ledger
 from .settings_in_force import why_nothing_starts
-from .shared_link import read_link
 from .shared_queue import NO_CLIENT, is_shared
+from .shared_queue_link import read_link
 from .spending import spending_report
 
 AWAY_DAYS = 2

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from ..vault.errors import QueueUnavailable
 from ..vault.settings import Settings
-from .shared_link import LinkNote
+from .shared_queue_link import LinkNote
 
 if TYPE_CHECKING:
     from .postgres.ledger import PostgresLedger

@@ -60,7 +60,7 @@ WRITERS = {
     "tasks/queue/schema.py": STATE,
     "tasks/scrubbing.py": STATE,
     "tasks/sessions.py": STATE,
-    "tasks/shared_link.py": STATE,
+    "tasks/shared_queue_link.py": STATE,
     "tasks/queue/spool.py": STATE,
     "tasks/statedb.py": STATE,
     "tasks/taken_back.py": "its note in the vault, by VaultStore",
