@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 
 from ..pipelines.scrub import Policy, scrub
-from ..tasks.agent_proposals import AgentProposals
+from ..tasks.agent_proposals import AgentProposals, ProposalFields
 from ..tasks.evolving import evolve, resolve_entry
 from ..tasks.journal import Journal
 from ..tasks.queue.enqueue import request_indexing
@@ -56,17 +56,9 @@ def run(args: argparse.Namespace, context: Context) -> int:
     agent = agent_of(context)
     if agent:
         entry = store.read(old)
-        proposed = AgentProposals(context.settings, store, journal).propose(
-            entry.kind or "note",
-            entry.name,
-            body,
-            slug=args.new_slug,
-            tags=entry.tags,
-            group=entry.group,
-            project=entry.project,
-            replaces=old,
-            reason=reason,
-        )
+        fields = ProposalFields(args.new_slug, entry.tags, entry.group, entry.project, replaces=old, reason=reason)
+        proposals = AgentProposals(context.settings, store, journal)
+        proposed = proposals.propose(entry.kind or "note", entry.name, body, fields)
         return tell_proposed(proposed, agent, context, as_json=args.json)
     policy = Policy.FULL if store.read(old).kind == INCIDENT else Policy.SECRETS
     text = scrub(body, policy)

@@ -24,7 +24,7 @@ from pydantic import Field, ValidationError
 from .. import __version__
 from ..index.filters import named_values, parse_filter
 from ..index.recall import recall_entries
-from ..tasks.agent_proposals import AgentProposals, Proposed
+from ..tasks.agent_proposals import AgentProposals, ProposalFields, Proposed
 from ..tasks.journal import Journal
 from ..tasks.pending_counts import count_pending
 from ..tasks.queue.enqueue import request_indexing
@@ -308,11 +308,8 @@ class _Tools:
         this_project_only: Annotated[bool, Field(description="It holds in this project only.")] = False,
     ) -> Result:
         """Propose an entry. It waits for the user's review; nothing is recalled before they approve it."""
-        return self._proposed(
-            lambda: self._proposals.propose(
-                kind, title, text, tags=tags or (), project=self._project if this_project_only else None
-            )
-        )
+        fields = ProposalFields(tags=tags or (), project=self._project if this_project_only else None)
+        return self._proposed(lambda: self._proposals.propose(kind, title, text, fields))
 
     def evolve(
         self,
@@ -324,15 +321,8 @@ class _Tools:
 
         def propose() -> Proposed:
             old = self._entry(entry)
-            return self._proposals.propose(
-                old.kind or "note",
-                old.name,
-                text,
-                tags=old.tags,
-                project=old.project,
-                replaces=old.path,
-                reason=reason,
-            )
+            fields = ProposalFields(tags=old.tags, project=old.project, replaces=old.path, reason=reason)
+            return self._proposals.propose(old.kind or "note", old.name, text, fields)
 
         return self._proposed(propose)
 

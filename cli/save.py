@@ -8,7 +8,7 @@ from pathlib import Path
 
 from ..pipelines.review import group_of
 from ..pipelines.scrub import Policy, scrub
-from ..tasks.agent_proposals import AgentProposals
+from ..tasks.agent_proposals import AgentProposals, ProposalFields
 from ..tasks.queue.enqueue import request_indexing
 from ..vault.entry import INCIDENT
 from ..vault.errors import UsageError
@@ -99,15 +99,9 @@ def run(args: argparse.Namespace, context: Context) -> int:
 def _propose(args: argparse.Namespace, body: str, project: str | None, agent: str, context: Context) -> int:
     if args.always_load:
         raise UsageError("what is loaded into every session is the user's to choose: leave --always-load out")
-    proposed = AgentProposals(context.settings, context.store).propose(
-        args.kind,
-        args.title or args.slug.replace("-", " ").capitalize(),
-        body,
-        slug=args.slug,
-        tags=[tag.strip() for tag in args.tags.split(",")],
-        group=args.group,
-        project=project,
-    )
+    title = args.title or args.slug.replace("-", " ").capitalize()
+    fields = ProposalFields(args.slug, [tag.strip() for tag in args.tags.split(",")], args.group, project)
+    proposed = AgentProposals(context.settings, context.store).propose(args.kind, title, body, fields)
     return tell_proposed(proposed, agent, context, as_json=args.json)
 
 

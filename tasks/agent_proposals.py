@@ -35,6 +35,23 @@ TITLE_CHARACTERS = 200
 
 
 @dataclass(frozen=True)
+class ProposalFields:
+    """What a proposal may say of the entry besides its title and text."""
+
+    slug: str | None = None
+    """None: one is made of the title."""
+    tags: Sequence[str] = ()
+    group: str | None = None
+    project: str | None = None
+    replaces: str | None = None
+    """Path or slug of the entry that it should supersede."""
+    reason: str = ""
+
+
+NO_FIELDS = ProposalFields()
+
+
+@dataclass(frozen=True)
 class Proposed:
     """What became of it: it waits, or an entry says it already, or the user has turned it down."""
 
@@ -49,22 +66,8 @@ class AgentProposals:
         self._store = store or vault_store(settings)
         self._journal = journal or Journal(settings.state, self._store)
 
-    def propose(
-        self,
-        kind: str,
-        title: str,
-        text: str,
-        *,
-        slug: str | None = None,
-        tags: Sequence[str] = (),
-        group: str | None = None,
-        project: str | None = None,
-        replaces: str | None = None,
-        reason: str = "",
-    ) -> Proposed:
-        """Put it up for review. `replaces` is the path or slug of the entry that it should supersede.
-
-        Without a slug one is made of the title.
+    def propose(self, kind: str, title: str, text: str, fields: ProposalFields = NO_FIELDS) -> Proposed:
+        """Put it up for review.
 
         Raises UsageError, EntryInvalid, EntryNotFound, VaultUnavailable; nothing is written then.
         """
@@ -75,39 +78,24 @@ class AgentProposals:
         if len(body) > MOST_CHARACTERS or len(heading) > TITLE_CHARACTERS:
             raise UsageError(f"at most {MOST_CHARACTERS} characters of text and {TITLE_CHARACTERS} of title")
         scrubbed = scrub(body)
-        return self.propose_scrubbed(
-            kind,
-            scrub(heading),
-            scrubbed,
-            key=fingerprint(statement_of(str(scrubbed))),
-            slug=slug,
-            tags=tags,
-            group=group,
-            project=project,
-            replaces=replaces,
-            reason=reason,
-        )
+        key = fingerprint(statement_of(str(scrubbed)))
+        return self.propose_scrubbed(kind, scrub(heading), scrubbed, fields, key=key)
 
     def propose_scrubbed(
         self,
         kind: str,
         title: Scrubbed,
         text: Scrubbed,
+        fields: ProposalFields = NO_FIELDS,
         *,
         key: str,
-        slug: str | None = None,
-        tags: Sequence[str] = (),
-        group: str | None = None,
-        project: str | None = None,
-        replaces: str | None = None,
-        reason: str = "",
     ) -> Proposed:
         """The same with a text that is ready, under the fingerprint `key`: a proposal is known again by it."""
-        wanted = validate_slug(slug) if slug else slugify(str(title))
-        group = group_of(group, project)
+        wanted = validate_slug(fields.slug) if fields.slug else slugify(str(title))
+        group = group_of(fields.group, fields.project)
         with self._store.lock():
             self._journal.recover()
-            old = resolve_entry(self._store, replaces) if replaces else None
+            old = resolve_entry(self._store, fields.replaces) if fields.replaces else None
             if old is not None and says_already(require_living(self._store, old)[1], str(text)):
                 return Proposed("known already", old)
             for entry in find_by_fingerprint(self._store, key):
@@ -122,11 +110,11 @@ class AgentProposals:
                 {
                     "kind": kind,
                     "status": "pending",
-                    "tags": [slugify(tag) for tag in tags if tag.strip()],
+                    "tags": [slugify(tag) for tag in fields.tags if tag.strip()],
                     "group": group,
                     "slug": path.rsplit("/", 1)[-1].removesuffix(".md"),
                     "always_load": False,
-                    "project": project,
+                    "project": fields.project,
                     "fingerprint": key,
                     "confidence": "MEDIUM",
                     "occurrences": 1,
@@ -134,7 +122,7 @@ class AgentProposals:
                     "supersedes": old,
                 },
                 title,
-                _body(text, old, scrub(" ".join(reason.split()))),
+                _body(text, old, scrub(" ".join(fields.reason.split()))),
             )
             self._journal.commit(
                 [Change(path, None, note)],

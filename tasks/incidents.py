@@ -17,7 +17,7 @@ from ..vault.registry import find_by_fingerprint
 from ..vault.scrubbed import Scrubbed
 from ..vault.slug import mining_slug
 from ..vault.store import VaultStore
-from .agent_proposals import AgentProposals, Proposed
+from .agent_proposals import AgentProposals, ProposalFields, Proposed
 from .remembering import free_path
 
 MAX_REPORT_CHARACTERS = 20_000
@@ -101,8 +101,8 @@ def propose(
             INCIDENT,
             scrub(failure.message[:TITLE_CHARACTERS] or "A failure", Policy.FULL),
             _with_resolution(str(body), helped) if helped else body,
+            ProposalFields(project=project or None),
             key=failure.fingerprint,
-            project=project or None,
         )
 
 

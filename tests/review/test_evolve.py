@@ -10,7 +10,7 @@ import pytest
 
 from memoryvault.demo.sandbox import Sandbox
 from memoryvault.pipelines.incubation import SURFACE_KIND
-from memoryvault.tasks.agent_proposals import AgentProposals
+from memoryvault.tasks.agent_proposals import AgentProposals, ProposalFields
 from memoryvault.tasks.evolving import evolve, resolve_entry
 from memoryvault.tasks.journal import Change, Journal
 from memoryvault.tests.support.forked import ForkedSandbox
@@ -92,7 +92,7 @@ def test_with_the_text_that_it_has_nothing_is_changed(bed: Bed, text: str) -> No
     with pytest.raises(EntryExists, match="says that already: nothing was changed"):
         do_evolve(bed, text)
     proposals = AgentProposals(bed.settings, bed.store, bed.journal)
-    known = proposals.propose("preferences", "Deploy day", text, replaces=OLD, reason="x")
+    known = proposals.propose("preferences", "Deploy day", text, ProposalFields(replaces=OLD, reason="x"))
     assert (known.verdict, known.path) == ("known already", OLD)
     assert bed.files() == before
 
