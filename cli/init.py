@@ -9,7 +9,7 @@ import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -111,78 +111,63 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add_json(parser)
 
 
+@dataclass(frozen=True)
+class SetupPlan:
+    """What is to be set up: known before anything is asked or changed."""
+
+    vault: Path
+    choice: str | None
+    """What to tell of how the vault was chosen."""
+    hosts: Sequence[str]
+    with_plugin: bool
+    """The hooks of Claude Code come with its plugin."""
+    preview: Settings
+    """The settings as they will be."""
+    emptied: str
+    """What to tell of a vault that was indexed and is empty now, '' of any other."""
+
+
+@dataclass(frozen=True)
+class Consents:
+    """The answers to the questions; None where nothing was asked."""
+
+    network: bool | None
+    sources: bool | None
+
+
+@dataclass(frozen=True)
+class WiredHooks:
+    """The outcome for Claude Code, and for each other host."""
+
+    claude: InstallOutcome
+    others: Mapping[str, InstallOutcome]
+
+
+@dataclass(frozen=True)
+class FirstRun:
+    """What the worker has done until `init` ends."""
+
+    plan: Plan
+    worker: bool
+    """It runs."""
+    progress: Progress | None
+    """Of mining the sessions from before; None where it was not waited for."""
+
+
 def run(args: argparse.Namespace, context: Context) -> int:
     """Set up what is missing; a second run finds it done and changes nothing."""
     started = time.monotonic()
     if args.history_days < 0:
         raise UsageError("--history-days is a number of days, 0 for none")
-    settings = context.settings
-    chosen_how = None
-    if args.vault:
-        vault = named_path(args.vault)
-        if vault != settings.vault_path:
-            vault, chosen_how = vault_in(vault)
-    elif settings.vault_path:
-        vault = settings.vault_path
-    else:
-        vault, chosen_how = choose_vault(context)
-    require_place("the vault", vault, "name another place with --vault")
-    hosts = args.host or [CLAUDE]
-    preview = load_settings({**context.env, "MEMORY_VAULT_PATH": str(vault)})
-    require_known(vault, Path(preview.state.index_db))
-    emptied = told_of_empty(vault, Path(preview.state.index_db))
-    if emptied and not args.yes and not sys.stdin.isatty():
-        raise VaultUnavailable(f"{emptied}, or add --yes to begin anew in it")
-    require_place("the state folder", Path(preview.state.root), "name another place with MEMORY_STATE_DIR")
-    with_plugin = CLAUDE in hosts and plugin_installed(settings)
-    if chosen_how:
-        note(f"memory: {chosen_how}")
-    _announce(preview, vault, hosts, with_plugin=with_plugin, days=args.history_days)
-    if emptied:  # Last, so that it is read before the answer.
-        note(f"memory: {emptied}; to go ahead is to begin anew in it")
+    setup = _plan_setup(args, context)
+    _tell_plan(setup, args.history_days)
     if not args.yes and not agreed():
         note("memory: nothing was changed")
         return 1
-    # All questions before the first change, so that Ctrl-C at any of them leaves everything as it was.
-    network = agreed(CONSENT_QUESTION) if not args.yes and CONSENT not in settings.origins else None
-    # The variable wins over the file that is about to be written.
-    in_force = settings.vault_path if context.env.get("MEMORY_VAULT_PATH", "").strip() else None
-    sources = None if args.yes or ((in_force or vault) / SOURCES_NOTE).exists() else agreed(SOURCES_QUESTION)
-    try:
-        vault.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise VaultUnavailable(
-            f"can't make the vault {vault}: {error.strerror}; choose another with --vault"
-        ) from error
-    before = states_in_use(context.env)
-    write_setting(settings.config_file, "vault", "path", str(vault))
-    if network is not None:
-        write_setting(settings.config_file, "research", "network", network)
-    settings = load_settings(context.env)
-    if settings.vault_path != vault:
-        note(f"memory: MEMORY_VAULT_PATH is set and wins over the settings file: {settings.vault_path}")
-    ensure_state(settings.state)
-    if stopped := stop_replaced(before, settings, context.env):
-        note(f"memory: stopped what ran with the settings before ({' and '.join(stopped)})")
-    with open_ledger(settings):
-        pass  # Makes queue.db: hooks enqueue into it but never create it.
-    if sources is not None:
-        _note_sources(settings, confirmed=sources)
-    compile_snapshot(context.env)
-    installed = (
-        _wire(settings, with_plugin=with_plugin)
-        if CLAUDE in hosts
-        else InstallOutcome(settings_file_of(settings), False, None, ())
-    )
-    others = {host: install_for(host, settings) for host in WIRINGS if host in hosts}
-    for each in (installed, *others.values()):
-        for warning in each.warnings:
-            note(f"memory: {warning}")
-    plan, run_queued = _queue_work(settings, args.history_days)
-    runs = settings.memory.autostart and _worker_runs(settings)
-    progress = None
-    if run_queued is not None and runs:
-        progress = _follow(settings, run_queued, quiet=args.json)
+    consents = _ask_consents(setup.vault, context, yes=args.yes)
+    settings, stopped = _write_settings(setup.vault, consents, context)
+    hooks = _wire_hosts(setup, settings)
+    first = _first_run(settings, args.history_days, quiet=args.json)
     recalled = _recall(settings)
     times = try_hooks(settings, context.env, recalled.question if recalled else None)
     if settings.memory.autostart:
@@ -192,14 +177,11 @@ def run(args: argparse.Namespace, context: Context) -> int:
     result = {
         "vault": str(settings.vault_path),
         "settings": str(settings.config_file),
-        "hooks": "plugin" if with_plugin else str(installed.settings_file),
-        "changed": installed.changed,
-        "backup": str(installed.backup) if installed.backup else None,
-        "hosts": {host: {"file": str(each.settings_file), "changed": each.changed} for host, each in others.items()},
+        **_hooks_json(hooks, with_plugin=setup.with_plugin),
         "stopped": stopped,
-        "worker": runs,
+        "worker": first.worker,
         "consents": {"research.network": settings.research.network, "discovery": _sources_confirmed(settings)},
-        "history": _history(plan, progress),
+        "history": _history(first.plan, first.progress),
         "recall": _recall_json(recalled),
         "hook_times": [asdict(each) for each in times],
         "seconds": round(time.monotonic() - started, 1),
@@ -207,11 +189,54 @@ def run(args: argparse.Namespace, context: Context) -> int:
     if args.json:
         print_json(result)
     else:
-        _report(result, settings, plan, progress, recalled, times)
+        _report(result, settings, first, recalled, times)
     return 0
 
 
-# What is said before anything is changed
+# Before anything is changed
+
+
+def _plan_setup(args: argparse.Namespace, context: Context) -> SetupPlan:
+    """Raises VaultUnavailable where the vault or the state folder cannot be there, or would be taken for another."""
+    settings = context.settings
+    choice = None
+    if args.vault:
+        vault = named_path(args.vault)
+        if vault != settings.vault_path:
+            vault, choice = vault_in(vault)
+    elif settings.vault_path:
+        vault = settings.vault_path
+    else:
+        vault, choice = choose_vault(context)
+    require_place("the vault", vault, "name another place with --vault")
+    hosts = args.host or [CLAUDE]
+    preview = load_settings({**context.env, "MEMORY_VAULT_PATH": str(vault)})
+    index_db = Path(preview.state.index_db)
+    require_known(vault, index_db)
+    emptied = told_of_empty(vault, index_db)
+    if emptied and not args.yes and not sys.stdin.isatty():
+        raise VaultUnavailable(f"{emptied}, or add --yes to begin anew in it")
+    require_place("the state folder", Path(preview.state.root), "name another place with MEMORY_STATE_DIR")
+    with_plugin = CLAUDE in hosts and plugin_installed(settings)
+    return SetupPlan(vault, choice, hosts, with_plugin, preview, emptied)
+
+
+def _tell_plan(setup: SetupPlan, days: int) -> None:
+    if setup.choice:
+        note(f"memory: {setup.choice}")
+    _announce(setup.preview, setup.vault, setup.hosts, with_plugin=setup.with_plugin, days=days)
+    if setup.emptied:  # Last, so that it is read before the answer.
+        note(f"memory: {setup.emptied}; to go ahead is to begin anew in it")
+
+
+def _ask_consents(vault: Path, context: Context, *, yes: bool) -> Consents:
+    """All questions before the first change, so that Ctrl-C at any of them leaves everything as it was."""
+    settings = context.settings
+    network = agreed(CONSENT_QUESTION) if not yes and CONSENT not in settings.origins else None
+    # The variable wins over the file that is about to be written.
+    in_force = settings.vault_path if context.env.get("MEMORY_VAULT_PATH", "").strip() else None
+    sources = None if yes or ((in_force or vault) / SOURCES_NOTE).exists() else agreed(SOURCES_QUESTION)
+    return Consents(network, sources)
 
 
 def _announce(settings: Settings, vault: Path, hosts: Sequence[str], *, with_plugin: bool, days: int) -> None:
@@ -246,6 +271,56 @@ def _announce_hooks(file: Path) -> None:
 
 
 # Steps
+
+
+def _write_settings(vault: Path, consents: Consents, context: Context) -> tuple[Settings, list[str]]:
+    """Make the vault, the settings and the state folder; the settings in force, and what ran with those before and was
+    stopped."""
+    settings = context.settings
+    try:
+        vault.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise VaultUnavailable(
+            f"can't make the vault {vault}: {error.strerror}; choose another with --vault"
+        ) from error
+    before = states_in_use(context.env)
+    write_setting(settings.config_file, "vault", "path", str(vault))
+    if consents.network is not None:
+        write_setting(settings.config_file, "research", "network", consents.network)
+    settings = load_settings(context.env)
+    if settings.vault_path != vault:
+        note(f"memory: MEMORY_VAULT_PATH is set and wins over the settings file: {settings.vault_path}")
+    ensure_state(settings.state)
+    if stopped := stop_replaced(before, settings, context.env):
+        note(f"memory: stopped what ran with the settings before ({' and '.join(stopped)})")
+    with open_ledger(settings):
+        pass  # Makes queue.db: hooks enqueue into it but never create it.
+    if consents.sources is not None:
+        _note_sources(settings, confirmed=consents.sources)
+    compile_snapshot(context.env)
+    return settings, stopped
+
+
+def _wire_hosts(setup: SetupPlan, settings: Settings) -> WiredHooks:
+    """The hooks of all hosts that were named."""
+    claude = (
+        _wire(settings, with_plugin=setup.with_plugin)
+        if CLAUDE in setup.hosts
+        else InstallOutcome(settings_file_of(settings), False, None, ())
+    )
+    others = {host: install_for(host, settings) for host in WIRINGS if host in setup.hosts}
+    for each in (claude, *others.values()):
+        for warning in each.warnings:
+            note(f"memory: {warning}")
+    return WiredHooks(claude, others)
+
+
+def _first_run(settings: Settings, days: int, *, quiet: bool) -> FirstRun:
+    """Queue what there is to do, start the worker, and wait for the sessions from before."""
+    plan, run_queued = _queue_work(settings, days)
+    runs = settings.memory.autostart and _worker_runs(settings)
+    progress = _follow(settings, run_queued, quiet=quiet) if run_queued is not None and runs else None
+    return FirstRun(plan, runs, progress)
 
 
 def _wire(settings: Settings, *, with_plugin: bool) -> InstallOutcome:
@@ -317,6 +392,16 @@ def _recall(settings: Settings) -> FirstRecall | None:
 # What is said at the end
 
 
+def _hooks_json(hooks: WiredHooks, *, with_plugin: bool) -> dict[str, Any]:
+    claude, others = hooks.claude, hooks.others
+    return {
+        "hooks": "plugin" if with_plugin else str(claude.settings_file),
+        "changed": claude.changed,
+        "backup": str(claude.backup) if claude.backup else None,
+        "hosts": {host: {"file": str(each.settings_file), "changed": each.changed} for host, each in others.items()},
+    }
+
+
 def _history(plan: Plan, progress: Progress | None) -> dict[str, Any]:
     return {
         "sessions": len(plan.to_mine),
@@ -339,11 +424,11 @@ def _recall_json(recalled: FirstRecall | None) -> dict[str, Any] | None:
 def _report(
     result: Mapping[str, Any],
     settings: Settings,
-    plan: Plan,
-    progress: Progress | None,
+    first: FirstRun,
     recalled: FirstRecall | None,
     times: list[HookTime],
 ) -> None:
+    plan, progress = first.plan, first.progress
     if result["hooks"] == "plugin":
         print("the hooks come with the plugin")
     else:
