@@ -20,6 +20,7 @@ from .arguments import is_given, refuse_options_of_others
 from .context import Context
 from .output import COLUMN_CHARACTERS, add_json, counted, cut, note, print_json, print_table
 from .plain import redraw
+from .times import local_time
 
 EPILOG = """example:
   memory jobs                          the newest jobs
@@ -38,6 +39,7 @@ MOST_INTERVAL_SECONDS = 86_400
 LARGEST_ID = 2**63 - 1
 """SQLite's largest whole number."""
 ACTIONS = ("list", "show", "retry", "cancel", "kinds", "pause", "resume")
+TIMES = ("run_at", "created_at", "started_at", "finished_at")
 BELONGS = {
     "--state": ("list",),
     "--kind": ("list", "retry all"),
@@ -115,7 +117,10 @@ def _list(args: argparse.Namespace, ledger: Ledger, most: int) -> None:
     elif jobs:
         print_table(
             ("id", "kind", "state", "attempt", "run at", "error"),
-            [(j.id, j.kind, j.state, j.attempt, _time(j.run_at), cut(j.error or "", COLUMN_CHARACTERS)) for j in jobs],
+            [
+                (j.id, j.kind, j.state, j.attempt, local_time(j.run_at), cut(j.error or "", COLUMN_CHARACTERS))
+                for j in jobs
+            ],
         )
     else:
         print("no jobs match")
@@ -133,7 +138,8 @@ def _one(args: argparse.Namespace, ledger: Ledger) -> None:
     if args.json:
         print_json(_as_json(job))
         return
-    for key, value in _as_json(job).items():
+    told = {**_as_json(job), **{name: local_time(getattr(job, name)) for name in TIMES}}
+    for key, value in told.items():
         if key != "history":
             print(f"{key:12} {'-' if value is None else value}")
     if job.history:
@@ -145,7 +151,7 @@ def _step(step: Any) -> tuple[object, ...]:
     started, ended = step.get("started"), step.get("ended")
     seconds = f"{ended - started:.2f}" if started is not None and ended is not None else "-"
     did = step.get("error") or step.get("result") or ""
-    return step.get("attempt"), _time(started), seconds, step.get("outcome"), did
+    return step.get("attempt"), local_time(started), seconds, step.get("outcome"), did
 
 
 def _retry_all(args: argparse.Namespace, ledger: Ledger) -> None:
@@ -248,7 +254,7 @@ def _frame(ledger: Ledger, settings: Settings) -> Iterable[str]:
     alive = f"worker {pid}" + (f" ({beat.version})" if beat else "") if pid is not None else "no worker runs"
     why = why_nothing_starts(settings)
     stopped = f"   {why}: nothing starts" if why else ""
-    yield f"{datetime.now(UTC):%H:%M:%SZ}   {alive}{stopped}"
+    yield f"{datetime.now().astimezone():%H:%M:%S}   {alive}{stopped}"
     yield f"{backlog.running} running, {backlog.due} due, {backlog.delayed} waiting for their time"
     yield ""
     counts: dict[str, dict[str, int]] = {}
@@ -270,7 +276,7 @@ def _frame(ledger: Ledger, settings: Settings) -> Iterable[str]:
             yield f"  {job.id}  {job.kind}  attempt {job.attempt}, for {since:.1f} s  {job.unique_key or ''}"
 
 
-def _time(seconds: float | None) -> str:
+def _utc(seconds: float | None) -> str:
     return "-" if seconds is None else datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%d %H:%M:%SZ")
 
 
@@ -283,10 +289,10 @@ def _as_json(job: Job) -> dict[str, Any]:
         "state": job.state,
         "attempt": job.attempt,
         "priority": job.priority,
-        "run_at": _time(job.run_at),
-        "created_at": _time(job.created_at),
-        "started_at": _time(job.started_at),
-        "finished_at": _time(job.finished_at),
+        "run_at": _utc(job.run_at),
+        "created_at": _utc(job.created_at),
+        "started_at": _utc(job.started_at),
+        "finished_at": _utc(job.finished_at),
         "error": job.error,
         "history": [dict(step) for step in job.history],
     }

@@ -8,6 +8,7 @@ import sys
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
+from ..console.times import lasting
 from ..tasks.shared_queue import NO_CLIENT, is_shared, machine_name
 from ..vault.errors import MemoryVaultError, QueueUnavailable, UsageError
 from .context import Context
@@ -97,7 +98,7 @@ def _print(found: QueueStatus, context: Context) -> None:
     if found.workers:
         print_table(
             ("machine", "version", "last beat"),
-            [(each.machine, each.version, _ago(each.silent_seconds)) for each in found.workers],
+            [(each.machine, each.version, f"{lasting(each.silent_seconds)} ago") for each in found.workers],
         )
     else:
         print("no worker has joined")
@@ -119,10 +120,6 @@ def _behind(found: QueueStatus) -> str:
     if found.schema < found.schema_needed:
         return f", {found.schema_needed} is needed: `memory queue migrate`"
     return ""
-
-
-def _ago(seconds: float) -> str:
-    return f"{seconds:.0f} s ago" if seconds < 120 else f"{seconds / 60:.0f} min ago"
 
 
 def _print_set_up(done: SetUp) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-from datetime import datetime
 from typing import Any
 
 from ..schedules.table import SCHEDULES
@@ -13,6 +12,7 @@ from ..tasks.queue.scheduler import Scheduler, ScheduleStatus, local_timezone
 from ..vault.errors import UsageError
 from .context import Context
 from .output import add_json, note, print_json, print_table
+from .times import local_time
 
 EPILOG = """example:
   memory schedule                  every schedule, when it ran last (-: not yet) and runs next
@@ -52,7 +52,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
             (
                 row.schedule.name,
                 row.schedule.cron,
-                _time(row.last_run),
+                local_time(row.last_run),
                 _next(row, row.schedule.kind in able),
                 row.schedule.catch_up,
                 row.schedule.doc,
@@ -87,11 +87,7 @@ def _act(args: argparse.Namespace, scheduler: Scheduler, able: Any) -> int:
 def _next(row: ScheduleStatus, able: bool) -> str:
     if not able:
         return "not in this version"
-    return "paused" if row.paused else _time(row.next_slot)
-
-
-def _time(moment: datetime | None) -> str:
-    return "-" if moment is None else moment.astimezone(local_timezone()).strftime("%a %Y-%m-%d %H:%M")
+    return "paused" if row.paused else local_time(row.next_slot)
 
 
 def _as_json(row: ScheduleStatus, able: bool) -> dict[str, Any]:

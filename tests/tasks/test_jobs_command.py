@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
 import signal
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from datetime import datetime
 from pathlib import Path
+from zoneinfo import ZoneInfo
 
 import pytest
 
@@ -64,6 +67,18 @@ def test_a_dead_job_is_shown_with_its_history_and_retried_with_it(sandbox: Sandb
     assert [step["outcome"] for step in job.history] == ["failed", "dead"]
     refused = sandbox.run("jobs", "retry", str(job_id))
     assert (refused.returncode, refused.stderr.count("\n")) == (1, 1)
+
+
+def test_jobs_and_schedules_tell_times_alike_in_the_zone_of_the_machine(sandbox: Sandbox, ledger: Ledger) -> None:
+    job_id = ledger.enqueue("recover.orphans", unique_key="told")
+    ledger.cancel(job_id)
+    made = datetime.fromtimestamp(ledger.get(job_id).created_at, ZoneInfo("Asia/Tokyo"))
+    zone = {"TZ": "Asia/Tokyo"}
+    # In a process of its own: one that is forked keeps the zone of this one.
+    listed = [Sandbox.run(sandbox, *words, env=zone).stdout for words in (("jobs",), ("jobs", "show", str(job_id)))]
+    assert all(f"{made:%a %Y-%m-%d %H:%M:%S}" in told for told in listed)
+    assert re.search(r"[A-Z][a-z]{2} \d{4}-\d\d-\d\d 04:20:00", Sandbox.run(sandbox, "schedule", env=zone).stdout)
+    assert sandbox.json("jobs", "show", str(job_id))["created_at"].endswith("Z"), "programs are told UTC"
 
 
 def test_all_dead_jobs_are_retried_but_none_beside_its_like(sandbox: Sandbox, ledger: Ledger) -> None:
