@@ -18,7 +18,7 @@ from ..pipelines.mining import Miner
 from ..pipelines.mining.classifier import packaged
 from ..sources.transcripts.words import own_text, pasted_ranges
 from ..vault.turn import Origin, Role, Turn
-from .mining_data import TRAINING, Labelled
+from .mining_data import TRAINING, LabelledMessage
 from .reflection import Found, by_first_patterns, table
 
 FOURTH_LOT = TRAINING / "lot4.jsonl"
@@ -39,17 +39,17 @@ def rows_of(path: Path) -> list[Row]:
     return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
 
 
-def prompts(rows: Sequence[Row]) -> list[Labelled]:
+def prompts(rows: Sequence[Row]) -> list[LabelledMessage]:
     """The prompts of a lot, as if each person were a session."""
-    found: list[Labelled] = []
+    found: list[LabelledMessage] = []
     for number, row in enumerate(rows):
         text = own_text(row["text"])
         turn = Turn(Role.USER, Origin.PROMPT, text, str(number), row["person"], pasted=pasted_ranges(text))
-        found.append(Labelled(turn, row["label"], "labels"))
+        found.append(LabelledMessage(turn, row["label"], "labels"))
     return found
 
 
-def by_packaged_miner(lot: Sequence[Labelled], rows: Sequence[Row]) -> Found:
+def by_packaged_miner(lot: Sequence[LabelledMessage], rows: Sequence[Row]) -> Found:
     """What the miner proposes, prompt by prompt, each after the agent's words before it."""
     found: Found = {}
     for item, row in zip(lot, rows, strict=True):

@@ -28,7 +28,7 @@ _ORIGINS = {"slash-args": Origin.COMMAND_ARGS, None: Origin.ASSISTANT}
 
 
 @dataclass(frozen=True)
-class Labelled:
+class LabelledMessage:
     """One message with its label: preference, correction, fix, idea, workflow or none."""
 
     turn: Turn
@@ -60,12 +60,12 @@ def said(path: Path) -> Iterator[Turn]:
             yield turn
 
 
-def labelled(data: Path, sessions: list[Path]) -> list[Labelled]:
+def labelled(data: Path, sessions: list[Path]) -> list[LabelledMessage]:
     """All labelled messages, in a fixed order. Messages of sessions that are not at hand come from their text alone."""
     wanted = {(row["session"], row["record"]): row for row in _rows(TRAINING / "labels.jsonl")}
     development = _rows(data / "labelled" / "dev.jsonl")
     at_hand: dict[tuple[str, str], Turn] = {}
-    ours: list[Labelled] = []
+    ours: list[LabelledMessage] = []
     keys = {(row["session"], row["record"]) for row in development if "record" in row}
     for path in sessions:
         for turn in said(path):
@@ -74,15 +74,15 @@ def labelled(data: Path, sessions: list[Path]) -> list[Labelled]:
                 at_hand.setdefault(key, turn)
             elif key in wanted:
                 label = wanted.pop(key)
-                ours.append(Labelled(turn, label["label"], "labels", doubtful=bool(label.get("doubtful"))))
-    found: list[Labelled] = []
+                ours.append(LabelledMessage(turn, label["label"], "labels", doubtful=bool(label.get("doubtful"))))
+    found: list[LabelledMessage] = []
     for row in development:
         known = at_hand.get((row["session"], row.get("record", "")))
-        found.append(Labelled(known or _turn(row), row["label"], "dev"))
+        found.append(LabelledMessage(known or _turn(row), row["label"], "dev"))
     return [*found, *ours, *_examples("examples.jsonl")]
 
 
-def held_out() -> list[Labelled]:
+def held_out() -> list[LabelledMessage]:
     """Our own examples from fields of work that those for training leave out. Nothing may be chosen by them."""
     return list(_examples("held_out.jsonl"))
 
@@ -101,7 +101,7 @@ def _turn(row: dict[str, str]) -> Turn:
     )
 
 
-def _examples(name: str) -> Iterator[Labelled]:
+def _examples(name: str) -> Iterator[LabelledMessage]:
     for number, row in enumerate(_rows(TRAINING / name)):
         origin = Origin(row["origin"])
         turn = Turn(
@@ -111,7 +111,7 @@ def _examples(name: str) -> Iterator[Labelled]:
             record=f"example:{number}",
             session="examples",
         )
-        yield Labelled(turn, row["label"], "examples", near=bool(row.get("near")))
+        yield LabelledMessage(turn, row["label"], "examples", near=bool(row.get("near")))
 
 
 def _rows(path: Path) -> list[dict[str, str]]:

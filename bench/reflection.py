@@ -19,7 +19,7 @@ from ..pipelines.mining.classifier import Classifier, packaged
 from ..pipelines.mining.features import Features
 from ..pipelines.mining.fitting import Examples
 from ..pipelines.mining.tokens import BUCKETS
-from .mining_data import Labelled, held_out, labelled, said, unpacked_sessions
+from .mining_data import LabelledMessage, held_out, labelled, said, unpacked_sessions
 from .train_miner import FOLDS, Training, examples_of, features_of, fold_of
 
 RESAMPLES = 1000
@@ -70,7 +70,7 @@ class Score:
         return 2 * self.right / total if total else 0.0
 
 
-def score(messages: Sequence[Labelled], found: Found, labels: frozenset[str], findings: frozenset[str]) -> Score:
+def score(messages: Sequence[LabelledMessage], found: Found, labels: frozenset[str], findings: frozenset[str]) -> Score:
     right = hits = expected = 0
     for item in messages:
         yes = item.label in labels
@@ -82,10 +82,10 @@ def score(messages: Sequence[Labelled], found: Found, labels: frozenset[str], fi
 
 
 def interval(
-    messages: Sequence[Labelled], found: Found, labels: frozenset[str], findings: frozenset[str]
+    messages: Sequence[LabelledMessage], found: Found, labels: frozenset[str], findings: frozenset[str]
 ) -> dict[str, tuple[float, float]]:
     """95% bootstrap intervals of precision, recall and F1, resampling whole sessions."""
-    by_session: dict[str, list[Labelled]] = {}
+    by_session: dict[str, list[LabelledMessage]] = {}
     for item in messages:
         by_session.setdefault(item.turn.session, []).append(item)
     parts = [score(group, found, labels, findings) for group in by_session.values()]
@@ -105,7 +105,7 @@ def interval(
 # ------------------------------------------------------------------------------------------------- what is compared
 
 
-def by_miner(messages: Sequence[Labelled], classifier: Classifier) -> Found:
+def by_miner(messages: Sequence[LabelledMessage], classifier: Classifier) -> Found:
     """What the miner proposes, message by message. (Context changes a statement, not whether there is one.)"""
     found: Found = {}
     for item in messages:
@@ -116,7 +116,7 @@ def by_miner(messages: Sequence[Labelled], classifier: Classifier) -> Found:
     return found
 
 
-def _note(found: Found, item: Labelled, what: str) -> None:
+def _note(found: Found, item: LabelledMessage, what: str) -> None:
     found.setdefault((item.turn.session, item.turn.record), set()).add(what)
 
 
@@ -139,7 +139,7 @@ _FIRST_PATTERNS: tuple[tuple[str, bool, str], ...] = (
 """The first implementation's patterns, as far as the recorded cases show them; the flag marks what it saved unasked."""
 
 
-def by_first_patterns(messages: Sequence[Labelled]) -> Found:
+def by_first_patterns(messages: Sequence[LabelledMessage]) -> Found:
     patterns = [(name, high, re.compile(text, re.IGNORECASE | re.MULTILINE)) for name, high, text in _FIRST_PATTERNS]
     found: Found = {}
     for item in messages:
@@ -152,7 +152,9 @@ def by_first_patterns(messages: Sequence[Labelled]) -> Found:
 
 
 def cross_validated(
-    messages: Sequence[Labelled], examples: Examples, find: Callable[[Sequence[Labelled], Classifier], Found]
+    messages: Sequence[LabelledMessage],
+    examples: Examples,
+    find: Callable[[Sequence[LabelledMessage], Classifier], Found],
 ) -> Found:
     """Each fold is judged by a classifier (weights and thresholds) that saw only other sessions."""
     training = Training(messages, examples)
@@ -165,7 +167,7 @@ def cross_validated(
     return found
 
 
-def _by_ngrams(messages: Sequence[Labelled], classifier: Classifier) -> Found:
+def _by_ngrams(messages: Sequence[LabelledMessage], classifier: Classifier) -> Found:
     found: Found = {}
     for item in messages:
         features = ngrams_only(features_of(item))
@@ -190,7 +192,7 @@ def ngrams_only(features: Features) -> Features:
 # --------------------------------------------------------------------------------------------------- the report
 
 
-def table(messages: Sequence[Labelled], results: Sequence[tuple[str, Found]]) -> str:
+def table(messages: Sequence[LabelledMessage], results: Sequence[tuple[str, Found]]) -> str:
     lines = ["| what | found by | P | R | F1 | right / found / there |", "|---|---|---|---|---|---|"]
     for row, labels, findings in TARGETS:
         for name, found in results:
@@ -207,7 +209,7 @@ def table(messages: Sequence[Labelled], results: Sequence[tuple[str, Found]]) ->
     return "\n".join(lines)
 
 
-def uncut(messages: Sequence[Labelled], sessions: Sequence[Path], found: Found) -> str:
+def uncut(messages: Sequence[LabelledMessage], sessions: Sequence[Path], found: Found) -> str:
     """Whole sessions: how much is proposed where nothing was selected for labelling."""
     said_by_users = {(turn.session, turn.record) for path in sessions for turn in said(path) if turn.is_users_words}
     here = [item for item in messages if (item.turn.session, item.turn.record) in said_by_users]

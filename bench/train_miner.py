@@ -20,7 +20,7 @@ from ..pipelines.mining.fitting import Examples, Vector
 from ..pipelines.mining.sentence_scan import SentenceScan
 from ..pipelines.mining.sentences import sentences
 from ..pipelines.mining.tokens import hashed_ngrams, words_of
-from .mining_data import Labelled, labelled, unpacked_sessions
+from .mining_data import LabelledMessage, labelled, unpacked_sessions
 
 FOLDS = 8
 SHARED_CHARS = 45
@@ -36,8 +36,8 @@ class Question:
     """What a head is trained to answer, on which messages, and which balance its threshold strikes."""
 
     head: str
-    asks: Callable[[Labelled], bool]
-    among: Callable[[Labelled], bool]
+    asks: Callable[[LabelledMessage], bool]
+    among: Callable[[LabelledMessage], bool]
     strength: float
     goal: tuple[float, float] | None = None
     """Precision and recall to keep the same distance from; None for the best F1."""
@@ -68,18 +68,18 @@ QUESTIONS = (
 (`explicit_forms`)."""
 
 
-def examples_of(messages: Sequence[Labelled]) -> Examples:
+def examples_of(messages: Sequence[LabelledMessage]) -> Examples:
     """The messages with their features. What a user and an agent both say counts as seen in two messages, whether or
     not the agent's is asked for it."""
     return Examples([features_of(item) for item in messages], [_shown_in(item) for item in messages])
 
 
-def features_of(item: Labelled) -> Features:
+def features_of(item: LabelledMessage) -> Features:
     """What the miner asks the message for."""
     return (AgentMessage(item.turn) if item.by_agent else message(item.turn)).features
 
 
-def _shown_in(item: Labelled) -> set[str]:
+def _shown_in(item: LabelledMessage) -> set[str]:
     shown = set(features_of(item))
     if item.by_agent:
         texts = [part.text for part in sentences(item.turn)]
@@ -89,7 +89,7 @@ def _shown_in(item: Labelled) -> set[str]:
     return shown
 
 
-def fold_of(messages: Sequence[Labelled], folds: int = FOLDS) -> list[int]:
+def fold_of(messages: Sequence[LabelledMessage], folds: int = FOLDS) -> list[int]:
     """A fold per message (-1 for our examples): families of sessions whole, largest first into the smallest fold."""
     family = _families(messages)
     sizes = Counter(family[item.turn.session] for item in messages if item.source != "examples")
@@ -101,7 +101,7 @@ def fold_of(messages: Sequence[Labelled], folds: int = FOLDS) -> list[int]:
     return [-1 if item.source == "examples" else fold[family[item.turn.session]] for item in messages]
 
 
-def _families(messages: Sequence[Labelled]) -> dict[str, str]:
+def _families(messages: Sequence[LabelledMessage]) -> dict[str, str]:
     """Session -> a name for all sessions it shares a message with: resumed and forked ones repeat what was said."""
     family = {item.turn.session: item.turn.session for item in messages}
 
@@ -123,7 +123,7 @@ def _families(messages: Sequence[Labelled]) -> dict[str, str]:
 class Training:
     """The labelled messages with their features, ready for any number of fits."""
 
-    messages: Sequence[Labelled]
+    messages: Sequence[LabelledMessage]
     examples: Examples
 
     def classifier(self, use: Sequence[int]) -> Classifier:

@@ -6,7 +6,7 @@ import argparse
 from typing import Any
 
 from ..pipelines.adaptation import Confidence, judge
-from ..tasks.discovery.adapting import TRUSTED_NOTE, Adaptation, Adapted, is_confirmed, model_for
+from ..tasks.discovery.adapting import TRUSTED_NOTE, Adaptation, AdaptationOutcome, is_confirmed, model_for
 from ..tasks.discovery.fetch_child import fetch_in_child
 from ..tasks.queue.enqueue import request_indexing
 from ..vault.errors import UsageError
@@ -82,7 +82,7 @@ def _dry_run(args: argparse.Namespace, adaptation: Adaptation) -> int:
     return 0
 
 
-def _print(args: argparse.Namespace, results: list[Adapted], skipped: int, left: int, seeded: bool) -> None:
+def _print(args: argparse.Namespace, results: list[AdaptationOutcome], skipped: int, left: int, seeded: bool) -> None:
     written = [result for result in results if result.path is not None]
     levels = [result.judgement.confidence for result in results if result.judgement is not None]
     if args.json:
@@ -115,7 +115,7 @@ def _print(args: argparse.Namespace, results: list[Adapted], skipped: int, left:
         print("\n`memory watchlist` decides on them")
 
 
-def _as_json(result: Adapted) -> dict[str, Any]:
+def _as_json(result: AdaptationOutcome) -> dict[str, Any]:
     judged = result.judgement
     return {
         "source": result.pattern.source,

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from ..tasks.agent_proposals import Proposed
+from ..tasks.agent_proposals import ProposalOutcome
 from ..tasks.queue.enqueue import request_indexing
 from ..vault.errors import EntryInvalid
 from .context import Context
@@ -38,7 +38,7 @@ def agent_of(context: Context) -> str:
 
 
 def tell_proposed(
-    proposed: Proposed,
+    proposed: ProposalOutcome,
     agent: str,
     context: Context,
     *,

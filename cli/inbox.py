@@ -11,7 +11,7 @@ from ..pipelines.likeness import statement_of
 from ..pipelines.triage import Expire, Merge, Promote, TriageStep
 from ..tasks.queue.enqueue import request_indexing
 from ..tasks.reviewing import Reviewer
-from ..tasks.triaging import Answer, Triaged, plan_triage, run_triage
+from ..tasks.triaging import Answer, TriageOutcome, plan_triage, run_triage
 from ..vault.entry import Entry
 from ..vault.errors import UsageError
 from ..vault.evidence import PASSED_ON_TAG
@@ -131,6 +131,6 @@ def _as_json(step: TriageStep) -> dict[str, Any]:
     return {"step": _NAMES[type(step)], "paths": paths, **({"why": step.why} if isinstance(step, Expire) else {})}
 
 
-def _print(result: Triaged) -> None:
+def _print(result: TriageOutcome) -> None:
     paths = [result.step.path] if isinstance(result.step, Expire) else list(result.step.paths)
     print(f"{result.result}: {', '.join(paths)}" + (f" -> {result.path}" if result.path else ""))

@@ -24,7 +24,7 @@ from pydantic import Field, ValidationError
 from .. import __version__
 from ..index.filters import named_values, parse_filter
 from ..index.recall import recall_entries
-from ..tasks.agent_proposals import AgentProposals, ProposalFields, Proposed
+from ..tasks.agent_proposals import AgentProposals, ProposalFields, ProposalOutcome
 from ..tasks.journal import Journal
 from ..tasks.pending_counts import count_pending
 from ..tasks.queue.enqueue import request_indexing
@@ -319,7 +319,7 @@ class _Tools:
     ) -> Result:
         """Propose a new text in the place of an entry. The old one holds until the user approves."""
 
-        def propose() -> Proposed:
+        def propose() -> ProposalOutcome:
             old = self._entry(entry)
             fields = ProposalFields(tags=old.tags, project=old.project, replaces=old.path, reason=reason)
             return self._proposals.propose(old.kind or "note", old.name, text, fields)
@@ -388,7 +388,7 @@ class _Tools:
         except MemoryVaultError as error:
             raise ResourceNotFoundError(str(error)) from error
 
-    def _proposed(self, propose: Callable[[], Proposed]) -> Result:
+    def _proposed(self, propose: Callable[[], ProposalOutcome]) -> Result:
         with _told():
             proposed = propose()
             if proposed.verdict == "waits for review":

@@ -8,7 +8,7 @@ from collections import Counter
 from pathlib import Path
 
 from ..tasks.journal import Journal
-from ..tasks.migrating import Migrated, Migration
+from ..tasks.migrating import MigratedFile, Migration
 from ..tasks.queue.enqueue import request_indexing
 from .context import Context
 from .named_paths import named_folder
@@ -63,5 +63,5 @@ def _progress(done: int) -> None:
     redraw(f"migrated {done}")
 
 
-def _as_json(one: Migrated) -> dict[str, object]:
+def _as_json(one: MigratedFile) -> dict[str, object]:
     return {"source": one.source, "result": one.result, "path": one.path, "why": one.why, "secrets": one.secrets}

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 from ..tasks.queue.enqueue import request_indexing
-from ..tasks.seeding import DEFAULT_MOST, Planned, Seeding, SeedPlan
+from ..tasks.seeding import DEFAULT_MOST, PlannedProposal, Seeding, SeedPlan
 from ..vault.errors import UsageError
 from .context import Context
 from .named_paths import named_path
@@ -116,7 +116,7 @@ def _tell_rest(plan: SeedPlan) -> None:
         note(f"memory: left out: {one.path}: {one.why}")
 
 
-def _as_json(planned: Planned) -> dict[str, object]:
+def _as_json(planned: PlannedProposal) -> dict[str, object]:
     return {
         "kind": planned.proposal.kind,
         "statement": planned.proposal.statement,

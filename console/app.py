@@ -15,7 +15,7 @@ from starlette.types import ASGIApp
 
 from ..vault.errors import MemoryVaultError
 from ..vault.settings import Settings
-from .desk import Desk, Said
+from .desk import Desk, Notice
 from .keys import Keys
 from .pages import PAGES
 from .safety import Guard
@@ -41,7 +41,7 @@ def make_app(settings: Settings, keys: Keys, *, authority: str, place: str) -> A
         line = "There is no such page." if status == 404 else "This cannot be done here."
         if not hasattr(request.state, "session"):
             return desk.refused(status, line)
-        return desk.page(request, "problem.html", page="", title="Not found", status=status, said=Said(line, True))
+        return desk.page(request, "problem.html", page="", title="Not found", status=status, said=Notice(line, True))
 
     def failed(request: Request, error: Exception) -> Response:
         # Starlette raises it again, so that the log has the traceback; the page has none.

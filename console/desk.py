@@ -50,7 +50,7 @@ TEMPLATES = Path(__file__).parent / "templates"
 
 
 @dataclass(frozen=True)
-class Said:
+class Notice:
     """One line about what was just done, or why it was not."""
 
     text: str
@@ -123,7 +123,7 @@ class Desk:
         page: str,
         title: str = "",
         status: int = 200,
-        said: Said | None = None,
+        said: Notice | None = None,
         address: str = "",
         **values: Any,
     ) -> Response:
@@ -160,7 +160,7 @@ class Desk:
             page="",
             title="That did not work",
             status=status_of(error),
-            said=Said(str(error), True),
+            said=Notice(str(error), True),
         )
 
     def waiting_by_page(self) -> dict[str, int]:
@@ -172,12 +172,12 @@ class Desk:
         return {page.name: page.waiting(paths) for page in self.pages if page.waiting is not None}
 
 
-def attempt(what: Callable[[], Said]) -> Said:
+def attempt(what: Callable[[], Notice]) -> Notice:
     """What was done, or why it was not, in one line."""
     try:
         return what()
     except MemoryVaultError as error:
-        return Said(str(error), is_problem=True)
+        return Notice(str(error), is_problem=True)
 
 
 def decided_elsewhere(reviewer: Reviewer, path: str, error: MemoryVaultError) -> MemoryVaultError:
@@ -190,17 +190,17 @@ def decided_elsewhere(reviewer: Reviewer, path: str, error: MemoryVaultError) ->
     return EntryNotFound(f"that was decided elsewhere already ({act.what}); nothing was done twice")
 
 
-def undone(desk: Desk, act_id: str) -> tuple[Said, Act | None]:
+def undone(desk: Desk, act_id: str) -> tuple[Notice, Act | None]:
     """Take the last decision back, if it is still the one that was shown; the act that did it."""
     reviewer = desk.reviewer()
     try:
         act = reviewer.undo_last(act_id or None)
     except MemoryVaultError as error:
-        return Said(str(error), is_problem=True), None
+        return Notice(str(error), is_problem=True), None
     if act is None:
-        return Said("there is no decision to take back", is_problem=True), None
+        return Notice("there is no decision to take back", is_problem=True), None
     desk.changed()
-    return Said(act.what), act
+    return Notice(act.what), act
 
 
 def status_of(error: MemoryVaultError) -> int:

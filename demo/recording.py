@@ -39,14 +39,14 @@ SCENE: tuple[tuple[str, tuple[str, ...]], ...] = (
 
 
 @dataclass(frozen=True)
-class Shown:
+class TerminalOutput:
     """What a terminal was given: seconds since the beginning, and text."""
 
     seconds: float
     text: str
 
 
-def record() -> list[Shown]:
+def record() -> list[TerminalOutput]:
     """Play the scene in a home folder that is made for it and removed. Raises RuntimeError when a command fails."""
     with tempfile.TemporaryDirectory(prefix="memoryvault-session-") as folder:
         home = os.path.realpath(folder)
@@ -62,17 +62,17 @@ def record() -> list[Shown]:
             "COLUMNS": str(COLUMNS),
         }
         started = time.monotonic()
-        shown: list[Shown] = []
+        shown: list[TerminalOutput] = []
         try:
             for command, answers in SCENE:
-                shown.append(Shown(time.monotonic() - started, f"$ {command}\r\n"))
+                shown.append(TerminalOutput(time.monotonic() - started, f"$ {command}\r\n"))
                 shown += _play(command, answers, env, started)
         finally:
             subprocess.run(["memory", "uninstall"], env=env, cwd=home, capture_output=True, check=False)
         return _without(home, shown)
 
 
-def text_of(shown: list[Shown]) -> str:
+def text_of(shown: list[TerminalOutput]) -> str:
     """What is left on the screen: of a line that was drawn again its last state."""
     lines = "".join(one.text for one in shown).replace("\r\n", "\n").split("\n")
     return "\n".join(line.rsplit("\r", 1)[-1].rstrip() for line in lines).rstrip() + "\n"
@@ -91,7 +91,7 @@ def recorded() -> str:
     return README.read_text("utf-8").split(BEGIN, 1)[1].split(END, 1)[0]
 
 
-def write(shown: list[Shown]) -> None:
+def write(shown: list[TerminalOutput]) -> None:
     """README's block and the cast."""
     before, _, rest = README.read_text("utf-8").partition(BEGIN)
     README.write_text(f"{before}{BEGIN}{text_of(shown)}{END}{rest.partition(END)[2]}", "utf-8")
@@ -100,14 +100,14 @@ def write(shown: list[Shown]) -> None:
     CAST.write_text("\n".join([json.dumps(header), *events]) + "\n", "utf-8")
 
 
-def _play(command: str, answers: tuple[str, ...], env: Mapping[str, str], started: float) -> list[Shown]:
+def _play(command: str, answers: tuple[str, ...], env: Mapping[str, str], started: float) -> list[TerminalOutput]:
     ours, theirs = pty.openpty()
     process = subprocess.Popen(
         ["/bin/sh", "-c", command], env=dict(env), cwd=env["HOME"], stdin=theirs, stdout=theirs, stderr=theirs,
         start_new_session=True,
     )  # fmt: skip
     os.close(theirs)
-    shown: list[Shown] = []
+    shown: list[TerminalOutput] = []
     left = list(answers)
     seen = ""
     until = time.monotonic() + COMMAND_SECONDS
@@ -120,7 +120,7 @@ def _play(command: str, answers: tuple[str, ...], env: Mapping[str, str], starte
             if not data:
                 break
             text = data.decode("utf-8", "replace")
-            shown.append(Shown(time.monotonic() - started, text))
+            shown.append(TerminalOutput(time.monotonic() - started, text))
             seen += text
             if seen.endswith(ANSWERED) and left:
                 seen = ""
@@ -134,11 +134,11 @@ def _play(command: str, answers: tuple[str, ...], env: Mapping[str, str], starte
     return shown
 
 
-def _without(home: str, shown: list[Shown]) -> list[Shown]:
+def _without(home: str, shown: list[TerminalOutput]) -> list[TerminalOutput]:
     """The same without the folder's real path; a path that came in two pieces is put together first."""
     if "".join(one.text for one in shown).count(home) != sum(one.text.count(home) for one in shown):
-        shown = [Shown(shown[0].seconds, "".join(one.text for one in shown))]
-    return [Shown(one.seconds, one.text.replace(home, "~")) for one in shown]
+        shown = [TerminalOutput(shown[0].seconds, "".join(one.text for one in shown))]
+    return [TerminalOutput(one.seconds, one.text.replace(home, "~")) for one in shown]
 
 
 if __name__ == "__main__":

@@ -29,7 +29,7 @@ _LINK_SYNTAX = str.maketrans({"|": "/", "[": "(", "]": ")", "\n": " ", "%": "％
 
 
 @dataclass(frozen=True)
-class Listed:
+class DashboardItem:
     """A note in a list of the dashboard."""
 
     path: str
@@ -45,8 +45,8 @@ class VaultView:
 
     groups: Sequence[str]
     """Group of each entry in use; one item for each entry."""
-    living: Sequence[Listed]
-    waiting: Mapping[str, Sequence[Listed]]
+    living: Sequence[DashboardItem]
+    waiting: Mapping[str, Sequence[DashboardItem]]
     """Notes that wait for the user, by place (see `vault.pending.group_by_place`)."""
     copies: Sequence[str]
     """Paths of conflict copies."""
@@ -81,7 +81,7 @@ def with_dashboard(body: str, generated: str) -> str:
 
 
 def _section(
-    heading: str, notes: Sequence[Listed], *, most: int = MOST_LISTED, total: int = 0,
+    heading: str, notes: Sequence[DashboardItem], *, most: int = MOST_LISTED, total: int = 0,
     newest_first: bool = False,
 ) -> str:  # fmt: skip
     if not notes:
@@ -95,12 +95,12 @@ def _section(
     return f"## {heading} ({number})\n\n" + "\n".join(lines)
 
 
-def _newest(notes: Iterable[Listed]) -> list[Listed]:
+def _newest(notes: Iterable[DashboardItem]) -> list[DashboardItem]:
     by_path = sorted(notes, key=lambda note: note.path)
     return sorted(by_path, key=lambda note: note.day, reverse=True)
 
 
-def _line(note: Listed) -> str:
+def _line(note: DashboardItem) -> str:
     title = cut(note.title.translate(_LINK_SYNTAX), TITLE_CHARACTERS) or note.path
     details = ", ".join(word for word in (note.kind, note.day) if word)
     return f"- [[{note.path.removesuffix('.md')}|{title}]]" + (f" ({details})" if details else "")

@@ -52,7 +52,7 @@ NO_FIELDS = ProposalFields()
 
 
 @dataclass(frozen=True)
-class Proposed:
+class ProposalOutcome:
     """What became of it: it waits, or an entry says it already, or the user has turned it down."""
 
     verdict: Literal["waits for review", "known already", "rejected before"]
@@ -66,7 +66,7 @@ class AgentProposals:
         self._store = store or vault_store(settings)
         self._journal = journal or Journal(settings.state, self._store)
 
-    def propose(self, kind: str, title: str, text: str, fields: ProposalFields = NO_FIELDS) -> Proposed:
+    def propose(self, kind: str, title: str, text: str, fields: ProposalFields = NO_FIELDS) -> ProposalOutcome:
         """Put it up for review.
 
         Raises UsageError, EntryInvalid, EntryNotFound, VaultUnavailable; nothing is written then.
@@ -89,7 +89,7 @@ class AgentProposals:
         fields: ProposalFields = NO_FIELDS,
         *,
         key: str,
-    ) -> Proposed:
+    ) -> ProposalOutcome:
         """The same with a text that is ready, under the fingerprint `key`: a proposal is known again by it."""
         wanted = validate_slug(fields.slug) if fields.slug else slugify(str(title))
         group = group_of(fields.group, fields.project)
@@ -97,12 +97,12 @@ class AgentProposals:
             self._journal.recover()
             old = resolve_entry(self._store, fields.replaces) if fields.replaces else None
             if old is not None and says_already(require_living(self._store, old)[1], str(text)):
-                return Proposed("known already", old)
+                return ProposalOutcome("known already", old)
             for entry in find_by_fingerprint(self._store, key):
                 if entry.effective_status in ("rejected", "dismissed"):
-                    return Proposed("rejected before", entry.path)
+                    return ProposalOutcome("rejected before", entry.path)
                 if entry.effective_status not in PUT_AWAY_STATUSES and entry.path != old:
-                    return Proposed("known already", entry.path)
+                    return ProposalOutcome("known already", entry.path)
             self._refuse_a_flood()
             path = free_path(f"{DEFAULT_GROUP}/{REVIEW}/{wanted}.md", self._store)
             note = self._store.compose(
@@ -130,7 +130,7 @@ class AgentProposals:
                 actor="agent",
                 what=f"proposed: {kind}",
             )
-        return Proposed("waits for review", path)
+        return ProposalOutcome("waits for review", path)
 
     def _refuse_a_flood(self) -> None:
         in_review = (path for path in self._store.walk() if f"/{REVIEW}/" in f"/{path}")

@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from ..sources.completion import Completer, Completion, CompletionFailed, CompletionRequest
-from ..sources.completion.agent_cli import ClaudeCompleter, CodexCompleter, Ran
+from ..sources.completion.agent_cli import ClaudeCompleter, CodexCompleter, ProgramResult
 from ..sources.completion.openai import OpenAICompleter, endpoint_fault
 from ..vault.errors import SettingsError
 from ..vault.killpoint import kill_point
@@ -106,15 +106,15 @@ def _agent_environment(settings: Settings) -> dict[str, str]:
 
 def _run_guarded(
     argv: Sequence[str], input: bytes, *, env: Mapping[str, str], cwd: str, deadline_seconds: float
-) -> Ran:
+) -> ProgramResult:
     result = supervisor.run_child(argv, input, deadline_seconds, env=env, cwd=cwd, guard=True)
     match result.ended:
         case "deadline":
-            return Ran(result.returncode, result.stdout, f"no answer within {deadline_seconds:.0f} s")
+            return ProgramResult(result.returncode, result.stdout, f"no answer within {deadline_seconds:.0f} s")
         case "overflow":
-            return Ran(result.returncode, result.stdout, "it printed too much")
+            return ProgramResult(result.returncode, result.stdout, "it printed too much")
         case _:
-            return Ran(result.returncode, result.stdout)
+            return ProgramResult(result.returncode, result.stdout)
 
 
 def estimated_tokens(text: str) -> int:

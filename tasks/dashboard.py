@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from datetime import UTC
 
-from ..pipelines.dashboard import BEGIN, END, Listed, VaultView, dashboard, with_dashboard
+from ..pipelines.dashboard import BEGIN, END, DashboardItem, VaultView, dashboard, with_dashboard
 from ..vault.active import EXPLICIT_KINDS, is_entry_place
 from ..vault.automemory import kind_by_path
 from ..vault.days import parse_local_day
@@ -85,8 +85,8 @@ def view_of(store: VaultStore) -> VaultView:
     zone = None if acting_device(store.vault) else UTC
     waiting = list_pending_notes(store)
     wanted = {path for paths in waiting.values() for path in paths}
-    listed: dict[str, Listed] = {}
-    living: list[Listed] = []
+    listed: dict[str, DashboardItem] = {}
+    living: list[DashboardItem] = []
     for path, head in store.heads(HEADER_BYTES):
         is_entry = is_entry_place(path) and kind_by_path(path) not in EXPLICIT_KINDS
         if path not in wanted and not is_entry:
@@ -95,7 +95,7 @@ def view_of(store: VaultStore) -> VaultView:
         said = fields.get("surfaced_at", "")
         meant = said if said[:4].isdigit() else fields.get("created", "")
         day = str(parse_local_day(meant, zone) or meant[:10])
-        note = Listed(path, _title(path, body), fields.get("kind", ""), day)
+        note = DashboardItem(path, _title(path, body), fields.get("kind", ""), day)
         if path in wanted:
             listed[path] = note
         elif fields.get("status", "active").lower() == "active" and body and note.kind.lower() not in EXPLICIT_KINDS:

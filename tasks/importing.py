@@ -52,7 +52,7 @@ Result = Literal["imported", "updated", "unchanged", "removed", "yours", "no pro
 
 
 @dataclass(frozen=True)
-class Imported:
+class ImportOutcome:
     """What became of one of the host's files.
 
     "yours": the copy was edited or taken away in the vault, and stays so. "refused": where the copy is, or would be,
@@ -75,7 +75,7 @@ class HostMemory:
         self._cursors = Cursors(settings.state.state_db, SCAN)
         self._device = device or this_device()
 
-    def bring_in(self, *, dry_run: bool = False) -> list[Imported]:
+    def bring_in(self, *, dry_run: bool = False) -> list[ImportOutcome]:
         """Follow the host's files. Done again, or after a crash in between, it changes nothing that is in step.
 
         Raises VaultUnavailable.
@@ -100,14 +100,14 @@ class HostMemory:
                 try:
                     results.append(self._follow(file, cursors.get(str(file.path), {}), copies, run, dry_run))
                 except OUT_OF_REACH as error:
-                    results.append(Imported(str(file.path), "refused", why=str(error)))
+                    results.append(ImportOutcome(str(file.path), "refused", why=str(error)))
             for source, cursor in sorted(cursors.items()):
                 if source in seen or cursor.get("gone") or not _is_removed(Path(source), seen):
                     continue
                 try:
                     results.append(self._take_away(source, cursor, run, dry_run))
                 except OUT_OF_REACH as error:
-                    results.append(Imported(source, "refused", why=str(error)))
+                    results.append(ImportOutcome(source, "refused", why=str(error)))
         return results
 
     def _files(self) -> Iterator[InstructionFile | Unread]:
@@ -116,27 +116,27 @@ class HostMemory:
 
     def _follow(
         self, file: InstructionFile, cursor: Mapping[str, Any], copies: Copies, run: str, dry_run: bool
-    ) -> Imported:
+    ) -> ImportOutcome:
         source = str(file.path)
         if not file.project:
-            return Imported(source, "no project")
+            return ImportOutcome(source, "no project")
         if not cursor and (same := self._same_elsewhere(file, copies)):
             return self._left(file, same, "unchanged", dry_run)
         path = str(cursor.get("path") or "") or self._adopted(file, copies) or self._free_path(file)
         before = text_of(self._store, path)
         if cursor.get("digest") == file.digest:
-            return Imported(source, "unchanged", path)
+            return ImportOutcome(source, "unchanged", path)
         # Without the cursor it can't be told whether the copy was edited: then only an equal one counts as ours.
         if cursor and not _is_ours(before, cursor):
             is_free = cursor.get("gone") or (cursor.get("going") and before is None)
             if not (is_free or self._is_of_another_device(path, before)):
-                return Imported(source, "yours", path)
+                return ImportOutcome(source, "yours", path)
             before, path = None, self._free_path(file)
         after = self._text(file, path, before)
         if not cursor and before is not None and not self._is_own_copy(before, after):
             return self._left(file, path, "yours", dry_run)
         if dry_run:
-            return Imported(source, "updated" if before is not None else "imported", path)
+            return ImportOutcome(source, "updated" if before is not None else "imported", path)
         if after != before:
             what = "imported" if before is None else "updated"
             # No digest: whatever the file says after a crash, it is looked at again.
@@ -151,9 +151,9 @@ class HostMemory:
         self._cursors.set(
             source, {"digest": file.digest, "path": path, "copy": hash_of(after), "project": file.project}
         )
-        return Imported(source, "updated" if before is not None else "imported", path)
+        return ImportOutcome(source, "updated" if before is not None else "imported", path)
 
-    def _take_away(self, source: str, cursor: Mapping[str, Any], run: str, dry_run: bool) -> Imported:
+    def _take_away(self, source: str, cursor: Mapping[str, Any], run: str, dry_run: bool) -> ImportOutcome:
         """The host's file is gone: the copy goes to the archive, unless it was edited."""
         path = str(cursor.get("path"))
         before = text_of(self._store, path)
@@ -161,11 +161,11 @@ class HostMemory:
             # A run that was killed has archived it, or has not made it.
             if not dry_run:
                 self._cursors.set(source, {**cursor, "gone": True, "digest": ""})
-            return Imported(source, "removed", path)
+            return ImportOutcome(source, "removed", path)
         if before is None or not _is_ours(before, cursor):
-            return Imported(source, "yours", path)
+            return ImportOutcome(source, "yours", path)
         if dry_run:
-            return Imported(source, "removed", path)
+            return ImportOutcome(source, "removed", path)
         self._cursors.set(source, {**cursor, "going": True, "digest": ""})
         archive = self._archive(path)
         text = self._store.render_edit(before, {"status": "archived"})
@@ -173,15 +173,15 @@ class HostMemory:
         self._journal.commit(changes, run=run, actor="import", what="claude has removed the note")
         kill_point("host-memory-archived")
         self._cursors.set(source, {**cursor, "gone": True, "digest": ""})
-        return Imported(source, "removed", archive)
+        return ImportOutcome(source, "removed", archive)
 
-    def _left(self, file: InstructionFile, path: str, result: Result, dry_run: bool) -> Imported:
+    def _left(self, file: InstructionFile, path: str, result: Result, dry_run: bool) -> ImportOutcome:
         """What is in the vault stays as it is, and that is remembered: no run looks for it again."""
         if not dry_run:
             digest = file.digest if result == "unchanged" else ""
             # No text has that hash: the copy is none of ours.
             self._cursors.set(str(file.path), {"digest": digest, "path": path, "copy": "", "project": file.project})
-        return Imported(str(file.path), result, path)
+        return ImportOutcome(str(file.path), result, path)
 
     def _copies(self) -> Copies:
         found: dict[str, list[tuple[str, str]]] = {}

@@ -17,7 +17,7 @@ from ..vault.registry import find_by_fingerprint
 from ..vault.scrubbed import Scrubbed
 from ..vault.slug import mining_slug
 from ..vault.store import VaultStore
-from .agent_proposals import AgentProposals, ProposalFields, Proposed
+from .agent_proposals import AgentProposals, ProposalFields, ProposalOutcome
 from .remembering import free_path
 
 MAX_REPORT_CHARACTERS = 20_000
@@ -28,7 +28,7 @@ RESOLUTION_HEADING = "What helped"
 
 
 @dataclass(frozen=True)
-class Noted:
+class IncidentOutcome:
     """What `add` did: a new entry, or one more occurrence of a known failure."""
 
     path: str
@@ -38,7 +38,7 @@ class Noted:
 
 
 @dataclass(frozen=True)
-class Found:
+class IncidentMatch:
     """One rung's answer: `exact` by fingerprint, else by recall."""
 
     path: str
@@ -49,7 +49,7 @@ class Found:
     """What helped, as far as it was noted."""
 
 
-def add(store: VaultStore, report: str, *, resolution: str = "", project: str = "") -> Noted:
+def add(store: VaultStore, report: str, *, resolution: str = "", project: str = "") -> IncidentOutcome:
     """Note a failure, scrubbed of secrets and people; known ones are counted. Raises UsageError, VaultUnavailable."""
     text, failure = _read(report)
     helped = scrub(resolution.strip(), Policy.FULL)
@@ -60,7 +60,7 @@ def add(store: VaultStore, report: str, *, resolution: str = "", project: str = 
             body = _with_resolution(entry.body, helped) if helped and helped not in entry.body else None
             fields = {"occurrences": entry.occurrences + 1}
             changed = store.update(entry.path, entry.content_hash, fields=fields, body=body)
-            return Noted(changed.path, failure.fingerprint, changed.occurrences, False)
+            return IncidentOutcome(changed.path, failure.fingerprint, changed.occurrences, False)
         group = f"{PROJECTS}/{project}" if project else DEFAULT_GROUP
         title = scrub(failure.message[:TITLE_CHARACTERS] or "A failure", Policy.FULL)
         path = free_path(f"{group}/{INCIDENT}/{mining_slug(title)}.md", store)
@@ -78,12 +78,12 @@ def add(store: VaultStore, report: str, *, resolution: str = "", project: str = 
             title,
             _with_resolution(str(body), helped) if helped else body,
         )
-        return Noted(created.path, failure.fingerprint, 1, True)
+        return IncidentOutcome(created.path, failure.fingerprint, 1, True)
 
 
 def propose(
     store: VaultStore, proposals: AgentProposals, report: str, *, resolution: str = "", project: str = ""
-) -> Proposed:
+) -> ProposalOutcome:
     """What an agent noted: a known failure is counted, a new one waits for the user. Raises as `add`, and as there."""
     text, failure = _read(report)
     helped = scrub(resolution.strip()[:MAX_REPORT_CHARACTERS], Policy.FULL)
@@ -95,7 +95,7 @@ def propose(
                 body = _with_resolution(entry.body, helped)
             fields = {"occurrences": entry.occurrences + 1}
             store.update(entry.path, entry.content_hash, fields=fields, body=body)
-            return Proposed("known already", entry.path)
+            return ProposalOutcome("known already", entry.path)
         body = _fenced(text)
         return proposals.propose_scrubbed(
             INCIDENT,
@@ -106,20 +106,20 @@ def propose(
         )
 
 
-def find(store: VaultStore, report: str, ask: Callable[[str], Sequence[str]], most: int = 5) -> list[Found]:
+def find(store: VaultStore, report: str, ask: Callable[[str], Sequence[str]], most: int = 5) -> list[IncidentMatch]:
     """The ladder: the same failure by its fingerprint; if there is none, what recall finds among the incidents.
 
     `ask` gives paths for a question. Nothing is written.
     """
     _, failure = _read(report)
-    exact = [_found(entry, exact=True) for entry in _exact(store, failure)]
+    exact = [_match(entry, exact=True) for entry in _exact(store, failure)]
     if exact:
         return exact[:most]
     found = []
     for path in ask(failure.normalised.replace("\n", " ")[:1000]):
         entry = store.read(path)
         if entry.kind == INCIDENT:
-            found.append(_found(entry, exact=False))
+            found.append(_match(entry, exact=False))
     return found[:most]
 
 
@@ -163,6 +163,6 @@ def _with_resolution(body: str, helped: Scrubbed) -> Scrubbed:
     return Scrubbed.trusted(joined, reason="the note's own text, and what was scrubbed")
 
 
-def _found(entry: Entry, *, exact: bool) -> Found:
+def _match(entry: Entry, *, exact: bool) -> IncidentMatch:
     _, _, helped = strip_evidence(entry.body).partition(f"## {RESOLUTION_HEADING}")
-    return Found(entry.path, entry.title, exact, entry.occurrences, helped.strip())
+    return IncidentMatch(entry.path, entry.title, exact, entry.occurrences, helped.strip())

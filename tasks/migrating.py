@@ -32,7 +32,7 @@ Result = Literal["migrate", "known", "left"]
 
 
 @dataclass(frozen=True)
-class Migrated:
+class MigratedFile:
     """One file of the old vault: what becomes of it, where, and why if nothing does."""
 
     source: str
@@ -45,7 +45,7 @@ class Migrated:
 
 @dataclass(frozen=True)
 class _Step:
-    told: Migrated
+    told: MigratedFile
     text: Scrubbed | None = None
 
 
@@ -57,12 +57,12 @@ class Migration:
         self._store = store
         self._journal = journal
 
-    def plan(self) -> list[Migrated]:
+    def plan(self) -> list[MigratedFile]:
         """What a migration would do. Raises UsageError, VaultUnavailable."""
         self._store.require_vault()
         return [step.told for step in self._steps()]
 
-    def carry_out(self, on_progress: Callable[[int], None] | None = None) -> list[Migrated]:
+    def carry_out(self, on_progress: Callable[[int], None] | None = None) -> list[MigratedFile]:
         """Do it. Raises as `plan` does."""
         run = self._journal.new_run("migrate")
         done = []
@@ -89,9 +89,9 @@ class Migration:
         for old in contextvault_notes(self._root):
             place = new_place(old.name)
             if not isinstance(old, OldNote):
-                steps.append(_Step(Migrated(old.name, "left", why=old.why)))
+                steps.append(_Step(MigratedFile(old.name, "left", why=old.why)))
             elif place is None:
-                steps.append(_Step(Migrated(old.name, "left", why="it belongs to no domain and no project")))
+                steps.append(_Step(MigratedFile(old.name, "left", why="it belongs to no domain and no project")))
             else:
                 steps.append(self._step(old, place, origins, taken))
         return steps
@@ -99,15 +99,15 @@ class Migration:
     def _step(self, old: OldNote, place: NewPlace, origins: dict[str, str], taken: set[str]) -> _Step:
         origin = str(scrub(f"{SYSTEM}/{old.name}", Policy.SECRETS))
         if origin in origins:
-            return _Step(Migrated(old.name, "known", origins[origin], "it was migrated before"))
+            return _Step(MigratedFile(old.name, "known", origins[origin], "it was migrated before"))
         slug = free_slug(place.slug, lambda slug: _is_taken(f"{place.folder}/{slug}.md", taken, self._store))
         path = f"{place.folder}/{slug}.md"
         taken.add(path)
         try:
             text = self._text(old, place, slug, origin)
         except EntryInvalid as error:
-            return _Step(Migrated(old.name, "left", why=str(error)))
-        return _Step(Migrated(old.name, "migrate", path, secrets=len(findings(old.text, Policy.SECRETS))), text)
+            return _Step(MigratedFile(old.name, "left", why=str(error)))
+        return _Step(MigratedFile(old.name, "migrate", path, secrets=len(findings(old.text, Policy.SECRETS))), text)
 
     def _origins(self) -> dict[str, str]:
         """Where each note of earlier runs is now, by where it is from; the user may have moved it."""

@@ -26,7 +26,7 @@ from .mining import Mined, MiningRequest, mined_from_json
 from .model_mining import MODEL_SECONDS, AnswerCache
 from .queue.job import Dead, Handler, Postpone, RunningJob
 from .queue.kinds import Json
-from .remembering import Remembered, ideas_to_research, remember
+from .remembering import MemoryReport, ideas_to_research, remember
 from .sessions import OUTSIDE
 
 log = logging.getLogger(__name__)
@@ -98,7 +98,7 @@ def _mine_in_child(settings: Settings, job: RunningJob, marker: Marker) -> Mined
     )
 
 
-def _commit(settings: Settings, job: RunningJob, marker: Marker, mined: Mined) -> Remembered:
+def _commit(settings: Settings, job: RunningJob, marker: Marker, mined: Mined) -> MemoryReport:
     """Write under the vault's lock, then advance the marker. A crash in between repeats the write, without effect."""
     store = vault_store(settings)
     with store.lock():

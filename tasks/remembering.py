@@ -54,7 +54,7 @@ ATTEMPTS_AT_EDITED_FILE = 3
 
 
 @dataclass(frozen=True)
-class Remembered:
+class MemoryReport:
     """What became of the candidates of one reading."""
 
     routed: tuple[RoutedCandidate, ...] = ()
@@ -75,7 +75,7 @@ def preview(candidates: Sequence[Candidate], store: VaultStore, settings: Settin
 
 def remember(
     candidates: Sequence[Candidate], store: VaultStore, settings: Settings, *, host: str, run: str | None = None
-) -> Remembered:
+) -> MemoryReport:
     """Write, strengthen or pass over each candidate. Call it under `store.lock()`.
 
     `run`: the journal's name of what this is a part of; without it, it is a run of its own.
@@ -83,7 +83,7 @@ def remember(
     journal = Journal(settings.state, store)
     journal.recover()
     if not candidates:
-        return Remembered()
+        return MemoryReport()
     taken_back = TakenBack(settings.state, store)
     taken_back.carry_over()
     candidates, gone = taken_back.apart(candidates)
@@ -123,7 +123,7 @@ def remember(
             candidates[0].session,
             counts["over_limit"],
         )
-    return Remembered((*routed, *gone), tuple(dict.fromkeys(written)), dict(counts))
+    return MemoryReport((*routed, *gone), tuple(dict.fromkeys(written)), dict(counts))
 
 
 def _too_many(candidates: Sequence[Candidate], known: VaultMemories, limit: int) -> set[int]:
@@ -143,7 +143,7 @@ def _too_many(candidates: Sequence[Candidate], known: VaultMemories, limit: int)
 
 
 @dataclass(frozen=True)
-class Captured:
+class CapturedIdea:
     """An idea that was written down on request; `appended`: a section was put into Ideas.md."""
 
     path: str
@@ -154,7 +154,7 @@ class Captured:
 
 def capture_idea(
     settings: Settings, journal: Journal, title: Scrubbed, summary: Scrubbed, *, session: str | None = None
-) -> Captured:
+) -> CapturedIdea:
     """Write an idea down because the user says so, in the vault and in Ideas.md; one that is known gets evidence.
 
     Raises EditConflict, VaultUnavailable; nothing is written then.
@@ -194,10 +194,10 @@ def capture_idea(
             note = Change(path, before, store.render_edit(before, fields, _with_evidence(old.body, said)))
         changes = commit_idea(settings, journal, note, run=run, actor="idea", what=f"idea: {title}", requested=True)
     appended = any(is_outside(change.path) for change in changes)
-    return Captured(path, old is None, appended, 1 if old is None else old.occurrences + 1)
+    return CapturedIdea(path, old is None, appended, 1 if old is None else old.occurrences + 1)
 
 
-def ideas_to_research(store: VaultStore, remembered: Remembered) -> list[str]:
+def ideas_to_research(store: VaultStore, remembered: MemoryReport) -> list[str]:
     """Slugs of the ideas among them that nobody has looked into yet, also those that an earlier attempt wrote."""
     slugs = []
     for path in dict.fromkeys([*remembered.written, *(routed.destination for routed in remembered.routed)]):

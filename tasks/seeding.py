@@ -37,7 +37,7 @@ _KEY_CHARACTERS = 16
 
 
 @dataclass(frozen=True)
-class Planned:
+class PlannedProposal:
     """One proposal, scrubbed, and the file it is from."""
 
     file: InstructionFile
@@ -60,9 +60,9 @@ class SeedPlan:
 
     files: tuple[InstructionFile, ...]
     unread: tuple[Unread, ...]
-    chosen: tuple[Planned, ...]
+    chosen: tuple[PlannedProposal, ...]
     """In the order in which they are put into the review, the strongest first."""
-    held: tuple[Planned, ...]
+    held: tuple[PlannedProposal, ...]
     """What ranks below the limit."""
     known: int
     """Sentences that the vault holds already, or that the user rejected."""
@@ -96,7 +96,7 @@ class Seeding:
         files, unread = self._files(repositories, user)
         manifest = {} if again else self._cursors.all()
         memories = VaultMemories(self._store, self._settings)
-        waiting: list[tuple[int, Planned]] = []
+        waiting: list[tuple[int, PlannedProposal]] = []
         unchanged = known = 0
         seen: set[str] = set()
         for file in files:
@@ -175,7 +175,7 @@ class Seeding:
                     found.setdefault(str(one.path), one)
         return list(found.values()), unread
 
-    def _compose(self, path: str, planned: Planned) -> Scrubbed:
+    def _compose(self, path: str, planned: PlannedProposal) -> Scrubbed:
         file, proposal = planned.file, planned.proposal
         reference = scrub(f"{file.name}:{proposal.line}" if file.kind == "instructions" else file.name)
         return self._store.compose(
@@ -197,7 +197,7 @@ class Seeding:
         )
 
 
-def _proposals(file: InstructionFile) -> list[Planned]:
+def _proposals(file: InstructionFile) -> list[PlannedProposal]:
     """What the file would give, the strongest first; scrubbed before anything is compared or remembered."""
     match file.kind:
         case "instructions":
@@ -219,11 +219,11 @@ def _proposals(file: InstructionFile) -> list[Planned]:
             heading=scrub(proposal.heading),
         )
         if clean.statement.strip():
-            planned.append(Planned(file, clean))
+            planned.append(PlannedProposal(file, clean))
     return planned
 
 
-def _is_known(planned: Planned, memories: VaultMemories) -> bool:
+def _is_known(planned: PlannedProposal, memories: VaultMemories) -> bool:
     """Does the vault say it already, also as something that waits or was rejected? What was put away is news."""
     same = memories.saying(planned.proposal.statement, planned.proposal.kind)
     return any(entry.effective_status not in PUT_AWAY_STATUSES for entry in same)

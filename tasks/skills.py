@@ -34,7 +34,7 @@ from ..pipelines.skills import (
     quote_of,
     title_of,
 )
-from ..sources.skills.finding import SkillRoot, Walked, claude_roots, project_root, skill_files
+from ..sources.skills.finding import SkillRoot, WalkResult, claude_roots, project_root, skill_files
 from ..sources.skills.reading import read_skill
 from ..vault.entry import SKILL_KIND, Entry, Source
 from ..vault.errors import EditConflict, EntryExists, EntryInvalid, EntryNotFound, VaultUnavailable
@@ -78,7 +78,7 @@ class Scan:
 
 
 @dataclass(frozen=True)
-class Indexed:
+class SkillIndexReport:
     """What an indexing did."""
 
     written: int
@@ -187,7 +187,7 @@ def scan(roots: Sequence[SkillRoot], home: str) -> Scan:
             uncertain.append(_shown(str(root.path), home))
             warnings.append(f"{base} is not there; its entries stay as they are")
             continue
-        walked = Walked()
+        walked = WalkResult()
         for file in skill_files(root, walked):
             shown = _shown(str(file), home)
             if shown in skills or not shown.isprintable():
@@ -236,7 +236,7 @@ def _shown(path: str, home: str) -> str:
 
 def index_skills(
     found: Scan, store: VaultStore, check: Callable[[], None] = lambda: None, *, dry_run: bool = False
-) -> Indexed:
+) -> SkillIndexReport:
     """Bring the entries in step. `check` may raise before each write. Raises VaultUnavailable."""
     notes = _our_notes(store)
     entries = [_as_skill_entry(note) for note in notes]
@@ -265,7 +265,7 @@ def index_skills(
                 warnings.append(warning)
         counts[name] += 1
     touched = sum(isinstance(step, WriteSkill | UpdateSkill) for step in steps)
-    return Indexed(**counts, unchanged=len(found.skills) - touched, warnings=tuple(warnings))
+    return SkillIndexReport(**counts, unchanged=len(found.skills) - touched, warnings=tuple(warnings))
 
 
 def _name_of(step: SkillStep) -> str:

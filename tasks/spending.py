@@ -46,7 +46,7 @@ class Reservation:
 
 
 @dataclass(frozen=True)
-class Spent:
+class SpendingSum:
     """Sums of one purpose and unit over a span of days."""
 
     purpose: str
@@ -129,7 +129,7 @@ class SpendingBook:
             )
 
 
-def spent_since(path: Path | str, since: str) -> tuple[Spent, ...]:
+def spent_since(path: Path | str, since: str) -> tuple[SpendingSum, ...]:
     """Sums of every purpose and unit since that local date (YYYY-MM-DD), for `memory health`."""
     if not Path(path).exists():
         return ()
@@ -152,7 +152,7 @@ def spent_since(path: Path | str, since: str) -> tuple[Spent, ...]:
         }
     keys = sorted({*spent, *((purpose, unit) for purpose, unit, _ in tallies)})
     return tuple(
-        Spent(
+        SpendingSum(
             purpose=purpose,
             unit=unit,
             spent=spent.get((purpose, unit), 0),

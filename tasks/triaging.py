@@ -35,7 +35,7 @@ Answer = Literal["yes", "reject", "skip", "stop"]
 
 
 @dataclass(frozen=True)
-class Triaged:
+class TriageOutcome:
     """What became of one step: promoted, merged, expired, rejected, or left and why."""
 
     step: TriageStep
@@ -84,7 +84,7 @@ def run_triage(
     *,
     ask: Callable[[TriageStep, Mapping[str, Entry]], Answer] | None = None,
     still_owned: Callable[[], bool] = lambda: True,
-) -> list[Triaged]:
+) -> list[TriageOutcome]:
     """Do what is to be done. `ask`: put each step to the user. Raises VaultUnavailable."""
     reviewer.journal.recover()
     steps, entries = plan_triage(settings, reviewer)
@@ -96,18 +96,18 @@ def run_triage(
         if answer == "stop" or not still_owned():
             break
         if answer == "skip":
-            results.append(Triaged(step, "left: you skipped it"))
+            results.append(TriageOutcome(step, "left: you skipped it"))
             continue
         try:
             results.append(doer.reject(step) if answer == "reject" else doer.do(step))
         except (EditConflict, EntryNotFound, EntryInvalid) as error:
-            results.append(Triaged(step, f"left: {error}"))
+            results.append(TriageOutcome(step, f"left: {error}"))
     return results
 
 
 def carry_out_step(
     settings: Settings, reviewer: Reviewer, step: TriageStep, seen: Mapping[str, str], answer: Literal["yes", "reject"]
-) -> Triaged:
+) -> TriageOutcome:
     """One step on the user's word. `seen`: the hash of each of its notes as the user saw them.
 
     Raises EntryNotFound and EditConflict when one of them is gone or another now, EntryInvalid, VaultUnavailable.
@@ -142,7 +142,7 @@ class _Doer:
         self._run = run
         self._confirmed = confirmed
 
-    def do(self, step: TriageStep) -> Triaged:
+    def do(self, step: TriageStep) -> TriageOutcome:
         match step:
             case Promote(paths):
                 return self._promote(step, paths)
@@ -150,21 +150,21 @@ class _Doer:
                 return self._merge(step, paths)
             case Expire(path):
                 target = self._put_away([path], "archived", "expired")
-                return Triaged(step, "expired", target)
+                return TriageOutcome(step, "expired", target)
 
-    def reject(self, step: TriageStep) -> Triaged:
+    def reject(self, step: TriageStep) -> TriageOutcome:
         """All of it, for good."""
-        return Triaged(step, "rejected", self._put_away(_paths(step), "rejected", "rejected"))
+        return TriageOutcome(step, "rejected", self._put_away(_paths(step), "rejected", "rejected"))
 
-    def _promote(self, step: Promote, paths: Sequence[str]) -> Triaged:
+    def _promote(self, step: Promote, paths: Sequence[str]) -> TriageOutcome:
         keeper = self._entries[paths[0]]
         target, status = self._promoted_path(keeper, paths)
         if target is None:
             if len(paths) > 1:
                 return self._merge(step, paths)
-            return Triaged(step, "left: in mode auto it waits in the inbox")
+            return TriageOutcome(step, "left: in mode auto it waits in the inbox")
         if status == "active" and self._store.exists(target):
-            return Triaged(step, f"left: there is already an entry {target}")
+            return TriageOutcome(step, f"left: there is already an entry {target}")
         target = free_path(target, self._store)
         fields = {**self._merged_fields(paths), "status": status, "confidence": "MEDIUM"}
         before = self._text(paths[0])
@@ -174,7 +174,7 @@ class _Doer:
             Change(paths[0], before, None),
         ]
         self._commit(changes, f"promoted: {keeper.slug}")
-        return Triaged(step, "promoted", target)
+        return TriageOutcome(step, "promoted", target)
 
     def _promoted_path(self, keeper: Entry, paths: Sequence[str]) -> tuple[str | None, str]:
         """To `_review`; to its place when the user has said so, now or once for all; in mode auto nowhere."""
@@ -188,13 +188,13 @@ class _Doer:
             return f"{group}/{validate_kind(keeper.kind or '')}/{validate_slug(keeper.slug)}.md", "active"
         return None, ""
 
-    def _merge(self, step: TriageStep, paths: Sequence[str]) -> Triaged:
+    def _merge(self, step: TriageStep, paths: Sequence[str]) -> TriageOutcome:
         keeper, before = self._entries[paths[0]], self._text(paths[0])
         text = self._store.render_edit(at_first(before), self._merged_fields(paths))
         self._commit(
             [Change(keeper.path, before, text), *self._archived(paths[1:], keeper.path)], f"merged: {keeper.slug}"
         )
-        return Triaged(step, "merged", keeper.path)
+        return TriageOutcome(step, "merged", keeper.path)
 
     def _merged_fields(self, paths: Sequence[str]) -> dict[str, StoreValue]:
         group = [self._entries[path] for path in paths]

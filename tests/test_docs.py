@@ -80,7 +80,7 @@ def test_the_recorded_session_is_of_the_commands_that_are_played() -> None:
     assert commands == [command for command, _ in recording.SCENE]
     cast = [json.loads(line) for line in recording.CAST.read_text("utf-8").splitlines()]
     assert cast[0]["version"] == 2
-    played = [recording.Shown(seconds, text) for seconds, _, text in cast[1:]]
+    played = [recording.TerminalOutput(seconds, text) for seconds, _, text in cast[1:]]
     assert recording.text_of(played) == block, "both are of one run: make recording"
     for text in (block, recording.CAST.read_text("utf-8")):
         assert not re.search(r"(?<![\w~.])/(?:tmp|home|root|Users|var|private)/", text), "a machine's own path"

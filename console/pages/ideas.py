@@ -18,7 +18,7 @@ from ...vault.errors import EditConflict, EntryInvalid, EntryNotFound, MemoryVau
 from ...vault.layout import INCUBATOR
 from ...vault.pending import IDEAS_LIST, is_idea_path
 from ...vault.store import VaultStore
-from ..desk import Desk, Said, attempt, decided_elsewhere, page_number, undone
+from ..desk import Desk, Notice, attempt, decided_elsewhere, page_number, undone
 from ..page import Page
 
 ON_A_PAGE = 20
@@ -49,7 +49,7 @@ def _routes(desk: Desk) -> Sequence[Route]:
     )
 
 
-def _decided(desk: Desk, form: Mapping[str, str]) -> Said:
+def _decided(desk: Desk, form: Mapping[str, str]) -> Notice:
     slug = form.get("idea", "")
     answer = ANSWERS.get(form.get("answer", ""))
     if answer is None:
@@ -64,14 +64,14 @@ def _decided(desk: Desk, form: Mapping[str, str]) -> Said:
         raise decided_elsewhere(reviewer, _path(slug), error) from error
     desk.changed()
     again = f"; it can be restored for {TRASH_DAYS} days" if answer is Answer.DELETE else ""
-    return Said(f"{done.verdict}: {done.slug}{again}")
+    return Notice(f"{done.verdict}: {done.slug}{again}")
 
 
 def _path(slug: str) -> str:
     return f"personal-private/{INCUBATOR}/{slug}/_index.md"
 
 
-def _shown(desk: Desk, request: Request, wanted: str, said: Said | None = None) -> Response:
+def _shown(desk: Desk, request: Request, wanted: str, said: Notice | None = None) -> Response:
     reviewer = desk.reviewer()
     store = reviewer.store
     search = request.query_params.get("q", "")[:200]
@@ -84,7 +84,7 @@ def _shown(desk: Desk, request: Request, wanted: str, said: Said | None = None) 
     if place is not None:
         number = place // ON_A_PAGE + 1
     elif wanted and said is None:
-        said = Said(f"{wanted[:80]} is no idea of the incubator any more", is_problem=True)
+        said = Notice(f"{wanted[:80]} is no idea of the incubator any more", is_problem=True)
     queue = load_pending_page(store, ordered, number, ON_A_PAGE)
     chosen = next((idea for idea in queue.entries if slug_of(idea.path) == wanted), None) or next(
         iter(queue.entries), None

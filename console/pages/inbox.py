@@ -19,7 +19,7 @@ from ...tasks.triaging import carry_out_step, plan_triage
 from ...vault.entry import Entry
 from ...vault.errors import EditConflict, EntryNotFound, UsageError
 from ...vault.layout import INBOX
-from ..desk import Desk, Said, attempt, counted, decided_elsewhere, page_number, undone
+from ..desk import Desk, Notice, attempt, counted, decided_elsewhere, page_number, undone
 from ..page import Page
 
 ON_A_PAGE = 25
@@ -60,7 +60,7 @@ def _routes(desk: Desk) -> Sequence[Route]:
     )
 
 
-def _sorted(desk: Desk, form: Mapping[str, str]) -> Said:
+def _sorted(desk: Desk, form: Mapping[str, str]) -> Notice:
     """One group, as it was shown."""
     numbers = range(sum(name.startswith("path-") for name in form))
     seen = {form.get(f"path-{number}", ""): form.get(f"hash-{number}", "") for number in numbers}
@@ -83,7 +83,7 @@ def _sorted(desk: Desk, form: Mapping[str, str]) -> Said:
         raise decided_elsewhere(reviewer, gone, error) from error
     desk.changed()
     what = done.result if done.path is None or done.result.startswith("left") else f"{done.result}: {done.path}"
-    return Said(what + (f" ({counted(len(seen), 'note')})" if len(seen) > 1 else ""))
+    return Notice(what + (f" ({counted(len(seen), 'note')})" if len(seen) > 1 else ""))
 
 
 def _step(name: str, paths: list[str]) -> TriageStep:
@@ -97,7 +97,7 @@ def _step(name: str, paths: list[str]) -> TriageStep:
     raise UsageError("a group is promoted, merged or expired")
 
 
-def _decided(desk: Desk, form: Mapping[str, str]) -> Said:
+def _decided(desk: Desk, form: Mapping[str, str]) -> Notice:
     """One note by itself, without waiting for others that say the same."""
     decisions: Mapping[str, Decision] = {"approve": Approve(), "reject": Reject()}
     decision = decisions.get(form.get("decision", ""))
@@ -112,10 +112,10 @@ def _decided(desk: Desk, form: Mapping[str, str]) -> Said:
     except (EntryNotFound, EditConflict) as error:
         raise decided_elsewhere(reviewer, path, error) from error
     desk.changed()
-    return Said(f"{decided.verdict}: {decided.path}")
+    return Notice(f"{decided.verdict}: {decided.path}")
 
 
-def _shown(desk: Desk, request: Request, said: Said | None = None) -> Response:
+def _shown(desk: Desk, request: Request, said: Notice | None = None) -> Response:
     reviewer = desk.reviewer()
     search = request.query_params.get("q", "")[:200]
     view = "all" if search or request.query_params.get("view") == "all" else "groups"

@@ -20,7 +20,7 @@ from ...tasks.queue.scheduler import Scheduler, local_timezone
 from ...tasks.settings_in_force import why_nothing_starts
 from ...vault.errors import UsageError
 from ...vault.lock import lock_holder
-from ..desk import Desk, Said, attempt, counted, page_number
+from ..desk import Desk, Notice, attempt, counted, page_number
 from ..page import Page
 
 ON_A_PAGE = 25
@@ -61,7 +61,7 @@ class KindRow:
 
 
 @dataclass(frozen=True)
-class Asked:
+class JobFilter:
     """What is looked at."""
 
     view: str
@@ -73,7 +73,7 @@ class Asked:
     is_live: bool
 
     @classmethod
-    def of(cls, request: Request) -> Asked:
+    def of(cls, request: Request) -> JobFilter:
         values = request.query_params
         view, state, kind = values.get("view", ""), values.get("state", ""), values.get("kind", "")
         return cls(
@@ -104,7 +104,7 @@ def _routes(desk: Desk) -> Sequence[Route]:
         return _shown(desk, request)
 
     def live(request: Request) -> Response:
-        asked = Asked.of(request)
+        asked = JobFilter.of(request)
         return desk.part(
             "jobs_live.html", asked=asked, csrf=request.state.session.csrf, **_values(desk, asked), **_fixed()
         )
@@ -121,8 +121,8 @@ def _routes(desk: Desk) -> Sequence[Route]:
     )
 
 
-def _shown(desk: Desk, request: Request, said: Said | None = None) -> Response:
-    asked = Asked.of(request)
+def _shown(desk: Desk, request: Request, said: Notice | None = None) -> Response:
+    asked = JobFilter.of(request)
     return desk.page(
         request,
         "jobs.html",
@@ -139,7 +139,7 @@ def _fixed() -> dict[str, Any]:
     return {"states": STATES, "kinds": sorted(POLICIES)}
 
 
-def _values(desk: Desk, asked: Asked) -> dict[str, Any]:
+def _values(desk: Desk, asked: JobFilter) -> dict[str, Any]:
     with open_ledger(desk.settings) as ledger:
         values: dict[str, Any] = {"overview": _overview(desk, ledger), "job": None, "now": ledger.now()}
         if asked.id:
@@ -200,47 +200,47 @@ def _scheduler(ledger: Ledger) -> Scheduler:
     return Scheduler(ledger, kinds={schedule.kind for schedule in SCHEDULES}, tz=local_timezone())
 
 
-def _acted(desk: Desk, form: Mapping[str, str]) -> Said:
+def _acted(desk: Desk, form: Mapping[str, str]) -> Notice:
     """What `memory jobs` and `memory schedule` do, by the same functions."""
     name = form.get("name", "")
     with open_ledger(desk.settings) as ledger:
         match form.get("do"):
             case "retry":
                 job = ledger.retry(_number(name))
-                return Said(f"job {job.id} ({job.kind}) is queued again")
+                return Notice(f"job {job.id} ({job.kind}) is queued again")
             case "retry-all":
                 again, refused = ledger.retry_dead()
                 waiting = f"; {counted(len(refused), 'other')} wait already" if refused else ""
-                return Said(f"{counted(len(again), 'dead job is', 'dead jobs are')} queued again{waiting}")
+                return Notice(f"{counted(len(again), 'dead job is', 'dead jobs are')} queued again{waiting}")
             case "cancel":
                 return _cancelled(ledger, _number(name), form.get("state", ""))
             case "pause":
                 ledger.pause(name)
-                return Said(f"{name}: no job of this kind starts until you resume it")
+                return Notice(f"{name}: no job of this kind starts until you resume it")
             case "resume":
                 ledger.resume(name)
-                return Said(f"{name}: goes on")
+                return Notice(f"{name}: goes on")
             case "schedule-run":
                 scheduler = _scheduler(ledger)
                 kind = scheduler.kind_of(name)
                 if kind not in handlers(desk.settings):
                     raise UsageError(f"{name}: this version has nothing that does {kind}")
-                return Said(f"{name}: queued as job {scheduler.run_now(name)}")
+                return Notice(f"{name}: queued as job {scheduler.run_now(name)}")
             case "schedule-pause":
                 _scheduler(ledger).pause(name, paused=True)
-                return Said(f"{name}: rests until you resume it")
+                return Notice(f"{name}: rests until you resume it")
             case "schedule-resume":
                 _scheduler(ledger).pause(name, paused=False)
-                return Said(f"{name}: goes on")
+                return Notice(f"{name}: goes on")
     raise UsageError("that is nothing to be done with a job, a kind or a schedule")
 
 
-def _cancelled(ledger: Ledger, job_id: int, seen: str) -> Said:
+def _cancelled(ledger: Ledger, job_id: int, seen: str) -> Notice:
     job = ledger.get(job_id)
     if seen and seen != job.state and job.state in ("queued", "running"):
         raise UsageError(f"job {job_id} is {job.state} by now: nothing was done, decide again")
     job = ledger.cancel(job_id)
-    return Said(f"job {job.id} ({job.kind}) is cancelled")
+    return Notice(f"job {job.id} ({job.kind}) is cancelled")
 
 
 def _number(text: str) -> int:

@@ -15,7 +15,7 @@ from starlette.routing import Route
 from ...index.recall import DEGRADED_MESSAGES
 from ...index.receipts import append_receipt, marks_of, new_mark, read_marks
 from ...vault.errors import UsageError
-from ..desk import Desk, Said, attempt, page_number
+from ..desk import Desk, Notice, attempt, page_number
 from ..page import Page
 from ..receipts import NO_SESSION, Recalls, by_session, receipts_of, stages
 
@@ -29,7 +29,7 @@ REASONS: Mapping[str, str] = {
 
 
 @dataclass(frozen=True)
-class Listed:
+class ReceiptPage:
     """One page of sessions or of recalls."""
 
     rows: Sequence[Any]
@@ -68,7 +68,7 @@ def _all(desk: Desk, request: Request) -> Response:
     )
 
 
-def _one(desk: Desk, request: Request, session: str, said: Said | None = None) -> Response:
+def _one(desk: Desk, request: Request, session: str, said: Notice | None = None) -> Response:
     wanted = None if session == NO_SESSION else session
     rows = [one for one in receipts_of(desk.settings.state, wanted or "") if (one["session"] or None) == wanted]
     listed = _page(rows, page_number(request), RECALLS_ON_A_PAGE)
@@ -78,7 +78,7 @@ def _one(desk: Desk, request: Request, session: str, said: Said | None = None) -
         "recall_session.html",
         page="recall",
         title="Recall",
-        said=said or (None if rows else Said(f"no recall of a session {session[:80]} is on record", True)),
+        said=said or (None if rows else Notice(f"no recall of a session {session[:80]} is on record", True)),
         address=desk.url("recall", session=session, page=listed.number),
         listed=listed,
         session=session,
@@ -90,7 +90,7 @@ def _one(desk: Desk, request: Request, session: str, said: Said | None = None) -
     )
 
 
-def _marked(desk: Desk, form: Mapping[str, str]) -> Said:
+def _marked(desk: Desk, form: Mapping[str, str]) -> Notice:
     """As `memory inspect --useful` does, for a hit that is on record."""
     at, path, useful = form.get("at", ""), form.get("path", ""), form.get("useful", "")
     if useful not in ("yes", "no"):
@@ -98,7 +98,7 @@ def _marked(desk: Desk, form: Mapping[str, str]) -> Said:
     for one in receipts_of(desk.settings.state, at):
         if one["at"] == at and any(hit["path"] == path for hit in one["hits"]):
             append_receipt(_marks_file(desk), new_mark(one, path, useful=useful == "yes"))
-            return Said(f"{path} is marked as {'useful' if useful == 'yes' else 'noise'}")
+            return Notice(f"{path} is marked as {'useful' if useful == 'yes' else 'noise'}")
     raise UsageError("no recall on record has that hit")
 
 
@@ -106,10 +106,10 @@ def _marks_file(desk: Desk) -> Path:
     return Path(desk.settings.state.log) / "marks.jsonl"
 
 
-def _page(rows: Sequence[Any], number: int, size: int) -> Listed:
+def _page(rows: Sequence[Any], number: int, size: int) -> ReceiptPage:
     pages = max(1, math.ceil(len(rows) / size))
     number = min(max(1, number), pages)
-    return Listed(rows[(number - 1) * size : number * size], len(rows), number, pages)
+    return ReceiptPage(rows[(number - 1) * size : number * size], len(rows), number, pages)
 
 
 PAGE = Page(

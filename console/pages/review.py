@@ -21,7 +21,7 @@ from ...tasks.reviewing import NearEntry, Reviewer
 from ...vault.entry import Entry
 from ...vault.errors import EditConflict, EntryInvalid, EntryNotFound, MemoryVaultError, PathRefused, UsageError
 from ...vault.layout import REVIEW, special_folder
-from ..desk import Desk, Said, attempt, decided_elsewhere, name_of, page_number, undone
+from ..desk import Desk, Notice, attempt, decided_elsewhere, name_of, page_number, undone
 from ..page import Page
 
 ON_A_PAGE = 20
@@ -86,7 +86,7 @@ def _exists(desk: Desk, path: str) -> bool:
         return False
 
 
-def _decided(desk: Desk, form: Mapping[str, str]) -> Said:
+def _decided(desk: Desk, form: Mapping[str, str]) -> Notice:
     path = form.get("item", "")
     reviewer = desk.reviewer()
     decision = _decision(form)
@@ -112,7 +112,7 @@ def _decided(desk: Desk, form: Mapping[str, str]) -> Said:
         raise decided_elsewhere(reviewer, path, error) from error
     desk.changed()
     old = f"; {decided.archived} has the old one" if decided.archived else ""
-    return Said(f"{decided.verdict}: {decided.path}{old}{remark}")
+    return Notice(f"{decided.verdict}: {decided.path}{old}{remark}")
 
 
 def _decision(form: Mapping[str, str]) -> Decision:
@@ -137,7 +137,7 @@ def _shown(
     wanted: str,
     *,
     panel: str = "",
-    said: Said | None = None,
+    said: Notice | None = None,
     typed: str = "",
     compared: str = "",
     unsent: str = "",
@@ -202,7 +202,7 @@ def _item(reviewer: Reviewer, entry: Entry, ordered: Sequence[str]) -> _Item:
     )
 
 
-def _old(reviewer: Reviewer, asked: Mapping[str, str], near: Sequence[NearEntry]) -> tuple[Entry | None, Said | None]:
+def _old(reviewer: Reviewer, asked: Mapping[str, str], near: Sequence[NearEntry]) -> tuple[Entry | None, Notice | None]:
     """The entry that the proposal is compared with: the one asked for, else the nearest."""
     name = link_target(asked.get("other", "")) or asked.get("old", "") or (near[0].path if near else "")
     if not name:
@@ -210,13 +210,13 @@ def _old(reviewer: Reviewer, asked: Mapping[str, str], near: Sequence[NearEntry]
     try:
         return reviewer.store.read(resolve_entry(reviewer.store, name)), None
     except (EntryNotFound, EntryInvalid, PathRefused, UsageError) as error:
-        return None, Said(str(error), is_problem=True)
+        return None, Notice(str(error), is_problem=True)
 
 
-def _gone(reviewer: Reviewer, path: str) -> Said:
+def _gone(reviewer: Reviewer, path: str) -> Notice:
     act = reviewer.what_became_of(path)
     told = f"{name_of(path)} does not wait any more" + (f" ({act.what})" if act is not None else "")
-    return Said(told, is_problem=True)
+    return Notice(told, is_problem=True)
 
 
 def _waiting(paths: Mapping[str, Sequence[str]]) -> int:

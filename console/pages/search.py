@@ -22,7 +22,7 @@ from ...index.statuses import require_known
 from ...vault.entry import AWAITING_STATUSES, STATUSES
 from ...vault.errors import IndexUnavailable, UsageError
 from ...vault.layout import INBOX, INCUBATOR, REVIEW
-from ..desk import Desk, Said, page_number
+from ..desk import Desk, Notice, page_number
 from ..page import Page
 
 ON_A_PAGE = 20
@@ -36,7 +36,7 @@ EXCERPT = 320
 
 
 @dataclass(frozen=True)
-class Asked:
+class SearchForm:
     """The fields of the form."""
 
     text: str
@@ -50,7 +50,7 @@ class Asked:
     """Also what a recall would not show: it is below the floor."""
 
     @classmethod
-    def of(cls, values: Mapping[str, str]) -> Asked:
+    def of(cls, values: Mapping[str, str]) -> SearchForm:
         def field(name: str) -> str:
             return values.get(name, "").strip()[:LONGEST]
 
@@ -130,13 +130,13 @@ def quoted(value: str) -> str:
 
 def _routes(desk: Desk) -> Sequence[Route]:
     def look(request: Request) -> Response:
-        asked = Asked.of(request.query_params)
+        asked = SearchForm.of(request.query_params)
         said = None
         results = Results((), 0, 1, 1)
         try:
             results = _results(desk, asked, page_number(request))
         except UsageError as error:
-            said = Said(str(error), is_problem=True)
+            said = Notice(str(error), is_problem=True)
         kinds, projects = _choices(desk)
         return desk.page(
             request,
@@ -156,7 +156,7 @@ def _routes(desk: Desk) -> Sequence[Route]:
     return (Route("/search", look, methods=["GET"]),)
 
 
-def _results(desk: Desk, asked: Asked, number: int) -> Results:
+def _results(desk: Desk, asked: SearchForm, number: int) -> Results:
     # A filter that is wrong is told before anything is asked.
     tree = parse_filter(asked.expression, date.today())  # noqa: DTZ011 - a day of this machine
     require_known(named_values(tree, "status"), desk.store())
@@ -177,7 +177,7 @@ def _results(desk: Desk, asked: Asked, number: int) -> Results:
     return Results(hits, total, number, pages)
 
 
-def _recalled(desk: Desk, asked: Asked, number: int) -> Results:
+def _recalled(desk: Desk, asked: SearchForm, number: int) -> Results:
     request: dict[str, Any] = {
         "k": MOST_HITS,
         "filter": asked.expression,

@@ -16,7 +16,7 @@ from ...tasks.discovery.watchlist import Watchlist, is_deferred, is_waiting
 from ...tasks.pending_page import PendingPage
 from ...vault.entry import Entry
 from ...vault.errors import EditConflict, EntryNotFound, PathRefused, UsageError
-from ..desk import Desk, Said, attempt, decided_elsewhere, page_number, undone
+from ..desk import Desk, Notice, attempt, decided_elsewhere, page_number, undone
 from ..page import Page
 
 ON_A_PAGE = 20
@@ -49,7 +49,7 @@ def _routes(desk: Desk) -> Sequence[Route]:
     )
 
 
-def _decided(desk: Desk, form: Mapping[str, str]) -> Said:
+def _decided(desk: Desk, form: Mapping[str, str]) -> Notice:
     path = form.get("item", "")
     watchlist = Watchlist(desk.settings)
     reason = " ".join(form.get("reason", "")[:MAX_REASON_CHARACTERS].split())
@@ -65,7 +65,7 @@ def _decided(desk: Desk, form: Mapping[str, str]) -> Said:
         raise decided_elsewhere(desk.reviewer(), path, error) from error
     desk.changed()
     until = f" until {form['until']}" if decided.verdict == "deferred" and form.get("until") else ""
-    return Said(f"{decided.verdict}{until}: {decided.now}")
+    return Notice(f"{decided.verdict}{until}: {decided.now}")
 
 
 def _decision(form: Mapping[str, str], today: date) -> Decision:
@@ -84,7 +84,11 @@ def _decision(form: Mapping[str, str], today: date) -> Decision:
 
 
 def _shown(
-    desk: Desk, request: Request, wanted: str, said: Said | None = None, typed: Mapping[str, str] = MappingProxyType({})
+    desk: Desk,
+    request: Request,
+    wanted: str,
+    said: Notice | None = None,
+    typed: Mapping[str, str] = MappingProxyType({}),
 ) -> Response:
     """The list with the pattern `wanted` open; `typed` are the fields of a decision on it that was not carried out."""
     watchlist = Watchlist(desk.settings)
@@ -98,7 +102,7 @@ def _shown(
     shown = [note for note in shown if all(word in f"{note.title}\n{note.body}".casefold() for word in words)]
     place = next((at for at, note in enumerate(shown) if note.path == wanted), None)
     if place is None and wanted and said is None:
-        said = Said("that pattern does not wait here any more", is_problem=True)
+        said = Notice("that pattern does not wait here any more", is_problem=True)
     pages = max(1, -(-len(shown) // ON_A_PAGE))
     number = place // ON_A_PAGE + 1 if place is not None else min(page_number(request), pages)
     rows = shown[(number - 1) * ON_A_PAGE : number * ON_A_PAGE]

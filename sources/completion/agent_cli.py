@@ -23,7 +23,7 @@ CHILD_VARIABLE = "MEMORY_WORKER_CHILD"
 
 
 @dataclass(frozen=True)
-class Ran:
+class ProgramResult:
     """How a program ended."""
 
     returncode: int
@@ -37,7 +37,7 @@ class Run(Protocol):
 
     def __call__(
         self, argv: Sequence[str], input: bytes, *, env: Mapping[str, str], cwd: str, deadline_seconds: float
-    ) -> Ran: ...
+    ) -> ProgramResult: ...
 
 
 @dataclass(frozen=True)
@@ -96,7 +96,7 @@ class ClaudeCompleter:
 _CLAUDE_INPUT = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")
 
 
-def _result_of(ran: Ran) -> Mapping[str, Any]:
+def _result_of(ran: ProgramResult) -> Mapping[str, Any]:
     """The result object of `claude -p --output-format json`."""
     try:
         answer = json.loads(ran.stdout)
@@ -179,7 +179,9 @@ def _codex_usage(stdout: bytes) -> Mapping[str, Any]:
     return {}
 
 
-def _run(run: Run, argv: Sequence[str], prompt: str, env: Mapping[str, str], cwd: Path, deadline_seconds: float) -> Ran:
+def _run(
+    run: Run, argv: Sequence[str], prompt: str, env: Mapping[str, str], cwd: Path, deadline_seconds: float
+) -> ProgramResult:
     name = Path(argv[0]).name
     data = prompt.encode("utf-8", "replace")
     if len(data) > MAX_PROMPT_BYTES:

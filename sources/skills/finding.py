@@ -38,7 +38,7 @@ class SkillRoot:
 
 
 @dataclass
-class Walked:
+class WalkResult:
     """How a walk went."""
 
     complete: bool = True
@@ -90,7 +90,7 @@ def project_root(repository: Path, project: str) -> SkillRoot:
     return SkillRoot(repository / ".claude" / "skills", project, "project", project)
 
 
-def skill_files(root: SkillRoot, walked: Walked) -> Iterator[Path]:
+def skill_files(root: SkillRoot, walked: WalkResult) -> Iterator[Path]:
     """Every SKILL.md below the root, in order of path."""
     seen: set[tuple[int, int]] = set()
     folders = 0

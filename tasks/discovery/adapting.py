@@ -62,7 +62,7 @@ FACTS_SECONDS = 7 * SECONDS_PER_DAY
 
 
 @dataclass(frozen=True)
-class Adapted:
+class AdaptationOutcome:
     """What became of a pattern. `path` is None where no note was written; `detail` says why."""
 
     key: str
@@ -131,41 +131,43 @@ class Adaptation:
             self._held = held_by(self.store)
         return self._held
 
-    def evaluate(self, pattern: Pattern, still_owned: Callable[[], bool] = lambda: True) -> Adapted:
+    def evaluate(self, pattern: Pattern, still_owned: Callable[[], bool] = lambda: True) -> AdaptationOutcome:
         """Judge one pattern and write its note if it is worth one. Raises VaultUnavailable."""
         slug = slugify(pattern.title, SLUG_CHARACTERS, fallback="pattern")
         if identity(pattern) in self.watchlist.proposed():
             self.found.judge(pattern.key, "proposed")
-            return Adapted(pattern.key, pattern, slug, None, None, "it has a note already")
+            return AdaptationOutcome(pattern.key, pattern, slug, None, None, "it has a note already")
         today = self.store.today()
         first = judge(pattern, self.held(), None, today)
         if first.confidence is Confidence.LOW:
             # No fact about the repository lifts it, so nobody is asked for one.
             self.found.judge(pattern.key, first.confidence.name)
-            return Adapted(pattern.key, pattern, slug, first, None, "not worth a note")
+            return AdaptationOutcome(pattern.key, pattern, slug, first, None, "not worth a note")
         facts = self._facts(pattern)
         judgement = judge(pattern, self.held(), facts, today)
         if judgement.confidence is Confidence.LOW:
             self.found.judge(pattern.key, judgement.confidence.name)
-            return Adapted(pattern.key, pattern, slug, judgement, None, "not worth a note")
+            return AdaptationOutcome(pattern.key, pattern, slug, judgement, None, "not worth a note")
         opinion, text = self._second_opinion(pattern)
         if opinion is not None and opinion.lowers:
             judgement = lowered(judgement)
             if judgement.confidence is Confidence.LOW:
                 self.found.judge(pattern.key, judgement.confidence.name)
-                return Adapted(pattern.key, pattern, slug, judgement, None, "not worth a note, says the model")
+                return AdaptationOutcome(
+                    pattern.key, pattern, slug, judgement, None, "not worth a note, says the model"
+                )
         if not still_owned():
-            return Adapted(pattern.key, pattern, slug, judgement, None, "the job is no longer ours")
+            return AdaptationOutcome(pattern.key, pattern, slug, judgement, None, "the job is no longer ours")
         try:
             with self.store.lock():
                 path = self._write_checked(pattern, slug, judgement, facts, opinion, text)
         except (CopyRefused, EntryInvalid, EntryExists) as error:
             log.warning("%s", error)
             self.found.judge(pattern.key, "refused")
-            return Adapted(pattern.key, pattern, slug, judgement, None, str(error))
+            return AdaptationOutcome(pattern.key, pattern, slug, judgement, None, str(error))
         kill_point("adaptation-written")
         self.found.judge(pattern.key, judgement.confidence.name)
-        return Adapted(pattern.key, pattern, slug, judgement, path)
+        return AdaptationOutcome(pattern.key, pattern, slug, judgement, path)
 
     def _write_checked(
         self, pattern: Pattern, slug: str, judgement: Judgement, facts: Facts | None, opinion: Opinion | None, text: str

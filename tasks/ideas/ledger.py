@@ -69,7 +69,7 @@ ASKED = "asked: "
 
 
 @dataclass(frozen=True)
-class Promoted:
+class Promotion:
     """Where a promoted idea is now; `annotation`: written, no_ideas_file, no_section or not_writable."""
 
     slug: str
@@ -391,7 +391,7 @@ def new_idea_path(store: VaultStore, title: str) -> str:
 # Promotion, archive, trash
 
 
-def promote(settings: Settings, journal: Journal, slug: str, *, name: str | None = None) -> Promoted:
+def promote(settings: Settings, journal: Journal, slug: str, *, name: str | None = None) -> Promotion:
     """Make a project of an idea: its folder moves to `personal-projects/<name>/`, Ideas.md says so.
 
     Raises EntryNotFound, EntryExists when there is such a project, EditConflict, VaultUnavailable.
@@ -419,7 +419,7 @@ def promote(settings: Settings, journal: Journal, slug: str, *, name: str | None
 
 def _promote(
     settings: Settings, journal: Journal, entry: Entry, project: str, target: str, *, annotate: bool
-) -> Promoted:
+) -> Promotion:
     store, slug, today = journal.store, slug_of(entry.path), journal.store.today()
     path = f"{target}/{IDEA_NOTE}"
     before = text_of(store, entry.path) or ""
@@ -452,7 +452,7 @@ def _promote(
         moves=[FolderMove(entry.path.rpartition("/")[0], target)],
         consent=consent_of(settings, requested=True),
     )
-    return Promoted(slug, path, annotation)
+    return Promotion(slug, path, annotation)
 
 
 def follow_links(store: VaultStore, text: str | None, folders: Sequence[tuple[str, str]]) -> str | None:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from memoryvault.tasks.discovery.adapting import SOURCES_NOTE, Adaptation, Adapted
+from memoryvault.tasks.discovery.adapting import SOURCES_NOTE, Adaptation, AdaptationOutcome
 from memoryvault.tasks.discovery.fetch_child import Fetch, fetch
 from memoryvault.tasks.discovery.scan import Discovery, ScanReport
 from memoryvault.tasks.discovery.watchlist import Watchlist
@@ -64,7 +64,7 @@ class Bed:
     def scan(self, *, everything: bool = False, fetch: Fetch = fetch) -> ScanReport:
         return self.discovery(fetch).scan(everything=everything)
 
-    def adapt(self, *, fetch: Fetch | None = None) -> list[Adapted]:
+    def adapt(self, *, fetch: Fetch | None = None) -> list[AdaptationOutcome]:
         adaptation = Adaptation(self.settings, fetch=fetch)
         return [adaptation.evaluate(pattern) for pattern in adaptation.ranked()]
 

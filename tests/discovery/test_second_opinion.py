@@ -12,7 +12,7 @@ from memoryvault.pipelines.discovery import Pattern
 from memoryvault.pipelines.second_opinion import opinion_in
 from memoryvault.sources.completion import Completion, CompletionFailed, CompletionRequest
 from memoryvault.sources.discovery.github import text_address
-from memoryvault.tasks.discovery.adapting import Adaptation, Adapted, model_for
+from memoryvault.tasks.discovery.adapting import Adaptation, AdaptationOutcome, model_for
 from memoryvault.tasks.discovery.fetch_child import FetchRequest, FetchResult
 from memoryvault.tasks.discovery.found_patterns import FoundPatterns
 from memoryvault.tasks.spending import spent_since
@@ -45,14 +45,14 @@ def fetch(request: FetchRequest) -> FetchResult:
     return FetchResult(problem="not found", status=404)
 
 
-def adapted(bed: Bed, model: Model | None, title: str = "commit-hook") -> Adapted:
+def adapted(bed: Bed, model: Model | None, title: str = "commit-hook") -> AdaptationOutcome:
     description = "A skill with hooks for agents that keep commits small"
     pattern = Pattern(title, f"https://github.com/o/{title}", title, description, "source-a")
     FoundPatterns(bed.settings.state.state_db).add([pattern], "2026-01-01")
     return Adaptation(bed.settings, fetch=fetch, completer=model).evaluate(pattern)
 
 
-def body(bed: Bed, result: Adapted) -> str:
+def body(bed: Bed, result: AdaptationOutcome) -> str:
     assert result.path is not None
     return bed.store.read(result.path).body
 

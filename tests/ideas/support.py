@@ -8,7 +8,7 @@ from pathlib import Path
 from memoryvault.pipelines.candidate import Candidate
 from memoryvault.tasks.boundary import consent_of
 from memoryvault.tasks.journal import Journal
-from memoryvault.tasks.remembering import Captured, capture_idea
+from memoryvault.tasks.remembering import CapturedIdea, capture_idea
 from memoryvault.vault.scrubbed import Scrubbed
 
 from ..review.support import Bed
@@ -34,7 +34,7 @@ OTHER = Candidate(
 INCUBATOR = "personal-private/_idea-incubator"
 
 
-def write_down(bed: Bed, title: str, summary: str = "A page that shows what was retried.") -> Captured:
+def write_down(bed: Bed, title: str, summary: str = "A page that shows what was retried.") -> CapturedIdea:
     """As `memory idea` does."""
     journal = Journal(bed.settings.state, bed.store)
     return capture_idea(bed.settings, journal, Scrubbed(title), Scrubbed(summary))

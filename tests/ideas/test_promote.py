@@ -15,7 +15,7 @@ from memoryvault.index.reconcile import reconcile
 from memoryvault.index.store import IndexStore
 from memoryvault.pipelines.incubation import Answer
 from memoryvault.tasks.ideas.archive import put_away, restore
-from memoryvault.tasks.ideas.ledger import Promoted, clean_beside_list, find_idea, promote, slug_of
+from memoryvault.tasks.ideas.ledger import Promotion, clean_beside_list, find_idea, promote, slug_of
 from memoryvault.vault.errors import EntryExists, EntryNotFound, PathRefused, VaultUnavailable
 from memoryvault.vault.store import VaultStore
 
@@ -60,7 +60,7 @@ def hours_later(bed: Bed) -> None:
         os.utime(path, (1, 1))
 
 
-def do_promote(bed: Bed, name: str | None = None) -> Promoted:
+def do_promote(bed: Bed, name: str | None = None) -> Promotion:
     return promote(bed.settings, bed.journal, "retry-page", name=name)
 
 
@@ -68,7 +68,7 @@ def test_the_folder_moves_the_note_is_active_and_the_list_says_so(bed: Bed) -> N
     folder = seeded(bed)
     before = ideas_file(bed)
     done = do_promote(bed)
-    assert done == Promoted("retry-page", "personal-projects/retry-page/_index.md", "written")
+    assert done == Promotion("retry-page", "personal-projects/retry-page/_index.md", "written")
     assert not folder.exists()
     new = bed.vault / "personal-projects/retry-page"
     assert sorted(path.name for path in new.iterdir()) == ["_index.md", "research-example.md", "sketch.png"]

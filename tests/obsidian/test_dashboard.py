@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from memoryvault.index.engine import RecallEngine, RecallQuery
-from memoryvault.pipelines.dashboard import BEGIN, END, Listed, VaultView, dashboard, with_dashboard
+from memoryvault.pipelines.dashboard import BEGIN, END, DashboardItem, VaultView, dashboard, with_dashboard
 from memoryvault.tasks.dashboard import DASHBOARD, refresh_dashboard
 from memoryvault.tasks.device import SETTINGS_NOTE
 from memoryvault.tasks.indexing import reconcile_now
@@ -130,7 +130,7 @@ def test_what_the_user_wrote_below_stays_when_the_closing_line_is_gone(
 
 
 def test_a_title_cannot_break_out_of_its_link(bed: Bed) -> None:
-    listed = Listed("a/b.md", f"x]] {END} [[y|z", "fix", "2026-01-01")
+    listed = DashboardItem("a/b.md", f"x]] {END} [[y|z", "fix", "2026-01-01")
     text = dashboard(VaultView(["a"], [listed], {}, []))
     assert text.count("]]") == text.count("[[") == 1
     assert text.count(END) == 1

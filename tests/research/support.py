@@ -17,7 +17,7 @@ from memoryvault.tasks.queue.enqueue import open_ledger
 from memoryvault.tasks.queue.kinds import POLICIES, KindPolicy
 from memoryvault.tasks.queue.ledger import Job
 from memoryvault.tasks.queue.worker import RunReport, Worker, WorkerContext
-from memoryvault.tasks.spending import Spent, spent_since
+from memoryvault.tasks.spending import SpendingSum, spent_since
 from memoryvault.tests.review.support import Bed, make_bed
 from memoryvault.tests.support import forked
 from memoryvault.tests.support.loopback_site import Reply, Site, page
@@ -84,7 +84,7 @@ class ResearchBed:
         return self.entry().extra.get("research")
 
     def spent(self) -> dict[str, int]:
-        rows: tuple[Spent, ...] = spent_since(self.settings.state.state_db, "2000-01-01")
+        rows: tuple[SpendingSum, ...] = spent_since(self.settings.state.state_db, "2000-01-01")
         return {row.unit: row.spent for row in rows if row.purpose == PURPOSE}
 
     def run(self, access: WebAccess | None = None, slug: str = SLUG, pass_: str = "", **changes: object) -> RunReport:

@@ -9,7 +9,7 @@ from pathlib import Path
 from memoryvault.pipelines.candidate import Candidate
 from memoryvault.tasks.indexing import vault_store
 from memoryvault.tasks.journal import Journal
-from memoryvault.tasks.remembering import Remembered, remember
+from memoryvault.tasks.remembering import MemoryReport, remember
 from memoryvault.tasks.reviewing import Reviewer
 from memoryvault.tasks.taken_back import NOTE, TakenBack
 from memoryvault.tasks.undoing import Undo
@@ -65,7 +65,7 @@ class Bed:
     def vault(self) -> Path:
         return self.root / "MemoryVault"
 
-    def remember(self, *candidates: Candidate) -> Remembered:
+    def remember(self, *candidates: Candidate) -> MemoryReport:
         """As a reflection of a session would."""
         with self.store.lock():
             return remember(candidates, self.store, self.settings, host="claude")

@@ -9,7 +9,7 @@ import pytest
 
 from memoryvault.pipelines.likeness import LikenessLimits, is_same, wording_of
 from memoryvault.pipelines.triage import Expire, InboxItem, Merge, Promote, TriageLimits, TriageStep, triage
-from memoryvault.tasks.triaging import Triaged, run_triage
+from memoryvault.tasks.triaging import TriageOutcome, run_triage
 
 from .support import GUESS, Bed, make_bed, said
 
@@ -76,7 +76,7 @@ def results(bed: Bed) -> list[str]:
     return [one.result for one in run(bed)]
 
 
-def run(bed: Bed) -> list[Triaged]:
+def run(bed: Bed) -> list[TriageOutcome]:
     return run_triage(bed.settings, bed.reviewer)
 
 

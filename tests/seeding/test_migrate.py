@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from memoryvault.cli.main import main
-from memoryvault.tasks.migrating import Migrated, Migration
+from memoryvault.tasks.migrating import MigratedFile, Migration
 from memoryvault.tasks.undoing import Selector
 from memoryvault.vault.errors import UsageError
 
@@ -36,7 +36,7 @@ def old(tmp_path: Path) -> Path:
     return root
 
 
-def migrate(bed: Bed, old: Path) -> list[Migrated]:
+def migrate(bed: Bed, old: Path) -> list[MigratedFile]:
     return Migration(old, bed.store, bed.journal).carry_out()
 
 

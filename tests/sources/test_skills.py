@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from memoryvault.sources.skills import finding
-from memoryvault.sources.skills.finding import SkillRoot, Walked, claude_roots, project_root, skill_files
+from memoryvault.sources.skills.finding import SkillRoot, WalkResult, claude_roots, project_root, skill_files
 from memoryvault.sources.skills.reading import READ_BYTES, read_skill
 
 TEXT = "---\nname: alpha\ndescription: First one.\nversion: 1.0.0\n---\n\n# alpha\n\nWhat it\ndoes.\n\nNot this.\n"
@@ -23,7 +23,7 @@ def skill(folder: Path, text: str = TEXT) -> Path:
 
 
 def found(root: SkillRoot) -> list[Path]:
-    return list(skill_files(root, Walked()))
+    return list(skill_files(root, WalkResult()))
 
 
 def test_name_description_version_and_first_paragraph_are_read(tmp_path: Path) -> None:
@@ -110,7 +110,7 @@ def test_a_tree_without_end_is_left(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(finding, "MAX_FOLDERS", 5)
     for number in range(10):
         skill(tmp_path / f"s{number}")
-    walked = Walked()
+    walked = WalkResult()
     assert len(list(skill_files(SkillRoot(tmp_path, "x", "given"), walked))) < 10
     assert not walked.complete
     assert "more than 5 folders" in walked.warnings[0]

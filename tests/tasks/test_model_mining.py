@@ -21,7 +21,7 @@ from memoryvault.sources.completion import Completion
 from memoryvault.sources.transcripts.hosts import open_transcript
 from memoryvault.tasks.mining import Mined, MiningRequest, mine_transcript
 from memoryvault.tasks.model_mining import ANSWERS_FOLDER, AnswerCache
-from memoryvault.tasks.spending import Spent, spent_since
+from memoryvault.tasks.spending import SpendingSum, spent_since
 from memoryvault.tests.support import forked
 from memoryvault.tests.support.forked import ForkedSandbox
 from memoryvault.tests.support.loopback_model import USAGE, LoopbackModel
@@ -131,7 +131,7 @@ def mine(sandbox: Sandbox, settings: Settings, records: Sequence[Mapping[str, An
     return mine_transcript(MiningRequest(str(path), "claude", offset, 0, session=SESSION), settings)
 
 
-def spent(settings: Settings) -> Spent:
+def spent(settings: Settings) -> SpendingSum:
     (sums,) = spent_since(settings.state.state_db, "2000-01-01")
     return sums
 

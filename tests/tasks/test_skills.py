@@ -12,7 +12,7 @@ import pytest
 from memoryvault.cli.main import main
 from memoryvault.index.chunking import chunk_entry
 from memoryvault.tasks.cursors import Cursors
-from memoryvault.tasks.skills import SCAN, Indexed, all_roots, forget_root, index_skills, remember_root, scan
+from memoryvault.tasks.skills import SCAN, SkillIndexReport, all_roots, forget_root, index_skills, remember_root, scan
 from memoryvault.tests.review.support import Bed, make_bed
 from memoryvault.tests.support import forked
 from memoryvault.vault.marker import Marker, create_marker
@@ -40,7 +40,7 @@ def write(folder: Path, name: str, description: str = "", version: str = "1.0.0"
     return file
 
 
-def index(bed: Bed) -> Indexed:
+def index(bed: Bed) -> SkillIndexReport:
     return index_skills(scan(all_roots(bed.settings), str(bed.root / "home")), bed.store)
 
 
@@ -60,7 +60,7 @@ def test_each_skill_gets_an_entry_and_a_second_run_changes_nothing(bed: Bed) -> 
     assert "Its first paragraph." in entry.body
     assert "not taken over" not in entry.body
     before = bed.files()
-    assert index(bed) == Indexed(0, 0, 0, 0, 0, 2, ())
+    assert index(bed) == SkillIndexReport(0, 0, 0, 0, 0, 2, ())
     assert bed.files() == before
 
 
@@ -84,7 +84,7 @@ def test_a_renamed_skill_takes_its_entry_along(bed: Bed, repo: Path) -> None:
         (repo / "gamma" / "SKILL.md").read_text().replace("name: alpha", "name: g")
     )
     write(repo / "gamma", "alpha")
-    assert index(bed) == Indexed(0, 1, 0, 0, 0, 1, ())
+    assert index(bed) == SkillIndexReport(0, 1, 0, 0, 0, 1, ())
     write(repo / "gamma", "gamma")
     assert index(bed).moved == 1
     assert "Mine." in text(bed, "my-skills--gamma")

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from memoryvault.tasks.importing import HostMemory, Imported
+from memoryvault.tasks.importing import HostMemory, ImportOutcome
 from memoryvault.tasks.undoing import Selector
 from memoryvault.vault.store import VaultStore
 
@@ -40,7 +40,7 @@ def notes(tmp_path: Path) -> Path:
     return folder / "memory"
 
 
-def bring_in(bed: Bed, **options: bool) -> list[Imported]:
+def bring_in(bed: Bed, **options: bool) -> list[ImportOutcome]:
     return HostMemory(bed.settings, bed.store).bring_in(**options)
 
 
