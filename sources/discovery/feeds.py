@@ -8,8 +8,8 @@ import re
 from typing import Any
 from urllib.parse import urljoin
 
-from .listed import MAX_LISTED, Listed, listed
 from .plain import text_of_html
+from .source_item import MAX_LISTED, SourceItem, source_item
 
 MAX_SUMMARY_CHARACTERS = 20_000
 _DECLARATION = re.compile(rb"<!DOCTYPE[^\[>]{0,1000}\[", re.IGNORECASE)
@@ -23,7 +23,7 @@ class FeedInvalid(Exception):
     """The bytes are no feed, or one that this program does not read; the text says why."""
 
 
-def feed_items(body: bytes, url: str, content_type: str = "") -> list[Listed]:
+def feed_items(body: bytes, url: str, content_type: str = "") -> list[SourceItem]:
     """The entries of a feed, newest first as they come. Raises FeedInvalid.
 
     A feed that declares entities of its own is refused whole: no publisher needs them, and they are how a
@@ -75,7 +75,7 @@ def _declares_entities(body: bytes) -> bool:
     return _DECLARATION.search(plain) is not None and _ENTITY.search(plain) is not None
 
 
-def _entry(entry: Any, base: str, page: str) -> Listed | None:
+def _entry(entry: Any, base: str, page: str) -> SourceItem | None:
     """None for an entry that leads nowhere a browser goes, or says nothing. `page` is the feed's own."""
     identity = str(entry.get("id") or "")
     link = str(entry.get("link") or "")
@@ -88,7 +88,7 @@ def _entry(entry: Any, base: str, page: str) -> Listed | None:
     return _listed(_joined(base, link) if link else "", title, summary, identity, page)
 
 
-def _listed(url: str, title: str, summary: str, identity: str, page: str) -> Listed | None:
+def _listed(url: str, title: str, summary: str, identity: str, page: str) -> SourceItem | None:
     words = text_of_html(summary[:MAX_SUMMARY_CHARACTERS])
     anchor = ""
     if not url and identity.startswith(("http://", "https://")):
@@ -99,7 +99,7 @@ def _listed(url: str, title: str, summary: str, identity: str, page: str) -> Lis
     if not url.startswith(("http://", "https://")):
         return None
     # Entries without an id that share an address are told apart by their names.
-    return listed(url, title or words[:80] or url, words, anchor=anchor, identity=identity or f"{title} {url}")
+    return source_item(url, title or words[:80] or url, words, anchor=anchor, identity=identity or f"{title} {url}")
 
 
 def _is_json(body: bytes, content_type: str) -> bool:
@@ -109,7 +109,7 @@ def _is_json(body: bytes, content_type: str) -> bool:
     )
 
 
-def _json_feed(body: bytes, url: str) -> list[Listed]:
+def _json_feed(body: bytes, url: str) -> list[SourceItem]:
     """https://www.jsonfeed.org/version/1.1/"""
     try:
         feed = json.loads(body.decode("utf-8-sig", "replace"))

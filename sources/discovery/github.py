@@ -10,7 +10,7 @@ from datetime import date, datetime
 from typing import Any
 from urllib.parse import quote, urlencode, urlsplit
 
-from .listed import MAX_LISTED, Listed, listed
+from .source_item import MAX_LISTED, SourceItem, source_item
 
 API = "https://api.github.com"
 SEARCH_PAGE = 100
@@ -94,7 +94,7 @@ def tree_address(api: str, url: str) -> str | None:
     return f"{api}/repos/{quote(segments[0])}/{quote(segments[1])}/git/trees/{quote(branch)}?recursive=1"
 
 
-def search_items(body: bytes) -> list[Listed]:
+def search_items(body: bytes) -> list[SourceItem]:
     """Raises AnswerInvalid."""
     items = _object(body).get("items")
     if not isinstance(items, list):
@@ -107,14 +107,14 @@ def search_items(body: bytes) -> list[Listed]:
             about = ", ".join(str(topic) for topic in topics[:12]) if isinstance(topics, list) else ""
             description = str(item.get("description") or "")
             found.append(
-                listed(
+                source_item(
                     f"https://github.com/{name}", name.split("/")[1], f"{description} {f'({about})' if about else ''}"
                 )
             )
     return found
 
 
-def tree_items(body: bytes, url: str) -> list[Listed]:
+def tree_items(body: bytes, url: str) -> list[SourceItem]:
     """Every SKILL.md below the folder that the page `url` shows. Raises AnswerInvalid."""
     tree = _object(body).get("tree")
     if not isinstance(tree, list):
@@ -130,7 +130,7 @@ def tree_items(body: bytes, url: str) -> list[Listed]:
         folder = path.rpartition("/")[0]
         name = folder.rsplit("/", 1)[-1] or segments[1]
         address = f"https://github.com/{segments[0]}/{segments[1]}/tree/{branch}/{quote(folder)}"
-        found.append(listed(address, name))
+        found.append(source_item(address, name))
     return found[:MAX_LISTED]
 
 

@@ -24,8 +24,8 @@ from .list_words import (
     REMARKS,
     ends_within_a_sentence,
 )
-from .listed import MAX_LISTED, Listed, listed
 from .plain import text_of_html, unescape
+from .source_item import MAX_LISTED, SourceItem, source_item
 
 MAX_LINE_CHARACTERS = 20_000
 _LINKS_A_LINE = 200
@@ -77,7 +77,7 @@ class _Link:
     """Shown as a picture alone."""
 
 
-def markdown_items(text: str, base: str) -> list[Listed]:
+def markdown_items(text: str, base: str) -> list[SourceItem]:
     """What the list lists, in order, each name at an address once; `base` is the list's own address."""
     text = _without_comments(text.replace("\r\n", "\n").replace("\r", "\n"))
     text = _TAG_OVER_LINES.sub(lambda tag: tag[0].replace("\n", " "), text)
@@ -85,7 +85,7 @@ def markdown_items(text: str, base: str) -> list[Listed]:
     definitions = {
         match["label"].casefold(): match["url"] for line in lines if (match := _DEFINITION.match(line)) is not None
     }
-    found: dict[tuple[str, str, str], Listed] = {}
+    found: dict[tuple[str, str, str], SourceItem] = {}
     for item in _Reader(lines, definitions, base).items():
         found.setdefault((item.url, item.anchor, item.title.casefold()), item)
         if len(found) >= MAX_LISTED:
@@ -134,7 +134,7 @@ class _Reader:
         self._columns: list[str] | None = None
         """Headers of the table that is being read; None outside of one."""
 
-    def items(self) -> Iterator[Listed]:
+    def items(self) -> Iterator[SourceItem]:
         grid = housekeeping = False
         for number, line in enumerate(self._lines):
             if not line.strip() or _DEFINITION.match(line):
@@ -184,7 +184,7 @@ class _Reader:
         below = self._lines[number + 1] if number + 1 < len(self._lines) else ""
         return "|" in self._lines[number] and "-" in below and _DELIMITERS.fullmatch(below.strip()[:1000]) is not None
 
-    def _html(self, line: str) -> Iterator[Listed]:
+    def _html(self, line: str) -> Iterator[SourceItem]:
         """Each list item or cell that begins with a link; of a cell with words before it, one in the whole line."""
         found = False
         for part in _HTML_ITEM.split(line)[1:]:
@@ -195,7 +195,7 @@ class _Reader:
                 found = True
                 yield item
 
-    def _one(self, text: str, *, strict: bool, after: int | None = None) -> Iterator[Listed]:
+    def _one(self, text: str, *, strict: bool, after: int | None = None) -> Iterator[SourceItem]:
         """The item whose subject is the first link; `strict`: a paragraph, which may be prose."""
         links = [link for link in self._links(text) if self._is_item(link.url)]
         if not links:
@@ -235,7 +235,7 @@ class _Reader:
             self._named, title, after = url, self._chapter, self._chapter_line
         if not description and after is not None:
             description = self._paragraph_after(after)
-        yield listed(url, title or link.url, description)
+        yield source_item(url, title or link.url, description)
 
     @staticmethod
     def _address_of(lead: str, links: list[_Link]) -> _Link:
@@ -258,7 +258,7 @@ class _Reader:
             return len(_name_in(lead).split()) <= _WORDS_OF_A_NAME
         return len(lead.split()) <= _WORDS_OF_A_NAME and not ends_within_a_sentence(lead)
 
-    def _row(self, row: str, *, grid: bool) -> Iterator[Listed]:
+    def _row(self, row: str, *, grid: bool) -> Iterator[SourceItem]:
         cells = [cell.strip() for cell in _cells(row)]
         if grid:
             for cell in cells:
@@ -288,16 +288,16 @@ class _Reader:
             title = _name_in(_words(cell[: first.start])) or title
         others = [c for c in before if c != title]
         rest = others + [_words(self._without_links(c)) for c in [cell[first.end :], *cells[position + 1 :]]]
-        yield listed(self._absolute(first.url), title or first.url, _description(" ".join(c for c in rest if c)))
+        yield source_item(self._absolute(first.url), title or first.url, _description(" ".join(c for c in rest if c)))
 
-    def _heading(self, number: int, text: str) -> Iterator[Listed]:
+    def _heading(self, number: int, text: str) -> Iterator[SourceItem]:
         links = [link for link in self._links(text) if self._is_item(link.url)]
         if links:
             lead = _words(_TAG.sub(" ", text[: links[0].start]))
             named = self._names_it(text[: links[0].start], lead, _words(links[0].label))
             if named or not any(c.isalpha() for c in lead):
                 line = self._paragraph_after(number)
-                yield listed(self._absolute(links[0].url), _words(links[0].label) or links[0].url, line)
+                yield source_item(self._absolute(links[0].url), _words(links[0].label) or links[0].url, line)
             return
         name = _NAME_HEADING.fullmatch(text.strip())
         if name is None:
@@ -312,7 +312,7 @@ class _Reader:
         url = self._absolute(addresses[0]) if addresses else self._base
         self._named = url if addresses else self._named
         description = _words(self._without_links(body))
-        yield listed(url, name["name"], description, anchor="" if addresses else name["name"])
+        yield source_item(url, name["name"], description, anchor="" if addresses else name["name"])
 
     def _address_in_chapter(self, number: int) -> str:
         """Where `[Repository](…)` or `- Link: …` of the chapter below a heading leads; ''."""

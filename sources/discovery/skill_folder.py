@@ -7,7 +7,7 @@ from pathlib import Path
 
 import yaml
 
-from .listed import Listed, listed
+from .source_item import SourceItem, source_item
 
 MAX_FILES = 5000
 MAX_DEPTH = 12
@@ -15,11 +15,11 @@ HEAD_BYTES = 64_000
 _PASSED_OVER = frozenset({"node_modules", "__pycache__", "venv", "dist", "build"})
 
 
-def folder_items(folder: Path) -> list[Listed]:
+def folder_items(folder: Path) -> list[SourceItem]:
     """One for each, sorted by path. Links are not followed; what cannot be read is left out. Raises OSError."""
     root = Path(os.path.realpath(folder))
     os.scandir(root).close()
-    found: list[Listed] = []
+    found: list[SourceItem] = []
     for current, folders, names in os.walk(root):
         depth = len(Path(current).relative_to(root).parts)
         folders[:] = (
@@ -29,7 +29,7 @@ def folder_items(folder: Path) -> list[Listed]:
             path = Path(current) / "SKILL.md"
             if path.is_file() and not path.is_symlink():
                 name, description = _head(path)
-                found.append(listed(path.parent.as_uri(), name or path.parent.name, description))
+                found.append(source_item(path.parent.as_uri(), name or path.parent.name, description))
     return found
 
 

@@ -24,9 +24,9 @@ from ...sources.discovery.github import (
     search_items,
     tree_items,
 )
-from ...sources.discovery.listed import Listed
 from ...sources.discovery.markdown_list import markdown_items
 from ...sources.discovery.skill_folder import folder_items
+from ...sources.discovery.source_item import SourceItem
 from ...sources.web.fetch import Fetcher, FetchFailed, FetchRefused, Limits, Page, shown_address
 from ...vault.killpoint import kill_point
 from ...vault.settings import Settings, child_environment
@@ -67,7 +67,7 @@ class FetchRequest:
 class FetchResult:
     """What came of it. Exactly one of `unchanged`, `problem`, or items, facts or text."""
 
-    items: tuple[Listed, ...] = ()
+    items: tuple[SourceItem, ...] = ()
     facts: Mapping[str, Any] = field(default_factory=dict)
     text: str = ""
     unchanged: bool = False
@@ -192,7 +192,7 @@ def fetch_in_child(
 
 
 def _result_from_json(value: Mapping[str, Any]) -> FetchResult:
-    return FetchResult(**{**value, "items": tuple(Listed(**item) for item in value["items"])})
+    return FetchResult(**{**value, "items": tuple(SourceItem(**item) for item in value["items"])})
 
 
 def _request_from_json(value: Mapping[str, Any]) -> FetchRequest:

@@ -7,8 +7,8 @@ import time
 import pytest
 
 from memoryvault.pipelines.discovery import novelty
-from memoryvault.sources.discovery.listed import Listed
 from memoryvault.sources.discovery.markdown_list import markdown_items
+from memoryvault.sources.discovery.source_item import SourceItem
 
 PAGE = "https://raw.githubusercontent.com/owner/list/main/README.md"
 
@@ -196,24 +196,24 @@ def test_names_lose_what_hides_or_turns_text() -> None:
 
 
 def test_two_names_at_a_new_address_are_two_patterns_and_a_new_name_at_a_known_one_is_none() -> None:
-    first = [Listed("https://x.org/a", "a")]
+    first = [SourceItem("https://x.org/a", "a")]
     known = novelty(first, (), "s").known
     both = [
         *first,
-        Listed("https://x.org/b", "one"),
-        Listed("http://x.org/b/", "two"),
-        Listed("https://x.org/b", "One"),
+        SourceItem("https://x.org/b", "one"),
+        SourceItem("http://x.org/b/", "two"),
+        SourceItem("https://x.org/b", "One"),
     ]
     brought = novelty(both, known, "s")
     assert [pattern.title for pattern in brought.new] == ["one", "two"]
     assert len({pattern.key for pattern in brought.new}) == 2
-    assert novelty([Listed("https://x.org/a", "renamed")], brought.known, "s").new == ()
+    assert novelty([SourceItem("https://x.org/a", "renamed")], brought.known, "s").new == ()
 
 
 def test_what_goes_and_comes_back_is_known() -> None:
-    known = novelty([Listed("https://x.org/a", "a")], (), "s").known
+    known = novelty([SourceItem("https://x.org/a", "a")], (), "s").known
     gone = novelty([], known, "s").known
-    assert novelty([Listed("https://x.org/a", "a")], gone, "s").new == ()
+    assert novelty([SourceItem("https://x.org/a", "a")], gone, "s").new == ()
 
 
 @pytest.mark.parametrize(

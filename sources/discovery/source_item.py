@@ -15,7 +15,7 @@ _BEFORE_HOST = re.compile(r"^(https?://)[^/?#\\\s]*@", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
-class Listed:
+class SourceItem:
     """One thing that a source points at. All of it is foreign text, on one line."""
 
     url: str
@@ -28,8 +28,8 @@ class Listed:
     """The source's own name for it, such as the id of a feed's entry; '' when the address is all there is."""
 
 
-def listed(url: str, title: str, description: str = "", *, anchor: str = "", identity: str = "") -> Listed:
+def source_item(url: str, title: str, description: str = "", *, anchor: str = "", identity: str = "") -> SourceItem:
     """With its text cleaned and cut. `https://github.com@evil.example/` shows another host than it leads to."""
     url = _BEFORE_HOST.sub(r"\1", url)
     name = plain_line(title, MAX_TITLE_CHARACTERS)
-    return Listed(url, name, plain_line(description, MAX_DESCRIPTION_CHARACTERS), anchor, identity[:500])
+    return SourceItem(url, name, plain_line(description, MAX_DESCRIPTION_CHARACTERS), anchor, identity[:500])
