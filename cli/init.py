@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import argparse
 import os
-import shlex
 import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -18,7 +17,7 @@ from ..hooks.wiring import CLAUDE, HOSTS, WIRINGS, file_of, install_for, wired_e
 from ..index.client import ServiceUnavailable, ensure_service
 from ..index.models import is_installed
 from ..pipelines.discovery import DEFAULT_SOURCES
-from ..tasks.active_counts import count_active, count_indexed_entries
+from ..tasks.active_counts import count_active
 from ..tasks.corpus.backfill import KIND, BackfillRun, Plan
 from ..tasks.corpus.history import (
     HISTORY_DAYS,
@@ -37,7 +36,6 @@ from ..tasks.indexing import reconcile_now, vault_store
 from ..tasks.pending_counts import count_pending
 from ..tasks.queue.enqueue import enqueue, open_ledger, request_indexing
 from ..vault.errors import IndexUnavailable, QueueUnavailable, UsageError, VaultUnavailable
-from ..vault.layout import ALWAYS_LOAD, DEFAULT_GROUP, INCUBATOR, PROJECTS, SKILLS, WATCHLIST
 from ..vault.paths import ensure_state
 from ..vault.settings import Settings, compile_snapshot, load_settings
 from .context import Context
@@ -49,6 +47,7 @@ from .pending import list_with_commands
 from .processes import ensure_worker, states_in_use, stop_replaced
 from .settings_file import write_setting
 from .terminal import is_agreed
+from .vault_choice import choose_vault, require_known, require_place, told_of_empty, vault_in
 
 EPILOG = """example:
   memory init                                       asks
@@ -68,12 +67,6 @@ SOURCES_QUESTION = (
     f"({', '.join('/'.join(url.split('/')[3:5]) for url in DEFAULT_SOURCES)}). {SOURCES_NOTE} in the vault has their "
     "addresses. Allow it? [y/N] "
 )
-VAULT_NAME = "MemoryVault"
-OBSIDIAN_FOLDER = ".obsidian"
-LOST_AND_FOUND = "lost+found"
-"""In the root of a disk that has nothing else."""
-OF_A_VAULT = (ALWAYS_LOAD, DEFAULT_GROUP, INCUBATOR, PROJECTS, SKILLS, WATCHLIST, SOURCES_NOTE)
-"""A folder with one of these is a memory already. (`_inbox` is what many call a folder of their own.)"""
 HISTORY_SECONDS = 35.0
 """So long `init` waits for the sessions from before; the worker goes on without it."""
 EXCERPT_CHARACTERS = 200
@@ -483,87 +476,6 @@ def show_first_recall(recalled: FirstRecall) -> None:
         print(f"  | {excerpt}\n  | {hit.path}" + (f", session {hit.session}" if hit.session else ""))
     else:
         print(f"  {recalled.note} was meant, and did not come back: memory doctor")
-
-
-def require_place(what: str, folder: Path, or_else: str) -> None:
-    """Before anything is asked. Raises VaultUnavailable where a file stands in the way of the folder."""
-    there = next(place for place in (folder, *folder.parents) if os.path.lexists(place))
-    if not os.path.isdir(there):
-        found = "a file" if os.path.exists(there) else "a link that leads nowhere"
-        raise VaultUnavailable(
-            f"can't make {what} {folder}: {there} is {found}, not a folder; move that away, or {or_else}"
-        )
-
-
-def require_known(vault: Path, index_db: Path) -> None:
-    """Before anything is asked. Raises VaultUnavailable where a vault that was indexed is not there: an empty one, made
-    under the place where its disk is mounted, would be taken for it, and all entries for deleted."""
-    if os.path.isdir(vault):
-        return
-    if entries := _known_entries(index_db):
-        raise VaultUnavailable(
-            f"the vault {vault} is not there, and this machine knows {entries} of it: mount its disk; to begin anew, "
-            f"make the folder yourself (mkdir -p {shlex.quote(str(vault))}), or name another by --vault FOLDER"
-        )
-
-
-def told_of_empty(vault: Path, index_db: Path) -> str:
-    """What to tell of a vault that was indexed and is an empty folder now, as the place is where a disk is mounted;
-    '' of any other, and of one that cannot be looked into."""
-    try:
-        is_empty = all(name.startswith(".") or name == LOST_AND_FOUND for name in os.listdir(vault))
-    except OSError:
-        return ""
-    if not is_empty or not (entries := _known_entries(index_db)):
-        return ""
-    return f"the vault {vault} is empty, and this machine knows {entries} of it: mount its disk"
-
-
-def _known_entries(index_db: Path) -> str:
-    known = count_indexed_entries(index_db)
-    if known is None:  # There is an index, which cannot be read.
-        return "entries"
-    return counted(known, "entry", "entries") if known else ""
-
-
-def vault_in(folder: Path) -> tuple[Path, str | None]:
-    """The folder that was named, or MemoryVault/ in it where it holds other things: what lies in the vault is recalled,
-    and a user's own notes were not written for that. With it, what to tell then."""
-    try:
-        held = set(os.listdir(folder))
-    except OSError:
-        return folder, None
-    others = {name for name in held if not name.startswith(".") or name == OBSIDIAN_FOLDER}
-    if folder.name == VAULT_NAME or not others or any((folder / name).exists() for name in OF_A_VAULT):
-        return folder, None
-    return (
-        folder / VAULT_NAME,
-        f"{folder} holds other things, which are yours alone: the memory goes into {VAULT_NAME}/ in it",
-    )
-
-
-def choose_vault(context: Context) -> tuple[Path, str | None]:
-    """MemoryVault/ in the one Obsidian vault that lies in the usual places, or in the only one of several that has
-    such a folder already; else a place of its own. With it, what to tell where there were several."""
-    home = Path(context.env.get("HOME") or Path.home())
-    found = sorted(set(_obsidian_vaults(home)))
-    if len(found) < 2:
-        return (found[0] if found else home / "Obsidian") / VAULT_NAME, None
-    used = [folder for folder in found if os.path.isdir(folder / VAULT_NAME)]
-    taken = (used[0] if len(used) == 1 else home / "Obsidian") / VAULT_NAME
-    named = ", ".join(map(str, found))
-    another = next(folder for folder in found if folder != taken.parent) / VAULT_NAME
-    return taken, (
-        f"there are {len(found)} Obsidian vaults ({named}): the memory goes into {taken}; "
-        f"to choose another: memory init --vault {shlex.quote(str(another))}"
-    )
-
-
-def _obsidian_vaults(home: Path) -> Iterator[Path]:
-    for place in (home, home / "Documents"):
-        with suppress(OSError):  # Missing, or not ours to read.
-            # Not Path.is_dir, which raises PermissionError on Python 3.11.
-            yield from (folder for folder in place.iterdir() if os.path.isdir(folder / OBSIDIAN_FOLDER))
 
 
 def agreed(question: str = "Go ahead? [y/N] ") -> bool:

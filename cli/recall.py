@@ -108,7 +108,7 @@ def _see_what_is_new(context: Context) -> None:
     if lock_holder(state.worker_lock) is not None or not Path(state.index_db).exists():
         return
     from ..tasks.indexing import reconcile_now  # their imports cost more than asking does
-    from .init import told_of_empty
+    from .vault_choice import told_of_empty
 
     with suppress(MemoryVaultError, OSError):  # The answer says what it was made from.
         if not told_of_empty(context.vault, Path(state.index_db)):  # Its disk may not be mounted.

@@ -18,7 +18,8 @@ from memoryvault.cli import processes
 from memoryvault.cli.context import Context
 from memoryvault.cli.doctor import _index
 from memoryvault.cli.hook_trial import try_hooks
-from memoryvault.cli.init import VAULT_NAME, choose_vault, folder_named, show_first_recall, vault_in
+from memoryvault.cli.init import folder_named, show_first_recall
+from memoryvault.cli.vault_choice import VAULT_NAME, choose_vault, vault_in
 from memoryvault.demo.sandbox import Sandbox
 from memoryvault.hooks.install import EVENTS, STUB
 from memoryvault.tasks.corpus.first_question import question_about

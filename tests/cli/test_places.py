@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 
 from memoryvault.cli.context import Context
-from memoryvault.cli.init import _announce, require_known, told_of_empty
+from memoryvault.cli.init import _announce
+from memoryvault.cli.vault_choice import require_known, told_of_empty
 from memoryvault.hooks.install import install
 from memoryvault.tasks.indexing import reconcile_now
 from memoryvault.tasks.queue.enqueue import enqueue
