@@ -55,18 +55,9 @@ def run(args: argparse.Namespace, context: Context) -> int:
         raise UsageError("the new entry has no text; give --body TEXT, --body-file FILE, or text on standard input")
     agent = agent_of(context)
     if agent:
-        entry = store.read(old)
-        proposed = AgentProposals(context.settings, store, journal).propose(
-            entry.kind or "note",
-            entry.name,
-            body,
-            slug=args.new_slug,
-            tags=entry.tags,
-            group=entry.group,
-            project=entry.project,
-            replaces=old,
-            reason=reason,
-        )
+        if args.new_slug is not None:
+            raise UsageError("what an agent evolves keeps its name: leave --new-slug out")
+        proposed = AgentProposals(context.settings, store, journal).propose_evolved(old, body, reason)
         return tell_proposed(proposed, agent, context, as_json=args.json)
     policy = Policy.FULL if store.read(old).kind == INCIDENT else Policy.SECRETS
     text = scrub(body, policy)

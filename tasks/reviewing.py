@@ -55,6 +55,7 @@ from ..vault.pending import is_idea_path, pending_folder
 from ..vault.registry import HEADER_BYTES
 from ..vault.scrubbed import Scrubbed
 from ..vault.settings import Settings
+from ..vault.slug import slugify
 from ..vault.store import VaultStore
 from .boundary import consent_of, is_outside
 from .evolving import archived_text, free_archive_path, require_living, resolve_entry
@@ -451,16 +452,21 @@ class Reviewer:
         old_before, old_entry = require_living(self.store, old)
         if expected_old is not None and hash_of(old_before) != expected_old:
             raise EditConflict(f"{old}, which it would replace, is not what you saw: compare them again")
-        wanted = old if old_entry.always_load else accepted.path
+        # What an agent evolved is a new text of that entry: links lead to it.
+        evolved = entry.written_by_agent and accepted.replaces == entry.supersedes
+        wanted = old if old_entry.always_load or evolved else accepted.path
         target = wanted if wanted == old else free_path(wanted, self.store)
         archive = free_archive_path(self.store, old)
-        fields: dict[str, StoreValue] = {
-            **_decided(entry),
-            **_placed(target, accepted.status),
-            "created": self.store.today(),
-            "supersedes": archive,
-        }
-        text = self.store.render_edit(before, fields, _body_after(entry, body))
+        if target == old:
+            text = self._in_its_place(entry, old_before, old_entry, accepted, archive, body)
+        else:
+            fields: dict[str, StoreValue] = {
+                **_decided(entry),
+                **_placed(target, accepted.status),
+                "created": self.store.today(),
+                "supersedes": archive,
+            }
+            text = self.store.render_edit(before, fields, _body_after(entry, body))
         reason = Scrubbed.trusted(f"replaced by {target} in a review", reason="our own words")
         changes = [Change(archive, None, archived_text(self.store, self.journal, old_before, target, reason))]
         if target == old:
@@ -469,6 +475,31 @@ class Reviewer:
             changes += [Change(target, None, text), Change(old, old_before, None)]
         self._commit([*changes, Change(entry.path, before, None)], run, f"superseded {old_entry.slug}: {entry.slug}")
         return DecisionOutcome(entry.path, "superseded", target, archive)
+
+    def _in_its_place(
+        self, entry: Entry, old_before: str, old: Entry, accepted: Accepted, archive: str, body: Scrubbed | None
+    ) -> Scrubbed:
+        """The old entry's text with body and evidence of the proposal; its name, place and the user's own keys stay."""
+        held = {PASSED_ON_TAG, *old.tags, *map(slugify, old.tags)}  # A proposal of an agent has them as slugs.
+        tags = [tag for tag in entry.tags if tag not in held]
+        kept = _body_after(entry, body) or Scrubbed.trusted(entry.body, reason="the proposal's own text")
+        fields: dict[str, StoreValue] = {
+            "status": accepted.status,
+            "created": self.store.today(),
+            "updated": self.store.today(),
+            **({"tags": [*old.tags, *tags]} if tags else {}),
+            "fingerprint": _decided(entry)["fingerprint"],
+            "confidence": entry.confidence,
+            "occurrences": entry.occurrences,
+            "source": [*entry.sources],
+            "surfaced_in_session": entry.surfaced_in_session,
+            "surfaced_at": entry.surfaced_at,
+            "supersedes": archive,
+            "superseded_by": None,
+            "superseded_at": None,
+            "superseded_reason": None,
+        }
+        return self.store.render_edit(old_before, fields, kept)
 
     def _commit(self, changes: list[Change], run: str, what: str) -> None:
         self.journal.commit(changes, run=run, actor="review", what=what)
