@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from ..index.catalog_reader import CatalogReader
 from ..index.client import RecallClient, ServiceRefused, ServiceUnavailable
@@ -68,6 +69,8 @@ from .queue.enqueue import enqueue
 from .remembering import free_path
 
 ATTEMPTS_AT_EDITED_FILE = 3
+DECISION = "decision"
+"""The property in which the user decides."""
 SETTLED_SECONDS = 60.0
 """A decision that makes no sense may be half typed; the note is told so when it has lain for this long."""
 NEAREST = 5
@@ -287,7 +290,7 @@ class Reviewer:
         for path, head in self.store.heads(HEADER_BYTES):
             if special_folder(path) not in DECISION_FOLDERS:
                 continue
-            if b"decision" in head and (written := _written_decision(path, head)):
+            if DECISION.encode() in head.lower() and (written := _written_decision(path, head)):
                 yield path, written
             elif GC_KIND.encode() in head and any(listed(self.store.read(path).body).values()):
                 yield path, ""
@@ -386,7 +389,7 @@ class Reviewer:
         self, entry: Entry, before: str, accepted: Accepted, run: str, body: Scrubbed | None
     ) -> DecisionOutcome:
         same = self._same_entry(accepted.path, entry)
-        if same is not None:
+        if same is not None and body is None:  # What the user made of the text is not known yet.
             return self._merge(entry, before, same, run)
         target = free_path(accepted.path, self.store)
         fields = {**_decided(entry), **_placed(target, accepted.status), "supersedes": None}
@@ -545,7 +548,8 @@ def _proposal(entry: Entry) -> Proposal:
 def _decided(entry: Entry) -> dict[str, StoreValue]:
     """What every decision does to the frontmatter. The fingerprint is how a rejection is remembered."""
     return {
-        "decision": None,
+        **dict.fromkeys((key for key in entry.extra if key.lower() == DECISION), None),
+        DECISION: None,
         "decision_error": None,
         "fingerprint": entry.fingerprint or fingerprint(statement_of(entry.body)),
         # Now it is the user's.
@@ -572,10 +576,14 @@ def _near(entry: Entry) -> NearEntry:
 
 
 def _written_decision(path: str, head: bytes) -> str:
-    """The field `decision` as text: Obsidian may have made a list of it."""
-    value = parse_entry(path, head).extra.get("decision")
+    """The field `decision` as text, however its name is capitalised: Obsidian may have made a list of it."""
+    value = _named_decision(parse_entry(path, head).extra)
     if isinstance(value, list):
         value = value[0] if value else None
     if value is True or value is False:  # YAML's `yes` and `no`
         return "approve" if value else "reject"
-    return str(value).strip() if value is not None else skim(head.decode("utf-8", "replace"))[0].get("decision", "")
+    return str(value if value is not None else _named_decision(skim(head.decode("utf-8", "replace"))[0]) or "").strip()
+
+
+def _named_decision(fields: Mapping[str, Any]) -> Any:
+    return next((value for key, value in fields.items() if key.lower() == DECISION and value is not None), None)
