@@ -36,7 +36,7 @@ from ..pipelines.review import (
 )
 from ..pipelines.routing import at_first
 from ..pipelines.scrub import Policy, scrub
-from ..vault.entry import Entry, Source, fingerprint, parse_entry
+from ..vault.entry import IN_INBOX, PENDING, Entry, Source, fingerprint, parse_entry
 from ..vault.errors import (
     EditConflict,
     EntryInvalid,
@@ -69,6 +69,7 @@ from .queue.enqueue import enqueue
 from .remembering import free_path
 
 ATTEMPTS_AT_EDITED_FILE = 3
+_USUAL = frozenset({"", ALWAYS_LOAD})
 DECISION = "decision"
 """The property in which the user decides."""
 SETTLED_SECONDS = 60.0
@@ -128,7 +129,8 @@ class Reviewer:
     def find(self, name: str) -> str:
         """Path of a waiting note by its path or slug. Raises EntryNotFound, UsageError when several fit."""
         slug = name.removesuffix(".md").rsplit("/", 1)[-1]
-        paths = [path for path in self.store.walk() if special_folder(path) in DECISION_FOLDERS]
+        every = list(self.store.walk())
+        paths = [path for path in every if special_folder(path) in DECISION_FOLDERS]
         exact = [path for path in paths if name in (path, path.removesuffix(".md"))]
         found = exact or [path for path in paths if path.rsplit("/", 1)[-1] == f"{slug}.md"]
         # What is in _review comes before what lies in the inbox under the same name.
@@ -136,6 +138,13 @@ class Reviewer:
         if len(first) > 1:
             raise UsageError(f"{name} is the name of several notes; give the path: {', '.join(first)}")
         if not first:
+            elsewhere = (p for p in every if p.rpartition("/")[2] == f"{slug}.md" and special_folder(p) in _USUAL)
+            for entry in self.store.readable(elsewhere):
+                if entry.effective_status in (PENDING, IN_INBOX):
+                    raise EntryNotFound(
+                        f"{entry.path} was moved out of its folder as `status: {entry.status}`: "
+                        f"write `status: active` into it if it holds, or move it back to {REVIEW}"
+                    )
             raise EntryNotFound(f"nothing called {name} waits for a decision: `memory review --list` shows what does")
         return first[0]
 

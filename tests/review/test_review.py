@@ -371,3 +371,14 @@ def test_a_text_that_the_user_changed_is_kept_where_the_vault_has_the_old_one_al
     done = decide(bed, proposal, Approve(), body=Scrubbed("Use pnpm in all new repositories."))
     assert (done.verdict, done.path) == ("approved", place.replace(".md", "-2.md"))
     assert bed.store.read(done.path).body == "Use pnpm in all new repositories."
+
+
+def test_of_a_proposal_that_was_moved_out_by_hand_it_is_told_what_it_lacks(bed: Bed, proposal: str) -> None:
+    moved = "personal-private/_always-load/" + proposal.rpartition("/")[2]
+    (bed.vault / moved).parent.mkdir()
+    (bed.vault / proposal).rename(bed.vault / moved)
+    with pytest.raises(EntryNotFound, match=f"{moved} was moved out of its folder.*write `status: active`"):
+        bed.reviewer.find(proposal)
+    bed.edit(moved, "status: pending", "status: active")
+    with pytest.raises(EntryNotFound, match="nothing called"):
+        bed.reviewer.find(proposal)
