@@ -10,6 +10,7 @@ from ..tasks.journal import Journal
 from ..vault.errors import EditConflict, MemoryVaultError
 from ..vault.store import VaultStore
 from ..vault.wording import counted
+from .editor import Drafts
 from .review_steps import Steps
 
 KEYS = "[m]ine: the note  [t]heirs: the copy  [e]dit both  [s]kip  [u]ndo  [q]uit "
@@ -46,7 +47,7 @@ def ask_about_copies(
     *,
     run: str,
     key: Callable[[str], str],
-    edited: Callable[[str], str | None],
+    drafts: Drafts,
     steps: Steps[int],
 ) -> bool:
     """One after the other, one key each; whether anything was changed."""
@@ -66,9 +67,10 @@ def ask_about_copies(
                 case "t":
                     print(f"taken: {settle_copy(journal, copy, 'theirs', run=run)}")
                 case "e":
-                    text = edited(copy.both())
+                    text = drafts.edit(copy.path, copy.both())
                     if text is None:
                         print("nothing was changed")
+                        drafts.tell_kept(copy.path)
                         continue
                     print(f"merged: {settle_copy(journal, copy, 'merged', run=run, text=text)}")
                 case "s" | "\r" | "\n" | " ":
@@ -87,10 +89,13 @@ def ask_about_copies(
                     continue
         except EditConflict as error:
             print(f"{error}; here it is as it is now")
+            drafts.tell_kept(copy.path)
             continue
         except MemoryVaultError as error:
             print(f"not done: {error}")
+            drafts.tell_kept(copy.path)
             continue
+        drafts.used(copy.path)
         changed = True
         steps.decided(at)
         at += 1

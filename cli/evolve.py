@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 
 from ..pipelines.scrub import Policy, scrub
-from ..tasks.agent_proposals import AgentProposals, ProposalFields
+from ..tasks.agent_proposals import AgentProposals
 from ..tasks.evolving import evolve, resolve_entry
 from ..tasks.journal import Journal
 from ..tasks.queue.enqueue import request_indexing
@@ -55,10 +55,9 @@ def run(args: argparse.Namespace, context: Context) -> int:
         raise UsageError("the new entry has no text; give --body TEXT, --body-file FILE, or text on standard input")
     agent = agent_of(context)
     if agent:
-        entry = store.read(old)
-        fields = ProposalFields(args.new_slug, entry.tags, entry.group, entry.project, replaces=old, reason=reason)
-        proposals = AgentProposals(context.settings, store, journal)
-        proposed = proposals.propose(entry.kind or "note", entry.name, body, fields)
+        if args.new_slug is not None:
+            raise UsageError("what an agent evolves keeps its name: leave --new-slug out")
+        proposed = AgentProposals(context.settings, store, journal).propose_evolved(old, body, reason)
         return tell_proposed(proposed, agent, context, as_json=args.json)
     policy = Policy.FULL if store.read(old).kind == INCIDENT else Policy.SECRETS
     text = scrub(body, policy)

@@ -319,12 +319,7 @@ class _Tools:
     ) -> Result:
         """Propose a new text in the place of an entry. The old one holds until the user approves."""
 
-        def propose() -> ProposalOutcome:
-            old = self._entry(entry)
-            fields = ProposalFields(tags=old.tags, project=old.project, replaces=old.path, reason=reason)
-            return self._proposals.propose(old.kind or "note", old.name, text, fields)
-
-        return self._proposed(propose)
+        return self._proposed(lambda: self._proposals.propose_evolved(self._entry(entry).path, text, reason))
 
     def idea(
         self,

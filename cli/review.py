@@ -3,13 +3,8 @@
 from __future__ import annotations
 
 import argparse
-import os
-import shlex
-import subprocess
 import sys
-import tempfile
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 from ..pipelines.incubation import GC_KIND, SURFACE_KIND, Answer, listed, part_of
@@ -32,6 +27,7 @@ from ..vault.scrubbed import Scrubbed
 from .agent_shell import agent_of
 from .conflicts import ask_about_copies, choice_of, copy_as_json
 from .context import Context
+from .editor import Drafts
 from .init import CONSENT, CONSENT_QUESTION, agreed
 from .output import add_json, counted, note, print_json, print_table
 from .pending import list_other_places
@@ -66,7 +62,6 @@ REFUSED = {SURFACE_KIND: "ep", "idea": "p"}
 REPLACES_KEYS = "[a]pprove, archiving it  keep [b]oth  [n]either "
 IDEA_KEYS = "[k]eep  [a]rchive  [d]elete  [s]kip  [u]ndo  [q]uit "
 ANSWERS = {"k": Answer.KEEP, "a": Answer.ARCHIVE, "d": Answer.DELETE}
-FALLBACK_EDITOR = "vi"
 
 RESEARCH_IS_LOCAL = (
     "your ideas are looked up on this machine only; `research.network = true` in the settings asks the web too "
@@ -124,18 +119,19 @@ def run(args: argparse.Namespace, context: Context) -> int:
             f"{_counted(context, waiting, copies)} {waits}, but standard input is no terminal: "
             "use --list, and --decide SLUG=approve (or keep both, reject, skip, supersede PATH)"
         )
-    dialogue = _Dialogue(reviewer, context, waiting)
-    if not dialogue.run() or not copies:
-        return 0
-    if ask_about_copies(
-        reviewer.journal,
-        copies,
-        run=dialogue.run_name,
-        key=read_key,
-        edited=_edited,
-        steps=Steps(reviewer, dialogue.run_name),
-    ):
-        request_indexing(context.settings)
+    with Drafts() as drafts:
+        dialogue = _Dialogue(reviewer, context, waiting, drafts)
+        if not dialogue.run() or not copies:
+            return 0
+        if ask_about_copies(
+            reviewer.journal,
+            copies,
+            run=dialogue.run_name,
+            key=read_key,
+            drafts=drafts,
+            steps=Steps(reviewer, dialogue.run_name),
+        ):
+            request_indexing(context.settings)
     return 0
 
 
@@ -270,9 +266,10 @@ def _undo(args: argparse.Namespace, reviewer: Reviewer, context: Context) -> int
 class _Dialogue:
     """One proposal after the other, one key each."""
 
-    def __init__(self, reviewer: Reviewer, context: Context, waiting: Sequence[Entry]) -> None:
+    def __init__(self, reviewer: Reviewer, context: Context, waiting: Sequence[Entry], drafts: Drafts) -> None:
         self._reviewer = reviewer
         self._context = context
+        self._drafts = drafts
         self._paths = [entry.path for entry in waiting]
         self.run_name = reviewer.journal.new_run("review")
         self._at = 0
@@ -341,11 +338,13 @@ class _Dialogue:
                     print(f"press one of: {' '.join(keys)}")
         except EditConflict as error:
             print(f"{error}; here it is as it is now")
+            self._drafts.tell_kept(entry.path)
         except EntryNotFound as error:
             print(str(error))
         except MemoryVaultError as error:
             print(f"not done: {error}")
-            self._skip()
+            if not self._drafts.tell_kept(entry.path):
+                self._skip()
         return True
 
     def _ask_idea(self, entry: Entry) -> bool:
@@ -411,16 +410,22 @@ class _Dialogue:
     def _edit(self, entry: Entry) -> None:
         """Approved as it comes out of the editor; unchanged, or with nothing left, it is asked for again."""
         shown = kept_text(entry.body)
-        text = _edited(shown)
+        text = self._drafts.edit(entry.path, shown)
         if text is None or not text.strip() or text.strip() == shown.strip():
             print("nothing was changed")
+            if text is not None:
+                self._drafts.used(entry.path)
+            self._drafts.tell_kept(entry.path)
             return
         clean = scrub(text.strip(), Policy.FULL if entry.kind == INCIDENT else Policy.SECRETS)
         if clean != text.strip():
             print("secrets in the text were replaced")
         decision = self._approval(entry)
-        if decision is not None:
-            self._decide(entry, decision, clean)
+        if decision is None:
+            self._drafts.tell_kept(entry.path)
+            return
+        self._decide(entry, decision, clean)
+        self._drafts.used(entry.path)
 
     def _approval(self, entry: Entry) -> Decision | None:
         """How the text out of the editor is approved: the line that tells what it would replace was not in it."""
@@ -459,22 +464,3 @@ class _Dialogue:
 
 _LEAVE = frozenset({"q", "\x03", "\x04", ""})
 _SKIP = frozenset({"s", "\r", "\n", " "})
-
-
-def _edited(text: str) -> str | None:
-    """The text as the user's editor leaves it; None when the editor failed, or is not there, which is said."""
-    named = os.environ.get("VISUAL") or os.environ.get("EDITOR") or ""
-    try:
-        editor = shlex.split(named) or [FALLBACK_EDITOR]
-    except ValueError:  # A quotation mark that nothing closes.
-        editor = [named]
-    # mkdtemp: mode 0700, so that nobody else reads along.
-    with tempfile.TemporaryDirectory(prefix="memoryvault-") as folder:
-        file = Path(folder) / "proposal.md"
-        file.write_text(text + "\n", "utf-8")
-        try:
-            done = subprocess.run([*editor, str(file)], check=False)
-        except OSError:
-            print(f"the editor {editor[0]} can't be started: set EDITOR")
-            return None
-        return file.read_text("utf-8") if done.returncode == 0 else None

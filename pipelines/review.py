@@ -50,6 +50,7 @@ _WORDS: dict[str, Decision] = {
     **dict.fromkeys(("reject", "rejected", "no", "drop", "dismiss"), Reject()),
     **dict.fromkeys(("skip", "later"), Skip()),
 }
+_AROUND = "\"'“”‘’.! "
 _SUPERSEDE = re.compile(r"(?:supersedes?|replaces?)\b[\s:=]*(?P<entry>\S.*)?", re.IGNORECASE | re.DOTALL)
 HOW_TO_DECIDE = "approve, keep both, reject, skip, or supersede PATH"
 
@@ -60,8 +61,8 @@ def parse_decision(text: str, replaces: str | None = None) -> Decision | None:
     `supersede` alone means the entry that the note itself names, `replaces`.
     """
     words = text.strip().strip("\"'")
-    if words.lower() in _WORDS:
-        return _WORDS[words.lower()]
+    if (word := " ".join(words.lower().split()).strip(_AROUND)) in _WORDS:
+        return _WORDS[word]
     match = _SUPERSEDE.fullmatch(words)
     if match is None:
         return None

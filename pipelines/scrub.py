@@ -89,6 +89,17 @@ def findings(text: str, policy: Policy = Policy.FULL) -> tuple[Finding, ...]:
     return _merged(found, text)
 
 
+def issued(text: str) -> tuple[Finding, ...]:
+    """Those of `findings` that are told by their own form, and by nothing that stands around them: tokens with the mark
+    of who issued them, keys, credentials in addresses. For text in which ids stand as well."""
+    return _merged([*_shapes(text), *_marked(text)], text)
+
+
+def scrub_issued(text: str) -> Scrubbed:
+    """The text with only these replaced."""
+    return Scrubbed(_replaced(text, issued(text)))
+
+
 # --- shapes ---
 
 
@@ -486,16 +497,8 @@ def _tokens(text: str) -> Iterator[Finding]:
     for candidate in CANDIDATE.finditer(text):
         token = candidate.group()
         base = candidate.start()
-        marked = False
-        for match in MARKED_TOKEN.finditer(token):
-            if (
-                not is_described(match.group())
-                # Of the token alone: a count in the address or the name before it says nothing of the token.
-                and not is_filled(match.group())
-                and not _is_cut(text, base + match.start(), base + len(token[: match.end()].rstrip(".")))
-            ):
-                marked = True
-                yield Finding(base + match.start(), base + match.end(), "API-KEY")
+        marked = tuple(_marked_in(text, token, base))
+        yield from marked
         # What costs least is asked first.
         if (
             marked
@@ -514,6 +517,23 @@ def _tokens(text: str) -> Iterator[Finding]:
         if named and named.group(1).lower() not in _NO_NAMES:
             continue
         yield from _by_chance(token, base, text)
+
+
+def _marked(text: str) -> Iterator[Finding]:
+    for candidate in CANDIDATE.finditer(text):
+        yield from _marked_in(text, candidate.group(), candidate.start())
+
+
+def _marked_in(text: str, token: str, base: int) -> Iterator[Finding]:
+    """What bears an issuer's mark in the unbroken run of characters `token`, which begins at `base` of `text`."""
+    for match in MARKED_TOKEN.finditer(token):
+        if (
+            not is_described(match.group())
+            # Of the token alone: a count in the address or the name before it says nothing of the token.
+            and not is_filled(match.group())
+            and not _is_cut(text, base + match.start(), base + len(token[: match.end()].rstrip(".")))
+        ):
+            yield Finding(base + match.start(), base + match.end(), "API-KEY")
 
 
 def _is_assigned(text: str, base: int) -> bool:

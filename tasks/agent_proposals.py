@@ -23,6 +23,7 @@ from ..vault.scrubbed import Scrubbed
 from ..vault.settings import Settings
 from ..vault.slug import slugify, validate_kind, validate_slug
 from ..vault.store import VaultStore
+from ..vault.wording import cut
 from .evolving import require_living, resolve_entry, says_already
 from .indexing import vault_store
 from .journal import Change, Journal
@@ -31,7 +32,7 @@ from .remembering import free_path
 MOST_WAITING = 50
 """So many proposals of agents may wait at once: a loop that saves must not bury the user's own."""
 MOST_CHARACTERS = 20_000
-TITLE_CHARACTERS = 200
+TITLE_CHARACTERS, EVOLVED_TITLE_CHARACTERS = 200, 90
 
 
 @dataclass(frozen=True)
@@ -80,6 +81,18 @@ class AgentProposals:
         scrubbed = scrub(body)
         key = fingerprint(statement_of(str(scrubbed)))
         return self.propose_scrubbed(kind, scrub(heading), scrubbed, fields, key=key)
+
+    def propose_evolved(self, old: str, text: str, reason: str) -> ProposalOutcome:
+        """Put up a new text for the entry at `old`, which takes its place once approved.
+
+        Its title is new, too: that of the old text may say the opposite. Raises as `propose` does.
+        """
+        entry = self._store.read(old)
+        first, _, rest = text.strip().partition("\n")
+        has_heading = first.startswith("# ") and bool(rest.strip())
+        title = first[2:] if has_heading else cut(statement_of(text.strip()), EVOLVED_TITLE_CHARACTERS).rstrip(".")
+        fields = ProposalFields(slugify(entry.slug), entry.tags, project=entry.project, replaces=old, reason=reason)
+        return self.propose(entry.kind or "note", title, rest if has_heading else text, fields)
 
     def propose_scrubbed(
         self,

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from ..index.catalog_reader import CatalogReader
 from ..index.client import RecallClient, ServiceRefused, ServiceUnavailable
@@ -35,7 +36,7 @@ from ..pipelines.review import (
 )
 from ..pipelines.routing import at_first
 from ..pipelines.scrub import Policy, scrub
-from ..vault.entry import Entry, Source, fingerprint, parse_entry
+from ..vault.entry import IN_INBOX, PENDING, Entry, Source, fingerprint, parse_entry
 from ..vault.errors import (
     EditConflict,
     EntryInvalid,
@@ -55,6 +56,7 @@ from ..vault.pending import is_idea_path, pending_folder
 from ..vault.registry import HEADER_BYTES
 from ..vault.scrubbed import Scrubbed
 from ..vault.settings import Settings
+from ..vault.slug import slugify
 from ..vault.store import VaultStore
 from .boundary import consent_of, is_outside
 from .evolving import archived_text, free_archive_path, require_living, resolve_entry
@@ -67,6 +69,9 @@ from .queue.enqueue import enqueue
 from .remembering import free_path
 
 ATTEMPTS_AT_EDITED_FILE = 3
+_USUAL = frozenset({"", ALWAYS_LOAD})
+DECISION = "decision"
+"""The property in which the user decides."""
 SETTLED_SECONDS = 60.0
 """A decision that makes no sense may be half typed; the note is told so when it has lain for this long."""
 NEAREST = 5
@@ -124,7 +129,8 @@ class Reviewer:
     def find(self, name: str) -> str:
         """Path of a waiting note by its path or slug. Raises EntryNotFound, UsageError when several fit."""
         slug = name.removesuffix(".md").rsplit("/", 1)[-1]
-        paths = [path for path in self.store.walk() if special_folder(path) in DECISION_FOLDERS]
+        every = list(self.store.walk())
+        paths = [path for path in every if special_folder(path) in DECISION_FOLDERS]
         exact = [path for path in paths if name in (path, path.removesuffix(".md"))]
         found = exact or [path for path in paths if path.rsplit("/", 1)[-1] == f"{slug}.md"]
         # What is in _review comes before what lies in the inbox under the same name.
@@ -132,6 +138,13 @@ class Reviewer:
         if len(first) > 1:
             raise UsageError(f"{name} is the name of several notes; give the path: {', '.join(first)}")
         if not first:
+            elsewhere = (p for p in every if p.rpartition("/")[2] == f"{slug}.md" and special_folder(p) in _USUAL)
+            for entry in self.store.readable(elsewhere):
+                if entry.effective_status in (PENDING, IN_INBOX):
+                    raise EntryNotFound(
+                        f"{entry.path} was moved out of its folder as `status: {entry.status}`: "
+                        f"write `status: active` into it if it holds, or move it back to {REVIEW}"
+                    )
             raise EntryNotFound(f"nothing called {name} waits for a decision: `memory review --list` shows what does")
         return first[0]
 
@@ -286,7 +299,7 @@ class Reviewer:
         for path, head in self.store.heads(HEADER_BYTES):
             if special_folder(path) not in DECISION_FOLDERS:
                 continue
-            if b"decision" in head and (written := _written_decision(path, head)):
+            if DECISION.encode() in head.lower() and (written := _written_decision(path, head)):
                 yield path, written
             elif GC_KIND.encode() in head and any(listed(self.store.read(path).body).values()):
                 yield path, ""
@@ -385,7 +398,7 @@ class Reviewer:
         self, entry: Entry, before: str, accepted: Accepted, run: str, body: Scrubbed | None
     ) -> DecisionOutcome:
         same = self._same_entry(accepted.path, entry)
-        if same is not None:
+        if same is not None and body is None:  # What the user made of the text is not known yet.
             return self._merge(entry, before, same, run)
         target = free_path(accepted.path, self.store)
         fields = {**_decided(entry), **_placed(target, accepted.status), "supersedes": None}
@@ -451,16 +464,21 @@ class Reviewer:
         old_before, old_entry = require_living(self.store, old)
         if expected_old is not None and hash_of(old_before) != expected_old:
             raise EditConflict(f"{old}, which it would replace, is not what you saw: compare them again")
-        wanted = old if old_entry.always_load else accepted.path
+        # What an agent evolved is a new text of that entry: links lead to it.
+        evolved = entry.written_by_agent and accepted.replaces == entry.supersedes
+        wanted = old if old_entry.always_load or evolved else accepted.path
         target = wanted if wanted == old else free_path(wanted, self.store)
         archive = free_archive_path(self.store, old)
-        fields: dict[str, StoreValue] = {
-            **_decided(entry),
-            **_placed(target, accepted.status),
-            "created": self.store.today(),
-            "supersedes": archive,
-        }
-        text = self.store.render_edit(before, fields, _body_after(entry, body))
+        if target == old:
+            text = self._in_its_place(entry, old_before, old_entry, accepted, archive, body)
+        else:
+            fields: dict[str, StoreValue] = {
+                **_decided(entry),
+                **_placed(target, accepted.status),
+                "created": self.store.today(),
+                "supersedes": archive,
+            }
+            text = self.store.render_edit(before, fields, _body_after(entry, body))
         reason = Scrubbed.trusted(f"replaced by {target} in a review", reason="our own words")
         changes = [Change(archive, None, archived_text(self.store, self.journal, old_before, target, reason))]
         if target == old:
@@ -469,6 +487,31 @@ class Reviewer:
             changes += [Change(target, None, text), Change(old, old_before, None)]
         self._commit([*changes, Change(entry.path, before, None)], run, f"superseded {old_entry.slug}: {entry.slug}")
         return DecisionOutcome(entry.path, "superseded", target, archive)
+
+    def _in_its_place(
+        self, entry: Entry, old_before: str, old: Entry, accepted: Accepted, archive: str, body: Scrubbed | None
+    ) -> Scrubbed:
+        """The old entry's text with body and evidence of the proposal; its name, place and the user's own keys stay."""
+        held = {PASSED_ON_TAG, *old.tags, *map(slugify, old.tags)}  # A proposal of an agent has them as slugs.
+        tags = [tag for tag in entry.tags if tag not in held]
+        kept = _body_after(entry, body) or Scrubbed.trusted(entry.body, reason="the proposal's own text")
+        fields: dict[str, StoreValue] = {
+            "status": accepted.status,
+            "created": self.store.today(),
+            "updated": self.store.today(),
+            **({"tags": [*old.tags, *tags]} if tags else {}),
+            "fingerprint": _decided(entry)["fingerprint"],
+            "confidence": entry.confidence,
+            "occurrences": entry.occurrences,
+            "source": [*entry.sources],
+            "surfaced_in_session": entry.surfaced_in_session,
+            "surfaced_at": entry.surfaced_at,
+            "supersedes": archive,
+            "superseded_by": None,
+            "superseded_at": None,
+            "superseded_reason": None,
+        }
+        return self.store.render_edit(old_before, fields, kept)
 
     def _commit(self, changes: list[Change], run: str, what: str) -> None:
         self.journal.commit(changes, run=run, actor="review", what=what)
@@ -514,7 +557,8 @@ def _proposal(entry: Entry) -> Proposal:
 def _decided(entry: Entry) -> dict[str, StoreValue]:
     """What every decision does to the frontmatter. The fingerprint is how a rejection is remembered."""
     return {
-        "decision": None,
+        **dict.fromkeys((key for key in entry.extra if key.lower() == DECISION), None),
+        DECISION: None,
         "decision_error": None,
         "fingerprint": entry.fingerprint or fingerprint(statement_of(entry.body)),
         # Now it is the user's.
@@ -541,10 +585,14 @@ def _near(entry: Entry) -> NearEntry:
 
 
 def _written_decision(path: str, head: bytes) -> str:
-    """The field `decision` as text: Obsidian may have made a list of it."""
-    value = parse_entry(path, head).extra.get("decision")
+    """The field `decision` as text, however its name is capitalised: Obsidian may have made a list of it."""
+    value = _named_decision(parse_entry(path, head).extra)
     if isinstance(value, list):
         value = value[0] if value else None
     if value is True or value is False:  # YAML's `yes` and `no`
         return "approve" if value else "reject"
-    return str(value).strip() if value is not None else skim(head.decode("utf-8", "replace"))[0].get("decision", "")
+    return str(value if value is not None else _named_decision(skim(head.decode("utf-8", "replace"))[0]) or "").strip()
+
+
+def _named_decision(fields: Mapping[str, Any]) -> Any:
+    return next((value for key, value in fields.items() if key.lower() == DECISION and value is not None), None)

@@ -8,16 +8,15 @@ from __future__ import annotations
 
 import json
 import os
-import re
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ..pipelines.scrub import Policy, findings, scrub
-from ..vault.entry import INCIDENT, Entry, parse_entry
+from ..pipelines.scrub import Finding, Policy, findings, issued, scrub, scrub_issued
+from ..vault.entry import AGENT_SOURCE, INCIDENT, SKILL_KIND, Entry, parse_entry
 from ..vault.errors import (
     EditConflict,
     EntryInvalid,
@@ -29,7 +28,7 @@ from ..vault.errors import (
     VaultUnavailable,
 )
 from ..vault.fields import MACHINE_KEYS
-from ..vault.frontmatter import load_fields
+from ..vault.frontmatter import load_fields, split_fields
 from ..vault.header import split_header
 from ..vault.layout import FILE_MODE
 from ..vault.scrubbed import Scrubbed
@@ -37,6 +36,7 @@ from ..vault.settings import Settings
 from ..vault.store import VaultStore
 from .boundary import is_outside
 from .corpus.store import FOLDER as CORPUS_FOLDER
+from .ideas.ledger import BY_COMMAND
 from .ideas.scrubbing import scrub_ideas_list
 from .indexing import open_index, reconcile_now
 from .journal import Journal, hash_of, text_of
@@ -47,8 +47,6 @@ from .shared_queue import is_shared, machine_name, open_shared
 from .sharing.packing import MAGIC, ContentInvalid, unbundle, unpack
 from .sharing.shares import ShareStore, content_of
 from .statedb import checkpoint, replace_texts
-
-_KEY = re.compile(r"([\w-]+)[ \t]*:")
 
 
 @dataclass(frozen=True)
@@ -72,8 +70,8 @@ def scrub_everything(settings: Settings, store: VaultStore, *, apply: bool) -> l
     journal = Journal(settings.state, store)
     found = _interrupted(journal, store)
     new_hashes: dict[str, str] = {}
-    found += _vault(store, new_hashes, apply)
-    kept = {one.name for one in found if one.problem}
+    kept: set[str] = set()
+    found += _vault(store, new_hashes, kept, apply)
     found += _ideas_list(settings, store, apply)
     found += _index(settings, bool(new_hashes), kept, apply)
     with store.lock():
@@ -111,9 +109,16 @@ def _interrupted(journal: Journal, store: VaultStore) -> list[Found]:
 
 
 def note_policy(entry: Entry) -> Policy:
-    """Mined notes and incidents are cleared of people as well; what the user wrote, of secrets."""
-    written_for_user = entry.kind == INCIDENT or entry.written_by_agent or bool(entry.sources)
-    return Policy.FULL if written_for_user else Policy.SECRETS
+    """Mined notes and incidents are cleared of people as well; what the user wrote, of secrets.
+
+    A note of the user's own may have a property `source`, too: a page, a book. Ours names a session or records.
+    """
+    if entry.kind == INCIDENT:
+        return Policy.FULL
+    if entry.sources and entry.sources[0].host == BY_COMMAND:  # An idea that stands as the user wrote it.
+        return Policy.SECRETS
+    ours = any(one.session or one.records or one.host in (AGENT_SOURCE, SKILL_KIND) for one in entry.sources)
+    return Policy.FULL if ours else Policy.SECRETS
 
 
 def scrub_note(text: str, policy: Policy) -> tuple[str, Counter[str]]:
@@ -124,33 +129,49 @@ def scrub_note(text: str, policy: Policy) -> tuple[str, Counter[str]]:
     before, header, after = parts
     closing, newline, body = after.partition("\n")
     kinds = _kinds(body, policy)
-    lines = []
-    key = ""
-    for line in header.splitlines(keepends=True):
-        match = _KEY.match(line)
-        key = match[1] if match else key
+    fields = []
+    for key, field in split_fields(header):  # Each by itself: what it is replaced by must not take the next one along.
         if key in MACHINE_KEYS:
-            lines.append(line)
-            continue
-        kinds += _kinds(line, policy)
-        lines.append(str(scrub(line, policy)))
-    return before + "".join(lines) + closing + newline + str(scrub(body, policy)), kinds
+            # An id may look drawn by lot, as a secret does; but the user may have written there as well.
+            kinds += _counted(issued(field))
+            fields.append(str(scrub_issued(field)))
+        else:
+            kinds += _kinds(field, policy)
+            fields.append(str(scrub(field, policy)))
+    return before + "".join(fields) + closing + newline + str(scrub(body, policy)), kinds
 
 
-def _vault(store: VaultStore, new_hashes: dict[str, str], apply: bool) -> Iterator[Found]:
+_ITS_NAME = "its name holds it: rename it by hand, and the links to it"
+_TOO_LARGE = "it is too large to be looked at: look at it by hand"
+
+
+def _vault(store: VaultStore, new_hashes: dict[str, str], kept: set[str], apply: bool) -> Iterator[Found]:
+    """`kept` gets the paths of notes that still hold what they held."""
     for path in store.walk(put_away=True):
-        with suppress(EntryNotFound, EntryInvalid):
-            try:
-                entry, text = store.read(path), text_of(store, path)
-            except VaultUnavailable as error:
-                store.require_vault()
-                yield Found("vault", path, {}, str(error))
-                continue
-            if text is None:
-                continue
-            clean, kinds = scrub_note(text, note_policy(entry))
-            if clean != text:
-                yield Found("vault", path, kinds, _rewrite(store, path, text, clean, new_hashes) if apply else None)
+        shown = str(scrub_issued(path))
+        if in_name := issued(path):
+            kept.add(path)
+            yield Found("vault", shown, _counted(in_name), _ITS_NAME)
+        try:
+            entry, text = store.read(path), text_of(store, path)
+        except EntryNotFound:
+            continue
+        except EntryInvalid:
+            yield Found("vault", shown, {}, _TOO_LARGE)
+            continue
+        except VaultUnavailable as error:
+            store.require_vault()
+            kept.add(path)
+            yield Found("vault", shown, {}, str(error))
+            continue
+        if text is None:
+            continue
+        clean, kinds = scrub_note(text, note_policy(entry))
+        if clean != text:
+            problem = _rewrite(store, path, text, clean, new_hashes) if apply else None
+            if problem is not None:
+                kept.add(path)
+            yield Found("vault", shown, kinds, problem)
 
 
 def _ideas_list(settings: Settings, store: VaultStore, apply: bool) -> list[Found]:
@@ -181,7 +202,7 @@ def _rewrite(store: VaultStore, path: str, text: str, clean: str, new_hashes: di
 
 # ---- the index
 
-_OF_ITS_NOTE = "the index has it from the note, which could not be written"
+_OF_ITS_NOTE = "the index has it from the note, which holds it still"
 
 
 def _index(settings: Settings, changed: bool, kept: Collection[str], apply: bool) -> list[Found]:
@@ -198,7 +219,8 @@ def _index(settings: Settings, changed: bool, kept: Collection[str], apply: bool
             for path in index.files():
                 kinds: Counter[str] = sum((_kinds(text, Policy.SECRETS) for text in index.texts_of(path)), Counter())
                 if kinds:
-                    found.append(Found("index", path, kinds, _OF_ITS_NOTE if apply and path in kept else None))
+                    problem = _OF_ITS_NOTE if apply and path in kept else None
+                    found.append(Found("index", str(scrub_issued(path)), kinds, problem))
         if apply and (found or changed):
             # Not DELETE: what SQLite frees keeps its bytes until it is used again.
             for name in ("", "-wal", "-shm"):
@@ -444,4 +466,8 @@ def _copies(settings: Settings) -> list[Found]:
 
 
 def _kinds(text: str, policy: Policy) -> Counter[str]:
-    return Counter(finding.kind for finding in findings(text, policy))
+    return _counted(findings(text, policy))
+
+
+def _counted(found: Sequence[Finding]) -> Counter[str]:
+    return Counter(finding.kind for finding in found)

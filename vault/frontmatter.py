@@ -125,6 +125,23 @@ def _scan(lines: Sequence[str]) -> list[_Field]:
     return fields
 
 
+def split_fields(header: str) -> list[tuple[str | None, str]]:
+    """Split a header into its top-level fields, as (key, lines), and what stands between them, with the key None.
+
+    Joined, the lines are `header` again.
+    """
+    lines = header.split("\n")
+    pieces: list[tuple[str | None, int, int]] = []
+    position = 0
+    for field in _scan(lines):
+        pieces += [(None, position, field.start), (field.key, field.start, field.end)]
+        position = field.end
+    pieces.append((None, position, len(lines)))
+    ended = [line + "\n" for line in lines[:-1]] + lines[-1:]
+    texts = [(key, "".join(ended[start:end])) for key, start, end in pieces]
+    return [(key, text) for key, text in texts if text]
+
+
 def _key_name(written: str) -> str:
     if written[0] in "\"'":
         loaded = _load(written)

@@ -79,6 +79,8 @@ def test_an_agent_loads_nothing_into_every_session(bed: Bed, agent: Agent, capsy
 @pytest.mark.slow
 def test_an_agent_evolves_nothing_by_itself(bed: Bed, agent: Agent) -> None:
     main(["save", "preferences", "tabs", "--body", "Indent with tabs."])
+    assert agent("evolve", "tabs", "--reason", "it is modern", "--new-slug", "spaces", "--body", "Spaces.") == 2
+    assert waiting(bed) == []
     assert agent("evolve", "tabs", "--reason", "it is modern", "--body", "Indent with spaces.") == 0
     assert "Indent with tabs." in (bed.store.vault / "personal-private/preferences/tabs.md").read_text("utf-8")
     (name,) = waiting(bed)

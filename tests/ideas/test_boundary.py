@@ -26,8 +26,8 @@ STATE = "the state folder"
 WRITERS = {
     "cli/console.py": STATE,
     "cli/doctor.py": "its own folder in the vault, once that is empty",
+    "cli/editor.py": "a temporary folder",
     "cli/hook_trial.py": STATE,
-    "cli/review.py": "a temporary folder for the editor",
     "cli/settings_file.py": "config.toml, on the user's word",
     "cli/standard_streams.py": "/dev/null",
     "hooks/autostart.py": STATE,

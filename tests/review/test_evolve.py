@@ -10,10 +10,12 @@ import pytest
 
 from memoryvault.demo.sandbox import Sandbox
 from memoryvault.pipelines.incubation import SURFACE_KIND
+from memoryvault.pipelines.review import Approve, Supersede
 from memoryvault.tasks.agent_proposals import AgentProposals, ProposalFields
 from memoryvault.tasks.evolving import evolve, resolve_entry
 from memoryvault.tasks.journal import Change, Journal
 from memoryvault.tests.support.forked import ForkedSandbox
+from memoryvault.vault.entry import Source
 from memoryvault.vault.errors import EditConflict, EntryExists, EntryInvalid, EntryNotFound, UsageError
 from memoryvault.vault.scrubbed import Scrubbed
 from memoryvault.vault.store import MAX_ENTRY_BYTES
@@ -352,3 +354,47 @@ def test_a_secret_does_not_get_in_by_evolving(sandbox: Sandbox) -> None:
     done = sandbox.run("evolve", "key", "--reason", f"token {token}", "--body", f"it is {token}", "--json")
     assert json.loads(done.stdout)["path"].endswith("key.md")
     assert not any(token in file.read_text("utf-8") for file in sandbox.vault.rglob("*.md"))
+
+
+def propose_evolved(bed: Bed, old: str, text: str) -> str:
+    return AgentProposals(bed.settings, bed.store).propose_evolved(old, text, "new train").path
+
+
+@pytest.mark.parametrize("old", ["team/convention/deploy.md", "team/Our rules/Deploy day.md"])
+def test_what_an_agent_evolves_stays_in_its_place_with_what_the_user_put_there(bed: Bed, old: str) -> None:
+    file = bed.vault / old
+    file.parent.mkdir(parents=True)
+    header = (
+        "kind: convention\nstatus: active\naliases: [ship day] # mine\nalways_load: true\npriority: high\nmood: good\n"
+    )
+    file.write_text(f"---\n{header}tags: [Release Notes]\n---\n\n# We deploy on Tuesdays\n\nAlways.\n", "utf-8")
+    proposal = propose_evolved(bed, old, "We deploy on Mondays.")
+    before = bed.files()
+    bed.reviewer.decide(proposal, Approve(), run="r")
+    now = bed.only("active")
+    assert now.path == old
+    assert now.name == "We deploy on Mondays", "the title does not say the opposite"
+    assert (now.always_load, now.priority, now.aliases, now.extra["mood"]) == (True, "high", ("ship day",), "good")
+    assert (now.tags, now.kind, now.written_by_agent) == (("Release Notes",), "convention", True)
+    assert "aliases: [ship day] # mine\nalways_load: true\npriority: high\nmood: good\n" in bed.files()[old]
+    archived = bed.only("superseded")
+    assert (now.supersedes, archived.superseded_by) == (archived.path, old)
+    bed.reviewer.undo_last()
+    assert bed.files() == before
+
+
+def test_a_reversal_that_takes_the_place_of_an_always_load_entry_keeps_the_users_own_fields(bed: Bed) -> None:
+    old = bed.note("personal-private/_always-load/packages.md", "Use npm.", kind="preferences", always_load=True)
+    bed.edit(old, "kind: ", "mood: good\npriority: high\nkind: ")
+    bed.note(WAITS, "Use pnpm.", kind="preferences", status="inbox", source=[Source("claude", "s1", ("r1",))])
+    bed.reviewer.decide(WAITS, Supersede(old), run="r")
+    now = bed.only("active")
+    assert (now.path, now.body, now.priority, now.extra["mood"]) == (old, "Use pnpm.", "high", "good")
+    assert now.sources == (Source("claude", "s1", ("r1",)),)
+
+
+def test_what_an_agent_saves_goes_to_its_own_place_where_the_user_says_that_it_supersedes(bed: Bed) -> None:
+    old_note(bed)
+    saved = AgentProposals(bed.settings, bed.store).propose("preferences", "Deploy train", "We deploy on Mondays.")
+    done = bed.reviewer.decide(saved.path, Supersede(OLD), run="r")
+    assert done.path == "personal-private/preferences/deploy-train.md"

@@ -44,7 +44,9 @@ PROPOSAL = Proposal(
         ("approve", Approve()),
         (" Approved ", Approve()),
         ('"yes"', Approve()),
+        ("“Approve.”", Approve()),
         ("keep both", KeepBoth()),
+        ("Keep  Both!", KeepBoth()),
         ("reject", Reject()),
         ("no", Reject()),
         ("skip", Skip()),
@@ -352,3 +354,31 @@ def test_decisions_outlive_the_state_folder(bed: Bed, proposal: str) -> None:
             file.unlink()
     bed.remember(said(CHOICE, "a"))
     assert bed.files() == after
+
+
+@pytest.mark.parametrize("name", ["Decision", "DECISION", '"Decision"'])
+def test_a_decision_is_seen_however_the_property_is_capitalised(bed: Bed, proposal: str, name: str) -> None:
+    bed.edit(proposal, "---\n", f"---\n{name}: approve\n")
+    (done,) = bed.reviewer.apply_notes()
+    assert isinstance(done, DecisionOutcome)
+    assert done.verdict == "approved"
+    assert "ecision" not in bed.files()[done.path]
+
+
+def test_a_text_that_the_user_changed_is_kept_where_the_vault_has_the_old_one_already(bed: Bed, proposal: str) -> None:
+    place = decide(bed, proposal, Approve()).path
+    bed.note(proposal, "x", kind="preferences", status="pending", fingerprint=bed.only("active").fingerprint)
+    done = decide(bed, proposal, Approve(), body=Scrubbed("Use pnpm in all new repositories."))
+    assert (done.verdict, done.path) == ("approved", place.replace(".md", "-2.md"))
+    assert bed.store.read(done.path).body == "Use pnpm in all new repositories."
+
+
+def test_of_a_proposal_that_was_moved_out_by_hand_it_is_told_what_it_lacks(bed: Bed, proposal: str) -> None:
+    moved = "personal-private/_always-load/" + proposal.rpartition("/")[2]
+    (bed.vault / moved).parent.mkdir()
+    (bed.vault / proposal).rename(bed.vault / moved)
+    with pytest.raises(EntryNotFound, match=f"{moved} was moved out of its folder.*write `status: active`"):
+        bed.reviewer.find(proposal)
+    bed.edit(moved, "status: pending", "status: active")
+    with pytest.raises(EntryNotFound, match="nothing called"):
+        bed.reviewer.find(proposal)

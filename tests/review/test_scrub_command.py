@@ -237,3 +237,68 @@ def test_standard_input_comes_out_clean_and_otherwise_as_it_was(sandbox: Sandbox
     assert TOKEN not in out
     assert out.endswith("no newline at the end")
     assert not list((sandbox.root / "state").glob("*"))
+
+
+def test_a_page_or_book_named_as_source_does_not_make_the_users_own_note_a_mined_one(tmp_path: Path) -> None:
+    bed = make_bed(tmp_path)
+    folder = bed.vault / "personal-private" / "notes"
+    folder.mkdir(parents=True)
+    own = ("https://example.com/post", '"[[A book]]"', "[https://a.test/x, https://b.test/y]", "Ann")
+    for number, source in enumerate(own):
+        (folder / f"own{number}.md").write_text(f"---\nsource: {source}\n---\n\nAsk {MAIL}.\n", "utf-8")
+    bed.note("personal-private/notes/mined.md", f"Ask {MAIL}.", kind="fix", source=[Source("claude", "s1", ("r1",))])
+    bed.note("personal-private/notes/agents.md", f"Ask {MAIL}.", kind="fix", source=Source("agent"))
+    write_down(bed, "Offline maps")
+    (idea,) = [path for path in bed.files() if "_idea-incubator" in path]
+    bed.edit(idea, "\n\n", f"\n\nAsk {MAIL}. ")
+    before = bed.files()
+    found = {one.name for one in scrub_everything(bed.settings, bed.store, apply=True) if one.where == "vault"}
+    assert found == {"personal-private/notes/mined.md", "personal-private/notes/agents.md"}
+    assert all(text == before[path] for path, text in bed.files().items() if path not in found)
+
+
+@pytest.mark.parametrize(
+    "field",
+    [
+        f"api key: {TOKEN}",
+        f'"api_key": {TOKEN}',
+        f"github.token: {TOKEN}",
+        f"tags: [deploy, {TOKEN}]",
+        f"project: {TOKEN}",
+        "source: https://bob:Hunter2Secret9x@db.example.com/x",
+        f"# the old one was {TOKEN}",
+        'password:\n  "hunter2Xy9Qzz"',
+        f"? {TOKEN}",
+    ],
+)
+def test_a_secret_goes_wherever_it_stands_in_the_header(field: str) -> None:
+    text = f"---\nkind: fix\ncreated: 2026-01-01\n{field}\n---\n\nBody.\n"
+    clean, kinds = scrub_note(text, Policy.SECRETS)
+    assert sum(kinds.values()) == 1
+    assert not any(secret in clean for secret in (TOKEN, "Hunter2Secret9x", "hunter2Xy9Qzz"))
+    assert clean.startswith("---\nkind: fix\ncreated: 2026-01-01\n")
+    assert clean.endswith("---\n\nBody.\n")
+
+
+def test_a_key_file_in_a_property_goes_as_a_whole() -> None:
+    lines = [f"{number:02}" + "Ab3dEf7hIj" * 6 for number in range(12)]
+    key = ["-----BEGIN PRIVATE KEY-----", *lines, "az0BHizafdvuEw==", "-----END PRIVATE KEY-----"]
+    text = "---\ndeploy: |\n" + "".join(f"  {line}\n" for line in key) + "kind: fix\n---\n\nBody.\n"
+    clean, kinds = scrub_note(text, Policy.SECRETS)
+    assert clean == "---\ndeploy: |\n  [REDACTED-PRIVATE-KEY]\nkind: fix\n---\n\nBody.\n"
+    assert kinds == {"PRIVATE-KEY": 1}
+
+
+def test_a_file_name_that_holds_a_secret_and_a_note_too_large_to_read_are_named(tmp_path: Path) -> None:
+    bed = make_bed(tmp_path)
+    folder = bed.vault / "personal-private" / "notes"
+    folder.mkdir(parents=True)
+    (folder / f"old {TOKEN}.md").write_text("---\nkind: notes\n---\n\nIt was revoked.\n", "utf-8")
+    (folder / "export.md").write_bytes(b"line of an export\n" * 500_000)
+    (folder / "Meeting 0123456789abcdef0123456789abcdef.md").write_text("As Notion names its pages.\n", "utf-8")
+    found = scrub_everything(bed.settings, bed.store, apply=True)
+    assert [(one.name, one.kinds, bool(one.problem)) for one in found] == [
+        ("personal-private/notes/export.md", {}, True),
+        ("personal-private/notes/old [REDACTED-API-KEY].md", {"API-KEY": 1}, True),
+    ]
+    assert (folder / f"old {TOKEN}.md").exists()

@@ -77,7 +77,7 @@ def test_after_an_edit_it_is_told_what_would_be_replaced(
 ) -> None:
     replacing(bed)
     old = bed.only("active").path
-    monkeypatch.setattr(review, "_edited", lambda text: f"{text}, in the shop")
+    monkeypatch.setattr("memoryvault.cli.editor.Drafts.edit", lambda _self, _path, text: f"{text}, in the shop")
     answer(monkeypatch, bed, keys)
     assert f"it would replace {old}\n" in capsys.readouterr().out
     assert statuses(bed) == left

@@ -10,7 +10,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from memoryvault.vault.errors import EntryInvalid
-from memoryvault.vault.frontmatter import FieldValue, format_header, format_scalar, load_fields, set_fields
+from memoryvault.vault.frontmatter import (
+    FieldValue,
+    format_header,
+    format_scalar,
+    load_fields,
+    set_fields,
+    split_fields,
+)
 from memoryvault.vault.header import body_of, parse_scalars, skim, split_header
 
 HAND_WRITTEN = """\
@@ -282,3 +289,18 @@ def test_unknown_text_survives_or_the_edit_is_refused(header: str) -> None:
     assert "status: zz\n" in lines
     lines.remove("status: zz\n")
     assert "".join(lines) == text
+
+
+@given(st.text(alphabet="ab:\"'-#|>[]{}? \t\r\n", max_size=80))
+def test_the_fields_of_a_header_and_what_is_between_them_are_the_header(header: str) -> None:
+    assert "".join(text for _, text in split_fields(header)) == header
+
+
+def test_a_header_is_split_where_a_field_begins_and_comments_belong_to_none() -> None:
+    header = 'kind: fix\n# why\n"api key":\n  - a\n\n  - b\nä.b: |\n  c: d\n'
+    assert split_fields(header) == [
+        ("kind", "kind: fix\n"),
+        (None, "# why\n"),
+        ("api key", '"api key":\n  - a\n\n  - b\n'),
+        ("ä.b", "ä.b: |\n  c: d\n"),
+    ]
