@@ -20,7 +20,7 @@ from ..tasks.health import log_lines, time_of
 from ..tasks.queue.units import service_manager
 from ..vault.days import SECONDS_PER_DAY
 from ..vault.errors import SettingsError
-from ..vault.paths import find_conflict_copies
+from ..vault.listing import list_notes
 from ..vault.settings import Settings
 from .context import Context
 from .corpus import WARN_DAYS, ending_soon
@@ -172,7 +172,7 @@ def _sync_trace(vault: Path) -> str | None:
                 return str(folder / name)
         if folder.name.lower().startswith(SYNC_FOLDERS):
             return str(folder)
-    return next((f"a conflict copy, {copy}" for copy in find_conflict_copies(vault)), None)
+    return next((f"a conflict copy, {copy}" for copy in list_notes(vault).copies), None)
 
 
 def last_hook(context: Context) -> Finding:
@@ -193,7 +193,7 @@ def last_hook(context: Context) -> Finding:
 
 def sync_clients(context: Context) -> Finding:
     """Copies that a sync client left beside a note: never indexed, so what is in them is not recalled."""
-    copies = sorted(find_conflict_copies(context.vault))
+    copies = sorted(list_notes(context.vault).copies)
     if copies:
         named = ", ".join(copies[:NAMED]) + (f" and {len(copies) - NAMED} more" if len(copies) > NAMED else "")
         return Finding("sync conflicts", "note", named, "`memory review` shows both texts and lets you choose")

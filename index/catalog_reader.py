@@ -65,11 +65,9 @@ class StoredChunk(NamedTuple):
     text: str
 
 
-class FileStamp(NamedTuple):
-    """The state of a file when it was indexed: time of change in nanoseconds, size in bytes."""
-
-    mtime_ns: int
-    size: int
+FileStamp = tuple[str, int, int]
+"""The path of a file, and its state when it was indexed: time of change in nanoseconds, size in bytes. A bare tuple, as
+SQLite's rows are: there may be a hundred thousand."""
 
 
 class SessionCount(NamedTuple):
@@ -189,10 +187,9 @@ class CatalogReader:
         """The path of every indexed note."""
         return frozenset(row[0] for row in self._connection.execute("SELECT path FROM entry_meta"))
 
-    def file_stamps(self) -> dict[str, FileStamp]:
-        """The state of every indexed file, by path."""
-        rows = self._connection.execute("SELECT path, mtime_ns, size FROM entry_meta")
-        return {row[0]: FileStamp(row[1], row[2]) for row in rows}
+    def file_stamps(self) -> list[FileStamp]:
+        """The state of every indexed file."""
+        return list(self._connection.execute("SELECT path, mtime_ns, size FROM entry_meta"))
 
     def set_aside(self) -> dict[str, str]:
         """See `active_sql.select_set_aside`."""

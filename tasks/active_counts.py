@@ -1,18 +1,20 @@
 """How many entries of a vault are in use.
 
-They are counted in the files, but what the index knows of a file that has not changed since is not read again: reading
-twenty thousand notes for one figure would take longer than the rest of the page that shows it.
+They are counted in the files, but what the index knows of a file that has not changed since is not read again: of the
+vault only the folders are listed, and while no worker runs each note that the index knows is asked for its state.
+Reading twenty thousand notes for one figure would take longer than the rest of the page that shows it.
 """
 
 from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping
-from contextlib import closing, suppress
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
+from typing import TYPE_CHECKING
 
 from ..vault.active import is_entry, is_entry_place
 from ..vault.entry import ACTIVE
@@ -21,7 +23,10 @@ from ..vault.lock import lock_holder
 from ..vault.settings import Settings
 from ..vault.store import VaultStore
 from ..vault.wording import counted
-from .pending_counts import count_pending_paths
+from .pending_counts import PendingCounts, count_pending, count_pending_paths
+
+if TYPE_CHECKING:
+    from ..index.catalog_reader import FileStamp
 
 
 @dataclass(frozen=True)
@@ -43,23 +48,28 @@ def count_active(settings: Settings, store: VaultStore) -> ActiveCounts:
 
     While a worker runs, the notes that the index knows are counted as it was last told of them.
     """
-    paths = [*store.walk()]
-    indexed_states, indexed_set_aside = _read_index(Path(settings.state.index_db))
-    candidates = [path for path in paths if is_entry_place(path)]
+    return _count_active_notes(settings, store, [*store.walk()])
+
+
+def count_active_and_pending(settings: Settings, store: VaultStore) -> tuple[ActiveCounts, PendingCounts]:
+    """`count_active` and `count_pending` of one walk. Raises VaultUnavailable."""
+    listed = store.list_notes()
+    return _count_active_notes(settings, store, listed.notes), count_pending(store, listed)
+
+
+def _count_active_notes(settings: Settings, store: VaultStore, notes: Sequence[str]) -> ActiveCounts:
+    candidates = {path for path in notes if is_entry_place(path)}
+    stamps, known_set_aside = _read_index(Path(settings.state.index_db))
+    known = [stamp for stamp in stamps if stamp[0] in candidates]
     # A worker indexes what changes within seconds: to look at each file costs most of the time that this takes.
     is_watched = lock_holder(settings.state.worker_lock) is not None
-    changed = [
-        path
-        for path in candidates
-        if path not in indexed_states or (not is_watched and _file_state(store.vault, path) != indexed_states[path])
-    ]
-    unchanged = {*candidates} - {*changed}
-    set_aside = {path: indexed_set_aside[path] for path in unchanged if path in indexed_set_aside}
-    for entry in store.readable(changed):
+    unchanged = {path for path, _, _ in (known if is_watched else _unchanged(known, store.vault))}
+    set_aside = {path: status for path, status in known_set_aside.items() if path in unchanged}
+    for entry in store.readable(sorted(candidates - unchanged)):
         status = entry.effective_status if is_entry(entry) else ""
         if status != ACTIVE:
             set_aside[entry.path] = status
-    return count_active_paths(paths, set_aside)
+    return count_active_paths(notes, set_aside)
 
 
 def count_active_paths(paths: Iterable[str], set_aside: Mapping[str, str] = MappingProxyType({})) -> ActiveCounts:
@@ -107,21 +117,35 @@ def count_indexed_entries(index_db: Path) -> int | None:
     return active.entries + pending.notes - pending.questions
 
 
-def _file_state(vault: Path, path: str) -> tuple[int, int] | None:
-    with suppress(OSError):
-        state = os.stat(f"{vault}/{path}")
-        return state.st_mtime_ns, state.st_size
-    return None
-
-
-def _read_index(index_db: Path) -> tuple[Mapping[str, tuple[int, int]], Mapping[str, str]]:
-    """State (nanoseconds, bytes) of each indexed file, and the status of those set aside; empty without an index."""
+def _read_index(index_db: Path) -> tuple[Sequence[FileStamp], Mapping[str, str]]:
+    """The state of each indexed file, and the status of those set aside; empty without an index."""
     from ..index.catalog_reader import CatalogReader  # Without an index there is no need for SQLite.
 
     if not index_db.exists():
-        return {}, {}
+        return (), {}
     try:
         with closing(CatalogReader(index_db)) as reader, reader.snapshot():
             return reader.file_stamps(), reader.set_aside()
     except (IndexUnavailable, SchemaTooNew):
-        return {}, {}
+        return (), {}
+
+
+def _unchanged(stamps: Iterable[FileStamp], vault: Path) -> Iterator[FileStamp]:
+    """Those whose files are still in that state; none where the vault is gone."""
+    with suppress(OSError), _folder(vault) as root:  # from there each path is shorter to follow
+        for stamp in stamps:
+            path, mtime_ns, size = stamp
+            with suppress(OSError):
+                state = os.stat(path, dir_fd=root)
+                if state.st_mtime_ns == mtime_ns and state.st_size == size:
+                    yield stamp
+
+
+@contextmanager
+def _folder(path: Path) -> Iterator[int]:
+    """A descriptor of the folder. Raises OSError."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        yield descriptor
+    finally:
+        os.close(descriptor)

@@ -10,7 +10,7 @@ from typing import Literal
 from ..pipelines.scrub import Policy
 from ..vault.entry import INCIDENT, content_hash, parse_entry
 from ..vault.errors import EditConflict, EntryInvalid, EntryNotFound, UsageError
-from ..vault.paths import find_conflict_copies, original_name
+from ..vault.paths import original_name
 from ..vault.scrubbed import Scrubbed
 from ..vault.store import VaultStore
 from .journal import Change, Journal, text_of
@@ -54,10 +54,12 @@ class ConflictCopy:
 
 def copy_paths(store: VaultStore) -> list[str]:
     """Paths of all copies, sorted; none of a name that does not tell whose copy it is. Raises VaultUnavailable."""
-    store.require_vault()
-    return sorted(
-        path for path in find_conflict_copies(store.vault) if original_name(path.rpartition("/")[2]) is not None
-    )
+    return sorted(path for path in store.list_notes().copies if names_its_note(path))
+
+
+def names_its_note(copy: str) -> bool:
+    """Does the file name of the conflict copy tell of which note it is one?"""
+    return original_name(copy.rpartition("/")[2]) is not None
 
 
 def waiting_copies(store: VaultStore) -> list[ConflictCopy]:

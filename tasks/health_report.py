@@ -19,7 +19,7 @@ from ..vault.days import SECONDS_PER_DAY
 from ..vault.errors import MemoryVaultError
 from ..vault.lock import lock_holder
 from ..vault.settings import Settings
-from .active_counts import ActiveCounts, count_active
+from .active_counts import ActiveCounts, count_active_and_pending
 from .health import (
     TRIAL_SESSION,
     hook_times,
@@ -32,7 +32,6 @@ from .health import (
     why_unheard,
 )
 from .indexing import open_index, vault_store
-from .pending_counts import count_pending
 from .queue.enqueue import open_ledger
 from .settings_in_force import why_nothing_starts
 from .shared_queue import NO_CLIENT, is_shared
@@ -59,7 +58,7 @@ def health_report(settings: Settings, now: float, lines: Iterable[Mapping[str, A
         if not settings.only_works_for_others:
             vault = vault_store(settings)
             vault.require_vault()
-            counts, waiting = count_active(settings, vault), count_pending(vault)
+            counts, waiting = count_active_and_pending(settings, vault)
     except (MemoryVaultError, OSError) as error:
         faults.append(str(error))
     try:

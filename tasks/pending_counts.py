@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 
+from ..vault.listing import NotePaths
 from ..vault.pending import PENDING_FOLDERS, describe_pending, group_by_place
 from ..vault.registry import HEADER_BYTES
 from ..vault.store import VaultStore
@@ -35,12 +36,13 @@ class PendingCounts:
         return describe_pending(asdict(self))
 
 
-def count_pending(store: VaultStore) -> PendingCounts:
-    """Count in the files of the vault. Raises VaultUnavailable."""
-    from .conflicts import copy_paths  # Who only counts paths needs no journal.
+def count_pending(store: VaultStore, listed: NotePaths | None = None) -> PendingCounts:
+    """Count in the files of the vault, or in these of `list_notes`. Raises VaultUnavailable."""
+    from .conflicts import names_its_note  # Who only counts paths needs no journal.
 
-    counts = {place: len(paths) for place, paths in list_pending_notes(store).items()}
-    return PendingCounts(copies=len(copy_paths(store)), **counts)
+    notes, copies = listed or store.list_notes()
+    counts = {place: len(paths) for place, paths in list_pending_notes(store, notes).items()}
+    return PendingCounts(copies=sum(map(names_its_note, copies)), **counts)
 
 
 def count_pending_paths(paths: Iterable[str]) -> PendingCounts:
@@ -49,14 +51,15 @@ def count_pending_paths(paths: Iterable[str]) -> PendingCounts:
     return PendingCounts(**{place: len(group) for place, group in groups.items() if place != "patterns"})
 
 
-def list_pending_notes(store: VaultStore) -> dict[str, list[str]]:
-    """Paths of all pending notes by place, without conflict copies. Of patterns the heads are read.
+def list_pending_notes(store: VaultStore, notes: Iterable[str] | None = None) -> dict[str, list[str]]:
+    """Paths of all pending notes, or of those among `notes`, by place, without conflict copies. Of patterns the heads
+    are read.
 
     Raises VaultUnavailable.
     """
     from .discovery.watchlist import waits_by_its_head  # As above.
 
-    groups = group_by_place(store.walk_special(PENDING_FOLDERS))
+    groups = group_by_place(store.walk_special(PENDING_FOLDERS) if notes is None else notes)
     today = store.today()
     heads = store.heads(HEADER_BYTES, groups["patterns"])
     groups["patterns"] = [path for path, head in heads if waits_by_its_head(head.decode("utf-8", "replace"), today)]

@@ -61,6 +61,11 @@ def is_open(text: str) -> bool:
 def body_of(text: str) -> str:
     """The text after the header, or all of it if it has none, without blank lines around it."""
     parts = split_header(text)
+    return _body_after(parts, text)
+
+
+def _body_after(parts: tuple[str, str, str] | None, text: str) -> str:
+    """`parts`: of `split_header(text)`."""
     if parts is None:
         return text.removeprefix(BYTE_ORDER_MARK).strip()
     return parts[2].partition("\n")[2].strip()
@@ -141,4 +146,4 @@ def parse_scalars(header: str) -> dict[str, str]:
 def skim(text: str) -> tuple[dict[str, str], str]:
     """Split an entry into (its one-line fields, its body)."""
     parts = split_header(text)
-    return (parse_scalars(parts[1]) if parts is not None else {}), body_of(text)
+    return (parse_scalars(parts[1]) if parts is not None else {}), _body_after(parts, text)

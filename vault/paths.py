@@ -6,7 +6,6 @@ import errno
 import os
 import re
 import stat
-from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
@@ -75,15 +74,6 @@ def original_name(name: str) -> str | None:
 def is_note_name(name: str) -> bool:
     """Is this the file name of a note that may be indexed?"""
     return name.endswith(".md") and not name.startswith(".") and not is_conflict_copy(name)
-
-
-def find_conflict_copies(vault: Path) -> Iterator[str]:
-    """Yield vault-relative paths of the conflict copies of notes that sync clients made."""
-    for folder, names, files in os.walk(vault):
-        names[:] = [name for name in names if not name.startswith(".")]
-        for name in files:
-            if name.endswith(".md") and not name.startswith(".") and is_conflict_copy(name):
-                yield os.path.relpath(os.path.join(folder, name), vault)
 
 
 def is_downloaded(status: os.stat_result) -> bool:

@@ -35,6 +35,7 @@ from .frontmatter import FieldValue, format_header, set_fields
 from .header import extent
 from .killpoint import kill_point
 from .layout import ALWAYS_LOAD, TRASH
+from .listing import NotePaths, list_folders, list_notes
 from .lock import hold_lock
 from .note_text import encode_note, normalize_line_ends, normalize_note_text, replace_body
 from .paths import (
@@ -42,8 +43,6 @@ from .paths import (
     TEMPORARY_SUFFIX,
     check_new_name,
     is_downloaded,
-    is_downloaded_child,
-    is_note_name,
     is_regular,
     remove_empty,
     require_folder,
@@ -112,47 +111,21 @@ class VaultStore:
         vanish or cannot be read meanwhile are passed over. Raises VaultUnavailable.
         """
         self.require_vault()
-        return self._walk("", put_away)
+        return self._walk(put_away)
+
+    def _walk(self, put_away: bool) -> Iterator[str]:
+        for _, (notes, copies) in list_folders(self.vault, trash=put_away):
+            yield from sorted(notes + copies) if put_away else notes
 
     def walk_special(self, names: Collection[str]) -> Iterator[str]:
         """Those of `walk` whose special folder (`special_folder`) is one of `names`; no other file is looked at."""
         self.require_vault()
-        return self._walk_special("", names)
+        return (path for _, (notes, _) in list_folders(self.vault, special=names) for path in notes)
 
-    def _walk_special(self, folder: str, names: Collection[str]) -> Iterator[str]:
-        folders = []
-        with suppress(OSError), os.scandir(self.vault / folder if folder else self.vault) as children:
-            for child in children:
-                if not child.name.startswith(".") and child.name != TRASH and child.is_dir(follow_symlinks=False):
-                    folders.append(child.name)
-        prefix = folder + "/" if folder else ""
-        for name in sorted(folders):
-            if name in names:
-                yield from self._walk(prefix + name, put_away=False)
-            elif not name.startswith("_"):
-                yield from self._walk_special(prefix + name, names)
-
-    def _walk(self, folder: str, put_away: bool) -> Iterator[str]:
-        folders = []
-        notes = []
-        with suppress(OSError), os.scandir(self.vault / folder if folder else self.vault) as children:
-            for child in children:
-                if child.name.startswith("."):
-                    continue
-                if child.is_dir(follow_symlinks=False):
-                    if put_away or child.name != TRASH:
-                        folders.append(child.name)
-                elif not (is_note_name(child.name) or (put_away and child.name.endswith(".md"))):
-                    continue
-                elif child.is_file(follow_symlinks=False):
-                    with suppress(OSError):
-                        if is_downloaded_child(child):
-                            notes.append(child.name)
-        prefix = folder + "/" if folder else ""
-        for name in sorted(notes):
-            yield prefix + name
-        for name in sorted(folders):
-            yield from self._walk(prefix + name, put_away)
+    def list_notes(self) -> NotePaths:
+        """What `walk` yields, and all conflict copies, found in one walk. Raises VaultUnavailable."""
+        self.require_vault()
+        return list_notes(self.vault)
 
     def heads(self, limit: int, paths: Iterable[str] | None = None) -> Iterator[tuple[str, bytes]]:
         """(path, first `limit` bytes) of each note of `walk`, or at `paths`; one that cannot be read is passed over.
@@ -163,25 +136,25 @@ class VaultStore:
         if paths is not None:
             yield from self._heads_of(limit, paths)
             return
-        root = Path(os.path.realpath(self.vault))
+        root = os.path.realpath(self.vault)
         for relative in self.walk():
             with suppress(MemoryVaultError):  # the walk follows no links, so the path needs no resolving
-                yield relative, self._read_head(root / relative, relative, limit)
+                yield relative, self._read_head(f"{root}/{relative}", relative, limit)
 
     def _heads_of(self, limit: int, paths: Iterable[str]) -> Iterator[tuple[str, bytes]]:
-        folders: dict[str, Path] = {}  # each is resolved once: that takes longer than to read a note of it
+        folders: dict[str, str] = {}  # each is resolved once: that takes longer than to read a note of it
         for relative in paths:
             folder, _, name = relative.rpartition("/")
             with suppress(MemoryVaultError):
-                if os.path.islink(self.vault / relative):
-                    path = resolve_inside(self.vault, relative)
+                if os.path.islink(f"{self.vault}/{relative}"):
+                    path = str(resolve_inside(self.vault, relative))
                 else:
                     if folder not in folders:
-                        folders[folder] = resolve_inside(self.vault, relative).parent
-                    path = folders[folder] / name
+                        folders[folder] = str(resolve_inside(self.vault, relative).parent)
+                    path = f"{folders[folder]}/{name}"
                 yield relative, self._read_head(path, relative, limit)
 
-    def _read_head(self, path: Path, relative: str, limit: int) -> bytes:
+    def _read_head(self, path: str, relative: str, limit: int) -> bytes:
         head = self._read_file(path, relative, limit)
         if len(head) == limit and extent(head.decode("utf-8", "replace")) > limit * 3 // 4:
             return self._read_file(path, relative, max(limit, MAX_HEADER_BYTES))
@@ -454,7 +427,7 @@ class VaultStore:
             raise PathRefused(f"{relative!r} cannot be written: only .md files are")
         return path
 
-    def _read_file(self, path: Path, shown: str, limit: int | None = None) -> bytes:
+    def _read_file(self, path: Path | str, shown: str, limit: int | None = None) -> bytes:
         try:
             # O_NONBLOCK: a named pipe called x.md must not hang the reader.
             descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)

@@ -480,6 +480,25 @@ def test_walking_leaves_out_what_is_not_a_note(store: VaultStore, vault: Path) -
     assert list(store.walk()) == ["a.md", "b.md", "_inbox/i.md", "z/Note with spaces é.md"]
 
 
+def test_one_walk_finds_the_notes_and_beside_them_the_copies_of_a_conflict_even_in_the_trash(
+    store: VaultStore, vault: Path
+) -> None:
+    copy = "a.sync-conflict-20260701-120000-ABCDEFG.md"
+    for name in ("a.md", copy, "_trash/old/b.md", f"_trash/old/{copy}", "z/_trash/c.md", f".obsidian/{copy}"):
+        (vault / name).parent.mkdir(parents=True, exist_ok=True)
+        (vault / name).write_text("x")
+    (vault / f"z/{copy}").symlink_to(vault / "a.md")
+    assert store.list_notes() == (["a.md"], [copy, f"_trash/old/{copy}"])
+    assert [*store.walk(put_away=True)] == ["a.md", copy, f"_trash/old/{copy}", "_trash/old/b.md", "z/_trash/c.md"]
+
+
+def test_of_special_folders_only_the_outermost_counts(store: VaultStore, vault: Path) -> None:
+    for name in ("_inbox/a.md", "g/_inbox/_archive/b.md", "g/_archive/_inbox/c.md", "g/d.md", "g/_inbox/_trash/e.md"):
+        (vault / name).parent.mkdir(parents=True, exist_ok=True)
+        (vault / name).write_text("x")
+    assert [*store.walk_special({"_inbox"})] == ["_inbox/a.md", "g/_inbox/_archive/b.md"]
+
+
 @pytest.mark.parametrize("name", ["conflict.md", "resolving a merge_conflict.md", "on conflicts (git).md"])
 def test_a_note_about_conflicts_is_a_note(name: str) -> None:
     assert not is_conflict_copy(name)

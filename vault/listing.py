@@ -1,0 +1,73 @@
+"""Which files of a vault are notes, and which are copies of notes that a sync client left: each folder is listed once.
+
+No file is opened, and none is asked for its state.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Collection, Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import NamedTuple
+
+from .layout import TRASH, is_conflict_copy
+from .paths import is_downloaded_child
+
+
+class NotePaths(NamedTuple):
+    """Vault-relative paths. Links, special files, dot-files and files that are not downloaded are in neither."""
+
+    notes: list[str]
+    copies: list[str]
+    """Conflict copies."""
+
+
+def list_folders(
+    vault: Path, *, special: Collection[str] | None = None, trash: bool = False
+) -> Iterator[tuple[str, NotePaths]]:
+    """Yield each folder ('', or its vault-relative path and a slash) and what it holds, sorted.
+
+    A folder comes before those in it, and those in the order of their names. One that vanishes or cannot be read is
+    empty. Dot-folders and, without `trash`, the trash are left out; no link is followed. `special`: only the underscore
+    folders of these names, with all below them, unless they lie in another underscore folder.
+    """
+    waiting = [("", special is None)]
+    while waiting:
+        prefix, is_wanted = waiting.pop()
+        found = NotePaths([], [])
+        names = []
+        with suppress(OSError), os.scandir(f"{vault}/{prefix}") as children:
+            for child in children:
+                name = child.name
+                if name.startswith("."):
+                    continue
+                if child.is_dir(follow_symlinks=False):
+                    if trash or name != TRASH:
+                        names.append(name)
+                elif is_wanted and name.endswith(".md") and child.is_file(follow_symlinks=False):
+                    try:
+                        is_here = is_downloaded_child(child)
+                    except OSError:  # gone meanwhile
+                        continue
+                    if is_here:
+                        (found.copies if is_conflict_copy(name) else found.notes).append(prefix + name)
+        if is_wanted:
+            found.notes.sort()
+            found.copies.sort()
+            yield prefix, found
+        for name in sorted(names, reverse=True):  # the last one is taken first
+            if is_wanted or name in (special or ()):
+                waiting.append((f"{prefix}{name}/", True))
+            elif not name.startswith("_"):
+                waiting.append((f"{prefix}{name}/", False))
+
+
+def list_notes(vault: Path) -> NotePaths:
+    """All notes but those in the trash, and all conflict copies, found in one walk."""
+    found = NotePaths([], [])
+    for prefix, (notes, copies) in list_folders(vault, trash=True):
+        if TRASH not in prefix.split("/"):
+            found.notes.extend(notes)
+        found.copies.extend(copies)
+    return found
