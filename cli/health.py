@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import argparse
 import time
-from collections.abc import Mapping
 from dataclasses import asdict
-from typing import Any
 
 from ..tasks.costs import costs_by_week
-from ..tasks.health import HOOK_DAYS
-from ..tasks.health_report import health_report
-from ..vault.pending import describe_pending
+from ..tasks.health_report import HealthReport, IndexFigures, health_report
+from ..tasks.hook_log import HOOK_DAYS
+from ..tasks.spending import SpendingReport
 from .context import Context
 from .output import add_json, counted, print_json, print_table
 
@@ -38,26 +36,27 @@ def run(args: argparse.Namespace, context: Context) -> int:
         return _costs(args, context)
     report = health_report(context.settings, time.time())
     if args.json:
-        print_json(report)
+        print_json(asdict(report))
     else:
         _print(report, network=context.settings.research.network)
     return 0
 
 
-def _print_spending(miner: str, spending: Mapping[str, Any] | None, *, network: bool) -> None:
+def _print_spending(miner: str, spending: SpendingReport | None, *, network: bool) -> None:
     """Of each purpose, today and this week; nothing while nothing was ever spent or refused.
 
     Notes that research makes of what is on this machine count, too: no sign that anybody else was asked.
     """
     if miner != "local":
         print(f"miner            {miner}")
-    for name, title in (("today", "spent today"), ("week", "spent in 7 days")):
-        for one in (spending or {}).get(name, []):
-            unit = one["unit"]
-            refused = f", {one['refused']} refused ({counted(one['refusals'], 'time')})" if one["refusals"] else ""
-            saved = f", {one['saved']} saved" if one["saved"] else ""
-            off = "" if network or one["purpose"] != RESEARCH else " (notes included; research.network is off now)"
-            print(f"{title:16} {one['purpose']}: {one['spent']} {unit}{saved}{refused}{off}")
+    if spending is None:
+        return
+    for title, sums in (("spent today", spending.today), ("spent in 7 days", spending.week)):
+        for one in sums:
+            refused = f", {one.refused} refused ({counted(one.refusals, 'time')})" if one.refusals else ""
+            saved = f", {one.saved} saved" if one.saved else ""
+            off = "" if network or one.purpose != RESEARCH else " (notes included; research.network is off now)"
+            print(f"{title:16} {one.purpose}: {one.spent} {one.unit}{saved}{refused}{off}")
 
 
 def _costs(args: argparse.Namespace, context: Context) -> int:
@@ -84,62 +83,58 @@ def _costs(args: argparse.Namespace, context: Context) -> int:
     return 0
 
 
-def _why(shared: Mapping[str, Any]) -> str:
-    return f": {shared['why']}" if shared["why"] else ""
+def _model(index: IndexFigures) -> str:
+    if index.model_problem:
+        return f"none: {index.model_problem}"
+    return index.model or f"{index.model_to_use} (not used yet: nothing is embedded)"
 
 
-def _model(index: Mapping[str, Any]) -> str:
-    if index["model_problem"]:
-        return f"none: {index['model_problem']}"
-    return str(index["model"] or f"{index['model_to_use']} (not used yet: nothing is embedded)")
-
-
-def _print(report: Mapping[str, Any], *, network: bool) -> None:
-    for line in report["warnings"]:
+def _print(report: HealthReport, *, network: bool) -> None:
+    for line in report.warnings:
         print(f"! {line}")
-    entries, waiting, queue, index = (report[name] for name in ("entries", "waiting", "queue", "index"))
-    if entries is not None:
-        groups = ", ".join(f"{group} {count}" for group, count in entries["groups"].items()) or "none yet"
-        aside = ", ".join(f"{count:,} {status}" for status, count in entries["set_aside"].items())
+    if (entries := report.entries) is not None:
+        groups = ", ".join(f"{group} {count}" for group, count in entries.groups.items()) or "none yet"
+        aside = ", ".join(f"{count:,} {status}" for status, count in entries.set_aside.items())
         print(f"entries          {groups}" + (f"; not in use: {aside}" if aside else ""))
-    if waiting is not None:
-        print(f"waiting          {describe_pending(waiting)}")
-    print(f"last reflection  {report['last_reflection'] or 'never'}")
-    if queue is not None:
-        print(f"queue            {', '.join(f'{count} {name}' for name, count in queue.items())}")
-    if (shared := report["shared_queue"]) is not None:
-        since = f" since {shared['since']}" if shared["since"] else ""
-        print(f"shared queue     {'reached' if shared['reached'] else 'not reached'}{since}{_why(shared)}")
-    if index is not None:
-        pending = f", {index['pending']} without a vector" if index["pending"] else ""
+    if report.waiting is not None:
+        print(f"waiting          {report.waiting.describe()}")
+    print(f"last reflection  {report.last_reflection or 'never'}")
+    if report.queue is not None:
+        print(f"queue            {', '.join(f'{count} {name}' for name, count in asdict(report.queue).items())}")
+    if (shared := report.shared_queue) is not None:
+        since = f" since {shared.since}" if shared.since else ""
+        why = f": {shared.why}" if shared.why else ""
+        print(f"shared queue     {'reached' if shared.reached else 'not reached'}{since}{why}")
+    if (index := report.index) is not None:
+        pending = f", {index.pending} without a vector" if index.pending else ""
         print(
-            f"index            {counted(index['entries'], 'note')} (entries, what waits, ideas, lists), "
-            f"{counted(index['chunks'], 'passage')}{pending}, "
-            f"{index['size_bytes'] / 1e6:.1f} MB, model {_model(index)}"
+            f"index            {counted(index.entries, 'note')} (entries, what waits, ideas, lists), "
+            f"{counted(index.chunks, 'passage')}{pending}, "
+            f"{index.size_bytes / 1e6:.1f} MB, model {_model(index)}"
         )
-    for name, process in report["processes"].items():
+    for name, process in (("worker", report.processes.worker), ("recall", report.processes.recall)):
         if process is None:
             print(f"{name:16} does not run")
         else:
-            memory = "" if process["megabytes"] is None else f", {process['megabytes']:.0f} MB"
-            print(f"{name:16} process {process['pid']}{memory}")
-    _print_spending(report["miner"], report["spending"], network=network)
-    if any(report["marked"].values()):
-        print(f"marked           {report['marked']['useful']} useful, {report['marked']['noise']} noise")
+            memory = "" if process.megabytes is None else f", {process.megabytes:.0f} MB"
+            print(f"{name:16} process {process.pid}{memory}")
+    _print_spending(report.miner, report.spending, network=network)
+    if report.marked.useful or report.marked.noise:
+        print(f"marked           {report.marked.useful} useful, {report.marked.noise} noise")
     print(f"\nhooks of the last {HOOK_DAYS} days, in ms")
-    if not report["hooks"]:
+    if not report.hooks:
         print("  none was run")
         return
     print_table(
         ("event", "count", "p50", "p95", "p99", "budget", "over", "degraded"),
         [
             (
-                times["event"],
-                times["count"],
-                *(f"{times[name]:.0f}" for name in ("p50_ms", "p95_ms", "p99_ms", "budget_ms")),
-                times["over_budget"],
-                times["degraded"],
+                times.event,
+                times.count,
+                *(f"{ms:.0f}" for ms in (times.p50_ms, times.p95_ms, times.p99_ms, times.budget_ms)),
+                times.over_budget,
+                times.degraded,
             )
-            for times in report["hooks"]
+            for times in report.hooks
         ],
     )

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..hooks.install import EVENTS, hook_argv
-from ..tasks.health import TRIAL_SESSION, budget_ms
+from ..tasks.hook_log import TRIAL_SESSION, budget_ms
 from ..tasks.queue.enqueue import open_ledger
 from ..vault.errors import MemoryVaultError
 from ..vault.settings import Settings

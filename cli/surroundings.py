@@ -16,7 +16,7 @@ from ..hooks.install import EVENTS, STUB, hook_argv, installed_events, plugin_in
 from ..hooks.wiring import WIRINGS, wired_events
 from ..tasks.corpus.backfill import plan_corpus
 from ..tasks.device import SETTINGS_NOTE, acting_device, acts_here
-from ..tasks.health import log_lines, time_of
+from ..tasks.hook_log import HookRun, read_hook_runs
 from ..tasks.queue.units import service_manager
 from ..vault.days import SECONDS_PER_DAY
 from ..vault.errors import SettingsError
@@ -76,7 +76,7 @@ def clock(context: Context) -> Finding:
         away = os.fstat(file.fileno()).st_mtime - now
     if abs(away) > CLOCK_SECONDS:
         return Finding("clock", "note", f"the vault's disk is {away:+.0f} s away from this machine", "set both clocks")
-    newest = max((time_of(line) for line in _week_of_hooks(context, now)), default=0.0)
+    newest = max((run.at for run in _week_of_hooks(context, now)), default=0.0)
     if newest - now > CLOCK_SECONDS:
         return Finding(
             "clock", "note", f"the log has lines {newest - now:.0f} s ahead of now", "was the clock set back?"
@@ -178,15 +178,15 @@ def _sync_trace(vault: Path) -> str | None:
 def last_hook(context: Context) -> Finding:
     """When a hook last ran, and whether it ended well."""
     now = time.time()
-    newest = max(_week_of_hooks(context, now), key=time_of, default=None)
+    newest = max(_week_of_hooks(context, now), key=lambda run: run.at, default=None)
     if newest is None:
         todo = "open a session of your agent; if it stays so, `memory init` again"
         if not is_wired(context.settings):
             todo = ""  # That no agent is wired has been said.
         return Finding("last hook", "note", f"none in {SILENT_HOOK_DAYS} days", todo)
-    ago = max(0.0, now - time_of(newest))
-    detail = f"{newest.get('hook')} {_ago(ago)}, {newest.get('result', 'unknown')}, {newest.get('ms', '?')} ms"
-    if newest.get("result") == "error":
+    took = "?" if newest.ms is None else newest.ms
+    detail = f"{newest.event} {_ago(max(0.0, now - newest.at))}, {newest.result or 'unknown'}, {took} ms"
+    if newest.result == "error":
         return Finding("last hook", "fault", detail, "see `memory logs --event hook`")
     return Finding("last hook", "ok", detail)
 
@@ -200,11 +200,8 @@ def sync_clients(context: Context) -> Finding:
     return Finding("sync conflicts", "ok", "none")
 
 
-def _week_of_hooks(context: Context, now: float) -> Iterator[dict[str, object]]:
-    since = now - SILENT_HOOK_DAYS * SECONDS_PER_DAY
-    for line in log_lines(Path(context.state.log_file), since):
-        if line.get("event") == "hook" and time_of(line) >= since:
-            yield dict(line)
+def _week_of_hooks(context: Context, now: float) -> Iterator[HookRun]:
+    return read_hook_runs(Path(context.state.log_file), now - SILENT_HOOK_DAYS * SECONDS_PER_DAY)
 
 
 def _ago(seconds: float) -> str:

@@ -1,161 +1,303 @@
-"""`memory health` as one object: how things stand, in figures; for the command and the console."""
+"""`memory health` as one object, a section for each thing that has figures; for the command and the console.
+
+The times of hooks are worked out in `hook_log`; what of all this needs the user is decided in `health_warnings`.
+"""
 
 from __future__ import annotations
 
 import importlib.util
-from collections.abc import Iterable, Mapping
-from dataclasses import asdict
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import TypeVar
 
 from ..index.client import RecallClient, ServiceRefused, ServiceUnavailable
 from ..index.drain import NO_EXTENSION
 from ..index.embedder import model_name
 from ..index.models import why_not_loaded
 from ..index.receipts import marks_of, read_marks
-from ..index.store import IndexStore
-from ..vault.days import SECONDS_PER_DAY
+from ..index.store import IndexStats
 from ..vault.errors import MemoryVaultError
+from ..vault.layout import StatePaths
 from ..vault.lock import lock_holder
+from ..vault.marker import REFLECTED, START, list_markers, marker_path
 from ..vault.settings import Settings
-from .active_counts import ActiveCounts, count_active_and_pending
-from .health import (
-    TRIAL_SESSION,
-    hook_times,
-    last_reflection,
-    log_lines,
-    oldest_waiting,
-    resident_megabytes,
-    warnings_of,
-    week_before,
-    why_unheard,
-)
+from .active_counts import count_active_and_pending
+from .health_warnings import warnings_of, why_away, why_dead, why_unheard
+from .hook_log import TRIAL_SESSION, HookRun, HookTimes, hook_times, read_hook_runs, week_before
 from .indexing import open_index, vault_store
+from .pending_counts import PendingCounts
 from .queue.enqueue import open_ledger
 from .settings_in_force import why_nothing_starts
 from .shared_queue import NO_CLIENT, is_shared
-from .shared_queue_link import read_link
-from .spending import spending_report
+from .shared_queue_link import Link, read_link
+from .spending import SpendingReport, spending_report
 
-AWAY_DAYS = 2
-"""A shared queue that was not reached for so long is worth a warning; until then all goes on without it."""
 MOST_REFLECTIONS = 20
 """Among so many is the last one that was no trial of the hooks."""
 
+Section = TypeVar("Section")
 
-def health_report(settings: Settings, now: float, lines: Iterable[Mapping[str, Any]] | None = None) -> dict[str, Any]:
-    """Everything as one JSON object; what cannot be reached is said in `warnings`. Raises SettingsError.
 
-    `lines` are the log's (`log_lines`), of a week at least, from a caller that has read them.
+@dataclass(frozen=True)
+class EntryFigures:
+    """Entries of the vault: those in use by group and in all, and those set aside by status."""
+
+    groups: Mapping[str, int]
+    in_use: int
+    set_aside: Mapping[str, int]
+
+
+@dataclass(frozen=True)
+class QueueFigures:
+    """Jobs of this machine's queue that are not done."""
+
+    running: int
+    due: int
+    delayed: int
+    dead: int
+
+
+@dataclass(frozen=True)
+class SharedQueueFigures:
+    """What the worker last knew of a shared queue. `reached` is None, as is `since` (ISO 8601), until one has told."""
+
+    reached: bool | None
+    why: str
+    since: str | None
+
+
+@dataclass(frozen=True)
+class IndexFigures(IndexStats):
+    """What the index holds, and the models: `model` answers, None before the first passages are embedded;
+    `model_to_use` does or would, and `model_problem` keeps this machine from using that."""
+
+    model: str | None
+    model_to_use: str
+    model_problem: str | None
+
+
+@dataclass(frozen=True)
+class MarkFigures:
+    """Hits of recalls that somebody marked."""
+
+    useful: int
+    noise: int
+
+
+@dataclass(frozen=True)
+class ProcessFigures:
+    """A process that runs; the memory it holds is None where it cannot be asked."""
+
+    pid: int
+    megabytes: float | None
+
+
+@dataclass(frozen=True)
+class Processes:
+    """The background processes; None for one that does not run."""
+
+    worker: ProcessFigures | None
+    recall: ProcessFigures | None
+
+
+@dataclass(frozen=True)
+class HealthReport:
+    """How things stand; `asdict` gives what `memory health --json` prints.
+
+    A section is None where it cannot be read, which is among the warnings, or where there is no such thing.
     """
-    state = settings.state
-    faults: list[str] = []
-    unheard: list[str] = []
-    counts = waiting = queue = index = None
-    done_at: list[float] = []
-    try:
-        if not settings.only_works_for_others:
-            vault = vault_store(settings)
-            vault.require_vault()
-            counts, waiting = count_active_and_pending(settings, vault)
-    except (MemoryVaultError, OSError) as error:
-        faults.append(str(error))
-    try:
-        with open_ledger(settings) as ledger:
-            backlog = ledger.backlog()
-            dead = sum(count for _, state_of, count in ledger.live_counts() if state_of == "dead")
-            queue = {"running": backlog.running, "due": backlog.due, "delayed": backlog.delayed, "dead": dead}
-            done = [
-                job
-                for job in ledger.list(["done"], kind="reflect.session", most=MOST_REFLECTIONS)
-                if not str(job.args.get("session") if isinstance(job.args, dict) else "").startswith(TRIAL_SESSION)
-            ][:1]
-            done_at = [
-                job.finished_at
-                for job in (*done, *ledger.list(["done"], kind="reflect.corpus", most=1))
-                if job.finished_at is not None
-            ]
-            unheard = [why for job in done if (why := why_unheard(job.history)) is not None]
-    except MemoryVaultError as error:
-        faults.append(str(error))
-    try:
-        with open_index(settings) as store:
-            index = {**asdict(store.stats()), **_model(settings, store)}
-    except MemoryVaultError as error:
-        faults.append(str(error))
-    spending = None
-    try:
-        spending = spending_report(state.state_db, now)
-    except MemoryVaultError as error:
-        faults.append(str(error))
-    week = week_before(now)
-    hooks = hook_times(log_lines(Path(state.log_file), week) if lines is None else lines, week)
-    last = last_reflection(state.harness, done_at)
+
+    warnings: tuple[str, ...]
+    entries: EntryFigures | None
+    waiting: PendingCounts | None
+    last_reflection: str | None
+    """ISO 8601, in seconds of UTC."""
+    queue: QueueFigures | None
+    shared_queue: SharedQueueFigures | None
+    index: IndexFigures | None
+    hooks: tuple[HookTimes, ...]
+    miner: str
+    spending: SpendingReport | None
+    marked: MarkFigures
+    processes: Processes
+
+
+def health_report(settings: Settings, now: float, runs: Iterable[HookRun] | None = None) -> HealthReport:
+    """Read all sections; what cannot be reached is said in `warnings`. Raises SettingsError.
+
+    `runs` are those of hooks (`read_hook_runs`), of a week at least, from a caller that has read them.
+    """
+    state, week, faults = settings.state, week_before(now), _Faults()
+    vault = None if settings.only_works_for_others else faults.read(lambda: _read_vault(settings))
+    entries, waiting = vault or (None, None)
+    ledger = faults.read(lambda: _read_ledger(settings))
+    index = faults.read(lambda: _read_index(settings))
+    spending = faults.read(lambda: spending_report(state.state_db, now))
+    hooks = hook_times(read_hook_runs(Path(state.log_file), week) if runs is None else runs, week)
+    last = last_reflection(state.harness, ledger.reflected_at if ledger else ())
+    link = read_link(state) if is_shared(settings) else None
+    warnings = (
+        *faults.lines,
+        *warnings_of(waiting, last, oldest_waiting(state.harness), hooks, now),
+        *_why_no_work(settings),
+        *_told(why_dead(ledger.queue.dead) if ledger else None),
+        *_told(NO_CLIENT if is_shared(settings) and importlib.util.find_spec("psycopg") is None else None),
+        *_told(why_away(link, now)),
+        *(ledger.unheard if ledger else ()),
+    )
+    return HealthReport(
+        warnings=warnings,
+        entries=entries,
+        waiting=waiting,
+        last_reflection=_iso(last) if last else None,
+        queue=ledger.queue if ledger else None,
+        shared_queue=_shared_queue(link) if is_shared(settings) else None,
+        index=index,
+        hooks=tuple(hooks),
+        miner=settings.reflection.miner,
+        spending=spending,
+        marked=_read_marks(state),
+        processes=_find_processes(state),
+    )
+
+
+class _Faults:
+    """Why sections could not be read, a line each."""
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+
+    def read(self, section: Callable[[], Section]) -> Section | None:
+        """The section; None, and a line more, where it cannot be read."""
+        try:
+            return section()
+        except (MemoryVaultError, OSError) as error:
+            self.lines.append(str(error))
+            return None
+
+
+def _read_vault(settings: Settings) -> tuple[EntryFigures, PendingCounts]:
+    """What is in use and what waits. Raises VaultUnavailable."""
+    active, pending = count_active_and_pending(settings, vault_store(settings))
+    return EntryFigures(active.groups, active.entries, active.set_aside), pending
+
+
+@dataclass(frozen=True)
+class _LedgerFigures:
+    """What the ledger of jobs tells of the queue, and of the last reflections that were no trials of the hooks."""
+
+    queue: QueueFigures
+    reflected_at: tuple[float, ...]
+    """Unix times."""
+    unheard: tuple[str, ...]
+    """The warning that the model had no part in the last one, if so."""
+
+
+def _read_ledger(settings: Settings) -> _LedgerFigures:
+    """Raises QueueUnavailable."""
+    with open_ledger(settings) as ledger:
+        backlog = ledger.backlog()
+        dead = sum(count for _, state, count in ledger.live_counts() if state == "dead")
+        sessions = [
+            job
+            for job in ledger.list(["done"], kind="reflect.session", most=MOST_REFLECTIONS)
+            if not str(job.args.get("session") if isinstance(job.args, dict) else "").startswith(TRIAL_SESSION)
+        ][:1]
+        done = [*sessions, *ledger.list(["done"], kind="reflect.corpus", most=1)]
+    return _LedgerFigures(
+        queue=QueueFigures(backlog.running, backlog.due, backlog.delayed, dead),
+        reflected_at=tuple(job.finished_at for job in done if job.finished_at is not None),
+        unheard=tuple(why for job in sessions if (why := why_unheard(job.history)) is not None),
+    )
+
+
+def _read_index(settings: Settings) -> IndexFigures:
+    """Raises IndexUnavailable."""
+    with open_index(settings) as store:
+        in_force = store.in_force()
+        usual = in_force or model_name(settings.embedding.model)
+        problem = why_not_loaded(usual, Path(settings.state.models)) if store.has_vectors else NO_EXTENSION
+        return IndexFigures(**vars(store.stats()), model=in_force, model_to_use=usual, model_problem=problem)
+
+
+def _read_marks(state: StatePaths) -> MarkFigures:
     marks = marks_of(read_marks(Path(state.log) / "marks.jsonl"))
-    warnings = warnings_of(waiting, last, oldest_waiting(state.harness), hooks, now)
+    useful = sum(marks.values())
+    return MarkFigures(useful=useful, noise=len(marks) - useful)
+
+
+def last_reflection(harness: str, done: Iterable[float]) -> float | None:
+    """Unix time at which a session was last reflected; `done` are times of such jobs."""
+    times = [*done]
+    for session in list_markers(harness, REFLECTED):
+        try:
+            times.append(os.stat(marker_path(harness, session, REFLECTED)).st_mtime)
+        except OSError:
+            continue
+    return max(times, default=None)
+
+
+def oldest_waiting(harness: str) -> float | None:
+    """Unix time of the last event of the session that has waited longest for its reflection."""
+    times = []
+    for session in list_markers(harness, START):
+        try:
+            times.append(os.stat(marker_path(harness, session, START)).st_mtime)
+        except OSError:
+            continue
+    return min(times, default=None)
+
+
+def _why_no_work(settings: Settings) -> Iterator[str]:
     if why := why_nothing_starts(settings):
-        warnings.append(f"{why}: nothing is recorded, and every job waits")
-    if queue is not None and queue["dead"]:
-        dead_jobs = "1 job is" if queue["dead"] == 1 else f"{queue['dead']} jobs are"
-        warnings.append(f"{dead_jobs} dead: `memory jobs list --state dead` says why")
-    shared = _shared_queue(settings, now, warnings)
-    return {
-        "warnings": [*faults, *warnings, *unheard],
-        "entries": _entries(counts) if counts is not None else None,
-        "waiting": asdict(waiting) if waiting is not None else None,
-        "last_reflection": datetime.fromtimestamp(last, UTC).isoformat(timespec="seconds") if last else None,
-        "queue": queue,
-        "shared_queue": shared,
-        "index": index,
-        "hooks": [asdict(times) for times in hooks],
-        "miner": settings.reflection.miner,
-        "spending": spending,
-        "marked": {"useful": sum(marks.values()), "noise": len(marks) - sum(marks.values())},
-        "processes": _processes(state.worker_lock, state.recall_socket),
-    }
+        yield f"{why}: nothing is recorded, and every job waits"
 
 
-def _entries(counts: ActiveCounts) -> dict[str, Any]:
-    return {"groups": counts.groups, "in_use": counts.entries, "set_aside": counts.set_aside}
+def _told(warning: str | None) -> tuple[str, ...]:
+    return () if warning is None else (warning,)
 
 
-def _model(settings: Settings, store: IndexStore) -> dict[str, str | None]:
-    """The model that answers, None before the first passages are embedded; the one that does or would, and what keeps
-    this machine from using that."""
-    in_force = store.in_force()
-    usual = in_force or model_name(settings.embedding.model)
-    problem = why_not_loaded(usual, Path(settings.state.models)) if store.has_vectors else NO_EXTENSION
-    return {"model": in_force, "model_to_use": usual, "model_problem": problem}
-
-
-def _shared_queue(settings: Settings, now: float, warnings: list[str]) -> dict[str, Any] | None:
+def _shared_queue(link: Link | None) -> SharedQueueFigures:
     """What the worker last knew of it: nobody here waits for a network."""
-    if not is_shared(settings):
-        return None
-    if importlib.util.find_spec("psycopg") is None:
-        warnings.append(NO_CLIENT)
-    link = read_link(settings.state)
     if link is None:
-        return {"reached": None, "why": "no worker has told yet", "since": None}
-    if not link.reached and now - link.since > AWAY_DAYS * SECONDS_PER_DAY:
-        days = int((now - link.since) // SECONDS_PER_DAY)
-        warnings.append(f"the shared queue has been away for {days} days: {link.why}")
-    return {**asdict(link), "since": datetime.fromtimestamp(link.since, UTC).isoformat(timespec="seconds")}
+        return SharedQueueFigures(None, "no worker has told yet", None)
+    return SharedQueueFigures(link.reached, link.why, _iso(link.since))
 
 
-def _processes(worker_lock: str, recall_socket: str) -> dict[str, dict[str, Any] | None]:
-    pids: dict[str, int | None] = {"worker": lock_holder(worker_lock), "recall": None}
+def _find_processes(state: StatePaths) -> Processes:
+    recall: int | None = None
     try:
-        with RecallClient(recall_socket) as client:
-            pids["recall"] = int(client.ping()["pid"])
+        with RecallClient(state.recall_socket) as client:
+            recall = int(client.ping()["pid"])
     except (ServiceUnavailable, ServiceRefused):
-        pids["recall"] = None
-    return {
-        name: None if pid is None else {"pid": pid, "megabytes": _rounded(resident_megabytes(pid))}
-        for name, pid in pids.items()
-    }
+        pass  # it does not run
+    return Processes(worker=_process(lock_holder(state.worker_lock)), recall=_process(recall))
 
 
-def _rounded(value: float | None) -> float | None:
-    return None if value is None else round(value, 1)
+def _process(pid: int | None) -> ProcessFigures | None:
+    if pid is None:
+        return None
+    megabytes = resident_megabytes(pid)
+    return ProcessFigures(pid, None if megabytes is None else round(megabytes, 1))
+
+
+def resident_megabytes(pid: int) -> float | None:
+    """Memory that a process holds now; None when it is gone or cannot be asked."""
+    platform: str = sys.platform  # annotated: mypy would take the other branch for dead
+    try:
+        if platform == "linux":
+            with open(f"/proc/{pid}/status", encoding="ascii", errors="replace") as file:
+                return next((int(line.split()[1]) / 1024 for line in file if line.startswith("VmRSS")), None)
+        said = subprocess.run(["/bin/ps", "-o", "rss=", "-p", str(pid)], capture_output=True, text=True, check=False)
+        return int(said.stdout) / 1024
+    except (OSError, ValueError):
+        return None
+
+
+def _iso(at: float) -> str:
+    return datetime.fromtimestamp(at, UTC).isoformat(timespec="seconds")

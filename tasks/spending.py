@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from .statedb import state_transaction
 
@@ -58,6 +58,14 @@ class SpendingSum:
     refusals: int
     saved: int
     """Amounts that were not needed after all."""
+
+
+@dataclass(frozen=True)
+class SpendingReport:
+    """What was spent today, and in the last seven days."""
+
+    today: tuple[SpendingSum, ...]
+    week: tuple[SpendingSum, ...]
 
 
 class SpendingBook:
@@ -179,14 +187,11 @@ def spent_by_day(path: Path | str, unit: Unit, since: str) -> dict[str, dict[str
     return found
 
 
-def spending_report(path: Path | str, now: float) -> dict[str, list[dict[str, Any]]]:
-    """The sums of today and of the last seven days, for `memory health`."""
+def spending_report(path: Path | str, now: float) -> SpendingReport:
+    """The sums of every purpose and unit, for `memory health`."""
     today = _day(now)
     week = (datetime.fromisoformat(today).date() - timedelta(days=6)).isoformat()
-    return {
-        "today": [asdict(one) for one in spent_since(path, today)],
-        "week": [asdict(one) for one in spent_since(path, week)],
-    }
+    return SpendingReport(today=spent_since(path, today), week=spent_since(path, week))
 
 
 def _day(now: float) -> str:

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
-from typing import Any
 
 from .costs import CostRow
-from .health import percentile, time_of
+from .hook_log import HookRun, percentile
 
 DAYS = 14
 WEEKS = 12
@@ -24,15 +23,13 @@ class DayOfHooks:
     p95_ms: float | None
 
 
-def hooks_by_day(lines: Iterable[Mapping[str, Any]], event: str, today: date, days: int = DAYS) -> list[DayOfHooks]:
+def hooks_by_day(runs: Iterable[HookRun], event: str, today: date, days: int = DAYS) -> list[DayOfHooks]:
     """Of each of the last days, the oldest first; None where no such hook ran."""
     taken: dict[date, list[float]] = {}
-    for line in lines:
-        milliseconds = line.get("ms")
-        is_number = isinstance(milliseconds, int | float) and not isinstance(milliseconds, bool)
-        if line.get("event") == "hook" and line.get("hook") == event and is_number:
-            day = datetime.fromtimestamp(time_of(line)).date()  # noqa: DTZ006 - a day of this machine
-            taken.setdefault(day, []).append(float(str(milliseconds)))
+    for run in runs:
+        if run.event == event and run.ms is not None:
+            day = datetime.fromtimestamp(run.at).date()  # noqa: DTZ006 - a day of this machine
+            taken.setdefault(day, []).append(float(run.ms))
     found = []
     for day in last_days(today, days):
         values = taken.get(day, [])

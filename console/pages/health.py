@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from contextlib import closing, suppress
 from datetime import date, timedelta
 from pathlib import Path
-from typing import Any
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -15,8 +14,8 @@ from starlette.routing import Route
 
 from ...index.catalog_reader import CatalogReader
 from ...tasks.costs import costs_of
-from ...tasks.health import HOOK_DAYS, budget_ms, log_lines
 from ...tasks.health_report import health_report
+from ...tasks.hook_log import HOOK_DAYS, HookRun, budget_ms, read_hook_runs
 from ...tasks.spending import spent_by_day
 from ...tasks.trends import DAYS, WEEKS, costs_of_weeks, growth_by_week, hooks_by_day, last_days
 from ...vault.automemory import COST_KIND
@@ -35,13 +34,13 @@ def _routes(desk: Desk) -> Sequence[Route]:
     def look(request: Request) -> Response:
         now = time.time()
         # Read once, for the charts and, its last week, for the figures.
-        lines = list(log_lines(Path(desk.settings.state.log_file), now - DAYS * SECONDS_PER_DAY))
+        runs = list(read_hook_runs(Path(desk.settings.state.log_file), now - DAYS * SECONDS_PER_DAY))
         return desk.page(
             request,
             "health.html",
             page="health",
-            report=health_report(desk.settings, now, lines),
-            charts=_charts(desk, lines, now),
+            report=health_report(desk.settings, now, runs),
+            charts=_charts(desk, runs, now),
             days=HOOK_DAYS,
             now=now,
         )
@@ -49,15 +48,15 @@ def _routes(desk: Desk) -> Sequence[Route]:
     return (Route("/health", look, methods=["GET"]),)
 
 
-def _charts(desk: Desk, lines: Sequence[Mapping[str, Any]], now: float) -> list[Chart]:
+def _charts(desk: Desk, runs: Sequence[HookRun], now: float) -> list[Chart]:
     today = date.fromtimestamp(now)  # noqa: DTZ012 - a day of this machine
     made, costs = _indexed(desk, today - timedelta(weeks=WEEKS))
     sessions = _sessions(desk, costs[:MOST_COSTS], today, is_cut=len(costs) > MOST_COSTS)
-    return [_latency(lines, today), _growth(made, today), _spending(desk, today), sessions]
+    return [_latency(runs, today), _growth(made, today), _spending(desk, today), sessions]
 
 
-def _latency(lines: Sequence[Mapping[str, Any]], today: date) -> Chart:
-    days = hooks_by_day(lines, PROMPT, today)
+def _latency(runs: Sequence[HookRun], today: date) -> Chart:
+    days = hooks_by_day(runs, PROMPT, today)
     ran = [day for day in days if day.p95_ms is not None]
     worst = max((day.p95_ms or 0.0 for day in ran), default=0.0)
     budget = budget_ms(PROMPT)

@@ -25,7 +25,7 @@ from memoryvault.hooks.install import EVENTS, STUB
 from memoryvault.tasks.corpus.first_question import question_about
 from memoryvault.tasks.corpus.history import FirstRecall, first_recall
 from memoryvault.tasks.discovery.adapting import SOURCES_NOTE
-from memoryvault.tasks.health import log_lines
+from memoryvault.tasks.hook_log import read_hook_runs
 from memoryvault.tasks.indexing import reconcile_now
 from memoryvault.tasks.queue.enqueue import open_ledger
 from memoryvault.tests.review.support import Bed, make_bed
@@ -240,7 +240,7 @@ def test_the_trial_of_the_hooks_leaves_no_session_behind(tmp_path: Path) -> None
     assert os.listdir(settings.state.harness) == []
     with open_ledger(settings) as ledger:
         assert ledger.list(["queued", "running"]) == []
-    assert list(log_lines(Path(settings.state.log_file), 0.0)) == [], (
+    assert list(read_hook_runs(Path(settings.state.log_file), 0.0)) == [], (
         "no user's hooks: neither doctor nor health counts"
     )
     (Path(settings.state.harness) / "STOP").touch()

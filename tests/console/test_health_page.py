@@ -14,6 +14,7 @@ from memoryvault.console.charts import Series, bar_chart, line_chart
 from memoryvault.console.pages import health
 from memoryvault.console.times import ago, lasting, short, size, when_iso
 from memoryvault.tasks.costs import CostRow, costs_by_week, costs_of
+from memoryvault.tasks.hook_log import HookRun
 from memoryvault.tasks.spending import SpendingBook
 from memoryvault.tasks.trends import costs_of_weeks, growth_by_week, hooks_by_day
 from memoryvault.tests.review.support import Bed
@@ -61,16 +62,14 @@ def test_charts_have_a_name_a_description_and_their_figures_as_a_table(bed: Bed,
 
 
 def test_hooks_are_summed_up_by_day_and_days_without_any_are_gaps() -> None:
-    lines = [
-        {
-            "event": "hook",
-            "hook": "UserPromptSubmit",
-            "ms": ms,
-            "time": datetime.fromisoformat(f"{day}T12:00").astimezone().isoformat(),
-        }
-        for ms, day in ((10, "2026-11-18"), (30, "2026-11-18"), (50, "2026-11-20"), (99, "2026-10-01"))
+    def run(ms: float | None, day: str, event: str = "UserPromptSubmit") -> HookRun:
+        return HookRun(event, datetime.fromisoformat(f"{day}T12:00").astimezone().timestamp(), ms, "ok", False)
+
+    runs = [
+        *(run(10, "2026-11-18"), run(30, "2026-11-18"), run(50, "2026-11-20"), run(99, "2026-10-01")),
+        *(run(7, "2026-11-19", "Stop"), run(None, "2026-11-19")),
     ]
-    days = hooks_by_day([*lines, {"event": "hook", "hook": "Stop", "ms": 7}], "UserPromptSubmit", TODAY, days=3)
+    days = hooks_by_day(runs, "UserPromptSubmit", TODAY, days=3)
     assert [(one.count, one.p50_ms, one.p95_ms) for one in days] == [(2, 10, 30), (0, None, None), (1, 50, 50)]
 
 

@@ -17,7 +17,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from ...tasks.health import TRIAL_SESSION
+from ...tasks.hook_log import TRIAL_SESSION
 from ...vault.layout import StatePaths, config_path, state_root, vault_id
 from .install_client import client_binary
 from .terminal import Terminal

@@ -4,21 +4,18 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
 from memoryvault.hooks import client, session_start
-from memoryvault.tasks import health
+from memoryvault.tasks import health_warnings, hook_log
 from memoryvault.tasks.active_counts import count_active_paths, describe_notes
-from memoryvault.tasks.health import (
-    hook_times,
-    log_lines,
-    percentile,
-    resident_megabytes,
-    warnings_of,
-)
+from memoryvault.tasks.health_report import resident_megabytes
+from memoryvault.tasks.health_warnings import warnings_of
+from memoryvault.tasks.hook_log import HookRun, hook_times, percentile, read_hook_runs, run_of
 from memoryvault.tasks.pending_counts import PendingCounts, count_pending_paths
 from memoryvault.vault.days import SECONDS_PER_DAY
 
@@ -31,6 +28,10 @@ def line(hook: str, ms: object, age_days: float = 0.0, **fields: object) -> dict
     return {"time": stamp, "level": "info", "event": "hook", "hook": hook, "ms": ms, **fields}
 
 
+def runs(lines: Iterable[Mapping[str, object]]) -> list[HookRun]:
+    return [run for line in lines if (run := run_of(line)) is not None]
+
+
 def test_percentiles_are_values_that_were_measured() -> None:
     values = [float(number) for number in range(1, 101)]
     assert [percentile(values, share) for share in (0.5, 0.95, 0.99, 1.0)] == [50.0, 95.0, 99.0, 100.0]
@@ -41,7 +42,7 @@ def test_hooks_of_the_last_week_are_measured_against_their_budgets() -> None:
     lines = [line("UserPromptSubmit", float(ms)) for ms in (*range(1, 100), 400)]
     lines += [line("UserPromptSubmit", 9999.0, age_days=8), line("Stop", 12), line("Stop", 130.0, degraded="x")]
     lines += [{"event": "worker.start", "ms": 5}, line("Stop", "a lot"), line("Stop", True)]
-    prompt, stop = sorted(hook_times(lines, NOW - 7 * DAY), key=lambda times: -times.count)
+    prompt, stop = sorted(hook_times(runs(lines), NOW - 7 * DAY), key=lambda times: -times.count)
     assert (prompt.event, prompt.count, prompt.p50_ms, prompt.p95_ms, prompt.p99_ms) == (
         "UserPromptSubmit", 100, 50.0, 95.0, 99.0,
     )  # fmt: skip
@@ -50,10 +51,10 @@ def test_hooks_of_the_last_week_are_measured_against_their_budgets() -> None:
 
 
 def test_the_budgets_are_those_that_the_hooks_keep() -> None:
-    assert {event: seconds * 1000 for event, seconds in client.BUDGET_SECONDS.items()} == health.HOOK_BUDGETS_MS
-    assert client.BUDGET_OTHERS_SECONDS * 1000 == health.OTHER_HOOKS_MS
+    assert {event: seconds * 1000 for event, seconds in client.BUDGET_SECONDS.items()} == hook_log.HOOK_BUDGETS_MS
+    assert client.BUDGET_OTHERS_SECONDS * 1000 == hook_log.OTHER_HOOKS_MS
     limits = (session_start.INBOX_LIMIT, session_start.INCUBATOR_LIMIT, session_start.SILENT_DAYS)
-    assert limits == (health.INBOX_LIMIT, health.INCUBATOR_LIMIT, health.SILENT_DAYS)
+    assert limits == (health_warnings.INBOX_LIMIT, health_warnings.INCUBATOR_LIMIT, health_warnings.SILENT_DAYS)
 
 
 def test_the_rotated_log_counts_too_and_torn_lines_do_not(tmp_path: Path) -> None:
@@ -61,7 +62,7 @@ def test_the_rotated_log_counts_too_and_torn_lines_do_not(tmp_path: Path) -> Non
     (tmp_path / "memoryvault.log.20260628").write_text(json.dumps(line("Stop", 5.0, age_days=3)) + "\n")
     log.write_text(json.dumps(line("Stop", 6.0)) + '\n{"event": "hook", "ms": 3\n' + '{"event": "other"}\n')
     os.utime(tmp_path / "memoryvault.log.20260628", (NOW, NOW))
-    assert [found["ms"] for found in log_lines(log, NOW - 7 * DAY)] == [5.0, 6.0]
+    assert [run.ms for run in read_hook_runs(log, NOW - 7 * DAY)] == [5.0, 6.0]
 
 
 def test_the_log_is_read_from_its_end_and_a_clock_that_was_wrong_hides_nothing(tmp_path: Path) -> None:
@@ -69,17 +70,17 @@ def test_the_log_is_read_from_its_end_and_a_clock_that_was_wrong_hides_nothing(t
         log = tmp_path / "memoryvault.log"
         log.write_text("".join(json.dumps(line("Stop", age, age_days=age)) + "\n" for age in days))
         os.utime(log, (NOW, NOW))
-        return [float(str(found["ms"])) for found in log_lines(log, NOW - 7 * DAY)]
+        return [run.ms or 0.0 for run in read_hook_runs(log, NOW - 7 * DAY)]
 
     assert ages(9, 6, 20_000, 5, 8, 4) == [6, 5, 4], "in the order they were written"
-    assert ages(3, *[9] * (health.OLDER_IN_A_ROW - 1), 2) == [3, 2]
-    assert ages(3, *[9] * health.OLDER_IN_A_ROW, 2) == [2], "a week that is over is not read again"
+    assert ages(3, *[9] * (hook_log.OLDER_IN_A_ROW - 1), 2) == [3, 2]
+    assert ages(3, *[9] * hook_log.OLDER_IN_A_ROW, 2) == [2], "a week that is over is not read again"
 
 
 def test_a_line_with_half_a_pair_in_it_counts(tmp_path: Path) -> None:
     log = tmp_path / "memoryvault.log"
     log.write_text(json.dumps(line("Stop", 5.0, project="caf\udce9")) + "\n", "ascii")
-    assert [found["ms"] for found in log_lines(log, 0.0)] == [5.0]
+    assert [run.ms for run in read_hook_runs(log, 0.0)] == [5.0]
 
 
 def test_entries_are_counted_by_group_and_what_waits_by_its_folder() -> None:
@@ -147,7 +148,7 @@ def test_it_warns_above_the_limits_and_not_at_them(
 
 
 def test_slow_hooks_are_a_warning() -> None:
-    times = hook_times([line("Stop", 150.0)], NOW - DAY)
+    times = hook_times(runs([line("Stop", 150.0)]), NOW - DAY)
     (warning,) = warnings_of(None, None, None, times, NOW)
     assert "150 ms" in warning
 

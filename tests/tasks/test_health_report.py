@@ -1,0 +1,119 @@
+"""`memory health` as an object: its sections, and what is told of one that cannot be read."""
+
+from __future__ import annotations
+
+import json
+import time
+from dataclasses import asdict
+from pathlib import Path
+
+import pytest
+
+from memoryvault.cli.main import main
+from memoryvault.tasks.health_report import health_report
+from memoryvault.tasks.indexing import reconcile_now
+from memoryvault.tasks.queue.enqueue import open_ledger
+from memoryvault.tasks.shared_queue_link import LinkNote
+from memoryvault.tasks.spending import SpendingBook
+from memoryvault.tests.review.support import Bed, make_bed
+
+SHARED = "postgresql://127.0.0.1:1/none"
+PROGRAMS_READ: dict[str, object] = {
+    "warnings": [],
+    "entries": {"groups": {"personal-private": 1}, "in_use": 1, "set_aside": {"resolved": 1}},
+    "waiting": {"proposals": 0, "questions": 0, "copies": 0, "inbox": 0, "ideas": 0, "patterns": 0},
+    "last_reflection": None,
+    "queue": {"running": 0, "due": 0, "delayed": 0, "dead": 0},
+    "shared_queue": None,
+    "index": {
+        "entries": 2,
+        "chunks": 2,
+        "embedded": 0,
+        "pending": None,
+        "models": [],
+        "size_bytes": 0,
+        "last_indexed": 0.0,
+        "model": None,
+        "model_to_use": "",
+        "model_problem": "",
+    },
+    "hooks": [
+        {"event": "Stop", "count": 1, "p50_ms": 12.5, "p95_ms": 12.5, "p99_ms": 12.5, "budget_ms": 100.0,
+         "over_budget": 0, "degraded": 0}
+    ],
+    "miner": "local",
+    "spending": {
+        "today": [{"purpose": "mining", "unit": "tokens", "spent": 7, "refused": 0, "refusals": 0, "saved": 0}],
+        "week": [{"purpose": "mining", "unit": "tokens", "spent": 7, "refused": 0, "refusals": 0, "saved": 0}],
+    },
+    "marked": {"useful": 1, "noise": 0},
+    "processes": {"worker": None, "recall": None},
+}  # fmt: skip
+
+
+@pytest.fixture
+def bed(tmp_path: Path) -> Bed:
+    """Something for each section."""
+    bed = make_bed(tmp_path)
+    state = bed.settings.state
+    bed.note("personal-private/preferences/tabs.md", "# Tabs\n\nUse tabs.", kind="preferences")
+    bed.note("personal-private/fix/lock.md", "# Lock\n\nIt was held.", kind="fix", status="resolved")
+    reconcile_now(bed.settings)
+    with open_ledger(bed.settings):
+        pass
+    book = SpendingBook(state.state_db, "mining")
+    book.settle(book.reserve("s1", {"tokens": 9}), {"tokens": 7})
+    at = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+    hook = {"time": at, "event": "hook", "hook": "Stop", "ms": 12.5}
+    Path(state.log_file).write_text(json.dumps(hook) + "\n", "utf-8")
+    mark = {"at": "2026-01-01", "path": "personal-private/preferences/tabs.md", "useful": True}
+    Path(state.log, "marks.jsonl").write_text(json.dumps(mark) + "\n", "utf-8")
+    return bed
+
+
+def test_programs_read_the_same_names_in_the_same_order(
+    bed: Bed, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name, value in bed.env.items():
+        monkeypatch.setenv(name, value)
+    assert main(["health", "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    expected = json.loads(json.dumps(PROGRAMS_READ))
+    for name in ("size_bytes", "last_indexed", "model_to_use", "model_problem"):  # of this machine and this moment
+        expected["index"][name] = told["index"][name]
+    assert json.dumps(told, indent=2) == json.dumps(expected, indent=2)
+
+
+@pytest.mark.parametrize(("file", "section"), [("queue_db", "queue"), ("index_db", "index"), ("state_db", "spending")])
+def test_a_section_that_cannot_be_read_says_why_among_the_warnings_and_hides_no_other(
+    bed: Bed, file: str, section: str
+) -> None:
+    damaged = Path(getattr(bed.settings.state, file))
+    damaged.unlink()
+    damaged.mkdir()
+    report = asdict(health_report(bed.settings, time.time()))
+    assert [name for name in ("entries", "waiting", "queue", "index", "spending") if report[name] is None] == [section]
+    assert [str(damaged) in line for line in report["warnings"]] == [True]
+
+
+def test_a_vault_that_is_not_there_hides_only_what_is_in_it(bed: Bed) -> None:
+    bed.vault.rename(bed.root / "elsewhere")
+    report = health_report(bed.settings, time.time())
+    assert (report.entries, report.waiting) == (None, None)
+    assert report.index is not None
+    (warning,) = report.warnings
+    assert warning.startswith(f"the vault {bed.vault} is not there")
+
+
+def test_a_shared_queue_that_was_long_away_is_a_warning(tmp_path: Path) -> None:
+    (tmp_path / "config.toml").write_text(f'[queue]\nurl = "{SHARED}"\n')
+    bed = make_bed(tmp_path)
+    assert asdict(health_report(bed.settings, time.time()))["shared_queue"] == {
+        "reached": None, "why": "no worker has told yet", "since": None,
+    }  # fmt: skip
+    LinkNote(bed.settings.state).tell(False, "no route")
+    for days, warned in ((1, []), (3, ["the shared queue has been away for 3 days: no route"])):
+        report = health_report(bed.settings, time.time() + days * 86_400 + 5)
+        assert report.shared_queue is not None
+        assert (report.shared_queue.reached, report.shared_queue.why) == (False, "no route")
+        assert [line for line in report.warnings if "shared" in line] == warned
