@@ -6,7 +6,7 @@ Nothing is kept between two requests: each reads the files, the index, the journ
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,7 +19,7 @@ from starlette.responses import HTMLResponse, Response
 from .. import __version__
 from ..tasks.indexing import vault_store
 from ..tasks.journal import Act
-from ..tasks.pending_counts import list_pending_notes
+from ..tasks.pending_counts import PendingCounts, count_pending_notes
 from ..tasks.queue.enqueue import request_indexing
 from ..tasks.reviewing import Reviewer
 from ..vault.entry import Entry
@@ -125,18 +125,20 @@ class Desk:
         status: int = 200,
         said: Notice | None = None,
         address: str = "",
+        pending: PendingCounts | None = None,
         **values: Any,
     ) -> Response:
         """A whole page; a script that asked for a part of it takes that part out.
 
-        `address`: where the page can be loaded again, when it is the answer to a change.
+        `address`: where the page can be loaded again, when it is the answer to a change. `pending`: from a page that
+        has counted what waits.
         """
         session = request.state.session
         text = self._templates.get_template(template).render(
             page=page,
             pages=self.pages,
             title=title or next((one.title for one in self.pages if one.name == page), "MemoryVault"),
-            waiting=self.waiting_by_page(),
+            waiting=self._waiting_by_page(pending),
             said=said,
             csrf=session.csrf,
             **values,
@@ -163,13 +165,13 @@ class Desk:
             said=Notice(str(error), True),
         )
 
-    def waiting_by_page(self) -> dict[str, int]:
+    def _waiting_by_page(self, pending: PendingCounts | None) -> dict[str, int]:
         """How many things wait on each page that tells it; empty when the vault is not there."""
         try:
-            paths: Mapping[str, Sequence[str]] = list_pending_notes(self.store())
+            counts = pending or count_pending_notes(self.store())
         except MemoryVaultError:
             return {}
-        return {page.name: page.waiting(paths) for page in self.pages if page.waiting is not None}
+        return {page.name: page.waiting(counts) for page in self.pages if page.waiting is not None}
 
 
 def attempt(what: Callable[[], Notice]) -> Notice:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from starlette.routing import Route
 
+from ..tasks.pending_counts import PendingCounts
 from .desk import Desk
 
 
@@ -19,8 +20,8 @@ class Page:
     key: str
     """The letter that goes there, after `g`."""
     routes: Callable[[Desk], Sequence[Route]]
-    waiting: Callable[[Mapping[str, Sequence[str]]], int] | None = None
-    """How many things wait on it, from `tasks.pending_counts.list_pending_notes`; shown beside its name."""
+    waiting: Callable[[PendingCounts], int] | None = None
+    """How many things wait on it; shown beside its name."""
     keys: tuple[tuple[str, str], ...] = ()
     """Keys of this page and what they do, for the help."""
     hidden: bool = False

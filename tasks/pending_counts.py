@@ -45,6 +45,11 @@ def count_pending(store: VaultStore, listed: NotePaths | None = None) -> Pending
     return PendingCounts(copies=sum(map(names_its_note, copies)), **counts)
 
 
+def count_pending_notes(store: VaultStore) -> PendingCounts:
+    """The same but for conflict copies, without a walk through all folders. Raises VaultUnavailable."""
+    return PendingCounts(**{place: len(paths) for place, paths in list_pending_notes(store).items()})
+
+
 def count_pending_paths(paths: Iterable[str]) -> PendingCounts:
     """Count by vault-relative paths alone: neither conflict copies nor patterns."""
     groups = group_by_place(paths)

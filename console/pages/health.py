@@ -35,11 +35,13 @@ def _routes(desk: Desk) -> Sequence[Route]:
         now = time.time()
         # Read once, for the charts and, its last week, for the figures.
         runs = list(read_hook_runs(Path(desk.settings.state.log_file), now - DAYS * SECONDS_PER_DAY))
+        report = health_report(desk.settings, now, runs)
         return desk.page(
             request,
             "health.html",
             page="health",
-            report=health_report(desk.settings, now, runs),
+            pending=report.waiting,
+            report=report,
             charts=_charts(desk, runs, now),
             days=HOOK_DAYS,
             now=now,

@@ -148,7 +148,7 @@ PAGE = Page(
     title="Ideas",
     key="d",
     routes=_routes,
-    waiting=lambda paths: len(paths["ideas"]),
+    waiting=lambda pending: pending.ideas,
     keys=(
         ("k", "keep"),
         ("a", "archive"),

@@ -171,7 +171,7 @@ PAGE = Page(
     title="Inbox",
     key="i",
     routes=_routes,
-    waiting=lambda paths: len(paths["inbox"]),
+    waiting=lambda pending: pending.inbox,
     keys=(
         ("y", "put the first group in order as proposed"),
         ("x", "reject all of the first group"),

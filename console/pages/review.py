@@ -219,16 +219,12 @@ def _gone(reviewer: Reviewer, path: str) -> Notice:
     return Notice(told, is_problem=True)
 
 
-def _waiting(paths: Mapping[str, Sequence[str]]) -> int:
-    return len(paths["proposals"]) + len(paths["questions"])
-
-
 PAGE = Page(
     name="review",
     title="Review",
     key="r",
     routes=_routes,
-    waiting=_waiting,
+    waiting=lambda pending: pending.proposals + pending.questions,
     keys=(
         ("a", "approve"),
         ("k", "keep both, where it would replace another"),

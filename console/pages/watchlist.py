@@ -156,7 +156,7 @@ PAGE = Page(
     title="Watchlist",
     key="w",
     routes=_routes,
-    waiting=lambda paths: len(paths["patterns"]),
+    waiting=lambda pending: pending.patterns,
     keys=(
         ("p", "promote"),
         ("d", "dismiss, for good"),
