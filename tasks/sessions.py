@@ -55,7 +55,7 @@ def judge(facts: SessionFacts, *, idle_seconds: float, crash_seconds: float) -> 
     """Decide on one session. A session that spoke lately is live, whatever its marker says."""
     if facts.size is None:
         return Verdict.DEAD_POINTER if facts.is_gone and facts.silent >= crash_seconds else Verdict.LIVE
-    if facts.size > facts.offset:
+    if facts.size != facts.offset:  # A shorter one was rewritten: what it says now may not have been read.
         return Verdict.MINE if facts.silent >= min(idle_seconds, crash_seconds) else Verdict.LIVE
     return Verdict.FINISHED if facts.silent >= crash_seconds else Verdict.LIVE
 
@@ -88,7 +88,7 @@ def sweep(harness: str, roots: Sequence[str], *, now: float, idle_seconds: float
     found: dict[Verdict, list[Unmined]] = {verdict: [] for verdict in Verdict}
     for session in list_markers(harness, REFLECTED):
         # The host writes asynchronously: its last lines may come after the session was mined and put away.
-        if _has_grown(marker_path(harness, session, REFLECTED)):
+        if _has_changed(marker_path(harness, session, REFLECTED)):
             resume_marker(harness, session)
     for session in list_markers(harness):
         path = marker_path(harness, session)
@@ -128,10 +128,10 @@ def _is_in_reach(transcript: str, roots: Sequence[str]) -> bool:
         return False
 
 
-def _has_grown(path: str) -> bool:
+def _has_changed(path: str) -> bool:
     marker = read_marker(path)
     try:
-        return marker is not None and os.stat(marker.transcript).st_size > marker.offset
+        return marker is not None and os.stat(marker.transcript).st_size != marker.offset
     except OSError:
         return False
 

@@ -72,6 +72,7 @@ class _Pending:
 
 class ClaudeReader(TranscriptReader):
     host: ClassVar[str] = "claude"
+    record_start: ClassVar[bytes] = b'{"parentUuid":'
     record_id: ClassVar[str] = "uuid"
 
     def __init__(self, path: Path, offset: int = 0, look_back: bool = True, all_steps: bool = True) -> None:

@@ -39,6 +39,7 @@ HALF_AN_HOUR, AN_HOUR = 1800.0, 3600.0
         (SessionFacts(silent=1800, offset=0, size=500), Verdict.MINE),
         (SessionFacts(silent=1800, offset=500, size=500), Verdict.LIVE),
         (SessionFacts(silent=4600, offset=500, size=500), Verdict.FINISHED),
+        (SessionFacts(silent=1800, offset=500, size=400), Verdict.MINE),
         (SessionFacts(silent=0, offset=0, size=None), Verdict.LIVE),
         (SessionFacts(silent=4600, offset=0, size=None, is_gone=True), Verdict.DEAD_POINTER),
         (SessionFacts(silent=4600, offset=0, size=None, is_gone=False), Verdict.LIVE),
