@@ -11,11 +11,13 @@ from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 
+from ..sources.transcripts.lines import complete_lines
 from ..vault.days import SECONDS_PER_DAY
 from ..vault.layout import resolve_within
 from ..vault.marker import (
     REFLECTED,
     START,
+    Marker,
     forget_end,
     last_event_at,
     list_markers,
@@ -88,7 +90,7 @@ def sweep(harness: str, roots: Sequence[str], *, now: float, idle_seconds: float
     found: dict[Verdict, list[Unmined]] = {verdict: [] for verdict in Verdict}
     for session in list_markers(harness, REFLECTED):
         # The host writes asynchronously: its last lines may come after the session was mined and put away.
-        if _has_changed(marker_path(harness, session, REFLECTED)):
+        if _has_changed(marker_path(harness, session, REFLECTED), roots):
             resume_marker(harness, session)
     for session in list_markers(harness):
         path = marker_path(harness, session)
@@ -99,7 +101,8 @@ def sweep(harness: str, roots: Sequence[str], *, now: float, idle_seconds: float
         is_gone = False
         try:
             status = os.stat(marker.transcript)
-            size, event_at = status.st_size, max(event_at, status.st_mtime)
+            event_at = max(event_at, status.st_mtime)
+            size = status.st_size if _has_news(marker, status.st_size, roots) else marker.offset
         except FileNotFoundError:
             is_gone = _is_in_reach(marker.transcript, roots)
         except OSError:
@@ -128,10 +131,18 @@ def _is_in_reach(transcript: str, roots: Sequence[str]) -> bool:
         return False
 
 
-def _has_changed(path: str) -> bool:
+def _has_news(marker: Marker, size: int, roots: Sequence[str]) -> bool:
+    """Whether a reading would find anything. Half a line, which a host that was killed leaves, is nothing to read: its
+    session is over. Raises OSError."""
+    if size <= marker.offset or resolve_within(marker.transcript, roots) is None:
+        return size != marker.offset
+    return any(True for _ in complete_lines(Path(marker.transcript), marker.offset))
+
+
+def _has_changed(path: str, roots: Sequence[str]) -> bool:
     marker = read_marker(path)
     try:
-        return marker is not None and os.stat(marker.transcript).st_size != marker.offset
+        return marker is not None and _has_news(marker, os.stat(marker.transcript).st_size, roots)
     except OSError:
         return False
 

@@ -121,6 +121,20 @@ def test_lines_that_the_host_wrote_after_the_session_was_put_away_are_mined(tmp_
     assert list_markers(str(tmp_path), REFLECTED) == ["whole"]
 
 
+def test_half_a_line_that_a_killed_host_left_is_not_asked_for_again_and_again(tmp_path: Path) -> None:
+    _session(tmp_path, "cut", event_age=4600, text_age=4600, offset=3)
+    transcript, then = tmp_path / "cut.jsonl", time.time() - 4600
+    transcript.write_text('{}\n{"type":"us', "utf-8")
+    os.utime(transcript, (then, then))
+    for _ in range(2):
+        assert swept(tmp_path).to_mine == ()
+        assert list_markers(str(tmp_path), REFLECTED) == ["cut"]
+    with transcript.open("a", encoding="utf-8") as file:
+        file.write("{}\n")
+    os.utime(transcript, (then, then))
+    assert [each.session for each in swept(tmp_path).to_mine] == ["cut"]
+
+
 def test_only_reflected_markers_grow_old(tmp_path: Path) -> None:
     for name in ("old", "young", "open"):
         _session(tmp_path, name, event_age=86_400 * (31 if name != "young" else 1), text_age=0)
