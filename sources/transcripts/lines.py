@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -10,6 +11,7 @@ from typing import Any, NamedTuple
 import orjson
 
 READ_BUFFER_BYTES = 128 << 10
+SEARCH_BUFFER_BYTES = 1 << 20
 MAX_LINE_BYTES = 64 << 20
 """A longer line (a pasted film, a corrupt file) is counted as bad; it is never held in memory whole."""
 MAX_QUICK_BYTES = 1 << 20
@@ -87,6 +89,17 @@ def begins_line(path: Path, offset: int) -> bool:
         file.seek(offset - 1)
         around = file.read(2)
     return around[:1] == b"\n" or (around[:1] == b"}" and around[1:] in _BEHIND_RECORD)
+
+
+def holds_match(path: Path, pattern: re.Pattern[bytes], most_bytes: int) -> bool:
+    """Whether the file has a match of the pattern, which is at most `most_bytes` long. Raises OSError."""
+    before = b""
+    with path.open("rb", buffering=0) as file:
+        while block := file.read(SEARCH_BUFFER_BYTES):
+            if pattern.search(before + block):
+                return True
+            before = block[-most_bytes:]
+    return False
 
 
 def _is_whole(data: bytes) -> bool:
