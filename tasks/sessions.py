@@ -26,6 +26,7 @@ from ..vault.marker import (
     read_marker,
     remove_marker,
     resume_marker,
+    rewrite_marker,
 )
 
 OUTSIDE = "the transcript lies outside the agent hosts' folders: refused"
@@ -97,6 +98,7 @@ def sweep(harness: str, roots: Sequence[str], *, now: float, idle_seconds: float
         marker, event_at = read_marker(path), last_event_at(path)
         if marker is None or event_at is None:
             continue
+        marker = follow_transcript(harness, marker, roots)
         size: int | None = None
         is_gone = False
         try:
@@ -119,6 +121,25 @@ def sweep(harness: str, roots: Sequence[str], *, now: float, idle_seconds: float
     for session in dead_pointers:
         remove_marker(harness, session, START)
     return SweepResult(tuple(found[Verdict.MINE]), finished, dead_pointers)
+
+
+def follow_transcript(harness: str, marker: Marker, roots: Sequence[str]) -> Marker:
+    """Have the marker name the place that its transcript was moved to: who moves or renames a project's folder moves
+    the host's folder of it too, and the session goes on there. Raises OSError.
+
+    An unchanged marker if the transcript is where it was, or nowhere.
+    """
+    if os.path.lexists(marker.transcript):
+        return marker
+    from ..sources.transcripts.hosts import find_session  # Its readers' patterns take a while to compile.
+
+    found = find_session(marker.session_id, marker.host or "claude", map(Path, roots))
+    known = None if found is None else resolve_within(str(found), roots)
+    if known is None:
+        return marker
+    moved = marker.with_transcript(known)
+    rewrite_marker(harness, moved)
+    return moved
 
 
 def _is_in_reach(transcript: str, roots: Sequence[str]) -> bool:

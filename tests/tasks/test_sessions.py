@@ -14,6 +14,7 @@ from memoryvault.tasks.sessions import (
     SweepResult,
     Verdict,
     collect_old_markers,
+    follow_transcript,
     judge,
     sweep,
 )
@@ -101,6 +102,41 @@ def test_a_session_on_a_volume_that_is_away_keeps_its_marker(tmp_path: Path, awa
     assert [each.session for each in swept(harness, volume / "projects").to_mine] == ["away"]
     assert (marker := read_marker(marker_path(str(harness), "away"))) is not None
     assert marker.offset == 1
+
+
+@pytest.mark.parametrize(
+    ("host", "before", "after"),
+    [
+        ("claude", "-home-dev-shop/moved.jsonl", "-home-dev-store/moved.jsonl"),
+        ("codex", "2026/06/17/rollout-2026-06-17T10-07-16-moved.jsonl", "2026/06/18/rollout-x-moved.jsonl"),
+    ],
+)
+def test_a_session_whose_transcript_was_moved_is_mined_where_it_is_now(
+    tmp_path: Path, host: str, before: str, after: str
+) -> None:
+    harness, projects = tmp_path / "harness", tmp_path / "projects"
+    harness.mkdir()
+    old, new, then = projects / before, projects / after, time.time() - 4600
+    create_marker(str(harness), Marker("moved", transcript=str(old), host=host, offset=3, resume=0))
+    new.parent.mkdir(parents=True)
+    new.write_text('{}\n{"said":"since"}\n', "utf-8")
+    for path in (new, Path(marker_path(str(harness), "moved"))):
+        os.utime(path, (then, then))
+    result = swept(harness, projects)
+    assert [(each.session, each.transcript) for each in result.to_mine] == [("moved", str(new))]
+    marker = read_marker(marker_path(str(harness), "moved"))
+    assert marker == Marker("moved", transcript=str(new), host=host, offset=3, resume=0)
+
+
+def test_a_link_that_leads_out_of_the_hosts_folders_is_no_place_that_a_transcript_was_moved_to(tmp_path: Path) -> None:
+    harness, new = tmp_path / "harness", tmp_path / "projects" / "-p" / "moved.jsonl"
+    harness.mkdir()
+    new.parent.mkdir(parents=True)
+    (tmp_path / "elsewhere.jsonl").write_text("{}\n", "utf-8")
+    new.symlink_to(tmp_path / "elsewhere.jsonl")
+    marker = Marker("moved", transcript=str(tmp_path / "projects" / "-o" / "moved.jsonl"), host="claude")
+    create_marker(str(harness), marker)
+    assert follow_transcript(str(harness), marker, [str(tmp_path / "projects")]) == marker
 
 
 def test_a_live_session_without_hook_events_is_not_taken_for_a_dead_one(tmp_path: Path) -> None:
