@@ -48,7 +48,7 @@ def reflect_handler(settings: Settings) -> Handler:
         marker = read_marker(marker_path(settings.state.harness, session))
         if marker is None:
             return {"nothing": "no open marker: mined already"}
-        roots = [str(root) for root in settings.transcript_roots]
+        roots = [str(root) for root in settings.transcript_folders]
         marker = follow_transcript(settings.state.harness, marker, roots)
         if resolve_within(marker.transcript, roots) is None:
             raise Dead(OUTSIDE)
