@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
-from ..hooks.install import EVENTS, STUB, hook_argv, installed_events, plugin_installed, split_hook_argv
+from ..hooks.install import EVENTS, STUB, hook_argv, installed_events, plugin_installed, split_hook_argv, switched_off
 from ..hooks.wiring import WIRINGS, wired_events
 from ..tasks.corpus.backfill import plan_corpus
 from ..tasks.device import SETTINGS_NOTE, acting_device, acts_here
@@ -88,6 +88,9 @@ def hooks_wired(context: Context) -> Finding:
     """The hooks stand in the host's settings, each of them, and what they start is there."""
     settings = context.settings
     found = installed_events(settings)
+    if (found or plugin_installed(settings)) and (why := switched_off(settings)):
+        what, _, todo = why.partition(": ")
+        return Finding("hooks", "fault", what, todo)
     if plugin_installed(settings):
         if found:
             return Finding("hooks", "note", "by the plugin and in settings.json", "`memory init` takes the second out")

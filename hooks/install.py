@@ -39,6 +39,11 @@ TIMEOUT_SECONDS = {
 """How long the host waits for a hook; the hooks themselves end long before."""
 MATCHERS = {"SessionStart": "startup|resume|clear|compact|fork", "Notification": "idle_prompt"}
 EVENTS = tuple(TIMEOUT_SECONDS)
+MANAGED_FILES = (
+    Path("/etc/claude-code/managed-settings.json"),
+    Path("/Library/Application Support/ClaudeCode/managed-settings.json"),
+)
+"""Claude Code's settings by who manages the machine, on Linux and macOS; they win over the user's."""
 BACKUP_MARK = ".memoryvault-backup-"
 NO_FILE = ".none"
 """Suffix of an empty file made instead of the copy if there was no file to copy, but copies of earlier installs."""
@@ -312,9 +317,25 @@ def _entries(group: object) -> list[Any]:
     return entries if isinstance(entries, list) else []
 
 
+def switched_off(settings: Settings) -> str:
+    """Why Claude Code runs no hook of ours, wherever it is wired; '' if no setting keeps it from that.
+
+    Raises SettingsError when the user's settings are no JSON object or cannot be read.
+    """
+    return next(iter(_warnings(_read(settings_file_of(settings))[1])), "")
+
+
 def _warnings(document: Json) -> tuple[str, ...]:
     if document.get("disableAllHooks") is True:
         return ("Claude Code's setting disableAllHooks is on: no hook will run until you switch it off",)
+    for path in MANAGED_FILES:
+        try:
+            managed = _read(path)[1]
+        except SettingsError:
+            continue  # The host's own business: it says so itself.
+        for name in ("disableAllHooks", "allowManagedHooksOnly"):
+            if managed.get(name) is True:
+                return (f"{path} has {name} on: no hook of yours will run until who manages this machine allows it",)
     return ()
 
 

@@ -71,7 +71,7 @@ def note_costs(settings: Settings, store: VaultStore) -> int:
     store.require_vault()
     cursors = Cursors(settings.state.state_db, SCAN)
     known = cursors.all()
-    roots = [str(root) for root in settings.transcript_roots]
+    roots = [str(root) for root in settings.transcript_folders]
     harness = settings.state.harness
     written = 0
     for state in (START, REFLECTED):

@@ -82,7 +82,7 @@ def find_transcripts(settings: Settings, sessions: Collection[str]) -> dict[str,
 
     Those folders are walked once for all: most sessions of an old entry are gone, and that is known only at the end.
     """
-    roots = [root for root in settings.transcript_roots if root.is_dir()]
+    roots = [root for root in settings.transcript_folders if root.is_dir()]
     folders = [str(root) for root in roots]
     found: dict[str, Path] = {}
     for session in filter(is_session_id, sessions):

@@ -26,7 +26,7 @@ def recover_handler(settings: Settings) -> Handler:
 
     One whose job has died since its last sign of life is passed over: it would die again, every few minutes for ever.
     """
-    roots = [str(root) for root in settings.transcript_roots]
+    roots = [str(root) for root in settings.transcript_folders]
     unknown = Lasting(log)
 
     def handle(job: RunningJob) -> Mapping[str, Json]:

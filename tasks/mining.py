@@ -115,7 +115,7 @@ class ReadPlan:
 
     @classmethod
     def from_start(cls) -> ReadPlan:
-        """Mine the whole file: a replaced one, of which no old offset is true."""
+        """Mine the whole file: a rewritten one, of which no old offset is true."""
         return cls(0, 0, 0, 0)
 
     def may_propose(self, turn: Turn) -> bool:
@@ -144,7 +144,11 @@ def mine_transcript(request: MiningRequest, settings: Settings | None = None) ->
 
     Raises OSError when the transcript cannot be read.
     """
+    from ..sources.transcripts.lines import begins_line
+
     plan = ReadPlan.from_last_agent_message(request) or ReadPlan.from_context(request)
+    if not begins_line(Path(request.transcript), request.mined_until):
+        plan = ReadPlan.from_start()  # The place where reading begins may still be there: that alone says nothing.
     while isinstance(reading := _read_once(request, plan, settings), NeedsEarlierStart):
         plan = reading.plan
     if settings is None or reading.packer is None or reading.mined.headless:

@@ -27,7 +27,7 @@ from .model_mining import MODEL_SECONDS, AnswerCache
 from .queue.job import Dead, Handler, Postpone, RunningJob
 from .queue.kinds import Json
 from .remembering import MemoryReport, ideas_to_research, remember
-from .sessions import OUTSIDE
+from .sessions import OUTSIDE, follow_transcript
 
 log = logging.getLogger(__name__)
 
@@ -48,7 +48,8 @@ def reflect_handler(settings: Settings) -> Handler:
         marker = read_marker(marker_path(settings.state.harness, session))
         if marker is None:
             return {"nothing": "no open marker: mined already"}
-        roots = [str(root) for root in settings.transcript_roots]
+        roots = [str(root) for root in settings.transcript_folders]
+        marker = follow_transcript(settings.state.harness, marker, roots)
         if resolve_within(marker.transcript, roots) is None:
             raise Dead(OUTSIDE)
         if not Path(marker.transcript).is_file():

@@ -11,11 +11,13 @@ from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 
+from ..sources.transcripts.lines import complete_lines
 from ..vault.days import SECONDS_PER_DAY
 from ..vault.layout import resolve_within
 from ..vault.marker import (
     REFLECTED,
     START,
+    Marker,
     forget_end,
     last_event_at,
     list_markers,
@@ -24,6 +26,7 @@ from ..vault.marker import (
     read_marker,
     remove_marker,
     resume_marker,
+    rewrite_marker,
 )
 
 OUTSIDE = "the transcript lies outside the agent hosts' folders: refused"
@@ -55,7 +58,7 @@ def judge(facts: SessionFacts, *, idle_seconds: float, crash_seconds: float) -> 
     """Decide on one session. A session that spoke lately is live, whatever its marker says."""
     if facts.size is None:
         return Verdict.DEAD_POINTER if facts.is_gone and facts.silent >= crash_seconds else Verdict.LIVE
-    if facts.size > facts.offset:
+    if facts.size != facts.offset:  # A shorter one was rewritten: what it says now may not have been read.
         return Verdict.MINE if facts.silent >= min(idle_seconds, crash_seconds) else Verdict.LIVE
     return Verdict.FINISHED if facts.silent >= crash_seconds else Verdict.LIVE
 
@@ -88,18 +91,20 @@ def sweep(harness: str, roots: Sequence[str], *, now: float, idle_seconds: float
     found: dict[Verdict, list[Unmined]] = {verdict: [] for verdict in Verdict}
     for session in list_markers(harness, REFLECTED):
         # The host writes asynchronously: its last lines may come after the session was mined and put away.
-        if _has_grown(marker_path(harness, session, REFLECTED)):
+        if _has_changed(marker_path(harness, session, REFLECTED), roots):
             resume_marker(harness, session)
     for session in list_markers(harness):
         path = marker_path(harness, session)
         marker, event_at = read_marker(path), last_event_at(path)
         if marker is None or event_at is None:
             continue
+        marker = follow_transcript(harness, marker, roots)
         size: int | None = None
         is_gone = False
         try:
             status = os.stat(marker.transcript)
-            size, event_at = status.st_size, max(event_at, status.st_mtime)
+            event_at = max(event_at, status.st_mtime)
+            size = status.st_size if _has_news(marker, status.st_size, roots) else marker.offset
         except FileNotFoundError:
             is_gone = _is_in_reach(marker.transcript, roots)
         except OSError:
@@ -118,6 +123,25 @@ def sweep(harness: str, roots: Sequence[str], *, now: float, idle_seconds: float
     return SweepResult(tuple(found[Verdict.MINE]), finished, dead_pointers)
 
 
+def follow_transcript(harness: str, marker: Marker, roots: Sequence[str]) -> Marker:
+    """Have the marker name the place that its transcript was moved to: who moves or renames a project's folder moves
+    the host's folder of it too, and the session goes on there. Raises OSError.
+
+    An unchanged marker if the transcript is where it was, or nowhere.
+    """
+    if os.path.lexists(marker.transcript):
+        return marker
+    from ..sources.transcripts.hosts import find_session  # Its readers' patterns take a while to compile.
+
+    found = find_session(marker.session_id, marker.host or "claude", map(Path, roots))
+    known = None if found is None else resolve_within(str(found), roots)
+    if known is None:
+        return marker
+    moved = marker.with_transcript(known)
+    rewrite_marker(harness, moved)
+    return moved
+
+
 def _is_in_reach(transcript: str, roots: Sequence[str]) -> bool:
     """Whether the place of a transcript can be looked at: a volume that is away leaves no folder, or an empty one."""
     place = next((root for root in roots if resolve_within(transcript, [root])), os.path.dirname(transcript))
@@ -128,10 +152,18 @@ def _is_in_reach(transcript: str, roots: Sequence[str]) -> bool:
         return False
 
 
-def _has_grown(path: str) -> bool:
+def _has_news(marker: Marker, size: int, roots: Sequence[str]) -> bool:
+    """Whether a reading would find anything. Half a line, which a host that was killed leaves, is nothing to read: its
+    session is over. Raises OSError."""
+    if size <= marker.offset or resolve_within(marker.transcript, roots) is None:
+        return size != marker.offset
+    return any(True for _ in complete_lines(Path(marker.transcript), marker.offset))
+
+
+def _has_changed(path: str, roots: Sequence[str]) -> bool:
     marker = read_marker(path)
     try:
-        return marker is not None and os.stat(marker.transcript).st_size > marker.offset
+        return marker is not None and _has_news(marker, os.stat(marker.transcript).st_size, roots)
     except OSError:
         return False
 

@@ -87,6 +87,20 @@ class Marker:
             said,
         )
 
+    def with_transcript(self, transcript: str) -> Marker:
+        """The same session, with its transcript at another place."""
+        return Marker(
+            self.session_id,
+            self.started_at,
+            self.source,
+            transcript,
+            self.cwd,
+            self.host,
+            self.offset,
+            self.resume,
+            self.said,
+        )
+
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Marker) and self.to_bytes() == other.to_bytes()
 

@@ -133,6 +133,16 @@ class Settings:
             hosts.antigravity_home,
         )
 
+    @property
+    def codex_archive(self) -> Path:
+        """Where Codex moves the sessions that its user archives."""
+        return self.hosts.codex_home / "archived_sessions"
+
+    @property
+    def transcript_folders(self) -> tuple[Path, ...]:
+        """Folders in which a worker reads transcripts: those where sessions run, and where they are moved later."""
+        return (*self.transcript_roots, self.codex_archive)
+
 
 def load_settings(env: Mapping[str, str], config_file: Path | None = None) -> Settings:
     """Load the settings for an environment. Raises SettingsError with file, line, key and what is allowed."""

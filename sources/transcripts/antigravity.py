@@ -33,6 +33,7 @@ class AntigravityReader(TranscriptReader):
     """Names records by their number, and takes a result to belong to the newest call."""
 
     host: ClassVar[str] = "antigravity"
+    record_start: ClassVar[bytes] = b'{"step_index":'
 
     def __init__(self, path: Path, offset: int = 0, look_back: bool = True, all_steps: bool = True) -> None:
         super().__init__(path, offset, look_back, all_steps)

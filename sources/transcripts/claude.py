@@ -30,7 +30,7 @@ from .claude_bytes import (
     match_result,
     match_success,
 )
-from .lines import as_object, as_text, clean, one_line, parse_object, shorten
+from .lines import as_object, as_text, clean, holds_match, one_line, parse_object, shorten
 from .reader import TranscriptReader
 from .words import own_text, pasted_ranges
 
@@ -45,6 +45,9 @@ _HOST_NOTE = re.compile(r"\n\s*\n?Note: The user's next message.*\Z", re.DOTALL)
 _COMMAND_ARGS = re.compile(r"<command-args>(.*?)</command-args>", re.DOTALL)
 _COMMAND_NAME = re.compile(r"<command-name>\s*(\S{1,100}?)\s*</command-name>")
 _BASH_INPUT = re.compile(r"\s*<bash-input>(.*?)</bash-input>", re.DOTALL)
+_PERSONS_RECORD = re.compile(rb'"entrypoint":"(?!sdk)[\w-]{1,40}"')
+MATCH_BYTES = 64
+"""Longest match of `_PERSONS_RECORD`."""
 _SLASH = re.compile(r"/[a-zA-Z][\w:.-]*(?:\s+(.*))?\Z", re.DOTALL)
 
 _SPEAKING_TYPES = ("assistant", "user", "attachment")
@@ -72,6 +75,7 @@ class _Pending:
 
 class ClaudeReader(TranscriptReader):
     host: ClassVar[str] = "claude"
+    record_start: ClassVar[bytes] = b'{"parentUuid":'
     record_id: ClassVar[str] = "uuid"
 
     def __init__(self, path: Path, offset: int = 0, look_back: bool = True, all_steps: bool = True) -> None:
@@ -98,7 +102,8 @@ class ClaudeReader(TranscriptReader):
             if isinstance(record.get("cwd"), str):
                 self._cwd = record["cwd"]
             if record.get("type") == "user" or "entrypoint" in record:
-                self._headless = _is_headless(record)
+                # A person may have resumed it since: then only the records of a program are passed over.
+                self._headless = _is_headless(record) and not holds_match(self.path, _PERSONS_RECORD, MATCH_BYTES)
                 break
         if self._start > 0 and not self._headless and self._may_look_back:
             self._look_back()
@@ -238,7 +243,11 @@ class ClaudeReader(TranscriptReader):
             return ()
         if kind not in _SPEAKING_TYPES or record.get("isSidechain") or record.get("agentId"):
             return ()
-        if _is_headless(record) or self._is_repeated(record.get("uuid")):
+        if _is_headless(record):
+            if kind == "user" and self._pending:
+                self._take_pending(own_text(_typed_text(record)))  # `claude -p` queues its prompt first.
+            return ()
+        if self._is_repeated(record.get("uuid")):
             return ()
         cwd, session = as_text(record.get("cwd")), as_text(record.get("sessionId"))
         if self._skipped is not None:
@@ -533,6 +542,11 @@ def _holds_only_results(record: dict[str, Any]) -> bool:
     return isinstance(content, list) and all(
         isinstance(block, dict) and block.get("type") == "tool_result" for block in content
     )
+
+
+def _typed_text(record: dict[str, Any]) -> str:
+    content = _content(record)
+    return content if isinstance(content, str) else _result_text(content)
 
 
 def _content(record: dict[str, Any]) -> str | list[Any]:

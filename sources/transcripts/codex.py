@@ -26,6 +26,7 @@ _COMPACTED = "Another language model started to solve this problem"
 
 class CodexReader(TranscriptReader):
     host: ClassVar[str] = "codex"
+    record_start: ClassVar[bytes] = b'{"timestamp":'
 
     def __init__(self, path: Path, offset: int = 0, look_back: bool = True, all_steps: bool = True) -> None:
         super().__init__(path, offset, look_back, all_steps)

@@ -18,6 +18,7 @@ _SILENT = re.compile(rb'\A\{"type":"(?:hook|system|session\.(?!start|resume))')
 
 class CopilotReader(TranscriptReader):
     host: ClassVar[str] = "copilot"
+    record_start: ClassVar[bytes] = b'{"type":"user.message"'
     record_id: ClassVar[str] = "id"
 
     def __init__(self, path: Path, offset: int = 0, look_back: bool = True, all_steps: bool = True) -> None:

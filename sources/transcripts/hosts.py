@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
+from ...vault.marker import is_session_id
 from . import antigravity, claude, codex, copilot
 from .lines import complete_lines, parse_object
 from .reader import TranscriptReader
@@ -22,6 +23,8 @@ class TranscriptHost:
     """Finds the sessions under a root."""
     root: Callable[[Mapping[str, str], Path], Path]
     """Folder of this host's sessions, by environment and home folder."""
+    named: tuple[str, ...]
+    """Glob patterns, under a folder of its sessions, of the one with the id `{session}`."""
     record_types: frozenset[str]
     """Values of a record's `type` that only this host writes."""
 
@@ -50,6 +53,7 @@ HOSTS: Mapping[str, TranscriptHost] = {
             claude.ClaudeReader,
             claude.transcript_files,
             _claude_root,
+            ("*/{session}.jsonl",),
             frozenset({"user", "assistant", "file-history-snapshot", "queue-operation", "summary", "attachment"}),
         ),
         TranscriptHost(
@@ -57,6 +61,7 @@ HOSTS: Mapping[str, TranscriptHost] = {
             codex.CodexReader,
             codex.transcript_files,
             _codex_root,
+            ("*/*/*/rollout-*-{session}.jsonl", "rollout-*-{session}.jsonl"),
             frozenset({"session_meta", "event_msg", "response_item", "turn_context"}),
         ),
         TranscriptHost(
@@ -64,6 +69,7 @@ HOSTS: Mapping[str, TranscriptHost] = {
             copilot.CopilotReader,
             copilot.transcript_files,
             _copilot_root,
+            ("{session}/events.jsonl",),
             frozenset({"session.start", "user.message", "assistant.message", "hook.start"}),
         ),
         TranscriptHost(
@@ -71,6 +77,7 @@ HOSTS: Mapping[str, TranscriptHost] = {
             antigravity.AntigravityReader,
             antigravity.transcript_files,
             _antigravity_root,
+            (f"antigravity*/brain/{{session}}/{antigravity.LOG}",),
             frozenset({"USER_INPUT", "PLANNER_RESPONSE", "CONVERSATION_HISTORY", "CHECKPOINT"}),
         ),
     )
@@ -89,6 +96,15 @@ def host_of(path: Path, lines: int | None = SNIFFED_LINES) -> str | None:
             if kind in host.record_types:
                 return host.name
     return None
+
+
+def find_session(session: str, host: str, roots: Iterable[Path]) -> Path | None:
+    """Find the transcript of a session by its id; of several, the one that was written last. None if there is none."""
+    if host not in HOSTS or not is_session_id(session):
+        return None
+    patterns = [pattern.format(session=session) for pattern in HOSTS[host].named]
+    found = [path for root in roots for pattern in patterns for path in root.glob(pattern) if path.is_file()]
+    return max(found, key=lambda path: path.stat().st_mtime, default=None)
 
 
 def holds_records(path: Path) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -10,11 +11,16 @@ from typing import Any, NamedTuple
 import orjson
 
 READ_BUFFER_BYTES = 128 << 10
+SEARCH_BUFFER_BYTES = 1 << 20
 MAX_LINE_BYTES = 64 << 20
 """A longer line (a pasted film, a corrupt file) is counted as bad; it is never held in memory whole."""
 MAX_QUICK_BYTES = 1 << 20
 """orjson takes some twelve times a line's size while it parses; longer ones go to the standard library's parser."""
-
+MOST_TRIES = 200
+"""How often the beginning of a record is looked for in a damaged line."""
+_SCANNER = json.JSONDecoder(strict=False)
+_BEHIND_RECORD = (b"", b"\n", b"\r", b"{", b"\0")
+"""What may follow a record."""
 
 _line = tuple.__new__
 """Makes a `Line` in half the time: a session has thousands."""
@@ -71,8 +77,55 @@ def complete_lines(
         yield Line(position, position + held, data)
 
 
+def begins_line(path: Path, offset: int) -> bool:
+    """Whether a reading that ended at `offset` goes on there. Where it does not, the file is another one than it was,
+    or the host has rewritten its end: Claude Code takes back an answer that broke off. Raises OSError.
+
+    A record whose newline is still to come counts as a line, so one that follows may begin right behind it.
+    """
+    with path.open("rb", buffering=0) as file:
+        if offset <= 0:
+            return True
+        file.seek(offset - 1)
+        around = file.read(2)
+    return around[:1] == b"\n" or (around[:1] == b"}" and around[1:] in _BEHIND_RECORD)
+
+
+def holds_match(path: Path, pattern: re.Pattern[bytes], most_bytes: int) -> bool:
+    """Whether the file has a match of the pattern, which is at most `most_bytes` long. Raises OSError."""
+    before = b""
+    with path.open("rb", buffering=0) as file:
+        while block := file.read(SEARCH_BUFFER_BYTES):
+            if pattern.search(before + block):
+                return True
+            before = block[-most_bytes:]
+    return False
+
+
 def _is_whole(data: bytes) -> bool:
     return data.rstrip().endswith(b"}") and parse_object(data) is not None
+
+
+def records_within(data: bytes, begins: bytes) -> list[tuple[int, bytes]]:
+    """Find the whole records in a line that is not one record: (offset in the line, bytes) of each, in their order.
+
+    A program that is killed, or a machine that loses power, leaves a record without its newline, half a record or NUL
+    bytes, and the next record is written right behind. `begins`: how the host's records begin.
+    """
+    found: list[tuple[int, bytes]] = []
+    text = data.decode("latin-1")  # A character for each byte: only where objects end is looked for.
+    at = text.find("{")
+    for _ in range(MOST_TRIES):
+        if at < 0:
+            break
+        try:
+            _, end = _SCANNER.raw_decode(text, at)
+        except (ValueError, RecursionError):
+            at = data.find(begins, at + 1)
+            continue
+        found.append((at, data[at:end]))
+        at = end if text[end : end + 1] == "{" else data.find(begins, end)
+    return found
 
 
 def parse_object(data: bytes) -> dict[str, Any] | None:

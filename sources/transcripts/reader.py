@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -11,7 +10,7 @@ from typing import Any, ClassVar
 
 from ...vault.private import may_have_private_tag
 from ...vault.turn import Origin, Role, ToolEvent, Turn
-from .lines import Line, as_text, complete_lines, parse_object
+from .lines import Line, as_text, begins_line, complete_lines, parse_object, records_within
 from .words import strip_private
 
 HEADER_BUFFER_BYTES = 4 << 10
@@ -26,12 +25,12 @@ class ReadReport:
     end_offset: int
     lines: int
     bad_lines: int
-    """Complete lines that are no JSON object (or longer than 64 MB): skipped."""
+    """Complete lines that are no JSON object (or longer than 64 MB): skipped, but for the whole records in them."""
     turns: int
     headless: bool
     """A program ran the session, not a person: none of it is mined."""
     restarted: bool
-    """The file is shorter than the offset: it was replaced, and was read from its beginning."""
+    """No line of the file begins at the offset: it was rewritten, and was read from its beginning."""
 
 
 @dataclass(frozen=True)
@@ -55,6 +54,8 @@ class TranscriptReader(ABC):
     """
 
     host: ClassVar[str]
+    record_start: ClassVar[bytes]
+    """How records with the user's words begin: where it stands inside of a line, the line is not one record."""
     record_id: ClassVar[str] = ""
     """The field that names a record; where there is none, its place in the file does."""
 
@@ -72,7 +73,7 @@ class TranscriptReader(ABC):
         self._cwd: str | None = None
         self._timestamp: str | None = None
         """Timestamp of records that have none of their own."""
-        self._restarted = offset > os.stat(path).st_size
+        self._restarted = not begins_line(path, offset)
         self._start = 0 if self._restarted else max(0, offset)
         self._end = self._start
         self._lines = 0
@@ -102,25 +103,36 @@ class TranscriptReader(ABC):
 
     def __iter__(self) -> Iterator[Turn]:
         self._read_header()
-        is_irrelevant, turns_of = self._is_irrelevant, self._turns_of
+        is_irrelevant, turns_of, begins = self._is_irrelevant, self._turns_of, self.record_start
         for offset, end, data, too_long in complete_lines(self.path, self._start):
             self._end = end
             if data.isspace():
                 continue
             self._lines += 1
-            if self._headless or (not too_long and is_irrelevant(data)):
+            if self._headless:
                 continue
-            record = None if too_long else self._parse(data)
-            if record is None:
-                self._bad += 1
-                continue
+            record = None
+            if not too_long and data.find(begins, 1) < 0:
+                if is_irrelevant(data):
+                    continue
+                record = self._parse(data)
             self._offset_of_line = offset
-            for turn in turns_of(record):
+            for turn in turns_of(record) if record is not None else self._turns_of_damaged(data, offset):
                 self._turns += 1
                 yield _without_private(turn)
         for turn in self._at_end():
             self._turns += 1
             yield _without_private(turn)
+
+    def _turns_of_damaged(self, data: bytes, offset: int) -> Iterator[Turn]:
+        """Yield the turns of the records in a line at `offset` that is not one record."""
+        pieces = records_within(data, self.record_start)
+        self._bad += sum(len(piece) for _, piece in pieces) < len(data.strip(b"\0 \t\r\n")) or not pieces
+        for at, piece in pieces:
+            record = None if self._is_irrelevant(piece) else self._parse(piece)
+            if record is not None:
+                self._offset_of_line = offset + at
+                yield from self._turns_of(record)
 
     def _header_lines(self) -> Iterator[dict[str, Any]]:
         """Yield the first records of the file: a reading from the middle needs them, too."""

@@ -85,6 +85,7 @@ def plan_corpus(
         hosts = [(None, root)]
     else:
         hosts = list(zip(("claude", "codex", "copilot", "antigravity"), settings.transcript_roots, strict=True))
+        hosts.append(("codex", settings.codex_archive))
     search = find_transcripts(hosts)
     has_cursors = not remine and Path(settings.state.state_db).exists()
     cursors = CorpusStore(settings.state).cursors() if has_cursors else {}

@@ -97,7 +97,7 @@ def corpus_handler(settings: Settings) -> Handler:
         with open_ledger(settings) as ledger:
             if _must_yield_to_fresh_session(ledger, settings):
                 raise Postpone("a fresh session goes first", 0.0)
-        roots = [*map(str, settings.transcript_roots), *store.roots()]
+        roots = [*map(str, settings.transcript_folders), *store.roots()]
         context = _BackfillContext(settings, job, store, origin, run, roots, live_transcripts(settings))
         try:
             result = _mine(context, identity)

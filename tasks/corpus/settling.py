@@ -18,6 +18,7 @@ from ...pipelines.corpus import (
     HEADING,
     CorpusFigures,
     Pattern,
+    Saying,
     Selection,
     digest_body,
     most_ideas,
@@ -141,6 +142,7 @@ def survey(settings: Settings, store: VaultStore) -> Survey:
     thresholds = Thresholds(settings.reflection.review_occurrences)
     said = list(corpus.sayings())
     by_record = _known_records(store, (saying.candidate for saying in said))
+    said = _without_copies(said, by_record)
     undone = {identity(each) for each in TakenBack(settings.state, store).evidence()} - {identity(e) for e in by_record}
     kept = [saying for saying in said if said_by(saying.candidate) not in undone]
     gone = [saying for saying in said if said_by(saying.candidate) in undone]
@@ -187,6 +189,19 @@ def _statuses(
             status = store.read(path).effective_status
         statuses.append(DECIDED if path in decided else status)
     return statuses
+
+
+def _without_copies(sayings: Sequence[Saying], by_record: Mapping[Evidence, str]) -> list[Saying]:
+    """Leave one saying of each record: a session that was forked, or resumed under another id, begins with a copy of
+    the other, and the same words were said once. One that a note names stays before the others.
+    """
+    first: dict[tuple[str, str, Evidence], Saying] = {}
+    for saying in sorted(
+        sayings, key=lambda each: (by_record.keys().isdisjoint(_evidence(each.candidate)), each.order)
+    ):
+        candidate = saying.candidate
+        first.setdefault((candidate.category, candidate.statement, said_by(candidate)), saying)
+    return list(first.values())
 
 
 def _evidence(candidate: Candidate) -> set[Evidence]:

@@ -108,6 +108,15 @@ def test_a_service_that_was_started_for_the_test_stays_only_where_hooks_will_ask
         stop_background(context.state, "recall")
 
 
+def test_hooks_that_the_agents_settings_switch_off_are_a_fault(context: Context) -> None:
+    install(context.settings)
+    file = settings_file_of(context.settings)
+    file.write_text(json.dumps({**json.loads(file.read_text()), "disableAllHooks": True}))
+    finding = surroundings.hooks_wired(context)
+    assert (finding.grade, finding.detail) == ("fault", "Claude Code's setting disableAllHooks is on")
+    assert finding.todo
+
+
 def test_another_agent_that_is_wired_starts_the_worker_as_well(context: Context) -> None:
     context = Context({**context.env, "MEMORY_AUTOSTART": "true"})
     install_for("codex", context.settings)

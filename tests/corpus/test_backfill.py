@@ -117,6 +117,31 @@ def backfilled(sandbox: Sandbox, kills: tuple[str, ...] = ()) -> dict[str, str]:
     return vault(sandbox)
 
 
+def codex_session(folder: Path, session: str, said: str) -> Path:
+    path = folder / f"rollout-2026-06-17T10-07-16-{session}.jsonl"
+    folder.mkdir(parents=True, exist_ok=True)
+    meta = {"type": "session_meta", "payload": {"id": session, "cwd": "/home/dev/shop", "source": "cli"}}
+    typed = {"type": "event_msg", "payload": {"type": "user_message", "message": said}}
+    path.write_text("".join(json.dumps({"timestamp": "2026-06-17T10:07:16Z", **each}) + "\n" for each in (meta, typed)))
+    return path
+
+
+def test_sessions_that_the_user_archives_in_codex_are_mined_too(sandbox: Sandbox) -> None:
+    codex = sandbox.root / "home" / ".codex"
+    sandbox.memory("worker", "--until-idle")
+    live = codex_session(codex / "sessions" / "2026" / "06" / "17", "live", RULE)
+    event = {"session_id": "live", "transcript_path": str(live), "cwd": "/home/dev/shop"}
+    sandbox.hook("PreCompact", event, argv=[*sandbox.hook_argv("PreCompact"), "--host", "codex"])
+    archive = codex / "archived_sessions"
+    archive.mkdir()
+    live.rename(archive / live.name)
+    codex_session(archive, "old", "Never push to the main branch without asking me.")
+    sandbox.memory("reflect", "corpus", "--execute")
+    sandbox.memory(*IDLE)
+    for words in ("linter", "without asking"):
+        assert any(words in text for text in vault(sandbox).values()), words
+
+
 def test_a_transcript_outside_the_hosts_folders_is_mined_only_from_a_root_the_user_named(sandbox: Sandbox) -> None:
     backup = sandbox.root / "backup"
     old_session(backup, 1, RULE)

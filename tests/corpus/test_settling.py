@@ -417,6 +417,25 @@ def test_the_same_bytes_mined_twice_count_once(bed: Bed) -> None:
     assert "- 1× in 1 session" in bed.files()[DIGEST]
 
 
+@pytest.mark.parametrize("known", [False, True], ids=["new", "in the vault"])
+def test_what_a_forked_session_has_from_the_other_was_said_once(bed: Bed, known: bool) -> None:
+    copies = [
+        replace(GUESS, session=session, records=("0b0e1a6e-7d0c-4f1e-9a53-2d3f9b1c7e10",))
+        for session in ("s1", "s2", "s3")
+    ]
+    if known:
+        bed.remember(copies[1])
+    store = CorpusStore(bed.settings.state)
+    for candidate in copies:
+        store.keep(f"claude-{candidate.session}", 0, 1.0, Mined((candidate,), 9, 9, 9, 0, False, "claude"))
+    before = bed.files()
+    assert settled(bed).proposed == 0
+    if known:
+        assert {path: text for path, text in bed.files().items() if path != DIGEST} == before
+    else:
+        assert "- 1× in 1 session" in bed.files()[DIGEST]
+
+
 def test_records_that_have_only_a_place_in_their_file_are_told_apart_by_session(bed: Bed) -> None:
     placed = [
         replace(each, records=("line:0",)) for each in (RULE, replace(RULE, statement="Never rebase shared work"))

@@ -25,6 +25,7 @@ from memoryvault.hooks.install import (
     installed_events,
     plugin_installed,
     settings_file_of,
+    switched_off,
     uninstall,
     with_hooks,
     without_hooks,
@@ -309,6 +310,19 @@ def test_a_linked_file_stays_a_link_and_keeps_its_mode(sandbox: Sandbox, setting
 def test_a_warning_when_the_user_has_switched_all_hooks_off(settings: Settings) -> None:
     settings_file_of(settings).write_text('{"disableAllHooks": true}')
     assert "disableAllHooks" in install(settings).warnings[0]
+
+
+@pytest.mark.parametrize("name", ["disableAllHooks", "allowManagedHooksOnly"])
+def test_a_warning_when_who_manages_the_machine_has_switched_the_users_hooks_off(
+    settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    managed = tmp_path / "managed-settings.json"
+    monkeypatch.setattr(module, "MANAGED_FILES", (tmp_path / "none.json", managed))
+    managed.write_text("{ not JSON")
+    assert switched_off(settings) == ""
+    managed.write_text(json.dumps({name: True}))
+    assert f"{managed} has {name} on" in install(settings).warnings[0]
+    assert switched_off(settings)
 
 
 def test_uninstall_without_an_install_does_nothing(settings: Settings) -> None:

@@ -247,6 +247,38 @@ def test_a_headless_session_is_skipped_from_any_offset(tmp_path: Path, first: li
         assert reader.end_offset == size
 
 
+@pytest.mark.parametrize("from_start", [True, False])
+def test_what_a_person_types_into_a_session_that_a_program_began_is_read(tmp_path: Path, from_start: bool) -> None:
+    """As Claude Code 2.1.197 writes it: `claude -p`, then `claude --resume` in the terminal, then `-p --resume`."""
+    program = {"entrypoint": "sdk-cli", "promptSource": "sdk", "origin": None}
+    path = write(
+        tmp_path / "s.jsonl",
+        queue("enqueue", "said by a program"),
+        queue("dequeue"),
+        human(1, "said by a program", **program),
+        assistant(2, text_block("Yes."), entrypoint="sdk-cli"),
+    )
+    size = path.stat().st_size
+    assert ClaudeReader(path).header().headless
+    long = assistant(3, text_block("x" * (2 << 20)), entrypoint="sdk-cli")
+    more = write(
+        tmp_path / "more",
+        long,
+        human(4, "typed"),
+        assistant(5, text_block("Done.")),
+        queue("enqueue", "said by a program again"),
+        queue("dequeue"),
+        human(6, [text_block("said by a program again")], **program),
+        assistant(7, text_block("Yes."), entrypoint="sdk-cli"),
+        human(8, "typed later"),
+    )
+    with path.open("ab") as file:
+        file.write(more.read_bytes())
+    reader = ClaudeReader(path, 0 if from_start else size)
+    assert [turn.text for turn in reader if turn.role == "user"] == ["typed", "typed later"]
+    assert not reader.report.headless
+
+
 def test_a_headless_turn_in_a_persons_session_is_skipped(tmp_path: Path) -> None:
     path = write(tmp_path / "s.jsonl", human(1, "one"), user(2, "two", entrypoint="sdk-cli"), human(3, "three"))
     assert words(path) == ["one", "three"]

@@ -14,6 +14,7 @@ from memoryvault.tasks.sessions import (
     SweepResult,
     Verdict,
     collect_old_markers,
+    follow_transcript,
     judge,
     sweep,
 )
@@ -39,6 +40,7 @@ HALF_AN_HOUR, AN_HOUR = 1800.0, 3600.0
         (SessionFacts(silent=1800, offset=0, size=500), Verdict.MINE),
         (SessionFacts(silent=1800, offset=500, size=500), Verdict.LIVE),
         (SessionFacts(silent=4600, offset=500, size=500), Verdict.FINISHED),
+        (SessionFacts(silent=1800, offset=500, size=400), Verdict.MINE),
         (SessionFacts(silent=0, offset=0, size=None), Verdict.LIVE),
         (SessionFacts(silent=4600, offset=0, size=None, is_gone=True), Verdict.DEAD_POINTER),
         (SessionFacts(silent=4600, offset=0, size=None, is_gone=False), Verdict.LIVE),
@@ -102,6 +104,41 @@ def test_a_session_on_a_volume_that_is_away_keeps_its_marker(tmp_path: Path, awa
     assert marker.offset == 1
 
 
+@pytest.mark.parametrize(
+    ("host", "before", "after"),
+    [
+        ("claude", "-home-dev-shop/moved.jsonl", "-home-dev-store/moved.jsonl"),
+        ("codex", "2026/06/17/rollout-2026-06-17T10-07-16-moved.jsonl", "2026/06/18/rollout-x-moved.jsonl"),
+    ],
+)
+def test_a_session_whose_transcript_was_moved_is_mined_where_it_is_now(
+    tmp_path: Path, host: str, before: str, after: str
+) -> None:
+    harness, projects = tmp_path / "harness", tmp_path / "projects"
+    harness.mkdir()
+    old, new, then = projects / before, projects / after, time.time() - 4600
+    create_marker(str(harness), Marker("moved", transcript=str(old), host=host, offset=3, resume=0))
+    new.parent.mkdir(parents=True)
+    new.write_text('{}\n{"said":"since"}\n', "utf-8")
+    for path in (new, Path(marker_path(str(harness), "moved"))):
+        os.utime(path, (then, then))
+    result = swept(harness, projects)
+    assert [(each.session, each.transcript) for each in result.to_mine] == [("moved", str(new))]
+    marker = read_marker(marker_path(str(harness), "moved"))
+    assert marker == Marker("moved", transcript=str(new), host=host, offset=3, resume=0)
+
+
+def test_a_link_that_leads_out_of_the_hosts_folders_is_no_place_that_a_transcript_was_moved_to(tmp_path: Path) -> None:
+    harness, new = tmp_path / "harness", tmp_path / "projects" / "-p" / "moved.jsonl"
+    harness.mkdir()
+    new.parent.mkdir(parents=True)
+    (tmp_path / "elsewhere.jsonl").write_text("{}\n", "utf-8")
+    new.symlink_to(tmp_path / "elsewhere.jsonl")
+    marker = Marker("moved", transcript=str(tmp_path / "projects" / "-o" / "moved.jsonl"), host="claude")
+    create_marker(str(harness), marker)
+    assert follow_transcript(str(harness), marker, [str(tmp_path / "projects")]) == marker
+
+
 def test_a_live_session_without_hook_events_is_not_taken_for_a_dead_one(tmp_path: Path) -> None:
     # A long turn fires no hook for hours, but the transcript grows.
     _session(tmp_path, "busy", event_age=9000, text_age=5)
@@ -118,6 +155,20 @@ def test_lines_that_the_host_wrote_after_the_session_was_put_away_are_mined(tmp_
     result = swept(tmp_path)
     assert [each.session for each in result.to_mine] == ["late"]
     assert list_markers(str(tmp_path), REFLECTED) == ["whole"]
+
+
+def test_half_a_line_that_a_killed_host_left_is_not_asked_for_again_and_again(tmp_path: Path) -> None:
+    _session(tmp_path, "cut", event_age=4600, text_age=4600, offset=3)
+    transcript, then = tmp_path / "cut.jsonl", time.time() - 4600
+    transcript.write_text('{}\n{"type":"us', "utf-8")
+    os.utime(transcript, (then, then))
+    for _ in range(2):
+        assert swept(tmp_path).to_mine == ()
+        assert list_markers(str(tmp_path), REFLECTED) == ["cut"]
+    with transcript.open("a", encoding="utf-8") as file:
+        file.write("{}\n")
+    os.utime(transcript, (then, then))
+    assert [each.session for each in swept(tmp_path).to_mine] == ["cut"]
 
 
 def test_only_reflected_markers_grow_old(tmp_path: Path) -> None:
