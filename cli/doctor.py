@@ -106,7 +106,12 @@ def examine(context: Context, on_check: Callable[[str], None] = lambda what: Non
     """
     context, readable = context.despite_faults()
     if readable.faults:
-        yield Finding("settings", "fault", "; ".join(readable.faults), "mend it: until then nothing is recorded")
+        yield Finding(
+            "settings",
+            "fault",
+            "; ".join(readable.faults),
+            "mend it: until then hooks go by the settings from before, and no worker starts",
+        )
     only_works = context.settings.only_works_for_others
     wanted = WITHOUT_VAULT if only_works else None
     try:

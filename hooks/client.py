@@ -260,10 +260,20 @@ def _settings(hook: Hook, env: Mapping[str, str]) -> Mapping[str, str]:
     # Slow, once after a change: importing the TOML parser costs more than everything else here.
     if hook.call is not None and hook.call.event not in BUDGET_SECONDS:
         hook.deadline += COMPILE_SECONDS
+    from ..vault.errors import SettingsError
     from ..vault.settings import load_settings, snapshot_values
 
     stamp = config_stamp(env)
-    values = snapshot_values(load_settings(env))
+    try:
+        values = snapshot_values(load_settings(env))
+    except SettingsError as error:
+        # As a running worker does: a session must not go unrecorded because of a slip in a file.
+        before = read_snapshot(env, stale=True)
+        if before is None:
+            raise
+        report(f"memoryvault: {error}; until that is mended the settings from before hold")
+        hook.fields["settings"] = str(error)
+        return before
     if values["enabled"] == "1":  # Switched off means that nothing is written, the snapshot included.
         try:
             write_snapshot(env, values, stamp)

@@ -11,14 +11,34 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+from ..vault.errors import MemoryVaultError
 from ..vault.layout import make_socket_folder
 
 LEAVING_SECONDS = 3.0
 """How long a new service waits for one that is ending: a second longer than service.DRAIN_SECONDS."""
 
 
+class CannotServe(MemoryVaultError):
+    """The service's lock or socket cannot be made."""
+
+
 def listen(path: str, backlog: int) -> socket.socket:
-    """Listen on a socket that only this user can open. Replaces a stale one, so the caller must hold the lock."""
+    """Listen on a socket that only this user can open. Replaces a stale one, so the caller must hold the lock.
+
+    Raises CannotServe.
+    """
+    try:
+        return _listen(path, backlog)
+    except OSError as error:
+        raise _cannot_serve(path, error) from error
+
+
+def _cannot_serve(path: str | Path, error: OSError) -> CannotServe:
+    place, why = error.filename or path, error.strerror or error
+    return CannotServe(f"the recall service cannot start ({place}: {why}): prompts are answered by keywords only")
+
+
+def _listen(path: str, backlog: int) -> socket.socket:
     make_socket_folder(path)
     with contextlib.suppress(FileNotFoundError):
         os.unlink(path)
@@ -42,9 +62,12 @@ def hold_lock(lock: Path, socket_path: Path) -> Iterator[bool]:
     """Hold `lock` and write our pid into it; yield False when another process holds it.
 
     A process that has removed its socket is ending: its lock is waited for, so that the service which was started to
-    replace it does not give up.
+    replace it does not give up. Raises CannotServe.
     """
-    handle = os.open(lock, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
+    try:
+        handle = os.open(lock, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
+    except OSError as error:
+        raise _cannot_serve(lock, error) from error
     try:
         deadline = time.monotonic() + LEAVING_SECONDS
         while not _try_lock(handle):

@@ -164,9 +164,16 @@ def file_identity(path: Path) -> tuple[int, int] | None:
 
 @contextmanager
 def replacement_lock(path: Path) -> Iterator[None]:
-    """Hold the lock under which one process at a time decides that index.db is damaged and sets it aside."""
-    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    handle = os.open(path.with_name(path.name + ".lock"), os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
+    """Hold the lock under which one process at a time decides that index.db is damaged and sets it aside.
+
+    Raises IndexUnavailable.
+    """
+    lock = path.with_name(path.name + ".lock")
+    try:
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        handle = os.open(lock, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
+    except OSError as error:
+        raise IndexUnavailable(f"{lock} cannot be made ({error.strerror}): check the state folder") from error
     try:
         fcntl.flock(handle, fcntl.LOCK_EX)
         yield

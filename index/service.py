@@ -23,11 +23,12 @@ from ..vault.active import EXPLICIT_KINDS
 from ..vault.errors import MemoryVaultError, ModelUnavailable, RecallLate, UsageError
 from ..vault.killpoint import kill_point
 from ..vault.layout import INDEX_WANTED, StatePaths, leave_socket_folder
+from ..vault.paths import ensure_state
 from ..vault.priority import lower_priority
 from ..vault.project import project_of
 from ..vault.render import render_block, select_hits, status_line
 from .admission import Admission, Effort
-from .daemon import hold_lock, listen, wake_on_signals
+from .daemon import CannotServe, hold_lock, listen, wake_on_signals
 from .embedder import Embedder, load_embedder
 from .engine import NO_INDEX, VECTORS_DAMAGED, Hit, RecallEngine, RecallQuery
 from .models import model_in_force
@@ -125,9 +126,9 @@ def serve(
 ) -> Outcome:
     """Serve until SIGTERM, SIGINT, `stop`, or `idle_exit_seconds` without a request. Main thread only.
 
-    `log(event, fields)` is called for start, end and faults.
+    `log(event, fields)` is called for start, end and faults. Raises CannotServe.
     """
-    config.state.ensure()
+    ensure_state(config.state, CannotServe)
     lower_priority()
     with hold_lock(Path(config.state.recall_lock), Path(config.state.recall_socket)) as is_held:
         if not is_held:

@@ -7,13 +7,17 @@ their children and commands alike.
 
 from __future__ import annotations
 
+import logging
 import sqlite3
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
 from ..vault.errors import QueueUnavailable, SchemaTooNew
-from .queue.schema import retry_locked
+from .queue.salvage import restore_if_damaged
+from .queue.schema import is_damage, retry_locked
+
+log = logging.getLogger(__name__)
 
 VERSION = 1
 BUSY_SECONDS = 10.0
@@ -63,7 +67,8 @@ def state_transaction(path: Path | str) -> Iterator[sqlite3.Connection]:
     """One durable write transaction on state.db, created and migrated when needed.
 
     Raises QueueUnavailable when it is locked for longer than BUSY_SECONDS or damaged, SchemaTooNew when a
-    newer version has written it. Rolled back when the block raises.
+    newer version has written it. Rolled back when the block raises. A damaged file is replaced by its daily copy:
+    whoever comes next works with that.
     """
     path = Path(path)
     try:
@@ -84,7 +89,17 @@ def state_transaction(path: Path | str) -> Iterator[sqlite3.Connection]:
                 raise
             conn.execute("COMMIT")
     except (sqlite3.DatabaseError, OSError) as error:
-        raise QueueUnavailable(f"{path} cannot be used ({error}); `memory doctor` tells what to do") from error
+        raise _unavailable(path, error) from error
+
+
+def _unavailable(path: Path, error: Exception) -> QueueUnavailable:
+    """The error in our words. A worker lives for weeks: damage is not left until its next start."""
+    if is_damage(error):
+        with suppress(OSError):
+            if done := restore_if_damaged(path):
+                log.info("%s", done)  # The caller tells the user.
+                return QueueUnavailable(f"{done}: try again")
+    return QueueUnavailable(f"{path} cannot be used ({error}); `memory doctor` tells what to do")
 
 
 def _migrate(conn: sqlite3.Connection, path: Path) -> None:
@@ -124,4 +139,4 @@ def checkpoint(path: Path | str) -> bool:
         with closing(sqlite3.connect(path, timeout=BUSY_SECONDS, isolation_level=None)) as conn:
             return not conn.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]
     except sqlite3.DatabaseError as error:
-        raise QueueUnavailable(f"{path} cannot be used ({error}); `memory doctor` tells what to do") from error
+        raise _unavailable(Path(path), error) from error

@@ -104,7 +104,8 @@ def delete_old(state: StatePaths, now: float) -> int:
     log, root = Path(state.log), Path(state.root)
     # A snapshot of the settings is for one environment; whoever still needs one that goes compiles it again.
     snapshots = (root.parent / "run").glob("hooks-*.snapshot")
-    old = (*log.glob("*.jsonl.*"), *log.glob("*.log.*"), *root.glob("*.db.damaged-*"), *snapshots)
+    set_aside = (*root.glob("*.db.damaged-*"), *root.glob("*.db.corrupt-*"))  # The latter are indexes.
+    old = (*log.glob("*.jsonl.*"), *log.glob("*.log.*"), *set_aside, *snapshots)
     return _delete(old, now - KEEP_DAYS * SECONDS_PER_DAY)
 
 

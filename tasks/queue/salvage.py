@@ -7,6 +7,7 @@ session markers; state.db from its daily copy.  The broken file is kept: nothing
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import json
 import logging
 import os
@@ -112,12 +113,17 @@ def find_damage(path: Path) -> str | None:
 
 def set_aside(path: Path, name: Path | None = None) -> Path:
     """Rename a database and what belongs to it to `<name>.damaged-<date>`; the new name."""
-    stamp, base = f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}", name or path
+    kept_as = _name_aside(name or path)
+    _move(path, kept_as)
+    return kept_as
+
+
+def _name_aside(base: Path) -> Path:
+    stamp = f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}"
     kept_as, number = base.with_name(f"{base.name}.damaged-{stamp}"), 1
     while kept_as.exists():
         number += 1
         kept_as = base.with_name(f"{base.name}.damaged-{stamp}-{number}")
-    _move(path, kept_as)
     return kept_as
 
 
@@ -190,16 +196,37 @@ def back_up(path: Path) -> bool:
 
 
 def restore_if_damaged(path: Path) -> str | None:
-    """Set a broken database aside and put its daily copy in its place; what was done, None if it is sound."""
-    if not path.exists() or (damage := find_damage(path)) is None:
+    """Set a broken database aside and put its daily copy in its place; what was done, None if it is sound.
+
+    Of several processes that find it broken one does so. Raises OSError.
+    """
+    if not path.exists() or find_damage(path) is None:
         return None
-    kept_as, copy = set_aside(path), backup_of(path)
+    lock = os.open(path.with_name(f"{path.name}.lock"), os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        return None if (damage := find_damage(path)) is None else _restore(path, damage)
+    finally:
+        os.close(lock)
+
+
+def _restore(path: Path, damage: str) -> str:
+    kept_as, copy = _name_aside(path), backup_of(path)
     if not copy.exists() or find_damage(copy) is not None:
+        _move(path, kept_as)
         return f"{path.name} was damaged ({damage}): it is kept as {kept_as.name}; there is no copy, it starts empty"
     temporary = path.with_name(f".{path.name}.restored")
     temporary.write_bytes(copy.read_bytes())
     temporary.chmod(0o600)
     _sync(temporary)
+    for ending in _SIDE_FILES:
+        with contextlib.suppress(FileNotFoundError):
+            os.rename(f"{path}{ending}", f"{kept_as}{ending}")
+    # Never without a file of this name: who found none would make one, and work in it while it is replaced.
+    try:
+        os.link(path, kept_as)
+    except OSError:  # Some file systems have no links.
+        os.rename(path, kept_as)
     os.replace(temporary, path)
     made = datetime.fromtimestamp(copy.stat().st_mtime, UTC)
     return (

@@ -83,6 +83,30 @@ def test_a_readonly_vault_loses_nothing(sandbox: Sandbox) -> None:
     assert any("tuesday" in text.lower() for text in vault_files(sandbox).values())
 
 
+@pytest.mark.parametrize("command", ["serve", "reindex", "model", "health"])
+def test_a_readonly_state_folder_is_told_in_one_line(sandbox: Sandbox, command: str) -> None:
+    record_session(sandbox)
+    sandbox.memory("worker", "--until-idle")
+    for lock in (sandbox.state / "index.db.lock", sandbox.state / "run/recall.lock"):
+        lock.unlink(missing_ok=True)  # For who is not root: in a folder without the right to write none is made.
+    folders = [folder for folder in (sandbox.state, *sandbox.state.rglob("*")) if folder.is_dir()]
+    argv = with_readonly(sandbox.state, [sys.executable, "-m", "memoryvault", command])
+    for folder in folders:
+        folder.chmod(0o500)
+    try:
+        done = subprocess.run(
+            argv, env=sandbox.environment, cwd=sandbox.root, capture_output=True, text=True, check=False, timeout=60
+        )
+    finally:
+        for folder in folders:
+            folder.chmod(0o700)
+    said = [line for line in (done.stderr + done.stdout).splitlines() if str(sandbox.state) in line]
+    assert "Traceback" not in done.stderr
+    assert len(said) >= 1
+    if command != "health":  # That tells what it knows nevertheless.
+        assert (done.returncode, len(done.stderr.splitlines())) == (1, 1)
+
+
 @pytest.mark.alone
 @pytest.mark.parametrize("damage", ["garbage", "absent"])
 def test_a_lost_index_is_rebuilt_and_the_prompt_is_answered(sandbox: Sandbox, damage: str) -> None:

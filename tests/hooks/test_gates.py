@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from memoryvault.tests.support.hurry import patience
+from memoryvault.vault.marker import list_markers
 from memoryvault.vault.settings import compile_snapshot
 from memoryvault.vault.snapshot import read_snapshot, snapshot_path
 
@@ -116,6 +117,25 @@ def test_a_bad_setting_is_named_and_the_exit_code_stays_0(sandbox: Sandbox) -> N
     assert (done.returncode, done.stdout) == (0, "")
     assert "config.toml:2" in done.stderr
     assert "recall.k" in done.stderr
+
+
+@pytest.mark.parametrize("broken", ["[recall\n", "[recall]\nk = 'many'\n"])
+def test_a_session_is_recorded_by_the_settings_from_before_while_the_file_is_broken(
+    sandbox: Sandbox, broken: str
+) -> None:
+    config = sandbox.root / "config.toml"
+    config.write_text("[recall]\nk = 3\n")
+    sandbox.extra_env["MEMORY_CONFIG"] = str(config)
+    compile_snapshot(sandbox.env)
+    config.write_text(broken)
+    sandbox.compiled = False
+    for event in ("SessionStart", "Stop", "SessionEnd"):
+        done = sandbox.run(event, sandbox.payload(source="startup"))
+        assert done.returncode == 0
+        assert "config.toml:" in done.stderr
+        assert "settings from before" in done.stderr
+    payload = sandbox.payload()
+    assert list_markers(sandbox.state.harness) == [payload["session_id"]]
 
 
 def test_a_corrupt_snapshot_is_compiled_anew(sandbox: Sandbox) -> None:

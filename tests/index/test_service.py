@@ -17,6 +17,7 @@ from pathlib import Path
 import pytest
 
 from memoryvault.index.client import RecallClient, ServiceRefused, ServiceUnavailable
+from memoryvault.index.daemon import CannotServe, listen
 from memoryvault.index.drain import drain
 from memoryvault.index.protocol import peer_uid
 from memoryvault.index.receipts import query_hash, read_receipts
@@ -403,6 +404,12 @@ def test_it_leaves_when_its_state_folder_is_taken_away(vault_of_two: Bed, servic
 def test_only_the_user_can_open_the_socket(vault_of_two: Bed, service: Start) -> None:
     service().wait_until_listening()
     assert stat.S_IMODE(os.stat(vault_of_two.state.recall_socket).st_mode) == 0o600
+
+
+def test_a_place_where_no_socket_can_be_made_is_told(tmp_path: Path) -> None:
+    (tmp_path / "taken").write_text("not a folder")
+    with pytest.raises(CannotServe, match=r"the recall service cannot start .*taken.*: prompts are answered by"):
+        listen(str(tmp_path / "taken" / "recall.sock"), 1)
 
 
 def test_the_user_at_the_other_end_is_known() -> None:

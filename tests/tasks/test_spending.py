@@ -9,18 +9,20 @@ import subprocess
 import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 
 import pytest
 
 from memoryvault.tasks.cursors import Cursors
+from memoryvault.tasks.queue.salvage import back_up
 from memoryvault.tasks.spending import BudgetRefused, Cap, SpendingBook, spent_since
 from memoryvault.vault.errors import QueueUnavailable, SchemaTooNew
 
 PER_SESSION = Cap("tokens", 1000, "subject")
 PER_DAY = Cap("tokens", 2500, "day")
 CAPS = (PER_SESSION, PER_DAY)
+SIDE_FILES = ("-wal", "-shm")
 
 
 @pytest.fixture
@@ -137,11 +139,48 @@ def test_a_newer_file_is_refused_in_one_line(state_db: Path) -> None:
         Cursors(state_db, "corpus").get("a")
 
 
-def test_a_damaged_file_is_told_in_one_line(state_db: Path) -> None:
-    state_db.parent.mkdir(parents=True)
+def test_a_damaged_file_is_told_in_one_line_and_its_copy_takes_its_place(state_db: Path) -> None:
+    Cursors(state_db, "corpus").set("a", {"offset": 7})
+    assert back_up(state_db)
     state_db.write_bytes(b"no database at all" * 500)
-    with pytest.raises(QueueUnavailable, match=r"state\.db cannot be used"):
+    with pytest.raises(QueueUnavailable, match=r"state\.db was damaged .* took its place.*try again") as told:
         Cursors(state_db, "corpus").get("a")
+    assert "\n" not in str(told.value)
+    assert Cursors(state_db, "corpus").get("a") == {"offset": 7}
+    (kept,) = state_db.parent.glob("state.db.damaged-*Z")
+    assert kept.read_bytes().startswith(b"no database at all")
+
+
+def test_pages_that_are_found_broken_while_a_budget_is_reserved_do_not_stop_it_for_good(state_db: Path) -> None:
+    book = SpendingBook(state_db, "mining")
+    for number in range(400):
+        book.settle(book.reserve(f"s{number}", {"tokens": 5}), {"tokens": 5})
+    assert back_up(state_db)
+    with closing(sqlite3.connect(state_db)) as conn:
+        conn.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+    with state_db.open("r+b") as file:
+        file.seek(4096)  # Header and schema are sound: it opens.
+        file.write(b"\xa5" * (state_db.stat().st_size - 4096))
+    with pytest.raises(QueueUnavailable, match="took its place"):
+        book.reserve("new", {"tokens": 900}, CAPS)
+    with pytest.raises(BudgetRefused):
+        book.reserve("new", {"tokens": 900}, CAPS)  # What the copy knows of this day counts.
+
+
+def test_a_damaged_file_that_many_find_at_once_is_replaced_once(state_db: Path) -> None:
+    Cursors(state_db, "corpus").set("a", {"offset": 7})
+    assert back_up(state_db)
+    state_db.write_bytes(b"no database at all" * 500)
+
+    def look(_: int) -> bool:
+        with suppress(QueueUnavailable):
+            return Cursors(state_db, "corpus").get("a") == {"offset": 7}
+        return False
+
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(look, range(8)))
+    assert look(0)
+    assert len([name for name in state_db.parent.glob("state.db.damaged-*") if name.suffix[-4:] not in SIDE_FILES]) == 1
 
 
 def test_a_new_file_that_another_is_just_making_is_waited_for(state_db: Path) -> None:
