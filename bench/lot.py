@@ -1,7 +1,7 @@
 """Judges the packaged miner on prompts that are not ours to keep: `python -m memoryvault.bench.lot FILE`.
 
 FILE has a JSON object a line: `person`, `text`, `label` (preference, correction, idea, fix or none), and where it is
-known `before`, the agent's last words before it. Nothing of it is kept. Of the fourth batch
+known `before`, the agent's last words before it. Nothing of it is kept. Of the fourth and the fifth batch
 (docs/benchmarks/reflection.md) the repository has the labels under keys that say nothing of the prompts, so that nobody
 judges on these again and believes them unseen.
 """
@@ -21,7 +21,7 @@ from ..vault.turn import Origin, Role, Turn
 from .mining_data import TRAINING, LabelledMessage
 from .reflection import Found, by_first_patterns, table
 
-FOURTH_LOT = TRAINING / "lot4.jsonl"
+KNOWN_LOTS = tuple(TRAINING / name for name in ("lot4.jsonl", "lot5.jsonl"))
 """Key, person (a letter), label, where the annotator was not sure `doubtful`, and of a third the `second` label."""
 KEY_CHARS = 60
 """Of a prompt, in lower case and with single blanks: what its key is made of. The end of some was cut for the lot."""
@@ -69,10 +69,10 @@ def main(argv: Sequence[str]) -> int:
         return 2
     rows = rows_of(Path(argv[0]))
     lot = prompts(rows)
-    known = {row["key"] for row in rows_of(FOURTH_LOT)}
+    known = {row["key"] for file in KNOWN_LOTS for row in rows_of(file)}
     seen = sum(key_of(row["text"]) in known for row in rows)
     people = len({item.turn.session for item in lot})
-    print(f"{len(lot)} prompts of {people} people, {seen} of them in the fourth lot; 95% intervals by people.\n")
+    print(f"{len(lot)} prompts of {people} people, {seen} of them in earlier lots; 95% intervals by people.\n")
     print(table(lot, [("local miner", by_packaged_miner(lot, rows)), ("first patterns", by_first_patterns(lot))]))
     return 0
 

@@ -9,7 +9,7 @@ import pytest
 
 pytest.importorskip("numpy", reason="the benchmarks of mining need the extra `semantic`")
 
-from memoryvault.bench.lot import FOURTH_LOT, key_of, main, rows_of
+from memoryvault.bench.lot import KNOWN_LOTS, key_of, main, rows_of
 
 LOT = (
     {"person": "a", "label": "preference", "text": "Always run the linter before you commit."},
@@ -23,14 +23,15 @@ def test_a_lot_is_judged_by_people(tmp_path: Path, capsys: pytest.CaptureFixture
     file.write_text("\n".join(map(json.dumps, LOT)), encoding="utf-8")
     assert main([str(file)]) == 0
     shown = capsys.readouterr().out
-    assert shown.startswith("3 prompts of 2 people, 0 of them in the fourth lot")
+    assert shown.startswith("3 prompts of 2 people, 0 of them in earlier lots")
     assert "| preference or correction | local miner | 1.00 (1.00–1.00) | 1.00 (1.00–1.00)" in shown
     assert "| saved unasked (HIGH) | local miner | 1.00" in shown
 
 
-def test_the_fourth_lot_holds_labels_and_no_words() -> None:
-    rows = rows_of(FOURTH_LOT)
-    assert len({row["key"] for row in rows}) == len(rows) == 184
+@pytest.mark.parametrize(("file", "prompts"), [*zip(KNOWN_LOTS, (184, 208), strict=True)])
+def test_a_known_lot_holds_labels_and_no_words(file: Path, prompts: int) -> None:
+    rows = rows_of(file)
+    assert len({row["key"] for row in rows}) == len(rows) == prompts
     assert {name for row in rows for name in row} == {"key", "person", "label", "doubtful", "second"}
     assert all(len(row["key"]) == 16 and len(row["person"]) == 1 for row in rows)
     assert {row["label"] for row in rows} <= {"preference", "correction", "idea", "fix", "none"}
