@@ -13,7 +13,7 @@ from _thread import allocate_lock, start_new_thread
 
 from ..vault import hooklog
 from ..vault.marker import Marker, create_marker, forget_end, note_end, touch_marker
-from ..vault.snapshot import config_stamp, read_snapshot, write_snapshot
+from ..vault.snapshot import config_stamp, read_snapshot, remove_snapshot, write_snapshot
 from . import claude
 from .payload import HookCall, parse_object, read_stdin
 
@@ -261,24 +261,26 @@ def _settings(hook: Hook, env: Mapping[str, str]) -> Mapping[str, str]:
     if hook.call is not None and hook.call.event not in BUDGET_SECONDS:
         hook.deadline += COMPILE_SECONDS
     from ..vault.errors import SettingsError
-    from ..vault.settings import load_settings, snapshot_values
+    from ..vault.settings import load_settings, snapshot_from_before, snapshot_values
 
     stamp = config_stamp(env)
     try:
         values = snapshot_values(load_settings(env))
     except SettingsError as error:
         # As a running worker does: a session must not go unrecorded because of a slip in a file.
-        before = read_snapshot(env, stale=True)
+        before = snapshot_from_before(env)
         if before is None:
             raise
         report(f"memoryvault: {error}; until that is mended the settings from before hold")
         hook.fields["settings"] = str(error)
         return before
-    if values["enabled"] == "1":  # Switched off means that nothing is written, the snapshot included.
-        try:
+    try:
+        if values["enabled"] == "1":
             write_snapshot(env, values, stamp)
-        except OSError as error:
-            hook.fields["snapshot"] = str(error)
+        else:  # Switched off means that nothing is written, the snapshot included.
+            remove_snapshot(env)
+    except OSError as error:
+        hook.fields["snapshot"] = str(error)
     return values
 
 

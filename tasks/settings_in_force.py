@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import logging
 import os
+from dataclasses import replace
 
 from ..vault.errors import SettingsError
-from ..vault.settings import Settings, load_settings
+from ..vault.settings import Settings, load_settings, seems_switched_off
 from ..vault.snapshot import config_stamp
 
 log = logging.getLogger(__name__)
@@ -31,6 +32,8 @@ class SettingsInForce:
                 self._newest = newest
             except SettingsError as error:
                 log.warning("%s; until that is mended the worker goes by the settings from before", error)
+                if seems_switched_off(self._in_force.config_file):
+                    self._newest = replace(self._newest, memory=replace(self._newest.memory, enabled=False))
         return self._newest != self._in_force
 
     def take(self) -> Settings:

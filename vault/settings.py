@@ -13,6 +13,7 @@ import sys
 import tomllib
 from bisect import bisect_left
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -39,7 +40,7 @@ from .settings_table import (
     redacted,
     render_settings_reference,
 )
-from .snapshot import config_stamp, read_snapshot, write_installation, write_snapshot
+from .snapshot import config_stamp, read_snapshot, snapshot_path, write_installation, write_snapshot
 
 __all__ = [
     "BY_NAME",
@@ -55,6 +56,8 @@ __all__ = [
     "load_partial_settings",
     "load_settings",
     "render_settings_reference",
+    "seems_switched_off",
+    "snapshot_from_before",
     "snapshot_values",
     "value_in_force",
 ]
@@ -189,6 +192,35 @@ def load_partial_settings(env: Mapping[str, str]) -> PartialSettings:
         changed = dataclasses.replace(getattr(settings, section), **{key: value})
         settings = dataclasses.replace(settings, **{section: changed})
     return PartialSettings(settings, tuple(faults), frozenset(unread - known.keys()), frozenset(known))
+
+
+_ENABLED_LINE = re.compile(rb"^[ \t]*(?:memory[ \t]*\.[ \t]*)?[\"']?enable\w*[\"']?(.*)$", re.MULTILINE)
+
+
+def seems_switched_off(config_file: Path) -> bool:
+    """Whether a config.toml that cannot be read names `memory.enabled`, perhaps misspelt, with anything but true.
+
+    Who wrote `enabled = False`, which is no TOML, believes that nothing is recorded any more.
+    """
+    try:
+        lines = _ENABLED_LINE.findall(config_file.read_bytes())
+    except OSError:
+        return False
+    return any(not rest.lstrip(b" \t=:\"'").lower().startswith(b"true") for rest in lines)
+
+
+def snapshot_from_before(env: Mapping[str, str]) -> dict[str, str] | None:
+    """The values of `snapshot_values` from when config.toml could last be read; None where they must not be used.
+
+    They are kept for another 30 days then: nothing else can take their place until the file is mended.
+    """
+    if seems_switched_off(Path(config_path(env))):
+        return None
+    values = read_snapshot(env, stale=True)
+    if values is not None:
+        with suppress(OSError):
+            os.utime(snapshot_path(env))
+    return values
 
 
 def _places_of(snapshot: Mapping[str, str]) -> dict[str, str]:

@@ -139,3 +139,11 @@ def write_snapshot(env: Mapping[str, str], values: Mapping[str, str], stamp: str
         if os.path.exists(temporary):
             os.unlink(temporary)
         raise
+
+
+def remove_snapshot(env: Mapping[str, str]) -> None:
+    """Delete the snapshot, if there is one: what it allows must not come into force again. Raises OSError."""
+    try:
+        os.unlink(snapshot_path(env))
+    except FileNotFoundError:
+        return

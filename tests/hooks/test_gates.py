@@ -5,10 +5,12 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
 
+from memoryvault.tasks.upkeep import delete_old
 from memoryvault.tests.support.hurry import patience
 from memoryvault.vault.marker import list_markers
 from memoryvault.vault.settings import compile_snapshot
@@ -127,6 +129,8 @@ def test_a_session_is_recorded_by_the_settings_from_before_while_the_file_is_bro
     config.write_text("[recall]\nk = 3\n")
     sandbox.extra_env["MEMORY_CONFIG"] = str(config)
     compile_snapshot(sandbox.env)
+    month_old = time.time() - 31 * 86_400
+    os.utime(snapshot_path(sandbox.env), (month_old, month_old))
     config.write_text(broken)
     sandbox.compiled = False
     for event in ("SessionStart", "Stop", "SessionEnd"):
@@ -136,6 +140,45 @@ def test_a_session_is_recorded_by_the_settings_from_before_while_the_file_is_bro
         assert "settings from before" in done.stderr
     payload = sandbox.payload()
     assert list_markers(sandbox.state.harness) == [payload["session_id"]]
+    delete_old(sandbox.state, time.time())
+    assert Path(snapshot_path(sandbox.env)).exists(), "in use, so not deleted with those that nobody needs any more"
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [
+        "[memory]\nenabled = False\n",
+        "[memory]\nenabled = off\n",
+        "[memory]\nenabled =\n",
+        "[memory]\nenable = false\n",
+        "memory.enabled = false\n[recall\n",
+    ],
+)
+def test_nothing_is_recorded_while_a_broken_file_seems_to_switch_recording_off(sandbox: Sandbox, broken: str) -> None:
+    config = sandbox.root / "config.toml"
+    config.write_text("[recall]\nk = 3\n")
+    sandbox.extra_env["MEMORY_CONFIG"] = str(config)
+    compile_snapshot(sandbox.env)
+    config.write_text(broken)
+    sandbox.compiled = False
+    done = sandbox.run("Stop", sandbox.payload())
+    assert (done.returncode, done.stdout) == (0, "")
+    assert "config.toml:" in done.stderr
+    assert list_markers(sandbox.state.harness) == []
+
+
+def test_the_settings_from_before_are_those_that_switched_recording_off(sandbox: Sandbox) -> None:
+    config = sandbox.root / "config.toml"
+    config.write_text("[recall]\nk = 3\n")
+    sandbox.extra_env["MEMORY_CONFIG"] = str(config)
+    compile_snapshot(sandbox.env)
+    sandbox.compiled = False
+    config.write_text("[memory]\nenabled = false\n")
+    sandbox.run("Stop", sandbox.payload())
+    config.write_text("[recall\n")
+    done = sandbox.run("Stop", sandbox.payload())
+    assert (done.returncode, done.stdout) == (0, "")
+    assert list_markers(sandbox.state.harness) == []
 
 
 def test_a_corrupt_snapshot_is_compiled_anew(sandbox: Sandbox) -> None:

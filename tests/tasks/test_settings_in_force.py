@@ -60,12 +60,22 @@ def test_a_file_that_can_not_be_read_changes_nothing_until_it_is_mended(
     sandbox: Sandbox, caplog: pytest.LogCaptureFixture
 ) -> None:
     in_force = SettingsInForce(load_settings(sandbox.environment))
-    write_config(sandbox, "[memory]\nenabled = perhaps\n")
+    write_config(sandbox, "[research]\nnetwork = perhaps\n")
     assert not in_force.have_changed()
     assert not in_force.have_changed()
     assert [record.levelname for record in caplog.records] == ["WARNING"], "said once"
     write_config(sandbox, "[memory]\nenabled = false\n")
     assert in_force.have_changed()
+
+
+def test_nothing_starts_while_a_file_that_can_not_be_read_seems_to_switch_memory_off(sandbox: Sandbox) -> None:
+    in_force = SettingsInForce(load_settings(sandbox.environment))
+    write_config(sandbox, "[memory]\nenabled = False\n")
+    assert in_force.have_changed()
+    assert why_nothing_starts(in_force.take()) == "memory.enabled is false"
+    write_config(sandbox, "[memory]\nenabled = true\n")
+    assert in_force.have_changed()
+    assert why_nothing_starts(in_force.take()) is None
 
 
 def test_a_file_that_is_empty_while_it_is_saved_changes_nothing(tmp_path: Path) -> None:
