@@ -14,8 +14,8 @@ from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
 from ..vault.errors import QueueUnavailable, SchemaTooNew
-from .queue.salvage import restore_if_damaged
-from .queue.schema import is_damage, retry_locked
+from .queue.salvage import keep_in_place, restore_if_damaged
+from .queue.schema import is_damage, retry_locked, unavailable
 
 log = logging.getLogger(__name__)
 
@@ -75,7 +75,7 @@ def state_transaction(path: Path | str) -> Iterator[sqlite3.Connection]:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         if not path.exists():
             path.touch(mode=0o600)
-        with closing(sqlite3.connect(path, timeout=BUSY_SECONDS, isolation_level=None)) as conn:
+        with keep_in_place(path), closing(_connect(path)) as conn:
             conn.row_factory = sqlite3.Row
             retry_locked(lambda: conn.execute("PRAGMA journal_mode = wal"), BUSY_SECONDS)
             conn.execute("PRAGMA synchronous = full")
@@ -90,6 +90,10 @@ def state_transaction(path: Path | str) -> Iterator[sqlite3.Connection]:
             conn.execute("COMMIT")
     except (sqlite3.DatabaseError, OSError) as error:
         raise _unavailable(path, error) from error
+
+
+def _connect(path: Path | str) -> sqlite3.Connection:
+    return sqlite3.connect(path, timeout=BUSY_SECONDS, isolation_level=None)
 
 
 def _unavailable(path: Path, error: Exception) -> QueueUnavailable:
@@ -134,9 +138,11 @@ def replace_texts(path: Path | str, clean: Callable[[str], str], *, apply: bool)
 
 
 def checkpoint(path: Path | str) -> bool:
-    """Empty the write-ahead log, in which old pages lie; False when another process is reading them."""
+    """Empty the write-ahead log of state.db or queue.db, in which old pages lie; False when another process is reading
+    them. Raises QueueUnavailable."""
+    path = Path(path)
     try:
-        with closing(sqlite3.connect(path, timeout=BUSY_SECONDS, isolation_level=None)) as conn:
+        with keep_in_place(path), closing(_connect(path)) as conn:
             return not conn.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]
-    except sqlite3.DatabaseError as error:
-        raise _unavailable(Path(path), error) from error
+    except (sqlite3.DatabaseError, OSError) as error:
+        raise unavailable(path, error) from error  # Not replaced here: only its worker replaces a queue.

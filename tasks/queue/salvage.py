@@ -171,9 +171,13 @@ def back_up(path: Path) -> bool:
 
     A damaged file never takes the place of a good copy.  Raises OSError, QueueUnavailable.
     """
-    if not path.exists() or find_damage(path) is not None:
+    if not path.exists():
         return False
-    target = backup_of(path)
+    with keep_in_place(path):
+        return find_damage(path) is None and _copy(path, backup_of(path))
+
+
+def _copy(path: Path, target: Path) -> bool:
     target.parent.mkdir(mode=0o700, exist_ok=True)
     temporary = target.with_name(f".{target.name}.tmp")
     temporary.unlink(missing_ok=True)
@@ -198,14 +202,37 @@ def back_up(path: Path) -> bool:
 def restore_if_damaged(path: Path) -> str | None:
     """Set a broken database aside and put its daily copy in its place; what was done, None if it is sound.
 
-    Of several processes that find it broken one does so. Raises OSError.
+    Of several processes that find it broken one does so, once nobody has it open any more (`keep_in_place`). Raises
+    OSError.
     """
     if not path.exists() or find_damage(path) is None:
         return None
+    with replacement_lock(path):
+        return None if (damage := find_damage(path)) is None else _restore(path, damage)
+
+
+@contextlib.contextmanager
+def keep_in_place(path: Path) -> Iterator[None]:
+    """Keep the file from being replaced by its copy while it is open: SQLite finds a database's log by its name, so
+    whoever still had the old file open would write into the log of the new one. Raises OSError.
+    """
+    with _lock_beside(path, fcntl.LOCK_SH):
+        yield
+
+
+@contextlib.contextmanager
+def replacement_lock(path: Path) -> Iterator[None]:
+    """Hold the lock under which one process at a time replaces a file that nobody has open. Raises OSError."""
+    with _lock_beside(path, fcntl.LOCK_EX):
+        yield
+
+
+@contextlib.contextmanager
+def _lock_beside(path: Path, operation: int) -> Iterator[None]:
     lock = os.open(path.with_name(f"{path.name}.lock"), os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
     try:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        return None if (damage := find_damage(path)) is None else _restore(path, damage)
+        fcntl.flock(lock, operation)
+        yield
     finally:
         os.close(lock)
 

@@ -15,8 +15,9 @@ from pathlib import Path
 import pytest
 
 from memoryvault.tasks.cursors import Cursors
-from memoryvault.tasks.queue.salvage import back_up
+from memoryvault.tasks.queue.salvage import back_up, replacement_lock, restore_if_damaged
 from memoryvault.tasks.spending import BudgetRefused, Cap, SpendingBook, spent_since
+from memoryvault.tasks.statedb import checkpoint, state_transaction
 from memoryvault.vault.errors import QueueUnavailable, SchemaTooNew
 
 PER_SESSION = Cap("tokens", 1000, "subject")
@@ -181,6 +182,42 @@ def test_a_damaged_file_that_many_find_at_once_is_replaced_once(state_db: Path) 
         list(pool.map(look, range(8)))
     assert look(0)
     assert len([name for name in state_db.parent.glob("state.db.damaged-*") if name.suffix[-4:] not in SIDE_FILES]) == 1
+
+
+def test_a_damaged_file_is_not_replaced_while_another_has_it_open(state_db: Path) -> None:
+    """It would go on writing its log, which SQLite knows by the file's name, into the new file's."""
+    Cursors(state_db, "corpus").set("a", {"offset": 7})
+    assert back_up(state_db)
+    with ThreadPoolExecutor(1) as pool:
+        with state_transaction(state_db):
+            state_db.write_bytes(b"no database at all" * 500)
+            replaced = pool.submit(restore_if_damaged, state_db)
+            with pytest.raises(TimeoutError):
+                replaced.result(timeout=0.5)
+            assert state_db.read_bytes().startswith(b"no database at all")
+        assert replaced.result(timeout=20)
+    assert Cursors(state_db, "corpus").get("a") == {"offset": 7}
+
+
+def test_only_its_worker_replaces_a_damaged_queue(state_db: Path) -> None:
+    queue_db = state_db.with_name("queue.db")
+    Cursors(queue_db, "any database").set("a", {})
+    assert back_up(queue_db)
+    damaged = b"no database at all" * 500
+    queue_db.write_bytes(damaged)
+    with pytest.raises(QueueUnavailable, match="damaged"):
+        checkpoint(queue_db)
+    assert queue_db.read_bytes() == damaged
+
+
+def test_a_copy_is_not_made_of_a_file_that_is_just_replaced(state_db: Path) -> None:
+    Cursors(state_db, "corpus").set("a", {"offset": 7})
+    with ThreadPoolExecutor(1) as pool:
+        with replacement_lock(state_db):
+            copied = pool.submit(back_up, state_db)
+            with pytest.raises(TimeoutError):
+                copied.result(timeout=0.5)
+        assert copied.result(timeout=20)
 
 
 def test_a_new_file_that_another_is_just_making_is_waited_for(state_db: Path) -> None:
