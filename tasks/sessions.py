@@ -135,9 +135,10 @@ def follow_transcript(harness: str, marker: Marker, roots: Sequence[str]) -> Mar
 
     found = find_session(marker.session_id, marker.host or "claude", map(Path, roots))
     known = None if found is None else resolve_within(str(found), roots)
-    if known is None:
-        return marker
-    moved = marker.with_transcript(known)
+    newest = read_marker(marker_path(harness, marker.session_id))  # A job may have mined on during the search.
+    if known is None or newest is None or newest.transcript != marker.transcript:
+        return newest or marker
+    moved = newest.with_transcript(known)
     rewrite_marker(harness, moved)
     return moved
 

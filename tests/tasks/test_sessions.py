@@ -128,6 +128,22 @@ def test_a_session_whose_transcript_was_moved_is_mined_where_it_is_now(
     assert marker == Marker("moved", transcript=str(new), host=host, offset=3, resume=0)
 
 
+def test_what_was_mined_while_the_new_place_was_looked_for_is_not_mined_again(tmp_path: Path) -> None:
+    harness, projects = tmp_path / "harness", tmp_path / "projects"
+    harness.mkdir()
+    new = projects / "-home-dev-store" / "moved.jsonl"
+    new.parent.mkdir(parents=True)
+    new.write_text("{}\n{}\n", "utf-8")
+    looked_at = Marker("moved", transcript=str(projects / "-home-dev-shop" / "moved.jsonl"), host="claude", offset=0)
+    create_marker(str(harness), looked_at.with_offset(3))
+    followed = follow_transcript(str(harness), looked_at, [str(projects)])
+    assert followed == looked_at.with_offset(3).with_transcript(str(new))
+    assert read_marker(marker_path(str(harness), "moved")) == followed
+    Path(marker_path(str(harness), "moved")).unlink()  # As when it is put away meanwhile.
+    assert follow_transcript(str(harness), looked_at, [str(projects)]) == looked_at
+    assert list_markers(str(harness)) == []
+
+
 def test_a_link_that_leads_out_of_the_hosts_folders_is_no_place_that_a_transcript_was_moved_to(tmp_path: Path) -> None:
     harness, new = tmp_path / "harness", tmp_path / "projects" / "-p" / "moved.jsonl"
     harness.mkdir()
