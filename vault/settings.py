@@ -218,6 +218,7 @@ def snapshot_from_before(env: Mapping[str, str]) -> dict[str, str] | None:
         return None
     values = read_snapshot(env, stale=True)
     if values is not None:
+        values["autostart"] = "0"  # What a hook would start cannot read the file either, and would end at once.
         with suppress(OSError):
             os.utime(snapshot_path(env))
     return values

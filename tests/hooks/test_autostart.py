@@ -148,6 +148,17 @@ def test_autostart_can_be_switched_off(sandbox: Sandbox) -> None:
     assert not list(Path(sandbox.state.run).glob("starting-*"))
 
 
+def test_nothing_is_started_that_cannot_read_its_settings(sandbox: Sandbox, started: Path) -> None:
+    config = sandbox.root / "config.toml"
+    sandbox.extra_env["MEMORY_CONFIG"] = str(config)
+    config.write_text("")
+    arm(sandbox, sandbox.env)
+    config.write_text("[recall\n")
+    sandbox.compiled = False
+    assert "settings from before" in sandbox.run("SessionStart", sandbox.payload(source="startup")).stderr
+    assert not list(Path(sandbox.state.run).glob("starting-*"))
+
+
 def test_a_python_that_is_gone_is_logged_and_nothing_else(sandbox: Sandbox, started: Path) -> None:
     (sandbox.root / "python").unlink()
     assert sandbox.run("SessionStart", sandbox.payload(source="startup")).returncode == 0
