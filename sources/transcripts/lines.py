@@ -77,18 +77,22 @@ def complete_lines(
         yield Line(position, position + held, data)
 
 
-def begins_line(path: Path, offset: int) -> bool:
+def begins_line(path: Path, offset: int, begins: bytes = b"") -> bool:
     """Whether a reading that ended at `offset` goes on there. Where it does not, the file is another one than it was,
     or the host has rewritten its end: Claude Code takes back an answer that broke off. Raises OSError.
 
-    A record whose newline is still to come counts as a line, so one that follows may begin right behind it.
+    A record whose newline is still to come counts as a line, so one that follows may begin right behind it. With
+    `begins`, as the host's records begin, the place of such a record within a damaged line is good, too.
     """
     with path.open("rb", buffering=0) as file:
         if offset <= 0:
             return True
         file.seek(offset - 1)
-        around = file.read(2)
-    return around[:1] == b"\n" or (around[:1] == b"}" and around[1:] in _BEHIND_RECORD)
+        around = file.read(2 + len(begins))
+    before, behind = around[:1], around[1:]
+    if before in (b"\n", b"\0") or (begins and behind.startswith(begins)):
+        return True
+    return before == b"}" and behind[:1] in _BEHIND_RECORD
 
 
 def holds_match(path: Path, pattern: re.Pattern[bytes], most_bytes: int) -> bool:

@@ -73,7 +73,7 @@ class TranscriptReader(ABC):
         self._cwd: str | None = None
         self._timestamp: str | None = None
         """Timestamp of records that have none of their own."""
-        self._restarted = not begins_line(path, offset)
+        self._restarted = not begins_line(path, offset, self.record_start)
         self._start = 0 if self._restarted else max(0, offset)
         self._end = self._start
         self._lines = 0

@@ -41,3 +41,15 @@ def test_what_is_said_after_an_answer_was_taken_back_is_mined(tmp_path: Path, be
     found = session.mine().candidates
     assert [(candidate.statement, candidate.records[-1]) for candidate in found] == [(RULE, uuid(4))]
     assert session.marker.offset == session.path.stat().st_size
+
+
+@pytest.mark.parametrize("damage", [BROKEN_OFF[:-200], b"\0" * 200], ids=["half a record", "lost power"])
+def test_a_turn_that_begins_inside_of_a_damaged_line_is_no_rewritten_end(tmp_path: Path, damage: bytes) -> None:
+    session = Growing.at(tmp_path / "s.jsonl")
+    answered = line({"parentUuid": None, **assistant(2, text_block("Which clock should it use?"))})
+    session.append(line(human(1, RULE)) + damage + answered)
+    assert [candidate.statement for candidate in session.mine().candidates] == [RULE]
+    session.append(line(human(4, "look at the clocks")))
+    assert session.mine().candidates == ()
+    session.append(line(assistant(5, text_block("Which of them?"))))
+    assert session.mine().candidates == ()
