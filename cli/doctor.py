@@ -25,7 +25,7 @@ from ..vault.errors import MemoryVaultError, ModelUnavailable, QueueUnavailable,
 from ..vault.layout import DEFAULT_GROUP
 from ..vault.lock import lock_holder
 from ..vault.scrubbed import Scrubbed
-from ..vault.settings import PartialSettings
+from ..vault.settings import PartialSettings, snapshot_from_before
 from ..vault.settings_table import redacted
 from .context import Context
 from .finding import Finding, Grade
@@ -106,12 +106,10 @@ def examine(context: Context, on_check: Callable[[str], None] = lambda what: Non
     """
     context, readable = context.despite_faults()
     if readable.faults:
-        yield Finding(
-            "settings",
-            "fault",
-            "; ".join(readable.faults),
-            "mend it: until then hooks go by the settings from before, and no worker starts",
-        )
+        hooks_go_on = snapshot_from_before(context.env) is not None
+        meanwhile = "hooks go by the settings from before" if hooks_go_on else "nothing is recorded"
+        todo = f"mend it: until then {meanwhile}, and no worker starts"
+        yield Finding("settings", "fault", "; ".join(readable.faults), todo)
     only_works = context.settings.only_works_for_others
     wanted = WITHOUT_VAULT if only_works else None
     try:

@@ -206,6 +206,9 @@ def test_doctor_names_the_fault_and_tests_the_rest(sandbox: Sandbox, forget: boo
     found = {finding["what"]: finding for finding in json.loads(done.stdout)}
     assert found["settings"]["grade"] == "fault"
     assert "config.toml:1: not valid TOML" in found["settings"]["detail"]
+    hooks_go_on = "hooks go by the settings from before" in found["settings"]["todo"]
+    assert hooks_go_on != ("nothing is recorded" in found["settings"]["todo"])
+    assert hooks_go_on != forget
     if forget:
         assert found["vault"]["grade"] == "fault"
         assert {"hooks", "service", "other agents"} <= found.keys()
