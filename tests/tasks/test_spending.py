@@ -199,6 +199,18 @@ def test_a_damaged_file_is_not_replaced_while_another_has_it_open(state_db: Path
     assert Cursors(state_db, "corpus").get("a") == {"offset": 7}
 
 
+def test_a_file_that_was_set_aside_while_another_waited_is_made_for_this_user_alone(state_db: Path) -> None:
+    Cursors(state_db, "corpus").set("a", {"offset": 7})
+    with ThreadPoolExecutor(1) as pool:
+        with replacement_lock(state_db):
+            writing = pool.submit(Cursors(state_db, "corpus").set, "a", {"offset": 8})
+            with pytest.raises(TimeoutError):
+                writing.result(timeout=0.5)
+            state_db.unlink()  # As when there is no copy to put in its place.
+        writing.result(timeout=20)
+    assert stat.S_IMODE(state_db.stat().st_mode) == 0o600
+
+
 def test_only_its_worker_replaces_a_damaged_queue(state_db: Path) -> None:
     queue_db = state_db.with_name("queue.db")
     Cursors(queue_db, "any database").set("a", {})
