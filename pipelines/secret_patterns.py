@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import re
 
+from .secret_model import MIN_TOKEN_CHARS
+
 # Tokens with a maker's mark. They are looked for only inside candidates (unbroken runs of token characters), so the
 # length of this list costs little.
 _MARKED = (
@@ -126,6 +128,13 @@ SHAPES: tuple[tuple[re.Pattern[str], str, str], ...] = (
     (re.compile(r"\botpauth://\S{1,200}?secret=(?P<value>\w{8,100})"), "API-KEY", "otpauth://"),
 )
 
+# Drawn anew for each page or request: it opens nothing later.
+OF_ONE_PAGE = re.compile(
+    r"(?:authenticity_?token|request_?verification_?token|[cx]srf[\w-]{0,30}|\bnonce|viewstate)"
+    r"[\"']{0,2}(?:\s{1,4}(?:content|value))?\s{0,3}[=:]\s{0,3}[\"']?\Z",
+    re.IGNORECASE,
+)
+
 # --- placeholders of secrets ---
 
 _NAMED_PLACEHOLDER = re.compile(
@@ -186,6 +195,11 @@ def is_filled(value: str) -> bool:
     if "xxxxxxxx" in value.lower() or (_FILLED_X.search(value) and len(set(value.lower())) < 16):
         return True
     return len(value) >= 16 and (_COUNTED.search(value) is not None or _REPEATED.search(value) is not None)
+
+
+def is_cut(text: str, start: int, end: int) -> bool:
+    """Is it only a key's beginning, as in documentation ("ghp_abc...")? A whole key may stand before dots as well."""
+    return end - start < MIN_TOKEN_CHARS and text.startswith(("…", "..."), end)
 
 
 _STANDS_FOR = re.compile(r"YOUR|_HERE|PLACEHOLDER|DUMMY|REDACTED")

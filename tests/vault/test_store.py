@@ -13,7 +13,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from memoryvault.vault import paths
 from memoryvault.vault.boundary import Approval, Consent
 from memoryvault.vault.entry import Source, content_hash
 from memoryvault.vault.errors import (
@@ -26,8 +25,6 @@ from memoryvault.vault.errors import (
     PathRefused,
     VaultUnavailable,
 )
-from memoryvault.vault.layout import is_conflict_copy
-from memoryvault.vault.paths import SF_DATALESS, is_downloaded
 from memoryvault.vault.scrubbed import Scrubbed
 from memoryvault.vault.store import MAX_ENTRY_BYTES, VaultStore
 
@@ -455,78 +452,6 @@ def test_a_vault_that_is_itself_a_link_works(store: VaultStore, vault: Path, tmp
     linked = VaultStore(tmp_path / "link", tmp_path / "state" / "vault.lock", lambda: TODAY)
     linked.create(PATH, {"kind": "fix"}, None, Scrubbed("x"))
     assert list(linked.walk()) == list(store.walk()) == [PATH]
-
-
-def test_walking_leaves_out_what_is_not_a_note(store: VaultStore, vault: Path) -> None:
-    for name in (
-        "b.md",
-        "a.md",
-        "_inbox/i.md",
-        "z/Note with spaces é.md",
-        ".obsidian/x.md",
-        ".trash/y.md",
-        "z/.c.md.icloud",
-        "z/n.txt",
-        "z/n.sync-conflict-20260701-120000-ABCDEFG.md",
-        "z/n (Anna's conflicted copy 2026-07-01).md",
-        "z/n (Conflicted copy phone 202607011200).md",
-        "z/n_conflict-20260701-120000.md",
-        "z/n (SFConflict a@b.c 2026-07-01).md",
-    ):
-        (vault / name).parent.mkdir(exist_ok=True)
-        (vault / name).write_text("x")
-    os.mkfifo(vault / "pipe.md")
-    (vault / "folder.md").mkdir()
-    assert list(store.walk()) == ["a.md", "b.md", "_inbox/i.md", "z/Note with spaces é.md"]
-
-
-def test_one_walk_finds_the_notes_and_beside_them_the_copies_of_a_conflict_even_in_the_trash(
-    store: VaultStore, vault: Path
-) -> None:
-    copy = "a.sync-conflict-20260701-120000-ABCDEFG.md"
-    for name in ("a.md", copy, "_trash/old/b.md", f"_trash/old/{copy}", "z/_trash/c.md", f".obsidian/{copy}"):
-        (vault / name).parent.mkdir(parents=True, exist_ok=True)
-        (vault / name).write_text("x")
-    (vault / f"z/{copy}").symlink_to(vault / "a.md")
-    assert store.list_notes() == (["a.md"], [copy, f"_trash/old/{copy}"])
-    assert [*store.walk(put_away=True)] == ["a.md", copy, f"_trash/old/{copy}", "_trash/old/b.md", "z/_trash/c.md"]
-
-
-def test_of_special_folders_only_the_outermost_counts(store: VaultStore, vault: Path) -> None:
-    for name in ("_inbox/a.md", "g/_inbox/_archive/b.md", "g/_archive/_inbox/c.md", "g/d.md", "g/_inbox/_trash/e.md"):
-        (vault / name).parent.mkdir(parents=True, exist_ok=True)
-        (vault / name).write_text("x")
-    assert [*store.walk_special({"_inbox"})] == ["_inbox/a.md", "g/_inbox/_archive/b.md"]
-
-
-@pytest.mark.parametrize("name", ["conflict.md", "resolving a merge_conflict.md", "on conflicts (git).md"])
-def test_a_note_about_conflicts_is_a_note(name: str) -> None:
-    assert not is_conflict_copy(name)
-
-
-def test_a_file_that_is_only_in_the_cloud_is_known_by_its_flag(tmp_path: Path) -> None:
-    class Status:
-        st_flags = SF_DATALESS
-
-    assert not is_downloaded(Status())  # type: ignore[arg-type]
-    assert is_downloaded(tmp_path.stat())
-
-
-def test_a_walk_asks_for_that_flag_where_there_is_one(
-    store: VaultStore, vault: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (vault / "a.md").write_text("x")
-    asked: list[os.stat_result] = []
-
-    def is_elsewhere(status: os.stat_result) -> bool:
-        asked.append(status)
-        return False
-
-    monkeypatch.setattr(paths, "is_downloaded", is_elsewhere)
-    monkeypatch.setattr(paths, "_HAS_FLAGS", True)
-    assert (list(store.walk()), len(asked)) == ([], 1)
-    monkeypatch.setattr(paths, "_HAS_FLAGS", False)
-    assert (list(store.walk()), len(asked)) == (["a.md"], 1)
 
 
 def test_what_is_no_regular_file_is_refused_without_hanging(store: VaultStore, vault: Path) -> None:

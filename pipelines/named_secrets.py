@@ -1,0 +1,354 @@
+"""Finding the secrets that are told by the name they are given: `password = …`, `Authorization: …`, `--token …`.
+
+Knowledge only; `scrub` applies it. Every pattern is linear in the length of the text.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from .secret_model import MIN_TOKEN_CHARS
+from .secret_patterns import OF_ONE_PAGE, is_cut, is_filled, is_placeholder, is_reference, looks_chosen, looks_random
+
+_PASSWORD_NAME = r"pass(?:word|wd|phrase|code)s?|pswd|pwd|passwort|contrase[nñ]a"
+_KEY_NAME = (
+    r"secret(?:[_.\s-]?(?:access[_.\s-]?)?key)?s?|tok(?:en)?s?|api[_.\s-]?key|apikey|access[_.\s-]?key|account[_.\s-]?key|auth[_.\s-]?key|"
+    r"private[_.\s-]?key|encryption[_.\s-]?key|signing[_.\s-]?key|license(?:[_.\s-]?key)?|deploy(?:ment)?[_.\s-]?key|device[_.\s-]?key|"
+    r"master[_.\s-]?key|shared[_.\s-]?key|preshared[_.\s-]?key|unseal[_.\s-]?key|client[_.\s-]?srt|session[_.\s-]?key|subscription[_.\s-]?key|"
+    r"service[_.\s-]?key|connect[_.\s-]?key|integration[_.\s-]?key|instrumentation[_.\s-]?key|host[_.\s-]?key|consumer[_.\s-]?key|"
+    r"app[_.\s-]?key|write[_.\s-]?key|query[_.\s-]?key|server[_.\s-]?key|credentials?|creds?|auth|authorization|bearer|pat|salt|postmark|sendgrid|mailgun|crumb|"
+    r"facebook[_.]?key|linkedin[_.]?key|twitter[_.]?key|[a-z]{2,12}_key|key_?base"
+)
+# A name, and what may stand between it and its value: quotes, brackets, a type, an operator.
+_NAME = re.compile(
+    rf"(?:(?P<password>{_PASSWORD_NAME}|(?<=_)pass|(?<=-)pass|\bpass(?==))|(?P<key>{_KEY_NAME}))"
+    r"(?P<after>[\w.-]{0,30}+)(?P<gap>[\"'\\\])}>]{0,4}\s{0,12}(?:,\s{0,4}|(?:[:=!]=?=?|=>|:=|->|<-|\|)\s{0,12}){1,2}|\s{0,4}['\"]?\s+is:?\s+)",
+    re.IGNORECASE,
+)
+_PASSWORD_IN_NAME = re.compile(r"pass(?:w|$)|pwd", re.IGNORECASE)
+# Only lines with one of these are looked at closely. Plain searches: an alternation over every line costs twenty times
+# as much.
+_HINTS = tuple(
+    """
+    pass pswd pwd contrase secret tok key licens licenc srt cred auth bearer pat: pat= pat" pat' _pat salt postmark
+    sendgrid mailgun crumb directoryentry uid psexec mysql smbclient redis-cli wmic sqlcmd identified
+    curl --user
+    """.split()  # noqa: SIM905  a list of literals would take a page
+)
+_ASCII_LOWER = {code: code + 32 for code in range(ord("A"), ord("Z") + 1)}
+MAX_SPACES = 3
+"""More words than these are a sentence, not a phrase that somebody chose."""
+HINT_REACH_CHARS = 1300
+"""How far behind its name, on the same line, a value is looked for."""
+_VALUE = re.compile(r"(?P<lead>(?:[\\]*[\"'`]){1,3})?(?P<value>[^\s\"'`]{1,2000})")
+# In source code up to the same quote; inside a string, where quotes are escaped, up to the next backslash.
+_QUOTED = re.compile(
+    r"(?P<q>[\"'`])[\"'`]{0,2}(?P<value>(?:(?!(?P=q))[^\n\\]|\\[^\n]){1,2000})|\\{1,4}[\"'`]{1,3}(?P<escaped>[^\"'`\n\\]{1,2000})"
+)
+_EMPTY = re.compile(r"[\\]*(?:\"[\\]*\"|'[\\]*')")
+_VALUE_END = re.compile(r"[,;&)\]}<>|]|\\[nrt\"']|\Z")
+_PROSE = re.compile(r"[a-z]+(?:[-'][a-z]+)*[.,;:!?)]*\Z|[A-Z][a-z]+[.,;:!?)]*\Z")
+
+_HEADER = re.compile(
+    r"(?i)\b(?:proxy-)?authorization[\"']?\s{0,4}[:=]\s{0,4}[\"']?(?:(?:bearer|basic|token|apikey|api-key|api-token|digest|negotiate|aws4-hmac-sha256)\s{1,4})?"
+    r"(?P<value>[^\s\"',;]{6,2000})"
+)
+_BEARER = re.compile(r"(?i)\bbearer:?\s{1,4}(?P<value>[\w.~+/=-]{12,2000})")
+_OPTION = re.compile(
+    r"(?i)(?<![\w-])(?:--?(?:[a-z]{1,12}-){0,2}(?:password|passwd|pass|pwd|token|secret|api-?key|access-?key|auth-?token|client-?secret|key)|-p)"
+    r"[=\s]{1,4}[\"']?(?P<value>[^\s\"']{4,500})"
+)
+_NETRC = re.compile(
+    r"\b(?:login|account|user(?:name)?)\s{1,40}[\w.@-]{1,100}\s{1,40}password\s{1,40}(?P<value>[^\s\"']{3,200})"
+)
+_USER_OPTION = re.compile(
+    r"(?i)(?<![\w-])(?:-u|--user|--proxy-user)[=\s]{0,3}[\"']?[^\s:\"']{1,100}:(?P<value>[^\s\"'@/]{3,200})"
+)
+_PSEXEC = re.compile(
+    r"(?i)\b(?:psexec|wmic|net use|schtasks|cmdkey|sqlcmd|mysql|mongo|redis-cli|sshpass|smbclient|rdesktop|xfreerdp)"
+    r"[^\n]{0,200}?\s[-/]p\s+[\"']?(?P<value>[^\s\"']{3,200})"
+)
+_CREDENTIAL_CALL = re.compile(
+    r"(?i)(?:NetworkCredential|DirectoryEntry|Credential|UsernamePassword\w*|BasicAuth|login)\s{0,2}\("
+    r"(?:\s{0,20}[\"'][^\"'\n]{0,200}[\"']\s{0,4},){1,2}\s{0,20}[\"'](?P<value>[^\"'\n]{3,200})[\"']\s{0,4}[,)]"
+)
+_UNSEAL = re.compile(r"(?i)\bunseal(?: key \d{1,2}:)?\s+(?P<value>[\w+/=]{32,100})")
+_XML_SETTING = re.compile(
+    r"(?i)(?:key|name)\s{0,2}=\s{0,2}[\"'][^\"']{0,80}(?:password|passwd|pwd|secret|token|apikey|api_key|accesskey)[\"']\s{1,4}value\s{0,2}=\s{0,2}[\"'](?P<value>[^\"']{3,500})"
+)
+_XML_ELEMENT = re.compile(
+    r"(?i)<(?P<tag>[\w:.-]{0,40}(?:password|passwd|pwd|secret|token|apikey|privatekey)[\w]{0,20})(?:\s[^<>]{0,200})?>\s{0,20}(?P<value>[^<>\s]{4,2000})\s{0,20}</"
+)
+_CONFIGURED = re.compile(
+    r"(?i)['\"][\w.-]{0,40}(?:api_?key|secret|token|password)[\w]{0,20}['\"]\s{0,4},\s{0,4}[\\'\"]{1,4}(?P<value>[^\s'\"\\]{6,500})"
+)
+_CONNECTION = re.compile(
+    r"(?i)(?:user ?id|uid|user|server|data source|database|initial catalog|driver|host)\s{0,2}=[^;\n]{1,100};"
+    r"[^\n]{0,300}?\b(?:password|pwd)\s{0,2}=\s{0,2}(?P<value>[^;\"'\s]{3,100})(?=[;\"'\s]|\Z)"
+)
+_PASSWORD_IS = re.compile(r"(?i)password for [^\n]{1,60}? is:? [\"'`](?P<value>[^\s\"'`]{3,100})[\"'`]")
+# In a sentence, with nothing between: "use password hunter2Xy9Q for staging". Only what no word looks like: letters of
+# both cases between digits.
+_PASSWORD_SAID = re.compile(
+    r"(?i:\b(?:password|passwort|passphrase|passcode)) {1,3}[\"'`(]?"
+    r"(?P<value>(?=[^\s\"'`]{0,60}\d[A-Za-z]{1,20}\d)(?=[^\s\"'`]{0,60}[a-z])(?=[^\s\"'`]{0,60}[A-Z])[^\s\"'`]{8,64})"
+)
+_REMOTE_PASSWORD = re.compile(
+    r"(?i)(?:requirepass|identified by|with password|password for \S{1,60} is|password is|passcode is)"
+    r"\s{1,4}[\"']?(?P<value>[^\s\"']{3,200})"
+)
+_KEY_LINE = re.compile(
+    r"(?i)^\s{0,20}(?:privatekey|presharedkey)\s{0,4}=\s{0,4}(?P<value>[\w+/]{42,44}=?)", re.MULTILINE
+)
+_CALLS = (_HEADER, _BEARER, _CREDENTIAL_CALL, _UNSEAL, _CONFIGURED, _KEY_LINE)
+_PASSWORD_CALLS = (
+    _OPTION,
+    _NETRC,
+    _USER_OPTION,
+    _PSEXEC,
+    _XML_SETTING,
+    _XML_ELEMENT,
+    _REMOTE_PASSWORD,
+    _PASSWORD_SAID,
+    _CONNECTION,
+    _PASSWORD_IS,
+)
+# Here a value stands whatever word it is.
+_CERTAIN = (_CREDENTIAL_CALL, _CONNECTION, _PASSWORD_IS, _NETRC, _PSEXEC)
+
+
+def named_secrets(text: str) -> Iterator[tuple[int, int, str]]:
+    """Yield (start, end, kind) of each, PASSWORD or API-KEY.
+
+    Only the neighbourhood of a word like "token" is looked at.
+    """
+    for line_start, line_end in _hinted_lines(text):
+        yield from _assignments(text, line_start, line_end)
+        for pattern in (*_CALLS, *_PASSWORD_CALLS):
+            for match in pattern.finditer(text, line_start, line_end):
+                start, end = match.span("value")
+                value = text[start:end].rstrip(".,;:)\\")
+                if pattern in _CERTAIN:
+                    if is_reference(value) or "xxx" in value.lower():
+                        continue
+                elif is_placeholder(value, quoted=False) or is_filled(value):
+                    continue
+                password = pattern in _PASSWORD_CALLS
+                if pattern in (_OPTION, _BEARER, _REMOTE_PASSWORD) and (_PROSE.match(value) or "/" in value[:1]):
+                    continue
+                if pattern is _REMOTE_PASSWORD and _MOMENT.fullmatch(value):
+                    continue
+                if pattern is _XML_SETTING and OF_ONE_PAGE.search(text, max(0, start - 60), start):
+                    continue
+                if pattern is _OPTION and not _is_secret_option(match.group(0), value):
+                    continue
+                yield start, start + len(value), "PASSWORD" if password else "API-KEY"
+
+
+def _is_secret_option(option: str, value: str) -> bool:
+    """`-p` and `--key` also name ports, paths and fields."""
+    name = option[: option.index(value)].lower()
+    if "pass" in name or "pwd" in name:
+        return True
+    return looks_chosen(value)
+
+
+def _hinted_lines(text: str) -> Iterator[tuple[int, int]]:
+    """Stretches of a few lines around the words that name secrets, joined where they meet."""
+    start = end = -1
+    for hint in _hint_positions(text):
+        if hint < end - HINT_REACH_CHARS:
+            continue
+        # From the line before it to the second one after it: a call may put each argument on a line of its own.
+        earliest = max(0, hint - 300)
+        line_start = max(text.rfind("\n", earliest, max(earliest, text.rfind("\n", earliest, hint))) + 1, earliest)
+        line_end = hint
+        limit = min(len(text), hint + 2 * HINT_REACH_CHARS)
+        for _ in range(3):
+            newline = text.find("\n", line_end, limit)
+            line_end = limit if newline < 0 else newline + 1
+        if line_start <= end:
+            end = max(end, line_end)
+        else:
+            if end > start:
+                yield start, end
+            start, end = line_start, line_end
+    if end > start:
+        yield start, end
+
+
+def _hint_positions(text: str) -> list[int]:
+    lowered = text.lower()
+    if len(lowered) != len(text):
+        # A few letters change their length; only ASCII matters here.
+        lowered = text.translate(_ASCII_LOWER)
+    found: list[int] = []
+    for word in _HINTS:
+        position = lowered.find(word)
+        while position >= 0:
+            found.append(position)
+            position = lowered.find(word, position + len(word))
+    found.sort()
+    return found
+
+
+def _assignments(text: str, start: int, end: int) -> Iterator[tuple[int, int, str]]:
+    position = start
+    while (name := _NAME.search(text, position, end)) is not None:
+        position = name.end()
+        value, value_start, quoted = _value_after(text, name, end)
+        if not value:
+            continue
+        password = name.group("password") is not None or _PASSWORD_IN_NAME.search(name.group("after")) is not None
+        if password:
+            secret = _is_password(text, name, value, value_start, quoted)
+        else:
+            secret = _is_key(name, value, quoted) and not is_cut(text, value_start, value_start + len(value))
+        if secret:
+            yield value_start, value_start + len(value), "PASSWORD" if password else "API-KEY"
+            position = value_start + len(value)
+
+
+_DOTS = re.compile(r"\.\.\.|…")
+
+
+def _value_after(text: str, name: re.Match[str], end: int) -> tuple[str, int, bool]:
+    at = name.end()
+    if _EMPTY.match(text, at, end):
+        return "", at, True
+    if (quoted := _QUOTED.match(text, at, end)) is not None:
+        group = "value" if quoted.group("value") is not None else "escaped"
+        value = quoted.group(group).rstrip()
+        if (dots := _DOTS.search(value)) is not None and dots.start() >= MIN_TOKEN_CHARS:
+            value = value[: dots.start()]
+        quote = quoted.group("q")
+        closed = not quote or text.startswith(quote, quoted.end())
+        if not closed and value.count(" ") > (MAX_SPACES if name.group("password") else 0):
+            # What follows is a sentence: the value was its first word.
+            return value.partition(" ")[0].rstrip(".,:;"), quoted.start(group), False
+        return value, quoted.start(group), True
+    bare = _VALUE.match(text, at, end)
+    if bare is None:
+        return "", at, False
+    value = bare.group("value")
+    # `Password=abc;Database=…`, `token=abc&x=…`, `{token: abc}`.
+    if (stop := _VALUE_END.search(value)) is not None and stop.start() > 0:
+        value = value[: stop.start()]
+    return value.rstrip(".,:"), bare.start("value"), bool(bare.group("lead"))
+
+
+_DATE = re.compile(r"\d{4}-\d\d-\d\d")
+_MOMENT = re.compile(_DATE.pattern + r"[T ]\d\d:\d\d(?::\d\d(?:\.\d{1,6})?)?(?:Z|[+-]\d\d:?\d\d)?")
+
+
+def _is_when(name: re.Match[str], value: str) -> bool:
+    """Does it say when something was: `research_pass: 2026-03-01T10:00:00Z`, `password_changed: 2026-03-01`?
+
+    A date alone behind the whole word is taken for the password, however it stands there: many are birthdays.
+    """
+    if _DATE.fullmatch(value):
+        return bool(name.group("after")) or (name.group("password") or "").lower() == "pass"
+    return _MOMENT.fullmatch(value) is not None
+
+
+def _is_password(text: str, name: re.Match[str], value: str, start: int, quoted: bool) -> bool:
+    gap = name.group("gap")
+    if len(value) < 3 or is_placeholder(value, quoted) or is_filled(value) or _is_when(name, value):
+        return False
+    if (
+        name.group("after")
+        .lower()
+        .startswith(("less", "_hash_alg", "_policy", "_length", "_min", "_max", "_reset", "_url"))
+    ):
+        return False
+    if quoted:
+        return "  " not in value and value.count(" ") <= MAX_SPACES
+    if "==" in gap or "!=" in gap or "," in gap:
+        return False
+    if " is" in gap:
+        return any(character.isdigit() for character in value)
+    if ":" in gap or " " in gap:
+        # `password: word` is a setting when it has a line to itself, and prose elsewhere.
+        line_end = text.find("\n", start)
+        rest = text[start + len(value) : line_end if line_end >= 0 else len(text)].strip()
+        if rest and not rest.startswith(("#", "//", ";", ",", "&", '"', "'", "}")):
+            return _mixes(value) or _DATE.fullmatch(value) is not None
+        return not (_PROSE.match(value) and ":" in gap and " " in _line_before(text, name.start()).strip())
+    return not value.startswith(("/", "./", "http"))
+
+
+def _mixes(value: str) -> bool:
+    return len(value) >= 6 and any(c.isdigit() for c in value) and any(c.isalpha() for c in value)
+
+
+def _line_before(text: str, position: int) -> str:
+    return text[text.rfind("\n", 0, position) + 1 : position]
+
+
+MIN_KEY_CHARS = 10
+"""People choose short passwords; no service gives out shorter keys."""
+
+
+def _is_key(name: re.Match[str], value: str, quoted: bool) -> bool:
+    if (
+        is_placeholder(value, quoted)
+        or is_filled(value)
+        or value.startswith(("http://", "https://", "/", "./", "../", "~/", "arn:"))
+    ):
+        return False
+    whole = (name.group("key") + name.group("after")).lower()
+    if whole.endswith(
+        (
+            "_id",
+            "id",
+            "_name",
+            "name",
+            "_url",
+            "url",
+            "_uri",
+            "path",
+            "_file",
+            "_type",
+            "_count",
+            "_ttl",
+            "tokens",
+            "_at",
+            "_field",
+            "_env",
+        )
+    ):
+        return False
+    if " " in value or (not quoted and " is" in name.group("gap")):
+        return looks_chosen(value) and " " not in value
+    if "secret" in whole and quoted and len(value) >= 8 and not _PROSE.match(value):
+        return not _is_identifier(value) or looks_chosen(value)
+    if (
+        "secret" in whole
+        and "==" not in name.group("gap")
+        and "=" in name.group("gap")
+        and len(value) >= 8
+        and not _is_identifier(value)
+    ):
+        return True
+    if "secret" in whole and ("!=" in name.group("gap") or "==" in name.group("gap")) and quoted:
+        return len(value) >= 6 and not _PROSE.match(value)
+    if len(value) < MIN_KEY_CHARS or not looks_chosen(value):
+        return False
+    # A version, a date, a file's name, an identifier with a digit in it.
+    if re.fullmatch(
+        r"v?\d+(?:\.\d+){1,3}\w{0,6}|\d{4}-\d\d-\d\d\S*|[\w-]+\.(?:json|ya?ml|toml|pem|txt|md|py|ts|go|js|key|crt|env|sql|sh)",
+        value,
+    ):
+        return False
+    return not _is_identifier(value)
+
+
+_IDENTIFIER = re.compile(r"[A-Za-z]+[0-9]{0,2}(?:[_.-][A-Za-z]+[0-9]{0,2}|[_.-][0-9]{1,4})*\Z")
+
+
+def _is_identifier(value: str) -> bool:
+    """Words joined by _ - or ., perhaps numbered; camelCase too."""
+    if not _IDENTIFIER.match(value):
+        return False
+    return all(not looks_random(part) for part in re.split(r"[_.-]", value))
