@@ -44,8 +44,9 @@ class Drafts:
     def edit(self, path: str, text: str) -> str | None:
         """The text as the user's editor leaves it; None when the editor failed, is not there or left no UTF-8, which
         is said. Call `used` when it is needed no more."""
+        is_new = path not in self._files
         try:
-            if path not in self._files:
+            if is_new:
                 self._files[path] = self._new_file(text)
             file = self._files[path]
             given = file.read_bytes()
@@ -61,15 +62,17 @@ class Drafts:
             done = subprocess.run([*editor, str(file)], check=False)
             data = file.read_bytes()
         except FileNotFoundError as error:
-            self.used(path)  # It was not started, or has removed the file.
-            if error.filename != str(file):
+            was_removed = error.filename == str(file)
+            if is_new or was_removed:  # Else there is a text from before that waits to be used.
+                self.used(path)
+            if not was_removed:
                 print(f"the editor {editor[0]} can't be started: set EDITOR")
             return None
         except OSError:
             print(f"the editor {editor[0]} can't be started: set EDITOR")
             return None
         if done.returncode != 0:
-            if data == given:
+            if is_new and data == given:
                 self.used(path)
             return None
         try:

@@ -77,6 +77,25 @@ def test_a_text_that_was_not_used_stays_on_disk_and_its_place_is_told(sandbox: S
     assert [folder.stat().st_mode & 0o777 for folder in (sandbox.root / "drafts").iterdir()] == [0o700]
 
 
+def test_a_kept_text_survives_an_editor_that_is_left_without_saving(sandbox: Sandbox) -> None:
+    path = propose(sandbox, "tabs", "Use tabs")
+    terminal = review(
+        sandbox,
+        f"if not first: sys.exit(1)\n"
+        f"p.write_text({TEXT!r}); n = Path({str(path)!r}); n.write_text(n.read_text() + '> again')",
+    )
+    terminal.press("e")
+    terminal.expect("what you wrote is kept: [e] opens it again")
+    terminal.expect("> again")
+    terminal.press("e")
+    terminal.expect("nothing was changed")
+    terminal.expect("what you wrote is kept: [e] opens it again")
+    terminal.press("q")
+    terminal.expect("what you wrote for personal-private/_review/tabs.md was not used; it is in ")
+    assert terminal.close() == 0
+    assert drafts(sandbox) == [TEXT]
+
+
 def test_an_editor_that_removes_the_file_changes_nothing(sandbox: Sandbox) -> None:
     path = propose(sandbox, "tabs", "Use tabs")
     before = path.read_text("utf-8")
