@@ -256,11 +256,10 @@ def _is_password(text: str, name: re.Match[str], value: str, start: int, quoted:
     gap = name.group("gap")
     if len(value) < 3 or is_placeholder(value, quoted) or is_filled(value) or _is_when(name, value):
         return False
-    if (
-        name.group("after")
-        .lower()
-        .startswith(("less", "_hash_alg", "_policy", "_length", "_min", "_max", "_reset", "_url"))
-    ):
+    after = name.group("after").lower()
+    if after.startswith(("less", "_hash_alg", "_policy", "_length", "_min", "_max", "_reset", "_url")):
+        return False
+    if after in ("manager", "_manager", "-manager"):  # `password_manager: 1Password`; `…_manager_key` may be one.
         return False
     if quoted:
         return "  " not in value and value.count(" ") <= MAX_SPACES
@@ -290,6 +289,10 @@ MIN_KEY_CHARS = 10
 """People choose short passwords; no service gives out shorter keys."""
 
 
+_KEYS_OF_RECORDS = frozenset({"citation_key", "cite_key", "bibtex_key", "foreign_key", "sort_key", "partition_key"})
+"""By these a record is found, and nothing is opened. (`primary_key` is none of them: so some clouds call a secret.)"""
+
+
 def _is_key(name: re.Match[str], value: str, quoted: bool) -> bool:
     if (
         is_placeholder(value, quoted)
@@ -298,6 +301,8 @@ def _is_key(name: re.Match[str], value: str, quoted: bool) -> bool:
     ):
         return False
     whole = (name.group("key") + name.group("after")).lower()
+    if whole in _KEYS_OF_RECORDS:
+        return False
     if whole.endswith(
         (
             "_id",

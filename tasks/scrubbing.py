@@ -130,15 +130,34 @@ def scrub_note(text: str, policy: Policy) -> tuple[str, Counter[str]]:
     closing, newline, body = after.partition("\n")
     kinds = _kinds(body, policy)
     fields = []
-    for key, field in split_fields(header):  # Each by itself: what it is replaced by must not take the next one along.
-        if key in MACHINE_KEYS:
-            # An id may look drawn by lot, as a secret does; but the user may have written there as well.
-            kinds += _counted(issued(field))
-            fields.append(str(scrub_issued(field)))
-        else:
-            kinds += _kinds(field, policy)
-            fields.append(str(scrub(field, policy)))
+    for key, field in split_fields(header):
+        # Each by itself and without its line's end: what it is replaced by must not take the next one along.
+        lines = field.rstrip("\r\n")
+        clean, found = _scrub_field(key, lines, policy)
+        kinds += found
+        fields.append(clean + field[len(lines) :])
     return before + "".join(fields) + closing + newline + str(scrub(body, policy)), kinds
+
+
+def _scrub_field(key: str | None, field: str, policy: Policy) -> tuple[str, Counter[str]]:
+    if key in MACHINE_KEYS:
+        # An id may look drawn by lot, as a secret does; but the user may have written there as well.
+        return str(scrub_issued(field)), _counted(issued(field))
+    found = _kinds(field, policy)
+    if found and key is not None and _is_clean_list(key, field, policy):
+        return field, Counter()
+    return str(scrub(field, policy)), found
+
+
+def _is_clean_list(key: str, field: str, policy: Policy) -> bool:
+    """Is the value a list of which no item holds a secret by itself? `[Password, "Team wiki"]` are two names; as the
+    arguments of a call the second would be the first one's value."""
+    items = load_fields(field).get(key)
+    if not isinstance(items, list) or "#" in field:  # A comment is in no item.
+        return False
+    texts = [str(item) for item in items]
+    is_command = any(text.startswith("-") for text in texts)
+    return not is_command and not any(findings(f"{key}: {text}", policy) for text in texts)
 
 
 _ITS_NAME = "its name holds it: rename it by hand, and the links to it"

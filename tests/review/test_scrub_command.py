@@ -289,6 +289,46 @@ def test_a_key_file_in_a_property_goes_as_a_whole() -> None:
     assert kinds == {"PRIVATE-KEY": 1}
 
 
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_a_private_passage_that_nothing_closes_ends_with_its_property(end: str) -> None:
+    text = end.join(("---", "note: so <private>not for you", "status: pending", "---", "", "Body.", ""))
+    clean, kinds = scrub_note(text, Policy.SECRETS)
+    assert clean == end.join(("---", "note: so ", "status: pending", "---", "", "Body.", ""))
+    assert kinds == {"PRIVATE": 1}
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        'aliases: [Passwords, "Team wiki"]',
+        'aliases: ["Token", "OAuth2 flow overview"]',
+        'aliases:\n  - Password\n  - "Vault 2026"',
+        'keywords: [password, "api key"]',
+        "password_manager: 1Password 8",
+        "citation_key: vaswani2017attention",
+        "sort_key: 0042-introduction",
+    ],
+)
+def test_what_names_no_secret_in_the_users_own_header_stays(header: str) -> None:
+    text = f"---\n{header}\n---\n\nBody.\n"
+    assert scrub_note(text, Policy.FULL) == (text, {})
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        'args: ["--password", "Hunter2Secret9x"]',
+        'aliases: [Wiki, "password: Hunter2Secret9x"]',
+        "aliases: [Wiki, Login] # password: Hunter2Secret9x",
+        "password_manager_password: Hunter2Secret9x",
+    ],
+)
+def test_a_secret_in_a_list_of_the_header_is_found_all_the_same(header: str) -> None:
+    clean, kinds = scrub_note(f"---\n{header}\n---\n\nBody.\n", Policy.SECRETS)
+    assert "Hunter2Secret9x" not in clean
+    assert sum(kinds.values()) == 1
+
+
 def test_a_file_name_that_holds_a_secret_and_a_note_too_large_to_read_are_named(tmp_path: Path) -> None:
     bed = make_bed(tmp_path)
     folder = bed.vault / "personal-private" / "notes"
