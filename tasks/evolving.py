@@ -20,6 +20,7 @@ from ..vault.scrubbed import Scrubbed
 from ..vault.slug import validate_slug
 from ..vault.store import VaultStore
 from ..vault.wording import cut
+from .decision_property import decision_keys
 from .journal import Change, Journal, text_of
 
 EVOLVABLE = frozenset({"active", "pending", "inbox", "incubating", "resolved"})
@@ -187,8 +188,7 @@ def _new_fields(
     name = path.rsplit("/", 2)[-2] if path.endswith(f"/{IDEA_NOTE}") else path.rsplit("/", 1)[-1].removesuffix(".md")
     return {
         "status": status,
-        "decision": None,
-        "decision_error": None,
+        **dict.fromkeys(decision_keys(entry)),
         "created": store.today(),
         "updated": store.today(),
         "slug": name if path != entry.path else entry.slug,

@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from ..index.catalog_reader import CatalogReader
 from ..index.client import RecallClient, ServiceRefused, ServiceUnavailable
@@ -50,6 +49,7 @@ from ..vault.errors import (
 )
 from ..vault.evidence import PASSED_ON_TAG
 from ..vault.fields import StoreValue
+from ..vault.frontmatter import carry_fields
 from ..vault.header import skim
 from ..vault.layout import ALWAYS_LOAD, REVIEW, special_folder
 from ..vault.pending import is_idea_path, pending_folder
@@ -59,6 +59,7 @@ from ..vault.settings import Settings
 from ..vault.slug import slugify
 from ..vault.store import VaultStore
 from .boundary import consent_of, is_outside
+from .decision_property import DECISION_ERROR, decision_keys, may_be_decided, read_decision
 from .evolving import archived_text, free_archive_path, require_living, resolve_entry
 from .ideas.incubator_gc import answer_listed, parse_listed
 from .ideas.ledger import ask_next, decline, research_key, slug_of, surface, taken_back
@@ -70,8 +71,6 @@ from .remembering import free_path
 
 ATTEMPTS_AT_EDITED_FILE = 3
 _USUAL = frozenset({"", ALWAYS_LOAD})
-DECISION = "decision"
-"""The property in which the user decides."""
 SETTLED_SECONDS = 60.0
 """A decision that makes no sense may be half typed; the note is told so when it has lain for this long."""
 NEAREST = 5
@@ -299,7 +298,7 @@ class Reviewer:
         for path, head in self.store.heads(HEADER_BYTES):
             if special_folder(path) not in DECISION_FOLDERS:
                 continue
-            if DECISION.encode() in head.lower() and (written := _written_decision(path, head)):
+            if may_be_decided(head) and (written := read_decision(path, head)):
                 yield path, written
             elif GC_KIND.encode() in head and any(listed(self.store.read(path).body).values()):
                 yield path, ""
@@ -344,7 +343,7 @@ class Reviewer:
         with suppress(EditConflict, EntryNotFound, EntryInvalid, OSError):
             entry = self.store.read(path)
             if abs(time.time() - (self.store.vault / path).stat().st_mtime) >= SETTLED_SECONDS:
-                fields = {"decision_error": scrub(problem, Policy.SECRETS), "updated": entry.updated}
+                fields = {DECISION_ERROR: scrub(problem, Policy.SECRETS), "updated": entry.updated}
                 self.store.update(path, entry.content_hash, fields=fields)
         return DecisionProblem(path, problem)
 
@@ -470,7 +469,9 @@ class Reviewer:
         target = wanted if wanted == old else free_path(wanted, self.store)
         archive = free_archive_path(self.store, old)
         if target == old:
-            text = self._in_its_place(entry, old_before, old_entry, accepted, archive, body)
+            given = {*entry.extra, "aliases", "priority"} - decision_keys(entry)
+            in_place = carry_fields(old_before, before, given)
+            text = self._in_its_place(entry, in_place, old_entry, accepted, archive, body)
         else:
             fields: dict[str, StoreValue] = {
                 **_decided(entry),
@@ -489,9 +490,10 @@ class Reviewer:
         return DecisionOutcome(entry.path, "superseded", target, archive)
 
     def _in_its_place(
-        self, entry: Entry, old_before: str, old: Entry, accepted: Accepted, archive: str, body: Scrubbed | None
+        self, entry: Entry, in_place: str, old: Entry, accepted: Accepted, archive: str, body: Scrubbed | None
     ) -> Scrubbed:
-        """The old entry's text with body and evidence of the proposal; its name, place and the user's own keys stay."""
+        """The old entry's text, `in_place`, with body and evidence of the proposal; its name, place and the user's own
+        keys stay."""
         held = {PASSED_ON_TAG, *old.tags, *map(slugify, old.tags)}  # A proposal of an agent has them as slugs.
         tags = [tag for tag in entry.tags if tag not in held]
         kept = _body_after(entry, body) or Scrubbed.trusted(entry.body, reason="the proposal's own text")
@@ -511,7 +513,7 @@ class Reviewer:
             "superseded_at": None,
             "superseded_reason": None,
         }
-        return self.store.render_edit(old_before, fields, kept)
+        return self.store.render_edit(in_place, fields, kept)
 
     def _commit(self, changes: list[Change], run: str, what: str) -> None:
         self.journal.commit(changes, run=run, actor="review", what=what)
@@ -557,9 +559,7 @@ def _proposal(entry: Entry) -> Proposal:
 def _decided(entry: Entry) -> dict[str, StoreValue]:
     """What every decision does to the frontmatter. The fingerprint is how a rejection is remembered."""
     return {
-        **dict.fromkeys((key for key in entry.extra if key.lower() == DECISION), None),
-        DECISION: None,
-        "decision_error": None,
+        **dict.fromkeys(decision_keys(entry)),
         "fingerprint": entry.fingerprint or fingerprint(statement_of(entry.body)),
         # Now it is the user's.
         **({"tags": [tag for tag in entry.tags if tag != PASSED_ON_TAG]} if PASSED_ON_TAG in entry.tags else {}),
@@ -582,17 +582,3 @@ def _body_after(entry: Entry, body: Scrubbed | None) -> Scrubbed | None:
 
 def _near(entry: Entry) -> NearEntry:
     return NearEntry(entry.path, entry.title, statement_of(entry.body))
-
-
-def _written_decision(path: str, head: bytes) -> str:
-    """The field `decision` as text, however its name is capitalised: Obsidian may have made a list of it."""
-    value = _named_decision(parse_entry(path, head).extra)
-    if isinstance(value, list):
-        value = value[0] if value else None
-    if value is True or value is False:  # YAML's `yes` and `no`
-        return "approve" if value else "reject"
-    return str(value if value is not None else _named_decision(skim(head.decode("utf-8", "replace"))[0]) or "").strip()
-
-
-def _named_decision(fields: Mapping[str, Any]) -> Any:
-    return next((value for key, value in fields.items() if key.lower() == DECISION and value is not None), None)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import datetime as dt
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import TypeAlias
 
 import yaml
@@ -140,6 +140,21 @@ def split_fields(header: str) -> list[tuple[str | None, str]]:
     ended = [line + "\n" for line in lines[:-1]] + lines[-1:]
     texts = [(key, "".join(ended[start:end])) for key, start, end in pieces]
     return [(key, text) for key, text in texts if text]
+
+
+def carry_fields(text: str, source: str, keys: Collection[str]) -> str:
+    """`text` with those of the fields `keys` that it has not, added as they are written in `source`.
+
+    Without a header in both, and for a `source` that YAML can't read, `text` as it is.
+    """
+    parts, given = split_header(text), split_header(source)
+    if parts is None or given is None or is_broken(given[1]):
+        return text
+    before, header, after = parts
+    newline = "\r\n" if before.endswith("\r\n") else "\n"
+    held = {key for key, _ in split_fields(header)}
+    added = [lines for key, lines in split_fields(given[1]) if key in keys and key not in held]
+    return before + header + "".join(added).replace("\r\n", "\n").replace("\n", newline) + after
 
 
 def _key_name(written: str) -> str:

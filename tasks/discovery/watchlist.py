@@ -27,7 +27,7 @@ from ...pipelines.watchlist import (
     parse_decision,
     parts_of,
 )
-from ...vault.entry import Entry
+from ...vault.entry import Entry, parse_entry
 from ...vault.errors import (
     EditConflict,
     EntryInvalid,
@@ -42,6 +42,7 @@ from ...vault.scrubbed import Scrubbed
 from ...vault.settings import Settings
 from ...vault.slug import free_slug
 from ...vault.store import VaultStore
+from ..decision_property import DECISION_ERROR, decision_keys, decision_of
 from ..indexing import vault_store
 from ..journal import Change, Journal, hash_of, text_of
 from ..remembering import free_path
@@ -198,7 +199,8 @@ class Watchlist:
         if expected_hash is not None and hash_of(before) != expected_hash:
             raise EditConflict(f"{path} was changed since you saw it: look at it again")
         today = self.store.today()
-        fields: dict[str, StoreValue] = {"decision": None, "decision_error": None, "deferred_until": None}
+        entry = parse_entry(path, before.encode("utf-8", "surrogateescape"))
+        fields: dict[str, StoreValue] = {**dict.fromkeys(decision_keys(entry)), "deferred_until": None}
         if reason:
             fields["reason"] = reason
         target, verdict = path, _VERDICTS[type(decision)]
@@ -222,9 +224,7 @@ class Watchlist:
     def decided_notes(self) -> Iterator[tuple[str, str]]:
         """(path, what is written) of every note that has a decision."""
         for entry in self.all():
-            written = entry.extra.get("decision")
-            if isinstance(written, list):
-                written = written[0] if written else None
+            written = decision_of(entry)
             if written is not None and str(written).strip() and not is_archived(entry.path):
                 yield entry.path, str(written).strip()
 
@@ -254,7 +254,7 @@ class Watchlist:
         with suppress(EditConflict, EntryNotFound, EntryInvalid, PathRefused, OSError):
             entry = self.store.read(path)
             if abs(time.time() - (self.store.vault / path).stat().st_mtime) >= SETTLED_SECONDS:
-                fields = {"decision_error": scrub(problem, Policy.SECRETS), "updated": entry.updated}
+                fields = {DECISION_ERROR: scrub(problem, Policy.SECRETS), "updated": entry.updated}
                 self.store.update(path, entry.content_hash, fields=fields)
 
 

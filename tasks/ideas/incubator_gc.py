@@ -42,6 +42,7 @@ from ...vault.scrubbed import Scrubbed
 from ...vault.settings import Settings
 from ...vault.store import VaultStore
 from ..cursors import Cursors
+from ..decision_property import decision_keys, decision_of
 from ..device import acting_device, acts_here
 from ..indexing import vault_store
 from ..journal import Change, Journal, hash_of, text_of
@@ -118,7 +119,7 @@ def refresh_list(settings: Settings, journal: Journal, *, still_owned: Any = lam
                 title = Scrubbed.trusted(TITLE, reason="our own words")
                 store.create(IDEAS_LIST, {"kind": GC_KIND, "status": "pending", "group": DEFAULT_GROUP}, title, body)
             return stale
-        answered = any(listed(entry.body).values()) or "decision" in entry.extra
+        answered = any(listed(entry.body).values()) or decision_of(entry) is not None
         if answered or set(listed(entry.body)) == {idea.slug for idea in stale}:
             return stale
         if stale:
@@ -344,5 +345,5 @@ def _without(store: VaultStore, path: str, slug: str, *, last: bool) -> Change:
     body = without_idea(entry.body, slug)
     if not listed(body):
         return Change(path, before, None)
-    fields = {"decision": None, "decision_error": None} if last else {}
+    fields = dict.fromkeys(decision_keys(entry)) if last else {}
     return Change(path, before, store.render_edit(before, fields, Scrubbed.trusted(body, reason="the note's own text")))

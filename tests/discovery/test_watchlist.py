@@ -17,7 +17,13 @@ from memoryvault.pipelines.watchlist import Defer, Dismiss, Promote
 from memoryvault.tasks.discovery.adapting import TRUSTED_NOTE, owners_in
 from memoryvault.tasks.discovery.fetch_child import FetchRequest, FetchResult
 from memoryvault.tasks.discovery.found_patterns import FoundPatterns
-from memoryvault.tasks.discovery.watchlist import CopyRefused, VerdictProblem, Watchlist, WatchlistWriter
+from memoryvault.tasks.discovery.watchlist import (
+    CopyRefused,
+    VerdictOutcome,
+    VerdictProblem,
+    Watchlist,
+    WatchlistWriter,
+)
 from memoryvault.tasks.reviewing import Reviewer
 from memoryvault.tasks.taken_back import TakenBack
 from memoryvault.tasks.undoing import Selector, Undo
@@ -357,6 +363,16 @@ def test_a_decision_in_the_note_is_carried_out(three: Bed, written: str, status:
     note = three.store.read(f"{FOLDER}/{place}")
     assert (note.status, "decision" in note.extra) == (status, False)
     assert three.watchlist.apply_notes() == []
+
+
+@pytest.mark.parametrize("name", ["Decision", "DECISION"])
+def test_a_decision_is_seen_however_the_property_is_capitalised(three: Bed, name: str) -> None:
+    file = edit(three, f"{FOLDER}/source-a/entry-one.md", "promote")
+    file.write_text(file.read_text("utf-8").replace("decision:", f"{name}:"), "utf-8")
+    (done,) = three.watchlist.apply_notes()
+    assert isinstance(done, VerdictOutcome)
+    assert "ecision" not in file.read_text("utf-8")
+    assert name not in file.read_text("utf-8")
 
 
 def test_a_decision_that_makes_no_sense_is_told_in_the_note(three: Bed, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -383,6 +383,19 @@ def test_what_an_agent_evolves_stays_in_its_place_with_what_the_user_put_there(b
     assert bed.files() == before
 
 
+def test_properties_that_the_user_gave_the_new_text_go_along_into_the_place_of_the_old_one(bed: Bed) -> None:
+    old_note(bed)
+    bed.edit(OLD, "kind: ", "mood: good\nkind: ")
+    proposal = propose_evolved(bed, OLD, "We deploy on Mondays.")
+    own = "aliases: [train day] # mine\nchecked:\n  - by Ann\n"
+    bed.edit(proposal, "kind: ", f"{own}mood: bad\nDecision: later\ndecision_error: none\nkind: ")
+    bed.reviewer.decide(proposal, Approve(), run="r")
+    text = bed.files()[OLD]
+    assert own in text
+    assert "mood: good" in text
+    assert not any(word in text for word in ("bad", "ecision", "later"))
+
+
 def test_a_reversal_that_takes_the_place_of_an_always_load_entry_keeps_the_users_own_fields(bed: Bed) -> None:
     old = bed.note("personal-private/_always-load/packages.md", "Use npm.", kind="preferences", always_load=True)
     bed.edit(old, "kind: ", "mood: good\npriority: high\nkind: ")

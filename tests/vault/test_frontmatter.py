@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from memoryvault.vault.errors import EntryInvalid
 from memoryvault.vault.frontmatter import (
     FieldValue,
+    carry_fields,
     format_header,
     format_scalar,
     load_fields,
@@ -304,3 +305,15 @@ def test_a_header_is_split_where_a_field_begins_and_comments_belong_to_none() ->
         ("api key", '"api key":\n  - a\n\n  - b\n'),
         ("ä.b", "ä.b: |\n  c: d\n"),
     ]
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_fields_that_a_note_has_not_are_carried_to_it_as_they_are_written(end: str) -> None:
+    text = end.join(("---", "kind: fix", "mood: good", "---", "", "Body.", ""))
+    source = '---\nmood: bad\n"due": 2026-01-01 # soon\nlist:\n- a\nother: x\n---\n\nText.\n'
+    carried = carry_fields(text, source, {"mood", "due", "list"})
+    added = end.join(("kind: fix", "mood: good", '"due": 2026-01-01 # soon', "list:", "- a", ""))
+    assert carried == text.replace(end.join(("kind: fix", "mood: good", "")), added)
+    for nothing in ("Text.\n", source.replace("other: x", "other: [")):
+        assert carry_fields(text, nothing, {"due"}) == text
+    assert carry_fields("Body.\n", source, {"due"}) == "Body.\n"

@@ -1,0 +1,46 @@
+"""The property `decision` of a note that waits: what the user writes into it in Obsidian or an editor."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from ..vault.entry import Entry, parse_entry
+from ..vault.header import skim
+
+DECISION = "decision"
+DECISION_ERROR = "decision_error"
+"""In it the note is told why its decision could not be carried out."""
+
+
+def may_be_decided(head: bytes) -> bool:
+    """May there be such a property? A quick test, since most notes have none."""
+    return DECISION.encode() in head.lower()
+
+
+def decision_of(entry: Entry) -> object:
+    """Its value, however its name is capitalised; of a list, which Obsidian may have made of it, the first. None
+    without one."""
+    return _first(_named(entry.extra))
+
+
+def read_decision(path: str, head: bytes) -> str:
+    """The decision as text, '' without one. YAML's `yes` and `no` are `approve` and `reject`."""
+    value = decision_of(parse_entry(path, head))
+    if value is True or value is False:
+        return "approve" if value else "reject"
+    return str(value if value is not None else _named(skim(head.decode("utf-8", "replace"))[0]) or "").strip()
+
+
+def decision_keys(entry: Entry) -> frozenset[str]:
+    """Names of its properties that are of the decision, as they are written there and as we write them."""
+    return frozenset({DECISION, DECISION_ERROR, *(key for key in entry.extra if key.lower() == DECISION)})
+
+
+def _named(fields: Mapping[str, object]) -> object:
+    return next((value for key, value in fields.items() if key.lower() == DECISION and value is not None), None)
+
+
+def _first(value: object) -> object:
+    if isinstance(value, list):
+        return value[0] if value else None
+    return value
