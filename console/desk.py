@@ -32,7 +32,6 @@ from ..vault.errors import (
     UsageError,
     VaultUnavailable,
 )
-from ..vault.pending import describe_pending
 from ..vault.settings import Settings
 from ..vault.store import VaultStore
 from ..vault.wording import counted as counted
@@ -86,7 +85,7 @@ class Desk:
             "cut": cut,
         }
         self._templates.filters |= {"when": when, "when_iso": when_iso, "day_of": day_of, "ago": ago}
-        self._templates.filters |= {"lasting": lasting, "size": size, "describe_pending": describe_pending}
+        self._templates.filters |= {"lasting": lasting, "size": size}
 
     # Addresses
 

@@ -66,7 +66,8 @@ def parse_decision(text: str, replaces: str | None = None) -> Decision | None:
     match = _SUPERSEDE.fullmatch(words)
     if match is None:
         return None
-    entry = link_target(match["entry"] or replaces or "")
+    # No name of a note ends with a full stop, but a sentence does.
+    entry = link_target((match["entry"] or "").rstrip(". ") or replaces or "")
     return Supersede(entry) if entry else None
 
 

@@ -249,6 +249,9 @@ def test_text_without_spaces_between_words_is_compared_too() -> None:
     [
         ("promote", Promote()),
         ("Dismissed", Dismiss()),
+        ("“Dismiss.”", Dismiss()),
+        ("defer 2026-08-01.", Defer(date(2026, 8, 1))),
+        ("promote it", None),
         ("defer 2026-08-01", Defer(date(2026, 8, 1))),
         ("defer until 2026-08-01", Defer(date(2026, 8, 1))),
         ("defer", Defer(date(2026, 2, 9))),

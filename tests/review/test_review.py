@@ -53,7 +53,11 @@ PROPOSAL = Proposal(
         ("supersede personal-private/preferences/tabs.md", Supersede("personal-private/preferences/tabs.md")),
         ("supersede: [[tabs|my tabs]]", Supersede("tabs")),
         ("supersedes [[a/b#Heading]]", Supersede("a/b")),
+        ("Supersede [[a/b]].", Supersede("a/b")),
+        ("supersede tabs. ", Supersede("tabs")),
+        ("supersede [[Wow!]]", Supersede("Wow!")),
         ("supersede", None),
+        ("supersede.", None),
         ("app", None),
         ("", None),
         ("approve?", None),
@@ -65,6 +69,7 @@ def test_a_decision_is_read_from_a_line(text: str, decision: Decision | None) ->
 
 def test_supersede_alone_means_the_entry_that_the_note_names() -> None:
     assert parse_decision("supersede", "a/b.md") == Supersede("a/b.md")
+    assert parse_decision("Supersede.", "a/b.md") == Supersede("a/b.md")
 
 
 def test_where_a_decision_leads() -> None:
