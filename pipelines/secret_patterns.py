@@ -206,10 +206,17 @@ _STANDS_FOR = re.compile(r"YOUR|_HERE|PLACEHOLDER|DUMMY|REDACTED")
 """Matches such words inside a token, in capitals only: a random string spells others by chance."""
 
 
+_DATE_PART = re.compile(r"(?:19|20)\d\d(?:[01]\d[0-3]\d)?")
+
+
 def is_described(token: str) -> bool:
-    """Whether an issuer's prefix is followed by words ("xoxb-my-bot-token")."""
-    parts = [part for part in re.split(r"[-_.]", token) if len(part) > 3]
-    if len(parts) > 1 and all(part.isalpha() and not _mixed_at_random(part) for part in parts):
+    """Whether an issuer's prefix is followed by words ("xoxb-my-bot-token"), numbers and dates among them.
+
+    So may the name of a note: "sk-learn-notes-2026".
+    """
+    parts = [part for part in re.split(r"[-_.]", token) if len(part) > 3 and not _DATE_PART.fullmatch(part)]
+    words = [part[:-1] if part[-1].isdigit() else part for part in parts]
+    if len(words) > 1 and all(word.isalpha() and not _mixed_at_random(word) for word in words):
         return True
     return _STANDS_FOR.search(token) is not None
 

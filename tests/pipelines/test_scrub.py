@@ -370,3 +370,22 @@ def test_a_score_without_samples_is_no_number() -> None:
     empty = Score(0, 0, 0, 0)
     assert empty.recall != empty.recall
     assert empty.false_positive_rate != empty.false_positive_rate
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "sk-learn-pipeline-notes-2026-05",
+        "co-working-space-in-berlin-2026-and-how-to-book-a-room",
+        "fw_update_procedure_2026_notes",
+        "gsk_groq_models_and_limits_of_the_free_tier_20260501",
+        "sk-oauth2-login-notes-of-may",
+    ],
+)
+def test_a_note_named_with_words_and_dates_is_no_token(name: str) -> None:
+    assert findings(f"see [[notes/{name}]]") == ()
+
+
+@pytest.mark.parametrize("end", ["x7Kq2mPz9LwT4vBn8RcY", "1234-5678-90ab-cdef-2026", "kwTzqPmXrLbNvJhGfDsC-2026"])
+def test_words_and_a_year_beside_what_is_drawn_by_lot_are_still_a_token(end: str) -> None:
+    assert [found.kind for found in findings(f"see sk-proj-{end}")] == ["API-KEY"]

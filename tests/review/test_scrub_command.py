@@ -306,6 +306,8 @@ def test_a_private_passage_that_nothing_closes_ends_with_its_property(end: str) 
         'keywords: [password, "api key"]',
         "password_manager: 1Password 8",
         "citation_key: vaswani2017attention",
+        "slug: co-working-space-in-berlin-2026-and-how-to-book-a-room",
+        "tags: [sk-learn-pipeline-notes-20260501, sk-2026-05-01-minutes-of-meeting]",
         "sort_key: 0042-introduction",
     ],
 )
