@@ -73,6 +73,7 @@ def ask_about_copies(
                         drafts.tell_kept(copy.path)
                         continue
                     print(f"merged: {settle_copy(journal, copy, 'merged', run=run, text=text)}")
+                    drafts.used(copy.path)
                 case "s" | "\r" | "\n" | " ":
                     steps.skipped(at)
                     at += 1
@@ -95,7 +96,6 @@ def ask_about_copies(
             print(f"not done: {error}")
             drafts.tell_kept(copy.path)
             continue
-        drafts.used(copy.path)
         changed = True
         steps.decided(at)
         at += 1

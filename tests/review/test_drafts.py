@@ -131,3 +131,19 @@ def test_a_merge_with_a_mark_left_in_it_is_gone_on_with(sandbox: Sandbox) -> Non
         *("Use tabs.", "In Go.", "Use spaces.", "In Köln.", "", "Worked on.")
     ]
     assert not copy.exists()
+
+
+def test_a_merge_that_was_not_used_stays_on_disk_where_one_of_the_two_texts_is_taken_instead(sandbox: Sandbox) -> None:
+    note = place(sandbox, "tabs")
+    note.parent.mkdir(parents=True)
+    note.write_text("Use tabs.\n", "utf-8")
+    note.with_name("tabs (conflicted copy).md").write_text("Use spaces.\n", "utf-8")
+    terminal = review(sandbox, "p.write_text('<<<<<<< worked on\\n' + p.read_text())")
+    terminal.press("e")
+    terminal.expect("the text is not merged yet")
+    terminal.press("m")
+    terminal.expect("kept: ")
+    terminal.expect("was not used; it is in ")
+    assert terminal.close() == 0
+    (draft,) = drafts(sandbox)
+    assert draft.startswith("<<<<<<< worked on")
