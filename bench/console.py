@@ -26,7 +26,8 @@ from pathlib import Path
 
 import httpx
 
-from ..index.client import RecallClient, ensure_service
+from ..cli.processes import stop_background
+from ..index.client import ensure_service
 from ..index.embedder import DEFAULT_MODEL, Embedder, load_embedder
 from ..index.store import IndexStore
 from ..tasks.indexing import vault_store
@@ -333,9 +334,7 @@ def main(argv: list[str] | None = None) -> int:
         try:
             kept = measure(bed, session, args.jobs, args.rounds, args.only)
         finally:
-            if embedder is not None:
-                with RecallClient(bed.settings.state.recall_socket) as client:
-                    client.stop()
+            stop_background(bed.settings.state, "worker", "recall")  # They write into the folder until they end.
     print(f"\nEvery page under {GOAL_MS:.0f} ms (p95): {'kept' if kept else 'NOT kept'}.")
     return 0 if kept else 1
 
