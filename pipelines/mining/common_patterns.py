@@ -25,6 +25,9 @@ _LEAD_IN = cue(
         (?:\s*[,:;.!–—-]+\s*|\s+))"""
 )
 
+REPLIES = r"""(?:not\ (?:now|yet|today|again|quite|so\ fast)|later|fine|enough|agreed|understood|never\ ?mind)(?=\s*[.,;:!–—-])"""
+"""Answers of a word or two, in which nobody else than the user speaks."""
+
 DEICTIC = cue(
     r"""\b(?:this|that|these|those|it|its|it's|here|there|above|below|now|yet|today|currently|instead|anymore|again|for\ now|
         right\ now|at\ the\ moment|at\ this\ point|the\ (?:first|second|third|last|next|previous|current|new|old|latter|former))\b"""

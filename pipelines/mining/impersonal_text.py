@@ -10,7 +10,7 @@ from __future__ import annotations
 import functools
 import re
 
-from .common_patterns import cue
+from .common_patterns import REPLIES, cue
 from .standing_rules import standing_rule
 
 LEAST_WORDS = 25
@@ -19,8 +19,9 @@ WRAPPED_CHARS = 60
 """A line of so many characters may go on in the next one; a shorter one without a full stop is a note or a heading."""
 
 _SPEAKS = cue(
-    r"""\bi\b(?!\.\s?e\b) | \b(?:i['’]\w+|we|we['’]\w+|you|you['’]\w+|me|my|mine|our|ours|us|your|yours|let['’]?s|please|pls|plz)\b
+    rf"""\bi\b(?!\.\s?e\b) | \b(?:i['’]\w+|we|we['’]\w+|you|you['’]\w+|me|my|mine|our|ours|us|your|yours|let['’]?s|please|pls|plz)\b
       | ^\W*(?:hi|hello|hey|thanks|thank\ you|thx|yes|yep|yeah|no|nope|nah|ok|okay|sure|wait|stop|wrong|right|great|good|nice|perfect|cool|actually|sorry|oh|hm+|btw)\b
+      | ^\W*{REPLIES}
       | [?😀-🙏🌀-🗿🤀-🧿🚀-🛿]"""
 )
 _BEGINS = re.compile(r"[\s>*•-]*[A-Z`]")

@@ -19,7 +19,7 @@ from .rule_certainty import Certainty
 from .sentence_scan import ASIDE_BIT, CURE_BIT, EXPLICIT_BITS, PROCEDURE_BITS, RULE_BITS, cues
 from .sentences import Sentence, looks_pasted
 from .standing_rules import Rule, describes, downloads_and_runs
-from .statement_context import ConversationContext, names_code, needs_context, statement
+from .statement_context import ConversationContext, names_code, needs_context, only_rejects, statement
 
 MAX_RULES_PER_MESSAGE = 3
 EXCERPT_CHARS = 700
@@ -77,8 +77,9 @@ def candidate_of_user(
     before = ""
     if needs_context(sentence) and index and not part.opens:
         before = turn.text[max(said.sentences[index - 1].start, part.start - LEAD_CHARS) : part.start].strip()
-    if sentence.rstrip().endswith(":") and index + 1 < len(said.sentences) and said.sentences[index + 1].typed:
-        sentence = f"{sentence} {said.sentences[index + 1].text}"
+    following = said.sentences[index + 1] if index + 1 < len(said.sentences) else None
+    if following is not None and following.typed and (sentence.rstrip().endswith(":") or only_rejects(sentence)):
+        sentence = f"{sentence} {following.text}"
     scope: Scope = (
         "personal"
         if category in ("preference", "correction", "workflow")

@@ -14,6 +14,7 @@ from typing import NamedTuple
 from ...vault.turn import Turn
 from .attribution import Attribution, AttributionTracker
 from .caseless_pattern import CaselessPattern
+from .common_patterns import REPLIES
 
 MAX_SENTENCES = 60
 """A message longer than this is a document; its head and tail hold what the user says about it."""
@@ -45,10 +46,10 @@ _STRUCTURE = re.compile(
 _FENCE = re.compile(r"\s{0,3}(?:```|~~~)")
 
 _CONVERSATION = re.compile(
-    r"""(?:\b(?:i|i'm|i'd|i'll|i've|im|me|my|you|your|we|we're|we'd|we'll|we've|our|us|let's|lets|please|pls|thanks|thank|
+    rf"""(?:\b(?:i|i'm|i'd|i'll|i've|im|me|my|you|your|we|we're|we'd|we'll|we've|our|us|let's|lets|please|pls|thanks|thank|
         yes|yep|yeah|yup|no|nope|nah|ok|okay|sure|great|good|nice|cool|perfect|hmm+|hm|oh|ah|hey|wait|stop|sorry|
         also|btw|lol|actually|alright|right|remember|don't|dont|do\ not|can|could|should|why|what|how|where)\b|
-        [?!]|[😀-🙏🌀-🗿🤀-🧿])""",
+        ^{REPLIES}|[?!]|[😀-🙏🌀-🗿🤀-🧿])""",
     re.IGNORECASE | re.VERBOSE,
 )
 

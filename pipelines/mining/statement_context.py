@@ -28,7 +28,18 @@ _NEEDS_CONTEXT = re.compile(
     r"\b(?:this(?! (?:repo|project|code ?base|team|company|org|workspace|monorepo)\b)|that(?! (?:is|are)\b)|these|those"
     r"|it|its|it's|they|them|their|he|she|there|here|both|same|one|ones|above|below|former|latter"
     r"|the (?:first|second|third|last|next|other|new|old|original) \w+|option [a-z0-9])\b"
-    r"|^(?:\(?[a-d1-9]\)?[,.]?\s)",
+    r"|^(?:\(?[a-d1-9]\)?[,.]?\s)"
+    r"|^(?:might|may|could|would)(?: also| still)? be\b|^worth\b",
+    re.IGNORECASE,
+)
+LONGEST_REJECTION = 60
+"""In characters."""
+_ONLY_REJECTS = re.compile(
+    r"(?:(?:no+|nope|nah|sorry|hm+|wait|stop|actually)\b[\s,.!]*)*"
+    r"(?:(?:(?:that|this|it)(?:['’]s| is| was)(?: still)?(?: not|n['’]t)?(?: quite| really)?"
+    r"|you(?:['’]re| are)|not(?: quite)?)?"
+    r" ?(?:wrong|incorrect|right|correct|true|what i (?:said|meant|asked|wanted|want)(?: for)?)"
+    r"|not (?:now|yet|that|this|like that|like this|again))?[\s.!:,…-]*",
     re.IGNORECASE,
 )
 _FILE = re.compile(
@@ -144,6 +155,11 @@ def statement(sentence: str, turn: Turn, said: str, before: str = "") -> str:
 def needs_context(sentence: str) -> bool:
     """Whether the sentence cannot be understood without its context."""
     return len(sentence.split()) < 3 or _NEEDS_CONTEXT.search(sentence) is not None
+
+
+def only_rejects(sentence: str) -> bool:
+    """Whether the sentence says that something is wrong or unwanted, and nothing of what."""
+    return len(sentence) <= LONGEST_REJECTION and _ONLY_REJECTS.fullmatch(sentence) is not None
 
 
 def names_code(text: str) -> bool:

@@ -54,6 +54,8 @@ def test_finished_sentences_in_which_nobody_speaks_were_passed_on(text: str) -> 
         "The loader is slow\nThe parser is slow. The lexer is not.",
         "The loader is great 😅. The parser is not.",
         "Always use the helper of the loader. Never duplicate the lookup.",
+        "Not now. The helper of the loader should be used. It is there.",
+        "Later. The helper of the loader is the place to begin.",
         "Der Lader sollte die Funktion benutzen. Sie ist schon da.",
     ],
 )
@@ -67,6 +69,13 @@ def test_a_paragraph_ends_at_a_blank_line() -> None:
     assert paragraph_at(text, at, at + 5) == "Three. Four."
     assert paragraph_at(text, 0, 4) == "One.\nTwo."
     assert paragraph_at(text, text.index("Five"), len(text)) == "Five."
+
+
+@pytest.mark.parametrize("answer", ["Not now.", "Not yet.", "Later.", "Never mind.", "OK."])
+def test_a_rule_behind_a_short_answer_is_the_users(answer: str) -> None:
+    (found,) = said(f"{answer} Never run migrations without a backup.")
+    assert found.statement == "Never run migrations without a backup."
+    assert tier_of(found)[0] is Tier.HIGH
 
 
 def test_what_stands_in_such_a_text_is_kept_at_the_lowest_tier_and_told_apart() -> None:
