@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
@@ -59,9 +60,19 @@ def run(args: argparse.Namespace, context: Context) -> int:
     for number, one in enumerate(chosen):
         if number:
             print()
-        for line in lines_of(one, _marks(one, marks)):
+        for line in lines_of(one, _marks(one, marks), _given_before(one, receipts)):
             print(line)
     return 0
+
+
+def _given_before(one: Mapping[str, Any], receipts: Sequence[Mapping[str, Any]]) -> Sequence[str]:
+    """Paths of the entries that earlier prompts of the same session were given: a later one is not given them again."""
+    if not one.get("session"):
+        return ()
+    before = takewhile(lambda other: other is not one, receipts)
+    given = (path for other in before if other.get("session") == one["session"] for path in other.get("injected") or ())
+    asked = {entry.get("path") for entry in (*(one.get("hits") or ()), *(one.get("refused") or ()))}
+    return [path for path in dict.fromkeys(map(str, given)) if path not in asked]
 
 
 def _mark(chosen: Sequence[Mapping[str, Any]], slug: str, file: Path, *, useful: bool, as_json: bool) -> int:
@@ -85,8 +96,11 @@ def _marks(one: Mapping[str, Any], marks: Mapping[tuple[str, str], bool]) -> dic
     return {path: mark for path, mark in found if mark is not None}
 
 
-def lines_of(one: Mapping[str, Any], marks: Mapping[str, bool]) -> Iterator[str]:
-    """One receipt for a reader: who asked, each hit with its scores and why, latency by stage."""
+def lines_of(one: Mapping[str, Any], marks: Mapping[str, bool], given: Sequence[str] = ()) -> Iterator[str]:
+    """One receipt for a reader: who asked, each hit with its scores and why, latency by stage.
+
+    `given`: the entries that the session had before.
+    """
     injected = set(one.get("injected") or ())
     stages: Mapping[str, Any] = one.get("ms") or {}
     facts = [
@@ -111,9 +125,12 @@ def lines_of(one: Mapping[str, Any], marks: Mapping[str, bool]) -> Iterator[str]
         yield f"  {_scores(hit)}  {hit.get('path')}" + (f"  ({', '.join(remarks)})" if remarks else "")
     floor = _number(one.get("floor"), "+.1f").strip()
     if not hits:
-        yield f"  nothing was shown: no entry reached the floor (answers {floor})"
+        other = "other entry" if given else "entry"
+        yield f"  nothing was shown: no {other} reached the floor (answers {floor})"
     elif any(hit.get("answers") is not None for hit in hits):
         yield f"  the best reached the floor (answers {floor}: log-odds that the question is answered by it)"
+    for path in given:
+        yield f"  {path}  (not shown: the session was given it before)"
     for other in one.get("refused") or ():
         yield f"  {_scores(other)}  {other.get('path')}  (not shown: {REASONS.get(other.get('why'), other.get('why'))})"
     tokens = f"{one['tokens']} tokens, " if one.get("tokens") is not None else ""

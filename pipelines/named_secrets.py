@@ -47,7 +47,8 @@ _QUOTED = re.compile(
     r"(?P<q>[\"'`])[\"'`]{0,2}(?P<value>(?:(?!(?P=q))[^\n\\]|\\[^\n]){1,2000})|\\{1,4}[\"'`]{1,3}(?P<escaped>[^\"'`\n\\]{1,2000})"
 )
 _EMPTY = re.compile(r"[\\]*(?:\"[\\]*\"|'[\\]*')")
-_VALUE_END = re.compile(r"[,;&)\]}<>|]|\\[nrt\"']|\Z")
+# An ampersand ends it where another parameter or command begins, and is a sign of the password elsewhere.
+_VALUE_END = re.compile(r"[,;)\]}<>|]|&(?=&|\Z|amp;|[\w.%-]{1,40}=)|\\[nrt\"']|\Z")
 _PROSE = re.compile(r"[a-z]+(?:[-'][a-z]+)*[.,;:!?)]*\Z|[A-Z][a-z]+[.,;:!?)]*\Z")
 
 _HEADER = re.compile(

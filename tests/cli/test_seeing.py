@@ -65,6 +65,20 @@ def test_a_prompt_that_the_hook_answered_alone_leaves_a_receipt(sandbox: Sandbox
     assert "degraded: " in text
 
 
+def test_what_a_session_was_given_before_is_no_miss(sandbox: Sandbox) -> None:
+    first = {"at": "2026-11-23T08:00:00.000+00:00", "caller": "hook", "session": "s1", "floor": 0.0}
+    given, other = "personal-private/fix/locked-db.md", "personal-private/fix/slow-query.md"
+    file = sandbox.state / "log" / "receipts.jsonl"
+    file.parent.mkdir(parents=True, exist_ok=True)
+    append_receipt(file, {**first, "hits": [{"path": given}], "injected": [given]})
+    append_receipt(file, {**first, "session": "s2", "hits": [{"path": other}], "injected": [other]})
+    append_receipt(file, {**first, "hits": [], "injected": []})
+    text = sandbox.memory("inspect", "last")
+    assert "nothing was shown: no other entry reached the floor" in text
+    assert f"{given}  (not shown: the session was given it before)" in text
+    assert other not in text
+
+
 @pytest.mark.model
 @pytest.mark.alone
 def test_a_receipt_says_what_came_why_and_how_long_it_took(sandbox: Sandbox) -> None:

@@ -86,6 +86,19 @@ def test_a_secret_is_removed_under_either_policy(text: str, policy: Policy) -> N
         assert secret not in scrubbed
 
 
+@pytest.mark.parametrize(
+    ("text", "scrubbed"),
+    [
+        ("DB_PASSWORD=Tr0ub4dor&3 is for tests", "DB_PASSWORD=[REDACTED-PASSWORD] is for tests"),
+        ("?password=hunter22&user=bob", "?password=[REDACTED-PASSWORD]&user=bob"),
+        ("?password=hunter22&amp;page=2", "?password=[REDACTED-PASSWORD]&amp;page=2"),
+        ("PASSWORD=hunter22&&make", "PASSWORD=[REDACTED-PASSWORD]&&make"),
+    ],
+)
+def test_an_ampersand_belongs_to_a_password_unless_something_else_begins_there(text: str, scrubbed: str) -> None:
+    assert scrub(text) == scrubbed
+
+
 @pytest.mark.parametrize("form", ["{}", '"{}"', "'{}'"])
 @pytest.mark.parametrize("name", ["password: ", "password is ", "DB_PASSWORD=", "passphrase: ", "pwd = "])
 def test_a_date_behind_the_word_is_the_password_however_it_stands_there(name: str, form: str) -> None:
