@@ -149,7 +149,6 @@ class FirstRun:
 
 def run(args: argparse.Namespace, context: Context) -> int:
     """Set up what is missing; a second run finds it done and changes nothing."""
-    started = time.monotonic()
     if args.history_days < 0:
         raise UsageError("--history-days is a number of days, 0 for none")
     setup = _plan_setup(args, context)
@@ -158,6 +157,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
         note("memory: nothing was changed")
         return 1
     consents = _ask_consents(setup.vault, context, yes=args.yes)
+    started = time.monotonic()  # How long somebody thought about the questions is no time of setting up.
     settings, stopped = _write_settings(setup.vault, consents, context)
     hooks = _wire_hosts(setup, settings)
     first = _first_run(settings, args.history_days, quiet=args.json)

@@ -111,7 +111,8 @@ def _refuse_what_is_passed_over(args: argparse.Namespace) -> None:
 
 
 def _list(args: argparse.Namespace, ledger: Ledger, most: int) -> None:
-    jobs = ledger.list([args.state] if args.state else STATES, kind=args.kind, most=most)
+    found = ledger.list([args.state] if args.state else STATES, kind=args.kind, most=min(most + 1, LARGEST_ID))
+    jobs = found[:most]
     if args.json:
         print_json([_as_json(job) for job in jobs])
     elif jobs:
@@ -122,6 +123,8 @@ def _list(args: argparse.Namespace, ledger: Ledger, most: int) -> None:
                 for j in jobs
             ],
         )
+        if len(found) > most:
+            note(f"memory: these are the newest {most}; --limit N shows more")
     else:
         print("no jobs match")
 

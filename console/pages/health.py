@@ -101,7 +101,7 @@ def _spending(desk: Desk, today: date) -> Chart:
     return bar_chart(
         "spending",
         "What MemoryVault spent",
-        f"Tokens of models that it asked itself, by day: {sum(sums):,} in {DAYS} days.",
+        f"Tokens by day, of models it asked and of notes that research wrote: {sum(sums):,} in {DAYS} days.",
         [_day(day) for day in days],
         [
             Series("all", sums),

@@ -235,6 +235,13 @@ def test_more_jobs_than_there_can_be_are_all_of_them(sandbox: ForkedSandbox) -> 
     assert len(sandbox.json("jobs", "--limit", "9" * 30)) == 1
 
 
+def test_a_list_of_jobs_says_that_there_are_more(sandbox: ForkedSandbox) -> None:
+    for idea in ("a", "b"):
+        enqueue(load_settings(sandbox.environment), "research.idea", {"slug": idea}, unique_key=f"research.idea:{idea}")
+    assert sandbox.run("jobs", "--limit", "2").stderr == "memory: these are the newest 2; --limit N shows more\n"
+    assert sandbox.run("jobs").stderr == ""
+
+
 def test_a_log_that_is_a_folder_is_told_as_that(sandbox: ForkedSandbox) -> None:
     log = sandbox.state / "log" / "memoryvault.log"
     log.mkdir(parents=True)
