@@ -150,7 +150,9 @@ class Machine:
 
     def log(self) -> str:
         """MemoryVault's own log, for a failure's message."""
-        return "\n".join(path.read_text() for path in self.home.rglob("memoryvault.log"))
+        # Not all of the home is looked through: a client's folders come and go meanwhile.
+        states = Path(state_root(self.base_env))
+        return "\n".join(path.read_text() for path in states.glob("*/log/memoryvault.log"))
 
     def log_records(self) -> list[dict[str, Any]]:
         """The log, but for the hooks that `memory init` tries out."""
