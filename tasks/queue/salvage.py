@@ -12,6 +12,7 @@ import json
 import logging
 import os
 import sqlite3
+import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -211,6 +212,11 @@ def restore_if_damaged(path: Path) -> str | None:
         return None if (damage := find_damage(path)) is None else _restore(path, damage)
 
 
+LOCK_SECONDS = 20.0
+"""Longer than any transaction: beyond it whoever holds the lock was stopped, and nobody shall hang with it."""
+LOCK_POLL_SECONDS = 0.01
+
+
 @contextlib.contextmanager
 def keep_in_place(path: Path) -> Iterator[None]:
     """Keep the file from being replaced by its copy while it is open: SQLite finds a database's log by its name, so
@@ -230,8 +236,16 @@ def replacement_lock(path: Path) -> Iterator[None]:
 @contextlib.contextmanager
 def _lock_beside(path: Path, operation: int) -> Iterator[None]:
     lock = os.open(path.with_name(f"{path.name}.lock"), os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
+    until = time.monotonic() + LOCK_SECONDS
     try:
-        fcntl.flock(lock, operation)
+        while True:
+            try:
+                fcntl.flock(lock, operation | fcntl.LOCK_NB)
+                break
+            except BlockingIOError as error:
+                if time.monotonic() > until:
+                    raise TimeoutError(f"another process has had {path.name} open for {LOCK_SECONDS:g} s") from error
+                time.sleep(LOCK_POLL_SECONDS)
         yield
     finally:
         os.close(lock)

@@ -310,7 +310,11 @@ class Worker:
         opened = open_queue(state, policies=context.policies, busy_seconds=BUSY_SECONDS)
         ledger = opened.ledger
         stack.callback(ledger.close)
-        for note in (*opened.notes, restore_if_damaged(Path(state.state_db))):
+        try:
+            restored = restore_if_damaged(Path(state.state_db))
+        except OSError as error:
+            raise QueueUnavailable(f"{state.state_db} is damaged and could not be replaced ({error})") from error
+        for note in (*opened.notes, restored):
             if note:
                 log.warning("%s", note)
         self._queue_file = _identity(state.queue_db)

@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from memoryvault.tasks.cursors import Cursors
+from memoryvault.tasks.queue import salvage
 from memoryvault.tasks.queue.salvage import back_up, replacement_lock, restore_if_damaged
 from memoryvault.tasks.spending import BudgetRefused, Cap, SpendingBook, spent_since
 from memoryvault.tasks.statedb import checkpoint, state_transaction
@@ -209,6 +210,18 @@ def test_a_file_that_was_set_aside_while_another_waited_is_made_for_this_user_al
             state_db.unlink()  # As when there is no copy to put in its place.
         writing.result(timeout=20)
     assert stat.S_IMODE(state_db.stat().st_mode) == 0o600
+
+
+def test_whoever_was_stopped_with_a_damaged_file_open_stops_nobody_else(
+    state_db: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(salvage, "LOCK_SECONDS", 0.1)
+    Cursors(state_db, "corpus").set("a", {"offset": 7})
+    with ThreadPoolExecutor(1) as pool, state_transaction(state_db):
+        state_db.write_bytes(b"no database at all" * 500)
+        reading = pool.submit(Cursors(state_db, "corpus").get, "a")
+        with pytest.raises(QueueUnavailable, match="memory doctor"):
+            reading.result(timeout=5)
 
 
 def test_only_its_worker_replaces_a_damaged_queue(state_db: Path) -> None:

@@ -78,7 +78,7 @@ def test_a_file_that_is_only_in_the_cloud_is_known_by_its_flag(tmp_path: Path) -
     class Status:
         st_flags = SF_DATALESS
 
-    assert not is_downloaded(Status())  # type: ignore[arg-type]
+    assert not is_downloaded(Status())  # type: ignore[arg-type]  # os.stat_result has st_flags on macOS only
     assert is_downloaded(tmp_path.stat())
 
 
