@@ -63,16 +63,16 @@ def ask_about_copies(
         try:
             match key(KEYS):
                 case "m":
-                    print(f"kept: {settle_copy(journal, copy, 'mine', run=run)}")
+                    verdict = _settled("kept", settle_copy(journal, copy, "mine", run=run))
                 case "t":
-                    print(f"taken: {settle_copy(journal, copy, 'theirs', run=run)}")
+                    verdict = _settled("taken", settle_copy(journal, copy, "theirs", run=run))
                 case "e":
                     text = drafts.edit(copy.path, copy.both())
                     if text is None:
                         print("nothing was changed")
                         drafts.tell_kept(copy.path)
                         continue
-                    print(f"merged: {settle_copy(journal, copy, 'merged', run=run, text=text)}")
+                    verdict = _settled("merged", settle_copy(journal, copy, "merged", run=run, text=text))
                     drafts.used(copy.path)
                 case "s" | "\r" | "\n" | " ":
                     steps.skipped(at)
@@ -97,9 +97,14 @@ def ask_about_copies(
             drafts.tell_kept(copy.path)
             continue
         changed = True
-        steps.decided(at)
+        steps.decided(at, verdict)
         at += 1
     return changed
+
+
+def _settled(verdict: str, path: str) -> str:
+    print(f"{verdict}: {path}")
+    return verdict
 
 
 def _show(copy: ConflictCopy, number: int, of: int) -> None:

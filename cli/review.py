@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from typing import Any
 
 from ..pipelines.incubation import GC_KIND, SURFACE_KIND, Answer, listed, part_of
@@ -31,7 +32,7 @@ from .editor import Drafts
 from .init import CONSENT, CONSENT_QUESTION, agreed
 from .output import add_json, counted, note, print_json, print_table
 from .pending import list_other_places
-from .review_steps import Steps
+from .review_steps import SKIPPED, Steps, summarize
 from .settings_file import write_setting
 from .terminal import Interrupted, read_key, read_line
 
@@ -46,6 +47,9 @@ EPILOG = """example:
   memory review --decide 'tabs (conflicted copy)=theirs'                   of a sync conflict: mine or theirs
   memory review --undo                              take the last decision back
 """
+
+REVIEWED = ("proposals", "questions", "copies")
+"""What is asked about, but for `--inbox`, by the names of `PendingCounts`."""
 
 KEYS = {
     "a": "[a]pprove",
@@ -121,17 +125,15 @@ def run(args: argparse.Namespace, context: Context) -> int:
         )
     with Drafts() as drafts:
         dialogue = _Dialogue(reviewer, context, waiting, drafts)
-        if not dialogue.run() or not copies:
-            return 0
-        if ask_about_copies(
-            reviewer.journal,
-            copies,
-            run=dialogue.run_name,
-            key=read_key,
-            drafts=drafts,
-            steps=Steps(reviewer, dialogue.run_name),
+        of_copies: Steps[int] = Steps(reviewer, dialogue.run_name)
+        if dialogue.run() and ask_about_copies(
+            reviewer.journal, copies, run=dialogue.run_name, key=read_key, drafts=drafts, steps=of_copies
         ):
             request_indexing(context.settings)
+    left = asdict(count_pending(reviewer.store))
+    asked = ("inbox",) if args.inbox else REVIEWED
+    verdicts = [*dialogue.steps.verdicts, *of_copies.verdicts]
+    print(summarize(verdicts, describe_pending({place: left[place] for place in asked})))
     return 0
 
 
@@ -278,7 +280,7 @@ class _Dialogue:
         self._ideas: dict[str, list[str]] = {}
         """The slugs of a list of ideas, by its path, as it was at first."""
         self._arrived = True
-        self._steps: Steps[tuple[int, int]] = Steps(reviewer, self.run_name)
+        self.steps: Steps[tuple[int, int]] = Steps(reviewer, self.run_name)
         self._changed = False
 
     def run(self) -> bool:
@@ -371,23 +373,25 @@ class _Dialogue:
         place = (self._at, self._idea)
         self._idea += 1
         if key in _SKIP:
-            self._steps.skipped(place)
+            self.steps.skipped(place)
             return True
         try:
+            verdict = SKIPPED  # Another process was quicker.
             for decided in self._reviewer.answer(entry.path, {slug: ANSWERS[key]}, run=self.run_name):
                 self._tell(decided)
-            self._steps.decided(place)
+                verdict = decided.verdict
+            self.steps.decided(place, verdict)
             self._changed = True
         except MemoryVaultError as error:
             print(f"not done: {error}")
-            self._steps.skipped(place)
+            self.steps.skipped(place)
         return True
 
     def _go_to(self, at: int, idea: int = 0) -> None:
         self._at, self._idea, self._arrived = at, idea, True
 
     def _skip(self) -> None:
-        self._steps.skipped((self._at, 0))
+        self.steps.skipped((self._at, 0))
         self._go_to(self._at + 1)
 
     def _decide(self, entry: Entry, decision: Decision, body: Scrubbed | None = None) -> None:
@@ -399,7 +403,7 @@ class _Dialogue:
             self._skip()
             return
         self._changed = True
-        self._steps.decided((self._at, 0))
+        self.steps.decided((self._at, 0), decided.verdict if body is None else "edited")
         self._go_to(self._at + 1)
 
     def _tell(self, decided: DecisionOutcome) -> None:
@@ -456,7 +460,7 @@ class _Dialogue:
             print(str(error))
 
     def _undo(self) -> None:
-        place, changed = self._steps.go_back()
+        place, changed = self.steps.go_back()
         self._changed = self._changed or changed
         if place is not None:
             self._go_to(*place)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from typing import Generic, TypeVar
 
 from ..tasks.reviewing import Reviewer
@@ -9,8 +11,19 @@ from ..vault.errors import MemoryVaultError
 from .terminal import read_key
 
 TAKE_BACK = "take it back? [y]es [n]o "
+SKIPPED = "skipped"
 
 Place = TypeVar("Place")
+
+
+def summarize(verdicts: Iterable[str], left: str) -> str:
+    """One line for the end of a dialogue: `this review: 2 approved, 1 skipped; left: 3 proposals`."""
+    counts = Counter(verdicts)
+    skipped = counts.pop(SKIPPED, 0)
+    parts = [f"{number:,} {verdict}" for verdict, number in counts.items()] or ["nothing decided"]
+    if skipped:
+        parts.append(f"{skipped:,} {SKIPPED}")
+    return f"this review: {', '.join(parts)}; left: {left}"
 
 
 class Steps(Generic[Place]):
@@ -23,15 +36,23 @@ class Steps(Generic[Place]):
         self._reviewer = reviewer
         self._run = run
         self._done: list[tuple[Place, str | None]] = []
+        self._verdicts: list[str] = []
         self._known: set[str] = set()
         """Ids of acts that belong to a step, also of those that were taken back since."""
+
+    @property
+    def verdicts(self) -> Sequence[str]:
+        """What became of each step that was not taken back."""
+        return self._verdicts
 
     def skipped(self, place: Place) -> None:
         """Nothing was decided there."""
         self._done.append((place, None))
+        self._verdicts.append(SKIPPED)
 
-    def decided(self, place: Place) -> None:
+    def decided(self, place: Place, verdict: str) -> None:
         """Something was decided there; its act is the newest of the run, unless nothing had to be changed."""
+        self._verdicts.append(verdict)
         acts = (act.id for act in self._reviewer.journal.newest_decisions() if act.run == self._run)
         newest = next(acts, None)
         self._done.append((place, None if newest in self._known else newest))
@@ -52,6 +73,7 @@ class Steps(Generic[Place]):
             print(str(error))
             return None, False
         self._done.pop()
+        self._verdicts.pop()
         return place, changed
 
     def _take_back_older(self) -> bool:

@@ -13,8 +13,9 @@ def read_key(question: str) -> str:
     descriptor = sys.stdin.fileno()
     before = termios.tcgetattr(descriptor)
     try:
-        print(question, end="", flush=True)
+        # In this order: a Ctrl-D that comes before is another character to the terminal.
         tty.setcbreak(descriptor, termios.TCSANOW)
+        print(question, end="", flush=True)
         data = os.read(descriptor, 16)
     except KeyboardInterrupt:
         data = b"\x03"

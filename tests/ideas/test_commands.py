@@ -121,6 +121,7 @@ def test_one_key_for_each_idea(sandbox: Sandbox) -> None:
         terminal.press(key)
         terminal.expect(said)
     terminal.press("\r")
+    terminal.expect("this review: 1 kept, 1 archived, 1 deleted, 1 skipped; left: 1 question about ideas\r\n")
     assert terminal.close() == 0
     assert (sandbox.vault / INCUBATOR / "_archive/b").is_dir()
     assert (sandbox.vault / INCUBATOR / "_archive/_trash/c").is_dir()

@@ -140,6 +140,7 @@ def test_a_person_merges_them_in_the_editor(tmp_path: Path) -> None:
     terminal.expect("press one of")
     terminal.press("e")
     terminal.expect("merged: ")
+    terminal.expect("this review: 1 merged; left: nothing\r\n")
     assert terminal.close() == 0
     assert (sandbox.vault / NOTE).read_text("utf-8").endswith("Use tabs.\nUse spaces.\nIn Go.\n")
     assert not (sandbox.vault / COPY).exists()

@@ -139,6 +139,7 @@ def test_one_key_each(sandbox: Sandbox) -> None:
     listed = terminal.shown
     terminal.write("old-way\r")
     terminal.expect("superseded: ")
+    terminal.expect("this review: 1 approved, 1 rejected, 1 superseded, 1 skipped; left: 1 proposal\r\n")
     assert terminal.close() == 0, listed
     assert place(sandbox, "a-approve").is_file()
     assert (sandbox.vault / "personal-private/_archive/b-reject.md").is_file()
@@ -182,6 +183,24 @@ def test_undo_steps_back_through_this_review_and_asks_before_it_reaches_another(
     assert (sandbox.vault / "personal-private/_review/b-reject.md").is_file()
 
 
+@pytest.mark.parametrize("leave", ["q", "\x04"], ids=["q", "Ctrl-D"])
+def test_who_leaves_is_told_what_was_decided_and_what_is_left(sandbox: Sandbox, leave: str) -> None:
+    propose(sandbox, "in-the-inbox", "An inference", folder="_inbox")
+    for number in range(3):
+        propose(sandbox, f"proposal-{number}", f"Proposal number {number}")
+    terminal = Terminal(sandbox, ["review"])
+    terminal.press("a")
+    terminal.press("r")
+    terminal.press("u")
+    terminal.press(leave)
+    terminal.expect("this review: 1 approved; left: 2 proposals\r\n")
+    assert terminal.close() == 0
+    terminal = Terminal(sandbox, ["review", "--inbox"])
+    terminal.press(leave)
+    terminal.expect("this review: nothing decided; left: 1 in the inbox\r\n")
+    assert terminal.close() == 0
+
+
 def test_edit_opens_the_editor_and_approves_what_comes_out_of_it(sandbox: Sandbox) -> None:
     propose(sandbox, "tabs", "Use tabs")
     editor = sandbox.root / "editor.py"
@@ -195,6 +214,7 @@ def test_edit_opens_the_editor_and_approves_what_comes_out_of_it(sandbox: Sandbo
     terminal.press("e")
     terminal.expect("secrets in the text were replaced")
     terminal.expect("approved: ")
+    terminal.expect("this review: 1 edited; left: nothing\r\n")
     assert terminal.close() == 0
     text = place(sandbox, "tabs").read_text("utf-8")
     assert "Use tabs in Go" in text
