@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -16,11 +16,13 @@ from ...pipelines.review import Approve, Decision, KeepBoth, Reject, Supersede, 
 from ...pipelines.review import without_replacement_line as kept_text
 from ...pipelines.scrub import Policy, scrub
 from ...tasks.evolving import resolve_entry
+from ...tasks.pending_counts import count_pending_paths
 from ...tasks.pending_page import list_pending_paths, load_pending_page, order_pending
 from ...tasks.reviewing import NearEntry, Reviewer
 from ...vault.entry import Entry
 from ...vault.errors import EditConflict, EntryInvalid, EntryNotFound, MemoryVaultError, PathRefused, UsageError
-from ...vault.layout import REVIEW, special_folder
+from ...vault.layout import INCUBATOR, REVIEW, special_folder
+from ...vault.pending import describe_review
 from ..desk import Desk, Notice, attempt, decided_elsewhere, name_of, page_number, undone
 from ..page import Page
 
@@ -146,7 +148,8 @@ def _shown(
     `compared`: the entry beside it; `unsent`: an edit of a proposal that waits no more."""
     reviewer = desk.reviewer()
     search = request.query_params.get("q", "")[:200]
-    ordered = order_pending(desk.settings, reviewer.store, REVIEW, list_pending_paths(reviewer.store)[REVIEW], search)
+    paths = list_pending_paths(reviewer.store)
+    ordered = order_pending(desk.settings, reviewer.store, REVIEW, paths[REVIEW], search)
     number = page_number(request)
     if wanted in ordered:
         number = ordered.index(wanted) // ON_A_PAGE + 1
@@ -171,6 +174,7 @@ def _shown(
         said=said,
         address=desk.url("review", item=item.entry.path if item else "", q=search),
         queue=queue,
+        counts=" and ".join(describe_review(asdict(count_pending_paths([*ordered, *paths[INCUBATOR]])))),
         start=(queue.number - 1) * ON_A_PAGE + 1,
         rows=[(entry, statement_of(entry.body)) for entry in queue.entries],
         search=search,
