@@ -67,6 +67,9 @@ class Candidate:
     """A model takes it for a standing rule, or it has the form of one, but it is not stated plainly enough."""
     passed_on: bool = False
     """It is in a paragraph in nobody's voice, which looks like a text of another author."""
+    names_project: str | None = None
+    """Slug of the project that a rule names as the one it holds in, which may be another than `project`; None if it
+    names none."""
     said_at: str | None = None
     """When it was said or done, as `moment` formats it; None if the transcript does not tell."""
 

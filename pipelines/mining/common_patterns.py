@@ -33,6 +33,8 @@ DEICTIC = cue(
         right\ now|at\ the\ moment|at\ this\ point|the\ (?:first|second|third|last|next|previous|current|new|old|latter|former))\b"""
 )
 
+_EXPLETIVE = cue(r"\b(hate|dislike|like|stand)\ it\ (?=when\ you\b)")
+
 IMPERATIVE_CHOICE = cue(
     r"^(?:use|prefer|stick\ (?:to|with)|write|keep|avoid|run|put|name|commit|test|format|indent|sign|squash|respond|answer|reply|speak|talk|spell|do\ not|don'?t)\b"
 )
@@ -48,3 +50,24 @@ def without_lead_in(sentence: str) -> str:
             break
         rest = rest[match.end() :]
     return rest
+
+
+_STOP_DOING = re.compile(r"\bstop\s+(?=\w+ing\b)", re.IGNORECASE)
+
+
+def order_of(sentence: str) -> str:
+    """The same, but for the "stop" of "stop adding emojis", which is the order itself."""
+    core = without_lead_in(sentence)
+    start = sentence.rstrip().rfind(core)
+    stop = _STOP_DOING.search(sentence, max(0, start - len("stop  ")))
+    return sentence[stop.start() :].rstrip() if stop is not None and stop.end() == start else core
+
+
+def without_expletive(text: str) -> str:
+    """Remove an "it" that points at nothing: "I hate it when you add emojis"."""
+    return _EXPLETIVE.sub(r"\1 ", text)
+
+
+def count_words(text: str) -> int:
+    """Number of words; "force-push" counts as the two that it is also written as."""
+    return len(text.lower().replace("force-push", "force push").split())

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import PurePosixPath
 from typing import Literal
 
+from ...vault.slug import slugify
 from ...vault.turn import Origin, Role, Turn
 from ..candidate import Candidate, Category, Scope, moment
 from . import fixes, procedures
@@ -15,6 +16,7 @@ from .classifier import Classifier, Head, packaged
 from .explicit_forms import asks_for_it, names_what_to_do, replaced, sets_aside
 from .features import Message, message
 from .impersonal_text import in_nobodys_voice, paragraph_at
+from .named_project import named_project
 from .rule_certainty import Certainty
 from .sentence_scan import ASIDE_BIT, CURE_BIT, EXPLICIT_BITS, PROCEDURE_BITS, RULE_BITS, cues
 from .sentences import Sentence, looks_pasted
@@ -90,6 +92,9 @@ def candidate_of_user(
         )
         else "project"
     )
+    named = named_project(sentence) if rule is not None else None
+    if named is not None:
+        scope = "project" if project and slugify(project) == named else "personal"
     # Who refuses a tool call types the reason.
     passed_on = turn.origin is not Origin.REJECTION and in_nobodys_voice(paragraph_at(turn.text, part.start, part.end))
     certainty = rule.certainty if rule is not None else None
@@ -111,6 +116,7 @@ def candidate_of_user(
         passed_on=passed_on,
         score=round(score, 3),
         replaces=replaced(sentence) if category in ("preference", "correction") else None,
+        names_project=named,
         said_at=moment(turn.timestamp),
     )
 

@@ -11,6 +11,8 @@ from __future__ import annotations
 import re
 from enum import StrEnum
 
+from .common_patterns import count_words
+
 LEAST_WORDS = 3
 """Of fewer ("never use") the object is missing, or was taken out."""
 _FLAGS = re.IGNORECASE | re.VERBOSE
@@ -84,6 +86,9 @@ _STATED = tuple(
         rf"^(?:please\s+|always\s+)*(?:ask|check\ with|consult|warn|tell)\s+(?:me\s+(?:first\s+)?|first\s+)before\s+(?:you\s+)?(?:ever\s+)?(?:\w+ing|{_WORK})\s+(?:any|anything|new|an?|(?!this|its|his)[\w-]+(?<!s)s)\b",
         # Whom, it does not say: "ask before deleting any account" is as likely a wish for the program.
         r"^(?:please\s+|always\s+)*ask\s+before\s+(?:you\s+)?(?:ever\s+)?(?:add|creat|delet|edit|install|push|renam|upgrad|updat|mov|remov|bump|chang)(?:e|ing)?\s+(?:anything|new\ (?:dependenc|package|librar|file|fold|modul|test)\w*|(?:dependenc|package|librar|file|fold|modul|test)\w*)\b",
+        # Stop asking before checks, which change nothing. For anything else the user is asked whether it is for good.
+        r"""^(?:stop\ asking|(?:do\ not|don'?t|dont)\ ask)\s+(?:me\s+)?(?:for\s+(?:my\s+)?(?:permission|confirmation|approval)\s+(?:to|before|for)|before)\s+
+            (?:you\s+)?(?:run|execut)(?:e|ning|ing)?\s+(?:the\s+|your\s+)?(?:unit\s+)?(?:tests?|test\s+suite|benchmarks?|linters?|formatters?|type\s?check\w*)\s*[.!]*$""",
         # without asking
         r"^(?:do\ not|don'?t|dont|never|avoid)\b[^.?!]*\b(?:without\s+(?:first\s+)?(?:asking|my\b|being\ (?:asked|told)|permission|checking\ with|telling|confirm\w*)|unless\ i\ (?:ask|say|tell|explicitly))",
         # a convention, named as one
@@ -194,7 +199,7 @@ def certainty(sentence: str, core: str) -> Certainty:
         if veto.search(sentence.strip()):
             return Certainty.DOUBTFUL
     plain = re.sub(r"^(?:remember|keep\ in\ mind)\s*(?:that|to|:)?\s*", "", plain, flags=re.IGNORECASE)
-    if _TURNS.search(plain) or len(plain.split()) < LEAST_WORDS:
+    if _TURNS.search(plain) or count_words(plain) < LEAST_WORDS:
         return Certainty.LIKELY
     if any(pattern.search(plain) for pattern in _STATED):
         return Certainty.LIKELY if _about_one_thing(plain) or _of_the_program(plain) else Certainty.STATED

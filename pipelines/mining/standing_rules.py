@@ -11,7 +11,8 @@ import functools
 import re
 from dataclasses import dataclass
 
-from .common_patterns import DEICTIC, IMPERATIVE_CHOICE, LOOKED_AT_AGAIN, cue, without_lead_in
+from .common_patterns import DEICTIC, IMPERATIVE_CHOICE, LOOKED_AT_AGAIN, cue, order_of, without_expletive
+from .named_project import without_named_project
 from .rule_certainty import Certainty, certainty
 
 _MOMENT = cue(
@@ -141,6 +142,9 @@ _WORRY = cue(
 _ASK_BEFORE = cue(
     r"^(?:please\s+|always\s+)*(?:ask|check\ with|consult|warn|tell)\s+(?:me\s+)?(?:first\s+)?before\s+(?:you\s+)?(?:ever\s+)?\w+(?:\s+\w+){0,3}?\s+(?:anything|any|new|an?|(?!this|its|his)[\w-]{3,}(?<!s)s)\b"
 )
+_ASKS_TOO_MUCH = cue(
+    r"^(?:stop\ asking|(?:do\ not|don'?t|dont)\ ask)\s+(?:me\s+)?(?:for\s+(?:my\s+)?(?:permission|confirmation|approval)|before)\b"
+)
 _REMEMBER = cue(
     r"^(?:please\s+)?(?:(?:remember|keep\ in\ mind|memori[sz]e)\s*(?:that\b|:)|(?:note\ )?for\ (?:the\ )?future(?:\ reference)?\s*[:,])\s*\S+"
 )
@@ -175,14 +179,15 @@ class Rule:
 def standing_rule(sentence: str, possible: int = -1) -> Rule | None:
     """Does the sentence, by its form, state a rule for the future, and how plainly? A remark about this moment does not.
     `possible`: bit n says that number n of `RULE_FORMS` may match; the others are not searched."""
-    form = _rule_form(sentence, possible)
-    return None if form is None else Rule(form, certainty(sentence, without_lead_in(sentence)))
+    there = without_named_project(sentence)
+    form = _rule_form(there, possible)
+    return None if form is None else Rule(form, certainty(there, order_of(there)))
 
 
 def _rule_form(sentence: str, possible: int) -> str | None:
     if len(sentence) > 320 or len(sentence.split()) < 2:
         return None
-    core = without_lead_in(sentence)
+    core = order_of(sentence)
     if len(core.split()) < 2:
         return None
     form = _form(sentence, core, possible)
@@ -222,7 +227,7 @@ def _form(sentence: str, core: str, possible: int) -> str | None:
         possible & _IF_PREFER
         and _PREFER.search(core)
         and not _PREFERS_HERE.search(core)
-        and not (_TASTE.match(core) and DEICTIC.search(core))
+        and not (_TASTE.match(core) and DEICTIC.search(without_expletive(core)))
     ):
         return "a stated preference"
     if (
@@ -254,6 +259,13 @@ def _form(sentence: str, core: str, possible: int) -> str | None:
             return "told not to"
     if possible & _IF_ASK_BEFORE and _ASK_BEFORE.match(core) and not _MOMENT.search(sentence):
         return "wants to be asked"
+    if (
+        possible & _IF_ASKS_TOO_MUCH
+        and _ASKS_TOO_MUCH.match(core)
+        and not DEICTIC.search(core)
+        and not _MOMENT.search(sentence)
+    ):
+        return "wants to be asked less"
     remember = _REMEMBER.match(sentence.strip()) if possible & _IF_REMEMBER else None
     if remember is not None and not DEICTIC.search(sentence.strip()[remember.end() :]):
         return "asked to remember"
@@ -267,7 +279,7 @@ _PREFERS_HERE = cue(
 
 RULE_FORMS = (
     *(_ALWAYS_NEVER, _FROM_NOW_ON, _NEVER_WANT, _WE_ALWAYS, _MODAL_ALWAYS, _PREFER, _EVERY),
-    *(_GENERAL_WANT, _STYLE, _POLICY, _HOUSE_RULE, _NEGATIVE, _ASK_BEFORE, _REMEMBER),
+    *(_GENERAL_WANT, _STYLE, _POLICY, _HOUSE_RULE, _NEGATIVE, _ASK_BEFORE, _REMEMBER, _ASKS_TOO_MUCH),
 )
 """Without one of these a sentence states no rule."""
 (
@@ -285,6 +297,7 @@ RULE_FORMS = (
     _IF_NEGATIVE,
     _IF_ASK_BEFORE,
     _IF_REMEMBER,
+    _IF_ASKS_TOO_MUCH,
 ) = (1 << place for place in range(len(RULE_FORMS)))
 
 

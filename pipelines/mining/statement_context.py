@@ -11,6 +11,7 @@ import re
 from dataclasses import dataclass, field
 
 from ...vault.turn import Origin, Role, Turn
+from .common_patterns import count_words, without_expletive
 
 QUOTE_CHARS = 160
 """Most characters that a statement quotes of the message it answers."""
@@ -154,7 +155,7 @@ def statement(sentence: str, turn: Turn, said: str, before: str = "") -> str:
 
 def needs_context(sentence: str) -> bool:
     """Whether the sentence cannot be understood without its context."""
-    return len(sentence.split()) < 3 or _NEEDS_CONTEXT.search(sentence) is not None
+    return count_words(sentence) < 3 or _NEEDS_CONTEXT.search(without_expletive(sentence)) is not None
 
 
 def only_rejects(sentence: str) -> bool:

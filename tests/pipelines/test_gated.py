@@ -17,10 +17,11 @@ from memoryvault.pipelines.mining import fixes
 from memoryvault.pipelines.mining.agent_message import AgentMessage
 from memoryvault.pipelines.mining.caseless_pattern import CaselessPattern, fold, has_case_in_ascii_only
 from memoryvault.pipelines.mining.classifier import packaged
-from memoryvault.pipelines.mining.common_patterns import without_lead_in
+from memoryvault.pipelines.mining.common_patterns import order_of, without_lead_in
 from memoryvault.pipelines.mining.cues import CUES
 from memoryvault.pipelines.mining.explicit_forms import explicit_forms, sets_aside
 from memoryvault.pipelines.mining.features import message
+from memoryvault.pipelines.mining.named_project import without_named_project
 from memoryvault.pipelines.mining.required_text import RequiredText, WordGates, clauses
 from memoryvault.pipelines.mining.sentence_scan import (
     AGENTS,
@@ -278,6 +279,9 @@ the crash was caused by a race | This is a good follow-up | Not in scope, maybe 
     ),
     "It was caused by\na missing lock; the solution was to wait",
     "\u017ftop adding comments",
+    "no, stop adding files",
+    "in the shop repo, always lint",
+    "stop asking me before a build",
     "found \u0130t, and f\u0131xed by adding a lock",
     "A\u017f\u212a me before adding anything",
 ]
@@ -286,7 +290,7 @@ the crash was caused by a race | This is a good follow-up | Not in scope, maybe 
 def _has_its_gates_open(text: str) -> None:
     searched = SentenceScan(text)
     assert SentenceScan(text, AGENTS).may_show == searched.may_show & sum(AGENTS.bits.values()), "an agent's says less"
-    looked_at = {text, text.strip(), without_lead_in(text)}
+    looked_at = {text, text.strip(), without_lead_in(text), order_of(without_named_project(text))}
     for name, pattern in PATTERNS.items():
         if any(map(pattern.search, looked_at)):
             assert searched.may_show & BITS[name], name

@@ -322,6 +322,23 @@ def test_project_rules_and_personal_rules_are_told_apart() -> None:
     assert [c.scope for c in said("Always answer in short sentences")] == ["personal"]
 
 
+def test_a_rule_that_names_its_project_holds_there_wherever_it_is_said() -> None:
+    def filed(text: str) -> list[tuple[str, str | None]]:
+        return [(c.scope, c.names_project) for c in said(text)]
+
+    assert filed("In the shop repo, never force-push.") == [("project", "shop")], "the session's own"
+    assert filed("Never force-push in the `Shop` repo!") == [("project", "shop")]
+    assert filed("In the `my_site` repo, never edit schema.sql by hand") == [("personal", "my-site")]
+    assert filed("Never push to main in the site project without asking") == [("personal", "site")]
+    assert filed("In this repo, never force-push.") == [("project", None)]
+    assert filed("Never mention the whole project in commit messages") == [("personal", None)]
+
+
+def test_a_complaint_about_what_the_agent_does_needs_nothing_to_be_understood() -> None:
+    (found,) = Session().agent("Shall I go on with the tests?").user("I hate it when you add emojis").mined()
+    assert (found.statement, found.scope) == ("I hate it when you add emojis", "personal")
+
+
 def test_a_passage_of_a_message_is_never_cut_within_a_token() -> None:
     token = "ghp_" + "Zk3Qv9LmT2xB7cR8wY4nH6sD1fG5jK0pAe"
     rule = "Always deploy with make ship."

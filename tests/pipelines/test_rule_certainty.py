@@ -73,6 +73,14 @@ remember: never push to main
 don't commit anything without asking
 never delete anything without my permission
 please use british spelling
+In the shop repo, never force-push.
+for the `shop` project, always use pnpm
+in the shop repo we always squash
+no, in the shop repository don't push without asking
+Never force-push.
+Stop asking me for permission to run the tests.
+please stop asking for confirmation before running linters
+don't ask me for permission to run the test suite
 stick to conventional commits
 every commit must build
 tests should never hit the network
@@ -378,6 +386,27 @@ what if we never cached anything
 // never call this twice
 when the user logs out, never keep the token
 whenever the socket drops, reconnect
+in the shop repo, add a test for the login page
+In the shop repo, use the new endpoint.
+in the shop repo, never mind
+in the other repo, always use pnpm
+in the new project always use pnpm
+in the shop repo, never use
+in the shop repo, always print the banner at the top
+in the shop repo they always squash
+in the shop repo, should we always squash?
+stop asking me for permission
+stop asking me for permission to edit this file
+stop asking me for permission to push the branch
+stop asking for confirmation until we're done
+stop asking me questions
+stop asking me before deleting files
+don't ask for permission to install dependencies
+always squash
+why do you stop asking me for permission to run the tests?
+never merge
+always push
+I hate it when you add emojis
 kim: Always deploy on Fridays.
 """
 """Reported, asked, ironic, past, hypothetical; about this moment, one thing, or the program."""
@@ -410,6 +439,11 @@ def test_what_only_looks_like_a_rule_is_not_saved_unasked(text: str) -> None:
         "tests should not hit the network",
         "I want a test for every bug fix",
         "do not delete anything, look at the tables you need",
+        "I hate it when you add emojis",
+        "Stop adding emojis to commit messages.",
+        "please stop writing summaries",
+        "stop asking me for permission",
+        "in the shop repo, don't add emojis",
     ],
 )
 def test_what_has_the_form_of_a_rule_but_does_not_say_that_it_stands_is_put_to_the_user(text: str) -> None:
