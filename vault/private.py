@@ -6,6 +6,11 @@ Shared by the readers of transcripts and the scrubber, so that both leave out th
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
+
+PRIVATE_MARK = "[private]"
+BLANKS = 100
+"""Most characters between a passage and the rest of its line."""
 
 _TAG = re.compile(r"(?:<|&lt;)\s{0,3}(?P<closes>/?)\s{0,3}private(?:\s[^<>]{0,100}?)?\s{0,3}(?:>|&gt;)", re.IGNORECASE)
 
@@ -43,10 +48,27 @@ def find_private_spans(text: str) -> list[tuple[int, int]]:
 
 def strip_private(text: str) -> str:
     """The text without its private passages. A closing tag without an opening one ends a passage from the beginning."""
+    return _replace_private(text, lambda start, end: "")
+
+
+def mark_private(text: str) -> str:
+    """The same, with PRIVATE_MARK for each passage that was a part of a sentence, whose rest says something else."""
+
+    def mark(start: int, end: int) -> str:
+        before = text[max(0, start - BLANKS) : start].rstrip(" \t")
+        after = text[end : end + BLANKS].lstrip(" \t")
+        opens = not before or before[-1] in "\n.!?…"
+        closes = not after or after[0] == "\n" or after[0].isupper()
+        return "" if opens and closes else PRIVATE_MARK
+
+    return _replace_private(text, mark)
+
+
+def _replace_private(text: str, mark: Callable[[int, int], str]) -> str:
     parts: list[str] = []
     position = 0
     for start, end in find_private_spans(text):
-        parts.append(text[position:start])
+        parts += (text[position:start], mark(start, end))
         position = end
     rest = "".join([*parts, text[position:]])
     closing = [tag.end() for tag in _TAG.finditer(rest) if tag.group("closes") and not _is_quoted(rest, tag)]

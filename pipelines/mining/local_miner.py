@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import PurePosixPath
 from typing import Literal
 
+from ...vault.private import PRIVATE_MARK
 from ...vault.slug import slugify
 from ...vault.turn import Origin, Role, Turn
 from ..candidate import Candidate, Category, Scope, moment
@@ -98,8 +99,8 @@ def candidate_of_user(
     # Who refuses a tool call types the reason.
     passed_on = turn.origin is not Origin.REJECTION and in_nobodys_voice(paragraph_at(turn.text, part.start, part.end))
     certainty = rule.certainty if rule is not None else None
-    if certainty is Certainty.STATED and (part.introduced or passed_on):
-        certainty = Certainty.LIKELY  # It may be somebody else's words.
+    if certainty is Certainty.STATED and (part.introduced or passed_on or PRIVATE_MARK in sentence):
+        certainty = Certainty.LIKELY  # Somebody else's words, it may be, or without its private part another rule.
     return Candidate(
         category=category,
         statement=statement(sentence, turn, agent_said, before),
@@ -396,6 +397,8 @@ def _named(rule: Rule, part: Sentence) -> str:
         return f"has the form of a rule: {rule.form}"
     if part.introduced:
         return f"has the form of a rule: {rule.form}; the line above it may introduce somebody else's words"
+    if PRIVATE_MARK in part.text:
+        return f"has the form of a rule: {rule.form}; a part of it is private"
     return f"a standing rule: {rule.form}"
 
 

@@ -41,12 +41,16 @@ _IDE_REQUEST = re.compile(r"\A# Context from my IDE setup:.*?^## My request[^\n]
 
 
 def own_text(text: str) -> str:
-    """What is left of a message when wrappers, reminders and `<private>` passages are taken out; "" for none."""
+    """What is left of a message when wrappers, reminders and `<private>` passages are taken out; "" for none.
+
+    In a sentence out of which a passage was taken there is a mark in its place.
+    """
     text = clean(text)
     if text.lstrip().startswith(_NOT_THE_USERS):
         return ""
+    if private.may_have_private_tag(text):
+        text = private.mark_private(text)
     if "<" in text:
-        text = strip_private(text)
         text = _WRAPPER.sub("", text)
         if "</" in text:
             text = _PLAIN_WRAPPER.sub("", text)

@@ -98,7 +98,7 @@ def test_a_tag_that_the_user_writes_about_stays(tmp_path: Path) -> None:
 
 def test_a_private_passage_is_cut_out_closed_or_not(tmp_path: Path) -> None:
     path = write(tmp_path / "s.jsonl", human(1, "a <private>b</private> c"), human(2, "d <private>e"))
-    assert words(path) == ["a  c", "d"]
+    assert words(path) == ["a [private] c", "d [private]"]
 
 
 def test_a_shell_command_of_the_user_is_bash(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from memoryvault.pipelines.mining import mine
+from memoryvault.pipelines.routing import Tier, tier_of
 from memoryvault.sources.transcripts.claude import ClaudeReader
 from memoryvault.sources.transcripts.words import strip_private
 
@@ -78,7 +79,33 @@ def test_no_candidate_holds_a_word_of_it(tmp_path: Path) -> None:
     assert {c.category for c in found} >= {"preference", "correction", "fix"}
     assert CANARY not in repr(turns)
     assert CANARY not in repr(found)
-    assert [c.statement for c in found if c.standing_rule] == ["Always deploy with make ship."]
+    assert not [c.statement for c in found if c.standing_rule]
+
+
+@pytest.mark.parametrize(
+    ("text", "statement", "tier"),
+    [
+        (f"Always use {HIDDEN} for the staging host.", "Always use [private] for the staging host.", Tier.MEDIUM),
+        (f"Never log in to &lt;private&gt;{CANARY}&lt;/private&gt;", "Never log in to [private]", Tier.MEDIUM),
+        (f"Always use this address: {HIDDEN}", "Always use this address: [private]", Tier.MEDIUM),
+        (f"{HIDDEN}\nAlways use pnpm. {HIDDEN}", "Always use pnpm.", Tier.HIGH),
+        (f"Thank you. {HIDDEN} Never push without asking.", "Never push without asking.", Tier.HIGH),
+    ],
+)
+def test_a_sentence_of_which_a_part_is_private_is_put_to_the_user(
+    tmp_path: Path, text: str, statement: str, tier: Tier
+) -> None:
+    path = tmp_path / "s.jsonl"
+    path.write_text(json.dumps({"uuid": "u1", "cwd": "/home/dev/shop", **user(text)}) + "\n", "utf-8")
+    assert [(tier_of(c)[0], c.statement) for c in mine(ClaudeReader(path))] == [(tier, statement)]
+
+
+def test_what_was_pasted_beside_an_escaped_private_passage_is_still_known_as_pasted(tmp_path: Path) -> None:
+    path = tmp_path / "s.jsonl"
+    said = f"&lt;private&gt;{CANARY}&lt;/private&gt;\nSee:\n```\nalways use npm\n```"
+    path.write_text(json.dumps({"uuid": "u1", "cwd": "/home/dev/shop", **user(said)}) + "\n", "utf-8")
+    (turn,) = ClaudeReader(path)
+    assert [turn.text[start:end].strip() for start, end in turn.pasted] == ["```\nalways use npm\n```"]
 
 
 @pytest.mark.parametrize(
