@@ -21,7 +21,7 @@ from ..vault.layout import DEFAULT_GROUP, REVIEW
 from ..vault.registry import find_by_fingerprint, readable
 from ..vault.scrubbed import Scrubbed
 from ..vault.settings import Settings
-from ..vault.slug import slugify, validate_kind, validate_slug
+from ..vault.slug import slugify, title_slug, validate_kind, validate_slug
 from ..vault.store import VaultStore
 from ..vault.wording import cut
 from .evolving import require_living, resolve_entry, says_already
@@ -104,7 +104,7 @@ class AgentProposals:
         key: str,
     ) -> ProposalOutcome:
         """The same with a text that is ready, under the fingerprint `key`: a proposal is known again by it."""
-        wanted = validate_slug(fields.slug) if fields.slug else slugify(str(title))
+        wanted = validate_slug(fields.slug) if fields.slug else title_slug(str(title))
         group = group_of(fields.group, fields.project)
         with self._store.lock():
             self._journal.recover()

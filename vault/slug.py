@@ -66,8 +66,23 @@ def slugify(title: str, limit: int = MAX_SLUG_CHARACTERS, fallback: str = "untit
 
 def mining_slug(match: str) -> str:
     """Make the slug of a mined statement: its first MINING_WORDS words."""
-    slug = "-".join(_words(match)[:MINING_WORDS])[:MAX_SLUG_CHARACTERS].strip("-")
-    return slug or _foreign_name(match, "candidate")
+    return _whole_words(_words(match)[:MINING_WORDS], MAX_SLUG_CHARACTERS) or _foreign_name(match, "candidate")
+
+
+def title_slug(title: str, limit: int = MAX_SLUG_CHARACTERS, fallback: str = "untitled") -> str:
+    """Make a slug of `title` as `slugify` does, but without a part of a word at its end.
+
+    For names that are made once: notes that are found again by their slug (projects, skills) keep the other cut.
+    """
+    return _whole_words(_words(title), limit) or _foreign_name(title, fallback)
+
+
+def _whole_words(words: list[str], limit: int) -> str:
+    """The first words, as many as fit; of a first one that is too long its beginning."""
+    slug = "-".join(words)
+    if len(slug) <= limit:
+        return slug
+    return slug[: limit + 1].rpartition("-")[0] or slug[:limit]
 
 
 def idea_slug(title: str) -> str:

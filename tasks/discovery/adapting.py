@@ -31,7 +31,7 @@ from ...vault.layout import ALWAYS_LOAD, META, SKILLS
 from ...vault.registry import HEADER_BYTES
 from ...vault.scrubbed import Scrubbed
 from ...vault.settings import Settings
-from ...vault.slug import slugify
+from ...vault.slug import title_slug
 from ...vault.store import VaultStore
 from ..completion import BudgetedCompleter, completer_of
 from ..cursors import Cursors
@@ -133,7 +133,7 @@ class Adaptation:
 
     def evaluate(self, pattern: Pattern, still_owned: Callable[[], bool] = lambda: True) -> AdaptationOutcome:
         """Judge one pattern and write its note if it is worth one. Raises VaultUnavailable."""
-        slug = slugify(pattern.title, SLUG_CHARACTERS, fallback="pattern")
+        slug = title_slug(pattern.title, SLUG_CHARACTERS, fallback="pattern")
         if identity(pattern) in self.watchlist.proposed():
             self.found.judge(pattern.key, "proposed")
             return AdaptationOutcome(pattern.key, pattern, slug, None, None, "it has a note already")

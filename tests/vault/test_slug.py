@@ -17,6 +17,7 @@ from memoryvault.vault.slug import (
     repository_slug,
     slugify,
     source_slug,
+    title_slug,
     validate_group,
     validate_kind,
     validate_slug,
@@ -144,6 +145,31 @@ def test_a_group_has_at_most_two_parts(good: str) -> None:
 def test_a_bad_group_is_refused(bad: str) -> None:
     with pytest.raises(EntryInvalid):
         validate_group(bad)
+
+
+@pytest.mark.parametrize(
+    ("title", "limit", "slug"),
+    [
+        ("Review pull requests with two agents", 80, "review-pull-requests-with-two-agents"),
+        ("Review pull requests with two agents", 20, "review-pull-requests"),
+        ("Review pull requests with two agents", 22, "review-pull-requests"),
+        ("Review pull requests with two agents", 3, "rev"),
+        ("!!!", 20, "untitled"),
+    ],
+)
+def test_the_slug_of_a_long_title_ends_with_a_word(title: str, limit: int, slug: str) -> None:
+    assert title_slug(title, limit) == slug
+
+
+def test_a_mined_slug_of_long_words_ends_with_a_word() -> None:
+    assert mining_slug(" ".join(["characteristically"] * 6)) == "-".join(["characteristically"] * 4)
+
+
+@given(st.text(), st.integers(1, 300))
+def test_a_title_that_fits_has_the_same_slug_cut_or_not(title: str, limit: int) -> None:
+    slug = title_slug(title, limit)
+    assert slugify(title, limit).startswith(slug)
+    assert slug == slugify(title, limit) or len(slugify(title, 10_000)) > limit
 
 
 @given(st.text(), st.integers(1, 300))
