@@ -24,6 +24,7 @@ TABLES = {
     "models": "Number formats of the embedding model",
     "recall": "Quality of recall",
     "small": "Small vaults with many skills",
+    "languages": "Recall in other languages",
     "reflection": "Quality of reflection",
     "scrub": "Scrubbing",
     "throughput": "Throughput of mining",

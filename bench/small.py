@@ -104,11 +104,12 @@ def measure(
         with open_vault(folder / "MemoryVault", folder / "index", embedder) as evaluation:
             questions = [Question(str(number), prompt.text) for number, prompt in enumerate(prompts)]
             for prompt, found in zip(prompts, evaluation.rank(questions, INJECTED, apply_threshold=True), strict=True):
-                _count(tallies[prompt.kind], prompt, [name_of(path) for path in found.ids])
+                count(tallies[prompt.kind], prompt, [name_of(path) for path in found.ids])
     return tallies
 
 
-def _count(tally: Tally, prompt: Prompt, given: Sequence[tuple[str, bool]]) -> None:
+def count(tally: Tally, prompt: Prompt, given: Sequence[tuple[str, bool]]) -> None:
+    """Add what a prompt was given, as (name, whether it is a skill)."""
     wrong = [is_skill for name, is_skill in given if name not in prompt.expect | prompt.fine]
     tally.prompts += 1
     tally.right += any(name in prompt.expect for name, _ in given)

@@ -7,6 +7,9 @@ have a large part of the prompt's weight.
 
 from __future__ import annotations
 
+from ..vault.cjk import cut_cjk, function_letters
+from ..vault.function_words import foreign_function_words
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
@@ -55,11 +58,22 @@ STOP_WORDS = frozenset(_STOP.split())
 
 def significant_words(text: str) -> list[str]:
     """Distinct lower-case words of `text` without stop words, in order, at most WORD_LIMIT."""
-    spaced = "".join([c if c.isalnum() else " " for c in text.lower()])
-    words = list(dict.fromkeys(w for w in spaced.split() if w not in STOP_WORDS and (len(w) > 1 or not w.isascii())))
+    found = []
+    for run in split_words(text):
+        grammar = function_letters(run)
+        found += [run[start:end] for start, end in cut_cjk(run) if grammar.isdisjoint(range(start, end))]
+    ignored = foreign_function_words(found, STOP_WORDS)
+    words = list(
+        dict.fromkeys(w for w in found if w not in STOP_WORDS and w not in ignored and (len(w) > 1 or not w.isascii()))
+    )
     if len(words) > WORD_LIMIT:
         words = words[: WORD_LIMIT // 2] + words[-(WORD_LIMIT // 2) :]
     return words
+
+
+def split_words(text: str) -> list[str]:
+    """The runs of letters and digits of `text`, lower case."""
+    return "".join([c if c.isalnum() else " " for c in text.lower()]).split()
 
 
 def max_common_entries(total: int) -> int:

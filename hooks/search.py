@@ -10,15 +10,19 @@ import os
 import time
 
 from ..vault.automemory import ON_DEMAND_KINDS, kind_by_path
+from ..vault.cjk import cut_cjk, without_chance_pairs
 from ..vault.layout import ALWAYS_LOAD
 from ..vault.project import project_of_note
 from .entryfile import EntryFile, is_entry_name, read_entry_file
-from .keywords import MIN_SKILL_COVERAGE, max_common_entries, rank, significant_words
+from .keywords import MIN_SKILL_COVERAGE, max_common_entries, rank, significant_words, split_words
 from .sqlite import open_database
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from typing import TypeVar
+
+    Id = TypeVar("Id", int, str)
 
 SCOPE = (
     "(m.status IS NULL OR m.status = 'active') AND m.special IN ('', ?) AND (m.project IS NULL OR m.project IN ('', ?))"
@@ -115,6 +119,7 @@ def _search_index(query: FallbackQuery, words: list[str], index_db: str) -> list
             break
         rows = connection.execute(MATCH, (f'"{word}"', *query.scope_parameters, limit)).fetchall()
         rowids_by_word[word] = [row[0] for row in rows]
+    rowids_by_word = _without_chance_pairs(rowids_by_word)
     match = " OR ".join(f'"{word}"' for word in words)
 
     def read_ranked() -> Iterator[tuple[EntryFile, float]]:
@@ -188,17 +193,22 @@ def _search_files(query: FallbackQuery, words: list[str]) -> list[EntryFile]:
         total += 1
         possible = [word for word in words if stems[word] in text]
         if possible:
-            text_stems = {_stem(w) for w in "".join([c if c.isalnum() else " " for c in text]).split()}
+            text_stems = {_stem(run[start:end]) for run in split_words(text) for start, end in cut_cjk(run)}
             for word in possible:
                 if stems[word] in text_stems:
                     paths_by_word[word].append(path)
-    pairs = rank(paths_by_word, total, log)
+    pairs = rank(_without_chance_pairs(paths_by_word), total, log)
     readable = ((hit, score) for path, score in pairs if (hit := _read_current(query, path)) is not None)
     hits = _take_best(query, readable)
     for hit in hits:
         if len(hit.body) > EXCERPT_CHARACTERS:
             hit.excerpt = _excerpt(hit.body, "")
     return hits
+
+
+def _without_chance_pairs(entries_by_word: dict[str, list[Id]]) -> dict[str, list[Id]]:
+    kept = without_chance_pairs(list(entries_by_word), lambda word: bool(entries_by_word[word]))
+    return {word: entries_by_word[word] for word in kept}
 
 
 def _walk_entries(vault: str, deadline: float, special: tuple[str, ...]) -> Iterator[str]:

@@ -105,6 +105,8 @@ class EncodedTexts:
 
     vectors: Vectors
     words: tuple[WordVectors, ...]
+    unknown: tuple[float, ...] = ()
+    """Of each text the share of pieces that the model's vocabulary lacks, 0..1; empty where that is not known."""
 
 
 @dataclass(frozen=True)
@@ -211,6 +213,7 @@ class SentenceTransformerEmbedder:
         """The model truncates longer texts."""
         self._counter = _token_counter(model.tokenizer.backend_tokenizer) if self._has_offsets else None
         self.query_prefix, self.passage_prefix = _prefixes(model, location.name)
+        self._unknown = model.tokenizer.unk_token_id
 
     def count_tokens(self, text: str) -> int:
         """Count the tokens of `text`, without truncation. Thread-safe."""
@@ -245,7 +248,8 @@ class SentenceTransformerEmbedder:
             pool_word_vectors(text, offsets[number], pieces[number], skip=len(prefix))
             for number, text in enumerate(prefixed if offsets else ())
         )
-        return EncodedTexts(numpy.ascontiguousarray(sentences.numpy(), dtype=numpy.float32), words)
+        unknown = _unknown_shares(tokens["input_ids"].tolist(), tokens["attention_mask"].sum(1).tolist(), self._unknown)
+        return EncodedTexts(numpy.ascontiguousarray(sentences.numpy(), dtype=numpy.float32), words, unknown)
 
 
 class PackagedEmbedder:
@@ -276,10 +280,10 @@ class PackagedEmbedder:
         if not texts:
             return EncodedTexts(numpy.zeros((0, self.dimension), dtype=numpy.float32), ())
         torch.set_num_threads(_thread_count(texts, query, self._threads))
-        sentences, pieces, offsets = self._model.encode(texts)
+        sentences, pieces, offsets, unknown = self._model.encode(texts)
         arrays = pieces.numpy()
         words = tuple(pool_word_vectors(text, offsets[number], arrays[number]) for number, text in enumerate(texts))
-        return EncodedTexts(numpy.ascontiguousarray(sentences.numpy()), words)
+        return EncodedTexts(numpy.ascontiguousarray(sentences.numpy()), words, unknown)
 
 
 LoadedEmbedder = SentenceTransformerEmbedder | PackagedEmbedder
@@ -331,6 +335,13 @@ def _thread_count(texts: Sequence[str], query: bool, threads: int) -> int:
     """Choose the number of threads: for few tokens a second core gains two milliseconds on an idle machine and loses
     fifty on a busy one, where OpenMP's threads wait for each other."""
     return 1 if query or sum(map(_estimate_tokens, texts)) <= SMALL_STEP_TOKENS else threads
+
+
+def _unknown_shares(ids: Sequence[Sequence[int]], lengths: Sequence[int], unknown: int | None) -> tuple[float, ...]:
+    """Of each row of piece ids, of which the first `lengths` count, the share of the id for unknown pieces."""
+    if unknown is None:
+        return ()
+    return tuple(row.count(unknown) / max(1, length) for row, length in zip(ids, lengths, strict=True))
 
 
 def _token_counter(tokenizer: Any) -> Callable[[str], int]:

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as FutureTimeout
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import date
 from pathlib import Path
 
@@ -59,6 +59,7 @@ NO_EXTENSION = "no-extension"  # sqlite-vec cannot be loaded
 NO_VECTORS = "no-vectors"  # nothing embedded by this model yet
 VECTORS_DAMAGED = "vectors-damaged"
 DENSE_LATE = "dense-late"
+MODEL_UNREAD = "model-unread"
 KEYWORD_LATE = "keyword-late"
 BUSY = "busy"  # too many recalls at once: only the rarest words were searched
 FILES_LATE = "files-late"  # the disk did not answer in time: hits are shown as they were indexed
@@ -367,7 +368,10 @@ class RecallEngine:
             return None
         with state.stage("embed"):
             try:
-                return future.result(state.seconds_left())
+                embedding = future.result(state.seconds_left())
+                if not embedding.is_unread:
+                    return embedding
+                state.mark_degraded(MODEL_UNREAD)
             except FutureTimeout:
                 future.cancel()
                 state.mark_degraded(DENSE_LATE)
@@ -403,6 +407,8 @@ class RecallEngine:
                     missing = [hit.chunk_rowid for hit in keyword if hit.chunk_rowid not in known]
                     if missing:
                         hits += reader.similarities_of(model.model_id, vector, missing, matrix)
+                    scale = embedding.similarity_scale
+                    hits = [replace(hit, similarity=min(1.0, scale * hit.similarity)) for hit in hits]
                     return _Retrieved(keyword, hits, model.model_id, embedding)
             except apsw.InterruptError:
                 state.mark_degraded(DENSE_LATE)

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from ..vault.cjk import without_chance_pairs
 from ..vault.entry import Entry, parse_entry
 from ..vault.header import is_open
 from ..vault.paths import is_note_name, is_text, read_regular
@@ -71,7 +72,9 @@ def scan_files(
             has_term, score = _match_terms(entry, query.terms)
             if score > 0 or not needles:  # by the filter alone
                 candidates.append((entry, has_term, score))
-    rarity = [inverse_document_frequency(count, total) for count in file_counts]
+    counts = dict(zip(query.words, file_counts, strict=True))
+    words = set(without_chance_pairs(query.words, lambda word: counts[word] > 0))
+    rarity = [inverse_document_frequency(count, total) if word in words else 0.0 for word, count in counts.items()]
     scanned = [
         ScannedEntry(entry, score, sum(itertools.compress(rarity, has_term)) / (sum(rarity) or 1.0))
         for entry, has_term, score in candidates

@@ -23,6 +23,7 @@ LAYERS, HEADS, DIMENSION = 6, 12, 384
 MAX_TOKENS = 256
 _EPSILON = 1e-12
 _PAD = 0
+_UNKNOWN = 100
 
 
 class PackagedModel:
@@ -45,8 +46,9 @@ class PackagedModel:
                 parts = [self._weights.pop(f"{prefix}.self.{part}.{kind}") for part in ("query", "key", "value")]
                 self._weights[f"{prefix}.qkv.{kind}"] = torch.cat(parts)
 
-    def encode(self, texts: Sequence[str]) -> tuple[Tensor, Tensor, list[list[tuple[int, int]]]]:
-        """Embed texts: float32[n, DIMENSION] of unit length, pieces float32[n, longest, DIMENSION], and offsets."""
+    def encode(self, texts: Sequence[str]) -> tuple[Tensor, Tensor, list[list[tuple[int, int]]], tuple[float, ...]]:
+        """Embed texts: float32[n, DIMENSION] of unit length, pieces float32[n, longest, DIMENSION], offsets, and the
+        share of each text's pieces that are unknown."""
         import torch
 
         encodings = self.tokenizer.encode_batch(list(texts))
@@ -58,7 +60,9 @@ class PackagedModel:
             pieces = self._forward(ids, None if bool(mask.all()) else mask)
             weight = mask[:, :, None].float()
             mean = (pieces * weight).sum(1) / weight.sum(1)
-            return torch.nn.functional.normalize(mean, dim=1), pieces, [encoding.offsets for encoding in encodings]
+            unknown = tuple(encoding.ids.count(_UNKNOWN) / len(encoding.ids) for encoding in encodings)
+            offsets = [encoding.offsets for encoding in encodings]
+            return torch.nn.functional.normalize(mean, dim=1), pieces, offsets, unknown
 
     def _forward(self, ids: Tensor, mask: Tensor | None) -> Tensor:
         from torch.nn import functional

@@ -8,6 +8,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
+from ..vault.cjk import cut_cjk, function_letters, without_chance_pairs
+from ..vault.function_words import foreign_function_words
 from .stemming import stem
 
 _STOP = (
@@ -104,8 +106,11 @@ class Vocabulary(Protocol):
 
 
 def word_spans(text: str) -> Iterator[tuple[int, int, str]]:
-    """(start, end, word in lower case) of every run of letters and digits."""
-    return ((m.start(), m.end(), m.group().lower()) for m in _WORD.finditer(text))
+    """(start, end, word in lower case) of every run of letters and digits; of one in Chinese, Japanese or Korean those
+    of its terms, which overlap (vault/cjk.py)."""
+    for match in _WORD.finditer(text):
+        run, at = match.group(), match.start()
+        yield from ((at + start, at + end, run[start:end].lower()) for start, end in cut_cjk(run))
 
 
 def is_significant(word: str) -> bool:
@@ -117,12 +122,23 @@ def analyse(text: str) -> QueryAnalysis:
     """Analyse a prompt; all words weigh the same until `refine`. Accepts any text."""
     # Half of a surrogate pair, as of an emoji that was cut in two: tokenizers reject it.
     text = text.encode("utf-8", "replace").decode("utf-8")
-    words = dict.fromkeys(word for _, _, word in word_spans(text) if is_significant(word))
+    words = dict.fromkeys(_significant_words(text))
     identifiers = tuple(dict.fromkeys(_IDENTIFIER.findall(text)))
     if all(word in CHATTER for word in words):
         words = {}
     terms = tuple(Term(word, stem(word), 1 / len(words)) for word in words)
     return QueryAnalysis(text, terms, identifiers, _match_expression(terms, identifiers), _dense_text(text))
+
+
+def _significant_words(text: str) -> list[str]:
+    spans = list(word_spans(text))
+    foreign = foreign_function_words([word for _, _, word in spans], STOP_WORDS)
+    grammar = function_letters(text)
+    return [
+        word
+        for start, end, word in spans
+        if is_significant(word) and word not in foreign and grammar.isdisjoint(range(start, end))
+    ]
 
 
 def refine(query: QueryAnalysis, vocabulary: Vocabulary, scored_passages: int = SCORED_PASSAGES) -> QueryAnalysis:
@@ -136,10 +152,12 @@ def refine(query: QueryAnalysis, vocabulary: Vocabulary, scored_passages: int = 
     known = vocabulary.document_frequencies(query_stems)
     total = vocabulary.chunk_count
     rarity = {name: inverse_document_frequency(known.get(name, 0), total) for name in query_stems}
+    words = set(without_chance_pairs(query.words, lambda word: bool(known.get(stem(word)))))
     # A word twice in two forms ("deploy", "deploys") counts once.
     kept: dict[str, Term] = {}
     for term in query.terms:
-        kept.setdefault(term.stem, term)
+        if term.word in words:
+            kept.setdefault(term.stem, term)
     rarest = sorted(kept.values(), key=lambda term: -rarity[term.stem])[:MAX_WORDS]
     chosen = {term.stem for term in rarest}
     mass = sum(rarity[term.stem] for term in rarest)

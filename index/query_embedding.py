@@ -7,12 +7,15 @@ from collections import OrderedDict
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 
-from .embedder import Embedder
+from .embedder import Embedder, EncodedTexts
+from .languages import load_directions
 from .matrix import Matrix, PrefetchedNeighbours
 from .search_reader import DENSE_LIMIT, FIRST_OVERFETCH
 from .words import WordVectors
 
 CACHED_QUESTIONS = 512
+MAX_UNKNOWN = 0.5
+"""Share of a question's pieces that may be unknown to the model. Of Chinese an English model knows a third."""
 
 
 @dataclass(frozen=True)
@@ -23,6 +26,10 @@ class QueryEmbedding:
     """float32 little-endian, unit length."""
     words: WordVectors | None
     """None where the model gives no vectors of single words."""
+    similarity_scale: float = 1.0
+    """What similarities with `vector` are multiplied by: see `languages.NeutralQuestion`."""
+    is_unread: bool = False
+    """Whether the model lacks most of the question's letters: its vectors mean nothing."""
     neighbours: PrefetchedNeighbours | None = None
     """The nearest passages, where the index's vectors are in memory."""
 
@@ -33,6 +40,7 @@ class QueryEmbedder:
     def __init__(self, embedder: Embedder, threads: int) -> None:
         self.name = embedder.name
         self._embedder = embedder
+        self._directions = load_directions(embedder.name)
         self._cache: OrderedDict[str, QueryEmbedding] = OrderedDict()
         self._lock = threading.Lock()
         self._pool = ThreadPoolExecutor(threads, thread_name_prefix="dense")
@@ -59,11 +67,18 @@ class QueryEmbedder:
             if text in self._cache:
                 self._cache.move_to_end(text)
                 return self._cache[text]
-        encoded = self._embedder.encode_words([text], query=True)
-        words = encoded.words[0] if encoded.words else None
-        embedding = QueryEmbedding(encoded.vectors[0].astype("<f4").tobytes(), words)
+        embedding = self._question_of(self._embedder.encode_words([text], query=True))
         with self._lock:
             self._cache[text] = embedding
             while len(self._cache) > CACHED_QUESTIONS:
                 self._cache.popitem(last=False)
         return embedding
+
+    def _question_of(self, encoded: EncodedTexts) -> QueryEmbedding:
+        vector, words = encoded.vectors[0], encoded.words[0] if encoded.words else None
+        is_unread = bool(encoded.unknown) and encoded.unknown[0] > MAX_UNKNOWN
+        neutral = self._directions.neutralise(vector, words) if self._directions is not None else None
+        if neutral is None:
+            return QueryEmbedding(vector.astype("<f4").tobytes(), words, is_unread=is_unread)
+        packed = neutral.vector.astype("<f4").tobytes()
+        return QueryEmbedding(packed, neutral.words, neutral.similarity_scale, is_unread)

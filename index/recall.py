@@ -29,6 +29,7 @@ DEGRADED_MESSAGES: Mapping[str, str] = {
     "scan-incomplete": "from a part of the files: there are too many to read them all",
     "busy": "by the rarest words alone: too much was asked at once",
     "dense-late": "by keywords only: the model was late",
+    "model-unread": "by keywords only: the model does not know these letters (docs/how-to/models.md)",
     "keyword-late": "by meaning only: the keyword search was late",
     "files-late": "from the index only: the vault's disk did not answer in time",
     "vault-missing": "from the index only: the vault is not there",

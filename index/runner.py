@@ -98,7 +98,8 @@ class ModelRunner:
         import numpy  # Not before: it comes with the extra that brings a model.
 
         vectors = numpy.concatenate([answer.vectors for answer in answers])
-        return EncodedTexts(vectors, tuple(word for answer in answers for word in answer.words))
+        words = tuple(word for answer in answers for word in answer.words)
+        return EncodedTexts(vectors, words, tuple(share for answer in answers for share in answer.unknown))
 
     def count_tokens(self, text: str) -> int:
         """Count tokens by the model's own tokenizer; by the text's length while there is none. Thread-safe."""
@@ -209,7 +210,7 @@ class ModelRunner:
             return
         for number, (_, future) in enumerate(active):
             row = slice(number, number + 1)
-            future.set_result(EncodedTexts(encoded.vectors[row], encoded.words[row]))
+            future.set_result(EncodedTexts(encoded.vectors[row], encoded.words[row], encoded.unknown[row]))
 
     def _embed_step(self, batch: _Batch) -> None:
         """Embed the next micro-batch of the first batch in the queue."""

@@ -15,10 +15,11 @@ from dataclasses import dataclass
 
 import apsw
 
+from ..vault.cjk import FIRST_LETTER
 from ..vault.errors import SchemaTooNew
 
 SCHEMA_VERSION = 4
-DERIVATION = 2
+DERIVATION = 3
 """How rows and chunks are made of a file, kept as PRAGMA application_id: to be raised when `parse_entry`, `row_of` or
 `chunks_of` make something else of the same bytes. Not the schema's version: readers of another one are refused."""
 
@@ -146,6 +147,12 @@ _VECTOR_EPOCH = (
 )
 
 
+_FORGET_CJK_WORDS = (
+    "UPDATE embedding SET words = x'' WHERE passage_id IN (SELECT id FROM passage WHERE embed_text GLOB ?)"
+)
+"""Chinese, Japanese and Korean words were whole runs of letters until derivation 3. Without their vectors the terms are
+compared by spelling."""
+
 TABLES = (
     "entry_meta",
     "entry_tag",
@@ -211,6 +218,8 @@ def migrate(connection: apsw.Connection) -> None:
             _apply(connection)
         if _derivation(connection) != DERIVATION:
             connection.execute("UPDATE entry_meta SET indexed_at = 0")
+            if _derivation(connection) < 3:
+                connection.execute(_FORGET_CJK_WORDS, (f"*[{FIRST_LETTER}-\U0003ffff]*",))
             connection.execute(f"PRAGMA application_id = {DERIVATION}")
         connection.execute("COMMIT")
     except BaseException:

@@ -7,6 +7,8 @@ from functools import cache
 
 import apsw
 
+from ..vault.cjk import split_cjk
+
 TOKENIZER = ("porter", "unicode61", "remove_diacritics", "2")
 """The `tokenize` option of chunk_fts."""
 
@@ -20,7 +22,7 @@ def _tokenizer() -> apsw.FTS5Tokenizer:
 
 def stems(text: str) -> list[str]:
     """The terms under which `text` is indexed, in order, repeated as often as they occur."""
-    data = text.encode("utf-8", "replace")
+    data = split_cjk(text).encode("utf-8", "replace")
     with _lock:
         terms = _tokenizer()(data, apsw.FTS5_TOKENIZE_DOCUMENT, None, include_offsets=False, include_colocated=False)
     return [str(term) for term in terms]

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 import apsw
 
+from ..vault.cjk import split_cjk
 from ..vault.errors import IndexUnavailable
 from . import active_sql, database, schema
 from .chunking import ChunkText, chunk_entry
@@ -425,7 +426,7 @@ class IndexStore:
         ).get
         self._connection.execute(
             "INSERT INTO chunk_fts (rowid, title, tags, body) VALUES (?, ?, ?, ?)",
-            (rowid, chunk.title, chunk.tags, chunk.body),
+            (rowid, *map(split_cjk, (chunk.title, chunk.tags, chunk.body))),
         )
 
     def _forget_chunks(self, entry_rowid: int) -> None:

@@ -20,6 +20,18 @@ def test_words_are_folded_split_and_kept_in_order() -> None:
     assert significant_words("Deploy the Billing-Service; deploy!") == ["deploy", "billing", "service"]
 
 
+@pytest.mark.parametrize(
+    ("prompt", "words"),
+    [
+        ("Wann releasen wir?", ["releasen"]),
+        ("部署需要多少时间？", ["部署", "时间"]),
+        ("배포 언제 해?", ["배포", "언제", "해"]),
+    ],
+)
+def test_the_words_of_other_languages_are_those_of_content(prompt: str, words: list[str]) -> None:
+    assert significant_words(prompt) == words
+
+
 @given(st.text())
 def test_any_text_gives_few_words_that_fts5_takes_as_one(text: str) -> None:
     words = significant_words(text)

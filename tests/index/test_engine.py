@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+from dataclasses import replace
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -482,6 +483,24 @@ def test_while_the_model_loads_keywords_answer(notes: Bed) -> None:
 
     notes.embedder = Loading()
     assert notes.recall("release pair coordination", k=1).degraded == ("model-loading",)
+
+
+def test_a_question_in_letters_that_the_model_lacks_is_answered_by_keywords(bed: Bed) -> None:
+    """Of Chinese an English model knows a third: what it makes of the rest is the same for any text."""
+
+    class English(FakeEmbedder):
+        def encode_words(self, texts: Any, *, query: bool = False) -> EncodedTexts:
+            encoded = super().encode_words(texts, query=query)
+            return replace(encoded, unknown=tuple(0.0 if text.isascii() else 0.7 for text in texts))
+
+    bed.embedder = English()
+    bed.write("passwords.md", "数据库密码保存在公司的密码管理器里，不要写进配置文件。")
+    bed.write("images.md", "图片上传之前要先压缩到一兆以内。")
+    bed.index()
+    bed.embed()
+    result = bed.recall("数据库密码放在哪里？")
+    assert (slugs(result), result.degraded) == (["passwords"], ("model-unread",))
+    assert bed.recall("passwords").degraded == ()
 
 
 def test_in_a_hurry_the_rarest_words_decide_and_it_is_said(notes: Bed) -> None:

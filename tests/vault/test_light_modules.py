@@ -12,8 +12,10 @@ import memoryvault
 
 LIGHT = (
     "automemory",
+    "cjk",
     "days",
     "evidence",
+    "function_words",
     "header",
     "hooklog",
     "layout",

@@ -1,0 +1,94 @@
+"""Recall in other languages than English: `python -m memoryvault.bench languages`.
+
+For each language a vault of twelve notes, and what prompts in that language get of it, through the recall engine as
+hooks ask; no data set is needed. What the vaults are made of, tests/recall_regression/languages.json says in its
+`note`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from ..index.embedder import DEFAULT_MODEL, Embedder, load_embedder
+from ..index.evaluation import Question, open_vault
+from .recall import INJECTED, REGRESSION, Remembering
+from .small import Prompt, Tally, count, name_of, write_vault
+
+FILE = REGRESSION / "languages.json"
+IN_VIEW, HELD_OUT = "in view", "held out"
+
+
+def vaults() -> list[dict[str, Any]]:
+    """The languages of languages.json, those in view first."""
+    found: list[dict[str, Any]] = json.loads(FILE.read_text(encoding="utf-8"))["languages"]
+    return found
+
+
+def measure(vault: Mapping[str, Any], embedder: Embedder | None) -> dict[str, Tally]:
+    """By kind of prompt what the notes of this language give; `embedder` None: by words alone."""
+    tallies = {kind: Tally() for kind in ("note", "nothing")}
+    prompts = [
+        Prompt(row["kind"], row["text"], frozenset(row.get("expect", ())), frozenset(row.get("fine", ())))
+        for row in vault["prompts"]
+    ]
+    with tempfile.TemporaryDirectory(prefix="memoryvault-bench-") as name:
+        folder = Path(name)
+        write_vault(folder / "MemoryVault", vault["notes"], ())
+        (folder / "index").mkdir()
+        with open_vault(folder / "MemoryVault", folder / "index", embedder) as evaluation:
+            questions = [Question(str(number), prompt.text) for number, prompt in enumerate(prompts)]
+            for prompt, found in zip(prompts, evaluation.rank(questions, INJECTED, apply_threshold=True), strict=True):
+                count(tallies[prompt.kind], prompt, [name_of(path) for path in found.ids])
+    return tallies
+
+
+def together(measured: Sequence[Mapping[str, Tally]]) -> dict[str, Tally]:
+    """The sums by kind of prompt."""
+    return {
+        kind: Tally(
+            *(sum(getattr(tallies[kind], field) for tallies in measured) for field in Tally.__dataclass_fields__)
+        )
+        for kind in ("note", "nothing")
+    }
+
+
+def table(rows: Mapping[str, tuple[Mapping[str, Tally], Mapping[str, Tally]]]) -> Iterator[str]:
+    """Lines of markdown; each row with the model and by words alone."""
+    yield "| | right | beside | nothing: noisy | by words alone: right | beside | nothing: noisy |"
+    yield "|---|---|---|---|---|---|---|"
+    for name, both in rows.items():
+        cells = [
+            f"{tallies['note'].right} of {tallies['note'].prompts} | {tallies['note'].wrong_notes} "
+            f"| {tallies['nothing'].noisy} of {tallies['nothing'].prompts}"
+            for tallies in both
+        ]
+        yield f"| {name} | {' | '.join(cells)} |"
+
+
+def main(argv: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--models", type=Path, default=Path("models"), help="where downloaded models lie")
+    args = parser.parse_args(argv)
+    embedder = Remembering(load_embedder(DEFAULT_MODEL, models_folder=args.models))
+    rows: dict[str, tuple[Mapping[str, Tally], Mapping[str, Tally]]] = {}
+    for held_out, name in ((False, IN_VIEW), (True, HELD_OUT)):
+        own = {
+            f"{vault['code']}, {name}": (measure(vault, embedder), measure(vault, None))
+            for vault in vaults()
+            if vault["held_out"] is held_out
+        }
+        with_model, by_words = zip(*own.values(), strict=True)
+        rows |= {**own, f"**all, {name}**": (together(with_model), together(by_words))}
+    for line in table(rows):
+        print(line)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

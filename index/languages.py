@@ -1,0 +1,101 @@
+"""Removes from a question's vectors what all texts of its language have in common.
+
+An English model takes any two texts of another language for similar: their pieces are fragments of words, the same ones
+in each. With all-MiniLM-L6-v2 a French question is at .42 of French notes that have nothing to do with it, an English
+one at .06 of English notes, so that every prompt in French got notes (docs/adr/0030). That share lies in few
+directions: the means of some texts of each language. Without them questions and notes compare as English ones do
+(language identity removal: Yang, Yang, Cer and Darve, EMNLP 2021, arXiv 2109.04727). The question's vector is enough,
+since a product with a vector is one with its projection too.
+
+The means are of the packaged model alone; `python -m memoryvault.bench.train_languages` makes them. numpy is imported
+where it is used: it comes with the extra `semantic`.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from .words import WordVectors
+
+if TYPE_CHECKING:
+    import numpy
+    import numpy.typing
+
+    Floats = numpy.typing.NDArray[numpy.float32]
+
+FILE = Path(__file__).with_name("languages.json")
+FOREIGN_SIMILARITY = 0.22
+"""Similarity with the mean of a language from which a question is taken to be in it: hardly any English one reaches it,
+hardly any other stays below (docs/adr/0030)."""
+
+
+@dataclass(frozen=True)
+class NeutralQuestion:
+    """A question without the directions of the languages."""
+
+    vector: Floats
+    """float32[dimension], unit length."""
+    words: WordVectors | None
+    similarity_scale: float
+    """What a similarity with `vector` is multiplied by, at least 1: without these directions the vectors of passages
+    would be shorter too."""
+
+
+@dataclass(frozen=True)
+class LanguageDirections:
+    """The mean vectors of texts of several languages, and orthonormal bases of the space between them."""
+
+    means: Floats
+    """float32[languages, dimension]."""
+    text_basis: Floats
+    """float32[dimension, languages], of `means`."""
+    word_basis: Floats
+    """The same of the means of the texts' word vectors."""
+
+    def neutralise(self, vector: Floats, words: WordVectors | None) -> NeutralQuestion | None:
+        """The question without these directions; None where it is in none of the languages.
+
+        `vector`: float32[dimension], unit length.
+        """
+        import numpy
+
+        if float((self.means @ vector).max()) < FOREIGN_SIMILARITY:
+            return None
+        neutral = vector - self.text_basis @ (self.text_basis.T @ vector)
+        length = float(numpy.linalg.norm(neutral))
+        if words is not None:
+            rows = words.vectors - (words.vectors @ self.word_basis) @ self.word_basis.T
+            words = WordVectors(words.words, rows.astype(numpy.float32))
+        return NeutralQuestion((neutral / length).astype(numpy.float32), words, 1.0 / length)
+
+
+def directions_of(text_means: Floats, word_means: Floats) -> LanguageDirections:
+    """`text_means`, `word_means`: float32[languages, dimension]."""
+    import numpy
+
+    bases = (numpy.linalg.qr(means.T)[0].astype(numpy.float32) for means in (text_means, word_means))
+    return LanguageDirections(text_means, *bases)
+
+
+def load_directions(model_name: str) -> LanguageDirections | None:
+    """The directions of this model; None for a model of which they were not measured."""
+    found = _read()
+    return found[1] if found[0] == model_name else None
+
+
+@cache
+def _read() -> tuple[str, LanguageDirections]:
+    import numpy
+
+    content = json.loads(FILE.read_text(encoding="utf-8"))
+
+    def rows(name: str) -> Floats:
+        packed = [base64.b64decode(language[name]) for language in content["languages"].values()]
+        return numpy.stack([numpy.frombuffer(data, "<f2") for data in packed]).astype(numpy.float32)
+
+    return str(content["model"]), directions_of(rows("text_mean"), rows("word_mean"))

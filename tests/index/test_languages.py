@@ -1,0 +1,79 @@
+"""A question in another language is compared by its subject, not by its language."""
+
+from __future__ import annotations
+
+import json
+
+import numpy
+import pytest
+
+from memoryvault.bench.train_languages import SAMPLES, measure
+from memoryvault.index.embedder import DEFAULT_MODEL, load_embedder, model_name
+from memoryvault.index.languages import LanguageDirections, directions_of, load_directions
+from memoryvault.index.words import WordVectors
+
+NOTE, OTHER_NOTE = (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)
+LANGUAGE = numpy.array([1.0, 0.0, 0.0], dtype=numpy.float32)
+
+
+def unit(*values: float) -> numpy.typing.NDArray[numpy.float32]:
+    vector = numpy.array(values, dtype=numpy.float32)
+    return vector / numpy.linalg.norm(vector)
+
+
+@pytest.fixture
+def directions() -> LanguageDirections:
+    return directions_of(LANGUAGE[None, :], LANGUAGE[None, :])
+
+
+def test_what_the_language_has_in_common_goes_and_the_subject_stays(directions: LanguageDirections) -> None:
+    question, note, other = unit(1.0, 0.8, 0.0), unit(1.0, *NOTE[1:]), unit(1.0, *OTHER_NOTE[1:])
+    assert question @ other > 0.5, "two texts of that language"
+
+    neutral = directions.neutralise(question, None)
+
+    assert neutral is not None
+    assert neutral.vector @ other == pytest.approx(0.0, abs=1e-6)
+    assert neutral.vector @ LANGUAGE == pytest.approx(0.0, abs=1e-6)
+    assert neutral.similarity_scale * (neutral.vector @ note) == pytest.approx(1.13, abs=0.01), "about the same subject"
+
+
+def test_the_words_lose_it_too(directions: LanguageDirections) -> None:
+    words = WordVectors(("eins",), unit(1.0, 1.0, 0.0)[None, :])
+    neutral = directions.neutralise(unit(1.0, 0.5, 0.0), words)
+    assert neutral is not None
+    assert neutral.words is not None
+    assert neutral.words.words == ("eins",)
+    assert numpy.allclose(neutral.words.vectors @ LANGUAGE, 0.0, atol=1e-6)
+
+
+def test_a_question_in_none_of_the_languages_is_left_alone(directions: LanguageDirections) -> None:
+    assert directions.neutralise(unit(0.1, 1.0, 0.0), None) is None
+
+
+def test_of_other_models_nothing_is_known() -> None:
+    assert load_directions(model_name(DEFAULT_MODEL)) is not None
+    assert load_directions("BAAI/bge-m3") is None
+
+
+@pytest.mark.model
+def test_the_directions_are_those_of_the_samples(tmp_path_factory: pytest.TempPathFactory) -> None:
+    embedder = load_embedder(DEFAULT_MODEL, models_folder=tmp_path_factory.mktemp("models"))
+    kept = load_directions(embedder.name)
+    assert kept is not None
+    samples = json.loads(SAMPLES.read_text(encoding="utf-8"))
+    means = numpy.stack([measure(embedder, texts)[0] for texts in samples.values()])
+    assert numpy.allclose(kept.means, means, atol=2e-3)
+
+
+@pytest.mark.model
+@pytest.mark.parametrize(
+    "prompt", ["fix the failing login test", "when do we release?", "rename getUser to fetchUser", "git rebase", "ok"]
+)
+def test_an_english_prompt_is_not_taken_for_another_language(
+    prompt: str, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    embedder = load_embedder(DEFAULT_MODEL, models_folder=tmp_path_factory.mktemp("models"))
+    kept = load_directions(embedder.name)
+    assert kept is not None
+    assert kept.neutralise(embedder.encode([prompt], query=True)[0], None) is None

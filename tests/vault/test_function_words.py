@@ -1,0 +1,42 @@
+"""Grammar of other languages counts as little as English grammar does."""
+
+from __future__ import annotations
+
+import pytest
+
+from memoryvault.vault.function_words import foreign_function_words
+
+ENGLISH = frozenset({"the", "is", "what", "when", "do", "we", "a", "to", "in", "on", "no", "not", "war", "who"})
+
+
+def content_of(prompt: str) -> list[str]:
+    words = "".join(letter if letter.isalnum() else " " for letter in prompt.lower()).split()
+    ignored = foreign_function_words(words, ENGLISH)
+    return [word for word in words if word not in ignored]
+
+
+@pytest.mark.parametrize(
+    ("prompt", "content"),
+    [
+        ("Wann releasen wir?", ["releasen"]),
+        ("Warum schlägt das fehl?", ["schlägt", "fehl"]),
+        ("Où est le mot de passe de la base ?", ["mot", "passe", "base"]),
+        ("¿Dónde está la contraseña?", ["contraseña"]),
+        ("Onde fica a senha do banco?", ["fica", "senha", "banco"]),
+        ("Perché il test fallisce?", ["test", "fallisce"]),
+        ("Waarom is de build zo traag?", ["build", "traag"]),
+        ("Dlaczego ten test nie działa?", ["test", "działa"]),
+        ("когда можно релизить?", ["релизить"]),
+        ("Bu test neden başarısız?", ["test", "başarısız"]),
+    ],
+)
+def test_words_of_grammar_go(prompt: str, content: list[str]) -> None:
+    assert content_of(prompt) == content
+
+
+@pytest.mark.parametrize(
+    "prompt",
+    ["kill the die process", "MIT license", "what is the war room", "hat man page", "git status", "SELECT * FROM a"],
+)
+def test_an_english_prompt_keeps_words_that_are_grammar_elsewhere(prompt: str) -> None:
+    assert content_of(prompt) == "".join(c if c.isalnum() else " " for c in prompt.lower()).split()

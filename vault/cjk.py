@@ -1,0 +1,118 @@
+"""Cuts Chinese, Japanese and Korean text into terms for a keyword index.
+
+Chinese and Japanese have no blanks between words, and Korean words carry particles: no word of a question would be
+found in another sentence. As search engines do, runs of ideographs and of Hangul are indexed as overlapping pairs
+(bigrams): most words have two letters, and longer ones consist of such pairs. A run of katakana is a loan word; one of
+hiragana is grammar for the most part.
+
+Light module: hooks import it.
+"""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Set as AbstractSet
+
+FIRST_LETTER = "\u1100"
+"""No letter before it belongs to these scripts."""
+_PAIRED, _KATAKANA, _HIRAGANA = "paired", "katakana", "hiragana"
+_RANGES = (
+    ("\u1100", "\u11ff", _PAIRED),  # Hangul in parts
+    ("\u3005", "\u3007", _PAIRED),  # the signs of repetition and of zero
+    ("\u3041", "\u309f", _HIRAGANA),
+    ("\u30a1", "\u30ff", _KATAKANA),
+    ("\u3130", "\u318f", _PAIRED),
+    ("\u31f0", "\u31ff", _KATAKANA),
+    ("\u3400", "\u4dbf", _PAIRED),
+    ("\u4e00", "\u9fff", _PAIRED),
+    ("\uac00", "\ud7af", _PAIRED),
+    ("\uf900", "\ufaff", _PAIRED),
+    ("\uff66", "\uff9f", _KATAKANA),
+    ("\U00020000", "\U0003ffff", _PAIRED),
+)
+_FUNCTION = (
+    "为什么 什么 怎么 怎样 哪里 哪个 哪些 多少 几个 时候 可以 应该 需要 是否 能否 如何 这个 那个 这些 那些 "
+    "我们 你们 他们 一下 一个 现在 然后 但是 因为 所以 如果 还是 已经 没有 不是 不要 就是 或者 以及 "
+    "的 了 吗 呢 吧 啊 是 们 我 你 他 她 它 这 那 很 么"
+)
+_FUNCTION_WORDS = tuple(_FUNCTION.split())
+"""Chinese words of grammar, and letters that hardly occur in other words."""
+
+
+def cut_cjk(run: str) -> Iterator[tuple[int, int]]:
+    """(start, end) of the terms of a run of letters and digits; all of it where none is of these scripts."""
+    if not run or max(run) < FIRST_LETTER:
+        yield 0, len(run)
+        return
+    start = 0
+    while start < len(run):
+        script = _script(run[start])
+        end = start + 1
+        while end < len(run) and _script(run[end]) == script:
+            end += 1
+        if script == _PAIRED and end - start > 2:
+            yield from ((at, at + 2) for at in range(start, end - 1))
+        else:
+            yield start, end
+        start = end
+
+
+def split_cjk(text: str) -> str:
+    """The text with blanks between its terms, each pair by itself; a text without these scripts as it is."""
+    if not text or max(text) < FIRST_LETTER:
+        return text
+    return " ".join([text[start:end] for start, end in cut_cjk(text)])
+
+
+def function_letters(text: str) -> AbstractSet[int]:
+    """Positions of the letters that are grammar: a term of a question with one of them says nothing.
+
+    In Japanese these are hiragana, and a single ideograph before them: the stem of a verb (書く).
+    """
+    if not text or max(text) < FIRST_LETTER:
+        return frozenset()
+    scripts = ["", "", *map(_script, text)]
+    found = {at for at, script in enumerate(scripts[2:]) if script == _HIRAGANA}
+    found |= {at - 1 for at in found if scripts[at + 1] == _PAIRED != scripts[at]}
+    for word in _FUNCTION_WORDS:
+        at = text.find(word)
+        while at >= 0:
+            found.update(range(at, at + len(word)))
+            at = text.find(word, at + len(word))
+    return found
+
+
+def without_chance_pairs(words: Sequence[str], is_known: Callable[[str], bool]) -> list[str]:
+    """Leave out the pairs that no note has and that overlap one that a note has: they lie across two words.
+
+    `words`: the terms of a question in their order.
+    """
+
+    def is_known_pair(word: str) -> bool:
+        return _is_pair(word) and is_known(word)
+
+    kept = []
+    for number, word in enumerate(words):
+        if _is_pair(word) and not is_known(word):
+            before = words[number - 1] if number else ""
+            after = words[number + 1] if number + 1 < len(words) else ""
+            if before[-1:] == word[0] and is_known_pair(before):
+                continue
+            if after[:1] == word[1] and is_known_pair(after):
+                continue
+        kept.append(word)
+    return kept
+
+
+def _is_pair(word: str) -> bool:
+    return len(word) == 2 and _script(word[0]) == _script(word[1]) == _PAIRED
+
+
+def _script(letter: str) -> str:
+    if letter >= FIRST_LETTER:
+        for first, last, script in _RANGES:
+            if first <= letter <= last:
+                return script
+    return ""
