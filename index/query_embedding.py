@@ -40,7 +40,6 @@ class QueryEmbedder:
     def __init__(self, embedder: Embedder, threads: int) -> None:
         self.name = embedder.name
         self._embedder = embedder
-        self._directions = load_directions(embedder.name)
         self._cache: OrderedDict[str, QueryEmbedding] = OrderedDict()
         self._lock = threading.Lock()
         self._pool = ThreadPoolExecutor(threads, thread_name_prefix="dense")
@@ -77,7 +76,9 @@ class QueryEmbedder:
     def _question_of(self, encoded: EncodedTexts) -> QueryEmbedding:
         vector, words = encoded.vectors[0], encoded.words[0] if encoded.words else None
         is_unread = bool(encoded.unknown) and encoded.unknown[0] > MAX_UNKNOWN
-        neutral = self._directions.neutralise(vector, words) if self._directions is not None else None
+        # Not before: numpy comes with the extra that brings a model.
+        directions = load_directions(self.name)
+        neutral = directions.neutralise(vector, words) if directions is not None else None
         if neutral is None:
             return QueryEmbedding(vector.astype("<f4").tobytes(), words, is_unread=is_unread)
         packed = neutral.vector.astype("<f4").tobytes()
