@@ -159,7 +159,7 @@ def rate_limit(headers: Mapping[str, str]) -> RateLimit | None:
     """What is left; None when the answer does not say."""
     try:
         return RateLimit(int(headers["x-ratelimit-remaining"]), float(int(headers["x-ratelimit-reset"])))
-    except (KeyError, ValueError):
+    except (KeyError, ValueError, OverflowError):
         return None
 
 

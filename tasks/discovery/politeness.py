@@ -47,9 +47,9 @@ class AskedHost:
         until = float(state.get("not_before") or 0)
         if state.get("remaining") == 0:
             until = max(until, float(state.get("reset_at") or 0))
-        # A clock that was set back, or a server's nonsense, must not silence it for years.
-        until = min(until, self._clock() + LONGEST_BACKOFF_SECONDS)
-        return until if until > self._clock() else 0.0
+        left = until - self._clock()
+        # No time further ahead is put down: that of one is of a clock that was ahead itself.
+        return until if 0 < left <= LONGEST_BACKOFF_SECONDS else 0.0
 
     def left_alone(self) -> str:
         """Until when, in words; '' when it may be asked."""
@@ -70,13 +70,16 @@ class AskedHost:
         state = dict(self._cursors.get(self._key) or {})
         limited = result.status in (403, 429)
         failed = bool(result.problem) and not result.refused
-        state |= {"asked": self._clock(), "remaining": result.remaining, "reset_at": result.reset_at}
+        now = self._clock()
+        # Some servers give it in milliseconds: a server's nonsense must not silence it for years.
+        reset_at = None if result.reset_at is None else min(result.reset_at, now + LONGEST_BACKOFF_SECONDS)
+        state |= {"asked": now, "remaining": result.remaining, "reset_at": reset_at}
         if failed and (limited or result.status is None or result.status >= 500):
             failures = int(state.get("failures") or 0) + 1
             base = LIMIT_BACKOFF_SECONDS if limited else FIRST_BACKOFF_SECONDS
             pause = base * 2.0 ** min(failures - 1, 16) if result.retry_after is None else result.retry_after
             pause = min(max(pause, PAUSE_SECONDS), LONGEST_BACKOFF_SECONDS)
-            state |= {"failures": failures, "not_before": self._clock() + pause}
+            state |= {"failures": failures, "not_before": now + pause}
         else:
             state |= {"failures": 0, "not_before": 0.0}
         self._cursors.set(self._key, state)

@@ -29,6 +29,9 @@ def a_list(*names: str) -> str:
     return "# List\n" + "".join(f"- [{name}](https://github.com/o/{name}) - A skill\n" for name in names)
 
 
+DAY = 86_400.0
+
+
 def titles(report: object) -> list[str]:
     return [pattern.title for pattern in report.new]  # type: ignore[attr-defined]  # the stand-in's report is typed as object
 
@@ -218,6 +221,39 @@ def test_retry_after_is_kept_to(bed: Bed, site: Site) -> None:
     bed.sources(f"list: {site.put('/l.md', 'x', status=429, retry_after='7200')}")
     bed.scan()
     assert bed.scan().again_at == bed.clock.now + 7200
+
+
+@pytest.mark.parametrize(("status", "unit"), [(200, 1000), (403, 1000), (429, 1_000_000)], ids=str)
+def test_an_allowance_that_begins_anew_in_a_thousand_years_silences_a_host_for_a_day_only(
+    bed: Bed, site: Site, status: int, unit: int
+) -> None:
+    """Some servers give the time in milliseconds."""
+    reset = int(bed.clock.now + 900) * unit
+    body = json.dumps({"items": []})
+    site.put("/search/repositories", body, status, x_ratelimit_remaining="0", x_ratelimit_reset=str(reset))
+    bed.sources("topic: a", "topic: b")
+    until = bed.scan().again_at
+    assert until is not None
+    assert until <= bed.clock.now + DAY
+    bed.clock.now = until + 1
+    assert bed.scan().sources[0].state != "waiting"
+
+
+def test_an_allowance_of_no_number_is_none(bed: Bed, site: Site) -> None:
+    body = json.dumps({"items": []})
+    site.put("/search/repositories", body, x_ratelimit_remaining="0", x_ratelimit_reset="9" * 400)
+    bed.sources("topic: a")
+    assert bed.scan().sources[0].state == "fetched"
+
+
+def test_a_host_that_failed_while_the_clock_was_years_ahead_may_be_asked(bed: Bed, site: Site) -> None:
+    right = bed.clock.now
+    bed.sources(f"list: {site.put('/l.md', 'x', status=503)}")
+    bed.clock.now += 3 * 365 * DAY
+    bed.scan()
+    site.put("/l.md", a_list("a"))
+    bed.clock.now = right
+    assert bed.scan().sources[0].state == "fetched"
 
 
 def test_an_allowance_that_is_used_up_is_remembered(bed: Bed, site: Site) -> None:
