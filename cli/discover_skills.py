@@ -50,6 +50,9 @@ def run(args: argparse.Namespace, context: Context) -> int:
         return _print_result(args, ScanReport(), sources, seeded)
     progress = _show_progress if sys.stderr.isatty() and not args.json else None
     report = discovery.scan(args.source, everything=args.all, on_source=progress)
+    for problem in report.problems:
+        if problem not in sources.problems:
+            note(f"memory: {SOURCES_NOTE}: {problem}")
     return _print_result(args, report, sources, seeded)
 
 

@@ -114,6 +114,8 @@ def fetch(request: FetchRequest) -> FetchResult:
         reset_at=limit.reset_at if limit else None,
         status=page.status,
     )
+    if about.unchanged and not (request.etag or request.modified):
+        return FetchResult(problem=f"{request.shown}: status 304, though nothing of it is known here", status=304)
     if about.unchanged:
         return about
     kill_point("mid-child")
@@ -133,6 +135,9 @@ def _read(request: FetchRequest, page: Page, about: FetchResult) -> FetchResult:
         match request.kind:
             case "list":
                 items = markdown_items(page.text, request.page or page.url)
+                if not items:  # Of a page that stands in for it, too: all it really lists would be new next time.
+                    problem = f"{request.shown}: it lists nothing: no line of it begins with a link"
+                    return FetchResult(problem=problem, status=page.status)
             case "topic":
                 items = search_items(page.body)
             case "tree":

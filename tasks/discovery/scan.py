@@ -25,7 +25,14 @@ from ...pipelines.discovery import (
 )
 from ...sources.discovery.github import raw_address, search_address, tree_address
 from ...vault.entry import Entry
-from ...vault.errors import EntryExists, EntryNotFound, MemoryVaultError, UsageError, VaultUnavailable
+from ...vault.errors import (
+    EntryExists,
+    EntryInvalid,
+    EntryNotFound,
+    MemoryVaultError,
+    UsageError,
+    VaultUnavailable,
+)
 from ...vault.frontmatter import is_broken
 from ...vault.header import split_header
 from ...vault.killpoint import kill_point, kill_point_environment
@@ -33,6 +40,7 @@ from ...vault.layout import expand_home
 from ...vault.scrubbed import Scrubbed
 from ...vault.settings import Settings
 from ...vault.store import VaultStore
+from ...vault.wording import counted
 from ..cursors import Cursors
 from ..device import acting_device, acts_here
 from ..indexing import vault_store
@@ -165,10 +173,24 @@ class Discovery:
         for number, source in enumerate(chosen):
             if not still_owned():
                 break
+            # A scan takes minutes: what the user has taken back meanwhile is not asked any more.
+            if (allowed := self._confirmed_sources()) is None:
+                left = f"no longer confirmed: {counted(len(chosen) - number, 'source was', 'sources were')} not asked"
+                return ScanReport(tuple(reports), (*note.problems, left))
+            if source.identity not in allowed:
+                continue
             if on_source is not None:
                 on_source(source, number, len(chosen))
             reports.append(self._scan(source, everything))
         return ScanReport(tuple(reports), note.problems)
+
+    def _confirmed_sources(self) -> frozenset[str] | None:
+        """Identities of the sources that the note allows now; None when it allows nothing. Raises VaultUnavailable."""
+        try:
+            note = self.note()
+        except (EntryNotFound, EntryInvalid):
+            return None
+        return frozenset(source.identity for source in note.sources) if note.confirmed else None
 
     def _scan(self, source: Source, everything: bool) -> SourceReport:
         name = source.identity
@@ -280,11 +302,11 @@ def discover_handler(settings: Settings) -> Handler:
                 log.warning("source %s: %s", each.source.slug, each.detail)
         job.check_owned()
         done = report.count("fetched") + report.count("unchanged")
-        if report.sources and not done:
+        if report.again_at is not None and not done:
             if source is not None and job.attempt >= job.policy.attempts:
                 # It is asked again at the next slot; a dead job for each week of it would help nobody.
                 return {"sources": len(report.sources), "errors": report.count("error"), "given_up": 1}
-            wait = None if report.again_at is None else max(0.0, report.again_at - time.time())
+            wait = max(0.0, report.again_at - time.time())
             raise Retry(f"no source could be read: {report.sources[0].detail}", wait)
         later = [each for each in report.sources if each.again_at is not None]
         for each in later:

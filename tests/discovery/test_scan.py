@@ -57,6 +57,43 @@ def test_the_proposal_is_written_once_and_left_as_the_user_made_it(bed: Bed) -> 
     assert len(discovery.note().sources) == 4
 
 
+def test_consent_that_is_withdrawn_during_a_scan_holds_from_the_next_request_on(bed: Bed, site: Site) -> None:
+    lines = [f"list: {site.put(f'/{n}.md', a_list('a'))}" for n in range(3)]
+    bed.sources(*lines)
+
+    def withdraw(request: FetchRequest) -> FetchResult:
+        bed.sources(*lines, confirmed="false")
+        return fetch(request)
+
+    report = bed.scan(fetch=withdraw)
+    assert site.paths() == ["/0.md"]
+    assert [source.state for source in report.sources] == ["fetched"]
+    assert "confirmed" in report.problems[-1]
+
+
+def test_a_source_that_is_taken_out_of_the_note_during_a_scan_is_not_asked(bed: Bed, site: Site) -> None:
+    lines = [f"list: {site.put(f'/{n}.md', a_list('a'))}" for n in range(3)]
+    bed.sources(*lines)
+
+    def take_out(request: FetchRequest) -> FetchResult:
+        bed.sources(lines[0], lines[2])
+        return fetch(request)
+
+    bed.scan(fetch=take_out)
+    assert site.paths() == ["/0.md", "/2.md"]
+
+
+def test_a_note_that_is_gone_during_a_scan_confirms_nothing(bed: Bed, site: Site) -> None:
+    bed.sources(*(f"list: {site.put(f'/{n}.md', a_list('a'))}" for n in range(2)))
+
+    def delete(request: FetchRequest) -> FetchResult:
+        (bed.vault / SOURCES_NOTE).unlink(missing_ok=True)
+        return fetch(request)
+
+    bed.scan(fetch=delete)
+    assert site.paths() == ["/0.md"]
+
+
 @pytest.mark.parametrize(
     ("text", "hint"),
     [
@@ -90,6 +127,45 @@ def test_the_first_scan_is_the_baseline_and_later_ones_find_what_is_new(bed: Bed
     site.put("/l.md", a_list("c", "b", "a"))
     assert titles(bed.scan()) == ["c"]
     assert titles(bed.scan()) == []
+
+
+@pytest.mark.parametrize(
+    "body",
+    ["", "# List\n\nWe are moving.\n", "<html><body><h1>Back soon</h1><p>Maintenance.</p></body></html>"],
+    ids=["empty", "prose", "another page"],
+)
+def test_a_list_that_lists_nothing_is_no_baseline_and_is_told(bed: Bed, site: Site, body: str) -> None:
+    """Else all of it would be new at the next scan, when the page is itself again."""
+    bed.sources(f"list: {site.put('/l.md', body, etag='1')}")
+    (source,) = bed.scan().sources
+    assert (source.state, "lists nothing" in source.detail, source.again_at) == ("error", True, None)
+    site.put("/l.md", a_list("a", "b"), etag="1")
+    (source,) = bed.scan().sources
+    assert (source.new, source.baseline) == ((), 2)
+
+
+def test_a_list_that_lists_nothing_any_more_is_told_and_forgets_nothing(bed: Bed, site: Site) -> None:
+    bed.sources(f"list: {site.put('/l.md', a_list('a'))}")
+    bed.scan()
+    site.put("/l.md", "Moved to another page.")
+    assert bed.scan().sources[0].state == "error"
+    site.put("/l.md", a_list("a", "b"))
+    assert titles(bed.scan()) == ["b"]
+
+
+def test_a_feed_may_have_no_entry_yet(bed: Bed, site: Site) -> None:
+    bed.sources(f"feed: {site.put('/f', '<rss><channel></channel></rss>')}")
+    assert bed.scan().sources[0].state == "fetched"
+
+
+@pytest.mark.parametrize("everything", [False, True])
+def test_not_changed_is_no_answer_to_who_has_nothing_yet(bed: Bed, site: Site, everything: bool) -> None:
+    bed.sources(f"list: {site.put('/l.md', a_list('a'))}")
+    if everything:
+        bed.scan()
+    site.put("/l.md", "", status=304)
+    (source,) = bed.scan(everything=everything).sources
+    assert (source.state, "304" in source.detail) == ("error", True)
 
 
 def test_all_proposes_what_the_baseline_held_and_only_once(bed: Bed, site: Site) -> None:
@@ -416,6 +492,17 @@ def test_a_source_that_failed_is_asked_again_by_itself_when_its_host_allows_not_
     time.sleep(4.5 * patience())
     run_worker(bed)
     assert sorted(site.paths()) == ["/fails.md", "/fails.md", "/l.md"]
+    assert waiting_scans(bed) == []
+
+
+@pytest.mark.slow
+def test_a_page_that_is_missing_waits_for_the_next_week_even_if_it_is_the_only_source(
+    bed: Bed, site: Site, run_worker: Callable[[Bed], None]
+) -> None:
+    bed.sources(f"list: {site.put('/gone.md', 'x', status=410)}")
+    assert forked.memory(bed.env, "schedule", "run", "discovery").returncode == 0
+    run_worker(bed)
+    assert site.paths() == ["/gone.md"]
     assert waiting_scans(bed) == []
 
 
