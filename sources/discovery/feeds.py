@@ -9,7 +9,7 @@ from typing import Any
 from urllib.parse import urljoin
 
 from .plain import text_of_html
-from .source_item import MAX_LISTED, SourceItem, source_item
+from .source_item import MAX_LISTED, SourceItem, page_address, source_item
 
 MAX_SUMMARY_CHARACTERS = 20_000
 _DECLARATION = re.compile(rb"<!DOCTYPE[^\[>]{0,1000}\[", re.IGNORECASE)
@@ -29,6 +29,7 @@ def feed_items(body: bytes, url: str, content_type: str = "") -> list[SourceItem
     A feed that declares entities of its own is refused whole: no publisher needs them, and they are how a
     small file unfolds to gigabytes or reads a file of this machine.
     """
+    url = page_address(url)
     if _is_json(body, content_type):
         return _json_feed(body, url)
     if _declares_entities(body):
@@ -42,7 +43,7 @@ def feed_items(body: bytes, url: str, content_type: str = "") -> list[SourceItem
     if not _is_feed(parsed):
         raise FeedInvalid("it is no RSS, Atom or JSON feed")
     site = _joined(url, str(parsed.feed.get("link") or ""))
-    page = site if site.startswith(("http://", "https://")) else url
+    page = page_address(site if site.startswith(("http://", "https://")) else url)
     return [item for entry in parsed.get("entries", [])[:MAX_LISTED] if (item := _entry(entry, url, page)) is not None]
 
 
@@ -119,7 +120,7 @@ def _json_feed(body: bytes, url: str) -> list[SourceItem]:
     if not isinstance(items, list):
         raise FeedInvalid("it is JSON, but no JSON feed: it has no items")
     site = _joined(url, _text(feed.get("home_page_url")))
-    page = site if site.startswith(("http://", "https://")) else url
+    page = page_address(site if site.startswith(("http://", "https://")) else url)
     found = []
     for item in items[:MAX_LISTED]:
         if not isinstance(item, dict):

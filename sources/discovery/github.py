@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import date, datetime
 from typing import Any
-from urllib.parse import quote, urlencode, urlsplit
+from urllib.parse import quote, unquote, urlencode, urlsplit
 
 from .source_item import MAX_LISTED, SourceItem, source_item
 
@@ -121,11 +121,11 @@ def tree_items(body: bytes, url: str) -> list[SourceItem]:
         raise AnswerInvalid("a tree without paths")
     segments = [segment for segment in urlsplit(url).path.split("/") if segment]
     branch = segments[3] if len(segments) >= 4 else "HEAD"
-    below = "/".join(segments[4:])
+    below = unquote("/".join([*segments[4:], ""]))
     found = []
     for node in tree[: MAX_LISTED * 5]:
         path = node.get("path") if isinstance(node, dict) else None
-        if not isinstance(path, str) or path.rsplit("/", 1)[-1] != "SKILL.md" or not f"{path}/".startswith(below):
+        if not isinstance(path, str) or path.rsplit("/", 1)[-1] != "SKILL.md" or not path.startswith(below):
             continue
         folder = path.rpartition("/")[0]
         name = folder.rsplit("/", 1)[-1] or segments[1]

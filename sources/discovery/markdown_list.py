@@ -25,7 +25,7 @@ from .list_words import (
     ends_within_a_sentence,
 )
 from .plain import text_of_html, unescape
-from .source_item import MAX_LISTED, SourceItem, source_item
+from .source_item import MAX_LISTED, SourceItem, page_address, source_item
 
 MAX_LINE_CHARACTERS = 20_000
 _LINKS_A_LINE = 200
@@ -309,7 +309,7 @@ class _Reader:
         if not body and not address:
             return
         addresses = [address] if address else [link.url for link in self._links(body) if self._is_item(link.url)]
-        url = self._absolute(addresses[0]) if addresses else self._base
+        url = self._absolute(addresses[0]) if addresses else page_address(self._base)
         self._named = url if addresses else self._named
         description = _words(self._without_links(body))
         yield source_item(url, name["name"], description, anchor="" if addresses else name["name"])

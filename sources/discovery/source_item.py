@@ -28,6 +28,11 @@ class SourceItem:
     """The source's own name for it, such as the id of a feed's entry; '' when the address is all there is."""
 
 
+def page_address(url: str) -> str:
+    """The address of a page as its items may have it: without query and fragment, where the reader's own key may be."""
+    return url.partition("#")[0].partition("?")[0]
+
+
 def source_item(url: str, title: str, description: str = "", *, anchor: str = "", identity: str = "") -> SourceItem:
     """With its text cleaned and cut. `https://github.com@evil.example/` shows another host than it leads to."""
     url = _BEFORE_HOST.sub(r"\1", url)

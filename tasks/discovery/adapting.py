@@ -73,9 +73,12 @@ class AdaptationOutcome:
     detail: str = ""
 
 
-def identity(pattern: Pattern) -> str:
-    """What its note is known by: the address in canonical spelling, and the key where an address has several."""
-    return f"{canonical_url(pattern.url) or pattern.url} {pattern.key}"
+def identity(pattern: Pattern) -> Scrubbed:
+    """What its note is known by: the address in canonical spelling, and the key where an address has several.
+
+    Scrubbed, as it stands in the note: else one whose address holds a secret would not be recognised.
+    """
+    return scrub(f"{canonical_url(pattern.url) or pattern.url} {pattern.key}", Policy.SECRETS)
 
 
 class Adaptation:
@@ -199,7 +202,7 @@ class Adaptation:
             "confidence": scrub(judgement.confidence.name),
             "score": judgement.score,
             "rules": [Scrubbed.trusted(rule.id, reason="our own words") for rule in judgement.rules],
-            "identity": scrub(identity(pattern), Policy.SECRETS),
+            "identity": identity(pattern),
             "trusted_owner": judgement.trusted,
         }
         return self.watchlist.writer.write(

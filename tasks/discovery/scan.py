@@ -169,7 +169,7 @@ class Discovery:
                 f"the sources are not confirmed: look at {SOURCES_NOTE} in the vault and set `confirmed: true` there"
             )
         chosen = sources_called(only, note)
-        reports = []
+        reports: list[SourceReport] = []
         for number, source in enumerate(chosen):
             if not still_owned():
                 break

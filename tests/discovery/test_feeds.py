@@ -53,6 +53,12 @@ def test_json() -> None:
     assert (second.title, second.url) == ("No title here", "https://b.org/2")
 
 
+def test_a_link_to_a_part_of_the_feed_does_not_take_the_reader_s_key_along() -> None:
+    body = b"<rss><channel><item><title>A</title><link>#a</link></item></channel></rss>"
+    (item,) = feed_items(body, "https://b.org/feed.xml?k=my-own-secret")
+    assert item.url == "https://b.org/feed.xml#a"
+
+
 def test_an_address_that_is_none_hides_only_its_own_entry() -> None:
     items = [{"id": "8", "title": "Draft", "url": "https://[draft]/x"}, {"id": "9", "title": "One", "url": "/1"}]
     feed = {"home_page_url": "https://[draft]/", "items": items}

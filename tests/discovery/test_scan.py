@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from memoryvault.sources.discovery.github import raw_address
+from memoryvault.sources.discovery.github import raw_address, tree_items
 from memoryvault.tasks.discovery.adapting import SOURCES_NOTE
 from memoryvault.tasks.discovery.fetch_child import FetchRequest, FetchResult, fetch, fetch_in_child
 from memoryvault.tasks.discovery.scan import NotConfirmed
@@ -215,6 +215,13 @@ def test_a_feed_s_entry_stays_known_when_its_address_changes(bed: Bed, site: Sit
     assert titles(bed.scan()) == []
 
 
+def test_a_folder_on_github_holds_what_lies_below_it_not_beside_it() -> None:
+    paths = ["skills/a/SKILL.md", "skills-archive/b/SKILL.md", "skills/SKILL.md", "other/c/SKILL.md"]
+    body = json.dumps({"tree": [{"path": path} for path in paths]}).encode()
+    items = tree_items(body, "https://github.com/o/r/tree/main/skills")
+    assert [item.title for item in items] == ["a", "skills"]
+
+
 def test_pages_on_github_are_read_as_raw_files() -> None:
     raw = "https://raw.githubusercontent.com/o/r"
     assert raw_address("https://github.com/o/r") == f"{raw}/HEAD/README.md"
@@ -241,6 +248,28 @@ def test_the_token_in_the_address_of_a_feed_is_in_no_message(bed: Bed, site: Sit
     (source,) = bed.scan().sources
     assert "/feed.xml" in source.detail
     assert "c0ffee" not in source.detail
+
+
+NO_LINKS = "<rss><channel><item><title>one-{n}</title><guid isPermaLink='false'>{n}</guid></item></channel></rss>"
+
+
+@pytest.mark.parametrize(
+    ("kind", "page"),
+    [
+        ("feed", NO_LINKS),
+        ("feed", '{{"items": [{{"id": "{n}", "title": "one-{n}"}}]}}'),
+        ("list", "### one-{n}\n\nA skill without a link.\n\n- [a](https://a.example/)\n"),
+    ],
+    ids=["rss", "json", "chapters"],
+)
+def test_nor_does_it_come_with_what_has_no_address_but_the_page_s(bed: Bed, site: Site, kind: str, page: str) -> None:
+    """It would get into the note of the pattern."""
+    site.put("/page", page.format(n=1))
+    bed.sources(f"{kind}: {site.url('/page')}?k=my-own-secret")
+    bed.scan()
+    site.put("/page", page.format(n=2))
+    (new,) = bed.scan().new
+    assert (new.title, new.url) == ("one-2", site.url("/page"))
 
 
 @pytest.mark.parametrize("problem", ["hangs", "bursts", "says nothing"])

@@ -280,6 +280,17 @@ def test_what_was_dismissed_is_never_proposed_again(bed: Bed) -> None:
     assert only.status == "dismissed"
 
 
+def test_nor_is_one_whose_address_holds_a_secret_which_its_note_does_not(bed: Bed) -> None:
+    pattern = found(bed, url="https://a.example/commit-hook?api_key=abcd1234efgh5678")
+    (adapted,) = bed.adapt()
+    assert adapted.path is not None
+    assert "abcd1234efgh5678" not in "".join(bed.files().values())
+    bed.delete_state()
+    FoundPatterns(bed.settings.state.state_db).add([pattern], "2026-02-01")
+    assert bed.adapt() == []
+    assert len(bed.notes()) == 1
+
+
 @pytest.mark.slow
 def test_deferring_hides_until_the_day(three: Bed) -> None:
     until = today() + timedelta(days=10)
