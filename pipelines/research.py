@@ -149,6 +149,15 @@ def safe_link(url: str, plain: Collection[tuple[str, int]] = frozenset()) -> str
     return urlunsplit((scheme, f"{host}:{port}" if port else host, parts.path, kept, ""))
 
 
+def shown_link(url: str, plain: Collection[tuple[str, int]] = frozenset()) -> str:
+    """A link as notes show it: `…` stands for a query string that looks like a token, or for all behind the `?` of a
+    link that must not be requested."""
+    safe = safe_link(url, plain)
+    if safe is None:
+        return url.partition("?")[0].partition("#")[0]
+    return f"{safe}?…" if "?" in url and "?" not in safe else safe
+
+
 # What is kept of a text
 
 
@@ -245,11 +254,18 @@ def struck(text: str, gone: Collection[str]) -> str:
 
 
 def web_text(
-    source: str, address: str, query: str, found: Sequence[ResearchSource], summary: str, summarised_by: str
+    source: str,
+    address: str,
+    query: str,
+    found: Sequence[ResearchSource],
+    summary: str,
+    summarised_by: str,
+    *,
+    led_to: str = "",
 ) -> str:
-    """Render the body of research-<source>.md."""
+    """Render the body of research-<source>.md. `led_to`: where redirects of the address ended, if not there."""
     asked = f"Asked {source} for `{query}`" if query else "The link was typed into the idea"
-    parts = [UNTRUSTED_LINE, f"{asked}: <{address}>"]
+    parts = [UNTRUSTED_LINE, f"{asked}: <{address}>" + (f"\n\nIt led to <{led_to}>" if led_to else "")]
     if summary:
         parts += [f"Summary ({summarised_by}):", quoted(summary)]
     for one in found:

@@ -28,7 +28,8 @@ if TYPE_CHECKING:
 USER_AGENT = f"MemoryVault/{__version__}"
 MAX_URL_CHARS = 4096
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
-_NOT_FOR_OTHERS = frozenset({"authorization", "cookie", "if-none-match", "if-modified-since"})
+_CONDITIONS = frozenset({"if-none-match", "if-modified-since"})
+_NOT_FOR_OTHERS = _CONDITIONS | {"authorization", "cookie"}
 """Headers that are not carried to another host."""
 
 
@@ -65,7 +66,7 @@ class FetchFailed(MemoryVaultError):
 
 @dataclass(frozen=True)
 class Page:
-    """An answer that is no error: 2xx, or 304."""
+    """An answer that is no error: 2xx, or 304 to a request with a condition."""
 
     url: str
     """The last one, after redirects."""
@@ -192,6 +193,8 @@ class Fetcher:
             with httpx.Client(transport=transport, trust_env=False, follow_redirects=False, timeout=None) as client:
                 client.headers.clear()
                 with client.stream("GET", url, headers=sent) as response:
+                    if response.status_code == 304 and _CONDITIONS.isdisjoint(sent):
+                        raise FetchFailed(f"{_shown(url)}: status 304, though nothing of it is known here", status=304)
                     return self._answer(url, response, deadline, content_types)
         except (httpcore.TimeoutException, httpx.TimeoutException) as error:
             raise FetchFailed(f"{_shown(url)}: no answer in time", unsent=not backend.connected) from error

@@ -15,10 +15,12 @@ class Robots:
 
     def __init__(self, fetcher: Fetcher) -> None:
         self._fetcher = fetcher
-        self._rules: dict[str, RobotFileParser | bool] = {}
+        self._rules: dict[str, RobotFileParser | str] = {}
+        """By site: its rules, or why nothing of it may be fetched; '' where everything may."""
 
-    def allows(self, url: str) -> bool:
-        """Whether our name may fetch it: all of a site without the file, nothing of one that fails (RFC 9309).
+    def refusal(self, url: str) -> str:
+        """Why our name may not fetch it; '' if it may: all of a site without the file, nothing of one that fails
+        (RFC 9309).
 
         Raises FetchRefused; FetchFailed where nobody answered at all.
         """
@@ -27,15 +29,18 @@ class Robots:
         if site not in self._rules:
             self._rules[site] = self._read(site)
         rules = self._rules[site]
-        return rules if isinstance(rules, bool) else rules.can_fetch(USER_AGENT, url)
+        if isinstance(rules, str):
+            return rules
+        return "" if rules.can_fetch(USER_AGENT, url) else "its robots.txt asks us not to read it"
 
-    def _read(self, site: str) -> RobotFileParser | bool:
+    def _read(self, site: str) -> RobotFileParser | str:
         try:
             page = self._fetcher.get(site + ROBOTS_PATH)
         except FetchFailed as error:
             if error.status is None:
                 raise
-            return 400 <= error.status < 500 and error.status != 429
+            is_open = 400 <= error.status < 500 and error.status != 429
+            return "" if is_open else f"its robots.txt cannot be read (status {error.status})"
         rules = RobotFileParser()
         rules.parse(page.text.splitlines())
         return rules

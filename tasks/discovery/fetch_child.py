@@ -114,8 +114,6 @@ def fetch(request: FetchRequest) -> FetchResult:
         reset_at=limit.reset_at if limit else None,
         status=page.status,
     )
-    if about.unchanged and not (request.etag or request.modified):
-        return FetchResult(problem=f"{request.shown}: status 304, though nothing of it is known here", status=304)
     if about.unchanged:
         return about
     kill_point("mid-child")

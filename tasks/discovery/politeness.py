@@ -77,7 +77,11 @@ class AskedHost:
         if failed and (limited or result.status is None or result.status >= 500):
             failures = int(state.get("failures") or 0) + 1
             base = LIMIT_BACKOFF_SECONDS if limited else FIRST_BACKOFF_SECONDS
-            pause = base * 2.0 ** min(failures - 1, 16) if result.retry_after is None else result.retry_after
+            if result.retry_after is None:
+                pause = base * 2.0 ** min(failures - 1, 16)
+            else:  # Taken at its word once: one that says "at once" each time would use up all attempts in seconds.
+                again = FIRST_BACKOFF_SECONDS * 2.0 ** min(failures - 2, 16) if failures > 1 else 0.0
+                pause = max(result.retry_after, again)
             pause = min(max(pause, PAUSE_SECONDS), LONGEST_BACKOFF_SECONDS)
             state |= {"failures": failures, "not_before": now + pause}
         else:

@@ -27,6 +27,7 @@ from ...pipelines.research import (
     RELATED_NOTES,
     ResearchSource,
     related_text,
+    shown_link,
     significant_words,
     summary_of,
     web_text,
@@ -183,7 +184,7 @@ class _LeftAlone(Exception):
 
 
 class _Disallowed(Exception):
-    """By the robots.txt of the site that the link, or a redirect of it, leads to."""
+    """By the robots.txt of the site that the link, or a redirect of it, leads to; the text says why."""
 
 
 class Research:
@@ -251,6 +252,7 @@ class Research:
                 title=scrub(finding.title),
                 body=body,
                 line=scrub(finding.line),
+                address=scrub(finding.address),
                 overran=finding.overran or ("tokens" if short else ""),
             )
             self._keep(finding)
@@ -370,14 +372,19 @@ class Research:
             try:
                 fetcher = self._fetcher(end, request.allow, robots=robots)
                 page = self._asked(link, lambda: fetcher.get(link, content_types=READABLE_TYPES))
-            except _Disallowed:
-                return Finding(name, "", "", f"{link}: its robots.txt asks us not to read it.")
+            except _Disallowed as error:
+                return Finding(name, "", "", f"{link}: {error}.")
             except (FetchFailed, FetchRefused) as error:
                 return self._no_page(name, error)
             read = readable(page)
+            if not read.text:
+                return Finding(name, "", "", f"{link}: no text was found on it.")
             summary, by = self._summary(read.text, tokens, end)
-            body = web_text(urlsplit(page.url).hostname or "", page.url, "", [], summary, by)
-            return Finding(name, read.title or link, body, f"{link}: read.", True, page.url)
+            # Where it led to may be signed for this one reader.
+            reached = shown_link(page.url, request.allow)
+            led_to = "" if reached == link else reached
+            body = web_text(urlsplit(page.url).hostname or "", link, "", [], summary, by, led_to=led_to)
+            return Finding(name, read.title or link, body, f"{link}: read.", True, reached.removesuffix("?…"))
 
         return read
 
@@ -388,12 +395,12 @@ class Research:
 
         def before(url: str) -> None:
             self._fetch = None
-            if robots is not None and not robots.allows(url):
-                raise _Disallowed
+            if robots is not None and (refusal := robots.refusal(url)):
+                raise _Disallowed(refusal)
             if counted:  # Settled only where no connection came about: else what was allowed is what was made.
                 self._fetch = self._book.reserve(request.subject, {"fetches": 1}, [request.cap("fetches")])
             with open(self._folder / REQUESTS_FILE, "a", encoding="utf-8") as file:
-                file.write(url + "\n")
+                file.write(shown_link(url, request.allow) + "\n")
             kill_point("research-request")
 
         limits = Limits(total_seconds=max(0.1, min(FETCH_SECONDS, end - time.monotonic())))

@@ -361,6 +361,18 @@ def test_a_host_that_failed_while_the_clock_was_years_ahead_may_be_asked(bed: Be
     assert bed.scan().sources[0].state == "fetched"
 
 
+def test_a_host_that_says_at_once_again_and_again_is_taken_at_its_word_once(bed: Bed, site: Site) -> None:
+    """Else all attempts of a job would be over within seconds."""
+    bed.sources(f"list: {site.put('/l.md', 'x', status=429, retry_after='0')}")
+    waited = []
+    for _ in range(4):
+        report = bed.scan()
+        assert report.again_at is not None
+        waited.append(report.again_at - bed.clock.now)
+        bed.clock.now = report.again_at + 1
+    assert waited == [2.0, 300.0, 600.0, 1200.0]
+
+
 def test_an_allowance_that_is_used_up_is_remembered(bed: Bed, site: Site) -> None:
     reset = int(bed.clock.now) + 900
     answered = json.dumps({"items": []})

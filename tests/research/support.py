@@ -174,11 +174,13 @@ def answers(results: int = 2, text: str = "Soil moisture sensors for tomatoes") 
     }
 
 
+NOWHERE = "https://nowhere.invalid"
 ENGINES = ("wikipedia", "github", "hackernews", "arxiv")
 
 
 def access_to(web: Site, *names: str) -> WebAccess:
-    bases: Mapping[str, str] = dict.fromkeys(names or ENGINES, web.url)
+    """The engines of these names, or all, are on the site; the others are nowhere, as no test asks a real one."""
+    bases: Mapping[str, str] = dict.fromkeys(ENGINES, NOWHERE) | dict.fromkeys(names or ENGINES, web.url)
     return WebAccess(bases, web.allowed)
 
 

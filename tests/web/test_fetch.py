@@ -63,6 +63,13 @@ def test_not_modified_is_a_page(web: Site) -> None:
     assert web.requests[0][1]["if-none-match"] == '"1"'
 
 
+def test_not_modified_is_none_for_who_has_nothing_yet(web: Site) -> None:
+    web.replies["/a"] = Reply(status=304)
+    with pytest.raises(FetchFailed, match="304") as caught:
+        allowed(web).get(web.url + "/a")
+    assert caught.value.status == 304
+
+
 @pytest.mark.parametrize("encoding", ["gzip", "deflate", "raw deflate", "two members"])
 def test_compressed_pages_are_read(web: Site, encoding: str) -> None:
     text = b"a page " * 1000
@@ -449,12 +456,13 @@ def test_robots_txt_is_heeded_and_asked_once(web: Site) -> None:
     web.replies["/robots.txt"] = Reply(b"User-agent: *\nDisallow: /private/\n", type="text/plain")
     asked: list[str] = []
     robots = Robots(Fetcher(QUICK, allow=web.allowed, before_request=asked.append))
-    assert robots.allows(web.url + "/open")
-    assert not robots.allows(web.url + "/private/x")
+    assert robots.refusal(web.url + "/open") == ""
+    assert robots.refusal(web.url + "/private/x") == "its robots.txt asks us not to read it"
     assert asked == [web.url + "/robots.txt"]
 
 
 @pytest.mark.parametrize(("status", "open_"), [(404, True), (403, True), (500, False), (429, False)])
 def test_a_site_without_rules_is_open_and_one_that_fails_is_not(web: Site, status: int, open_: bool) -> None:
     web.replies["/robots.txt"] = Reply(page("Nothing"), status=status)
-    assert Robots(allowed(web)).allows(web.url + "/x") is open_
+    refusal = Robots(allowed(web)).refusal(web.url + "/x")
+    assert refusal == ("" if open_ else f"its robots.txt cannot be read (status {status})")
