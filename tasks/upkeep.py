@@ -19,6 +19,7 @@ from .completion import CALLS_FOLDER
 from .corpus.store import FOLDER as CORPUS_FOLDER
 from .ideas.archive import purge_trash
 from .ideas.ledger import clean_beside_list
+from .ideas.research_child import PURPOSE as RESEARCH_FOLDER
 from .indexing import vault_store
 from .journal import Journal
 from .model_mining import ANSWERS_FOLDER
@@ -36,6 +37,8 @@ HISTORY_DAYS = 30
 STALE_TEMPORARY_SECONDS = 3600.0
 STDERR_BYTES = 1_000_000
 ANSWER_DAYS = 7
+FINDINGS_DAYS = 7
+"""An idea's research comes back to what it has found within two days; that of one which is gone never does."""
 PRUNE_JOBS = 2000
 """Per transaction: a hook must not wait for it."""
 
@@ -110,7 +113,8 @@ def delete_old(state: StatePaths, now: float) -> int:
 
 
 def clean_temporaries(state: StatePaths, now: float) -> int:
-    """Delete what killed writers left half written, and answers of models that nobody came back for; how many."""
+    """Delete what killed writers left half written, and answers of models and findings of research that nobody came
+    back for; how many files."""
     cache = Path(state.cache)
     left = (
         *Path(state.spool).glob("*.tmp"),
@@ -123,6 +127,11 @@ def clean_temporaries(state: StatePaths, now: float) -> int:
     for folder in (cache / CALLS_FOLDER).glob("call-*"):
         with contextlib.suppress(OSError):
             if folder.stat().st_mtime < now - STALE_TEMPORARY_SECONDS:
+                shutil.rmtree(folder)
+    for folder in (cache / RESEARCH_FOLDER).glob("*"):
+        with contextlib.suppress(OSError):
+            newest = max((path.stat().st_mtime for path in folder.iterdir()), default=folder.stat().st_mtime)
+            if newest < now - FINDINGS_DAYS * SECONDS_PER_DAY:
                 shutil.rmtree(folder)
     answers = _delete((cache / ANSWERS_FOLDER).glob("*.json"), now - ANSWER_DAYS * SECONDS_PER_DAY)
     return _delete(left, now - STALE_TEMPORARY_SECONDS) + answers

@@ -99,3 +99,17 @@ def test_leftovers_of_backfills_and_of_snapshots_go_too(state: StatePaths) -> No
     os.utime(kept[-1], (NOW, NOW))
     assert delete_old(state, NOW) + clean_temporaries(state, NOW) == 3
     assert [path.exists() for path in kept + gone] == [True] * 3 + [False] * 3
+
+
+def test_what_was_found_about_an_idea_that_nobody_looks_up_any_more_goes(state: StatePaths) -> None:
+    """Of one that was deleted or promoted while it waited for the network: it quotes the user's own notes."""
+    research = Path(state.cache) / "research"
+    waiting, left = research / "1", research / "2"
+    for folder in (waiting, left):
+        folder.mkdir(parents=True)
+        for name, days in (("related-obsidian.json", 30), ("said.txt", 30 if folder is left else 1)):
+            (folder / name).write_text("tomatoes", "utf-8")
+            os.utime(folder / name, (NOW - days * SECONDS_PER_DAY,) * 2)
+        os.utime(folder, (NOW - 30 * SECONDS_PER_DAY,) * 2)
+    clean_temporaries(state, NOW)
+    assert (waiting.exists(), left.exists()) == (True, False)
