@@ -178,11 +178,13 @@ def _surface(slug: str, args: argparse.Namespace, context: Context) -> int:
 
 
 def _research(slug: str, args: argparse.Namespace, context: Context) -> int:
-    """Ask for another pass, or for the first one where it is still to come."""
+    """Ask for another pass, or for the one that is still to come."""
     settings = context.settings
     entry = find_idea(context.store, slug)
-    first = entry.extra.get("research") in (None, "waiting")
-    pass_ = "" if first else Journal(context.state, context.store).stamp()
+    still_to_come = entry.extra.get("research") in (None, "waiting")
+    pass_ = (
+        str(entry.extra.get("research_pass") or "") if still_to_come else Journal(context.state, context.store).stamp()
+    )
     payload = {"slug": slug, **({"pass": pass_} if pass_ else {})}
     job = enqueue(settings, "research.idea", payload, unique_key=research_key(slug))
     if args.json:

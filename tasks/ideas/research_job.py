@@ -97,10 +97,9 @@ class WebAccess:
 
 def request_research(queue: Ledger | RunningJob, slug: str, pass_: str = "") -> None:
     """Enqueue the research of an idea; a further `pass_` of one that was researched has a budget of its own, but for
-    CONSENT_PASS."""
+    CONSENT_PASS. Of one idea one pass waits at a time."""
     args: dict[str, Json] = {"slug": slug, **({"pass": pass_} if pass_ else {})}
-    key = f"{research_key(slug)}:{pass_}" if pass_ else research_key(slug)
-    queue.enqueue(KIND, args, unique_key=key)
+    queue.enqueue(KIND, args, unique_key=research_key(slug))
 
 
 def unresearched(settings: Settings, store: VaultStore) -> Iterator[tuple[str, str]]:

@@ -6,6 +6,7 @@ import gzip
 import json
 import socket
 import time
+from pathlib import Path
 
 import pytest
 
@@ -170,6 +171,31 @@ def test_a_pass_that_waits_for_the_network_is_not_doubled_when_the_worker_starts
         assert len(ledger.list()) == before
     bed.run_out(access_to(web))
     assert "research: done" in bed.note("_index")
+
+
+def test_nor_is_one_that_a_command_asked_for(online: ResearchBed, web: Site) -> None:
+    online.idea()
+    online.run(access_to(web))
+    pass_ = online.command("idea", "research", SLUG)["pass"]
+    worker(online.settings, NOWHERE, backoff_base_seconds=60.0, backoff_cap_seconds=60.0).run_until_idle(60.0)
+    assert (online.state, online.entry().extra["research_pass"]) == ("waiting", pass_)
+    with open_ledger(online.settings) as ledger:
+        before = len(ledger.list())
+        UnresearchedIdeas(online.settings).start(ledger)
+        assert len(ledger.list()) == before
+
+
+def test_what_waits_in_a_pass_is_asked_for_in_that_pass_when_its_job_is_gone(online: ResearchBed, web: Site) -> None:
+    """In the first one there is no budget left."""
+    online.idea()
+    online.run(access_to(web))
+    pass_ = online.command("idea", "research", SLUG)["pass"]
+    worker(online.settings, NOWHERE, backoff_base_seconds=60.0, backoff_cap_seconds=60.0).run_until_idle(60.0)
+    for path in Path(online.settings.state.root).glob("queue.db*"):
+        path.unlink()
+    assert online.command("idea", "research", SLUG)["pass"] == pass_
+    worker(online.settings, access_to(web)).run_until_idle(60.0)
+    assert online.state == "done"
 
 
 def test_another_pass_can_be_asked_for(online: ResearchBed, web: Site) -> None:
