@@ -31,14 +31,15 @@ class FoundPatterns:
         self._rows = Cursors(state_db, "found")
 
     def add(self, patterns: Iterable[Pattern], day: str) -> int:
-        """Those that are not there yet, scrubbed; how many."""
-        added = 0
-        for pattern in patterns:
-            if self._rows.get(pattern.key) is None:
-                told = {"title": scrub(pattern.title), "description": scrub(pattern.description)}
-                self._rows.set(pattern.key, {"pattern": {**asdict(pattern), **told}, "day": day, "confidence": ""})
-                added += 1
-        return added
+        """Those that are not there yet, scrubbed; how many. One transaction: a list may have thousands."""
+        new = {pattern.key: pattern for pattern in self.unknown(patterns)}
+        self._rows.set_all({key: _row(pattern, day) for key, pattern in new.items()})
+        return len(new)
+
+    def unknown(self, patterns: Iterable[Pattern]) -> tuple[Pattern, ...]:
+        """Those of them that were never found, in their order."""
+        there = self._rows.all()
+        return tuple(pattern for pattern in patterns if pattern.key not in there)
 
     def get(self, key: str) -> FoundPattern | None:
         """One, or None."""
@@ -59,6 +60,11 @@ class FoundPatterns:
         row = self._rows.get(key)
         if row is not None:
             self._rows.set(key, {**row, "confidence": confidence})
+
+
+def _row(pattern: Pattern, day: str) -> Mapping[str, Any]:
+    told = {"title": scrub(pattern.title), "description": scrub(pattern.description)}
+    return {"pattern": {**asdict(pattern), **told}, "day": day, "confidence": ""}
 
 
 def _found(row: Mapping[str, Any]) -> FoundPattern:

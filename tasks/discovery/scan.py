@@ -223,7 +223,7 @@ class Discovery:
         )
         new = brought.new if everything or not first else ()
         if everything:
-            new = tuple(pattern for pattern in new if self._found.get(pattern.key) is None)
+            new = self._found.unknown(new)
         self._found.add(new, self._today().isoformat())
         kill_point("discovery-found")
         keys = {*brought.known, *(str(k) for k in known)} if isinstance(known, list) else set(brought.known)

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 import time
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 import pytest
 
 from memoryvault.sources.discovery.github import raw_address, tree_items
+from memoryvault.tasks import cursors
 from memoryvault.tasks.discovery.adapting import SOURCES_NOTE
 from memoryvault.tasks.discovery.fetch_child import FetchRequest, FetchResult, fetch, fetch_in_child
 from memoryvault.tasks.discovery.scan import NotConfirmed
@@ -17,6 +20,7 @@ from memoryvault.tasks.queue.enqueue import open_ledger
 from memoryvault.tasks.queue.job import Retry
 from memoryvault.tasks.queue.records import Job
 from memoryvault.tasks.queue.supervisor import ChildResult
+from memoryvault.tasks.statedb import state_transaction
 from memoryvault.tests.support import forked
 from memoryvault.tests.support.hurry import patience
 from memoryvault.vault.settings import load_settings
@@ -127,6 +131,23 @@ def test_the_first_scan_is_the_baseline_and_later_ones_find_what_is_new(bed: Bed
     site.put("/l.md", a_list("c", "b", "a"))
     assert titles(bed.scan()) == ["c"]
     assert titles(bed.scan()) == []
+
+
+def test_what_a_long_list_brings_is_put_down_at_once_not_one_by_one(
+    bed: Bed, site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each transaction waits for the disk: two thousand entries took half a minute."""
+    bed.sources(f"list: {site.put('/l.md', a_list(*(f's-{n}' for n in range(100))))}")
+    transactions = 0
+
+    def counted(path: Path | str) -> AbstractContextManager[sqlite3.Connection]:
+        nonlocal transactions
+        transactions += 1
+        return state_transaction(path)
+
+    monkeypatch.setattr(cursors, "state_transaction", counted)
+    assert len(bed.scan(everything=True).new) == 100
+    assert transactions < 20
 
 
 @pytest.mark.parametrize(
