@@ -41,6 +41,7 @@ MAX_BODY_BYTES = 8_000_000
 MAX_ANSWER_BYTES = 24_000_000
 MEMORY_BYTES = 1_500_000_000
 MAX_TEXT_CHARACTERS = 40_000
+MAX_VALIDATOR_CHARACTERS = 1000
 
 FetchKind = Literal["list", "topic", "feed", "folder", "tree", "facts", "text"]
 
@@ -108,8 +109,8 @@ def fetch(request: FetchRequest) -> FetchResult:
     limit = rate_limit(page.headers)
     about = FetchResult(
         unchanged=page.status == 304,
-        etag=page.headers.get("etag", "")[:1000],
-        modified=page.headers.get("last-modified", "")[:200],
+        etag=_sent_back(page.headers.get("etag", "")),
+        modified=_sent_back(page.headers.get("last-modified", "")),
         remaining=limit.remaining if limit else None,
         reset_at=limit.reset_at if limit else None,
         status=page.status,
@@ -118,6 +119,11 @@ def fetch(request: FetchRequest) -> FetchResult:
         return about
     kill_point("mid-child")
     return _read(request, page, about)
+
+
+def _sent_back(validator: str) -> str:
+    """As it can be a header of the next request; '' if it cannot, which is then made without."""
+    return validator if validator.isascii() and len(validator) <= MAX_VALIDATOR_CHARACTERS else ""
 
 
 _ACCEPT = {
