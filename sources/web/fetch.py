@@ -198,7 +198,14 @@ class Fetcher:
                     return self._answer(url, response, deadline, content_types)
         except (httpcore.TimeoutException, httpx.TimeoutException) as error:
             raise FetchFailed(f"{_shown(url)}: no answer in time", unsent=not backend.connected) from error
-        except (httpx.HTTPError, httpx.InvalidURL, httpcore.NetworkError, httpcore.ProtocolError, OSError) as error:
+        except (
+            httpx.HTTPError,
+            httpx.InvalidURL,
+            httpcore.NetworkError,
+            httpcore.ProtocolError,
+            UnicodeError,  # httpx looks at where a redirect leads, also if it is told not to follow it.
+            OSError,
+        ) as error:
             reason = str(error)[:200] or type(error).__name__
             raise FetchFailed(f"{_shown(url)}: {reason}", unsent=not backend.connected) from error
 
@@ -248,6 +255,7 @@ def _parsed(text: str, base: httpx.URL | None = None) -> httpx.URL:
         if len(text) > MAX_URL_CHARS:
             raise httpx.InvalidURL("too long")
         url = base.join(text) if base is not None else httpx.URL(text)
+        _ = url.host  # Read from its ASCII spelling, which may be that of no name.
         return url.copy_with(fragment=None)
     except (httpx.InvalidURL, ValueError, TypeError) as error:
         shown = re.split(r"[?#]", text, maxsplit=1)[0].rpartition("@")[2][:80]
@@ -270,11 +278,15 @@ def _retry_after(headers: Mapping[str, str]) -> float | None:
     """Seconds, from a Retry-After header: a number or a date; else until an allowance that is used up begins anew."""
     text = headers.get("retry-after", "").strip()
     reset = headers.get("x-ratelimit-reset", "").strip()
-    if not text and headers.get("x-ratelimit-remaining", "").strip() == "0" and reset.isdigit() and len(reset) < 12:
+    if not text and headers.get("x-ratelimit-remaining", "").strip() == "0" and _is_number(reset) and len(reset) < 12:
         return max(0.0, int(reset) - time.time())
-    if text.isdigit() and len(text) < 10:
+    if _is_number(text) and len(text) < 10:
         return float(text)
     try:
         return max(0.0, email.utils.parsedate_to_datetime(text).timestamp() - time.time())
     except (ValueError, TypeError, OverflowError, OSError):
         return None
+
+
+def _is_number(text: str) -> bool:
+    return text.isascii() and text.isdigit()  # A raised two is a digit, too, and none to `int`.

@@ -362,6 +362,27 @@ def test_retry_after_may_be_a_date_or_nonsense(web: Site) -> None:
     assert waits[1:] == [0.0, None, None]
 
 
+@pytest.mark.parametrize(
+    "headers",
+    [{"Retry-After": "\xb2"}, {"X-RateLimit-Remaining": "0", "X-RateLimit-Reset": "\xb2"}],
+    ids=["seconds", "allowance"],
+)
+def test_a_raised_two_is_no_number_of_seconds(web: Site, headers: dict[str, str]) -> None:
+    """`"²".isdigit()` is true, and it is no number to `int`."""
+    web.replies["/a"] = Reply(status=429, headers=headers)
+    with pytest.raises(FetchFailed) as failed:
+        allowed(web).get(web.url + "/a")
+    assert (failed.value.status, failed.value.retry_after) == (429, None)
+
+
+def test_a_name_that_no_host_can_have_is_told(web: Site) -> None:
+    web.replies["/a"] = Reply(status=302, headers={"Location": "https://xn--a/b"})
+    with pytest.raises(FetchFailed):
+        allowed(web).get(web.url + "/a")
+    with pytest.raises(FetchRefused, match="not an address"):
+        allowed(web).get("https://xn--a/b")
+
+
 def test_a_type_that_is_not_wanted_fails(web: Site) -> None:
     web.replies["/a"] = Reply(b"MZ", type="application/octet-stream")
     with pytest.raises(FetchFailed, match="octet-stream"):
