@@ -8,6 +8,7 @@ import re
 from typing import Any
 from urllib.parse import urljoin
 
+from ..web.decoding import whole_references
 from .plain import text_of_html
 from .source_item import MAX_LISTED, SourceItem, page_address, source_item
 
@@ -36,6 +37,7 @@ def feed_items(body: bytes, url: str, content_type: str = "") -> list[SourceItem
         raise FeedInvalid("it declares XML entities of its own: refused")
     if _CROWDED_TAG.search(body):
         raise FeedInvalid("a tag of it has more than 1,000 attributes: refused")
+    body = whole_references(body)
     parsed = _parsed(body, url, content_type)
     if not _is_feed(parsed) and (wrong := _ENCODING.match(body)):
         # Single bytes that say they are UTF-16: the declaration itself would not be readable if it were true.
@@ -53,7 +55,7 @@ def _parsed(body: bytes, url: str, content_type: str) -> Any:
     headers = {"content-type": content_type, "content-location": url}
     try:
         return feedparser.parse(io.BytesIO(body), response_headers=headers, sanitize_html=False)
-    except (ValueError, LookupError, AssertionError, RecursionError, TypeError, AttributeError) as error:
+    except (ValueError, LookupError, AssertionError, RecursionError, TypeError, AttributeError, OverflowError) as error:
         # feedparser 6 lets some of its own slips through on damaged input.
         raise FeedInvalid(f"it cannot be read: {type(error).__name__}") from error
 

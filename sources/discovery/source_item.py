@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from ..web.decoding import whole_characters
 from .plain import MAX_DESCRIPTION_CHARACTERS, MAX_TITLE_CHARACTERS, plain_line
 
 MAX_LISTED = 20_000
@@ -35,6 +36,7 @@ def page_address(url: str) -> str:
 
 def source_item(url: str, title: str, description: str = "", *, anchor: str = "", identity: str = "") -> SourceItem:
     """With its text cleaned and cut. `https://github.com@evil.example/` shows another host than it leads to."""
-    url = _BEFORE_HOST.sub(r"\1", url)
+    url = _BEFORE_HOST.sub(r"\1", whole_characters(url))
     name = plain_line(title, MAX_TITLE_CHARACTERS)
-    return SourceItem(url, name, plain_line(description, MAX_DESCRIPTION_CHARACTERS), anchor, identity[:500])
+    line = plain_line(description, MAX_DESCRIPTION_CHARACTERS)
+    return SourceItem(url, name, line, whole_characters(anchor), whole_characters(identity[:500]))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import codecs
 import re
+import sys
 import zlib
 
 _META_BYTES = 2048
@@ -16,6 +17,10 @@ _CHARSETS = re.compile(
     re.IGNORECASE,
 )
 """Charsets of the web. Python has codecs which are none ('unicode_escape', 'idna') and answer to a name as well."""
+_REFERENCES = re.compile(rb"(?:&#(?:[xX][0-9a-fA-F]++|[0-9]++);?)++")
+_REFERENCE = re.compile(rb"&#([xX]?)([0-9a-fA-F]++)")
+_DIGITS_OF_A_CHARACTER = 7
+"""At most, of a reference to one: 1114111 is the last."""
 _BOMS = ((codecs.BOM_UTF8, "utf-8-sig"), (codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16"))
 
 
@@ -114,3 +119,34 @@ def _codec(name: str) -> str | None:
     except LookupError:
         return None
     return "cp1252" if found in ("iso8859-1", "ascii") else found  # As browsers read them (WHATWG Encoding).
+
+
+def whole_characters(text: str) -> str:
+    """The text with halves of characters (surrogates) joined in pairs; U+FFFD stands for one alone.
+
+    JSON and references of XML can name them, and no file or address can hold them.
+    """
+    try:
+        text.encode()
+        return text
+    except UnicodeEncodeError:
+        return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+
+
+def whole_references(body: bytes) -> bytes:
+    """Markup whose numeric references all name characters; readers of XML fail at others.
+
+    `&#55357;&#56832;`, an emoji in halves as many programs write it, becomes a reference to the emoji.
+    """
+    return _REFERENCES.sub(_as_characters, body)
+
+
+def _as_characters(run: re.Match[bytes]) -> bytes:
+    numbers = [
+        int(digits, 16 if hexadecimal else 10) if len(digits.lstrip(b"0")) <= _DIGITS_OF_A_CHARACTER else -1
+        for hexadecimal, digits in _REFERENCE.findall(run[0])
+    ]
+    if all(0 <= number < 0xD800 or 0xDFFF < number <= sys.maxunicode for number in numbers):
+        return run[0]
+    named = "".join(chr(number) if 0 <= number <= sys.maxunicode else "\ufffd" for number in numbers)
+    return "".join(f"&#{ord(character)};" for character in whole_characters(named)).encode("ascii")

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote, urlencode
 
+from .decoding import whole_characters, whole_references
 from .fetch import Page
 
 MOST_RESULTS = 5
@@ -109,7 +110,10 @@ def _arxiv(base: str, page: Page) -> list[SearchResult]:
     import feedparser
 
     # As a stream: bytes that look like a path or an address it would open.
-    feed = feedparser.parse(io.BytesIO(page.body))
+    try:
+        feed = feedparser.parse(io.BytesIO(whole_references(page.body)))
+    except (ValueError, LookupError, AssertionError, RecursionError, TypeError, AttributeError, OverflowError) as error:
+        raise AnswerUnreadable("the answer cannot be read") from error
     if not feed.get("version"):
         raise AnswerUnreadable("the answer is no feed")
     return [_result(one.get("title"), one.get("link"), one.get("summary")) for one in feed.entries[:MOST_RESULTS]]
@@ -141,11 +145,13 @@ def _rows(value: object, name: str) -> Sequence[Mapping[str, Any]]:
 
 
 def _text(value: object) -> str:
-    return " ".join(html.unescape(_TAG.sub("", value)).split())[:MAX_FIELD_CHARS] if isinstance(value, str) else ""
+    if not isinstance(value, str):
+        return ""
+    return whole_characters(" ".join(html.unescape(_TAG.sub("", value)).split())[:MAX_FIELD_CHARS])
 
 
 def _result(title: object, url: object, excerpt: object) -> SearchResult:
-    address = url.strip() if isinstance(url, str) else ""
+    address = whole_characters(url.strip()) if isinstance(url, str) else ""
     if not address.startswith(("https://", "http://")) or re.search(r"[\s<>]", address):
         address = ""
     return SearchResult(_text(title) or address or "(no title)", address.replace("`", "%60")[:500], _text(excerpt))

@@ -53,6 +53,33 @@ def test_json() -> None:
     assert (second.title, second.url) == ("No title here", "https://b.org/2")
 
 
+@pytest.mark.parametrize(
+    ("written", "read"),
+    [
+        ("&#55357;&#56832;", "\U0001f600"),
+        ("&#xD83D;&#xDE00;", "\U0001f600"),
+        ("&#128512;", "\U0001f600"),
+        ("&#xD800;", "\ufffd"),
+        ("&#xFFFFFFFF;", "\ufffd"),
+        ("&#99999999999999999999;", "\ufffd"),
+    ],
+)
+def test_a_reference_to_no_character_does_not_hide_the_feed(written: str, read: str) -> None:
+    """Many programs write an emoji as the two halves that it is in UTF-16."""
+    body = (
+        f"<rss><channel><item><title>A</title><description>smile {written} now</description>"
+        "<link>https://x.org/a</link></item></channel></rss>"
+    )
+    (item,) = feed_items(body.encode(), "https://x.org/feed.xml")
+    assert item.description == f"smile {read} now"
+
+
+def test_half_a_character_in_a_json_feed_gets_no_further() -> None:
+    body = b'{"items": [{"id": "\\ud800", "url": "https://x.org/\\udc00", "title": "A"}, {"id": "\\udfff"}]}'
+    for item in feed_items(body, "https://x.org/feed.json"):
+        "".join((item.url, item.title, item.anchor, item.identity)).encode()
+
+
 def test_a_link_to_a_part_of_the_feed_does_not_take_the_reader_s_key_along() -> None:
     body = b"<rss><channel><item><title>A</title><link>#a</link></item></channel></rss>"
     (item,) = feed_items(body, "https://b.org/feed.xml?k=my-own-secret")

@@ -146,6 +146,12 @@ def test_a_mark_of_the_page_that_cannot_be_sent_back_is_not_kept(bed: Bed, site:
     assert not {"if-none-match", "if-modified-since"} & set(headers)
 
 
+def test_half_a_character_in_one_source_does_not_end_the_scan_of_all(bed: Bed, site: Site) -> None:
+    feed = '{"items": [{"id": "1", "url": "https://x.org/\\ud800", "title": "one"}]}'
+    bed.sources(f"feed: {site.put('/feed.json', feed)}", f"list: {site.put('/l.md', a_list('a'))}")
+    assert [source.state for source in bed.scan().sources] == ["fetched", "fetched"]
+
+
 def test_what_a_long_list_brings_is_put_down_at_once_not_one_by_one(
     bed: Bed, site: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:
