@@ -402,8 +402,12 @@ def _nearest(name: str) -> str:
     return f"; the sections are: {', '.join(SECTIONS)}"
 
 
+_CREDENTIALS = re.compile(r"://[^/]*@")
+"""In an address. What is refused is printed, and logged by a worker."""
+
+
 def _refuse(row: Setting, where: str, raw: object) -> SettingsError:
-    if row.secret:
+    if row.secret or (isinstance(raw, str) and _CREDENTIALS.search(raw)):
         shown = "something else"
     elif row.type in ("whole number", "number", "switch") or not isinstance(raw, str):
         shown = str(raw).lower() if isinstance(raw, bool) else str(raw)

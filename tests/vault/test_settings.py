@@ -281,6 +281,8 @@ def test_an_address_with_a_password_is_not_quoted_when_it_is_refused(tmp_path: P
         assert said == (
             "config.toml:2: queue.url is something else, but must be an address, as in postgresql://memory@db.example/memory"
         )
+    said = refusal(tmp_path, '[research]\nsearxng = "https://me:geheimnis@x.example/"\n')
+    assert said.startswith("config.toml:2: research.searxng is something else, but must be an address")
     settings = load(tmp_path, '[queue]\nurl = "postgresql://me:geheimnis@db/x"\n')
     assert displayable_value(settings, "queue.url") == "postgresql://me:***@db/x"
     assert "geheimnis" not in repr(settings)
