@@ -25,7 +25,9 @@ from memoryvault.cli.processes import stop_background
 from memoryvault.demo.sandbox import Sandbox
 from memoryvault.hooks.install import STUB, install, settings_file_of, uninstall
 from memoryvault.hooks.wiring import install_for
+from memoryvault.index.drain import BATCH_TEXTS
 from memoryvault.tasks.device import SETTINGS_NOTE
+from memoryvault.tasks.indexing import open_index, wanted_model
 from memoryvault.tasks.queue.units import service_manager
 from memoryvault.tests.support.forked import ForkedSandbox
 from memoryvault.vault import hooklog
@@ -106,6 +108,28 @@ def test_a_service_that_was_started_for_the_test_stays_only_where_hooks_will_ask
         assert lock_holder(context.state.recall_lock) == running, "it ran before"
     finally:
         stop_background(context.state, "recall")
+
+
+@pytest.mark.slow
+@pytest.mark.model
+def test_the_round_trip_does_not_wait_for_passages_that_others_wait_for(tmp_path: Path) -> None:
+    """Embedding what was just migrated or pasted takes minutes; who runs doctor asks whether it works."""
+    sandbox = Sandbox(tmp_path)
+    folder = sandbox.vault / "personal-private" / "notes"
+    folder.mkdir(parents=True)
+    notes = BATCH_TEXTS + 1
+    for number in range(notes):
+        (folder / f"n{number}.md").write_text(f"---\nkind: notes\nstatus: active\n---\n# Note {number}\n\nText.\n")
+    context = Context(sandbox.environment)
+    with sandbox.recall_service():
+        found = _round_trip(context)
+    assert (found.grade, found.detail) == (
+        "ok",
+        f"saved, asked with its own words, came back, deleted; {notes} passages have no vector yet",
+    )
+    assert found.todo == "`memory health` shows how far that is"
+    with open_index(context.settings) as index:
+        assert index.pending_count(wanted_model(context.settings)) == notes, "none is embedded for the test"
 
 
 def test_hooks_that_the_agents_settings_switch_off_are_a_fault(context: Context) -> None:
