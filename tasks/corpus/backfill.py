@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import os
 import secrets
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from ...sources.transcripts.claude import transcript_files
 from ...sources.transcripts.corpus import Transcript, find_transcripts
 from ...sources.transcripts.hosts import HOSTS
+from ...vault.layout import resolve_within
 from ...vault.marker import REFLECTED, START, is_session_id, list_markers, marker_path, read_marker
 from ...vault.project import project_of
 from ...vault.settings import Settings
@@ -49,7 +50,7 @@ class Plan:
     left_out: int
     """Transcripts that --since or --project excludes."""
     unread: tuple[tuple[Path, str], ...]
-    """Files that cannot be read, each with the reason."""
+    """Files that cannot be read, or are not to be, each with the reason."""
     offsets: Mapping[str, int]
     """Byte offset at which mining begins, by identity; 0 where it is absent."""
 
@@ -87,10 +88,13 @@ def plan_corpus(
         hosts = list(zip(("claude", "codex", "copilot", "antigravity"), settings.transcript_roots, strict=True))
         hosts.append(("codex", settings.codex_archive))
     search = find_transcripts(hosts)
-    has_cursors = not remine and Path(settings.state.state_db).exists()
-    cursors = CorpusStore(settings.state).cursors() if has_cursors else {}
+    has_state = Path(settings.state.state_db).exists()
+    cursors = CorpusStore(settings.state).cursors() if has_state and not remine else {}
+    named = CorpusStore(settings.state).roots() if has_state else []
     live = live_transcripts(settings)
+    folders = [*map(str, settings.transcript_folders), *named, *([str(root)] if root is not None else [])]
     to_mine: list[Transcript] = []
+    refused: list[tuple[Path, str]] = []
     offsets: dict[str, int] = {}
     known = marked = left_out = 0
     for each in search.transcripts:
@@ -101,11 +105,23 @@ def plan_corpus(
             marked += 1
         elif cursor.get("size") == each.size and "failed" not in cursor:
             known += 1
+        elif (why := refusal(str(each.path), folders)) is not None:
+            refused.append((each.path, why))
         else:
             to_mine.append(each)
             offsets[each.identity] = min(int(cursor.get("offset", 0)), each.size)
     unread = tuple(_unreadable_files(hosts)) if search.unreadable else ()
-    return Plan(tuple(to_mine), known, marked, search.headless, search.unreadable, left_out, unread, offsets)
+    unreadable = search.unreadable + len(refused)
+    return Plan(tuple(to_mine), known, marked, search.headless, unreadable, left_out, (*unread, *refused), offsets)
+
+
+def refusal(path: str, folders: Iterable[str]) -> str | None:
+    """Why no job reads the transcript at `path`, None if one does. `folders` are those in which they read."""
+    if resolve_within(path, folders) is not None:
+        return None
+    if not path.isprintable():
+        return "its name has characters that cannot be printed"
+    return f"it leads out of the agent's folder: --root {os.path.dirname(os.path.realpath(path))} reads it"
 
 
 def _unreadable_files(places: Sequence[tuple[str | None, Path]]) -> Iterator[tuple[Path, str]]:

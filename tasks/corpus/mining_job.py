@@ -18,7 +18,6 @@ from typing import Any
 
 from ...sources.transcripts.corpus import Transcript, describe
 from ...vault.killpoint import kill_point
-from ...vault.layout import resolve_within
 from ...vault.settings import Settings
 from ..child_job import run_json_child
 from ..mining import MiningRequest, mined_from_json
@@ -29,7 +28,7 @@ from ..queue.kinds import Json
 from ..queue.ledger import Ledger
 from ..reflection import ATTEMPTS_WITH_A_MODEL
 from ..sharing.origin import MIN_POLL_SECONDS, MineLocally, Placement, Shareable, ShareOrigin, Waiting
-from .backfill import AHEAD_BYTES, AHEAD_TRANSCRIPTS, KIND, SETTLE, is_live, live_transcripts
+from .backfill import AHEAD_BYTES, AHEAD_TRANSCRIPTS, KIND, SETTLE, is_live, live_transcripts, refusal
 from .store import CorpusStore
 
 FRESH = "reflect.session"
@@ -280,8 +279,8 @@ def _readings_ahead(context: _BackfillContext, total: int) -> list[Reading]:
 
 def _next_reading(context: _BackfillContext, identity: str, path: Path) -> Reading | NothingToMine:
     """Find out what is left to mine of a transcript. Raises Dead, Retry."""
-    if resolve_within(str(path), context.roots) is None:
-        raise Dead(f"{path} lies outside the agent hosts' folders and those you named: refused")
+    if (why := refusal(str(path), context.roots)) is not None:
+        raise Dead(f"{path} is refused: {why}")
     try:
         # By the host it was found with: in a host's own folder that is certain, whatever the first lines look like.
         transcript = describe(path, identity.partition("-")[0])

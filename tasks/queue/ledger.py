@@ -21,7 +21,6 @@ from types import ModuleType
 from typing import Any, Protocol
 
 from ...vault.killpoint import kill_point
-from ...vault.wording import one_line
 from . import queries
 from .database import BUSY_SECONDS
 from .kinds import AGING_SECONDS, POLICIES, ArgsInvalid, Json, KindPolicy, message_priority, validate_args
@@ -38,6 +37,7 @@ from .records import (
     State,
     WorkerBeat,
     doorbell_message,
+    error_text,
     job_from_row,
     job_id_of,
 )
@@ -62,7 +62,6 @@ _List = list  # Inside the class `list` is the method.
 
 LONGEST_LEASE_SECONDS = 3600.0
 CLOCK_TOLERANCE_SECONDS = 5.0
-MAX_ERROR_CHARACTERS = 2000
 STALE_DOORBELLS_PER_TRANSACTION = 100
 MAX_DEAD = 10_000
 
@@ -186,7 +185,7 @@ class LedgerRules(ABC):
             parameters = {
                 "kind": kind,
                 "args": args,
-                "error": one_line(reason)[:MAX_ERROR_CHARACTERS],
+                "error": error_text(reason),
                 "now": self.now(),
             }
             conn.execute(self._sql.INSERT_DEAD, parameters)
@@ -357,7 +356,7 @@ class LedgerRules(ABC):
             **_fence(claim),
             "now": self.now(),
             "outcome": outcome,
-            "error": None if error is None else one_line(error)[:MAX_ERROR_CHARACTERS],
+            "error": None if error is None else error_text(error),
             "result": "null" if result is None else json.dumps(result, separators=(",", ":")),
         }
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from ...vault.errors import MemoryVaultError
+from ...vault.wording import one_line
 from .kinds import Json
 from .schema import TASK_NAME
 
@@ -17,6 +18,9 @@ STATES: tuple[State, ...] = ("queued", "running", "done", "dead", "cancelled")
 Due = Literal["sooner", "later"]
 """What an enqueue does to a job of the same key that still waits: `sooner` may only bring it forward,
 `later` sets its time anew (a quiet period that begins again)."""
+
+
+MAX_ERROR_CHARACTERS = 2000
 
 
 class JobNotFound(MemoryVaultError):
@@ -145,3 +149,8 @@ def job_id_of(message: bytes) -> int | None:
     except (ValueError, TypeError, LookupError):
         return None
     return job_id if isinstance(job_id, int) else None
+
+
+def error_text(text: str) -> str:
+    """`text` as a database takes it: on one line, cut, and with `?` for bytes of a file's name that are no text."""
+    return one_line(text).replace("\0", "?").encode("utf-8", "replace").decode("utf-8")[:MAX_ERROR_CHARACTERS]

@@ -97,6 +97,27 @@ def test_transcripts_that_cannot_be_read_are_named_with_why(
     assert len(json.loads(capsys.readouterr().out)["unreadable_files"]) == 5
 
 
+@pytest.mark.usefixtures("environment")
+def test_transcripts_that_no_job_would_read_are_named_and_get_none(
+    bed: Bed, projects: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A link out of the agent's folder, and a name that no job can say."""
+    readable = old_session(projects, 1)
+    moved = old_session(tmp_path / "other-disk", 2)
+    (projects / moved.name).symlink_to(moved)
+    old_session(projects, 3).rename(projects / "\udcff\udcfe.jsonl")
+    plan = plan_corpus(bed.settings)
+    assert [each.path for each in plan.to_mine] == [readable]
+    assert plan.unreadable == 2
+    assert main(["reflect", "corpus"]) == 0
+    told = capsys.readouterr()
+    assert "2 unreadable" in told.out
+    assert f"{moved.name} (it leads out of the agent's folder: --root {moved.parent} reads it)" in told.err
+    assert "(its name has characters that cannot be printed)" in told.err
+    assert main(["reflect", "corpus", "--root", str(moved.parent)]) == 0
+    assert "1 session to mine" in capsys.readouterr().out
+
+
 def test_jobs_are_enqueued_once_and_behind_fresh_sessions(bed: Bed, projects: Path) -> None:
     for number in range(3):
         old_session(projects, number)

@@ -195,6 +195,14 @@ def test_failures_back_off_and_the_last_attempt_is_dead_and_can_be_replayed(ledg
     assert [entry["error"] for entry in job.history] == ["broken 1", "broken 2", "broken 3", None]
 
 
+def test_an_error_that_names_a_file_whose_name_is_no_text_is_kept(ledger: LedgerRules) -> None:
+    """Else nothing could be noted of the attempt, which would count as a crash, five times over."""
+    job_id = ledger.enqueue("effect")
+    ledger.bury(take(ledger), "\udcff\0.jsonl\nis refused")
+    job = ledger.get(job_id)
+    assert (job.state, job.error) == ("dead", "??.jsonl is refused")
+
+
 def test_the_pause_doubles_up_to_its_cap_and_is_jittered() -> None:
     chance = random.Random(3)
     limits = policy("k", backoff=(10.0, 60.0))
