@@ -149,10 +149,11 @@ def test_a_transcript_outside_the_hosts_folders_is_mined_only_from_a_root_the_us
     sandbox.memory("reflect", "corpus", "--root", str(backup), "--execute")
     sandbox.memory(*IDLE)
     assert any("linter" in text for text in vault(sandbox).values())
-    # A link that leads out of it is refused.
-    old_session(sandbox.root / "elsewhere", 2, RULE)
-    (backup / "link.jsonl").symlink_to(next((sandbox.root / "elsewhere").glob("*.jsonl")))
+    # What has become a link that leads out of it is refused.
+    path = old_session(backup, 2, RULE)
     sandbox.memory("reflect", "corpus", "--root", str(backup), "--execute")
+    path.rename(sandbox.root / "elsewhere.jsonl")
+    path.symlink_to(sandbox.root / "elsewhere.jsonl")
     assert sandbox.run(*IDLE).returncode == 1
     (dead,) = sandbox.json("jobs", "list", "--state", "dead")
     assert "refused" in dead["error"]
