@@ -1,4 +1,8 @@
-"""The lock of a vault: one writer at a time, among processes and threads."""
+"""The lock of a vault: one writer at a time, among processes and threads.
+
+Who uses one state folder shares the lock file in it. Who does not (a container or another account with the same vault)
+shares only the vault, so its folder is locked as well, where its file system can do that.
+"""
 
 from __future__ import annotations
 
@@ -6,8 +10,8 @@ import fcntl
 import os
 import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from .errors import VaultUnavailable
@@ -52,20 +56,34 @@ def hold_lock(lock_file: Path, timeout_seconds: float = LOCK_TIMEOUT_SECONDS) ->
 
     Raises VaultUnavailable after `timeout_seconds`, or when the lock file cannot be made.
     """
-    name = os.path.abspath(lock_file)
+    with _hold(os.path.abspath(lock_file), _open_lock_file, timeout_seconds):
+        yield
+
+
+@contextmanager
+def hold_folder_lock(folder: Path, timeout_seconds: float = LOCK_TIMEOUT_SECONDS) -> Iterator[None]:
+    """The same by locking the folder itself, so that nothing is left in it. It locks nothing where there is no such
+    folder, or a file system that cannot (some network mounts). Raises VaultUnavailable after `timeout_seconds`.
+    """
+    with _hold(os.path.abspath(folder), _open_folder, timeout_seconds):
+        yield
+
+
+@contextmanager
+def _hold(name: str, open_it: Callable[[str], int], timeout_seconds: float) -> Iterator[None]:
     with _registry_lock:
         lock = _locks.setdefault(name, _FileLock())
     if not lock.thread_lock.acquire(timeout=timeout_seconds):
         raise _timed_out(name, timeout_seconds)
     try:
         if lock.depth == 0:
-            lock.descriptor = _lock(name, timeout_seconds)
+            lock.descriptor = _lock(name, open_it, timeout_seconds)
         lock.depth += 1
         try:
             yield
         finally:
             lock.depth -= 1
-            if lock.depth == 0:
+            if lock.depth == 0 and lock.descriptor >= 0:
                 os.close(lock.descriptor)
                 lock.descriptor = -1
     finally:
@@ -91,29 +109,43 @@ def _timed_out(name: str, seconds: float) -> VaultUnavailable:
     )
 
 
-def _lock(name: str, timeout_seconds: float) -> int:
+def _open_lock_file(name: str) -> int:
+    try:
+        make_private_folder(os.path.dirname(name))
+        return os.open(name, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, FILE_MODE)
+    except OSError as error:
+        raise VaultUnavailable(f"the vault's lock cannot be made: {error.strerror}: {name}") from error
+
+
+def _open_folder(name: str) -> int:
+    with suppress(OSError):  # What is to be done in it says what is wrong with it.
+        return os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    return -1
+
+
+def _lock(name: str, open_it: Callable[[str], int], timeout_seconds: float) -> int:
+    """The descriptor of what is locked; -1 where there is nothing that can be locked."""
     deadline = time.monotonic() + timeout_seconds
     wait = _FIRST_WAIT_SECONDS
-    while True:
-        try:
-            make_private_folder(os.path.dirname(name))
-            descriptor = os.open(name, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, FILE_MODE)
-        except OSError as error:
-            raise VaultUnavailable(f"the vault's lock cannot be made: {error.strerror}: {name}") from error
+    while (descriptor := open_it(name)) >= 0:
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
             if _is_still(name, descriptor):
                 return descriptor
         except BlockingIOError:
             pass
-        except BaseException:
+        except OSError:
+            if open_it is _open_lock_file:
+                os.close(descriptor)
+                raise
             os.close(descriptor)
-            raise
+            return -1
         os.close(descriptor)
         if time.monotonic() >= deadline:
             raise _timed_out(name, timeout_seconds)
         time.sleep(wait)
         wait = min(wait * 2, _LONGEST_WAIT_SECONDS)
+    return -1
 
 
 def _is_still(name: str, descriptor: int) -> bool:

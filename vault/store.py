@@ -15,7 +15,7 @@ import secrets
 import shutil
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from contextlib import AbstractContextManager, suppress
+from contextlib import contextmanager, suppress
 from datetime import date
 from pathlib import Path
 
@@ -36,7 +36,7 @@ from .header import extent
 from .killpoint import kill_point
 from .layout import ALWAYS_LOAD, TRASH
 from .listing import NotePaths, list_folders, list_notes
-from .lock import hold_lock
+from .lock import hold_folder_lock, hold_lock
 from .note_text import encode_note, normalize_line_ends, normalize_note_text, replace_body
 from .paths import (
     TEMPORARY_PREFIX,
@@ -80,9 +80,11 @@ class VaultStore:
         """The day that is written as `created` and `updated`."""
         return self._today()
 
-    def lock(self) -> AbstractContextManager[None]:
+    @contextmanager
+    def lock(self) -> Iterator[None]:
         """Hold it over read-check-write of several files. Re-entrant; raises VaultUnavailable."""
-        return hold_lock(self._lock_file)
+        with hold_lock(self._lock_file), hold_folder_lock(self.vault):
+            yield
 
     def require_vault(self) -> None:
         """Raises VaultUnavailable when the vault's folder is not there."""

@@ -2,13 +2,24 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import socket
+from contextlib import suppress
+from datetime import date
 from pathlib import Path
 
 import pytest
 
 from memoryvault.tasks.device import SETTINGS_NOTE, acting_device, acts_here
+from memoryvault.tasks.journal import Act, Change, Journal
 from memoryvault.tests.support.forked import ForkedSandbox
+from memoryvault.vault.errors import EditConflict, EntryExists
+from memoryvault.vault.layout import StatePaths
+from memoryvault.vault.scrubbed import Scrubbed
+from memoryvault.vault.store import VaultStore
+
+FORK = multiprocessing.get_context("fork")
+TEXT = Scrubbed("---\nkind: preferences\n---\n\n# Use pnpm\n")
 
 
 def name(vault: Path, text: str) -> None:
@@ -54,3 +65,65 @@ def test_a_decision_in_a_note_waits_for_the_named_device(tmp_path: Path) -> None
     sandbox.memory("worker", "--until-idle")
     assert not note.exists()
     assert (sandbox.vault / "personal-private" / "preferences" / "use-pnpm.md").exists()
+
+
+def installation(root: Path, name: str) -> Journal:
+    """One of several that have the vault in common, and nothing else."""
+    state = StatePaths(root / name)
+    state.ensure()
+    return Journal(state, VaultStore(root / "MemoryVault", state.vault_lock, lambda: date(2026, 7, 1)))
+
+
+def move(journal: Journal, waiting: str, kept: str) -> Act:
+    changes = [Change(kept, None, TEXT), Change(waiting, TEXT, None)]
+    return journal.commit(changes, run="r", actor="review", what="approved")
+
+
+@pytest.fixture
+def waiting(tmp_path: Path) -> list[str]:
+    folder = tmp_path / "MemoryVault" / "_review"
+    folder.mkdir(parents=True)
+    for number in range(200):
+        (folder / f"{number}.md").write_text(TEXT)
+    return sorted(path.name for path in folder.iterdir())
+
+
+def test_two_installations_that_decide_at_once_lose_no_note(tmp_path: Path, waiting: list[str]) -> None:
+    """As in a container beside the desktop: both see the decision in the note in the same moment."""
+    begin = FORK.Barrier(2)
+
+    def approve(name: str) -> None:
+        journal = installation(tmp_path, name)
+        begin.wait(30)
+        for note in waiting:
+            with suppress(EditConflict, EntryExists):
+                move(journal, f"_review/{note}", f"preferences/{note}")
+
+    processes = [FORK.Process(target=approve, args=(name,)) for name in ("desktop", "container")]
+    for process in processes:
+        process.start()
+    for process in processes:
+        process.join(120)
+    assert [process.exitcode for process in processes] == [0, 0]
+    assert sorted(path.name for path in (tmp_path / "MemoryVault" / "preferences").iterdir()) == waiting
+    assert list((tmp_path / "MemoryVault" / "_review").iterdir()) == []
+
+
+@pytest.mark.parametrize("step", ["write_text", "remove"])
+def test_what_another_machine_has_just_done_is_done(
+    tmp_path: Path, waiting: list[str], step: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Over the network no lock is shared. Taken back, it would be taken from that machine, and from the user."""
+    other = installation(tmp_path, "other").store
+    own = getattr(VaultStore, step)
+
+    def as_second(store: VaultStore, path: str, *args: object, **options: object) -> object:
+        if store is not other:
+            getattr(other, step)(path, *args, **options)
+        return own(store, path, *args, **options)
+
+    monkeypatch.setattr(VaultStore, step, as_second)
+    note = waiting[0]
+    move(installation(tmp_path, "own"), f"_review/{note}", f"preferences/{note}")
+    assert (tmp_path / "MemoryVault" / "preferences" / note).read_text() == TEXT
+    assert not (tmp_path / "MemoryVault" / "_review" / note).exists()

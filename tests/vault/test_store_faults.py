@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import errno
+import fcntl
 import multiprocessing
 import os
 import resource
 import shutil
 import signal
+import stat
 import subprocess
 import sys
 import tempfile
@@ -217,6 +219,40 @@ def test_a_lock_file_deleted_by_somebody_does_not_let_two_in(root: Path) -> None
 def _enter(lock: Path) -> None:
     with hold_lock(lock, 20):
         assert lock.exists()
+
+
+def test_installations_that_share_only_the_vault_wait_for_each_other(root: Path) -> None:
+    """A container or another account with the same vault has a state folder, and so a lock file, of its own."""
+    other = VaultStore(root / "MemoryVault", root / "state of another" / "vault.lock", lambda: date(2026, 7, 1))
+    entered = FORK.Event()
+
+    def enter() -> None:
+        with other.lock():
+            entered.set()
+
+    child = FORK.Process(target=enter)
+    with store_in(root).lock():
+        child.start()
+        assert not entered.wait(0.3)
+    assert entered.wait(30)
+    child.join(30)
+    assert child.exitcode == 0
+    assert os.listdir(root / "MemoryVault") == [], "nothing is left in it"
+
+
+@pytest.mark.parametrize("fault", [errno.EBADF, errno.ENOLCK, errno.EOPNOTSUPP])
+def test_a_file_system_that_locks_no_folders_can_be_written(
+    root: Path, fault: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    flock = fcntl.flock
+
+    def refuse(descriptor: int, operation: int) -> None:
+        if stat.S_ISDIR(os.fstat(descriptor).st_mode):
+            raise OSError(fault, os.strerror(fault))
+        flock(descriptor, operation)
+
+    monkeypatch.setattr(fcntl, "flock", refuse)
+    assert store_in(root).create(PATH, {"kind": "fix"}, None, Scrubbed("text")).path == PATH
 
 
 def _as_nobody(root: Path) -> None:
