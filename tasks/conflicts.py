@@ -15,6 +15,8 @@ from ..vault.scrubbed import Scrubbed
 from ..vault.store import VaultStore
 from .journal import Change, Journal, text_of
 from .scrubbing import scrub_note
+from .taken_back import NOTE as TAKEN_BACK
+from .taken_back import evidence_of, text_with
 
 Choice = Literal["mine", "theirs", "merged"]
 CHOICES: tuple[Choice, ...] = ("mine", "theirs")
@@ -106,10 +108,19 @@ def settle_copy(journal: Journal, copy: ConflictCopy, choice: Choice, *, run: st
             kept = Scrubbed.trusted(copy.theirs, reason="it was in the vault before, under another name")
         else:
             kept = None
+        if copy.note == TAKEN_BACK and choice != "merged":
+            kept = _with_both_lists(copy, kept)
         if kept is not None and kept != copy.mine:
             changes.insert(0, Change(copy.note, copy.mine, kept))
         journal.commit(changes, run=run, actor="review", what=f"{choice} kept of a sync conflict: {copy.note}")
     return copy.note
+
+
+def _with_both_lists(copy: ConflictCopy, kept: str | None) -> Scrubbed:
+    """What was taken back on either device stays so, whichever text is kept."""
+    mine = copy.mine or ""
+    both = text_with(mine if kept is None else kept, evidence_of(mine) | evidence_of(copy.theirs))
+    return Scrubbed.trusted(both, reason="both lists were in the vault before")
 
 
 def _read(store: VaultStore, path: str) -> Iterator[ConflictCopy]:

@@ -519,6 +519,8 @@ class VaultStore:
         try:
             os.unlink(path)
             sync_folder(path.parent)
+        except FileNotFoundError as error:  # Another machine with the same vault was faster.
+            raise EntryNotFound(f"there is no entry {shown}") from error
         except OSError as error:
             raise self._not_writable(shown, path, error) from error
 

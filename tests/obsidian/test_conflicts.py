@@ -9,7 +9,9 @@ from pathlib import Path
 import pytest
 
 from memoryvault.hooks.entryfile import is_entry_name
-from memoryvault.tasks.conflicts import find_copy, settle_copy, waiting_copies
+from memoryvault.tasks.conflicts import Choice, find_copy, settle_copy, waiting_copies
+from memoryvault.tasks.taken_back import EMPTY, evidence_of, text_with
+from memoryvault.tasks.taken_back import NOTE as TAKEN_BACK
 from memoryvault.tests.support.forked import ForkedSandbox
 from memoryvault.vault.errors import EditConflict, EntryInvalid, EntryNotFound
 from memoryvault.vault.layout import is_conflict_copy
@@ -70,6 +72,24 @@ def test_one_text_stays_and_the_decision_can_be_taken_back(bed: Bed, choice: str
     assert bed.files() == {NOTE: kept}
     assert bed.reviewer.undo_last() is not None
     assert bed.files() == {NOTE: MINE, COPY: THEIRS}
+
+
+@pytest.mark.parametrize("choice", ["mine", "theirs"])
+def test_what_was_taken_back_on_two_devices_stays_taken_back(bed: Bed, choice: Choice) -> None:
+    """Whose lines of ids are kept is no question for a person: each is a decision that was made."""
+    here, there = {("s1", "r1"), ("s2", "r2")}, {("s2", "r2"), ("s3", "r3")}
+    (bed.vault / "_meta").mkdir(parents=True)
+    (bed.vault / TAKEN_BACK).write_text(text_with(EMPTY + "My words.\n", here), "utf-8")
+    beside = bed.vault / "_meta" / "taken-back.sync-conflict-20260101-101010-ABCDEFG.md"
+    beside.write_text(text_with(EMPTY, there), "utf-8")
+    (copy,) = waiting_copies(bed.store)
+    settle_copy(bed.journal, copy, choice, run="t")
+    assert not beside.exists()
+    kept = (bed.vault / TAKEN_BACK).read_text("utf-8")
+    assert evidence_of(kept) == here | there
+    assert ("My words." in kept) == (choice == "mine")
+    assert bed.reviewer.undo_last() is not None
+    assert evidence_of(beside.read_text("utf-8")) == there
 
 
 def test_a_copy_whose_note_is_gone_becomes_the_note(bed: Bed) -> None:
