@@ -28,7 +28,7 @@ from ..tasks.agent_proposals import AgentProposals, ProposalFields, ProposalOutc
 from ..tasks.journal import Journal
 from ..tasks.pending_counts import count_pending
 from ..tasks.queue.enqueue import request_indexing
-from ..tasks.topics import Topic, Topics, find_project
+from ..tasks.topics import Topic, Topics
 from ..vault.active import EXPLICIT_KINDS, is_entry
 from ..vault.days import effective_date, parse_local_day
 from ..vault.entry import ACTIVE, RESEARCH_KIND, Entry
@@ -174,8 +174,10 @@ class _Tools:
 
     @cached_property
     def _topics(self) -> Topics:
-        project = find_project(self._project, "", lambda _: "")
-        return Topics(self._context.store, Journal(self._context.state, self._context.store), project, actor="agent")
+        if self._project is None:
+            raise UsageError("this folder belongs to no project, so there are no topics here")
+        journal = Journal(self._context.state, self._context.store)
+        return Topics(self._context.store, journal, self._project, actor="agent")
 
     def recall(
         self,
@@ -246,6 +248,8 @@ class _Tools:
     ) -> Result:
         """List entries in use, the newest first, and your own notes about this project (topics)."""
         with _told():
+            if updated_since is not None and parse_local_day(updated_since) is None:
+                raise UsageError(f"updated_since: {updated_since} is no day: write it as 2026-01-31")
             paths = self._context.store.walk()
             entries = [*self._living(paths)] if all_projects else self._own(paths)
             topics = self._topic_rows(kind, tag, updated_since)

@@ -262,6 +262,7 @@ BAD_INPUT: tuple[tuple[str, dict[str, Any]], ...] = (
     ("recall", {"query": "x", "filter": "tag=="}),
     ("recall", {"query": 7}),
     ("list", {"updated_since": "yesterday"}),
+    ("list", {"updated_since": "2026-13-40"}),
     ("list", {"limit": 100_000}),
     ("read", {"path": "../../etc/passwd"}),
     ("read", {"path": "personal-private/_archive/x.md"}),
@@ -319,6 +320,15 @@ def test_a_wrong_argument_is_named_with_what_is_expected(
     reader: Agent, tool: str, arguments: dict[str, Any], said: str
 ) -> None:
     assert reader.refused(tool, **arguments).startswith(f"Error executing tool {tool}: {said}")
+
+
+def test_where_there_is_no_project_an_agent_is_told_so_in_terms_of_its_own(agent: Agent) -> None:
+    """It has no options of a command."""
+    agent.cwd = Path("/")
+    for tool, arguments in (("read_topic", {"slug": "x"}), ("write_topic", {"slug": "x", "text": "Some text."})):
+        said = agent.refused(tool, **arguments)
+        assert "belongs to no project, so there are no topics" in said
+        assert "--project" not in said
 
 
 def test_a_result_is_bounded(agent: Agent) -> None:
