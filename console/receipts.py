@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -36,44 +37,29 @@ def receipts_of(state: StatePaths, holding: str = "") -> Iterator[dict[str, Any]
 
     A torn or foreign line is left out.
     """
-    current = Path(state.receipts)
-    left = MOST_BYTES
     mark = orjson.dumps(holding) if holding else b""
-    for file in (current, *sorted(current.parent.glob(current.name + ".*"), reverse=True)):
-        try:
-            data = file.read_bytes()[-left:]
-        except OSError:
-            continue
-        left -= len(data)
-        for line in reversed(data.splitlines()):
-            if mark not in line:
-                continue
-            try:
-                row = orjson.loads(line)
-            except orjson.JSONDecodeError:
-                continue
-            if isinstance(row, dict) and isinstance(row.get("at"), str):
-                yield _shaped(row)
-        if left <= 0:
-            return
+    return map(_shaped, _rows(state, lambda line: mark in line))
 
 
-def by_session(receipts: Iterator[dict[str, Any]], search: str = "") -> list[Recalls]:
+def recalls_by_session(state: StatePaths, search: str = "") -> list[Recalls]:
     """One line for each session, the last recalled first; `search` is a part of the id, the project or a path."""
     found: dict[str, Recalls] = {}
     sought = search.lower()
-    for one in receipts:
-        if sought and not _has(one, sought):
+    # Of thousands of receipts this page shows sums: only what they are made of is brought into shape.
+    for row in _rows(state, partial(_may_have, sought.encode("utf-8", "surrogatepass"))):
+        if sought and not _has(row, sought):
             continue
-        session = one["session"] or NO_SESSION
-        row = found.setdefault(session, Recalls(session, last=one["at"]))
-        row.count += 1
-        row.injected += len(one["injected"])
-        caller = one["caller"] or "–"
-        row.callers[caller] = row.callers.get(caller, 0) + 1
-        row.project = row.project or one["project"]
-        row.slow_ms = max(row.slow_ms, one["ms"].get("total") or 0.0)
-        row.degraded += bool(one["degraded"])
+        session = _text(row, "session") or NO_SESSION
+        recalls = found.get(session)
+        if recalls is None:
+            recalls = found[session] = Recalls(session, last=row["at"])
+        caller = _text(row, "caller") or "–"
+        recalls.count += 1
+        recalls.injected += len(_texts(row, "injected"))
+        recalls.callers[caller] = recalls.callers.get(caller, 0) + 1
+        recalls.project = recalls.project or _text(row, "project")
+        recalls.slow_ms = max(recalls.slow_ms, _number(_mapping(row, "ms").get("total")) or 0.0)
+        recalls.degraded += bool(_texts(row, "degraded"))
     return list(found.values())
 
 
@@ -89,6 +75,35 @@ _NUMBERS = ("characters", "tokens", "floor")
 _SCORES = ("score", "dense", "keyword", "answers", "ordinal")
 
 
+def _rows(state: StatePaths, is_wanted: Callable[[bytes], bool]) -> Iterator[dict[str, Any]]:
+    """The receipts in wanted lines as they were written, the newest first; a torn or foreign line is left out."""
+    current = Path(state.receipts)
+    left = MOST_BYTES
+    for file in (current, *sorted(current.parent.glob(current.name + ".*"), reverse=True)):
+        try:
+            data = file.read_bytes()[-left:]
+        except OSError:
+            continue
+        left -= len(data)
+        for line in reversed(data.splitlines()):
+            if not is_wanted(line):
+                continue
+            try:
+                row = orjson.loads(line)
+            except orjson.JSONDecodeError:
+                continue
+            if isinstance(row, dict) and isinstance(row.get("at"), str):
+                yield row
+        if left <= 0:
+            return
+
+
+def _may_have(sought: bytes, line: bytes) -> bool:
+    """May a text in this line hold `sought`, in lower case? Most lines tell it unparsed; not those with escapes, nor
+    with letters beyond ASCII, whose lower case may be ASCII (the Kelvin sign's is a k)."""
+    return sought in line.lower() or b"\\" in line or not line.isascii()
+
+
 def _shaped(row: Mapping[str, Any]) -> dict[str, Any]:
     """With every field of a receipt, of its type or None: older versions wrote fewer, and files may be edited."""
     hits, refused = (
@@ -98,32 +113,54 @@ def _shaped(row: Mapping[str, Any]) -> dict[str, Any]:
                 "why": str(hit.get("why") or ""),
                 **{name: _number(hit.get(name)) for name in _SCORES},
             }
-            for hit in _list(row.get(of))
-            if isinstance(hit, dict) and isinstance(hit.get("path"), str)
+            for hit in _hits(row, of)
         ]
         for of in ("hits", "refused")
     )
-    taken = row.get("ms")
     return {
         "at": row["at"],
-        **{name: str(row[name]) if row.get(name) else "" for name in _TEXTS},
+        **{name: _text(row, name) for name in _TEXTS},
         **{name: _number(row.get(name)) for name in _NUMBERS},
         "hits": hits,
         "refused": refused,
-        "injected": [path for path in _list(row.get("injected")) if isinstance(path, str)],
-        "degraded": [code for code in _list(row.get("degraded")) if isinstance(code, str)],
-        "ms": {str(name): _number(ms) for name, ms in taken.items()} if isinstance(taken, dict) else {},
+        "injected": _texts(row, "injected"),
+        "degraded": _texts(row, "degraded"),
+        "ms": {str(name): _number(ms) for name, ms in _mapping(row, "ms").items()},
     }
 
 
-def _list(value: object) -> list[Any]:
+def _has(row: Mapping[str, Any], sought: str) -> bool:
+    told = (
+        _text(row, "session"),
+        _text(row, "project"),
+        _text(row, "query"),
+        *(hit["path"] for hit in _hits(row, "hits")),
+    )
+    return any(sought in text.lower() for text in told)
+
+
+def _hits(row: Mapping[str, Any], of: str) -> list[dict[str, Any]]:
+    return [hit for hit in _list(row, of) if isinstance(hit, dict) and isinstance(hit.get("path"), str)]
+
+
+def _texts(row: Mapping[str, Any], of: str) -> list[str]:
+    return [text for text in _list(row, of) if isinstance(text, str)]
+
+
+def _list(row: Mapping[str, Any], of: str) -> list[Any]:
+    value = row.get(of)
     return value if isinstance(value, list) else []
+
+
+def _mapping(row: Mapping[str, Any], of: str) -> Mapping[str, Any]:
+    value = row.get(of)
+    return value if isinstance(value, dict) else {}
+
+
+def _text(row: Mapping[str, Any], of: str) -> str:
+    value = row.get(of)
+    return str(value) if value else ""
 
 
 def _number(value: object) -> int | float | None:
     return value if isinstance(value, int | float) and not isinstance(value, bool) else None
-
-
-def _has(one: Mapping[str, Any], sought: str) -> bool:
-    told = (one["session"], one["project"], one["query"], *(hit["path"] for hit in one["hits"]))
-    return any(sought in text.lower() for text in told)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import closing, suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -110,12 +110,12 @@ def session_page(
         rows = [row for row in rows if row.learned]
     if search:
         sought = search.lower()
-        read = [_with_marker(settings, row) for row in rows]
+        read = _with_markers(settings, rows)
         rows = [row for row in read if sought in _told(row)]
     pages = max(1, math.ceil(len(rows) / size))
     number = min(max(1, number), pages)
-    shown = tuple(_with_marker(settings, row) for row in rows[(number - 1) * size : number * size])
-    return SessionPage(shown, len(rows), number, pages)
+    shown = _with_markers(settings, rows[(number - 1) * size : number * size])
+    return SessionPage(tuple(shown), len(rows), number, pages)
 
 
 def session_story(settings: Settings, session: str) -> SessionStory:
@@ -133,7 +133,7 @@ def session_story(settings: Settings, session: str) -> SessionStory:
     if row is None:
         days = [entry.created or "" for entry in entries]
         row = SessionRow(session, max([_day(max(days, default="")), *(job.created_at for job in jobs)]), "", 0)
-    row = _with_marker(settings, replace(row, learned=len(learned)))
+    (row,) = _with_markers(settings, [replace(row, learned=len(learned))])
     cost = next((entry.path for entry in entries if entry.kind == COST_KIND), None)
     return SessionStory(
         row=row,
@@ -197,10 +197,15 @@ def _read(settings: Settings, path: str) -> Entry | None:
     return None
 
 
-def _with_marker(settings: Settings, row: SessionRow) -> SessionRow:
-    if row.marker is not None or row.state not in (START, REFLECTED):
-        return row
-    return replace(row, marker=read_marker(marker_path(settings.state.harness, row.id, row.state)))
+def _with_markers(settings: Settings, rows: Iterable[SessionRow]) -> list[SessionRow]:
+    """The rows, those that have a marker with what it says."""
+    harness = settings.state.harness  # once: it is the hash of the vault's real path
+    return [
+        replace(row, marker=read_marker(marker_path(harness, row.id, row.state)))
+        if row.marker is None and row.state in (START, REFLECTED)
+        else row
+        for row in rows
+    ]
 
 
 def _told(row: SessionRow) -> str:

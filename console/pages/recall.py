@@ -17,7 +17,7 @@ from ...index.receipts import append_receipt, marks_of, new_mark, read_marks
 from ...vault.errors import UsageError
 from ..desk import Desk, Notice, attempt, page_number
 from ..page import Page
-from ..receipts import NO_SESSION, Recalls, by_session, receipts_of, stages
+from ..receipts import NO_SESSION, recalls_by_session, receipts_of, stages
 
 SESSIONS_ON_A_PAGE = 30
 RECALLS_ON_A_PAGE = 10
@@ -57,12 +57,11 @@ def _routes(desk: Desk) -> Sequence[Route]:
 
 def _all(desk: Desk, request: Request) -> Response:
     search = request.query_params.get("q", "").strip()[:200]
-    rows: list[Recalls] = by_session(receipts_of(desk.settings.state), search)
     return desk.page(
         request,
         "recall.html",
         page="recall",
-        listed=_page(rows, page_number(request), SESSIONS_ON_A_PAGE),
+        listed=_page(recalls_by_session(desk.settings.state, search), page_number(request), SESSIONS_ON_A_PAGE),
         search=search,
         no_session=NO_SESSION,
     )

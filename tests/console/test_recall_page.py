@@ -6,6 +6,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from memoryvault.index.engine import Hit, RecallResult, Rejection
 from memoryvault.index.receipts import append_receipt, read_marks, receipt
 from memoryvault.tests.review.support import Bed
@@ -36,6 +38,18 @@ def test_recalls_are_listed_by_session_the_last_first(bed: Bed, front: Front) ->
     assert text.index("without a session") < text.index(SESSION[:8])
     assert "1 in part" in text
     assert "without a session" not in visible(front.get("recall", q="b.md")).partition("Asked by")[2]
+
+
+@pytest.mark.parametrize("written", ["Kettle", "\\u006bettle", "\u212aettle", 'the \\"kettle\\"'])
+def test_a_search_finds_a_project_however_its_letters_are_written(bed: Bed, front: Front, written: str) -> None:
+    """By JSON as an escape or not, and with letters like the Kelvin sign, whose lower case is an ASCII letter."""
+    line = f'{{"at": "2026-05-04T09:00:00", "session": "{SESSION}", "project": "{written}"}}\n'
+    leave(bed, "personal-private/a.md", session=None)
+    with Path(bed.settings.state.receipts).open("a", encoding="utf-8") as receipts:
+        receipts.write(line)
+    listed = visible(front.get("recall", q="keTTle"))
+    assert SESSION[:8] in listed
+    assert "without a session" not in listed.partition("Asked by")[2]
 
 
 def test_older_receipts_that_were_rotated_are_still_there(bed: Bed, front: Front) -> None:
