@@ -58,14 +58,14 @@ def count_active_and_pending(settings: Settings, store: VaultStore) -> tuple[Act
 
 
 def _count_active_notes(settings: Settings, store: VaultStore, notes: Sequence[str]) -> ActiveCounts:
-    candidates = {path for path in notes if is_entry_place(path)}
+    unread = {path for path in notes if is_entry_place(path)}
     stamps, known_set_aside = _read_index(Path(settings.state.index_db))
-    known = [stamp for stamp in stamps if stamp[0] in candidates]
     # A worker indexes what changes within seconds: to look at each file costs most of the time that this takes.
     is_watched = lock_holder(settings.state.worker_lock) is not None
-    unchanged = {path for path, _, _ in (known if is_watched else _unchanged(known, store.vault))}
-    set_aside = {path: status for path, status in known_set_aside.items() if path in unchanged}
-    for entry in store.readable(sorted(candidates - unchanged)):
+    unchanged = {path for path, _, _ in stamps} if is_watched else _unchanged(stamps, unread, store.vault)
+    set_aside = {path: status for path, status in known_set_aside.items() if path in unread and path in unchanged}
+    unread -= unchanged
+    for entry in store.readable(sorted(unread)):
         status = entry.effective_status if is_entry(entry) else ""
         if status != ACTIVE:
             set_aside[entry.path] = status
@@ -130,15 +130,20 @@ def _read_index(index_db: Path) -> tuple[Sequence[FileStamp], Mapping[str, str]]
         return (), {}
 
 
-def _unchanged(stamps: Iterable[FileStamp], vault: Path) -> Iterator[FileStamp]:
-    """Those whose files are still in that state; none where the vault is gone."""
+def _unchanged(stamps: Iterable[FileStamp], among: Collection[str], vault: Path) -> set[str]:
+    """Paths among those given whose files are still as their stamps say; none where the vault is gone."""
+    unchanged = set()
     with suppress(OSError), _folder(vault) as root:  # from there each path is shorter to follow
-        for stamp in stamps:
-            path, mtime_ns, size = stamp
-            with suppress(OSError):
+        for path, mtime_ns, size in stamps:
+            if path not in among:
+                continue
+            try:  # `suppress` would be made anew for each of some twenty thousand files
                 state = os.stat(path, dir_fd=root)
-                if state.st_mtime_ns == mtime_ns and state.st_size == size:
-                    yield stamp
+            except OSError:
+                continue
+            if state.st_mtime_ns == mtime_ns and state.st_size == size:
+                unchanged.add(path)
+    return unchanged
 
 
 @contextmanager

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import date, timedelta
+from functools import lru_cache
 from pathlib import Path
 
 from ..pipelines.scrub import scrub
@@ -182,6 +183,7 @@ def _by_week(costs: Iterable[_Cost]) -> list[CostRow]:
     return sorted(rows, key=lambda row: row.week, reverse=True)
 
 
+@lru_cache(maxsize=1_000)
 def _week(created: str) -> str | None:
     with suppress(ValueError):
         day = date.fromisoformat(created[:10])

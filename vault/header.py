@@ -35,13 +35,12 @@ def split_header(text: str) -> tuple[str, str, str] | None:
             break
         if line.strip():
             return None
-    position = start
-    while position < len(text):
-        end = text.find("\n", position)
-        line_end = len(text) if end < 0 else end
-        if text[position] == "-" and is_boundary(text[position:line_end]):
-            return text[:start], text[start:position], text[position:]
-        position = line_end + 1
+    before = start - 1  # the end of the line before one that begins with a hyphen
+    while (before := text.find("\n-", before)) >= 0:
+        end = text.find("\n", before + 1)
+        if is_boundary(text[before + 1 : len(text) if end < 0 else end]):
+            return text[:start], text[start : before + 1], text[before + 1 :]
+        before += 1
     return None
 
 
@@ -102,12 +101,9 @@ def _is_plain(item: str) -> bool:
     return item[:1] in ("'", '"', "[") or not (": " in item or item.endswith(":"))
 
 
-def _one(key: str, texts: list[str]) -> str:
-    """The one value of a field, '' if it has several. Of statuses the first that is not `active`: a note is active
-    only if all of them say so."""
-    if key == "status":
-        return next((text for text in texts if text.lower() != "active"), "active" if texts else "")
-    return texts[0] if len(texts) == 1 else ""
+def _status(texts: list[str]) -> str:
+    """Of a field's values the first that is not `active`: a note is active only if all of them say so."""
+    return next((text for text in texts if text.lower() != "active"), "active" if texts else "")
 
 
 def parse_scalars(header: str) -> dict[str, str]:
@@ -127,19 +123,24 @@ def parse_scalars(header: str) -> dict[str, str]:
                 found[key] += _texts(item)
                 continue
         elif line[0] not in " \t-":
-            name, separator, value = line.partition(":")
-            name, key = _unquote(name.strip()), ""
-            if separator and name and (not value.strip() or value[0] in " \t"):
-                found[name] = _texts(value.strip())
-                key = name if not value.strip() else ""
-                if name in DECISIVE and _is_beyond_one_line(value.strip()):
+            name, separator, rest = line.partition(":")
+            value = rest.strip()
+            name, key = name if name.isidentifier() else _unquote(name.strip()), ""
+            if separator and name and (not value or rest[0] in " \t"):
+                # Most values are plain: a page reads thousands of headers, a hook a few at every prompt.
+                is_plain = value[:1].isalnum() and "#" not in value and value not in _NULLS
+                found[name] = [value] if is_plain else _texts(value)
+                key = "" if value else name
+                if name in DECISIVE and _is_beyond_one_line(value):
                     unreadable = name
             continue
         found.pop(key, None)  # nested
         if key in DECISIVE and _is_plain(bare):
             unreadable = key
         key = ""
-    scalars = {key: text for key, texts in found.items() if (text := _one(key, texts))}
+    scalars = {key: texts[0] for key, texts in found.items() if len(texts) == 1 and texts[0]}
+    if status := _status(found.get("status", [])):
+        scalars["status"] = status
     return {**scalars, UNREADABLE: unreadable} if unreadable else scalars
 
 

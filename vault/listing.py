@@ -40,12 +40,13 @@ def list_folders(
         with suppress(OSError), os.scandir(f"{vault}/{prefix}") as children:
             for child in children:
                 name = child.name
-                if name.startswith("."):
+                if name[0] == ".":
                     continue
-                if child.is_dir(follow_symlinks=False):
-                    if trash or name != TRASH:
+                # Most are notes: those are asked one question, not two.
+                if not (name.endswith(".md") and child.is_file(follow_symlinks=False)):
+                    if child.is_dir(follow_symlinks=False) and (trash or name != TRASH):
                         names.append(name)
-                elif is_wanted and name.endswith(".md") and child.is_file(follow_symlinks=False):
+                elif is_wanted:
                     try:
                         is_here = is_downloaded_child(child)
                     except OSError:  # gone meanwhile
