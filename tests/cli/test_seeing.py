@@ -1,6 +1,6 @@
 """`memory health` and `memory inspect`: what happened, told to a person and to a program.
 
-Those that ask a hook, which has 300 ms, run alone."""
+Those that ask a hook, which has 300 ms, run alone: it is a process of its own, the commands around it are forked."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ pytestmark = pytest.mark.slow
 
 @pytest.fixture
 def sandbox(tmp_path: Path) -> Sandbox:
-    made = Sandbox(tmp_path)
+    made = ForkedSandbox(tmp_path)
     made.memory("save", "fix", "locked-db", "--body", "Give each worker its own SQLite file.")
     made.memory("worker", "--until-idle")
     return made

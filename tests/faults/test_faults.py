@@ -1,6 +1,7 @@
 """What is broken is said in one line, hooks exit with 0, nothing is lost, and work resumes by itself.
 
-Those that ask a hook, which has 300 ms, run alone."""
+Those that ask a hook, which has 300 ms, run alone: it is a process of its own also where the commands around it are
+forked."""
 
 from __future__ import annotations
 
@@ -27,10 +28,8 @@ pytestmark = pytest.mark.slow
 
 
 @pytest.fixture
-def sandbox(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Sandbox]:
-    """Where a hook's time counts, all around it starts as it does for a user."""
-    kind = Sandbox if request.node.get_closest_marker("alone") else ForkedSandbox
-    yield kind(tmp_path)
+def sandbox(tmp_path: Path) -> Iterator[Sandbox]:
+    yield ForkedSandbox(tmp_path)
     vault = tmp_path / "Obsidian" / "MemoryVault"
     if vault.is_dir():
         vault.chmod(0o755)  # A test may have made it read-only, and pytest deletes it later.
@@ -141,7 +140,7 @@ def test_a_locked_queue_makes_the_hook_spool_and_the_worker_takes_it_in(sandbox:
 
 @pytest.mark.alone
 def test_without_a_model_everything_works_on_keywords_and_says_so(tmp_path: Path) -> None:
-    sandbox = Sandbox(tmp_path, {"AGENT_TOOLKIT_EMBEDDING_MODEL": "no-such-model"})
+    sandbox = ForkedSandbox(tmp_path, {"AGENT_TOOLKIT_EMBEDDING_MODEL": "no-such-model"})
     record_session(sandbox)
     with sandbox.recall_service():
         sandbox.memory("worker", "--until-idle")
