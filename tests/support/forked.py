@@ -26,7 +26,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import IO, Literal, NoReturn
+from typing import IO, ClassVar, Literal, NoReturn
 
 from memoryvault.demo.sandbox import STOP_SECONDS
 from memoryvault.tasks.queue import supervisor
@@ -45,6 +45,8 @@ CHILDREN = (
     "tasks.sharing.packing",
 )
 """Programs of workers that a test may run by itself."""
+ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1"}
+"""numpy starts its threads when it is imported, and what has threads cannot be forked."""
 _LENGTH_BYTES = 4
 _MOST_BYTES = 1 << 16
 
@@ -103,10 +105,12 @@ def start(
     cwd: str | Path = "/",
     streams: Sequence[int],
     session: bool = False,
+    libraries: tuple[str, ...] = (),
 ) -> Forked:
     """Run a program: the name of a module that has a `main()`, or a text as for `python -c`.
 
     `streams` are the descriptors of its standard input, output and error; `session`: it leads one of its own.
+    `libraries` are modules that it finds imported, too.
     """
     assert "PYTHONPATH" not in env, "what is forked has found its modules already: use Sandbox"
     request = {
@@ -116,7 +120,7 @@ def start(
         "cwd": str(cwd),
         "session": session,
     }
-    server = _server()
+    server = _server(libraries)
     report, its = os.pipe()
     try:
         data = json.dumps(request).encode()
@@ -129,13 +133,20 @@ def start(
 
 
 def run(
-    program: str, arguments: Sequence[str] = (), *, env: Mapping[str, str], cwd: str | Path = "/", stdin: str = ""
+    program: str,
+    arguments: Sequence[str] = (),
+    *,
+    env: Mapping[str, str],
+    cwd: str | Path = "/",
+    stdin: str = "",
+    libraries: tuple[str, ...] = (),
 ) -> subprocess.CompletedProcess[str]:
     """Run it to its end."""
     with tempfile.TemporaryFile() as given, tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as errors:
         given.write(stdin.encode())
         given.seek(0)
-        process = start(program, arguments, env=env, cwd=cwd, streams=[each.fileno() for each in (given, out, errors)])
+        streams = [each.fileno() for each in (given, out, errors)]
+        process = start(program, arguments, env=env, cwd=cwd, streams=streams, libraries=libraries)
         try:
             status = process.wait()
         finally:
@@ -146,15 +157,22 @@ def run(
 class ForkedSandbox(Sandbox):
     """A sandbox whose commands are forked."""
 
+    libraries: ClassVar[tuple[str, ...]] = ()
+    """Modules that its commands find imported, besides our own."""
+
     def run(
         self, *arguments: str, stdin: str = "", env: Mapping[str, str] | None = None
     ) -> subprocess.CompletedProcess[str]:
-        return run(COMMAND, arguments, env={**self.environment, **(env or {})}, cwd=self.root, stdin=stdin)
+        environment = {**self.environment, **(env or {})}
+        return run(COMMAND, arguments, env=environment, cwd=self.root, stdin=stdin, libraries=self.libraries)
 
     @contextlib.contextmanager
     def process(self, *arguments: str) -> Iterator[Forked]:  # type: ignore[override]  # it behaves as a Popen
         with open(os.devnull, "r+b") as null:
-            process = start(COMMAND, arguments, env=self.environment, cwd=self.root, streams=[null.fileno()] * 3)
+            streams = [null.fileno()] * 3
+            process = start(
+                COMMAND, arguments, env=self.environment, cwd=self.root, streams=streams, libraries=self.libraries
+            )
         try:
             yield process
         finally:
@@ -234,15 +252,18 @@ class _Server:
 
 
 @cache
-def _server() -> _Server:
-    """One for all tests of this process, and gone with it."""
+def _server(libraries: tuple[str, ...] = ()) -> _Server:
+    """One for all tests of this process that want these modules imported, and gone with it."""
     ours, its = socket.socketpair()
     with its:
-        argv = [sys.executable, "-m", SERVER, str(its.fileno())]
+        argv = [sys.executable, "-m", SERVER, str(its.fileno()), *libraries]
         process = subprocess.Popen(
             argv,
             # What Python itself has read of its environment stays with all that is forked.
-            env={name: value for name, value in os.environ.items() if not name.startswith("PYTHON")},
+            env={
+                **{name: value for name, value in os.environ.items() if not name.startswith("PYTHON")},
+                **ONE_THREAD,
+            },
             cwd="/",
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
@@ -256,8 +277,8 @@ def _server() -> _Server:
 # ---- the process that forks
 
 
-def _load() -> None:
-    """All that a command may import, but for what has threads or weights."""
+def _load(libraries: Sequence[str]) -> None:
+    """All that a command may import, but for what has threads or weights; and these modules."""
     from memoryvault.cli.main import COMMANDS
     from memoryvault.tasks.handlers import HANDLERS
 
@@ -265,6 +286,8 @@ def _load() -> None:
     names += [f"tasks.{module}" for module, _ in HANDLERS.values()]
     for name in (*names, *CHILDREN, "tasks.wiring", "tasks.sharing.handlers"):
         importlib.import_module(f"memoryvault.{name}")
+    for name in libraries:
+        importlib.import_module(name)
 
 
 def _reap(number: int, frame: object) -> None:
@@ -331,14 +354,21 @@ def _become(
 
 def main() -> None:
     """The process that forks, and what was forked."""
-    _load()
+    _load(sys.argv[2:])
     gc.collect()
     gc.freeze()  # What a collection looks at is copied.
     signal.signal(signal.SIGCHLD, _reap)
-    assert threading.active_count() == 1, "what has threads cannot be forked"
+    assert threading.active_count() == 1 == _threads(), "what has threads cannot be forked"
     program = _serve(socket.socket(fileno=int(sys.argv[1])))
     if program is not None:
         _end(_run(program))
+
+
+def _threads() -> int:
+    """Those of libraries, too, where the system tells them (Linux)."""
+    with contextlib.suppress(FileNotFoundError):
+        return len(os.listdir("/proc/self/task"))
+    return threading.active_count()
 
 
 def _run(program: str) -> int:

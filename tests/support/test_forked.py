@@ -60,3 +60,9 @@ def test_it_runs_beside_others_until_it_is_told_to_leave() -> None:
     assert forked.run("print('meanwhile')", env={}).stdout == "meanwhile\n"
     long.terminate()
     assert long.wait(60.0) == long.poll() == -signal.SIGTERM
+
+
+@pytest.mark.parametrize("libraries", [(), ("colorsys",)])
+def test_libraries_are_found_imported_by_those_who_ask_for_them(libraries: tuple[str, ...]) -> None:
+    done = forked.run("import sys; print('colorsys' in sys.modules)", env={}, libraries=libraries)
+    assert (done.returncode, done.stdout) == (0, f"{bool(libraries)}\n")
