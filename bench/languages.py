@@ -10,15 +10,13 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from ..index.embedder import DEFAULT_MODEL, Embedder, load_embedder
-from ..index.evaluation import Question, open_vault
-from .recall import INJECTED, REGRESSION, Remembering
-from .small import Prompt, Tally, count, name_of, write_vault
+from .recall import REGRESSION, Remembering
+from .small import Prompt, Tally, given
 
 FILE = REGRESSION / "languages.json"
 IN_VIEW, HELD_OUT = "in view", "held out"
@@ -32,20 +30,11 @@ def vaults() -> list[dict[str, Any]]:
 
 def measure(vault: Mapping[str, Any], embedder: Embedder | None) -> dict[str, Tally]:
     """By kind of prompt what the notes of this language give; `embedder` None: by words alone."""
-    tallies = {kind: Tally() for kind in ("note", "nothing")}
     prompts = [
         Prompt(row["kind"], row["text"], frozenset(row.get("expect", ())), frozenset(row.get("fine", ())))
         for row in vault["prompts"]
     ]
-    with tempfile.TemporaryDirectory(prefix="memoryvault-bench-") as name:
-        folder = Path(name)
-        write_vault(folder / "MemoryVault", vault["notes"], ())
-        (folder / "index").mkdir()
-        with open_vault(folder / "MemoryVault", folder / "index", embedder) as evaluation:
-            questions = [Question(str(number), prompt.text) for number, prompt in enumerate(prompts)]
-            for prompt, found in zip(prompts, evaluation.rank(questions, INJECTED, apply_threshold=True), strict=True):
-                count(tallies[prompt.kind], prompt, [name_of(path) for path in found.ids])
-    return tallies
+    return given(vault["notes"], (), prompts, embedder)
 
 
 def together(measured: Sequence[Mapping[str, Tally]]) -> dict[str, Tally]:

@@ -95,24 +95,33 @@ def measure(
     vault: Mapping[str, Any], size: int, skills: Sequence[Mapping[str, str]], embedder: Embedder | None
 ) -> dict[str, Tally]:
     """By kind of prompt what the first `size` notes and the skills give; `embedder` None: by words alone."""
+    return given(vault["notes"][:size], skills, prompts_of(vault, size), embedder)
+
+
+def given(
+    notes: Sequence[Mapping[str, str]],
+    skills: Sequence[Mapping[str, str]],
+    prompts: Sequence[Prompt],
+    embedder: Embedder | None,
+) -> dict[str, Tally]:
+    """By kind of prompt what a vault of these notes and skills gives."""
     tallies = {kind: Tally() for kind in ("note", "skill", "nothing")}
-    prompts = prompts_of(vault, size)
     with tempfile.TemporaryDirectory(prefix="memoryvault-bench-") as name:
         folder = Path(name)
-        write_vault(folder / "MemoryVault", vault["notes"][:size], skills)
+        write_vault(folder / "MemoryVault", notes, skills)
         (folder / "index").mkdir()
         with open_vault(folder / "MemoryVault", folder / "index", embedder) as evaluation:
             questions = [Question(str(number), prompt.text) for number, prompt in enumerate(prompts)]
             for prompt, found in zip(prompts, evaluation.rank(questions, INJECTED, apply_threshold=True), strict=True):
-                count(tallies[prompt.kind], prompt, [name_of(path) for path in found.ids])
+                _count(tallies[prompt.kind], prompt, [name_of(path) for path in found.ids])
     return tallies
 
 
-def count(tally: Tally, prompt: Prompt, given: Sequence[tuple[str, bool]]) -> None:
+def _count(tally: Tally, prompt: Prompt, entries: Sequence[tuple[str, bool]]) -> None:
     """Add what a prompt was given, as (name, whether it is a skill)."""
-    wrong = [is_skill for name, is_skill in given if name not in prompt.expect | prompt.fine]
+    wrong = [is_skill for name, is_skill in entries if name not in prompt.expect | prompt.fine]
     tally.prompts += 1
-    tally.right += any(name in prompt.expect for name, _ in given)
+    tally.right += any(name in prompt.expect for name, _ in entries)
     tally.noisy += bool(wrong)
     tally.wrong_skills += sum(wrong)
     tally.wrong_notes += len(wrong) - sum(wrong)
