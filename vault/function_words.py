@@ -117,14 +117,20 @@ _WORDS = {
     ),
 }
 _SHARED = (
-    "a ad ai al alle also am an as au aus bin by con da das de del den der des di die do dos du e ed el en er "
-    "era es est et eu fra go ha had hat he her i im in io is ja je k la las le les li lo los ma mal man me mi "
-    "min mis mit my na ne ni no non nos nu o od of om on one op os over par pas per plus po pod por pour pro "
-    "que qui s sa sam se ser si sin so son su sui sur t ta te ten to tot tu um un under va van var vi via vos "
-    "war was we will y z"
+    "a ad ai al ale alle also am ama an ante ao aos as au aus av az ben bene bin bis bon by car ce ci co com comment "
+    "con contra da dal dan das dat de dei del dem den der des det di die dig din dir dit do doe dont door dos du due "
+    "e ed el em en encore er era es est et eu even fa fare fast favor fra gar gib go ha had halt han har hat hay haz "
+    "he hem her hin ho hoe hon i ici il ile ils im in io is ise ist j ja je jen jest k kam kan kim kun l la las le "
+    "lei les li lo los ma mach mag mal man mas me med men mer met mi mia min mio mir mis mit mon mu my na nad nada "
+    "nas ne nel ni nic no nog non nos nu num nun nur o ob od of om on one ons op ora os oss over par para pas per "
+    "plus po poco pod por pour prima pro proto qu qua quale que qui s sa sam sana sans se sea sei sem sen ser sera "
+    "ses si sia sig sin ska so solo som son sta sto su sua sui sur t ta tak tam tan te tej tem ten tes ti till to "
+    "todo toe ton tot tout tra tu tun ty u um uma un una under ut v va vai van var vara vas vem vers vi via vid vor "
+    "vos w want war was wat we will wo y ya yo z za ze zo zu"
 )
 _HOMOGRAPHS = frozenset(_SHARED.split())
-"""Words of these that are also words of English or of a program, or names: they do not show which language it is."""
+"""Words of these that are also words of English, names, or terms and abbreviations of programs (jest, ci, proto, todo):
+they do not show which language it is."""
 
 
 def foreign_function_words(words: Sequence[str], english: Collection[str]) -> AbstractSet[str]:

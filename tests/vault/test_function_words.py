@@ -36,7 +36,18 @@ def test_words_of_grammar_go(prompt: str, content: list[str]) -> None:
 
 @pytest.mark.parametrize(
     "prompt",
-    ["kill the die process", "MIT license", "what is the war room", "hat man page", "git status", "SELECT * FROM a"],
+    [
+        *(
+            "kill the die process",
+            "MIT license",
+            "what is the war room",
+            "hat man page",
+            "git status",
+            "SELECT * FROM a",
+        ),
+        *("jest config", "todo list", "ci pipeline", "proto files", "comment style", "fast tests", "due date"),
+        *("NAS backup", "SES quota", "az login", "dig dns", "num workers", "NIC driver", "door sensor", "todo"),
+    ],
 )
 def test_an_english_prompt_keeps_words_that_are_grammar_elsewhere(prompt: str) -> None:
     assert content_of(prompt) == "".join(c if c.isalnum() else " " for c in prompt.lower()).split()
