@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 import apsw
 
-from ..vault.cjk import FIRST_LETTER
+from ..vault.cjk import LETTER_CLASS
 from ..vault.errors import SchemaTooNew
 
 SCHEMA_VERSION = 4
@@ -219,7 +219,7 @@ def migrate(connection: apsw.Connection) -> None:
         if _derivation(connection) != DERIVATION:
             connection.execute("UPDATE entry_meta SET indexed_at = 0")
             if _derivation(connection) < 3:
-                connection.execute(_FORGET_CJK_WORDS, (f"*[{FIRST_LETTER}-\U0003ffff]*",))
+                connection.execute(_FORGET_CJK_WORDS, (f"*[{LETTER_CLASS}]*",))
             connection.execute(f"PRAGMA application_id = {DERIVATION}")
         connection.execute("COMMIT")
     except BaseException:

@@ -32,6 +32,8 @@ _RANGES = (
     ("\uff66", "\uff9f", _KATAKANA),
     ("\U00020000", "\U0003ffff", _PAIRED),
 )
+LETTER_CLASS = "".join(f"{first}-{last}" for first, last, _ in _RANGES)
+"""All of them, as between the brackets of a pattern."""
 _FUNCTION = (
     "为什么 什么 怎么 怎样 哪里 哪个 哪些 多少 几个 时候 可以 应该 需要 是否 能否 如何 这个 那个 这些 那些 "
     "我们 你们 他们 一下 一个 现在 然后 但是 因为 所以 如果 还是 已经 没有 不是 不要 就是 或者 以及 "

@@ -126,7 +126,7 @@ def test_what_an_older_version_made_of_the_files_is_made_anew_at_the_next_walk(b
 
 def test_words_of_chinese_notes_that_were_embedded_as_whole_runs_are_forgotten(bed: Bed) -> None:
     bed.write("zh.md", "数据库密码保存在密码管理器里。")
-    bed.write("en.md", "The password is in the manager.")
+    bed.write("en.md", "The password is in the manager — see “Secrets” → vault ✓ 🔑.")
     bed.index()
     bed.embed()
     bed.close_store()

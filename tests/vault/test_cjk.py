@@ -31,7 +31,7 @@ def test_a_text_that_was_split_is_split_no_further(text: str) -> None:
     assert split_cjk(" ".join(once)).split() == once
 
 
-@given(st.text(max_size=40, alphabet=st.characters(max_codepoint=0x10FF)))
+@given(st.text(max_size=40, alphabet=st.characters(max_codepoint=0x10FF) | st.sampled_from("ሀᎣក“”—→✓…Ａ🔑\ud83d")))
 def test_other_scripts_are_left_alone(text: str) -> None:
     assert split_cjk(text) == text
 
