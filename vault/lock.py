@@ -134,12 +134,11 @@ def _lock(name: str, open_it: Callable[[str], int], timeout_seconds: float) -> i
                 return descriptor
         except BlockingIOError:
             pass
-        except OSError:
-            if open_it is _open_lock_file:
-                os.close(descriptor)
-                raise
+        except BaseException as error:
             os.close(descriptor)
-            return -1
+            if isinstance(error, OSError) and open_it is _open_folder:
+                return -1
+            raise
         os.close(descriptor)
         if time.monotonic() >= deadline:
             raise _timed_out(name, timeout_seconds)

@@ -255,6 +255,22 @@ def test_a_file_system_that_locks_no_folders_can_be_written(
     assert store_in(root).create(PATH, {"kind": "fix"}, None, Scrubbed("text")).path == PATH
 
 
+def test_who_is_interrupted_while_locking_leaves_nothing_locked(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    flock = fcntl.flock
+
+    def interrupted(descriptor: int, operation: int) -> None:
+        flock(descriptor, operation)
+        raise KeyboardInterrupt
+
+    lock = root / "locks" / "one.lock"
+    with monkeypatch.context() as patched:
+        patched.setattr(fcntl, "flock", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            _enter(lock)
+    with hold_lock(lock, 0.2):
+        pass
+
+
 def _as_nobody(root: Path) -> None:
     os.setgid(65534)
     os.setuid(65534)
