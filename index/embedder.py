@@ -11,7 +11,7 @@ import importlib.util
 import json
 import os
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
@@ -106,7 +106,8 @@ class EncodedTexts:
     vectors: Vectors
     words: tuple[WordVectors, ...]
     unknown: tuple[float, ...] = ()
-    """Of each text the share of pieces that the model's vocabulary lacks, 0..1; empty where that is not known."""
+    """Of each text the share of pieces that the model's vocabulary lacks, 0..1; empty where that is not known. The
+    pieces that begin and end every text do not count."""
 
 
 @dataclass(frozen=True)
@@ -214,6 +215,7 @@ class SentenceTransformerEmbedder:
         self._counter = _token_counter(model.tokenizer.backend_tokenizer) if self._has_offsets else None
         self.query_prefix, self.passage_prefix = _prefixes(model, location.name)
         self._unknown = model.tokenizer.unk_token_id
+        self._special = frozenset(model.tokenizer.all_special_ids) - {self._unknown}
 
     def count_tokens(self, text: str) -> int:
         """Count the tokens of `text`, without truncation. Thread-safe."""
@@ -248,7 +250,7 @@ class SentenceTransformerEmbedder:
             pool_word_vectors(text, offsets[number], pieces[number], skip=len(prefix))
             for number, text in enumerate(prefixed if offsets else ())
         )
-        unknown = _unknown_shares(tokens["input_ids"].tolist(), tokens["attention_mask"].sum(1).tolist(), self._unknown)
+        unknown = _unknown_shares(tokens["input_ids"].tolist(), self._unknown, self._special)
         return EncodedTexts(numpy.ascontiguousarray(sentences.numpy(), dtype=numpy.float32), words, unknown)
 
 
@@ -337,11 +339,11 @@ def _thread_count(texts: Sequence[str], query: bool, threads: int) -> int:
     return 1 if query or sum(map(_estimate_tokens, texts)) <= SMALL_STEP_TOKENS else threads
 
 
-def _unknown_shares(ids: Sequence[Sequence[int]], lengths: Sequence[int], unknown: int | None) -> tuple[float, ...]:
-    """Of each row of piece ids, of which the first `lengths` count, the share of the id for unknown pieces."""
+def _unknown_shares(ids: Sequence[Sequence[int]], unknown: int | None, special: Collection[int]) -> tuple[float, ...]:
+    """Of each row of piece ids, without the `special` ones that begin, end and fill it, the share of unknown pieces."""
     if unknown is None:
         return ()
-    return tuple(row.count(unknown) / max(1, length) for row, length in zip(ids, lengths, strict=True))
+    return tuple(row.count(unknown) / max(1, sum(piece not in special for piece in row)) for row in ids)
 
 
 def _token_counter(tokenizer: Any) -> Callable[[str], int]:

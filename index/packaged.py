@@ -60,7 +60,8 @@ class PackagedModel:
             pieces = self._forward(ids, None if bool(mask.all()) else mask)
             weight = mask[:, :, None].float()
             mean = (pieces * weight).sum(1) / weight.sum(1)
-            unknown = tuple(encoding.ids.count(_UNKNOWN) / len(encoding.ids) for encoding in encodings)
+            # Without the two special ones around them: of two unknown letters they would be half.
+            unknown = tuple(encoding.ids.count(_UNKNOWN) / max(1, len(encoding.ids) - 2) for encoding in encodings)
             offsets = [encoding.offsets for encoding in encodings]
             return torch.nn.functional.normalize(mean, dim=1), pieces, offsets, unknown
 

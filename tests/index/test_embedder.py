@@ -132,7 +132,16 @@ def test_the_packaged_model_gives_what_sentence_transformers_gives() -> None:
         for one, other in zip(got.words, expected.words, strict=True):
             assert one.words == other.words
             assert abs(one.vectors - other.vectors).max(initial=0) < 1e-5
+        assert got.unknown == expected.unknown
     assert ours.encode([]).shape == (0, 384)
+
+
+@pytest.mark.model
+def test_how_much_of_a_text_the_model_lacks_is_told_of_its_letters_alone() -> None:
+    """However short: to it two such texts are the same."""
+    texts = ["密码", "数", "", "Deploy on Fridays", "密码 in the log"]
+    for embedder in (load_embedder(DEFAULT_MODEL, models_folder=Path("/nonexistent")), load_reference(packaged())):
+        assert embedder.encode_words(texts, query=True).unknown == (1.0, 1.0, 0.0, 0.0, 0.4)
 
 
 @pytest.mark.model
