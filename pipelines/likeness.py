@@ -13,6 +13,7 @@ from difflib import SequenceMatcher
 from math import ceil
 from typing import TypeVar
 
+from .foreign_language import is_negative_in_its_language
 from .reversal import content_words, is_negative, reverses
 
 MAX_STATEMENT_CHARACTERS = 600
@@ -63,7 +64,8 @@ def wording_of(text: str) -> Wording:
     telling = frozenset(match.group().strip("`'\"().,;:!?").lower() for match in _TELLING.finditer(text))
     words = content_words(text)
     kept = words - _INTERCHANGEABLE
-    return Wording(text, kept if len(kept) > 1 else words, telling - {""}, is_negative(text))
+    negative = is_negative(text) or is_negative_in_its_language(text)
+    return Wording(text, kept if len(kept) > 1 else words, telling - {""}, negative)
 
 
 def statement_of(body: str) -> str:

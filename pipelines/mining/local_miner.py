@@ -11,11 +11,13 @@ from ...vault.private import PRIVATE_MARK
 from ...vault.slug import slugify
 from ...vault.turn import Origin, Role, Turn
 from ..candidate import Candidate, Category, Scope, moment
+from ..foreign_language import may_state_foreign_rule
 from . import fixes, procedures
 from .agent_message import AgentMessage
 from .classifier import Classifier, Head, packaged
 from .explicit_forms import asks_for_it, names_what_to_do, replaced, sets_aside
 from .features import Message, message
+from .foreign_rules import foreign_rule, is_of_this_project
 from .impersonal_text import in_nobodys_voice, paragraph_at
 from .named_project import named_project
 from .rule_certainty import Certainty
@@ -32,6 +34,7 @@ LEAD_CHARS = 240
 RULE_SCORE = 0.95
 STATED_CURE_SCORE = 0.6
 EXPLICIT_SCORE = 0.8
+FOREIGN_SCORE = 0.8
 AGENT_IDEA_SCORE = 0.5
 
 # To ask an enumeration for a member by name takes long.
@@ -83,27 +86,35 @@ def candidate_of_user(
     following = said.sentences[index + 1] if index + 1 < len(said.sentences) else None
     if following is not None and following.typed and (sentence.rstrip().endswith(":") or only_rejects(sentence)):
         sentence = f"{sentence} {following.text}"
+    language = rule.language if rule is not None else ""
     scope: Scope = (
         "personal"
         if category in ("preference", "correction", "workflow")
         and (
             not names_code(f"{before} {sentence}")
             and (rule is not None or category == "preference")
-            and not needs_context(sentence)
+            and (
+                not is_of_this_project(rule, sentence) if rule is not None and language else not needs_context(sentence)
+            )
         )
         else "project"
     )
-    named = named_project(sentence) if rule is not None else None
+    named = named_project(sentence) if rule is not None and not language else None
     if named is not None:
         scope = "project" if project and slugify(project) == named else "personal"
     # Who refuses a tool call types the reason.
-    passed_on = turn.origin is not Origin.REJECTION and in_nobodys_voice(paragraph_at(turn.text, part.start, part.end))
+    # By which words somebody speaks in another language is not known.
+    passed_on = (
+        turn.origin is not Origin.REJECTION
+        and not language
+        and in_nobodys_voice(paragraph_at(turn.text, part.start, part.end))
+    )
     certainty = rule.certainty if rule is not None else None
     if certainty is Certainty.STATED and (part.introduced or passed_on or PRIVATE_MARK in sentence):
         certainty = Certainty.LIKELY  # Somebody else's words, it may be, or without its private part another rule.
     return Candidate(
         category=category,
-        statement=statement(sentence, turn, agent_said, before),
+        statement=" ".join(sentence.split()) if language else statement(sentence, turn, agent_said, before),
         reason=reason,
         role="user",
         records=(turn.record,),
@@ -172,7 +183,7 @@ class Miner:
     def _from_user(self, turn: Turn) -> list[Candidate]:
         said = message(turn)
         own = [part for part in said.sentences if part.typed]
-        if not own or (len(own) == 1 and len(own[0].text.split()) < 2):
+        if not own or (len(own) == 1 and len(own[0].text.split()) < 2 and not may_state_foreign_rule(turn.text)):
             return []
         document = looks_pasted(turn.text)
         found: list[Candidate] = []
@@ -190,6 +201,8 @@ class Miner:
                 category = "correction"
             found.append(self._of_user(said, index, category, _named(rule, part), RULE_SCORE, rule=rule))
             taken.add(index)
+        if spoken and may_state_foreign_rule(turn.text):
+            self._add_foreign(said, found, taken)
         if not found and said.may_show & PROCEDURE_BITS:
             for index in spoken:
                 if procedures.described(said.sentences[index].text):
@@ -221,6 +234,20 @@ class Miner:
                 category = "correction"
             found.append(self._of_user(said, chosen, category, _why(category, turn, part), probability))
         return found
+
+    def _add_foreign(self, said: Message, found: list[Candidate], taken: set[int]) -> None:
+        """Add the rules in other languages. Which words are conversation is known of English only, so it is enough that
+        the sentence was typed, and that no line introduces it."""
+        for index, part in enumerate(said.sentences):
+            if len(found) >= MAX_RULES_PER_MESSAGE:
+                return
+            if not part.typed or part.introduced or index in taken or downloads_and_runs(part.text):
+                continue
+            rule = foreign_rule(part.text)
+            if rule is not None:
+                category: Category = "correction" if said.turn.origin is Origin.REJECTION else "preference"
+                found.append(self._of_user(said, index, category, _named(rule, part), FOREIGN_SCORE, rule=rule))
+                taken.add(index)
 
     def _is_correction(self, said: Message) -> bool:
         head = self._classifier["correction"]
@@ -393,6 +420,8 @@ def _alike(one: Category, other: Category) -> bool:
 
 
 def _named(rule: Rule, part: Sentence) -> str:
+    if rule.language:
+        return f"has the form of a rule {rule.form}"
     if rule.certainty is not Certainty.STATED:
         return f"has the form of a rule: {rule.form}"
     if part.introduced:

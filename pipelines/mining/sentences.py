@@ -23,6 +23,8 @@ MAX_SENTENCE_CHARS = 600
 
 _MARKER = re.compile(r"^\s*(?:[-*•+]\s+|\(?\d{1,2}[.)]\s+|[A-Za-z][.)]\s+|#{1,6}\s+|>\s?)")
 _BOUNDARY = re.compile(r"[.!?…]([\"')\]*_`]*\s+)(?=\S)")
+_WIDE_BOUNDARY = re.compile(_BOUNDARY.pattern + r"|[。！？｡]([\"')\]*_`」』）”]*+\s*+)(?=\S)")
+"""The same with the marks of Chinese and Japanese, which no blank follows."""
 _ABBREVIATION = re.compile(
     r"(?:\b(?:e\.g|i\.e|etc|vs|cf|approx|incl|resp|fig|no|mr|ms|dr|st)\.|\.\.\.?)$", re.IGNORECASE
 )
@@ -248,8 +250,8 @@ def _split(line: str) -> list[tuple[int, int]]:
     marker = None if line[:2].isalpha() else _MARKER.match(line)
     low = marker.end() if marker else 0
     spans: list[tuple[int, int]] = []
-    for boundary in _BOUNDARY.finditer(line, low):
-        start, end = boundary.span(1)
+    for boundary in (_BOUNDARY if line.isascii() else _WIDE_BOUNDARY).finditer(line, low):
+        start, end = boundary.span(boundary.lastindex or 1)
         # Its end alone: a line of nothing but abbreviations would be read again at each of them.
         if not line[end].isupper() and _ABBREVIATION.search(line[max(low, start - _LONGEST_ABBREVIATION) : start]):
             continue

@@ -173,6 +173,8 @@ class Rule:
 
     form: str
     certainty: Certainty = Certainty.LIKELY
+    language: str = ""
+    """Name of the language it is stated in; "" for English."""
 
 
 @functools.lru_cache(maxsize=LOOKED_AT_AGAIN)
