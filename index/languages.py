@@ -30,8 +30,10 @@ if TYPE_CHECKING:
 
 FILE = Path(__file__).with_name("languages.json")
 FOREIGN_SIMILARITY = 0.22
-"""Similarity with the mean of a language from which a question is taken to be in it: hardly any English one reaches it,
-hardly any other stays below (docs/adr/0030)."""
+"""Product with the mean vector of a language from which a question is taken to be in it: hardly any English one reaches
+it, hardly any other stays below (docs/adr/0030)."""
+LEAST_LENGTH = 0.1
+"""Of a question that is hardly anything but its language the rest would be noise. Prompts at hand keep .5 and more."""
 
 
 @dataclass(frozen=True)
@@ -68,6 +70,8 @@ class LanguageDirections:
             return None
         neutral = vector - self.text_basis @ (self.text_basis.T @ vector)
         length = float(numpy.linalg.norm(neutral))
+        if length < LEAST_LENGTH:
+            return None
         if words is not None:
             rows = words.vectors - (words.vectors @ self.word_basis) @ self.word_basis.T
             words = WordVectors(words.words, rows.astype(numpy.float32))

@@ -7,7 +7,8 @@ from .common_patterns import cue, without_lead_in
 
 _POINTS = (
     "this|that|the|these|those|our|my|your|their|its|whole|entire|same|other|another|new|old|current|next|last|first|"
-    "second|third|previous|original|single|each|every|any|all|no|a|an|one|main|actual|real|right|wrong"
+    "second|third|previous|original|single|each|every|any|all|no|a|an|one|main|actual|real|right|wrong|git|github|gitlab|public|"
+    "private|local|remote|upstream|shared|mono|monorepo|open|source|team|company|personal|demo|sample|example|side|toy|test"
 )
 """Words before "repo" that are no name."""
 _IN_PROJECT = rf"""(?:in|for|inside|within)\ (?:the\ |our\ |my\ )?

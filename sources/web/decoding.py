@@ -146,7 +146,7 @@ def _as_characters(run: re.Match[bytes]) -> bytes:
         int(digits, 16 if hexadecimal else 10) if len(digits.lstrip(b"0")) <= _DIGITS_OF_A_CHARACTER else -1
         for hexadecimal, digits in _REFERENCE.findall(run[0])
     ]
-    if all(0 <= number < 0xD800 or 0xDFFF < number <= sys.maxunicode for number in numbers):
+    if all(0 < number < 0xD800 or 0xDFFF < number <= sys.maxunicode for number in numbers):
         return run[0]
-    named = "".join(chr(number) if 0 <= number <= sys.maxunicode else "\ufffd" for number in numbers)
+    named = "".join(chr(number) if 0 < number <= sys.maxunicode else "\ufffd" for number in numbers)
     return "".join(f"&#{ord(character)};" for character in whole_characters(named)).encode("ascii")

@@ -51,6 +51,10 @@ def test_a_question_in_none_of_the_languages_is_left_alone(directions: LanguageD
     assert directions.neutralise(unit(0.1, 1.0, 0.0), None) is None
 
 
+def test_a_question_that_is_nothing_but_its_language_is_left_alone(directions: LanguageDirections) -> None:
+    assert directions.neutralise(LANGUAGE, None) is None
+
+
 def test_of_other_models_nothing_is_known() -> None:
     assert load_directions(model_name(DEFAULT_MODEL)) is not None
     assert load_directions("BAAI/bge-m3") is None
