@@ -26,7 +26,8 @@ def claude(machine: Machine, *arguments: str, cwd: Path | None = None) -> str:
     """Run a command of the client that needs no terminal; its stdout."""
     done = subprocess.run(
         [str(client_binary()), *arguments],
-        env=machine.client_env(),
+        # Else it connects to MCP servers beside the turn, which may be over before a server has started.
+        env={**machine.client_env(), "MCP_CONNECTION_NONBLOCKING": "0"},
         cwd=cwd or machine.project,
         capture_output=True,
         text=True,

@@ -57,7 +57,7 @@ def headless(machine: Machine, prompt: str, *options: str) -> str:
 
 
 def until_answered(machine: Machine, model: StandInModel, prompt: str, *options: str) -> None:
-    """Until a tool gave something back: the client connects to servers beside the turn, which may be over before."""
+    """Until a tool gave something back: a server that is slow to start may have no tools yet at the first turn."""
     before = len(results(model))
     for _ in range(TRIES):
         headless(machine, prompt, *options)

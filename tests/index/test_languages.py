@@ -8,7 +8,7 @@ import numpy
 import pytest
 
 from memoryvault.bench.train_languages import SAMPLES, measure
-from memoryvault.index.embedder import DEFAULT_MODEL, load_embedder, model_name
+from memoryvault.index.embedder import DEFAULT_MODEL, Embedder, load_embedder, model_name
 from memoryvault.index.languages import LanguageDirections, directions_of, load_directions
 from memoryvault.index.words import WordVectors
 
@@ -60,9 +60,13 @@ def test_of_other_models_nothing_is_known() -> None:
     assert load_directions("BAAI/bge-m3") is None
 
 
+@pytest.fixture(scope="module")
+def embedder(tmp_path_factory: pytest.TempPathFactory) -> Embedder:
+    return load_embedder(DEFAULT_MODEL, models_folder=tmp_path_factory.mktemp("models"))
+
+
 @pytest.mark.model
-def test_the_directions_are_those_of_the_samples(tmp_path_factory: pytest.TempPathFactory) -> None:
-    embedder = load_embedder(DEFAULT_MODEL, models_folder=tmp_path_factory.mktemp("models"))
+def test_the_directions_are_those_of_the_samples(embedder: Embedder) -> None:
     kept = load_directions(embedder.name)
     assert kept is not None
     samples = json.loads(SAMPLES.read_text(encoding="utf-8"))
@@ -71,13 +75,10 @@ def test_the_directions_are_those_of_the_samples(tmp_path_factory: pytest.TempPa
 
 
 @pytest.mark.model
-@pytest.mark.parametrize(
-    "prompt", ["fix the failing login test", "when do we release?", "rename getUser to fetchUser", "git rebase", "ok"]
-)
-def test_an_english_prompt_is_not_taken_for_another_language(
-    prompt: str, tmp_path_factory: pytest.TempPathFactory
-) -> None:
-    embedder = load_embedder(DEFAULT_MODEL, models_folder=tmp_path_factory.mktemp("models"))
+def test_an_english_prompt_is_not_taken_for_another_language(embedder: Embedder) -> None:
     kept = load_directions(embedder.name)
     assert kept is not None
-    assert kept.neutralise(embedder.encode([prompt], query=True)[0], None) is None
+    prompts = ["fix the failing login test", "when do we release?", "rename getUser to fetchUser", "git rebase", "ok"]
+    vectors = embedder.encode(prompts, query=True)
+    taken = [prompt for prompt, vector in zip(prompts, vectors, strict=True) if kept.neutralise(vector, None)]
+    assert taken == []
