@@ -303,6 +303,7 @@ def test_init_and_uninstall_leave_the_settings_as_they_were(sandbox: Sandbox) ->
 
 
 @pytest.mark.model
+@pytest.mark.slow
 def test_doctor_proves_the_round_trip_and_leaves_nothing(sandbox: Sandbox) -> None:
     done = sandbox.run("doctor", "--json")
     findings = {finding["what"]: finding for finding in json.loads(done.stdout)}

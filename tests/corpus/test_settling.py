@@ -143,6 +143,7 @@ def test_settling_again_changes_nothing(bed: Bed) -> None:
     assert bed.files() == before
 
 
+@pytest.mark.slow
 def test_settling_again_changes_nothing_of_a_note_with_much_evidence(bed: Bed) -> None:
     for number in range(40):
         long = f"session-{number}-" + "x" * 100

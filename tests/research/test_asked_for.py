@@ -7,6 +7,8 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 
+import pytest
+
 from memoryvault.pipelines.review import Approve
 from memoryvault.tasks.agent_proposals import AgentProposals
 from memoryvault.tasks.corpus.settling import settle_handler
@@ -49,6 +51,7 @@ def test_an_idea_of_a_backfill(bed: ResearchBed) -> None:
     assert asked_for(bed) == slugs(bed)
 
 
+@pytest.mark.slow
 def test_an_idea_of_a_session_that_is_mined_by_hand(bed: ResearchBed, tmp_path: Path) -> None:
     session = old_session(tmp_path / "sessions", 1, OTHER.statement)
     forked.memory(bed.bed.env, "reflect", "--session", str(session))

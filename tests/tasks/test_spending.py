@@ -153,6 +153,7 @@ def test_a_damaged_file_is_told_in_one_line_and_its_copy_takes_its_place(state_d
     assert kept.read_bytes().startswith(b"no database at all")
 
 
+@pytest.mark.slow
 def test_pages_that_are_found_broken_while_a_budget_is_reserved_do_not_stop_it_for_good(state_db: Path) -> None:
     book = SpendingBook(state_db, "mining")
     for number in range(400):
