@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as FutureTimeout
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import date
 from pathlib import Path
 
@@ -407,9 +407,7 @@ class RecallEngine:
                     missing = [hit.chunk_rowid for hit in keyword if hit.chunk_rowid not in known]
                     if missing:
                         hits += reader.similarities_of(model.model_id, vector, missing, matrix)
-                    scale = embedding.similarity_scale
-                    hits = [replace(hit, similarity=min(1.0, scale * hit.similarity)) for hit in hits]
-                    return _Retrieved(keyword, hits, model.model_id, embedding)
+                    return _Retrieved(keyword, embedding.scaled(hits), model.model_id, embedding)
             except apsw.InterruptError:
                 state.mark_degraded(DENSE_LATE)
                 return keyword_only

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from .embedder import Embedder, EncodedTexts
 from .languages import load_directions
 from .matrix import Matrix, PrefetchedNeighbours
+from .ranking import DenseHit
 from .search_reader import DENSE_LIMIT, FIRST_OVERFETCH
 from .words import WordVectors
 
@@ -32,6 +33,12 @@ class QueryEmbedding:
     """Whether the model lacks most of the question's letters: its vectors mean nothing."""
     neighbours: PrefetchedNeighbours | None = None
     """The nearest passages, where the index's vectors are in memory."""
+
+    def scaled(self, hits: list[DenseHit]) -> list[DenseHit]:
+        """The hits of `vector` with the similarities that they have without what the question's language adds."""
+        if self.similarity_scale == 1.0:
+            return hits
+        return [replace(hit, similarity=min(1.0, self.similarity_scale * hit.similarity)) for hit in hits]
 
 
 class QueryEmbedder:

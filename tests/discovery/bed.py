@@ -29,6 +29,11 @@ class Clock:
         self.now += seconds
 
 
+def a_list(*names: str) -> str:
+    """A page that lists these repositories."""
+    return "# List\n" + "".join(f"- [{name}](https://github.com/o/{name}) - A skill\n" for name in names)
+
+
 @dataclass
 class Bed:
     root: Path

@@ -1,4 +1,4 @@
-"""Scanning: consent, what is new, politeness, crashes, and servers that mean harm."""
+"""Scanning: consent, what is new, crashes, and servers that mean harm."""
 
 from __future__ import annotations
 
@@ -25,15 +25,8 @@ from memoryvault.tests.support import forked
 from memoryvault.tests.support.hurry import patience
 from memoryvault.vault.settings import load_settings
 
-from .bed import Bed
+from .bed import Bed, a_list
 from .server import Reply, Site, Write
-
-
-def a_list(*names: str) -> str:
-    return "# List\n" + "".join(f"- [{name}](https://github.com/o/{name}) - A skill\n" for name in names)
-
-
-DAY = 86_400.0
 
 
 def titles(report: object) -> list[str]:
@@ -271,7 +264,7 @@ def test_pages_on_github_are_read_as_raw_files() -> None:
     assert raw_address("https://example.org/o/r") == "https://example.org/o/r"
 
 
-# --- politeness ---
+# --- failures ---
 
 
 def test_a_source_that_fails_leaves_the_others_alone(bed: Bed, site: Site) -> None:
@@ -334,94 +327,6 @@ def test_a_failure_is_told_once_and_in_one_line(bed: Bed, site: Site) -> None:
     assert (done.returncode, done.stdout.count("\n"), done.stderr.count("\n")) == (1, 1, 1)
     assert done.stderr.startswith("memory: ")
     assert "status 404" in done.stderr
-
-
-def test_requests_to_one_host_keep_their_distance(bed: Bed, site: Site) -> None:
-    bed.sources(*(f"list: {site.put(f'/{n}.md', a_list('a'))}" for n in range(3)))
-    bed.scan()
-    assert bed.clock.pauses == [2.0, 2.0]
-
-
-def test_a_host_that_fails_is_left_alone_for_longer_each_time_also_by_the_next_process(bed: Bed, site: Site) -> None:
-    bed.sources(f"list: {site.put('/l.md', 'x', status=503)}")
-    waited = []
-    for _ in range(3):
-        assert bed.scan().sources[0].state == "error"
-        report = bed.scan()
-        assert report.sources[0].state == "waiting"
-        assert report.again_at is not None
-        waited.append(report.again_at - bed.clock.now)
-        bed.clock.now = report.again_at + 1
-    assert waited == [300.0, 600.0, 1200.0]
-    assert len(site.asked) == 3
-    site.put("/l.md", a_list("a"))
-    assert bed.scan().sources[0].state == "fetched"
-
-
-def test_a_job_is_tried_again_when_its_source_may_be_asked_again_and_not_before(bed: Bed, site: Site) -> None:
-    bed.sources(f"list: {site.put('/l.md', 'x', status=503)}")
-    assert bed.scan().again_at == bed.clock.now + 300
-
-
-def test_retry_after_is_kept_to(bed: Bed, site: Site) -> None:
-    bed.sources(f"list: {site.put('/l.md', 'x', status=429, retry_after='7200')}")
-    bed.scan()
-    assert bed.scan().again_at == bed.clock.now + 7200
-
-
-@pytest.mark.parametrize(("status", "unit"), [(200, 1000), (403, 1000), (429, 1_000_000)], ids=str)
-def test_an_allowance_that_begins_anew_in_a_thousand_years_silences_a_host_for_a_day_only(
-    bed: Bed, site: Site, status: int, unit: int
-) -> None:
-    """Some servers give the time in milliseconds."""
-    reset = int(bed.clock.now + 900) * unit
-    body = json.dumps({"items": []})
-    site.put("/search/repositories", body, status, x_ratelimit_remaining="0", x_ratelimit_reset=str(reset))
-    bed.sources("topic: a", "topic: b")
-    until = bed.scan().again_at
-    assert until is not None
-    assert until <= bed.clock.now + DAY
-    bed.clock.now = until + 1
-    assert bed.scan().sources[0].state != "waiting"
-
-
-def test_an_allowance_of_no_number_is_none(bed: Bed, site: Site) -> None:
-    body = json.dumps({"items": []})
-    site.put("/search/repositories", body, x_ratelimit_remaining="0", x_ratelimit_reset="9" * 400)
-    bed.sources("topic: a")
-    assert bed.scan().sources[0].state == "fetched"
-
-
-def test_a_host_that_failed_while_the_clock_was_years_ahead_may_be_asked(bed: Bed, site: Site) -> None:
-    right = bed.clock.now
-    bed.sources(f"list: {site.put('/l.md', 'x', status=503)}")
-    bed.clock.now += 3 * 365 * DAY
-    bed.scan()
-    site.put("/l.md", a_list("a"))
-    bed.clock.now = right
-    assert bed.scan().sources[0].state == "fetched"
-
-
-def test_a_host_that_says_at_once_again_and_again_is_taken_at_its_word_once(bed: Bed, site: Site) -> None:
-    """Else all attempts of a job would be over within seconds."""
-    bed.sources(f"list: {site.put('/l.md', 'x', status=429, retry_after='0')}")
-    waited = []
-    for _ in range(4):
-        report = bed.scan()
-        assert report.again_at is not None
-        waited.append(report.again_at - bed.clock.now)
-        bed.clock.now = report.again_at + 1
-    assert waited == [2.0, 300.0, 600.0, 1200.0]
-
-
-def test_an_allowance_that_is_used_up_is_remembered(bed: Bed, site: Site) -> None:
-    reset = int(bed.clock.now) + 900
-    answered = json.dumps({"items": []})
-    site.put("/search/repositories", answered, x_ratelimit_remaining="0", x_ratelimit_reset=str(reset))
-    bed.sources("topic: a", "topic: b")
-    assert [source.state for source in bed.scan().sources] == ["fetched", "waiting"]
-    bed.clock.now = reset + 1
-    assert bed.scan().sources[0].state == "fetched"
 
 
 # --- crashes ---

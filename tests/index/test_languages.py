@@ -10,6 +10,8 @@ import pytest
 from memoryvault.bench.train_languages import SAMPLES, measure
 from memoryvault.index.embedder import DEFAULT_MODEL, Embedder, load_embedder, model_name
 from memoryvault.index.languages import LanguageDirections, directions_of, load_directions
+from memoryvault.index.query_embedding import QueryEmbedding
+from memoryvault.index.ranking import DenseHit
 from memoryvault.index.words import WordVectors
 
 NOTE, OTHER_NOTE = (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)
@@ -36,6 +38,13 @@ def test_what_the_language_has_in_common_goes_and_the_subject_stays(directions: 
     assert neutral.vector @ other == pytest.approx(0.0, abs=1e-6)
     assert neutral.vector @ LANGUAGE == pytest.approx(0.0, abs=1e-6)
     assert neutral.similarity_scale * (neutral.vector @ note) == pytest.approx(1.13, abs=0.01), "about the same subject"
+
+
+def test_similarities_are_those_of_vectors_without_it() -> None:
+    hits = [DenseHit(1, 1, 0.4), DenseHit(2, 2, 0.9)]
+    assert QueryEmbedding(b"", None).scaled(hits) == hits
+    scaled = QueryEmbedding(b"", None, similarity_scale=1.25).scaled(hits)
+    assert [hit.similarity for hit in scaled] == [0.5, 1.0], "a cosine is 1 at most"
 
 
 def test_the_words_lose_it_too(directions: LanguageDirections) -> None:
