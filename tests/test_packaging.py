@@ -11,6 +11,8 @@ import tomllib
 from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 
+import pytest
+
 from memoryvault.cli.pages import HOW_TO, how_to
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -29,6 +31,7 @@ def _folders_with_code() -> set[str]:
     return found
 
 
+@pytest.mark.slow
 def test_every_folder_with_code_is_in_packages() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
     assert set(project["tool"]["setuptools"]["packages"]) == _folders_with_code()
@@ -42,6 +45,7 @@ def test_marks_that_make_looks_for_stand_in_the_files_of_the_tests_themselves() 
     assert len(files) > 50, "they are found"
 
 
+@pytest.mark.slow
 def test_every_page_that_a_command_names_is_installed_with_it() -> None:
     """Of pages elsewhere in docs/ whoever has no clone of the repository would look in vain."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))

@@ -234,6 +234,7 @@ clauses = st.sampled_from(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     st.lists(clauses, min_size=1, max_size=3),
