@@ -316,7 +316,7 @@ def load_reference(
         from transformers.utils import logging as transformers_logging
     except ImportError as error:
         raise _not_installed(error) from error
-    transformers_logging.disable_progress_bar()  # type: ignore[no-untyped-call]
+    transformers_logging.disable_progress_bar()
     try:
         model = SentenceTransformer(
             str(location.folder),
