@@ -472,7 +472,8 @@ def test_the_job_s_history_says_why_the_model_was_not_heard(sandbox: Sandbox, mo
     job = reflected(sandbox)
     assert job["state"] == "done"
     assert "status 500" in json.dumps(job)
-    (warning,) = sandbox.json("health")["warnings"]
+    # Beside it health may warn of hooks that were slow on a busy machine.
+    (warning,) = [line for line in sandbox.json("health")["warnings"] if "openai" in line]
     assert warning.endswith("mined without openai or not all by it: the endpoint answered with status 500")
     assert any("linter" in path.read_text("utf-8") for path in sandbox.vault.rglob("*.md"))
 
