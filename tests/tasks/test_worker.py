@@ -138,11 +138,12 @@ def test_how_a_handler_fails_decides_what_becomes_of_the_job(
 
 def test_a_job_that_keeps_failing_ends_dead(state: StatePaths, ledger: Ledger) -> None:
     ledger.enqueue("effect")
-    report = RunReport(0, 0, 0, 0, 0, 0, 0.0, False)
+    dead = 0
     for _ in range(3):
-        report = run(state, raising(RuntimeError("no")))
+        # A slow run may find its own job due again: two attempts in one.
+        dead += run(state, raising(RuntimeError("no"))).dead
         time.sleep(0.2)
-    assert report.dead == 1
+    assert dead == 1
     assert only_job(ledger).state == "dead"
     assert len(only_job(ledger).history) == 3
 
