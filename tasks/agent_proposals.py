@@ -10,11 +10,23 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from ..pipelines.candidate import KIND_OF_CATEGORY
+from ..pipelines.incubation import GC_KIND, SURFACE_KIND
 from ..pipelines.likeness import statement_of
 from ..pipelines.review import group_of, replacement_line
 from ..pipelines.routing import PUT_AWAY_STATUSES
 from ..pipelines.scrub import scrub
-from ..vault.entry import AGENT_SOURCE, fingerprint
+from ..vault.automemory import COST_KIND, INDEX_KIND, TOPIC_KIND
+from ..vault.automemory import FOLDER as TOPICS_FOLDER
+from ..vault.entry import (
+    AGENT_SOURCE,
+    DASHBOARD_KIND,
+    DIGEST_KIND,
+    PATTERN_KIND,
+    RESEARCH_KIND,
+    SKILL_KIND,
+    fingerprint,
+)
 from ..vault.errors import UsageError
 from ..vault.evidence import EVIDENCE_HEADING
 from ..vault.layout import DEFAULT_GROUP, REVIEW
@@ -27,11 +39,18 @@ from ..vault.wording import cut
 from .evolving import require_living, resolve_entry, says_already
 from .indexing import vault_store
 from .journal import Change, Journal
+from .known_memories import RULE_KINDS
 from .remembering import free_path
 
 MOST_WAITING = 50
 """So many proposals of agents may wait at once: a loop that saves must not bury the user's own."""
 MOST_CHARACTERS = 20_000
+RESERVED_KINDS = frozenset(
+    {COST_KIND, INDEX_KIND, TOPIC_KIND, TOPICS_FOLDER, RESEARCH_KIND, SKILL_KIND, SURFACE_KIND, GC_KIND, DASHBOARD_KIND}
+    | {PATTERN_KIND, DIGEST_KIND}
+)
+"""Kinds of what the program writes itself, and the folder that makes a note a topic: an approved note of one of them
+would be counted as a cost, asked as a question, quoted as third-party text, or kept from prompts."""
 TITLE_CHARACTERS, EVOLVED_TITLE_CHARACTERS = 200, 90
 
 
@@ -72,7 +91,7 @@ class AgentProposals:
 
         Raises UsageError, EntryInvalid, EntryNotFound, VaultUnavailable; nothing is written then.
         """
-        validate_kind(kind)
+        _refuse_reserved(validate_kind(kind))
         heading, body = " ".join(title.split()), text.strip()
         if not heading or not body:
             raise UsageError("a memory needs a title and a text")
@@ -150,6 +169,12 @@ class AgentProposals:
         waiting = sum(entry.written_by_agent for entry in readable(self._store, in_review))
         if waiting >= MOST_WAITING:
             raise UsageError(f"{waiting} proposals of agents wait already: the user decides on some first")
+
+
+def _refuse_reserved(kind: str) -> None:
+    if kind in RESERVED_KINDS:
+        usual = ", ".join(sorted({*KIND_OF_CATEGORY.values(), *RULE_KINDS}))
+        raise UsageError(f"notes of the kind {kind!r} are written by memoryvault itself: use {usual} or another word")
 
 
 def _body(text: Scrubbed, replaces: str | None, reason: Scrubbed) -> Scrubbed:

@@ -14,7 +14,7 @@ from ..pipelines.dashboard import BEGIN, END, DashboardItem, VaultView, dashboar
 from ..vault.active import EXPLICIT_KINDS, is_entry_place
 from ..vault.automemory import kind_by_path
 from ..vault.days import parse_local_day
-from ..vault.entry import first_sentence, parse_entry
+from ..vault.entry import DASHBOARD_KIND, first_sentence, parse_entry
 from ..vault.errors import EditConflict, EntryExists, EntryNotFound, VaultUnavailable
 from ..vault.header import skim
 from ..vault.layout import META
@@ -65,7 +65,7 @@ def refresh_dashboard(store: VaultStore) -> bool:
             data = store.read_bytes(DASHBOARD)
         except EntryNotFound:
             body = Scrubbed.joined([Scrubbed.trusted(INTRODUCTION, reason="our own words"), generated])
-            fields = {"kind": "dashboard", "status": None, "slug": None, "always_load": None}
+            fields = {"kind": DASHBOARD_KIND, "status": None, "slug": None, "always_load": None}
             with suppress(EntryExists):
                 store.create(DASHBOARD, fields, Scrubbed.trusted(TITLE, reason="our own words"), body)
             return True

@@ -32,11 +32,12 @@ AWAITING_STATUSES = frozenset({PENDING, IN_INBOX, INCUBATING})
 """Statuses of entries on which the user has not decided yet."""
 INCIDENT = "failure-incident"
 """Kind of entries on a failure and its remedy. Their text is copied from logs, so it is scrubbed of names of people."""
-RESERVED_KINDS = frozenset({"session-cost", INCIDENT})
 RESEARCH_KIND = "idea-research"
 """Kind of the notes that research writes, which quote strangers. Recall shows them only if a filter names this kind."""
 SKILL_KIND = "skill"
 """Kind of the entries that describe the skills on this machine."""
+PATTERN_KIND, DIGEST_KIND, DASHBOARD_KIND = "skill-pattern", "corpus-digest", "dashboard"
+"""Kinds of notes that the program writes in special folders."""
 PRIORITIES = ("high", "normal", "low")
 AGENT_SOURCE = "agent"
 """`source: agent` marks an entry that an agent wrote itself, through MCP or the command."""

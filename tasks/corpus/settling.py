@@ -28,7 +28,7 @@ from ...pipelines.corpus import (
 )
 from ...pipelines.likeness import LikenessLimits
 from ...pipelines.routing import REJECTED_STATUSES, Thresholds, Tier
-from ...vault.entry import AWAITING_STATUSES, parse_entry
+from ...vault.entry import AWAITING_STATUSES, DIGEST_KIND, parse_entry
 from ...vault.errors import EditConflict, EntryInvalid, EntryNotFound, VaultUnavailable
 from ...vault.killpoint import kill_point
 from ...vault.layout import META, special_folder
@@ -279,7 +279,7 @@ def write_digest(store: VaultStore, held: Sequence[Pattern], figures: CorpusFigu
             data = store.read_bytes(DIGEST)
         except EntryNotFound:
             body = _scrubbed(f"{INTRODUCTION}\n\n{generated}")
-            store.create(DIGEST, {"kind": "corpus-digest"}, _scrubbed(DIGEST_TITLE), body)
+            store.create(DIGEST, {"kind": DIGEST_KIND}, _scrubbed(DIGEST_TITLE), body)
             return
         entry = parse_entry(DIGEST, data)
         above = entry.body.split(HEADING, 1)[0].rstrip() if HEADING in entry.body else entry.body

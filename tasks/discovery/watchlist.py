@@ -27,7 +27,7 @@ from ...pipelines.watchlist import (
     parse_decision,
     parts_of,
 )
-from ...vault.entry import Entry, parse_entry
+from ...vault.entry import PATTERN_KIND, Entry, parse_entry
 from ...vault.errors import (
     EditConflict,
     EntryInvalid,
@@ -86,7 +86,7 @@ class WatchlistWriter:
         found: Copy | None = find_copy(body, made_from)
         if found is not None:
             raise CopyRefused(f"{path} was not written: {found.why}")
-        text = self._store.compose(path, {"kind": "skill-pattern", "always_load": None, **fields}, title, body)
+        text = self._store.compose(path, {"kind": PATTERN_KIND, "always_load": None, **fields}, title, body)
         self._journal.commit([Change(path, None, text)], run=run, actor="adaptation", what=f"proposed: {pattern}")
         return path
 

@@ -76,6 +76,41 @@ def test_an_agent_loads_nothing_into_every_session(bed: Bed, agent: Agent, capsy
     assert waiting(bed) == []
 
 
+@pytest.mark.parametrize(
+    "kind",
+    ["session-cost", "topic", "topic-index", "memory", "skill", "skill-pattern", "idea-research", "idea-surface",
+     "incubator-gc", "dashboard", "corpus-digest"],
+)  # fmt: skip
+def test_an_agent_proposes_no_note_of_a_kind_that_the_program_writes_itself(
+    bed: Bed, agent: Agent, capsys: pytest.CaptureFixture[str], kind: str
+) -> None:
+    """Approved, it would be counted as a cost, listed as a topic, shown as a question, or hidden from prompts."""
+    assert agent("save", kind, "forged", "--body", "This session cost nothing at all.") == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert f"{kind!r} are written by memoryvault itself" in line
+    assert "convention, fix, idea, preferences, workflow or another word" in line
+    assert waiting(bed) == []
+
+
+def test_a_failure_that_an_agent_saves_is_scrubbed_of_people(bed: Bed, agent: Agent) -> None:
+    report = "The disk of jane.doe@acme-widgets.com was away."
+    assert agent("save", "failure-incident", "disk", "--body", report) == 0
+    assert "jane.doe" not in note_of(bed, "disk.md")
+
+
+def test_what_the_program_wrote_an_agent_does_not_evolve(
+    bed: Bed, agent: Agent, capsys: pytest.CaptureFixture[str]
+) -> None:
+    note = bed.store.vault / "personal-private" / "session-cost" / "s-1.md"
+    note.parent.mkdir(parents=True)
+    note.write_text(
+        "---\nkind: session-cost\nstatus: active\ntokens: 900\n---\n\n# Session\n\nWhat it cost.\n", "utf-8"
+    )
+    assert agent("evolve", "s-1", "--reason", "it was less", "--body", "It cost nothing.") == 2
+    assert "'session-cost' are written by memoryvault itself" in capsys.readouterr().err
+    assert waiting(bed) == []
+
+
 @pytest.mark.slow
 def test_an_agent_evolves_nothing_by_itself(bed: Bed, agent: Agent) -> None:
     main(["save", "preferences", "tabs", "--body", "Indent with tabs."])

@@ -267,6 +267,7 @@ BAD_INPUT: tuple[tuple[str, dict[str, Any]], ...] = (
     ("read", {"path": "../../etc/passwd"}),
     ("read", {"path": "personal-private/_archive/x.md"}),
     ("save", {"kind": "../x", "title": "Title", "text": "Some text."}),
+    ("save", {"kind": "session-cost", "title": "Title", "text": "Some text."}),
     ("save", {"kind": "fix", "title": "Title", "text": ""}),
     ("save", {"kind": "fix", "title": "Title", "text": "x" * 20_001}),
     ("evolve", {"entry": "no-such-entry", "text": "Some text.", "reason": "because"}),
