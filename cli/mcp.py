@@ -34,6 +34,7 @@ from ..vault.days import effective_date, parse_local_day
 from ..vault.entry import ACTIVE, RESEARCH_KIND, Entry
 from ..vault.errors import MemoryVaultError, UsageError
 from ..vault.layout import ALWAYS_LOAD
+from ..vault.normal_form import composed
 from ..vault.paths import is_text
 from ..vault.project import project_of
 from ..vault.registry import readable
@@ -396,10 +397,10 @@ class _Tools:
 
     def _entry(self, name: str) -> Entry:
         """A living entry by path or slug: what waits, was rejected or archived is not for agents."""
-        relative, store = name.removesuffix(".md"), self._context.store
-        at_path = (path for path in store.walk() if path.removesuffix(".md") == relative)
+        relative, store = composed(name.removesuffix(".md")), self._context.store
+        at_path = (path for path in store.walk() if composed(path.removesuffix(".md")) == relative)
         # Only a slug has to be looked for in every file.
-        found = self._own(at_path) or [entry for entry in self._own(store.walk()) if entry.slug == relative]
+        found = self._own(at_path) or [entry for entry in self._own(store.walk()) if composed(entry.slug) == relative]
         if len(found) != 1:
             which = "no entry is" if not found else "several entries are"
             raise UsageError(f"{which} called {name!r}: use a path that recall or list returned")

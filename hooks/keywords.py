@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from ..vault.cjk import cut_cjk, function_letters
 from ..vault.function_words import foreign_function_words
+from ..vault.normal_form import normal_form
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -59,7 +60,7 @@ STOP_WORDS = frozenset(_STOP.split())
 def significant_words(text: str) -> list[str]:
     """Distinct lower-case words of `text` without stop words, in order, at most WORD_LIMIT."""
     found = []
-    for run in split_words(text):
+    for run in split_words(normal_form(text)):
         grammar = function_letters(run)
         found += [run[start:end] for start, end in cut_cjk(run) if grammar.isdisjoint(range(start, end))]
     ignored = foreign_function_words(found, STOP_WORDS)

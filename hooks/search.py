@@ -12,6 +12,7 @@ import time
 from ..vault.automemory import ON_DEMAND_KINDS, kind_by_path
 from ..vault.cjk import cut_cjk, without_chance_pairs
 from ..vault.layout import ALWAYS_LOAD
+from ..vault.normal_form import normal_form
 from ..vault.project import project_of_note
 from .entryfile import EntryFile, is_entry_name, read_entry_file
 from .keywords import MIN_SKILL_COVERAGE, max_common_entries, rank, significant_words, split_words
@@ -185,7 +186,7 @@ def _search_files(query: FallbackQuery, words: list[str]) -> list[EntryFile]:
             # O_NONBLOCK: a named pipe called x.md must not hang the reader.
             file = os.open(f"{query.vault}/{path}", os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOFOLLOW)
             try:
-                text = os.read(file, SCAN_READ_BYTES).decode("utf-8", "replace").lower()
+                text = normal_form(os.read(file, SCAN_READ_BYTES).decode("utf-8", "replace")).lower()
             finally:
                 os.close(file)
         except OSError:

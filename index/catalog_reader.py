@@ -19,6 +19,7 @@ import apsw
 
 from ..vault.automemory import COST_KIND
 from ..vault.days import effective_date
+from ..vault.normal_form import normal_form
 from . import active_sql, database
 from .ranking import EntryFacts
 from .scope import Scope
@@ -233,7 +234,7 @@ class CatalogReader:
             " AND instr(casefold(c.text), ?)))"
         )
         sql = f"SELECT m.path FROM entry_meta m WHERE {' AND '.join(['m.special = ?', *[piece] * len(words)])}"
-        parameters = [special, *(word.casefold() for word in words for _ in range(2))]
+        parameters = [special, *(_casefold(word) for word in words for _ in range(2))]
         return {row[0] for row in self._connection.execute(sql, parameters)}
 
     # Chunks
@@ -265,7 +266,7 @@ _NEWEST_FIRST = "ORDER BY COALESCE(NULLIF(m.updated, ''), m.created, '') DESC, m
 def _casefold(*arguments: object) -> str:
     """As a function of SQL: a NULL is an empty text."""
     (text,) = arguments
-    return "" if text is None else str(text).casefold()
+    return "" if text is None else normal_form(str(text)).casefold()
 
 
 @lru_cache(4096)

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ..vault.evidence import strip_evidence
+from ..vault.normal_form import normal_form
 
 if TYPE_CHECKING:
     from ..vault.entry import Entry
@@ -54,7 +55,7 @@ def chunk_entry(entry: Entry) -> list[ChunkText]:
     for ordinal, passage in enumerate(_passages(entry.name, strip_evidence(entry.body))):
         heading = " – ".join(part for part in (entry.name, passage.heading) if part)
         head = [heading, tags] if ordinal == 0 else [heading]
-        embed_text = "\n".join(part for part in (*head, passage.text) if part)
+        embed_text = normal_form("\n".join(part for part in (*head, passage.text) if part))
         title = f"{entry.name} {passage.heading}".strip()
         chunks.append(ChunkText(ordinal, title, tags if ordinal == 0 else "", passage.text, embed_text))
     return chunks

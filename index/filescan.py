@@ -13,6 +13,7 @@ from pathlib import Path
 from ..vault.cjk import without_chance_pairs
 from ..vault.entry import Entry, parse_entry
 from ..vault.header import is_open
+from ..vault.normal_form import normal_form
 from ..vault.paths import is_note_name, is_text, read_regular
 from .query import QueryAnalysis, Term, inverse_document_frequency
 from .scope import Scope
@@ -62,7 +63,7 @@ def scan_files(
         if len(data) == MAX_FILE_BYTES and is_open(data.decode("utf-8", "replace")):
             continue  # Its header goes on: whose it is, and whether it is active, is not known.
         total += 1
-        lowered = data.lower()
+        lowered = data.lower() if data.isascii() else normal_form(data.decode("utf-8", "replace")).lower().encode()
         present = [needle in lowered for needle in needles]
         if needles and not any(present):
             continue

@@ -10,6 +10,7 @@ from typing import Protocol
 
 from ..vault.cjk import cut_cjk, function_letters, without_chance_pairs
 from ..vault.function_words import foreign_function_words
+from ..vault.normal_form import normal_form
 from .stemming import stem
 
 _STOP = (
@@ -121,7 +122,7 @@ def is_significant(word: str) -> bool:
 def analyse(text: str) -> QueryAnalysis:
     """Analyse a prompt; all words weigh the same until `refine`. Accepts any text."""
     # Half of a surrogate pair, as of an emoji that was cut in two: tokenizers reject it.
-    text = text.encode("utf-8", "replace").decode("utf-8")
+    text = normal_form(text.encode("utf-8", "replace").decode("utf-8"))
     words = dict.fromkeys(_significant_words(text))
     identifiers = tuple(dict.fromkeys(_IDENTIFIER.findall(text)))
     if all(word in CHATTER for word in words):

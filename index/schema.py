@@ -19,7 +19,7 @@ from ..vault.cjk import LETTER_CLASS
 from ..vault.errors import SchemaTooNew
 
 SCHEMA_VERSION = 4
-DERIVATION = 3
+DERIVATION = 4
 """How rows and chunks are made of a file, kept as PRAGMA application_id: to be raised when `parse_entry`, `row_of` or
 `chunks_of` make something else of the same bytes. Not the schema's version: readers of another one are refused."""
 

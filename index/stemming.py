@@ -8,6 +8,7 @@ from functools import cache
 import apsw
 
 from ..vault.cjk import split_cjk
+from ..vault.normal_form import normal_form
 
 TOKENIZER = ("porter", "unicode61", "remove_diacritics", "2")
 """The `tokenize` option of chunk_fts."""
@@ -20,9 +21,14 @@ def _tokenizer() -> apsw.FTS5Tokenizer:
     return apsw.Connection(":memory:").fts5_tokenizer(TOKENIZER[0], list(TOKENIZER[1:]))
 
 
+def index_text(text: str) -> str:
+    """`text` as the keyword index gets it."""
+    return split_cjk(normal_form(text))
+
+
 def stems(text: str) -> list[str]:
     """The terms under which `text` is indexed, in order, repeated as often as they occur."""
-    data = split_cjk(text).encode("utf-8", "replace")
+    data = index_text(text).encode("utf-8", "replace")
     with _lock:
         terms = _tokenizer()(data, apsw.FTS5_TOKENIZE_DOCUMENT, None, include_offsets=False, include_colocated=False)
     return [str(term) for term in terms]

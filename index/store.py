@@ -19,11 +19,11 @@ from typing import TYPE_CHECKING, Any
 
 import apsw
 
-from ..vault.cjk import split_cjk
 from ..vault.errors import IndexUnavailable
 from . import active_sql, database, schema
 from .chunking import ChunkText, chunk_entry
 from .database import IndexDamaged
+from .stemming import index_text
 
 if TYPE_CHECKING:
     from ..vault.entry import Entry
@@ -426,7 +426,7 @@ class IndexStore:
         ).get
         self._connection.execute(
             "INSERT INTO chunk_fts (rowid, title, tags, body) VALUES (?, ?, ?, ?)",
-            (rowid, *map(split_cjk, (chunk.title, chunk.tags, chunk.body))),
+            (rowid, *map(index_text, (chunk.title, chunk.tags, chunk.body))),
         )
 
     def _forget_chunks(self, entry_rowid: int) -> None:

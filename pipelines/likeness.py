@@ -13,6 +13,7 @@ from difflib import SequenceMatcher
 from math import ceil
 from typing import TypeVar
 
+from ..vault.normal_form import normal_form
 from .foreign_language import is_negative_in_its_language
 from .reversal import content_words, is_negative, reverses
 
@@ -61,6 +62,7 @@ class Wording:
 
 def wording_of(text: str) -> Wording:
     """Split a statement into its parts."""
+    text = normal_form(text)
     telling = frozenset(match.group().strip("`'\"().,;:!?").lower() for match in _TELLING.finditer(text))
     words = content_words(text)
     kept = words - _INTERCHANGEABLE

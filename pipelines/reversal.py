@@ -6,6 +6,8 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from ..vault.normal_form import normal_form
+
 _WORD = re.compile(r"[a-z0-9][\w+#./-]*|[^\x00-\x7f\s]+")
 _NEGATION = re.compile(
     r"\b(?:never|no longer|not|(?:do|does|should|must)n['’]?t|do not|avoid|stop|without|no more"
@@ -128,7 +130,7 @@ _APOSTROPHE = re.compile(r"(?<=[a-z])['’](?=[a-z])")
 
 def content_words(text: str) -> frozenset[str]:
     """The stems of the words that say what, not how. "don't" is one word, however it is typed."""
-    words = _WORD.findall(_APOSTROPHE.sub("", text.lower()))
+    words = _WORD.findall(_APOSTROPHE.sub("", normal_form(text).lower()))
     return frozenset(_stem(word) for word in words if word not in _EMPTY_WORDS)
 
 

@@ -15,6 +15,7 @@ from ..vault.errors import EntryExists, EntryInvalid, EntryNotFound, UsageError
 from ..vault.evidence import strip_evidence
 from ..vault.fields import StoreValue
 from ..vault.layout import ARCHIVE, INBOX, REVIEW
+from ..vault.normal_form import composed
 from ..vault.pending import IDEA_NOTE, pending_folder
 from ..vault.scrubbed import Scrubbed
 from ..vault.slug import validate_slug
@@ -125,10 +126,13 @@ def resolve_entry(store: VaultStore, name: str) -> str:
     for path in (relative, f"{relative}.md"):
         if path.endswith(".md") and "/" in path and store.exists(path):
             return path
-    if "/" in relative:
+    slug = composed(relative.removesuffix(".md"))
+    if "/" in slug:
+        for path in () if slug.isascii() else store.walk():  # macOS has its own spelling of accents.
+            if composed(path) == f"{slug}.md":
+                return path
         raise EntryNotFound(f"there is no entry {name}: `memory list` shows what there is")
-    slug = relative.removesuffix(".md")
-    named = [path for path in store.walk() if path.endswith((f"/{slug}.md", f"/{slug}/_index.md"))]
+    named = [path for path in store.walk() if composed(path).endswith((f"/{slug}.md", f"/{slug}/_index.md"))]
     found = [
         entry.path
         for entry in store.readable(named)

@@ -15,6 +15,7 @@ from pathlib import Path
 from ..index.catalog_reader import CatalogReader
 from ..vault.entry import Entry
 from ..vault.errors import IndexUnavailable
+from ..vault.normal_form import normal_form
 from ..vault.pending import PENDING_FOLDERS, pending_folder
 from ..vault.settings import Settings
 from ..vault.store import VaultStore
@@ -60,8 +61,8 @@ def order_pending(
     read = []
     unindexed = [path for path in paths if path not in days]
     for entry in store.readable(unindexed[:MOST_READ]):
-        text = f"{entry.title}\n{entry.body}".casefold()
-        if all(word.casefold() in text for word in words):
+        text = normal_form(f"{entry.title}\n{entry.body}").casefold()
+        if all(normal_form(word).casefold() in text for word in words):
             read.append(((entry.kind == "idea" and entry.surfaced_at) or entry.created or "", entry.path))
     ordered = [path for _, path in sorted([*indexed, *read])]
     return ordered if words else ordered + unindexed[MOST_READ:]

@@ -14,6 +14,7 @@ from .automemory import TYPES, kind_by_path
 from .frontmatter import load_fields
 from .header import body_of, split_header
 from .layout import ALWAYS_LOAD, special_folder
+from .normal_form import composed
 from .project import project_of_note
 from .wording import cut
 
@@ -120,8 +121,8 @@ class Entry:
 
 
 def fingerprint(text: str) -> str:
-    """SHA-256, hexadecimal, of the text with case folded and runs of white space made one space."""
-    return hashlib.sha256(" ".join(text.split()).casefold().encode("utf-8", "surrogatepass")).hexdigest()
+    """SHA-256, hexadecimal, of the text in NFC with case folded and runs of white space made one space."""
+    return hashlib.sha256(" ".join(composed(text).split()).casefold().encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def content_hash(data: bytes) -> str:

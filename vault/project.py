@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 
 from .layout import ALWAYS_LOAD, PROJECTS, special_folder
+from .normal_form import composed
 
 MAX_POINTER_BYTES = 4096
 
@@ -68,7 +69,7 @@ def project_slug(name: str) -> str:
         return slug
     from binascii import crc32
 
-    return "project-" + format(crc32(name.encode("utf-8", "surrogatepass")), "08x")
+    return "project-" + format(crc32(composed(name).encode("utf-8", "surrogatepass")), "08x")
 
 
 def project_named(value: str) -> str:

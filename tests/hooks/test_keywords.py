@@ -16,6 +16,10 @@ def test_a_prompt_about_nothing_has_no_significant_word() -> None:
         assert significant_words(prompt) == []
 
 
+def test_words_in_other_unicode_forms_are_the_same_words() -> None:
+    assert significant_words("ＤＥＰＬＯＹ ｶﾞｰﾄﾞ re\u0301sume\u0301") == ["deploy", "ガード", "résumé"]
+
+
 def test_words_are_folded_split_and_kept_in_order() -> None:
     assert significant_words("Deploy the Billing-Service; deploy!") == ["deploy", "billing", "service"]
 

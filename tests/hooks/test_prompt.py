@@ -273,6 +273,15 @@ def test_without_a_usable_index_the_files_are_searched(vault: Sandbox, damage: s
     assert done.seconds < LIMIT_SECONDS * patience()
 
 
+@pytest.mark.parametrize("indexed", [True, False])
+def test_a_note_in_another_unicode_form_is_found(sandbox: Sandbox, indexed: bool) -> None:
+    path, body = "personal-private/convention/guard.md", "認証ガードはｶﾞｰﾄﾞﾚｰﾙより先に登録する。"
+    sandbox.entry(path, body)
+    if indexed:
+        index(sandbox, path)
+    assert body in ask(sandbox, "ガードレールの順番は").stdout
+
+
 def test_a_writer_in_the_middle_of_a_transaction_is_not_waited_for(vault: Sandbox) -> None:
     with closing(sqlite3.connect(vault.state.index_db, isolation_level=None)) as connection:
         connection.execute("BEGIN EXCLUSIVE")

@@ -44,6 +44,7 @@ OURS = {
     "memoryvault.vault.hooklog",
     "memoryvault.vault.layout",
     "memoryvault.vault.marker",
+    "memoryvault.vault.normal_form",
     "memoryvault.vault.pending",
     "memoryvault.vault.project",
     "memoryvault.vault.render",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
+from unicodedata import normalize
 
 import pytest
 
@@ -194,6 +195,13 @@ def test_an_entry_is_found_by_path_or_slug_but_never_guessed_from_a_wrong_path(b
     bed.note("personal-projects/shop/preferences/deploy-day.md", "x", kind="preferences")
     with pytest.raises(UsageError, match="several"):
         resolve_entry(bed.store, "deploy-day")
+
+
+@pytest.mark.parametrize("name", ["café", "personal-private/preferences/café", "personal-private/preferences/café.md"])
+def test_a_note_that_macos_named_is_found_by_the_name_that_is_typed(bed: Bed, name: str) -> None:
+    path = normalize("NFD", "personal-private/preferences/café.md")
+    bed.note(path, "# Coffee\n\nAt four.", kind="preferences")
+    assert resolve_entry(bed.store, normalize("NFC", name)) == path
 
 
 def test_a_note_that_cannot_be_read_hides_no_other_of_its_name(bed: Bed) -> None:

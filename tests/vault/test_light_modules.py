@@ -20,6 +20,7 @@ LIGHT = (
     "hooklog",
     "layout",
     "marker",
+    "normal_form",
     "pending",
     "project",
     "render",
