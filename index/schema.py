@@ -18,10 +18,11 @@ import apsw
 from ..vault.cjk import LETTER_CLASS
 from ..vault.errors import SchemaTooNew
 
-SCHEMA_VERSION = 4
+SCHEMA_VERSION = 5
 DERIVATION = 4
-"""How rows and chunks are made of a file, kept as PRAGMA application_id: to be raised when `parse_entry`, `row_of` or
-`chunks_of` make something else of the same bytes. Not the schema's version: readers of another one are refused."""
+"""How rows and chunks are made of a file, kept with each row: to be raised when `parse_entry`, `row_of` or
+`chunk_entry` make something else of the same bytes. Not the schema's version: programs of another one are refused. Of
+two programs that use one index in turn, the older one takes what the newer one made as it is."""
 
 ENTRY_META_COLUMNS: tuple[tuple[str, str], ...] = (
     ("path", "TEXT NOT NULL DEFAULT ''"),
@@ -49,6 +50,8 @@ ENTRY_META_COLUMNS: tuple[tuple[str, str], ...] = (
     ("updated_at", "REAL NOT NULL DEFAULT 0"),
     # 0 means: drifted, index again at the next walk.
     ("indexed_at", "REAL NOT NULL DEFAULT 0"),
+    # The DERIVATION of the program that made the row; one of a lower one is made again at the next walk.
+    ("derivation", "INTEGER NOT NULL DEFAULT 0"),
 )
 
 _BASE = (
@@ -180,6 +183,7 @@ MIGRATIONS: tuple[Migration, ...] = (
     Migration(2, _MODEL_IN_FORCE),
     Migration(3, _VECTOR_EPOCH),
     Migration(4, ()),  # a column only
+    Migration(5, ()),
 )
 
 
@@ -201,11 +205,11 @@ def user_version(connection: apsw.Connection) -> int:
 def migrate(connection: apsw.Connection) -> None:
     """Bring the database to SCHEMA_VERSION, in one transaction with its record.
 
-    Additive and idempotent: a table of an older shape gains the columns it lacks, and what was derived otherwise from
-    its file is marked to be indexed again at the next walk. Raises SchemaTooNew when a newer program wrote the file.
+    Additive and idempotent: a table of an older shape gains the columns it lacks. Raises SchemaTooNew when a newer
+    program wrote the file.
     """
     version = user_version(connection)
-    if version == SCHEMA_VERSION and _derivation(connection) == DERIVATION:
+    if version == SCHEMA_VERSION:
         return
     if version > SCHEMA_VERSION:
         raise SchemaTooNew(
@@ -216,20 +220,11 @@ def migrate(connection: apsw.Connection) -> None:
     try:
         if user_version(connection) < SCHEMA_VERSION:
             _apply(connection)
-        if _derivation(connection) != DERIVATION:
-            connection.execute("UPDATE entry_meta SET indexed_at = 0")
-            if _derivation(connection) < 3:
-                connection.execute(_FORGET_CJK_WORDS, (f"*[{LETTER_CLASS}]*",))
-            connection.execute(f"PRAGMA application_id = {DERIVATION}")
         connection.execute("COMMIT")
     except BaseException:
         if connection.in_transaction:  # SQLite rolls back by itself after some errors (a full disk, say).
             connection.execute("ROLLBACK")
         raise
-
-
-def _derivation(connection: apsw.Connection) -> int:
-    return int(connection.execute("PRAGMA application_id").get)
 
 
 def _apply(connection: apsw.Connection) -> None:
@@ -245,4 +240,6 @@ def _apply(connection: apsw.Connection) -> None:
             for statement in migration.statements:
                 connection.execute(statement)
             connection.execute("INSERT OR REPLACE INTO migration(version) VALUES (?)", (migration.version,))
+    if version < 5 and connection.execute("PRAGMA application_id").get < 3:  # where the derivation was kept until then
+        connection.execute(_FORGET_CJK_WORDS, (f"*[{LETTER_CLASS}]*",))
     connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")

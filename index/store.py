@@ -42,6 +42,9 @@ _UPSERT_META = (
 )
 
 
+_INDEXED_AT = "CASE WHEN derivation < ? THEN 0.0 ELSE indexed_at END"
+
+
 @dataclass(frozen=True)
 class FileState:
     """The state of a file when it was indexed, to see whether it changed."""
@@ -51,6 +54,7 @@ class FileState:
     size: int
     content_hash: str
     indexed_at: float
+    """0: to be indexed again."""
 
 
 @dataclass(frozen=True)
@@ -195,12 +199,13 @@ class IndexStore:
 
     def files(self) -> dict[str, FileState]:
         """The state of every indexed file, by path."""
-        rows = self._query("SELECT path, rowid, mtime_ns, size, content_hash, indexed_at FROM entry_meta")
+        sql = f"SELECT path, rowid, mtime_ns, size, content_hash, {_INDEXED_AT} FROM entry_meta"
+        rows = self._query(sql, (schema.DERIVATION,))
         return {row[0]: FileState(*row[1:]) for row in rows}
 
     def file(self, path: str) -> FileState | None:
-        sql = "SELECT rowid, mtime_ns, size, content_hash, indexed_at FROM entry_meta WHERE path = ?"
-        rows = self._query(sql, (path,))
+        sql = f"SELECT rowid, mtime_ns, size, content_hash, {_INDEXED_AT} FROM entry_meta WHERE path = ?"
+        rows = self._query(sql, (schema.DERIVATION, path))
         return FileState(*rows[0]) if rows else None
 
     def texts_of(self, path: str) -> list[str]:
@@ -415,6 +420,7 @@ class IndexStore:
             "occurrences": entry.occurrences or 1,
             "updated_at": now,
             "indexed_at": now,
+            "derivation": schema.DERIVATION,
         }
         return tuple(values[name] for name in _META)
 

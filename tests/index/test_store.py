@@ -117,11 +117,36 @@ def test_what_an_older_version_made_of_the_files_is_made_anew_at_the_next_walk(b
     assert (bed.index().unchanged, row(bed, "a.md", "title")) == (2, ("As it was made before",))
     bed.close_store()
     connection = apsw.Connection(str(bed.index_db))
-    connection.execute("PRAGMA application_id = 0")
+    connection.execute("UPDATE entry_meta SET derivation = derivation - 1")
     connection.close()
     assert (bed.index().changed, row(bed, "a.md", "title")) == (2, ("Its title",))
     bed.close_store()
     assert bed.index().unchanged == 2, "once"
+
+
+def test_an_older_version_leaves_what_a_newer_one_made_and_the_newer_one_improves_on_the_rest_once(
+    bed: Bed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As a plugin and an installed command of another version do, which use one index in turn."""
+
+    def walk_as(derivation: int) -> tuple[int, int]:
+        monkeypatch.setattr(schema, "DERIVATION", derivation)
+        report = bed.index()
+        bed.close_store()
+        return report.touched, report.unchanged
+
+    for name in ("a.md", "b.md", "c.md"):
+        os.utime(bed.write(name, f"# {name}\n\nText."), (1.7e9, 1.7e9))
+    older, newer = schema.DERIVATION, schema.DERIVATION + 1
+    assert walk_as(older) == (3, 0)
+    assert walk_as(newer) == (3, 0)
+    assert walk_as(older) == (0, 3)
+    os.utime(bed.write("b.md", "# Another title\n\nText."), (1.6e9, 1.6e9))
+    assert walk_as(older) == (1, 2), "it answers for what was written meanwhile"
+    assert row(bed, "b.md", "title") == ("Another title",)
+    assert walk_as(newer) == (1, 2), "only what the older one wrote"
+    assert walk_as(older) == (0, 3)
+    assert walk_as(newer) == (0, 3)
 
 
 def test_words_of_chinese_notes_that_were_embedded_as_whole_runs_are_forgotten(bed: Bed) -> None:
@@ -131,6 +156,7 @@ def test_words_of_chinese_notes_that_were_embedded_as_whole_runs_are_forgotten(b
     bed.embed()
     bed.close_store()
     connection = apsw.Connection(str(bed.index_db))
+    connection.execute("PRAGMA user_version = 4")
     connection.execute("PRAGMA application_id = 2")
     connection.close()
     bed.index()
@@ -161,9 +187,9 @@ def test_a_migration_that_sqlite_takes_back_by_itself_says_why(bed: Bed) -> None
     bed.index()
     bed.close_store()
     connection = apsw.Connection(str(bed.index_db))
-    connection.execute("PRAGMA application_id = 0")
+    connection.execute("PRAGMA user_version = 4")
     connection.execute(
-        "CREATE TRIGGER full BEFORE UPDATE ON entry_meta BEGIN SELECT RAISE(ROLLBACK, 'no space is left'); END"
+        "CREATE TRIGGER full BEFORE INSERT ON migration BEGIN SELECT RAISE(ROLLBACK, 'no space is left'); END"
     )
     connection.close()
     with pytest.raises(apsw.ConstraintError, match="no space is left"):
