@@ -24,6 +24,7 @@ from ..tasks.queue.enqueue import open_ledger
 from ..tasks.shared_queue import NO_CLIENT, is_shared, machine_name
 from ..vault.errors import MemoryVaultError, ModelUnavailable, QueueUnavailable, SettingsError
 from ..vault.layout import DEFAULT_GROUP
+from ..vault.listing import list_left_out
 from ..vault.lock import lock_holder
 from ..vault.scrubbed import Scrubbed
 from ..vault.settings import PartialSettings, snapshot_from_before
@@ -59,6 +60,7 @@ PROBE_NOTE = "Ship new versions on Tuesday mornings only."
 PROBE_WORDS = "ship new versions on Tuesday"
 PROBE_QUESTION = "Which day may we deploy a release to production?"
 
+TODO_OF_LEFT_OUT = "move into the vault what is meant to be found: links out of it are not followed"
 _TAKE = "give your account the right to read and write it (`ls -ld` shows whose it is)"
 _MOVE = "move away what lies there: a folder is wanted where a file is, or the other way round"
 TODO_OF_ERRNO = {
@@ -239,9 +241,20 @@ def _index(context: Context) -> Finding:
     if report.failed:
         named = ", ".join(report.failed[:NAMED])
         return Finding("index", "note", f"{detail}; not readable: {named}", "mend those files, or their permissions")
+    if not_searched := [*_not_searched(context.vault)]:
+        return Finding("index", "note", f"{detail}; not searched: {'; '.join(not_searched)}", TODO_OF_LEFT_OUT)
     behind = counted(report.touched, "file was", "files were")
     step = f"{behind} behind, now in step" if report.touched else "in step with the files"
     return Finding("index", "ok", f"{detail}, {step}")
+
+
+def _not_searched(vault: Path) -> Iterator[str]:
+    links, in_the_cloud = list_left_out(vault)
+    if links:
+        named = ", ".join(f"{path} (a link to {os.path.realpath(vault / path)})" for path in links[:NAMED])
+        yield named + (f" and {len(links) - NAMED} more links" if len(links) > NAMED else "")
+    if in_the_cloud:
+        yield f"{counted(len(in_the_cloud), 'note')} that the cloud client has not downloaded"
 
 
 def _extension(context: Context) -> Finding:

@@ -31,10 +31,11 @@ from ..pipelines.routing import (
     status_at,
 )
 from ..vault.entry import Source, fingerprint, parse_entry
-from ..vault.errors import EditConflict, EntryInvalid, EntryNotFound
+from ..vault.errors import EditConflict, EntryInvalid, EntryNotFound, PathRefused
 from ..vault.evidence import EVIDENCE_HEADING, LOOKED_UP, NOT_TYPED, PASSED_ON_TAG
 from ..vault.fields import StoreValue
 from ..vault.layout import DEFAULT_GROUP, INCUBATOR, PROJECTS
+from ..vault.paths import resolve_inside
 from ..vault.pending import is_idea_path
 from ..vault.scrubbed import Scrubbed
 from ..vault.settings import Settings
@@ -376,7 +377,8 @@ def _further(sources: Sequence[Source], candidate: Candidate) -> list[Source]:
 
 
 def free_path(destination: str, store: VaultStore, promised: Collection[str] = ()) -> str:
-    """The destination, or the next free name beside it; `promised` names are taken too."""
+    """The destination in the vault, or the next free name beside it; `promised` names are taken too."""
+    destination = inside_vault(destination, store)
     if f"/{INCUBATOR}/" in f"/{destination}":
         folder, slug, name = destination.rsplit("/", 2)
         return f"{folder}/{free_slug(slug, lambda taken: store.is_taken(f'{folder}/{taken}'))}/{name}"
@@ -387,6 +389,23 @@ def free_path(destination: str, store: VaultStore, promised: Collection[str] = (
 
     slug = free_slug(name.removesuffix(".md"), is_taken)
     return f"{folder}/{slug}.md"
+
+
+def inside_vault(destination: str, store: VaultStore) -> str:
+    """The destination; where its project's folder is a link out of the vault, that among the user's own notes.
+
+    Nothing is written through such a link, and what was said must not be lost. A property says which project it is.
+    """
+    root, _, rest = destination.partition("/")
+    project, _, inside = rest.partition("/")
+    if root != PROJECTS or not inside:
+        return destination
+    try:
+        resolve_inside(store.vault, f"{root}/{project}")
+    except PathRefused as error:
+        log.warning("%s: written to %s instead", error, DEFAULT_GROUP)
+        return f"{DEFAULT_GROUP}/{inside}"
+    return destination
 
 
 def _with_evidence(body: str, candidate: Candidate) -> Scrubbed:

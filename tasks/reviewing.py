@@ -67,7 +67,7 @@ from .ideas.research_fields import with_research_of, without_research
 from .indexing import DECISION_FOLDERS, vault_store
 from .journal import Act, Change, FolderMove, Journal, Recorded, hash_of, text_of
 from .queue.enqueue import enqueue
-from .remembering import free_path
+from .remembering import free_path, inside_vault
 
 ATTEMPTS_AT_EDITED_FILE = 3
 _USUAL = frozenset({"", ALWAYS_LOAD})
@@ -406,6 +406,7 @@ class Reviewer:
         return DecisionOutcome(entry.path, "approved", target)
 
     def _same_entry(self, path: str, entry: Entry) -> Entry | None:
+        path = inside_vault(path, self.store)
         if not self.store.exists(path):
             return None
         other = self.store.read(path)

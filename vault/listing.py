@@ -64,6 +64,34 @@ def list_folders(
                 waiting.append((f"{prefix}{name}/", False))
 
 
+class LeftOut(NamedTuple):
+    """Vault-relative paths of what no walk yields, though its user may take it for a part of the vault."""
+
+    links: list[str]
+    """Folders and notes that are links and lead out of the vault, or to nothing."""
+    in_the_cloud: list[str]
+    """Notes that are not downloaded."""
+
+
+def list_left_out(vault: Path) -> LeftOut:
+    """What `list_notes` passes over, but for copies, dot-folders, the trash and special files."""
+    left_out = LeftOut([], [])
+    root = os.path.realpath(vault)
+    for prefix, _ in list_folders(vault):
+        with suppress(OSError), os.scandir(f"{vault}/{prefix}") as children:
+            for child in children:
+                path, is_note = prefix + child.name, child.name.endswith(".md")
+                if child.name[0] == "." or child.name == TRASH:
+                    continue
+                if child.is_symlink():
+                    is_inside = f"{os.path.realpath(child.path)}/".startswith(f"{root}/")
+                    if (is_note or child.is_dir()) and not is_inside:
+                        left_out.links.append(path)
+                elif is_note and child.is_file() and not is_downloaded_child(child):
+                    left_out.in_the_cloud.append(path)
+    return LeftOut(sorted(left_out.links), sorted(left_out.in_the_cloud))
+
+
 def list_notes(vault: Path) -> NotePaths:
     """All notes but those in the trash, and all conflict copies, found in one walk."""
     found = NotePaths([], [])

@@ -18,7 +18,7 @@ import pytest
 
 from memoryvault.cli import surroundings
 from memoryvault.cli.context import Context
-from memoryvault.cli.doctor import CHECKS, _fault, _round_trip, _worker
+from memoryvault.cli.doctor import CHECKS, _fault, _index, _round_trip, _worker
 from memoryvault.cli.finding import Finding
 from memoryvault.cli.pages import how_to
 from memoryvault.cli.processes import stop_background
@@ -63,6 +63,19 @@ def line_of_a_hook(context: Context, ago: timedelta, **fields: object) -> None:
 )
 def test_a_fresh_vault_is_in_order(context: Context, check: Callable[[Context], Finding]) -> None:
     assert check(context).grade == "ok"
+
+
+def test_what_is_not_searched_is_named(context: Context, tmp_path: Path) -> None:
+    """A link out of the vault is not followed, so neither is the folder of a project on another disk."""
+    elsewhere = tmp_path / "disk" / "shop"
+    elsewhere.mkdir(parents=True)
+    projects = context.vault / "personal-projects"
+    projects.mkdir(parents=True)
+    (projects / "shop").symlink_to(elsewhere)
+    found = _index(context)
+    assert found.grade == "note"
+    assert found.detail.endswith(f"; not searched: personal-projects/shop (a link to {elsewhere})")
+    assert found.todo == "move into the vault what is meant to be found: links out of it are not followed"
 
 
 def test_that_all_is_switched_off_is_told_with_what_switches_it_on(context: Context) -> None:

@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from memoryvault.vault import paths
+from memoryvault.vault import listing, paths
 from memoryvault.vault.layout import is_conflict_copy
+from memoryvault.vault.listing import list_left_out
 from memoryvault.vault.paths import SF_DATALESS, is_downloaded
 from memoryvault.vault.store import VaultStore
 
@@ -67,6 +68,25 @@ def test_of_special_folders_only_the_outermost_counts(store: VaultStore, vault: 
         (vault / name).parent.mkdir(parents=True, exist_ok=True)
         (vault / name).write_text("x")
     assert [*store.walk_special({"_inbox"})] == ["_inbox/a.md", "g/_inbox/_archive/b.md"]
+
+
+def test_what_a_walk_leaves_out_unasked_is_known(vault: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not what nobody misses: dot-folders, the trash, other files, and links to what is walked in its own place."""
+    (vault / "g" / "_trash").mkdir(parents=True)
+    (vault / "g" / "a.md").write_text("x")
+    (tmp_path / "away").mkdir()
+    for name, target in (
+        ("g/disk", tmp_path / "away"),
+        ("g/lost.md", tmp_path / "nothing"),
+        ("g/_trash/old", tmp_path / "away"),
+        ("g/picture.png", tmp_path / "a.png"),
+        ("alias", vault / "g"),
+        (".obsidian", tmp_path / "away"),
+    ):
+        (vault / name).symlink_to(target)
+    assert list_left_out(vault) == (["g/disk", "g/lost.md"], [])
+    monkeypatch.setattr(listing, "is_downloaded_child", lambda child: False)
+    assert list_left_out(vault).in_the_cloud == ["g/a.md"]
 
 
 @pytest.mark.parametrize("name", ["conflict.md", "resolving a merge_conflict.md", "on conflicts (git).md"])
