@@ -17,6 +17,9 @@ SourceKind: TypeAlias = Literal["list", "topic", "feed", "folder"]
 KINDS: tuple[SourceKind, ...] = ("list", "topic", "feed", "folder")
 
 MAX_SOURCES = 100
+MOST_KNOWN = 10_000
+"""So many keys of a source are kept, besides those of what it lists now: a feed may make up ids and addresses anew at
+each fetch."""
 _KEY_CHARACTERS = 16
 
 
@@ -54,7 +57,7 @@ class Novelty:
 
     new: tuple[Pattern, ...]
     known: tuple[str, ...]
-    """Keys of everything the source has ever listed, sorted: what the next scan compares with."""
+    """Keys of what the source has listed, what was seen last at the end: what the next scan compares with."""
 
 
 def identity_of(item: ListedItem) -> str:
@@ -73,20 +76,24 @@ def novelty(items: Iterable[ListedItem], known: Collection[str], source: str) ->
 
     What disappeared and comes back is known. Two names at one new address (skills of one repository) are two
     patterns; another name at an address that is known is a new wording. A feed's entry keeps its id when its address
-    changes, and its address when its id does; listed together with the entry that had the one, it is another entry.
+    changes, its address when its id does, and its title and description when both do; listed together with the entry
+    that had the one, it is another entry.
     """
     items = tuple(items)
     before = frozenset(known)
     unchanged = [pair for item in items if len(pair := _marks(item)) == 2 and before.issuperset(pair)]
     taken = {mark for pair in unchanged for mark in pair}
-    keys = set(before)
+    taken |= {text for item in items if before.issuperset(_marks(item)) and (text := _text_mark(item))}
+    listed: dict[str, None] = {}
     new: dict[str, Pattern] = {}
     names: set[tuple[str, str]] = set()
     for item in items:
         identity = identity_of(item)
         marks = frozenset(_marks(item))
         is_known = bool(marks & before) if len(marks) == 1 or marks <= before else bool(marks & before - taken)
-        keys |= marks
+        text = _text_mark(item)
+        is_known = is_known or (text in before and text not in taken)
+        listed |= dict.fromkeys((*_marks(item), *([text] if text else ())))
         name = (identity, slugify(item.title))
         if is_known or name in names:
             continue
@@ -95,7 +102,14 @@ def novelty(items: Iterable[ListedItem], known: Collection[str], source: str) ->
             key = pattern_key(f"{identity}#{name[1]}")
         names.add(name)
         new[key] = Pattern(key, item.url, item.title, item.description, source)
-    return Novelty(tuple(new.values()), tuple(sorted(keys)))
+    return Novelty(tuple(new.values()), remembered(known, listed))
+
+
+def remembered(known: Iterable[str], listed: Iterable[str]) -> tuple[str, ...]:
+    """The keys to keep: the last of what was known, and all of what is listed now."""
+    now = dict.fromkeys(listed)
+    gone = [key for key in dict.fromkeys(known) if key not in now]
+    return (*gone[-MOST_KNOWN:], *now)
 
 
 def _marks(item: ListedItem) -> tuple[str, ...]:
@@ -104,6 +118,13 @@ def _marks(item: ListedItem) -> tuple[str, ...]:
     return (
         (address, pattern_key(f"id:{canonical_url(item.identity) or item.identity}")) if item.identity else (address,)
     )
+
+
+def _text_mark(item: ListedItem) -> str:
+    """Key of what a feed's entry says; '' for an entry that has only a title, as others of its feed may, and for items
+    whose address is all there is."""
+    says = item.identity and item.title and item.description
+    return pattern_key(f"text:{item.title.casefold()}\n{item.description.casefold()}") if says else ""
 
 
 # --- the note with the sources ---

@@ -22,6 +22,7 @@ from ...pipelines.discovery import (
     SourcesNote,
     novelty,
     parse_sources,
+    remembered,
 )
 from ...sources.discovery.github import raw_address, search_address, tree_address
 from ...vault.entry import Entry
@@ -226,11 +227,10 @@ class Discovery:
             new = self._found.unknown(new)
         self._found.add(new, self._today().isoformat())
         kill_point("discovery-found")
-        keys = {*brought.known, *(str(k) for k in known)} if isinstance(known, list) else set(brought.known)
         self._cursors.set(
             name,
             {
-                "known": sorted(keys),
+                "known": list(remembered(map(str, known) if isinstance(known, list) else (), brought.known)),
                 "etag": result.etag,
                 "modified": result.modified,
                 "checked": self._clock(),

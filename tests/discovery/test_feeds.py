@@ -11,8 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from memoryvault.pipelines.discovery import novelty
+from memoryvault.pipelines.discovery import MOST_KNOWN, novelty
 from memoryvault.sources.discovery.feeds import FeedInvalid, feed_items
+from memoryvault.sources.discovery.source_item import SourceItem
 
 BASE = "https://b.org/blog/feed"
 
@@ -249,3 +250,38 @@ def test_an_entry_that_changes_is_not_new(before: str, after: str) -> None:
 )
 def test_entries_that_share_what_tells_others_apart_are_told_apart(old: str, new: str) -> None:
     assert new_of(old, new + old, new + old) == [["A"], ["B"], []]
+
+
+def renewed(number: int, fetch: int, title: str, description: str) -> SourceItem:
+    """As a feed lists it that makes up id and address anew at each fetch."""
+    return SourceItem(f"https://b.org/{fetch}/{number}", title, description, identity=f"urn:{fetch}:{number}")
+
+
+def test_an_entry_that_says_the_same_under_another_id_and_address_is_known() -> None:
+    known = novelty([renewed(1, 1, "Fast hooks", "How to start in milliseconds.")], (), "s").known
+    later = [renewed(1, 2, "Fast hooks", "How to start in milliseconds."), renewed(2, 2, "Slow hooks", "How not to.")]
+    assert [pattern.title for pattern in novelty(later, known, "s").new] == ["Slow hooks"]
+
+
+def test_of_one_title_alone_two_entries_are_two() -> None:
+    """Many a feed calls each of its entries "Release notes"."""
+    known = novelty([renewed(1, 1, "Notes", "Of July."), renewed(2, 1, "Links", "")], (), "s").known
+    later = [renewed(3, 2, "Notes", "Of August."), renewed(4, 2, "Links", "")]
+    assert len(novelty(later, known, "s").new) == 2
+
+
+def test_an_entry_that_repeats_the_text_of_one_that_is_still_listed_is_another() -> None:
+    first = renewed(1, 1, "Weekly", "The links of the week.")
+    known = novelty([first], (), "s").known
+    assert len(novelty([first, renewed(2, 2, "Weekly", "The links of the week.")], known, "s").new) == 1
+
+
+def test_what_is_known_of_a_feed_that_never_lists_the_same_again_has_an_end() -> None:
+    known: tuple[str, ...] = ()
+    for fetch in range(5):
+        listed = [renewed(number, fetch, f"Title {fetch} {number}", "Its own text.") for number in range(2_000)]
+        known = novelty(listed, known, "s").known
+        assert novelty(listed, known, "s").new == (), "nothing that is still listed comes twice"
+    assert len(known) <= MOST_KNOWN + 6_000
+    last = [renewed(number, 4, f"Title 4 {number}", "Its own text.") for number in range(2_000)]
+    assert novelty(last, novelty([], known, "s").known, "s").new == (), "nor what is gone for a while"
