@@ -94,6 +94,7 @@ def reconcile(
             kill_point("index-rebuild" if force else "index-reconcile")
         if on_progress is not None:
             on_progress(min(start + BATCH_FILES, len(paths)), len(paths))
+    require_folder(vault)  # One that went away meanwhile had no files to be walked.
     with store.transaction():
         for path in list(gone):
             work.forget(path)
@@ -106,6 +107,7 @@ def reconcile_paths(store: IndexStore, vault: Path, walk: Walk, paths: Iterable[
     require_folder(vault)
     wanted = {path for path in paths if is_text(path)}
     allowed = wanted & set(walk())
+    require_folder(vault)  # One that went away meanwhile had no files to be walked.
     known = {path: state for path in sorted(wanted) if (state := store.file(path)) is not None}
     work = _Reconciliation(store, vault, {path: known[path] for path in known if path not in allowed}, force=False)
     with store.transaction():

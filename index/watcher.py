@@ -17,6 +17,9 @@ from typing import Any
 from watchdog.events import FileSystemEvent, FileSystemEventHandler
 from watchdog.observers import Observer
 
+from ..vault.errors import VaultUnavailable
+from ..vault.paths import require_folder
+
 QUIET_SECONDS = 0.4
 """A save in an editor is several events: changes are reported after this long without one …"""
 MAX_WAIT_SECONDS = 2.0
@@ -51,6 +54,7 @@ class VaultWatcher:
         self._observe = observe
         self._on_error = on_error
         self._observer: Any = None
+        self._is_gone = False
         self._changed = _Changes()
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name="watcher", daemon=True)
@@ -77,6 +81,7 @@ class VaultWatcher:
                 return
             if self._observer is not None and not (self._vault.is_dir() and self._observer.is_alive()):
                 self._unwatch()  # unmounted, or renamed away
+            self._tell_if_gone()
             if self._observer is None:
                 self._watch()
                 paths = None  # changes before this moment are only found by a walk
@@ -85,6 +90,15 @@ class VaultWatcher:
             elif not paths and paths is not None:
                 continue
             self._report(paths)
+
+    def _tell_if_gone(self) -> None:
+        try:
+            require_folder(self._vault)
+            self._is_gone = False
+        except VaultUnavailable as error:
+            if not self._is_gone:
+                self._on_error(error)
+            self._is_gone = True
 
     def _report(self, paths: frozenset[str] | None) -> None:
         start = time.monotonic()

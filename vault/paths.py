@@ -168,6 +168,15 @@ def sync_folder(folder: Path) -> None:
         os.close(descriptor)
 
 
+def make_folders(folder: Path, vault: Path) -> None:
+    """Make `folder` (a real path) and its missing parents below the vault, never the vault: one that is renamed at this
+    moment must not come into being again, empty, in its old place. Raises OSError."""
+    root = Path(os.path.realpath(vault))
+    for each in (*reversed(folder.parents), folder):
+        if root in each.parents:
+            each.mkdir(exist_ok=True)
+
+
 def remove_empty(folder: Path, vault: Path) -> None:
     """Remove `folder` (a real path) and its parents as far as they are empty, since editors show empty folders.
 

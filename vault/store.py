@@ -44,6 +44,7 @@ from .paths import (
     check_new_name,
     is_downloaded,
     is_regular,
+    make_folders,
     remove_empty,
     require_folder,
     resolve_inside,
@@ -350,7 +351,7 @@ class VaultStore:
             if self.is_taken(new_relative):
                 raise EntryExists(f"there is already a folder {new_relative}")
             try:
-                new.parent.mkdir(parents=True, exist_ok=True)
+                make_folders(new.parent, self.vault)
                 kill_point("vault-before-rename")
                 os.rename(old, new)
                 sync_folder(old.parent)
@@ -467,7 +468,7 @@ class VaultStore:
         if os.path.lexists(self.vault / relative):
             raise EntryExists(f"there is already an entry {relative}")
         try:
-            path.parent.mkdir(parents=True, exist_ok=True)
+            make_folders(path.parent, self.vault)
         except (FileExistsError, NotADirectoryError) as error:
             raise PathRefused(f"{relative!r} cannot be written: part of its path is a file") from error
         except OSError as error:

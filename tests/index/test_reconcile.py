@@ -178,6 +178,39 @@ def test_deleting_the_index_loses_nothing(bed: Bed) -> None:
 # The watcher
 
 
+def test_a_vault_that_goes_away_during_the_walk_takes_nothing_out_of_the_index(bed: Bed) -> None:
+    bed.write("a.md", "Kettle.")
+    bed.index()
+
+    def walk() -> Iterator[str]:
+        bed.vault.rename(bed.root / "moved")
+        return iter(())
+
+    with pytest.raises(VaultUnavailable):
+        reconcile(bed.store, bed.vault, walk)
+    (bed.root / "moved").rename(bed.vault)
+    with pytest.raises(VaultUnavailable):
+        reconcile_paths(bed.store, bed.vault, walk, ["a.md"])
+    assert [*bed.store.files()] == ["a.md"]
+
+
+@pytest.mark.hurried
+def test_a_vault_that_is_gone_is_told_once_and_watched_again_when_it_is_back(bed: Bed) -> None:
+    bed.write("a.md", "Kettle.")
+    bed.index()
+    with watching(bed, poll_seconds=0.05) as watch:
+        bed.vault.rename(bed.root / "vault2")
+        assert within_five_seconds(lambda: bool(watch.errors))
+        time.sleep(0.3)
+        assert [type(error) for error in watch.errors] == [VaultUnavailable]
+        assert f"the vault {bed.vault.resolve()} is not there" in str(watch.errors[0])
+        assert not bed.vault.exists()
+        (bed.root / "vault2").rename(bed.vault)
+        bed.write("b.md", "Teapot.")
+        assert within_five_seconds(lambda: "b.md" in bed.store.files())
+    assert len(watch.errors) == 1
+
+
 @pytest.fixture
 def watched(bed: Bed) -> Iterator[Bed]:
     with watching(bed):

@@ -21,10 +21,12 @@ from pathlib import Path
 
 import pytest
 
+from memoryvault.vault import store as store_module
 from memoryvault.vault.boundary import Approval, Consent
 from memoryvault.vault.entry import content_hash
 from memoryvault.vault.errors import EditConflict, EntryExists, MemoryVaultError, VaultUnavailable
 from memoryvault.vault.lock import hold_lock
+from memoryvault.vault.paths import resolve_inside
 from memoryvault.vault.scrubbed import Scrubbed
 from memoryvault.vault.slug import free_slug
 from memoryvault.vault.store import VaultStore
@@ -67,6 +69,35 @@ def test_twenty_writers_of_one_name_get_twenty_files(root: Path) -> None:
     assert codes == [0] * 20
     names = sorted(path.name for path in (root / "MemoryVault" / "personal-private" / "_inbox").iterdir())
     assert names == sorted(["idea.md", *(f"idea-{n}.md" for n in range(1, 20))])
+
+
+def test_a_vault_that_is_moved_away_at_this_moment_is_not_made_anew(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    vault, store = root / "MemoryVault", store_in(root)
+    store.create("a/note.md", {"kind": "fix"}, None, Scrubbed("x"))
+
+    def resolve(folder: Path, relative: str) -> Path:
+        found = resolve_inside(folder, relative)
+        vault.rename(root / "vault2")
+        return found
+
+    with monkeypatch.context() as moving:
+        moving.setattr(store_module, "resolve_inside", resolve)
+        with pytest.raises(VaultUnavailable, match="is not there"):
+            store.create("new/folder/note.md", {"kind": "fix"}, None, Scrubbed("x"))
+    assert not vault.exists()
+
+    def is_taken(store: VaultStore, relative: str) -> bool:
+        vault.rename(root / "vault2")
+        return False
+
+    (root / "vault2").rename(vault)
+    monkeypatch.setattr(VaultStore, "is_taken", is_taken)
+    with pytest.raises(VaultUnavailable, match="is not there"):
+        store.move_folder("a", "new/folder/a")
+    assert not vault.exists()
+    assert (root / "vault2" / "a" / "note.md").is_file()
 
 
 def _create_the_same(root: Path) -> None:
