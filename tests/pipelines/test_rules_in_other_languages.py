@@ -72,6 +72,34 @@ def test_what_looks_like_an_order_and_tells_of_something_is_no_rule(text: str) -
     assert proposed(text) == []
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "以后提交之前一定要先运行测试。",
+        "今后部署之前请先运行数据库备份。",
+        "以后请不要把数据库密码写进说明。",
+        "コミットする前は必ずテストを実行してください。",
+        "커밋하기 전에는 항상 테스트를 실행하세요.",
+    ],
+)
+def test_a_rule_for_before_something_tells_of_no_earlier_time(text: str) -> None:
+    assert len(proposed(text)) == 1
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "之前我们总是用 npm 安装依赖。",
+        "我之前说以后都要用 pnpm。",
+        "据说今后要使用 pnpm。",
+        "前は常に npm を使うようにしてください。",
+        "전에는 항상 npm으로 설치하도록 해.",
+    ],
+)
+def test_what_held_earlier_is_no_rule(text: str) -> None:
+    assert proposed(text) == []
+
+
 @pytest.mark.parametrize("text", ["Nie pushen!", "记住：部署。", "必ず書いて。"])
 def test_too_few_words_are_no_rule(text: str) -> None:
     assert proposed(text) == []
