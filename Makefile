@@ -35,10 +35,10 @@ lint: setup
 types: setup
 	cd .typing && ../$(BIN)/mypy --strict -p memoryvault
 
-# Tests wait more than they compute, slow ones most, so several share two cores; those that ask how long something takes
-# do not. A worker with nothing left takes tests of another. Only files that name a mark are looked through for it.
+# Tests wait about as long as they compute, slow ones more, so several share two cores; those that ask how long something
+# takes do not. A worker with nothing left takes tests of another. Only files that name a mark are looked through for it.
 QUICK := -m pytest -q -n 3 --dist worksteal -m 'not slow and not e2e'
-SLOW := -m pytest -q -n 4 --dist worksteal -m 'slow and not alone and not e2e'
+SHARED := -m pytest -q -n 5 --dist worksteal -m 'not (slow and alone) and not e2e'
 ALONE := -m pytest -q -m 'slow and alone and not e2e'
 files_with = $(sort $(shell grep -rl --include='test_*.py' 'mark\.$(1)' tests))
 
@@ -46,9 +46,9 @@ files_with = $(sort $(shell grep -rl --include='test_*.py' 'mark\.$(1)' tests))
 check: lint types
 	$(BIN)/python $(QUICK)
 
+# Quick and slow tests in one run: where slow ones wait, quick ones compute.
 test: setup
-	$(BIN)/python $(QUICK)
-	$(BIN)/python $(SLOW) $(call files_with,slow)
+	$(BIN)/python $(SHARED)
 	$(BIN)/python $(ALONE) $(call files_with,alone)
 
 # The real Claude Code and Codex clients against a stand-in model on loopback (needs Node.js, npm and tmux).

@@ -21,6 +21,10 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 for _name in VARIABLES:
     os.environ.pop(_name, None)
 
+# Several tests share the cores: a model's threads, one for each, would be busy waiting for one another.
+if "PYTEST_XDIST_WORKER" in os.environ:
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
+
 
 @pytest.fixture(scope="session")
 def postgres() -> Iterator[Cluster]:

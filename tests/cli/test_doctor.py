@@ -300,6 +300,7 @@ def test_copies_of_a_sync_client_are_named(context: Context, name: str) -> None:
     assert name in found.detail
 
 
+@pytest.mark.model
 def test_a_model_that_no_library_can_load_is_told(context: Context, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its files alone answer nothing."""
     monkeypatch.setitem(sys.modules, "torch", None)
