@@ -29,6 +29,8 @@ class HookTime:
     event: str
     ms: float
     budget_ms: float
+    failure: str = ""
+    """In the hook's own words, that it failed or read nothing of what the agent gives; '' where it did."""
 
 
 def try_hooks(settings: Settings, env: Mapping[str, str], prompt: str | None = None) -> list[HookTime]:
@@ -57,8 +59,9 @@ def try_hooks(settings: Settings, env: Mapping[str, str], prompt: str | None = N
         for event in EVENTS:
             body = json.dumps({**payload, "hook_event_name": event, **own.get(event, {})})
             started = time.perf_counter()
+            failure = ""
             with suppress(subprocess.TimeoutExpired):
-                subprocess.run(
+                done = subprocess.run(
                     hook_argv(event, settings),
                     input=body.encode(),
                     env=dict(env),
@@ -66,10 +69,17 @@ def try_hooks(settings: Settings, env: Mapping[str, str], prompt: str | None = N
                     timeout=TRIAL_SECONDS,
                     check=False,
                 )
-            times.append(HookTime(event, round((time.perf_counter() - started) * 1000, 1), budget_ms(event)))
+                failure = next(filter(_is_failure, done.stderr.decode(errors="replace").splitlines()), "")
+            ms = round((time.perf_counter() - started) * 1000, 1)
+            times.append(HookTime(event, ms, budget_ms(event), failure.removeprefix("memoryvault: ")))
     finally:
         _forget(settings, session)
     return times
+
+
+def _is_failure(line: str) -> bool:
+    """Whether a hook says that it did nothing, by no choice of its own and not for want of time."""
+    return line.startswith("memoryvault: hook failed") or line.endswith(" on stdin")
 
 
 def _forget(settings: Settings, session: str) -> None:

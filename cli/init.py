@@ -440,6 +440,9 @@ def _report(
     if times:
         each = ", ".join(f"{time.event} {time.ms:.0f} of {time.budget_ms:.0f}" for time in times)
         print(f"\nhooks, run once each, in ms of their budget: {each}")
+        for hook in times:
+            if hook.failure:
+                note(f"memory: the hook of {hook.event} does not work: {hook.failure}")
     else:
         print("\nhooks are switched off now (memory.enabled, or a STOP file)")
     if not _model_is_here(settings):

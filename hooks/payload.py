@@ -55,6 +55,7 @@ class _ScannerContext:
     strict = False
     object_hook = None
     object_pairs_hook = None
+    array_hook = None  # Since Python 3.15.
     parse_float = float
     parse_int = int
     memo: dict[str, str] = {}  # noqa: RUF012  The C scanner has its own; it only requires the attribute.
@@ -114,9 +115,11 @@ def text_of(payload: dict[str, Any], key: str) -> str:
 def _scanner() -> Callable[[str, int], tuple[Any, int]]:
     try:
         from _json import make_scanner
-    except ImportError:  # An interpreter without the C accelerator: slower, the same result.
+
+        scan: Callable[[str, int], tuple[Any, int]] = make_scanner(_ScannerContext)  # type: ignore[arg-type]
+    except (ImportError, AttributeError):
+        # No C accelerator, or a newer one that reads what we don't have: slower, the same result.
         from json import JSONDecoder
 
         return JSONDecoder(strict=False).raw_decode
-    scan: Callable[[str, int], tuple[Any, int]] = make_scanner(_ScannerContext)  # type: ignore[arg-type]
     return scan

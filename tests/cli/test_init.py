@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from memoryvault.cli import processes
+from memoryvault.cli import hook_trial, processes
 from memoryvault.cli.context import Context
 from memoryvault.cli.doctor import _index
 from memoryvault.cli.hook_trial import try_hooks
@@ -245,6 +245,19 @@ def test_the_trial_of_the_hooks_leaves_no_session_behind(tmp_path: Path) -> None
     )
     (Path(settings.state.harness) / "STOP").touch()
     assert try_hooks(settings, sandbox.environment) == []
+
+
+@pytest.mark.slow
+def test_a_hook_that_does_not_work_is_told_by_its_trial(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    sandbox = Sandbox(tmp_path)
+    settings = load_settings(sandbox.environment)
+    settings.state.ensure()
+    compile_snapshot(sandbox.environment)
+    assert {time.failure for time in try_hooks(settings, sandbox.environment)} == {""}
+    broken = tmp_path / "broken.py"
+    broken.write_text("import sys; sys.stderr.write('memoryvault: no payload on stdin\\n')\n")
+    monkeypatch.setattr(hook_trial, "hook_argv", lambda event, settings: [sys.executable, str(broken)])
+    assert {time.failure for time in try_hooks(settings, sandbox.environment)} == {"no payload on stdin"}
 
 
 def test_of_several_obsidian_vaults_the_one_that_was_taken_is_told_with_how_to_choose_another(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -10,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from memoryvault.hooks import payload
 from memoryvault.tasks.upkeep import delete_old
 from memoryvault.tests.support.hurry import patience
 from memoryvault.vault.marker import list_markers
@@ -263,3 +265,18 @@ def test_every_invocation_leaves_one_line_in_the_log(sandbox: Sandbox) -> None:
     lines = sandbox.log_lines()
     assert [line["hook"] for line in lines] == ["SessionStart", "UserPromptSubmit", "Stop", "SessionEnd"]
     assert all(line["ms"] > 0 and line["session"] == SESSION and line["result"] for line in lines)
+
+
+@pytest.mark.parametrize("name", ["strict", "object_hook"])
+def test_an_interpreter_that_asks_for_more_to_read_json_fast_reads_it_slowly(
+    monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    """Python 3.15 asked for one attribute more, and no hook understood its agent."""
+    monkeypatch.delattr(payload._ScannerContext, name)
+    assert payload.parse_object(b'{"prompt": "a\nb", "n": [1, 2.5, null]}') == {"prompt": "a\nb", "n": [1, 2.5, None]}
+
+
+def test_what_the_standard_librarys_reader_of_json_has_is_there_for_the_fast_one() -> None:
+    """Those without are read slowly, and a hook has no time for that."""
+    asked = vars(json.JSONDecoder()).keys() - {"parse_object", "parse_array", "parse_string", "scan_once"}
+    assert asked <= {name for name in dir(payload._ScannerContext) if not name.startswith("_")}
