@@ -23,6 +23,8 @@ class OneLineParser(argparse.ArgumentParser):
     def __init__(self, *args: Any, **options: Any) -> None:
         options.setdefault("allow_abbrev", False)
         super().__init__(*args, **options)
+        # Python 3.14 colours help in a terminal; our output shows control characters instead of obeying them.
+        self.color = False
 
     def error(self, message: str) -> NoReturn:
         """One line on stderr, exit code 2."""

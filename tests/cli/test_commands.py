@@ -35,6 +35,18 @@ def test_the_help_of_every_command_has_an_example(name: str, capsys: pytest.Capt
     )
 
 
+def test_help_has_no_colours_in_a_terminal(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """Python 3.14 colours it, and what is printed as it is shows the codes."""
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    for words in (["--help"], ["recall", "--help"], ["topics", "rm", "--help"]):
+        with pytest.raises(SystemExit):
+            build_parser(words).parse_args(words)
+        said = capsys.readouterr().out
+        assert said.startswith("usage: memory")
+        assert "\x1b" not in said
+
+
 def test_readme_names_every_command() -> None:
     readme = (ROOT / "README.md").read_text("utf-8")
     assert [name for name in COMMANDS if f"`{name}`" not in readme] == []
