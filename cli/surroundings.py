@@ -12,7 +12,16 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
-from ..hooks.install import EVENTS, STUB, hook_argv, installed_events, plugin_installed, split_hook_argv, switched_off
+from ..hooks.install import (
+    EVENTS,
+    STUB,
+    hook_argv,
+    installed_events,
+    plugin_installed,
+    split_hook_argv,
+    stub_in_place,
+    switched_off,
+)
 from ..hooks.wiring import WIRINGS, wired_events
 from ..tasks.corpus.backfill import plan_corpus
 from ..tasks.device import SETTINGS_NOTE, acting_device, acts_here
@@ -101,18 +110,22 @@ def hooks_wired(context: Context) -> Finding:
         return Finding("hooks", "note", "not in Claude Code's settings", "run `memory init` to wire them")
     for event, argv in sorted(found.items()):
         # Without the interpreter the host reports an error at every event, without the stub nothing happens at any.
-        stub, _ = split_hook_argv(argv) or ("", [])
-        if lost := next((file for file in (argv[0], stub) if not os.path.exists(file)), None):
+        if lost := next((file for file in (argv[0], _stub(argv)) if not os.path.exists(file)), None):
             return Finding("hooks", "fault", f"{event} starts {lost}, which is not there", "run `memory init`")
     if missing := [event for event in EVENTS if event not in found]:
         return Finding("hooks", "fault", f"{', '.join(missing)} not wired", "run `memory init`")
     if elsewhere := next((argv for event, argv in found.items() if argv != hook_argv(event, settings)), None):
-        stub, _ = split_hook_argv(elsewhere) or ("", [])
-        if (elsewhere[0], stub) == (sys.executable, str(STUB)):
+        if (elsewhere[0], _stub(elsewhere)) == (sys.executable, str(STUB)):
             return Finding("hooks", "note", "by the command of an older version", "run `memory init` to renew it")
         todo = "run `memory init` to use this one"
         return Finding("hooks", "note", f"they start another installation, {elsewhere[0]}", todo)
     return Finding("hooks", "ok", ", ".join(sorted(found)))
+
+
+def _stub(argv: list[str]) -> str:
+    """What a hook's command runs, where it was left by another version of Python too; '' where it is not ours."""
+    stub, _ = split_hook_argv(argv) or ("", [])
+    return stub_in_place(stub)
 
 
 def is_wired(settings: Settings) -> bool:
@@ -189,7 +202,7 @@ def last_hook(context: Context) -> Finding:
         return Finding("last hook", "note", f"none in {SILENT_HOOK_DAYS} days", todo)
     took = "?" if newest.ms is None else newest.ms
     detail = f"{newest.event} {_ago(max(0.0, now - newest.at))}, {newest.result or 'unknown'}, {took} ms"
-    if newest.result == "error":
+    if newest.result in ("error", "no payload"):  # Without one it recorded nothing and reminded of nothing.
         return Finding("last hook", "fault", detail, "see `memory logs --event hook`")
     return Finding("last hook", "ok", detail)
 

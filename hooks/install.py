@@ -22,12 +22,16 @@ from ..vault.settings import Settings
 
 STUB = Path(__file__).with_name("stub.py")
 IF_THERE = (
-    "import os, sys; del sys.argv[0]; stub = sys.argv[0]; os.access(stub, os.R_OK) "
-    'and exec(open(stub, "rb").read(), {"__name__": "__main__", "__file__": stub})'
+    "import os, sys; del sys.argv[0]; stub = sys.argv[0]; "
+    'venv, lib, rest = stub.rpartition("/lib/python"); '
+    'moved = "%s%s%d.%d/%s" % (venv, lib, *sys.version_info[:2], rest.partition("/")[2]); '
+    "found = next((file for file in [stub] + [moved] * bool(lib) if os.access(file, os.R_OK)), None); "
+    'found and exec(open(found, "rb").read(), {"__name__": "__main__", "__file__": found})'
 )
 """Runs the stub, or nothing where it is gone: removed, moved, or just being replaced by an update, while hooks of it
 stand in the host's settings. Python itself ends with 2 when it can't open a script; at that code hosts reject the
-prompt and do not let the agent stop."""
+prompt and do not let the agent stop. Installers that make an environment anew with another version of Python (`pipx
+reinstall`, `uv tool install --python`) keep its `bin/python`: the stub is then looked for in that version's folder."""
 TIMEOUT_SECONDS = {
     "SessionStart": 5,
     "UserPromptSubmit": 3,
@@ -96,6 +100,13 @@ def split_hook_argv(argv: Sequence[object]) -> tuple[str, list[object]] | None:
     if rest[:1] == ["-c"]:
         del rest[:2]  # Missing in hooks of earlier versions, which had Python open the stub itself.
     return (str(rest[0]), rest[1:]) if rest and str(rest[0]).endswith("/hooks/stub.py") else None
+
+
+def stub_in_place(stub: str) -> str:
+    """Path of the stub that `IF_THERE` runs, were it given to the running Python; `stub` where there is none."""
+    venv, lib, rest = stub.rpartition("/lib/python")
+    moved = "{}{}{}.{}/{}".format(venv, lib, *sys.version_info[:2], rest.partition("/")[2])
+    return moved if lib and not os.access(stub, os.R_OK) and os.access(moved, os.R_OK) else stub
 
 
 def settings_file_of(settings: Settings) -> Path:

@@ -23,6 +23,7 @@ from memoryvault.cli.finding import Finding
 from memoryvault.cli.pages import how_to
 from memoryvault.cli.processes import stop_background
 from memoryvault.demo.sandbox import Sandbox
+from memoryvault.hooks import install as install_module
 from memoryvault.hooks.install import STUB, install, settings_file_of, uninstall
 from memoryvault.hooks.wiring import install_for
 from memoryvault.index.drain import BATCH_TEXTS
@@ -229,8 +230,9 @@ def test_the_last_hook_is_named_with_its_age_and_result(context: Context) -> Non
     assert surroundings.last_hook(context).detail.startswith("UserPromptSubmit 3 minutes ago, ok")
 
 
-def test_a_hook_that_failed_last_is_a_fault(context: Context) -> None:
-    line_of_a_hook(context, timedelta(minutes=3), result="error")
+@pytest.mark.parametrize("result", ["error", "no payload"])
+def test_a_hook_that_failed_last_or_could_not_read_the_agent_is_a_fault(context: Context, result: str) -> None:
+    line_of_a_hook(context, timedelta(minutes=3), result=result)
     assert surroundings.last_hook(context).grade == "fault"
 
 
@@ -253,6 +255,26 @@ def test_hooks_that_start_what_is_gone_are_a_fault(context: Context) -> None:
     del document["hooks"]["Stop"]
     path.write_text(json.dumps(document))
     assert surroundings.hooks_wired(context).detail == "Stop not wired"
+
+
+def test_hooks_that_another_version_of_python_left_are_no_fault(
+    context: Context, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They find the package, and are to be renewed."""
+    running = f"python{sys.version_info[0]}.{sys.version_info[1]}"
+    package = tmp_path / "venv" / "lib" / running / "site-packages" / "memoryvault"
+    package.parent.mkdir(parents=True)
+    package.symlink_to(STUB.parents[1])
+    for module in (install_module, surroundings):
+        monkeypatch.setattr(module, "STUB", package / "hooks" / "stub.py")
+    install(context.settings)
+    assert surroundings.hooks_wired(context).grade == "ok"
+    path = settings_file_of(context.settings)
+    path.write_text(path.read_text().replace(f"/{running}/", "/python3.9/"))
+    found = surroundings.hooks_wired(context)
+    assert (found.grade, found.detail) == ("note", "by the command of an older version")
+    assert install(context.settings).changed
+    assert surroundings.hooks_wired(context).grade == "ok"
 
 
 def test_a_service_that_is_installed_and_does_not_run_is_a_fault(context: Context) -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from memoryvault.hooks.install import STUB, hook_argv
 from memoryvault.hooks.wiring import CLAUDE, HOSTS, WIRINGS, host_argv
-from memoryvault.vault.settings import load_settings
+from memoryvault.vault.settings import compile_snapshot, load_settings
 
 from .support import Sandbox, answer_with, recall_service
 
@@ -53,14 +53,17 @@ OURS = {
 }
 BUILT_IN = {
     "__future__",
+    "_abc",  # Of _collections_abc; up to Python 3.13 a bare interpreter has loaded both.
     "_blake2",
     "_collections_abc",
     "_functools",
     "_json",
+    "_math_integer",  # Of math, from Python 3.15 on.
     "_signal",
     "_socket",
     "_sqlite3",
     "_stat",
+    "abc",
     "binascii",
     "errno",  # of posixpath, from Python 3.13 on
     "fcntl",
@@ -142,6 +145,35 @@ def test_a_hook_whose_package_is_gone_does_nothing_and_fails_no_turn(sandbox: Sa
         assert gone != argv
         payload = json.dumps(sandbox.payload(prompt="where does the cocoa go?"))
         done = subprocess.run(gone, input=payload, env=sandbox.env, capture_output=True, text=True, check=False)
+        assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+def run_stub(sandbox: Sandbox, stub: Path, cwd: Path) -> subprocess.CompletedProcess[str]:
+    compile_snapshot(sandbox.env)
+    argv = [word.replace(str(STUB), str(stub)) for word in hook_argv("Stop", load_settings(sandbox.env))]
+    payload = json.dumps(sandbox.payload())
+    return subprocess.run(argv, input=payload, env=sandbox.env, cwd=cwd, capture_output=True, text=True, check=False)
+
+
+def test_a_hook_finds_its_package_where_another_version_of_python_has_it(sandbox: Sandbox, tmp_path: Path) -> None:
+    """An installer that makes the environment anew keeps `bin/python` and moves `lib/python3.X`."""
+    running = f"python{sys.version_info[0]}.{sys.version_info[1]}"
+    package = tmp_path / "venv" / "lib" / running / "site-packages" / "memoryvault"
+    package.parent.mkdir(parents=True)
+    package.symlink_to(STUB.parents[1])
+    done = run_stub(sandbox, Path(str(package / "hooks" / "stub.py").replace(running, "python3.9")), tmp_path)
+    assert done.returncode == 0
+    assert [line["hook"] for line in sandbox.log_lines()] == ["Stop"]
+
+
+def test_a_hook_whose_package_is_gone_looks_for_it_nowhere_else(sandbox: Sandbox, tmp_path: Path) -> None:
+    """Least of all in the working directory, which is somebody's repository."""
+    version = f"{sys.version_info[0]}.{sys.version_info[1]}"
+    for trap in (tmp_path / version, tmp_path / "lib" / f"python{version}", tmp_path):
+        (trap / "hooks").mkdir(parents=True)
+        (trap / "hooks" / "stub.py").write_text("print('trapped')\n")
+    for stub in ("/gone/hooks/stub.py", "/lib/python3.9/gone/hooks/stub.py", "hooks/gone/hooks/stub.py"):
+        done = run_stub(sandbox, Path(stub), tmp_path)
         assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 
 
