@@ -58,7 +58,7 @@ if [ -n "$found" ]; then
     exit 0
 fi
 IFS=:
-for name in python3.13 python3.12 python3.11 python3; do
+for name in python3.15 python3.14 python3.13 python3.12 python3.11 python3; do
     for place in $PATH; do
         case $place in
             */shims | */shims/ | '') continue ;;

@@ -258,6 +258,20 @@ def test_the_launcher_passes_shims_over_and_does_nothing_without_a_python(sandbo
     assert "no Python" in done.stderr
 
 
+@pytest.mark.parametrize("name", ["python3.11", "python3.12", "python3.13", "python3.14", "python3.15"])
+def test_the_launcher_takes_a_python_that_is_known_by_its_version_before_the_common_one(
+    sandbox: Sandbox, name: str
+) -> None:
+    """The common one is the system's, and may be too old."""
+    programs = sandbox.root / "bin"
+    programs.mkdir()
+    for program, said in (("python3", "common"), (name, "versioned")):
+        (programs / program).write_text(f"#!/bin/sh\necho {said}\n")
+        (programs / program).chmod(0o755)
+    env = {"PATH": str(programs), "HOME": str(sandbox.home)}
+    assert launched(sandbox, "hook", "Stop", env=env, at=copied(sandbox)).stdout == "versioned\n"
+
+
 @pytest.mark.parametrize("where", ["installation", "PATH"])
 @pytest.mark.parametrize("program", [b"#!/nowhere/python\n", b"\x7fELF of another machine", b"#!/bin/sh\nexit 7\n"])
 def test_an_interpreter_that_can_not_run_fails_no_turn(sandbox: Sandbox, program: bytes, where: str) -> None:
