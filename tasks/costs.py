@@ -11,7 +11,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from ..pipelines.scrub import scrub
-from ..sources.transcripts.usage import SessionUsage, session_bytes, session_usage
+from ..sources.transcripts.usage import SessionUsage, copied_bytes, session_bytes, session_usage
 from ..vault.automemory import COST_KIND
 from ..vault.entry import Entry, Source, parse_entry
 from ..vault.errors import EditConflict, EntryExists, EntryInvalid, EntryNotFound, PathRefused, VaultUnavailable
@@ -72,30 +72,54 @@ def note_costs(settings: Settings, store: VaultStore) -> int:
     store.require_vault()
     cursors = Cursors(settings.state.state_db, SCAN)
     known = cursors.all()
+    markers = _markers(settings)
+    written = 0
+    for session, marker in markers.items():
+        path, cursor = Path(marker.transcript), known.get(session, {})
+        try:
+            size = session_bytes(path)
+            if cursor.get("bytes") == size:
+                continue
+            own_from = cursor.get("own_from")
+            if own_from is None or own_from > path.stat().st_size:  # Never looked at, or written anew by the host.
+                own_from = copied_bytes(path, _earlier(markers, known, marker))
+            usage = session_usage(path, marker.host, own_from)
+        except OSError:
+            continue
+        if not usage.is_empty:
+            try:
+                written += _write(store, marker, usage)
+            except (EntryInvalid, EditConflict, EntryExists, EntryNotFound, PathRefused) as error:
+                log.warning("the cost of session %s is not noted: %s", session, error)
+                continue
+            kill_point("cost-written")
+        cursors.set(session, {"bytes": size, "own_from": own_from})
+    return written
+
+
+def _markers(settings: Settings) -> dict[str, Marker]:
+    """The markers of sessions whose transcripts lie where they should, by session, the earliest session first."""
     roots = [str(root) for root in settings.transcript_folders]
     harness = settings.state.harness
-    written = 0
+    found = []
     for state in (START, REFLECTED):
         for session in list_markers(harness, state):
             marker = read_marker(marker_path(harness, session, state))
-            if marker is None or resolve_within(marker.transcript, roots) is None:
-                continue
-            try:
-                size = session_bytes(Path(marker.transcript))
-                if known.get(session, {}).get("bytes") == size:
-                    continue
-                usage = session_usage(Path(marker.transcript), marker.host)
-            except OSError:
-                continue
-            if not usage.is_empty:
-                try:
-                    written += _write(store, marker, usage)
-                except (EntryInvalid, EditConflict, EntryExists, EntryNotFound, PathRefused) as error:
-                    log.warning("the cost of session %s is not noted: %s", session, error)
-                    continue
-                kill_point("cost-written")
-            cursors.set(session, {"bytes": size})
-    return written
+            if marker is not None and resolve_within(marker.transcript, roots) is not None:
+                found.append(marker)
+    return {marker.session_id: marker for marker in sorted(found, key=_age)}
+
+
+def _age(marker: Marker) -> tuple[str, str]:
+    return marker.started_at, marker.session_id
+
+
+def _earlier(markers: Mapping[str, Marker], known: Iterable[str], marker: Marker) -> Iterator[Path]:
+    """Transcripts of the same folder whose cost is noted and of which this session may have begun as a copy."""
+    folder = Path(marker.transcript).parent
+    for session in {*known, *markers} - {marker.session_id}:
+        if session not in markers or _age(markers[session]) < _age(marker):
+            yield folder / f"{session}.jsonl"
 
 
 def _write(store: VaultStore, marker: Marker, usage: SessionUsage) -> bool:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
-from .lines import complete_lines, parse_object
+from .lines import complete_lines, holds_match, parse_object
 
 ACTIVE_GAP_SECONDS = 300.0
 """A longer gap between two records is a pause, and not counted as active."""
@@ -36,11 +37,44 @@ class SessionUsage:
         return self.answers == 0
 
 
-def session_usage(path: Path, host: str) -> SessionUsage:
-    """Sum the usage of one transcript of Claude Code or Codex; empty for other hosts. Raises OSError."""
+def session_usage(path: Path, host: str, own_from: int = 0) -> SessionUsage:
+    """Sum the usage of one transcript of Claude Code or Codex; empty for other hosts. Raises OSError.
+
+    `own_from`: the byte of a transcript of Claude Code at which the session itself begins, see `copied_bytes`.
+    """
     if host == "codex":
         return _codex(path)
-    return _claude(path) if host == "claude" else SessionUsage()
+    return _claude(path, own_from) if host == "claude" else SessionUsage()
+
+
+def copied_bytes(path: Path, earlier: Iterable[Path]) -> int:
+    """Count the bytes at a transcript's beginning that are a copy: of one of the `earlier` transcripts.
+
+    A session of Claude Code that was forked, or resumed under another id, begins with the records of the other, which
+    keep their `uuid`. Raises OSError for `path`.
+    """
+    first = next((uuid for _, uuid in _uuids(path)), None)
+    if first is None:
+        return 0
+    wanted, known = re.compile(re.escape(first.encode("utf-8", "replace"))), set[str]()
+    for other in earlier:
+        with suppress(OSError):
+            if holds_match(other, wanted, len(first)):
+                known.update(uuid for _, uuid in _uuids(other))
+    copied = 0
+    for end, uuid in _uuids(path):
+        if uuid not in known:
+            break
+        copied = end
+    return copied
+
+
+def _uuids(path: Path) -> Iterator[tuple[int, str]]:
+    """Where each record with a `uuid` ends, and that."""
+    for line in complete_lines(path):
+        uuid = (parse_object(line.data) or {}).get("uuid") if b'"uuid"' in line.data else None
+        if isinstance(uuid, str) and uuid:
+            yield line.end, uuid
 
 
 def session_bytes(path: Path) -> int:
@@ -79,18 +113,18 @@ class _Clock:
         return round((self.last - self.first).total_seconds()) if self.first and self.last else 0
 
 
-def _lines(path: Path) -> Iterator[bytes]:
-    for line in complete_lines(path):
+def _lines(path: Path, offset: int = 0) -> Iterator[bytes]:
+    for line in complete_lines(path, offset):
         if not line.too_long:
             yield line.data
 
 
-def _claude(path: Path) -> SessionUsage:
+def _claude(path: Path, own_from: int) -> SessionUsage:
     clock = _Clock()
     answers: dict[str, tuple[int, ...]] = {}
     models: dict[str, None] = {}
     for part in (path, *_subagents(path)):
-        for data in _lines(part):
+        for data in _lines(part, own_from if part is path else 0):
             if part is path:
                 clock.see(data)
             if b'"usage"' not in data:

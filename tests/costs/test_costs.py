@@ -19,6 +19,7 @@ from memoryvault.vault.marker import Marker, create_marker, mark_reflected
 from ..review.support import Bed
 
 SESSION = "0b54a9e2-4b34-4e0e-9d64-7f0a5f1f2c11"
+FORK = "5a54a9e2-4b34-4e0e-9d64-7f0a5f1f2c22"
 
 
 def parse_local_day(day: str) -> str:
@@ -39,13 +40,15 @@ def answer(id_: str, minute: int, output: int = 10, **more: object) -> str:
     )
 
 
-def transcript(bed: Bed, *lines: str, session: str = SESSION, cwd: str = "/src/shop") -> Path:
+def transcript(
+    bed: Bed, *lines: str, session: str = SESSION, cwd: str = "/src/shop", started: str = "2026-07-01T10:00:00Z"
+) -> Path:
     path = bed.root / "claude" / "projects" / "-src" / f"{session}.jsonl"
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text("".join(lines))
     marker = Marker(
         session_id=session,
-        started_at="2026-07-01T10:00:00Z",
+        started_at=started,
         source="startup",
         transcript=str(path),
         cwd=cwd,
@@ -128,6 +131,55 @@ def test_a_lost_state_makes_no_second_entry(bed: Bed) -> None:
     Path(bed.settings.state.state_db).unlink()
     assert note_costs(bed.settings, bed.store) == 0
     assert bed.files() == before
+
+
+def record(uuid: str, minute: int) -> str:
+    return answer(f"m-{uuid}", minute).replace("{", f'{{"uuid": "{uuid}", ', 1)
+
+
+def copy_of(bed: Bed, first: Path, *lines: str, session: str = FORK, started: str = "2026-07-01T12:00:00Z") -> Path:
+    text = first.read_text().replace(SESSION, session)
+    return transcript(bed, '{"type":"summary"}\n', text, *lines, session=session, started=started)
+
+
+def outputs(bed: Bed) -> dict[str, object]:
+    return {entry.slug: entry.extra["output_tokens"] for entry in bed.entries()}
+
+
+def test_what_a_forked_session_begins_with_is_counted_once(bed: Bed) -> None:
+    """Claude Code copies the records under the new session's id; each keeps its uuid and its answer's id."""
+    first = transcript(bed, record("a", 0), record("b", 1))
+    fork = copy_of(bed, first, record("c", 30))
+    first.write_text(first.read_text() + record("d", 40))
+    assert note_costs(bed.settings, bed.store) == 2
+    assert outputs(bed) == {SESSION: 30, FORK: 10}
+    (entry,) = (entry for entry in bed.entries() if entry.slug == FORK)
+    assert (entry.extra["answers"], entry.extra["wall_seconds"]) == (1, 0)
+    first.unlink()  # As the host does after 30 days.
+    fork.write_text(fork.read_text() + record("e", 31))
+    note_costs(bed.settings, bed.store)
+    assert outputs(bed) == {SESSION: 30, FORK: 20}
+
+
+def test_a_fork_of_a_fork_and_one_that_said_nothing_yet(bed: Bed) -> None:
+    first = transcript(bed, record("a", 0))
+    fork = copy_of(bed, first)
+    note_costs(bed.settings, bed.store)
+    assert outputs(bed) == {SESSION: 10}
+    fork.write_text(fork.read_text() + record("b", 5))
+    copy_of(bed, fork, record("c", 6), session=FORK.replace("a", "b"), started="2026-07-01T13:00:00Z")
+    note_costs(bed.settings, bed.store)
+    assert sum(map(int, map(str, outputs(bed).values()))) == 30
+
+
+def test_a_session_that_only_names_records_of_another_is_no_copy(bed: Bed) -> None:
+    first = transcript(bed, record("a", 0), record("b", 1))
+    transcript(
+        bed, json.dumps({"uuid": "z", "text": first.read_text()}) + "\n", record("a", 2), session=FORK,
+        started="2026-07-01T12:00:00Z",
+    )  # fmt: skip
+    note_costs(bed.settings, bed.store)
+    assert outputs(bed) == {SESSION: 20, FORK: 10}
 
 
 def test_transcripts_elsewhere_and_without_usage_have_no_entry(bed: Bed) -> None:
