@@ -299,9 +299,9 @@ def unlinked(text: str, link: str, line: str) -> str | None:
     """Replace the idea's link by `line`; None without a section, or if the user has rewritten the link."""
     lines = _lines(text)
     found = _link_line(lines, link)
-    if found is None or lines[found[1]].strip() != f"{LINK_LABEL}[[{link}]]":
+    if found is None or not _is_own(lines[found[1]], link):
         return None
-    lines[found[1]] = lines[found[1]].replace(f"{LINK_LABEL}[[{link}]]", line)
+    lines[found[1]] = lines[found[1]].replace(lines[found[1]].strip(), line)
     return "".join(lines)
 
 
@@ -320,7 +320,13 @@ def linked_again(text: str, name: str, link: str) -> str | None:
 
 def _led_to(line: str, link: str, new_link: str) -> str:
     """Point our own line to another link; leave one that the user has rewritten."""
-    return line.replace(f"[[{link}]]", f"[[{new_link}]]") if line.strip() == f"{LINK_LABEL}[[{link}]]" else line
+    return line.replace(line.strip(), f"{LINK_LABEL}[[{new_link}]]") if _is_own(line, link) else line
+
+
+def _is_own(line: str, link: str) -> bool:
+    """Whether the line is ours, or ours as Obsidian rewrites it when the idea's folder is renamed: without the
+    ending."""
+    return line.strip() in (f"{LINK_LABEL}[[{link}]]", f"{LINK_LABEL}[[{link.removesuffix('.md')}]]")
 
 
 def without_section(text: str, link: str) -> str | None:

@@ -63,6 +63,7 @@ from .decision_property import DECISION_ERROR, decision_keys, may_be_decided, re
 from .evolving import archived_text, free_archive_path, require_living, resolve_entry
 from .ideas.incubator_gc import answer_listed, parse_listed
 from .ideas.ledger import ask_next, decline, research_key, slug_of, surface, taken_back
+from .ideas.lost_questions import asked_idea
 from .ideas.research_fields import with_research_of, without_research
 from .indexing import DECISION_FOLDERS, vault_store
 from .journal import Act, Change, FolderMove, Journal, Recorded, hash_of, text_of
@@ -370,7 +371,7 @@ class Reviewer:
 
     def _surface(self, entry: Entry, decision: Decision, run: str) -> DecisionOutcome:
         """May the idea be put into Ideas.md? The answer holds for this one."""
-        slug = str(entry.extra.get("idea") or "")
+        slug = asked_idea(self.store, entry)
         match decision:
             case Skip():
                 return DecisionOutcome(entry.path, "skipped", entry.path)

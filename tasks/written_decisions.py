@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Mapping
 
 from ..vault.errors import MemoryVaultError, VaultUnavailable
 from ..vault.settings import Settings
 from .device import acting_device, acts_here
 from .discovery.watchlist import VerdictOutcome, Watchlist
+from .ideas.lost_questions import settle_lost_questions
 from .indexing import APPLY_KEY
 from .queue.job import Handler, Postpone, RunningJob
 from .queue.kinds import Json
@@ -55,6 +57,7 @@ def apply_handler(settings: Settings) -> Handler:
                 return {"elsewhere": acting_device(reviewer.store.vault) or ""}
             results = reviewer.apply_notes(job.still_owned)
             listed = Watchlist(settings, reviewer.store, reviewer.journal).apply_notes(job.still_owned)
+            settled = settle_lost_questions(settings, reviewer.journal, time.time())
         except VaultUnavailable as error:
             raise Postpone(str(error), VAULT_PAUSE_SECONDS) from error
         done = [result for result in results if isinstance(result, DecisionOutcome)]
@@ -64,8 +67,9 @@ def apply_handler(settings: Settings) -> Handler:
             log.warning("%s: its decision could not be carried out, the note says why", problem.proposal)
         decided = len(done) + sum(isinstance(result, VerdictOutcome) for result in listed)
         unclear = len(problems) + len(listed) - (decided - len(done))
-        if decided or ended:
+        if decided or ended or settled:
             job.enqueue("index.reconcile", {}, unique_key="index.reconcile")
-        return {"decided": decided, **({"problems": unclear} if unclear else {})}
+        also = {"problems": unclear, "lost questions": settled}
+        return {"decided": decided, **{name: count for name, count in also.items() if count}}
 
     return handle

@@ -14,10 +14,12 @@ from memoryvault.pipelines.ideas_file import (
     has_section,
     heading_of,
     promoted_line,
+    relinked,
     said_next,
     section_text,
     summary_beside,
     summary_of,
+    unlinked,
     with_section,
     without_section,
 )
@@ -226,6 +228,14 @@ def test_a_link_that_the_user_wrote_differently_is_found_and_left() -> None:
     assert after is not None
     assert "|my page]]" in after
     assert not has_section(SECTION.replace("retry-page", "retry-page-2"), LINK)
+
+
+def test_a_link_that_obsidian_has_rewritten_follows_the_idea() -> None:
+    """When a folder is renamed, Obsidian writes links to what is in it anew, without the ending."""
+    text = SECTION.replace(f"[[{LINK}]]", f"[[{LINK.removesuffix('.md')}]]")
+    assert relinked(text, LINK, NEW_LINK) == SECTION.replace(LINK, NEW_LINK)
+    assert unlinked(text, LINK, "→ gone") == SECTION.replace(f"See deep research: [[{LINK}]]", "→ gone")
+    assert annotated(text, LINK, "→ x", NEW_LINK) == SECTION.replace(LINK, NEW_LINK) + "→ x\n"
 
 
 @pytest.mark.parametrize("text", [None, *USERS])
