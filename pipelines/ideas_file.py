@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date
 from itertools import dropwhile
+from shlex import quote
 
 from ..vault.evidence import EVIDENCE_HEADING
 from ..vault.wording import CUT, cut
@@ -292,7 +293,7 @@ def relinked(text: str, link: str, new_link: str) -> str | None:
 
 def deleted_line(day: date, name: str) -> str:
     """Render the line that replaces a deleted idea's link; `name` is its name in the trash."""
-    return f"→ deleted {day.isoformat()}: `memory idea restore {name}` brings it back within {TRASH_DAYS} days"
+    return f"→ deleted {day.isoformat()}: `memory idea restore {quote(name)}` brings it back within {TRASH_DAYS} days"
 
 
 def unlinked(text: str, link: str, line: str) -> str | None:
@@ -308,7 +309,7 @@ def unlinked(text: str, link: str, line: str) -> str | None:
 def linked_again(text: str, name: str, link: str) -> str | None:
     """Replace `deleted_line` by the link; None unless that line is as it was written."""
     lines = _lines(text)
-    wanted = re.compile(rf"→ deleted \d{{4}}-\d\d-\d\d: `memory idea restore {re.escape(name)}` .*")
+    wanted = re.compile(rf"→ deleted \d{{4}}-\d\d-\d\d: `memory idea restore {re.escape(quote(name))}` .*")
     # The last: an earlier idea of this name is gone from the trash.
     for section in reversed([*sections(lines)]):
         for number in range(section.start + 1, section.end):

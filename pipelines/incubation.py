@@ -76,7 +76,7 @@ def question_body(stale: Sequence[StaleIdea], months: int) -> str:
     return "\n\n".join(parts) + "\n"
 
 
-_IDEA_HEADING = re.compile(r"^## +\[\[(?:[^\]|#\n]*/)?(?P<slug>[a-z0-9-]+)(?:/_index(?:\.md)?)?[\]|#]")
+_IDEA_HEADING = re.compile(r"^## +\[\[(?:[^\]|#\n]*/)?(?P<slug>[^_.\]|#\n/][^\]|#\n/]*)(?:/_index(?:\.md)?)?[\]|#]")
 _IDEA_LINK = re.compile(r"\[\[[^\]|\n]*\|([^\]\n]*)\]\]")
 _BOX = re.compile(r"^\s*[-*+] \[(?P<mark>.)\]\s+(?P<answer>keep|archive|delete)\b", re.IGNORECASE)
 
@@ -125,7 +125,22 @@ def _parted(body: str) -> list[tuple[str, str]]:
     return found
 
 
-_ANSWERED = re.compile(r"(?P<answer>keep|archive|delete)(?P<slugs>(?:[\s,]+[a-z0-9-]+)*)\Z", re.IGNORECASE)
+_ANSWERED = re.compile(r"(?P<answer>keep|archive|delete)(?P<slugs>(?:[\s,].*)?)\Z", re.IGNORECASE | re.DOTALL)
+_BETWEEN = " \t\r\n,"
+
+
+def _named(text: str, slugs: Sequence[str]) -> list[str] | None:
+    """Split names off, the longest first: a folder that the user has renamed may have spaces in its name."""
+    found = []
+    while text:
+        name = max(
+            (s for s in slugs if text.startswith(s) and text[len(s) :][:1] in ("", *_BETWEEN)), key=len, default=""
+        )
+        if not name:
+            return None
+        found.append(name)
+        text = text[len(name) :].strip(_BETWEEN)
+    return found
 
 
 def parse_answers(text: str, slugs: Sequence[str]) -> Mapping[str, Answer] | None:
@@ -135,10 +150,9 @@ def parse_answers(text: str, slugs: Sequence[str]) -> Mapping[str, Answer] | Non
         match = _ANSWERED.fullmatch(part)
         if match is None:
             return None
-        named = [word for word in re.split(r"[\s,]+", match["slugs"]) if word]
-        if named in ([], ["all"]):
-            named = list(slugs)
-        if any(name not in slugs for name in named):
+        rest = match["slugs"].strip(_BETWEEN)
+        named = list(slugs) if rest in ("", "all") else _named(rest, slugs)
+        if named is None:
             return None
         answers |= dict.fromkeys(named, Answer(match["answer"].lower()))
     return answers or None

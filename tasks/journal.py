@@ -28,6 +28,7 @@ from ..vault.errors import (
     EntryExists,
     EntryNotFound,
     OutsideUnavailable,
+    PathRefused,
     VaultUnavailable,
 )
 from ..vault.killpoint import kill_point
@@ -236,8 +237,8 @@ class Journal:
                 self._finish(act)
             except (EditConflict, EntryExists):
                 pass
-            except OutsideUnavailable as error:
-                # It is taken back. Nothing beside the vault may keep all later changes from being made.
+            except (OutsideUnavailable, PathRefused) as error:
+                # It is taken back. No file that cannot be written may keep all later changes from being made.
                 log.warning("it was taken back: %s", error)
         return True
 
@@ -336,7 +337,7 @@ class Journal:
                     self._apply(act, change["path"], change["before"], change["after"])
                     self._note_step(act, change["path"])
                     kill_point("journal-applied")
-        except (EditConflict, EntryExists, EntryNotFound, OutsideUnavailable) as error:
+        except (EditConflict, EntryExists, EntryNotFound, OutsideUnavailable, PathRefused) as error:
             self._take_back(act)
             if isinstance(error, EntryNotFound):
                 raise EditConflict(str(error)) from error
@@ -351,7 +352,7 @@ class Journal:
         self._steps_file.unlink(missing_ok=True)  # what is taken back must not count as done after a crash
         for change in reversed(act["changes"]):
             path, before, after = change["path"], change["before"], change["after"]
-            with suppress(EditConflict, EntryExists, EntryNotFound, OutsideUnavailable):
+            with suppress(EditConflict, EntryExists, EntryNotFound, OutsideUnavailable, PathRefused):
                 if self._is_done(change):
                     self._apply(act, path, after, before)
                 elif path in steps and is_outside(path):

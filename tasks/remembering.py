@@ -110,8 +110,9 @@ def remember(
                     try:
                         written.append(writer.strengthen(decision))
                         counts["strengthened"] += 1
-                    except EntryInvalid as error:
-                        # A note whose frontmatter can't be edited must not stop all later memories.
+                    except (EntryInvalid, PathRefused) as error:
+                        # A note that can't be written, or whose frontmatter can't be edited, must not stop all later
+                        # memories.
                         log.warning("not strengthened: %s: %s", decision.destination, error)
                         counts["not_strengthened"] += 1
                 case Action.WRITE:

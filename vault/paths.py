@@ -125,8 +125,12 @@ def check_inside(relative: str) -> str:
     return relative
 
 
-def check_new_name(relative: str) -> str:
-    """Return `relative` if every disk and sync client can store it as a note. Raises PathRefused."""
+def check_note_name(relative: str) -> str:
+    """Return `relative` if it is a note's name, also one that the user chose in Obsidian. Raises PathRefused.
+
+    What holds it already, or the user's own disk, is the judge of the other characters: `What now?.md` has to be
+    written, archived and restored under that name.
+    """
     check_inside(relative)
     shown = repr(relative)[:120]
     if not relative.endswith(".md"):
@@ -137,8 +141,17 @@ def check_new_name(relative: str) -> str:
         raise PathRefused(f"{shown} cannot be written: the name is not valid text") from error
     if sum(map(len, encoded)) > MAX_PATH_BYTES or any(len(part) > MAX_NAME_BYTES for part in encoded):
         raise PathRefused(f"{shown} cannot be written: use a name of at most {MAX_NAME_BYTES} bytes")
+    if any(part.startswith(".") for part in relative.split("/")):
+        raise PathRefused(f"{shown} cannot be written: no part of the path may begin with a dot")
+    return relative
+
+
+def check_new_name(relative: str) -> str:
+    """Return `relative` if every disk and sync client can store it as a note. Raises PathRefused."""
+    check_note_name(relative)
+    shown = repr(relative)[:120]
     for part in relative.split("/"):
-        if part.startswith(".") or part != part.strip() or part.endswith("."):
+        if part != part.strip() or part.endswith("."):
             raise PathRefused(f"{shown} cannot be written: no part of the path may begin or end with a dot or space")
         if _UNSTORABLE.search(part):
             raise PathRefused(f'{shown} cannot be written: it holds a control character or one of < > : " | ? * \\')

@@ -23,12 +23,13 @@ IDEA_NOTE = "_index.md"
 INCUBATOR_FOLDER = f"{DEFAULT_GROUP}/{INCUBATOR}"
 IDEAS_LIST = f"{DEFAULT_GROUP}/{REVIEW}/ideas-nobody-came-back-to.md"
 """Asks about several ideas at once."""
+_STORABLE = {ord(character): "-" for character in '<>:"|?*\\'}
 _QUESTION_PREFIX = f"{DEFAULT_GROUP}/{REVIEW}/surface-"
 
 
 def question_path(slug: str) -> str:
-    """Path of the note that asks whether the idea may be put into Ideas.md."""
-    return f"{_QUESTION_PREFIX}{slug}.md"
+    """Path of the note that asks whether the idea may be put into Ideas.md; `slug` is the name of its folder."""
+    return f"{_QUESTION_PREFIX}{slug.translate(_STORABLE)}.md"
 
 
 def is_idea_path(path: str) -> bool:

@@ -14,10 +14,13 @@ IDEA_SLUG_CHARACTERS = 40
 MAX_SLUG_CHARACTERS = 80
 """A file name holds 255 bytes; the archive appends a date and a counter to a slug."""
 
+MAX_NAME_CHARACTERS = 200
+
 NAME_PATTERN = re.compile(r"[a-z0-9-]+")
 GROUP_PATTERN = re.compile(r"[a-z0-9-]+(/[a-z0-9-]+)?")
 
 _WORD = re.compile(r"[a-z0-9]+")
+_FOLDER_NAME = re.compile(r"[^/\\\x00-\x1f\x7f]+")
 # Letters with a customary ASCII spelling that NFKD does not decompose.
 _SPELLED_OUT = str.maketrans(
     {
@@ -120,8 +123,8 @@ def free_slug(slug: str, taken: Container[str] | Callable[[str], bool], first: i
 def _validate(what: str, value: str, pattern: re.Pattern[str], allowed: str) -> str:
     if not isinstance(value, str) or pattern.fullmatch(value) is None:
         raise EntryInvalid(f"{what} {str(value)[:80]!r} is not allowed: use {allowed}")
-    if any(len(part) > 200 for part in value.split("/")):
-        raise EntryInvalid(f"{what} is too long: use at most 200 characters")
+    if any(len(part) > MAX_NAME_CHARACTERS for part in value.split("/")):
+        raise EntryInvalid(f"{what} is too long: use at most {MAX_NAME_CHARACTERS} characters")
     return value
 
 
@@ -133,6 +136,21 @@ def validate_kind(kind: str) -> str:
 def validate_slug(slug: str) -> str:
     """Return `slug`. Raises EntryInvalid."""
     return _validate("slug", slug, NAME_PATTERN, "lower-case letters, digits and hyphens")
+
+
+def is_slug(name: str) -> bool:
+    """Whether `validate_slug` accepts it."""
+    return NAME_PATTERN.fullmatch(name) is not None and len(name) <= MAX_NAME_CHARACTERS
+
+
+def validate_folder_name(name: str) -> str:
+    """Return `name`, one that a user may give a folder in Obsidian, as in `Retry page (v2)`. Raises EntryInvalid.
+
+    Not one that leads elsewhere, is hidden, or is special because it begins with an underscore.
+    """
+    if name[:1] in ("", ".", "_") or len(name) > MAX_NAME_CHARACTERS or not _FOLDER_NAME.fullmatch(name):
+        raise EntryInvalid(f"{name[:80]!r} is not the name of a folder: give it as it is shown, without slashes")
+    return name
 
 
 def validate_tag(tag: str) -> str:

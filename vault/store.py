@@ -42,6 +42,7 @@ from .paths import (
     TEMPORARY_PREFIX,
     TEMPORARY_SUFFIX,
     check_new_name,
+    check_note_name,
     is_downloaded,
     is_regular,
     make_folders,
@@ -283,12 +284,13 @@ class VaultStore:
     def write_text(
         self, relative: str, text: Scrubbed, expected_hash: str | None, *, keep_line_ends: bool = False
     ) -> Entry:
-        """Write a whole note that this program generates; `expected_hash` None: it must not exist yet.
+        """Write a whole note: one that this program generates, or one of the user's with a change of ours.
 
+        `expected_hash` None: it must not exist yet. The name may be the user's own (`compose` judges new ones).
         The same text again writes nothing; `keep_line_ends` is for a note that was made by someone else.
         Raises EntryExists, EditConflict, EntryNotFound, PathRefused, VaultUnavailable.
         """
-        check_new_name(relative)
+        check_note_name(relative)
         if not isinstance(text, Scrubbed):
             raise TypeError("text: only text of type Scrubbed is written to the vault")
         data = encode_note(text if keep_line_ends else normalize_line_ends(replace_unencodable(text)))
@@ -343,7 +345,7 @@ class VaultStore:
         with self.lock():
             self.require_vault()
             old, new = resolve_inside(self.vault, relative), resolve_inside(self.vault, new_relative)
-            check_new_name(f"{new_relative}/x.md")
+            check_note_name(f"{new_relative}/x.md")
             if (self.vault / relative).is_symlink():
                 raise PathRefused(f"{relative!r} is a symbolic link: move what it leads to")
             if not old.is_dir():

@@ -29,7 +29,7 @@ from ...vault.fields import StoreValue
 from ...vault.layout import ARCHIVE, DEFAULT_GROUP
 from ...vault.pending import IDEA_NOTE
 from ...vault.scrubbed import Scrubbed
-from ...vault.slug import free_slug
+from ...vault.slug import free_slug, slugify
 from ...vault.store import VaultStore
 from ..journal import Actor, Change, FolderMove, Journal, hash_of, text_of
 from .ledger import (
@@ -141,7 +141,7 @@ def _tombstone(store: VaultStore, entry: Entry) -> Change:
     """What stays of a deleted idea, none of its words: what was said once must not propose it again."""
     slug = slug_of(entry.path)
     folder = f"{DEFAULT_GROUP}/{ARCHIVE}"
-    path = f"{folder}/{free_slug(f'idea-{slug}', lambda taken: store.exists(f'{folder}/{taken}.md'))}.md"
+    path = f"{folder}/{free_slug(f'idea-{slugify(slug)}', lambda taken: store.exists(f'{folder}/{taken}.md'))}.md"
     text = store.compose(
         path,
         {

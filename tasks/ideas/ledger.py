@@ -12,6 +12,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
+from shlex import quote
 
 from ...pipelines.ideas_file import (
     annotated,
@@ -46,7 +47,7 @@ from ...vault.layout import ARCHIVE, DEFAULT_GROUP, PROJECTS, REVIEW, TRASH
 from ...vault.pending import IDEA_NOTE, INCUBATOR_FOLDER, is_idea_path, question_path
 from ...vault.scrubbed import Scrubbed
 from ...vault.settings import Settings
-from ...vault.slug import free_slug, idea_slug, validate_slug
+from ...vault.slug import free_slug, idea_slug, is_slug, slugify, validate_folder_name, validate_slug
 from ...vault.store import VaultStore
 from ..boundary import clean_outside, consent_of, is_outside
 from ..journal import Act, Actor, Change, FolderMove, Journal, text_of
@@ -78,8 +79,8 @@ class Promotion:
 
 
 def idea_folder(slug: str) -> str:
-    """Vault-relative folder of an idea in the incubator. Raises EntryInvalid."""
-    return f"{INCUBATOR_FOLDER}/{validate_slug(slug)}"
+    """Vault-relative folder of an idea in the incubator; the user may have given it any name. Raises EntryInvalid."""
+    return f"{INCUBATOR_FOLDER}/{validate_folder_name(slug)}"
 
 
 def slug_of(path: str) -> str:
@@ -111,7 +112,7 @@ def became_of(store: VaultStore, slug: str) -> str | None:
         with suppress(EntryNotFound, EntryInvalid):
             when = store.read(f"{folder}/{slug}/{IDEA_NOTE}").extra.get(field)
             on = f" on {when}" if when else ""
-            return f"the idea {slug} was {verdict}{on}: `memory idea restore {slug}` brings it back"
+            return f"the idea {slug} was {verdict}{on}: `memory idea restore {quote(slug)}` brings it back"
     for project in sorted((store.vault / PROJECTS).glob(f"*/{IDEA_NOTE}"), key=lambda path: path.parent.name != slug):
         with suppress(EntryNotFound, EntryInvalid, PathRefused):
             entry = store.read(f"{PROJECTS}/{project.parent.name}/{IDEA_NOTE}")
@@ -397,7 +398,7 @@ def promote(settings: Settings, journal: Journal, slug: str, *, name: str | None
     Raises EntryNotFound, EntryExists when there is such a project, EditConflict, VaultUnavailable.
     """
     store = journal.store
-    project = validate_slug(name or slug)
+    project = validate_slug(name or (slug if is_slug(slug) else slugify(slug)))
     target = f"{PROJECTS}/{project}"
     annotate = True
     for attempt in range(ATTEMPTS_AT_EDITED_FILE):

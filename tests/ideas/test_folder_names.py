@@ -1,0 +1,98 @@
+"""In Obsidian the user gives an idea's folder any name; it is an idea like the others."""
+
+from __future__ import annotations
+
+import pytest
+
+from memoryvault.pipelines.incubation import Answer, listed, parse_answers
+from memoryvault.pipelines.review import Approve
+from memoryvault.tasks.ideas.archive import purge_trash, put_away, restore
+from memoryvault.tasks.ideas.incubator_gc import refresh_list
+from memoryvault.tasks.ideas.ledger import find_idea, idea_folder, promote, surface
+from memoryvault.tasks.ideas.lost_questions import settle_lost_questions
+from memoryvault.tasks.reviewing import DecisionOutcome
+from memoryvault.vault.errors import EntryInvalid
+from memoryvault.vault.pending import IDEAS_LIST
+
+from ..review.support import Bed
+from .support import IDEA, INCUBATOR, ideas_file, old_idea, write_down
+
+NAMES = ["Retry page (v2)", "Повторы", "今後", "a.b", 'it\'s = "mine"; keep, delete', "Émile 🎉"]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_an_idea_in_a_renamed_folder_is_put_away_comes_back_and_becomes_a_project(bed: Bed, name: str) -> None:
+    old = write_down(bed, "Retry page").path.split("/")[-2]
+    listed_before = ideas_file(bed)
+    (bed.vault / INCUBATOR / old).rename(bed.vault / INCUBATOR / name)
+    bed.settings.ideas_path.write_text(listed_before.replace(f"/{old}/", f"/{name}/"), "utf-8")  # As Obsidian does.
+    listed_before = ideas_file(bed)
+    assert find_idea(bed.store, name).title == "Retry page"
+    for answer in (Answer.KEEP, Answer.ARCHIVE, Answer.DELETE):
+        done = put_away(bed.journal, name, answer, run="t", actor="idea", ideas_file=bed.settings.ideas_path)
+        assert done.path in bed.files()
+        if answer is Answer.DELETE:
+            assert "→ deleted" in ideas_file(bed)
+        if answer is not Answer.KEEP:
+            restore(bed.journal, name, ideas_file=bed.settings.ideas_path)
+        assert ideas_file(bed) == listed_before
+    project = promote(bed.settings, bed.journal, name).path
+    assert project in bed.files()
+    assert f"[[MemoryVault/{project}]]" in ideas_file(bed)
+
+
+def test_the_project_of_a_renamed_idea_has_a_name_that_projects_may_have(bed: Bed) -> None:
+    write_down(bed, "Retry page")
+    (bed.vault / INCUBATOR / "retry-page").rename(bed.vault / INCUBATOR / "Retry page (v2)")
+    assert promote(bed.settings, bed.journal, "Retry page (v2)").path == "personal-projects/retry-page-v2/_index.md"
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_ideas_in_renamed_folders_are_listed_and_answered_with_the_others(bed: Bed, name: str) -> None:
+    for slug in ("one", "two", "three"):
+        old_idea(bed, slug, 400)
+    (bed.vault / INCUBATOR / "two").rename(bed.vault / INCUBATOR / name)
+    assert {idea.slug for idea in refresh_list(bed.settings, bed.journal)} == {"one", name, "three"}
+    before = bed.files()[IDEAS_LIST]
+    refresh_list(bed.settings, bed.journal)
+    assert bed.files()[IDEAS_LIST] == before
+    assert set(listed(bed.store.read(IDEAS_LIST).body)) == {"one", name, "three"}
+    answers = parse_answers(f"archive {name}, one", ["one", name, "three"]) if ";" not in name else None
+    if answers is not None:
+        assert answers == {name: Answer.ARCHIVE, "one": Answer.ARCHIVE}
+    bed.reviewer.answer(IDEAS_LIST, {name: Answer.DELETE, "one": Answer.ARCHIVE}, run="t")
+    assert set(listed(bed.store.read(IDEAS_LIST).body)) == {"three"}
+    assert purge_trash(bed.store) == 0
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_renamed_idea_is_asked_about_and_answered(bed: Bed, name: str) -> None:
+    bed.remember(IDEA)
+    (question,) = bed.reviewer.waiting()
+    (bed.vault / INCUBATOR / str(question.extra["idea"])).rename(bed.vault / INCUBATOR / name)
+    assert settle_lost_questions(bed.settings, bed.journal, 0) == 1
+    (question,) = bed.reviewer.waiting()
+    assert question.extra["idea"] == name
+    decided = bed.reviewer.decide(question.path, Approve(), run="t")
+    assert isinstance(decided, DecisionOutcome)
+    assert f"/{name}/_index.md]]" in ideas_file(bed)
+    assert surface(bed.settings, bed.journal, name, run="t") == decided.path
+
+
+@pytest.mark.parametrize(
+    "name", ["", ".", "..", "../x", "a/b", "a\\b", "_archive", ".hidden", "a\nb", "a\0b", "x" * 201]
+)
+def test_what_is_no_name_of_an_ideas_folder_is_refused(name: str) -> None:
+    with pytest.raises(EntryInvalid, match="is not the name of a folder"):
+        idea_folder(name)
+
+
+def test_names_are_told_apart_by_the_longest_that_fits() -> None:
+    names = ["retry", "retry page", "page"]
+    assert parse_answers("keep retry page", names) == {"retry page": Answer.KEEP}
+    assert parse_answers("keep retry, page; delete retry page", names) == {
+        "retry": Answer.KEEP,
+        "page": Answer.KEEP,
+        "retry page": Answer.DELETE,
+    }
+    assert parse_answers("keep retry pages", names) is None

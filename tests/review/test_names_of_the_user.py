@@ -1,0 +1,106 @@
+"""In Obsidian the user gives a note any name; it is strengthened, replaced, put away and restored under it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from memoryvault.pipelines.review import Reject, Supersede
+from memoryvault.tasks.evolving import evolve
+from memoryvault.tasks.journal import Change, text_of
+from memoryvault.tasks.scrubbing import scrub_everything
+from memoryvault.tasks.undoing import Selector
+from memoryvault.vault.errors import MemoryVaultError, PathRefused
+from memoryvault.vault.scrubbed import Scrubbed
+
+from .support import CHOICE, GUESS, RULE, Bed, said
+
+FOLDER = "personal-private/preferences"
+NAMES = ["Why pnpm?", 'The "pnpm" rule', "pnpm: always", "Always pnpm.", " pnpm ", "a*b"]
+
+
+def renamed(bed: Bed, name: str) -> str:
+    """A rule that a session stated, under the name that the user gave it since."""
+    bed.remember(RULE)
+    (entry,) = bed.entries()
+    (bed.vault / entry.path).rename(bed.vault / FOLDER / f"{name}.md")
+    return f"{FOLDER}/{name}.md"
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_rule_that_is_said_again_is_strengthened_under_any_name(bed: Bed, name: str) -> None:
+    path = renamed(bed, name)
+    bed.remember(said(RULE, "s2"), replace(said(GUESS, "s2"), records=("r2",)))
+    assert bed.store.read(path).occurrences == 2
+    assert len(bed.entries()) == 2
+    bed.undo.carry_out(Selector(session="s2"))
+    assert bed.store.read(path).occurrences == 1
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_rule_under_any_name_is_replaced_and_comes_back(bed: Bed, name: str) -> None:
+    path = renamed(bed, name)
+    before = bed.files()[path]
+    bed.remember(replace(CHOICE, statement="No, use yarn instead of pnpm", records=("r7",), session="s7"))
+    (proposal,) = bed.reviewer.waiting()
+    done = bed.reviewer.decide(proposal.path, Supersede(path), run="t")
+    assert done.archived is not None
+    assert bed.store.read(done.archived).status == "superseded"
+    assert path not in bed.files()
+    bed.reviewer.undo_last()
+    assert bed.files()[path] == before
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_rule_under_any_name_is_evolved(bed: Bed, name: str) -> None:
+    path = renamed(bed, name)
+    reason = Scrubbed.trusted("x", reason="a test")
+    done = evolve(bed.store, bed.journal, path, Scrubbed("Use yarn."), reason)
+    assert "Use yarn." in bed.files()[done.path]
+    assert "pnpm" in bed.files()[done.archive]
+
+
+def test_a_proposal_under_any_name_is_rejected(bed: Bed) -> None:
+    bed.remember(CHOICE)
+    (proposal,) = bed.reviewer.waiting()
+    asked = f"{proposal.path.rpartition('/')[0]}/Really?.md"
+    (bed.vault / proposal.path).rename(bed.vault / asked)
+    done = bed.reviewer.decide(asked, Reject(), run="t")
+    assert bed.store.read(done.path).status == "rejected"
+
+
+def test_a_secret_in_a_note_of_any_name_is_replaced(bed: Bed) -> None:
+    path = renamed(bed, NAMES[0])
+    key = "AKIA" + "Q4ZT7N2MXW5KJ3RB"
+    bed.edit(path, "Always use pnpm", f"key {key} Always use pnpm")
+    scrub_everything(bed.settings, bed.store, apply=True)
+    assert key not in bed.files()[path]
+
+
+def test_what_cannot_be_written_takes_the_whole_act_back_and_holds_up_no_other(bed: Bed) -> None:
+    bed.remember(RULE)
+    (entry,) = bed.entries()
+    before = bed.files()
+    text = text_of(bed.store, entry.path) or ""
+    changed = Scrubbed.trusted(text + "More.\n", reason="a test")
+    outside = bed.root / "elsewhere"
+    outside.mkdir()
+    (bed.vault / "personal-private" / "linked").symlink_to(outside)
+    journal = bed.journal
+    with pytest.raises(PathRefused):
+        journal.commit(
+            [Change(entry.path, text, changed), Change(f"{FOLDER}/.hidden/x.md", None, changed)],
+            run="t",
+            actor="review",
+            what="a test",
+        )
+    assert bed.files() == before
+    assert not bed.journal.is_interrupted
+    bed.remember(said(RULE, "s2"))
+    assert bed.store.read(entry.path).occurrences == 2
+
+
+def test_a_name_that_not_every_disk_stores_is_not_chosen(bed: Bed) -> None:
+    with pytest.raises(MemoryVaultError, match="it holds a control character"):
+        bed.store.compose(f"{FOLDER}/What?.md", {"kind": "preferences"}, None, Scrubbed("x"))
