@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from datetime import date, timedelta
 from typing import TypeAlias
 
-from ..vault.errors import PathRefused
+from ..vault.errors import EntryInvalid, PathRefused
 from ..vault.layout import ARCHIVE, DEFAULT_GROUP, WATCHLIST
-from ..vault.slug import NAME_PATTERN
+from ..vault.slug import NAME_PATTERN, validate_user_name
 from .adaptation import Confidence, Facts, Judgement
 from .discovery import Pattern
 
@@ -64,7 +64,17 @@ def parse_decision(text: str, today: date) -> Decision | None:
 
 
 def note_path(source: str, pattern: str) -> str:
-    """Path of the note of a pattern; made nowhere else. Raises PathRefused."""
+    """Path of the note of a new pattern; made nowhere else. Raises PathRefused."""
+    for name in (source, pattern):
+        if NAME_PATTERN.fullmatch(name) is None or len(name) > MAX_PART_CHARACTERS:
+            raise PathRefused(
+                f"{name[:80]!r} can be no part of a watchlist path: lower-case letters, digits and hyphens"
+            )
+    return f"{FOLDER}/{source}/{pattern}.md"
+
+
+def known_path(source: str, pattern: str) -> str:
+    """Path of the note of a pattern that is there, under the name that the user has given it. Raises PathRefused."""
     return f"{FOLDER}/{_part(source)}/{_part(pattern)}.md"
 
 
@@ -94,9 +104,10 @@ def is_archived(path: str) -> bool:
 
 
 def _part(name: str) -> str:
-    if NAME_PATTERN.fullmatch(name) is None or len(name) > MAX_PART_CHARACTERS:
-        raise PathRefused(f"{name[:80]!r} can be no part of a watchlist path: lower-case letters, digits and hyphens")
-    return name
+    try:
+        return validate_user_name(name)
+    except EntryInvalid as error:
+        raise PathRefused(f"{name[:80]!r} can be no part of a watchlist path: give it as it is shown") from error
 
 
 # --- what a note says ---

@@ -20,7 +20,8 @@ NAME_PATTERN = re.compile(r"[a-z0-9-]+")
 GROUP_PATTERN = re.compile(r"[a-z0-9-]+(/[a-z0-9-]+)?")
 
 _WORD = re.compile(r"[a-z0-9]+")
-_FOLDER_NAME = re.compile(r"[^/\\\x00-\x1f\x7f]+")
+_USER_NAME = re.compile(r"[^/\\\x00-\x1f\x7f\ud800-\udfff]+")
+"""Without half surrogates: Python has them for bytes that are not UTF-8, and no database holds them."""
 # Letters with a customary ASCII spelling that NFKD does not decompose.
 _SPELLED_OUT = str.maketrans(
     {
@@ -143,13 +144,13 @@ def is_slug(name: str) -> bool:
     return NAME_PATTERN.fullmatch(name) is not None and len(name) <= MAX_NAME_CHARACTERS
 
 
-def validate_folder_name(name: str) -> str:
-    """Return `name`, one that a user may give a folder in Obsidian, as in `Retry page (v2)`. Raises EntryInvalid.
+def validate_user_name(name: str) -> str:
+    """Return `name`, one that a user may give a folder or note in Obsidian: `Retry page (v2)`. Raises EntryInvalid.
 
     Not one that leads elsewhere, is hidden, or is special because it begins with an underscore.
     """
-    if name[:1] in ("", ".", "_") or len(name) > MAX_NAME_CHARACTERS or not _FOLDER_NAME.fullmatch(name):
-        raise EntryInvalid(f"{name[:80]!r} is not the name of a folder: give it as it is shown, without slashes")
+    if name[:1] in ("", ".", "_") or len(name) > MAX_NAME_CHARACTERS or not _USER_NAME.fullmatch(name):
+        raise EntryInvalid(f"{name[:80]!r} is no name of a folder or note: give it as it is shown, without slashes")
     return name
 
 

@@ -23,6 +23,7 @@ from ...pipelines.watchlist import (
     archive_path,
     is_archived,
     is_note,
+    known_path,
     note_path,
     parse_decision,
     parts_of,
@@ -159,7 +160,7 @@ class Watchlist:
 
     def find(self, source: str, pattern: str) -> str:
         """Path of a note. Raises EntryNotFound, PathRefused."""
-        path = note_path(source, pattern.removesuffix(".md"))
+        path = known_path(source, pattern.removesuffix(".md"))
         if not self.store.exists(path):
             raise EntryNotFound(
                 f"there is no {source}/{pattern} in the watchlist: `memory watchlist list` shows what is"

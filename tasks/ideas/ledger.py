@@ -47,7 +47,7 @@ from ...vault.layout import ARCHIVE, DEFAULT_GROUP, PROJECTS, REVIEW, TRASH
 from ...vault.pending import IDEA_NOTE, INCUBATOR_FOLDER, is_idea_path, question_path
 from ...vault.scrubbed import Scrubbed
 from ...vault.settings import Settings
-from ...vault.slug import free_slug, idea_slug, is_slug, slugify, validate_folder_name, validate_slug
+from ...vault.slug import free_slug, idea_slug, is_slug, slugify, validate_slug, validate_user_name
 from ...vault.store import VaultStore
 from ..boundary import clean_outside, consent_of, is_outside
 from ..journal import Act, Actor, Change, FolderMove, Journal, text_of
@@ -80,7 +80,7 @@ class Promotion:
 
 def idea_folder(slug: str) -> str:
     """Vault-relative folder of an idea in the incubator; the user may have given it any name. Raises EntryInvalid."""
-    return f"{INCUBATOR_FOLDER}/{validate_folder_name(slug)}"
+    return f"{INCUBATOR_FOLDER}/{validate_user_name(slug)}"
 
 
 def slug_of(path: str) -> str:
@@ -122,10 +122,11 @@ def became_of(store: VaultStore, slug: str) -> str | None:
 
 
 def ideas(store: VaultStore) -> Iterator[Entry]:
-    """The notes of all ideas in the incubator, by path; those that cannot be read are passed over."""
+    """The notes of all ideas in the incubator, by path; those that cannot be read or named are passed over."""
     for path in store.walk():
         if is_idea_path(path):
             with suppress(EntryNotFound, EntryInvalid):
+                idea_folder(slug_of(path))
                 yield store.read(path)
 
 

@@ -13,7 +13,7 @@ import pytest
 from memoryvault.cli.main import main
 from memoryvault.pipelines.adaptation import DEFAULT_TRUSTED
 from memoryvault.pipelines.discovery import Pattern
-from memoryvault.pipelines.watchlist import Defer, Dismiss, Promote
+from memoryvault.pipelines.watchlist import Defer, Dismiss, Promote, known_path, parts_of
 from memoryvault.tasks.discovery.adapting import TRUSTED_NOTE, owners_in
 from memoryvault.tasks.discovery.fetch_child import FetchRequest, FetchResult
 from memoryvault.tasks.discovery.found_patterns import FoundPatterns
@@ -328,6 +328,16 @@ def test_an_archived_name_is_not_overwritten(three: Bed) -> None:
     decided = three.watchlist.decide(path, Dismiss(), run="r")
     assert decided.now == f"{FOLDER}/_archive/source-a/entry-one-2.md"
     assert archived.read_text("utf-8") == "mine"
+
+
+def test_a_pattern_that_the_user_renamed_in_obsidian_is_decided_like_the_others(three: Bed) -> None:
+    folder = three.vault / FOLDER / "source-a"
+    (folder / "entry-one.md").rename(folder / "Retry? (v2).md")
+    path = known_path("source-a", "Retry? (v2)")
+    assert parts_of(path) == ("source-a", "Retry? (v2)")
+    decided = three.watchlist.decide(path, Dismiss(), run="r")
+    assert decided.now == f"{FOLDER}/_archive/source-a/Retry? (v2).md"
+    assert (three.vault / decided.now).exists()
 
 
 @pytest.mark.parametrize(

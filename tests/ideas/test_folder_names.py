@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 import pytest
 
 from memoryvault.pipelines.incubation import Answer, listed, parse_answers
@@ -83,7 +85,7 @@ def test_a_renamed_idea_is_asked_about_and_answered(bed: Bed, name: str) -> None
     "name", ["", ".", "..", "../x", "a/b", "a\\b", "_archive", ".hidden", "a\nb", "a\0b", "x" * 201]
 )
 def test_what_is_no_name_of_an_ideas_folder_is_refused(name: str) -> None:
-    with pytest.raises(EntryInvalid, match="is not the name of a folder"):
+    with pytest.raises(EntryInvalid, match="is no name of a folder or note"):
         idea_folder(name)
 
 
@@ -96,3 +98,11 @@ def test_names_are_told_apart_by_the_longest_that_fits() -> None:
         "retry page": Answer.DELETE,
     }
     assert parse_answers("keep retry pages", names) is None
+
+
+def test_a_folder_that_no_command_can_name_keeps_no_other_idea_from_being_listed(bed: Bed) -> None:
+    old_idea(bed, "one", 400)
+    for number, name in enumerate((b"bad\xff", b"a\nb", b"x" * 220)):
+        old_idea(bed, f"two-{number}", 400)
+        (bed.vault / INCUBATOR / f"two-{number}").rename(os.fsdecode(os.fsencode(bed.vault / INCUBATOR) + b"/" + name))
+    assert [idea.slug for idea in refresh_list(bed.settings, bed.journal)] == ["one"]
