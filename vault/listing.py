@@ -6,7 +6,7 @@ No file is opened, and none is asked for its state.
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
@@ -35,32 +35,41 @@ def list_folders(
     waiting = [("", special is None)]
     while waiting:
         prefix, is_wanted = waiting.pop()
-        found = NotePaths([], [])
-        names = []
+        notes: list[str] = []
+        folders: list[str] = []
         with suppress(OSError), os.scandir(f"{vault}/{prefix}") as children:
-            for child in children:
-                name = child.name
-                if name[0] == ".":
-                    continue
-                # Most are notes: those are asked one question, not two.
-                if not (name.endswith(".md") and child.is_file(follow_symlinks=False)):
-                    if child.is_dir(follow_symlinks=False) and (trash or name != TRASH):
-                        names.append(name)
-                elif is_wanted:
+            if is_wanted:
+                for child in children:
+                    name = child.name
+                    if name[0] == ".":
+                        continue
+                    # Most are notes: those are asked one question, not two.
+                    if not (name.endswith(".md") and child.is_file(follow_symlinks=False)):
+                        if child.is_dir(follow_symlinks=False):
+                            folders.append(name)
+                        continue
                     try:
-                        is_here = is_downloaded_child(child)
+                        if is_downloaded_child(child):
+                            notes.append(name)
                     except OSError:  # gone meanwhile
                         continue
-                    if is_here:
-                        (found.copies if is_conflict_copy(name) else found.notes).append(prefix + name)
+            else:  # Most notes lie in such a folder, and none of them is asked for.
+                folders = [child.name for child in children if child.is_dir(follow_symlinks=False)]
         if is_wanted:
-            found.notes.sort()
-            found.copies.sort()
-            yield prefix, found
-        for name in sorted(names, reverse=True):  # the last one is taken first
+            notes.sort()
+            copies = _conflict_copies(notes)
+            yield (
+                prefix,
+                NotePaths(
+                    [prefix + name for name in notes if name not in copies], [prefix + name for name in sorted(copies)]
+                ),
+            )
+        for name in sorted(folders, reverse=True):  # the last one is taken first
+            if name[0] == "." or (name == TRASH and not trash):
+                continue
             if is_wanted or name in (special or ()):
                 waiting.append((f"{prefix}{name}/", True))
-            elif not name.startswith("_"):
+            elif name[0] != "_":
                 waiting.append((f"{prefix}{name}/", False))
 
 
@@ -90,6 +99,12 @@ def list_left_out(vault: Path) -> LeftOut:
                 elif is_note and child.is_file() and not is_downloaded_child(child):
                     left_out.in_the_cloud.append(path)
     return LeftOut(sorted(left_out.links), sorted(left_out.in_the_cloud))
+
+
+def _conflict_copies(names: Sequence[str]) -> frozenset[str]:
+    if "conflict" not in "/".join(names).lower():  # One question in the place of thousands.
+        return frozenset()
+    return frozenset(filter(is_conflict_copy, names))
 
 
 def list_notes(vault: Path) -> NotePaths:

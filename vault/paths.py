@@ -120,7 +120,8 @@ def check_inside(relative: str) -> str:
         raise PathRefused(f"{shown} is not a path in the vault")
     if relative.startswith(("/", "~")):
         raise PathRefused(f"{shown} is not a path in the vault: give it relative to the vault's folder")
-    if any(part in ("", ".", "..") for part in relative.split("/")):
+    parts = relative.split("/")
+    if "" in parts or "." in parts or ".." in parts:
         raise PathRefused(f"{shown} is not a path in the vault: it may not hold '.', '..' or '//'")
     return relative
 

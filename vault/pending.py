@@ -55,6 +55,8 @@ def group_by_place(paths: Iterable[str]) -> dict[str, list[str]]:
     possible_questions = []
     folder_of: dict[str, str] = {}  # Thousands of notes share a few folders.
     for path in paths:
+        if "_" not in path:  # Of all notes of a vault, most.
+            continue
         parent = path.rpartition("/")[0]
         folder = folder_of.get(parent)
         if folder is None:

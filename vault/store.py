@@ -41,6 +41,7 @@ from .note_text import encode_note, normalize_line_ends, normalize_note_text, re
 from .paths import (
     TEMPORARY_PREFIX,
     TEMPORARY_SUFFIX,
+    check_inside,
     check_new_name,
     check_note_name,
     is_downloaded,
@@ -138,25 +139,29 @@ class VaultStore:
         header says nothing, and the note would be unknown.
         """
         if paths is not None:
-            yield from self._heads_of(limit, paths)
+            resolve = self._resolver()
+            for relative in paths:
+                with suppress(MemoryVaultError):
+                    yield relative, self._read_head(resolve(relative), relative, limit)
             return
         root = os.path.realpath(self.vault)
         for relative in self.walk():
             with suppress(MemoryVaultError):  # the walk follows no links, so the path needs no resolving
                 yield relative, self._read_head(f"{root}/{relative}", relative, limit)
 
-    def _heads_of(self, limit: int, paths: Iterable[str]) -> Iterator[tuple[str, bytes]]:
-        folders: dict[str, str] = {}  # each is resolved once: that takes longer than to read a note of it
-        for relative in paths:
-            folder, _, name = relative.rpartition("/")
-            with suppress(MemoryVaultError):
-                if os.path.islink(f"{self.vault}/{relative}"):
-                    path = str(resolve_inside(self.vault, relative))
-                else:
-                    if folder not in folders:
-                        folders[folder] = str(resolve_inside(self.vault, relative).parent)
-                    path = f"{folders[folder]}/{name}"
-                yield relative, self._read_head(path, relative, limit)
+    def _resolver(self) -> Callable[[str], str]:
+        """`resolve_inside` for many paths: each folder is resolved once, which takes longer than to read a note."""
+        folders: dict[str, str] = {}
+
+        def resolve(relative: str) -> str:
+            folder, _, name = check_inside(relative).rpartition("/")
+            if os.path.islink(f"{self.vault}/{relative}"):
+                return str(resolve_inside(self.vault, relative))
+            if folder not in folders:
+                folders[folder] = str(resolve_inside(self.vault, relative).parent)
+            return f"{folders[folder]}/{name}"
+
+        return resolve
 
     def _read_head(self, path: str, relative: str, limit: int) -> bytes:
         head = self._read_file(path, relative, limit)
@@ -167,9 +172,10 @@ class VaultStore:
     def readable(self, paths: Iterable[str] | None = None) -> Iterator[Entry]:
         """The entries at these paths, by default at all of `walk`; one that is gone, too large or cannot be read is
         passed over: a single file must not keep what looks at all of them from working. Raises VaultUnavailable."""
+        resolve = self._resolver()
         for relative in self.walk() if paths is None else paths:
             with suppress(MemoryVaultError):
-                yield self.read(relative)
+                yield parse_entry(relative, self._read_file(resolve(relative), relative))
 
     def entry_path(self, group: str, kind: str, slug: str, always_load: bool = False) -> str:
         """Where an entry belongs. Raises EntryInvalid."""

@@ -64,10 +64,20 @@ def test_one_walk_finds_the_notes_and_beside_them_the_copies_of_a_conflict_even_
 
 
 def test_of_special_folders_only_the_outermost_counts(store: VaultStore, vault: Path) -> None:
-    for name in ("_inbox/a.md", "g/_inbox/_archive/b.md", "g/_archive/_inbox/c.md", "g/d.md", "g/_inbox/_trash/e.md"):
+    for name in (
+        "_inbox/a.md",
+        "g/_inbox/_archive/b.md",
+        "g/_archive/_inbox/c.md",
+        "g/d.md",
+        "g/_inbox/_trash/e.md",
+        "_trash/_inbox/f.md",
+        ".obsidian/_inbox/g.md",
+        "g.md/_inbox/h.md",
+    ):
         (vault / name).parent.mkdir(parents=True, exist_ok=True)
         (vault / name).write_text("x")
-    assert [*store.walk_special({"_inbox"})] == ["_inbox/a.md", "g/_inbox/_archive/b.md"]
+    (vault / "linked").symlink_to(vault / "g")
+    assert [*store.walk_special({"_inbox"})] == ["_inbox/a.md", "g/_inbox/_archive/b.md", "g.md/_inbox/h.md"]
 
 
 def test_what_a_walk_leaves_out_unasked_is_known(vault: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

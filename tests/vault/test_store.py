@@ -430,6 +430,25 @@ def test_symbolic_links_that_leave_the_vault_are_refused(store: VaultStore, vaul
     assert files(outside) == ["secret.md"]
 
 
+def test_many_are_read_as_each_alone_is_and_what_leaves_the_vault_is_passed_over(
+    store: VaultStore, vault: Path, tmp_path: Path
+) -> None:
+    for path in ("g/a.md", "g/b.md"):
+        store.create(path, {"kind": "fix"}, None, Scrubbed(path))
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    (outside / "secret.md").write_text("secret")
+    (vault / "away").symlink_to(outside)
+    (vault / "g/away.md").symlink_to(outside / "secret.md")
+    (vault / "g/alias.md").symlink_to("b.md")
+    (vault / "same").symlink_to("g")
+    refused = ["away/secret.md", "g/away.md", "g/..", "g/../../outside/secret.md", "g/\0.md", "/etc/passwd", "g/", ""]
+    read = {"g/a.md": "g/a.md", "g/alias.md": "g/b.md", "same/a.md": "g/a.md"}
+    asked = [*refused, *read, *refused, "g/gone.md"]
+    assert {entry.path: entry.body for entry in store.readable(asked)} == read
+    assert [*dict(store.heads(1000, asked))] == [*read]
+
+
 def test_a_link_inside_the_vault_is_followed_and_walked_once(store: VaultStore, vault: Path) -> None:
     entry = store.create(PATH, {"kind": "fix"}, None, Scrubbed("x"))
     (vault / "alias.md").symlink_to(vault / PATH)
