@@ -1,6 +1,7 @@
 """What every page works with: settings, the vault through the parts that decide, and how an answer is made.
 
-Nothing is kept between two requests: each reads the files, the index, the journal and the ledger as they are then.
+Each request reads the files, the index, the journal and the ledger as they are then; between two of them only the last
+decision is kept, as long as the journal stays as it was.
 """
 
 from __future__ import annotations
@@ -37,6 +38,7 @@ from ..vault.store import VaultStore
 from ..vault.wording import counted as counted
 from ..vault.wording import cut
 from .diff import side_by_side
+from .last_decision import LastDecision
 from .markdown import render_markdown
 from .times import ago, day_of, lasting, size, when, when_iso
 
@@ -62,6 +64,7 @@ class Desk:
     def __init__(self, settings: Settings, *, place: str, pages: Sequence[Page] = ()) -> None:
         self.settings = settings
         self.pages = tuple(pages)
+        self.last_decision = LastDecision()
         self._base = f"/{place}"
         self._templates = Environment(
             loader=FileSystemLoader(TEMPLATES),

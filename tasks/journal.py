@@ -44,6 +44,10 @@ FOLDER = "journal"
 MAX_JOURNAL_BYTES = 16 * 1024 * 1024
 """A longer journal becomes `changes.1.jsonl`, and the one before that goes."""
 
+JournalState = tuple[tuple[int, int, int] | None, ...]
+"""Of each file of the journal its inode, size and time of change in nanoseconds; None for one that is not there. The
+same state, the same acts: a line is only ever added, and a full file gives way to a new one."""
+
 Actor = Literal[
     "reflection",
     "triage",
@@ -241,6 +245,10 @@ class Journal:
                 # It is taken back. No file that cannot be written may keep all later changes from being made.
                 log.warning("it was taken back: %s", error)
         return True
+
+    def state_of_files(self) -> JournalState:
+        """Says by being the same that no act came since."""
+        return tuple(_state_of(file) for file in self.files)
 
     def acts(self) -> list[Act]:
         """All that is remembered, oldest first. Lines that cannot be read are passed over."""
@@ -512,6 +520,14 @@ def _done(line: Mapping[str, Any]) -> Act:
 def _lines(file: Path) -> Iterator[bytes]:
     with suppress(FileNotFoundError), file.open("rb") as lines:
         yield from lines
+
+
+def _state_of(file: Path) -> tuple[int, int, int] | None:
+    try:
+        state = os.stat(file)
+    except OSError:
+        return None
+    return state.st_ino, state.st_size, state.st_mtime_ns
 
 
 def _ends_whole(file: Path) -> bool:

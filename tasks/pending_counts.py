@@ -45,9 +45,12 @@ def count_pending(store: VaultStore, listed: NotePaths | None = None) -> Pending
     return PendingCounts(copies=sum(map(names_its_note, copies)), **counts)
 
 
-def count_pending_notes(store: VaultStore) -> PendingCounts:
-    """The same but for conflict copies, without a walk through all folders. Raises VaultUnavailable."""
-    return PendingCounts(**{place: len(paths) for place, paths in list_pending_notes(store).items()})
+def count_pending_notes(store: VaultStore, notes: Iterable[str] | None = None) -> PendingCounts:
+    """The same but for conflict copies, without a walk through all folders, or of these `notes`.
+
+    Raises VaultUnavailable.
+    """
+    return PendingCounts(**{place: len(paths) for place, paths in list_pending_notes(store, notes).items()})
 
 
 def count_pending_paths(paths: Iterable[str]) -> PendingCounts:

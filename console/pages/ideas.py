@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import chain
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -12,6 +13,7 @@ from ...pipelines.incubation import TRASH_DAYS, Answer, listed
 from ...tasks.ideas.archive import put_away_ideas
 from ...tasks.ideas.incubator_gc import decide_on_idea
 from ...tasks.ideas.ledger import is_surfaced, pitch_of, said_on, slug_of
+from ...tasks.pending_counts import count_pending_notes
 from ...tasks.pending_page import list_pending_paths, load_pending_page, order_pending
 from ...vault.entry import Entry
 from ...vault.errors import EditConflict, EntryInvalid, EntryNotFound, MemoryVaultError, UsageError
@@ -75,7 +77,8 @@ def _shown(desk: Desk, request: Request, wanted: str, said: Notice | None = None
     reviewer = desk.reviewer()
     store = reviewer.store
     search = request.query_params.get("q", "")[:200]
-    paths = [path for path in list_pending_paths(store)[INCUBATOR] if is_idea_path(path)]
+    every = list_pending_paths(store)
+    paths = [path for path in every[INCUBATOR] if is_idea_path(path)]
     stale = _nobody_came_back(store)
     ordered = order_pending(desk.settings, store, INCUBATOR, paths, search)
     ordered.sort(key=lambda path: slug_of(path) not in stale)
@@ -109,10 +112,11 @@ def _shown(desk: Desk, request: Request, wanted: str, said: Notice | None = None
         to_answer=sum(slug_of(path) in stale for path in ordered),
         months=desk.settings.memory.incubator_gc_months,
         surfaced=_surfaced(desk, store, chosen),
-        files=_beside(store, chosen),
+        files=_beside(chosen, every[INCUBATOR]),
         away=len(put_away_ideas(store)),
         search=search,
-        last=reviewer.last_decision(),
+        last=desk.last_decision.of(reviewer),
+        pending=count_pending_notes(store, chain.from_iterable(every.values())),
     )
 
 
@@ -133,14 +137,12 @@ def _surfaced(desk: Desk, store: VaultStore, idea: Entry | None) -> bool | None:
         return None
 
 
-def _beside(store: VaultStore, idea: Entry | None) -> list[str]:
-    """What research wrote beside the idea."""
+def _beside(idea: Entry | None, notes: Sequence[str]) -> list[str]:
+    """What research wrote beside the idea, among the `notes` of the incubator."""
     if idea is None:
         return []
     folder = idea.path.rpartition("/")[0]
-    return sorted(
-        path for path in store.walk_special({INCUBATOR}) if path.startswith(f"{folder}/") and path != idea.path
-    )
+    return sorted(path for path in notes if path.startswith(f"{folder}/") and path != idea.path)
 
 
 PAGE = Page(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Literal
 
 from starlette.requests import Request
@@ -13,6 +14,7 @@ from starlette.routing import Route
 from ...pipelines.likeness import statement_of
 from ...pipelines.review import Approve, Decision, Reject
 from ...pipelines.triage import Expire, Merge, Promote, TriageStep
+from ...tasks.pending_counts import count_pending_notes
 from ...tasks.pending_page import PendingPage, list_pending_paths, load_pending_page, order_pending
 from ...tasks.reviewing import Reviewer
 from ...tasks.triaging import carry_out_step, plan_triage
@@ -119,7 +121,8 @@ def _shown(desk: Desk, request: Request, said: Notice | None = None) -> Response
     reviewer = desk.reviewer()
     search = request.query_params.get("q", "")[:200]
     view = "all" if search or request.query_params.get("view") == "all" else "groups"
-    paths = list_pending_paths(reviewer.store)[INBOX]
+    every = list_pending_paths(reviewer.store)
+    paths = every[INBOX]
     number = page_number(request)
     ordered = order_pending(desk.settings, reviewer.store, INBOX, paths, search)
     groups: list[_Group] = []
@@ -147,7 +150,8 @@ def _shown(desk: Desk, request: Request, said: Notice | None = None) -> Response
         total=len(paths),
         compared=min(len(ordered), MOST_COMPARED),
         mode=desk.settings.memory.review_mode,
-        last=reviewer.last_decision(),
+        last=desk.last_decision.of(reviewer),
+        pending=count_pending_notes(reviewer.store, chain.from_iterable(every.values())),
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
+from itertools import chain
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -16,7 +17,7 @@ from ...pipelines.review import Approve, Decision, KeepBoth, Reject, Supersede, 
 from ...pipelines.review import without_replacement_line as kept_text
 from ...pipelines.scrub import Policy, scrub
 from ...tasks.evolving import resolve_entry
-from ...tasks.pending_counts import count_pending_paths
+from ...tasks.pending_counts import count_pending_notes, count_pending_paths
 from ...tasks.pending_page import list_pending_paths, load_pending_page, order_pending
 from ...tasks.reviewing import NearEntry, Reviewer
 from ...vault.entry import Entry
@@ -179,12 +180,13 @@ def _shown(
         rows=[(entry, statement_of(entry.body)) for entry in queue.entries],
         search=search,
         item=item,
+        pending=count_pending_notes(reviewer.store, chain.from_iterable(paths.values())),
         panel=panel if panel in PANELS else "",
         typed=typed,
         unsent=unsent,
         near=near,
         old=old,
-        last=reviewer.last_decision(),
+        last=desk.last_decision.of(reviewer),
         surface_kind=SURFACE_KIND,
         list_kind=GC_KIND,
     )

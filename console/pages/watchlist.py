@@ -12,7 +12,7 @@ from starlette.routing import Route
 
 from ...pipelines.scrub import Policy, scrub
 from ...pipelines.watchlist import DEFER_DAYS, FOLDER, Decision, Defer, Dismiss, Promote, is_archived, parts_of
-from ...tasks.discovery.watchlist import Watchlist, is_deferred, is_waiting
+from ...tasks.discovery.watchlist import Watchlist, is_deferred, is_waiting, surest_first
 from ...tasks.pending_page import PendingPage
 from ...vault.entry import Entry
 from ...vault.errors import EditConflict, EntryNotFound, PathRefused, UsageError
@@ -95,9 +95,10 @@ def _shown(
     today = watchlist.store.today()
     asked = request.query_params
     view, search = ("all" if asked.get("view") == "all" else ""), asked.get("q", "")[:200]
-    notes = watchlist.waiting(today, deferred=True)
-    now = [note for note in notes if not is_deferred(note, today)]
-    shown = watchlist.all() if view == "all" else now
+    every = watchlist.all()
+    waiting = surest_first(note for note in every if is_waiting(note))
+    now = [note for note in waiting if not is_deferred(note, today)]
+    shown = every if view == "all" else now
     words = search.casefold().split()
     shown = [note for note in shown if all(word in f"{note.title}\n{note.body}".casefold() for word in words)]
     place = next((at for at, note in enumerate(shown) if note.path == wanted), None)
@@ -125,12 +126,12 @@ def _shown(
         before=shown[at - 1].path if chosen and at else "",
         after=shown[at + 1].path if chosen and at + 1 < len(shown) else "",
         place=at + 1,
-        deferred=len(notes) - len(now),
+        deferred=len(waiting) - len(now),
         reason=typed.get("reason", ""),
         until=typed.get("until") or (today + timedelta(days=DEFER_DAYS)).isoformat(),
         view=view,
         search=search,
-        last=desk.reviewer().last_decision(),
+        last=desk.last_decision.of(desk.reviewer()),
     )
 
 

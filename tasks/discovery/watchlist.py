@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import date
@@ -39,6 +39,7 @@ from ...vault.errors import (
 )
 from ...vault.fields import StoreValue
 from ...vault.header import skim
+from ...vault.layout import WATCHLIST
 from ...vault.scrubbed import Scrubbed
 from ...vault.settings import Settings
 from ...vault.slug import free_slug
@@ -143,7 +144,7 @@ class Watchlist:
     def all(self) -> list[Entry]:
         """Every note, the archived too."""
         found = []
-        for path in self.store.walk():
+        for path in self.store.walk_special({WATCHLIST}):
             if is_note(path):
                 with suppress(EntryNotFound, EntryInvalid):
                     found.append(self.store.read(path))
@@ -155,8 +156,9 @@ class Watchlist:
 
     def waiting(self, today: date, *, deferred: bool = False) -> list[Entry]:
         """Notes without a decision, the surest first; those deferred to a later day only when asked for."""
-        notes = [note for note in self.all() if is_waiting(note) and (deferred or not is_deferred(note, today))]
-        return sorted(notes, key=lambda note: (_ORDER.get((note.confidence or "").upper(), 3), note.path))
+        return surest_first(
+            note for note in self.all() if is_waiting(note) and (deferred or not is_deferred(note, today))
+        )
 
     def find(self, source: str, pattern: str) -> str:
         """Path of a note. Raises EntryNotFound, PathRefused."""
@@ -260,6 +262,11 @@ class Watchlist:
 
 
 _VERDICTS: Mapping[type[object], Verdict] = {Promote: "promoted", Dismiss: "dismissed", Defer: "deferred"}
+
+
+def surest_first(notes: Iterable[Entry]) -> list[Entry]:
+    """Sort by confidence, then by path."""
+    return sorted(notes, key=lambda note: (_ORDER.get((note.confidence or "").upper(), 3), note.path))
 
 
 def is_waiting(note: Entry) -> bool:

@@ -1,0 +1,81 @@
+"""What a page offers to take back: the last decision of whoever made it, looked for when the journal has changed."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+from typing import Any
+
+import pytest
+
+from memoryvault.pipelines.review import Approve, Reject
+from memoryvault.tasks.reviewing import Reviewer
+from memoryvault.tests.review.support import Bed
+from memoryvault.vault.entry import Entry
+
+from .support import Front, proposal
+
+
+def offered(answer: Any) -> str:
+    """The decision that the page offers to take back, '' for none."""
+    found = re.search(r'name="act" value="([^"]*)"', answer.text)
+    return found[1] if found else ""
+
+
+def decide(bed: Bed, entry: Entry) -> str:
+    """In another process, as the command does; the id of its act."""
+    reviewer = bed.reviewer
+    reviewer.decide(entry.path, Approve(), run=reviewer.journal.new_run("review"))
+    act = reviewer.last_decision()
+    assert act is not None
+    return act.id
+
+
+@pytest.mark.parametrize("page", ["review", "inbox", "ideas", "watchlist"])
+def test_a_page_offers_to_take_back_what_was_decided_last_by_whom_ever(bed: Bed, front: Front, page: str) -> None:
+    first, second = proposal(bed, "one"), proposal(bed, "two")
+    proposal(bed, "three")
+    assert offered(front.get(page)) == ""
+    one = decide(bed, first)
+    assert offered(front.get(page)) == one
+    two = decide(bed, second)
+    assert offered(front.get(page)) == two
+    bed.reviewer.undo_last(two)
+    assert offered(front.get(page)) == one
+    shutil.rmtree(bed.journal.files[0].parent)
+    assert offered(front.get(page)) == ""
+
+
+def test_a_full_journal_that_gave_way_to_a_new_one_is_another_journal(bed: Bed, front: Front) -> None:
+    first, second = proposal(bed, "one"), proposal(bed, "two")
+    decide(bed, first)
+    assert offered(front.get("review"))
+    rotated, current = bed.journal.files
+    os.replace(current, rotated)
+    two = decide(bed, second)
+    os.utime(current, ns=(0, rotated.stat().st_mtime_ns))
+    assert offered(front.get("review")) == two
+
+
+def test_the_journal_is_read_again_only_when_it_has_changed(
+    bed: Bed, front: Front, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    entry = proposal(bed, "one")
+    proposal(bed, "two")
+    searched: list[None] = []
+    search = Reviewer.last_decision
+
+    def noted(self: Reviewer) -> Any:
+        searched.append(None)
+        return search(self)
+
+    monkeypatch.setattr(Reviewer, "last_decision", noted)
+    for page in ("review", "inbox", "ideas", "watchlist"):
+        front.get(page)
+    assert len(searched) <= 1
+    searched.clear()
+    bed.reviewer.decide(entry.path, Reject(), run="r")
+    for page in ("review", "inbox", "ideas", "watchlist"):
+        front.get(page)
+    assert len(searched) == 1
