@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import date
 from functools import lru_cache
+from itertools import chain
 from pathlib import Path
 from typing import Literal, NamedTuple
 
@@ -64,11 +65,6 @@ class StoredChunk(NamedTuple):
 
     ordinal: int
     text: str
-
-
-FileStamp = tuple[str, int, int]
-"""The path of a file, and its state when it was indexed: time of change in nanoseconds, size in bytes. A bare tuple, as
-SQLite's rows are: there may be a hundred thousand."""
 
 
 class SessionCount(NamedTuple):
@@ -186,11 +182,12 @@ class CatalogReader:
 
     def all_paths(self) -> frozenset[str]:
         """The path of every indexed note."""
-        return frozenset(row[0] for row in self._connection.execute("SELECT path FROM entry_meta"))
+        return frozenset(chain.from_iterable(self._connection.execute("SELECT path FROM entry_meta")))
 
-    def file_stamps(self) -> list[FileStamp]:
-        """The state of every indexed file."""
-        return list(self._connection.execute("SELECT path, mtime_ns, size FROM entry_meta"))
+    def file_stamps(self) -> dict[str, tuple[int, int]]:
+        """The state of every indexed file by its path: time of change in nanoseconds, size in bytes."""
+        rows = self._connection.execute("SELECT path, mtime_ns, size FROM entry_meta")
+        return {path: (mtime_ns, size) for path, mtime_ns, size in rows}
 
     def set_aside(self) -> dict[str, str]:
         """See `active_sql.select_set_aside`."""

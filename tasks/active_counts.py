@@ -10,11 +10,10 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager, suppress
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING
 
 from ..vault.active import is_entry, is_entry_place
 from ..vault.entry import ACTIVE
@@ -24,9 +23,6 @@ from ..vault.settings import Settings
 from ..vault.store import VaultStore
 from ..vault.wording import counted
 from .pending_counts import PendingCounts, count_pending, count_pending_paths
-
-if TYPE_CHECKING:
-    from ..index.catalog_reader import FileStamp
 
 
 @dataclass(frozen=True)
@@ -58,18 +54,21 @@ def count_active_and_pending(settings: Settings, store: VaultStore) -> tuple[Act
 
 
 def _count_active_notes(settings: Settings, store: VaultStore, notes: Sequence[str]) -> ActiveCounts:
-    unread = {path for path in notes if is_entry_place(path)}
-    stamps, known_set_aside = _read_index(Path(settings.state.index_db))
+    folders = _entry_folders(notes)
     # A worker indexes what changes within seconds: to look at each file costs most of the time that this takes.
     is_watched = lock_holder(settings.state.worker_lock) is not None
-    unchanged = {path for path, _, _ in stamps} if is_watched else _unchanged(stamps, unread, store.vault)
-    set_aside = {path: status for path, status in known_set_aside.items() if path in unread and path in unchanged}
-    unread -= unchanged
+    index = _read_index(Path(settings.state.index_db), with_stamps=not is_watched)
+    if is_watched:
+        unread = {path for paths in folders.values() for path in paths if path not in index.paths}
+    else:
+        unread = {*_changed_notes(folders, index.stamps, store.vault)}
+    there = {*notes}
+    set_aside = {path: status for path, status in index.set_aside.items() if path in there and path not in unread}
     for entry in store.readable(sorted(unread)):
         status = entry.effective_status if is_entry(entry) else ""
         if status != ACTIVE:
             set_aside[entry.path] = status
-    return count_active_paths(notes, set_aside)
+    return _count(folders, set_aside)
 
 
 def count_active_paths(paths: Iterable[str], set_aside: Mapping[str, str] = MappingProxyType({})) -> ActiveCounts:
@@ -77,10 +76,21 @@ def count_active_paths(paths: Iterable[str], set_aside: Mapping[str, str] = Mapp
 
     `set_aside`: paths that look like entries in use and are none, mapped to their status, '' for what is no entry.
     """
-    by_folder = Counter(path.rpartition("/")[0] for path in paths if path not in set_aside)
+    return _count(_entry_folders(paths), set_aside)
+
+
+def _entry_folders(paths: Iterable[str]) -> dict[str, list[str]]:
+    """The paths where entries in use are kept, by folder: '', or vault-relative with a slash at the end."""
+    folders: dict[str, list[str]] = {}
+    for path in paths:
+        folders.setdefault(path[: path.rfind("/") + 1], []).append(path)
+    return {folder: found for folder, found in folders.items() if is_entry_place(folder)}
+
+
+def _count(folders: Mapping[str, Sequence[str]], set_aside: Mapping[str, str]) -> ActiveCounts:
     groups: Counter[str] = Counter()
-    for folder, count in by_folder.items():
-        if is_entry_place(folder + "/"):
+    for folder, paths in folders.items():
+        if count := len(paths) - sum(map(set_aside.__contains__, paths)):
             groups[folder.split("/")[0] or "."] += count
     statuses = Counter(status for status in set_aside.values() if status)
     return ActiveCounts(dict(sorted(groups.items())), dict(sorted(statuses.items())))
@@ -117,37 +127,54 @@ def count_indexed_entries(index_db: Path) -> int | None:
     return active.entries + pending.notes - pending.questions
 
 
-def _read_index(index_db: Path) -> tuple[Sequence[FileStamp], Mapping[str, str]]:
-    """The state of each indexed file, and the status of those set aside; empty without an index."""
+@dataclass(frozen=True)
+class _Indexed:
+    """What an index knows of the notes: their paths, or with them the states of their files; the status of those set
+    aside."""
+
+    paths: Collection[str] = frozenset()
+    stamps: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+    set_aside: Mapping[str, str] = field(default_factory=dict)
+
+
+def _read_index(index_db: Path, *, with_stamps: bool) -> _Indexed:
+    """Empty without an index."""
     from ..index.catalog_reader import CatalogReader  # Without an index there is no need for SQLite.
 
     if not index_db.exists():
-        return (), {}
+        return _Indexed()
     try:
         with closing(CatalogReader(index_db)) as reader, reader.snapshot():
-            return reader.file_stamps(), reader.set_aside()
+            if with_stamps:
+                return _Indexed(stamps=reader.file_stamps(), set_aside=reader.set_aside())
+            return _Indexed(paths=reader.all_paths(), set_aside=reader.set_aside())
     except (IndexUnavailable, SchemaTooNew):
-        return (), {}
+        return _Indexed()
 
 
-def _unchanged(stamps: Iterable[FileStamp], among: Collection[str], vault: Path) -> set[str]:
-    """Paths among those given whose files are still as their stamps say; none where the vault is gone."""
-    unchanged = set()
-    with suppress(OSError), _folder(vault) as root:  # from there each path is shorter to follow
-        for path, mtime_ns, size in stamps:
-            if path not in among:
-                continue
-            try:  # `suppress` would be made anew for each of some twenty thousand files
-                state = os.stat(path, dir_fd=root)
+def _changed_notes(
+    folders: Mapping[str, Sequence[str]], stamps: Mapping[str, tuple[int, int]], vault: Path
+) -> Iterator[str]:
+    """Paths of the notes whose files are not as their stamps say, or have none."""
+    for folder, paths in folders.items():
+        with ExitStack() as opened:
+            try:
+                descriptor = opened.enter_context(_opened(vault / folder))  # from there a path is shortest to follow
             except OSError:
+                yield from paths
                 continue
-            if state.st_mtime_ns == mtime_ns and state.st_size == size:
-                unchanged.add(path)
-    return unchanged
+            for path in paths:
+                try:  # `suppress` would be made anew for each of some twenty thousand files
+                    state = os.stat(path[len(folder) :], dir_fd=descriptor)
+                except OSError:
+                    yield path
+                    continue
+                if stamps.get(path) != (state.st_mtime_ns, state.st_size):
+                    yield path
 
 
 @contextmanager
-def _folder(path: Path) -> Iterator[int]:
+def _opened(path: Path) -> Iterator[int]:
     """A descriptor of the folder. Raises OSError."""
     descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
     try:
