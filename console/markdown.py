@@ -12,12 +12,19 @@ from markdown_it.rules_inline import StateInline
 from markdown_it.token import Token
 from markupsafe import Markup
 
+from ..pipelines.dashboard import BEGIN, END
+from ..pipelines.research import RECEIPT_END
+
 LINK_SCHEMES = frozenset({"http", "https", "mailto"})
 MAX_CHARACTERS = 200_000
 """A longer note is shown cut: a page must stay quick."""
 DEEPEST_HEADING = 6
 HEADINGS_ABOVE = 2
 """Levels of the page's own headings: those of a note begin below them, and leave none out."""
+
+OWN_MARKS = frozenset({RECEIPT_END, BEGIN, END})
+"""Lines between which the program writes: comments, which Obsidian does not show. Those of others are shown here, since
+what is approved reaches agents with them."""
 
 _WIKILINK = re.compile(r"\[\[([^\[\]\n|]{1,300})(?:\|([^\[\]\n]{1,300}))?\]\]")
 
@@ -30,6 +37,7 @@ def render_markdown(text: str, link_to: LinkTo, below: int = HEADINGS_ABOVE) -> 
 
     Raw HTML and images are shown as text, a link of another scheme than LINK_SCHEMES too.
     """
+    text = "\n".join(line for line in text.split("\n") if line.strip() not in OWN_MARKS)
     cut = text if len(text) <= MAX_CHARACTERS else text[:MAX_CHARACTERS] + "\n\n…"
     html = _renderer().render(cut, {"link_to": link_to, "below": below})
     return Markup(html)

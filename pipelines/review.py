@@ -136,7 +136,9 @@ def settle(proposal: Proposal, decision: Decision) -> Outcome:
 
 
 def _accepted(proposal: Proposal, replaces: str | None) -> Accepted:
-    kind = validate_kind(proposal.kind or "")
+    if not proposal.kind:
+        raise EntryInvalid(f"{proposal.path} has no kind: write one into its properties, as `kind: preferences`")
+    kind = validate_kind(proposal.kind)
     if kind == "idea":
         return Accepted(f"{DEFAULT_GROUP}/{INCUBATOR}/{idea_slug(proposal.title)}/_index.md", "incubating")
     slug = validate_slug(_name(proposal))

@@ -122,6 +122,13 @@ def test_both_can_be_kept(bed: Bed, front: Front, panel: str) -> None:
     assert 'value="keep both"' not in front.get("review").text
 
 
+def test_what_lacks_its_kind_says_what_to_write_into_it(bed: Bed, front: Front) -> None:
+    bed.note("personal-private/_review/dropped-here.md", "Always use tabs.")
+    answer = front.decide(bed.store.read("personal-private/_review/dropped-here.md"), "approve")
+    assert "has no kind: write one into its properties, as `kind: preferences`" in said(answer)
+    assert bed.store.exists("personal-private/_review/dropped-here.md")
+
+
 def test_undo_brings_the_proposal_back_and_shows_it(bed: Bed, front: Front) -> None:
     old_rule(bed)
     entry = proposal(bed, "use-pnpm")

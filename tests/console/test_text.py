@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from memoryvault.console.diff import side_by_side
 from memoryvault.console.markdown import render_markdown
+from memoryvault.pipelines.research import RECEIPT_END, receipt_text
 
 
 def html(text: str) -> str:
@@ -72,6 +73,15 @@ def test_a_link_to_a_note_leads_to_its_page() -> None:
 
 def test_an_image_is_not_fetched() -> None:
     assert "<img" not in html("![x](https://example.org/pixel.png)")
+
+
+def test_marks_of_the_program_are_not_shown_and_other_comments_are() -> None:
+    # What is approved reaches agents with its comments: nothing of it may be hidden from who decides.
+    receipt = receipt_text("done", {}, [], ["one"])
+    assert "%%" not in html(f"{receipt}\n\nMine.")
+    assert "Mine." in html(f"{receipt}\n\nMine.")
+    assert "%% do it %%" in html("%% do it %%")
+    assert f"say {RECEIPT_END}" in html(f"say {RECEIPT_END}")
 
 
 def test_headings_go_below_those_of_the_page() -> None:
