@@ -38,7 +38,7 @@ types: setup
 # Tests wait about as long as they compute, slow ones more, so several share two cores; those that ask how long something
 # takes do not. A worker with nothing left takes tests of another. Only files that name a mark are looked through for it.
 QUICK := -m pytest -q -n 3 --dist worksteal -m 'not slow and not e2e'
-SHARED := -m pytest -q -n 5 --dist worksteal -m 'not (slow and alone) and not e2e'
+SHARED := -m pytest -q -n 4 --dist worksteal -m 'not (slow and alone) and not e2e'
 ALONE := -m pytest -q -m 'slow and alone and not e2e'
 files_with = $(sort $(shell grep -rl --include='test_*.py' 'mark\.$(1)' tests))
 

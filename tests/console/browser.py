@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Literal
 
-from playwright.sync_api import Browser, BrowserContext, Dialog, Page, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Dialog, Page, expect, sync_playwright
 
 from memoryvault.tests.support import forked
 from memoryvault.tests.support.programs import required
@@ -20,6 +20,9 @@ SIZES: Mapping[str, dict[str, int]] = {
     "phone": {"width": 390, "height": 844},
 }
 STOP_SECONDS = 15
+PATIENCE_MS = 20_000
+
+expect.set_options(timeout=PATIENCE_MS)  # 5 s by default: beside other tests a page took longer
 
 
 def chromium_path() -> str:
@@ -110,7 +113,7 @@ class Windows:
     def another(self) -> Page:
         """One more window of the same profile, empty."""
         page = self.context.new_page()
-        page.set_default_timeout(20_000)
+        page.set_default_timeout(PATIENCE_MS)
         page.on("console", lambda message: self._complain(message.type, message.text))
         page.on("pageerror", lambda error: self.complaints.append(f"script: {error}"))
         page.on("dialog", self._dismiss)
