@@ -76,8 +76,12 @@ def question_body(stale: Sequence[StaleIdea], months: int) -> str:
     return "\n\n".join(parts) + "\n"
 
 
-_IDEA_HEADING = re.compile(r"^## +\[\[(?:[^\]|#\n]*/)?(?P<slug>[^_.\]|#\n/][^\]|#\n/]*)(?:/_index(?:\.md)?)?[\]|#]")
-_IDEA_LINK = re.compile(r"\[\[[^\]|\n]*\|([^\]\n]*)\]\]")
+_IDEA_HEADING = re.compile(
+    # Before the name of the idea's note anything may stand, also what ends a link: a folder may be called "C# page".
+    r"^## +\[\[(?:(?:[^\n]*?/)?(?P<folder>[^_.\n/][^\n/]*)/_index(?:\.md)?"
+    r"|(?:[^\]|#\n]*/)?(?P<slug>[^_.\]|#\n/][^\]|#\n/]*))[\]|#]"
+)
+_IDEA_LINK = re.compile(r"\[\[(?:[^\n]*?/_index(?:\.md)?|[^\]|\n]*)\|([^\]\n]*)\]\]")
 _BOX = re.compile(r"^\s*[-*+] \[(?P<mark>.)\]\s+(?P<answer>keep|archive|delete)\b", re.IGNORECASE)
 
 
@@ -88,7 +92,7 @@ def listed(body: str) -> dict[str, tuple[Answer, ...]]:
     for line in body.splitlines():
         heading = _IDEA_HEADING.match(line)
         if heading is not None:
-            slug = heading["slug"]
+            slug = heading["folder"] or heading["slug"]
             found[slug] = ()
         elif line.startswith("## "):
             slug = ""
@@ -120,7 +124,7 @@ def _parted(body: str) -> list[tuple[str, str]]:
     for line in body.split("\n"):
         if line.startswith("## "):
             heading = _IDEA_HEADING.match(line)
-            slug = heading["slug"] if heading is not None else ""
+            slug = (heading["folder"] or heading["slug"]) if heading is not None else ""
         found.append((line, slug))
     return found
 

@@ -25,11 +25,24 @@ IDEAS_LIST = f"{DEFAULT_GROUP}/{REVIEW}/ideas-nobody-came-back-to.md"
 """Asks about several ideas at once."""
 _STORABLE = {ord(character): "-" for character in '<>:"|?*\\'}
 _QUESTION_PREFIX = f"{DEFAULT_GROUP}/{REVIEW}/surface-"
+_MAX_SLUG_BYTES, _KEPT_CHARACTERS = 180, 40
+"""A longer slug leaves too little of a file name's 200 bytes to the rest of it."""
 
 
 def question_path(slug: str) -> str:
     """Path of the note that asks whether the idea may be put into Ideas.md; `slug` is the name of its folder."""
-    return f"{_QUESTION_PREFIX}{slug.translate(_STORABLE)}.md"
+    name, data = slug.translate(_STORABLE), slug.encode("utf-8", "surrogatepass")
+    if name != slug or len(data) > _MAX_SLUG_BYTES:
+        from binascii import crc32
+
+        # "What now?" and "What now*" are two ideas: the answer to one must not take away the question about the other.
+        name = f"{name[:_KEPT_CHARACTERS]}-{crc32(data):08x}"
+    return f"{_QUESTION_PREFIX}{name}.md"
+
+
+def is_question_path(path: str) -> bool:
+    """Whether a note there may be such a question: by the beginning of its name, which a rule may have, too."""
+    return path.startswith(_QUESTION_PREFIX)
 
 
 def is_idea_path(path: str) -> bool:
@@ -65,7 +78,7 @@ def group_by_place(paths: Iterable[str]) -> dict[str, list[str]]:
             continue
         if path == IDEAS_LIST:
             groups["questions"].append(path)
-        elif path.startswith(_QUESTION_PREFIX):
+        elif is_question_path(path):
             possible_questions.append(path)
         else:
             groups[PENDING_FOLDERS[folder]].append(path)

@@ -11,7 +11,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import date
-from pathlib import Path
 from shlex import quote
 
 from ...pipelines.ideas_file import (
@@ -49,7 +48,7 @@ from ...vault.scrubbed import Scrubbed
 from ...vault.settings import Settings
 from ...vault.slug import free_slug, idea_slug, is_slug, slugify, validate_slug, validate_user_name
 from ...vault.store import VaultStore
-from ..boundary import clean_outside, consent_of, is_outside
+from ..boundary import clean_outside, consent_of
 from ..journal import Act, Actor, Change, FolderMove, Journal, text_of
 
 log = logging.getLogger(__name__)
@@ -67,6 +66,8 @@ DECLINED = "declined"
 """`surface:` of an idea that the user does not want in Ideas.md."""
 ASKED = "asked: "
 """How the journal begins to tell of an act that put an idea which had to wait to the user."""
+SURFACED = "surfaced: "
+"""How it begins to tell of one that put an idea into Ideas.md, on the user's word."""
 
 
 @dataclass(frozen=True)
@@ -339,7 +340,7 @@ def surface(
                 changes,
                 run=run,
                 actor="review" if confirmed else "idea",
-                what=f"surfaced: {slug}",
+                what=SURFACED + slug,
                 consent=consent_of(settings, requested=not confirmed, confirmed=confirmed),
             )
     return entry.path
@@ -368,13 +369,9 @@ def taken_back(store: VaultStore, act: Act, now: str | None) -> str | None:
     if act.moves:
         return follow_links(store, now, [(move.to, move.path) for move in act.moves])
     slugs = (slug_of(change.path) for change in act.changes if is_idea_path(change.path))
-    questions = (
-        Path(change.path).stem.removeprefix("surface-")
-        for change in act.changes
-        if not is_outside(change.path) and Path(change.path).name.startswith("surface-")
-    )
+    named = [act.what.removeprefix(SURFACED)] if act.what.startswith(SURFACED) else []
     text, found = now, False
-    for slug in {*slugs, *questions}:
+    for slug in {*slugs, *named}:
         rest = without_section(text, link_of(store, f"{idea_folder(slug)}/{IDEA_NOTE}")) if text else None
         if rest is not None:
             text, found = rest, True

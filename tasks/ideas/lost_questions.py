@@ -11,9 +11,9 @@ from contextlib import suppress
 
 from ...pipelines.incubation import SURFACE_KIND
 from ...vault.entry import Entry
-from ...vault.errors import EditConflict, EntryExists, EntryInvalid, EntryNotFound, OutsideUnavailable
-from ...vault.layout import DEFAULT_GROUP, REVIEW
-from ...vault.pending import IDEA_NOTE
+from ...vault.errors import EditConflict, EntryExists, EntryInvalid, EntryNotFound, OutsideUnavailable, PathRefused
+from ...vault.layout import REVIEW
+from ...vault.pending import IDEA_NOTE, is_question_path
 from ...vault.settings import Settings
 from ...vault.store import VaultStore
 from ..decision_property import decision_of
@@ -31,7 +31,7 @@ def asked_idea(store: VaultStore, question: Entry) -> str:
     folder is there, it is the slug that the question names.
     """
     slug = str(question.extra.get("idea") or "")
-    with suppress(EntryInvalid):
+    with suppress(EntryInvalid, PathRefused):
         if store.is_taken(idea_folder(slug)):
             return slug
         renamed = [slug_of(idea.path) for idea in ideas(store) if idea.slug == slug]
@@ -49,7 +49,9 @@ def settle_lost_questions(settings: Settings, journal: Journal, now: float) -> i
     with store.lock():
         journal.recover()
         for question in [*_lost(store)]:
-            with suppress(EditConflict, EntryExists, EntryNotFound, OutsideUnavailable):
+            with suppress(
+                EditConflict, EntryExists, EntryInvalid, EntryNotFound, OutsideUnavailable, FileNotFoundError
+            ):
                 settled += _settle(settings, journal, question, now)
     if settled:
         ask_next(settings, journal)
@@ -57,9 +59,9 @@ def settle_lost_questions(settings: Settings, journal: Journal, now: float) -> i
 
 
 def _lost(store: VaultStore) -> Iterator[Entry]:
-    for file in sorted((store.vault / DEFAULT_GROUP / REVIEW).glob("surface-*.md")):
-        with suppress(EntryNotFound, EntryInvalid):
-            question = store.read(f"{DEFAULT_GROUP}/{REVIEW}/{file.name}")
+    for question in store.readable(path for path in store.walk_special((REVIEW,)) if is_question_path(path)):
+        # A folder that is a link out of the vault is there.
+        with suppress(EntryInvalid, PathRefused):
             slug = str(question.extra.get("idea") or "")
             if question.kind == SURFACE_KIND and not store.is_taken(idea_folder(slug)):
                 yield question

@@ -14,12 +14,22 @@ from memoryvault.tasks.ideas.ledger import find_idea, idea_folder, promote, surf
 from memoryvault.tasks.ideas.lost_questions import settle_lost_questions
 from memoryvault.tasks.reviewing import DecisionOutcome
 from memoryvault.vault.errors import EntryInvalid
-from memoryvault.vault.pending import IDEAS_LIST
+from memoryvault.vault.paths import check_new_name
+from memoryvault.vault.pending import IDEAS_LIST, question_path
 
 from ..review.support import Bed
 from .support import IDEA, INCUBATOR, ideas_file, old_idea, write_down
 
-NAMES = ["Retry page (v2)", "Повторы", "今後", "a.b", 'it\'s = "mine"; keep, delete', "Émile 🎉"]
+NAMES = [
+    "Retry page (v2)",
+    "Повторы",
+    "今後",
+    "a.b",
+    'it\'s = "mine"; keep, delete',
+    "Émile 🎉",
+    "C# [v2] a|b",
+    "x" * 199,
+]
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -79,6 +89,23 @@ def test_a_renamed_idea_is_asked_about_and_answered(bed: Bed, name: str) -> None
     assert isinstance(decided, DecisionOutcome)
     assert f"/{name}/_index.md]]" in ideas_file(bed)
     assert surface(bed.settings, bed.journal, name, run="t") == decided.path
+
+
+def test_that_a_renamed_idea_was_listed_is_taken_back_from_a_list_that_was_edited_since(bed: Bed) -> None:
+    bed.remember(IDEA)
+    (question,) = bed.reviewer.waiting()
+    (bed.vault / INCUBATOR / str(question.extra["idea"])).rename(bed.vault / INCUBATOR / "What now?")
+    bed.reviewer.decide(question.path, Approve(), run="t")
+    bed.settings.ideas_path.write_text("Mine.\n\n" + ideas_file(bed), "utf-8")
+    bed.reviewer.undo_last()
+    assert "What now?" not in ideas_file(bed)
+    assert "Mine." in ideas_file(bed)
+
+
+def test_two_names_that_differ_in_what_not_every_disk_stores_have_a_question_each() -> None:
+    paths = {question_path(slug) for slug in ("What now?", "What now*", "What now-", "今" * 66, "今" * 65 + "後")}
+    assert len(paths) == 5
+    assert {check_new_name(path) for path in paths} == paths
 
 
 @pytest.mark.parametrize(

@@ -113,3 +113,24 @@ def test_a_rule_whose_name_begins_like_a_question_is_none(bed: Bed) -> None:
     shutil.rmtree(bed.vault / INCUBATOR / SLUG)
     assert settle(bed) == 0
     assert len(questions(bed)) == 1
+
+
+def test_a_question_that_is_a_link_and_an_idea_in_a_linked_folder_hold_nothing_up(bed: Bed) -> None:
+    bed.remember(IDEA)
+    (question,) = questions(bed)
+    outside = bed.root / "elsewhere"
+    (bed.vault / INCUBATOR / SLUG).rename(outside)
+    (bed.vault / INCUBATOR / SLUG).symlink_to(outside)
+    (bed.vault / "personal-private/_review/surface-linked.md").symlink_to(outside / "_index.md")
+    assert settle(bed) == 0
+    assert questions(bed) == [question]
+
+
+def test_a_conflict_copy_of_a_question_is_left_to_the_review_of_copies(bed: Bed) -> None:
+    bed.remember(IDEA)
+    (question,) = questions(bed)
+    copy = question.replace(".md", ".sync-conflict-20260101-101010-ABC.md")
+    (bed.vault / copy).write_bytes((bed.vault / question).read_bytes())
+    shutil.rmtree(bed.vault / INCUBATOR / SLUG)
+    assert settle(bed) == 1
+    assert copy in bed.files()
