@@ -217,11 +217,10 @@ class Discovery:
     def _take_in(
         self, source: Source, name: str, cursor: dict[str, Json], result: FetchResult, everything: bool
     ) -> SourceReport:
-        known = cursor.get("known")
-        first = not isinstance(known, list)
-        brought = novelty(
-            result.items, () if everything or not isinstance(known, list) else [str(k) for k in known], source.slug
-        )
+        seen = cursor.get("known")
+        first = not isinstance(seen, list)
+        known = [str(key) for key in seen] if isinstance(seen, list) else []
+        brought = novelty(result.items, () if everything else known, source.slug)
         new = brought.new if everything or not first else ()
         if everything:
             new = self._found.unknown(new)
@@ -230,7 +229,7 @@ class Discovery:
         self._cursors.set(
             name,
             {
-                "known": list(remembered(map(str, known) if isinstance(known, list) else (), brought.known)),
+                "known": list(remembered(known, brought.known) if everything else brought.known),
                 "etag": result.etag,
                 "modified": result.modified,
                 "checked": self._clock(),

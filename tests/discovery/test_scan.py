@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from memoryvault.pipelines import discovery
 from memoryvault.sources.discovery.github import raw_address, tree_items
 from memoryvault.tasks import cursors
 from memoryvault.tasks.discovery.adapting import SOURCES_NOTE
@@ -247,6 +248,20 @@ def test_a_feed_s_entry_stays_known_when_its_address_changes(bed: Bed, site: Sit
     bed.scan()
     site.put("/f.xml", feed.format("final"))
     assert titles(bed.scan()) == []
+
+
+@pytest.mark.parametrize("everything", [False, True])
+def test_what_is_kept_of_a_source_that_lists_other_things_each_time_has_an_end(
+    bed: Bed, site: Site, monkeypatch: pytest.MonkeyPatch, everything: bool
+) -> None:
+    monkeypatch.setattr(discovery, "MOST_KNOWN", 10)
+    for number in range(6):
+        bed.sources(f"list: {site.put('/l.md', a_list(*(f'n{number}-{item}' for item in range(8))))}")
+        bed.scan(everything=everything)
+    (cursor,) = (
+        kept for kept in cursors.Cursors(bed.settings.state.state_db, "discovery").all().values() if "known" in kept
+    )
+    assert len(cursor["known"]) == 10 + 8
 
 
 def test_a_folder_on_github_holds_what_lies_below_it_not_beside_it() -> None:
