@@ -82,7 +82,7 @@ def note_costs(settings: Settings, store: VaultStore) -> int:
                 continue
             own_from = cursor.get("own_from")
             if own_from is None or own_from > path.stat().st_size:  # Never looked at, or written anew by the host.
-                own_from = copied_bytes(path, _earlier(markers, known, marker))
+                own_from = copied_bytes(path, _earlier(markers, known, marker), marker.started_at)
             usage = session_usage(path, marker.host, own_from)
         except OSError:
             continue

@@ -8,11 +8,14 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
+from typing import Any, NamedTuple
 
-from .lines import complete_lines, holds_match, parse_object
+from .lines import as_text, complete_lines, holds_match, parse_object
 
 ACTIVE_GAP_SECONDS = 300.0
 """A longer gap between two records is a pause, and not counted as active."""
+START_SECONDS = 10.0
+"""So long before the start that a hook saw may a session's own first record be."""
 _TIMESTAMP = re.compile(rb'"timestamp"\s*:\s*"([^"]{10,40})"')
 _COUNTS = ("input_tokens", "output_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")
 
@@ -47,34 +50,52 @@ def session_usage(path: Path, host: str, own_from: int = 0) -> SessionUsage:
     return _claude(path, own_from) if host == "claude" else SessionUsage()
 
 
-def copied_bytes(path: Path, earlier: Iterable[Path]) -> int:
+def copied_bytes(path: Path, earlier: Iterable[Path], started_at: str = "") -> int:
     """Count the bytes at a transcript's beginning that are a copy: of one of the `earlier` transcripts.
 
     A session of Claude Code that was forked, or resumed under another id, begins with the records of the other, which
-    keep their `uuid`. Raises OSError for `path`.
+    keep their `uuid` and their time. So the others, gigabytes perhaps, are read only where the first record is older
+    than the session: than `started_at`, ISO 8601, '' if it is not known. Raises OSError for `path`.
     """
-    first = next((uuid for _, uuid in _uuids(path)), None)
-    if first is None:
+    found = next(_with_uuid(path), None)
+    if found is None or _is_since(found.record.get("timestamp"), started_at):
         return 0
+    first = found.uuid
     wanted, known = re.compile(re.escape(first.encode("utf-8", "replace"))), set[str]()
     for other in earlier:
         with suppress(OSError):
             if holds_match(other, wanted, len(first)):
-                known.update(uuid for _, uuid in _uuids(other))
+                known.update(one.uuid for one in _with_uuid(other))
     copied = 0
-    for end, uuid in _uuids(path):
-        if uuid not in known:
+    for one in _with_uuid(path):
+        if one.uuid not in known:
             break
-        copied = end
+        copied = one.end
     return copied
 
 
-def _uuids(path: Path) -> Iterator[tuple[int, str]]:
-    """Where each record with a `uuid` ends, and that."""
+class _Identified(NamedTuple):
+    """A record with a `uuid`, and where it ends."""
+
+    end: int
+    uuid: str
+    record: dict[str, Any]
+
+
+def _with_uuid(path: Path) -> Iterator[_Identified]:
     for line in complete_lines(path):
-        uuid = (parse_object(line.data) or {}).get("uuid") if b'"uuid"' in line.data else None
+        record = (parse_object(line.data) or {}) if b'"uuid"' in line.data else {}
+        uuid = record.get("uuid")
         if isinstance(uuid, str) and uuid:
-            yield line.end, uuid
+            yield _Identified(line.end, uuid, record)
+
+
+def _is_since(timestamp: object, started_at: str) -> bool:
+    """Whether a record is as young as its session, whose start is noted in seconds, a moment after the host's own."""
+    with suppress(ValueError, OverflowError):
+        at, start = (datetime.fromisoformat(as_text(time)).astimezone() for time in (timestamp, started_at))
+        return (start - at).total_seconds() < START_SECONDS
+    return False
 
 
 def session_bytes(path: Path) -> int:

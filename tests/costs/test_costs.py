@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import signal
+from collections.abc import Iterator
 from datetime import datetime
 from pathlib import Path
 
@@ -11,7 +12,7 @@ import pytest
 
 from memoryvault.cli.main import main
 from memoryvault.index.engine import RecallEngine, RecallQuery
-from memoryvault.sources.transcripts.usage import session_usage
+from memoryvault.sources.transcripts.usage import copied_bytes, session_usage
 from memoryvault.tasks.costs import CostRow, costs_by_week, note_costs
 from memoryvault.tasks.indexing import reconcile_now
 from memoryvault.vault.marker import Marker, create_marker, mark_reflected
@@ -180,6 +181,26 @@ def test_a_session_that_only_names_records_of_another_is_no_copy(bed: Bed) -> No
     )  # fmt: skip
     note_costs(bed.settings, bed.store)
     assert outputs(bed) == {SESSION: 20, FORK: 10}
+
+
+@pytest.mark.parametrize(
+    ("started", "is_compared"),
+    [("2026-07-01T10:00:05Z", False), ("2026-07-01T12:00:00+02:00", False), ("2026-07-01T10:01:00Z", True), ("", True)],
+)
+def test_other_transcripts_are_read_only_for_a_session_that_is_younger_than_its_first_record(
+    tmp_path: Path, started: str, is_compared: bool
+) -> None:
+    """There may be thousands in a folder, of megabytes each."""
+    path = tmp_path / f"{FORK}.jsonl"
+    path.write_text('{"uuid": "a", "timestamp": "2026-07-01T10:00:00.250Z"}\n')
+    asked: list[Path] = []
+
+    def others() -> Iterator[Path]:
+        asked.append(path)
+        yield path
+
+    assert copied_bytes(path, others(), started) == (path.stat().st_size if is_compared else 0)
+    assert bool(asked) == is_compared
 
 
 def test_transcripts_elsewhere_and_without_usage_have_no_entry(bed: Bed) -> None:
