@@ -8,20 +8,41 @@ Light module: hooks import it.
 
 from __future__ import annotations
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Literal
+
+PIECE_CHARACTERS = 1_000
+
 
 def normal_form(text: str) -> str:
     """`text` in NFKC (Unicode Standard Annex 15)."""
     if text.isascii():
         return text
-    from unicodedata import is_normalized, normalize
-
-    return text if is_normalized("NFKC", text) else normalize("NFKC", text)
+    return _normalized("NFKC", text)
 
 
 def composed(text: str) -> str:
     """`text` in NFC, for names: equivalent spellings become one, other characters stay what they are."""
     if text.isascii():
         return text
-    from unicodedata import normalize
+    return _normalized("NFC", text)
 
-    return normalize("NFC", text)
+
+def _normalized(form: Literal["NFC", "NFKC"], text: str) -> str:
+    """Piece by piece: accents in a row are sorted in a time that grows with the square of their number, and a text by
+    a stranger may have nothing else. A piece ends before an ASCII character, which is composed with nothing before it,
+    where one is near."""
+    from unicodedata import is_normalized, normalize
+
+    pieces = []
+    start = 0
+    while start < len(text):
+        end = start + PIECE_CHARACTERS
+        last = min(len(text), end + PIECE_CHARACTERS)
+        while end < last and text[end] > "\x7f":
+            end += 1
+        piece = text[start:end]
+        pieces.append(piece if is_normalized(form, piece) else normalize(form, piece))
+        start = end
+    return "".join(pieces)

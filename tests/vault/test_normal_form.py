@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import time
+from collections.abc import Callable
 from pathlib import Path
 from unicodedata import is_normalized, normalize
 
@@ -14,7 +16,7 @@ from hypothesis import strategies as st
 import memoryvault
 from memoryvault.pipelines.likeness import wording_of
 from memoryvault.vault.entry import fingerprint
-from memoryvault.vault.normal_form import normal_form
+from memoryvault.vault.normal_form import composed, normal_form
 from memoryvault.vault.project import project_slug
 
 
@@ -71,3 +73,16 @@ def test_statements_in_other_forms_have_the_same_words() -> None:
     said = "ガードはＡＰＩ2を使う résumé"
     typed = wording_of("ｶﾞｰﾄﾞはAPI2を使う " + normalize("NFD", "résumé"))
     assert (wording_of(said).words, wording_of(said).telling) == (typed.words, typed.telling)
+
+
+@pytest.mark.parametrize("form", [normal_form, composed])
+def test_endless_accents_take_no_endless_time(form: Callable[[str], str]) -> None:
+    """Sorting all of these at once takes more than a minute, in which no other thread runs."""
+    started = time.monotonic()
+    assert len(form("a" + "\u0301\u0327" * 100_000)) > 100_000
+    assert time.monotonic() - started < 20
+
+
+@pytest.mark.parametrize("before", range(998, 1003))
+def test_a_letter_and_its_accent_are_not_parted_in_a_long_text(before: int) -> None:
+    assert normal_form("x" * before + "e\u0301ｶﾞ" * 300 + " e\u0301") == "x" * before + "éガ" * 300 + " é"
