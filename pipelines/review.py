@@ -72,8 +72,11 @@ def parse_decision(text: str, replaces: str | None = None) -> Decision | None:
 
 
 def link_target(text: str) -> str:
-    """Path or slug in `[[path|shown]]`, `[[path#heading]]`, `path.md` or `slug`."""
-    inner = text.strip().strip("\"'").removeprefix("[[").removesuffix("]]")
+    """Path or slug in `[[path|shown]]`, `[[path#heading]]`, `path.md` or `slug`; a path may be one of `C# rules.md`."""
+    inner = text.strip().strip("\"'")
+    if inner.endswith(".md") and not inner.startswith("[["):
+        return inner
+    inner = inner.removeprefix("[[").removesuffix("]]")
     return inner.split("|", 1)[0].split("#", 1)[0].strip()
 
 
