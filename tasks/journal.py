@@ -370,8 +370,8 @@ class Journal:
                     if rest is not None:
                         self._apply(act, path, now, rest)
         for move in reversed(act.get("moves", ())):
-            if self._is_moved(act, move):
-                with suppress(EntryExists, EntryNotFound):
+            with suppress(EntryExists, EntryNotFound, PathRefused):
+                if self._is_moved(act, move):
                     self._store.move_folder(move["to"], move["path"])
         self._forget_pending()
 
@@ -418,15 +418,18 @@ class Journal:
     def _was_made(self, act: Mapping[str, Any], change: Mapping[str, Any]) -> bool:
         if change["path"] in self._steps(act):
             return True
-        with suppress(OutsideUnavailable):
+        with suppress(OutsideUnavailable, PathRefused):
             return self._is_done(change)
         return False
 
     def _is_moved(self, act: Mapping[str, Any], move: Mapping[str, Any]) -> bool:
-        if not self._store.is_taken(move["to"]):
+        try:
+            if not self._store.is_taken(move["to"]):
+                return False
+            if not self._store.is_taken(move["path"]) or move["to"] in self._steps(act):
+                return True
+        except PathRefused:  # A link out of the vault is in its place now.
             return False
-        if not self._store.is_taken(move["path"]) or move["to"] in self._steps(act):
-            return True
         # Both are there: an editor that had a note of the old folder open has saved it once more.
         inside = (change for change in act["changes"] if change["path"].startswith(move["to"] + "/"))
         return any(text_of(self._store, c["path"]) in (c["before"], c["after"]) for c in inside if c["before"])

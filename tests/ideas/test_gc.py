@@ -27,7 +27,7 @@ from memoryvault.tasks.reviewing import DecisionOutcome, DecisionProblem
 from memoryvault.vault.errors import EntryInvalid, EntryNotFound
 from memoryvault.vault.pending import IDEAS_LIST
 
-from ..review.support import Bed, said
+from ..review.support import RULE, Bed, said
 from .support import IDEA, INCUBATOR, old_idea, outside
 
 ANSWER = """
@@ -484,3 +484,23 @@ def test_killed_at_any_step_an_answer_is_given_or_not(bed: Bed, answer: str, poi
         "delete": bed.vault / IDEA_TRASH / "one",
     }
     assert [name for name, folder in places.items() if folder.exists()] == [answer]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("point", ["journal-pending", "journal-applied"])
+@pytest.mark.parametrize("linked", [IDEA_ARCHIVE, INCUBATOR])
+def test_a_folder_that_became_a_link_out_of_the_vault_after_the_crash_holds_up_no_later_answer(
+    bed: Bed, point: str, linked: str
+) -> None:
+    old_idea(bed, "one", 400)
+    bed.remember(RULE)
+    stale(bed)
+    assert bed.run_python(ANSWER.format(answer="archive"), point) == -9
+    (bed.vault / IDEA_ARCHIVE).mkdir(exist_ok=True)
+    (bed.vault / linked).rename(bed.root / "elsewhere")
+    (bed.vault / linked).symlink_to(bed.root / "elsewhere")
+    bed.journal.recover()
+    assert not bed.journal.is_interrupted
+    assert len([*(bed.root / "elsewhere").rglob("_index.md")]) == (linked == INCUBATOR or point == "journal-applied")
+    bed.remember(said(RULE, "s2"))
+    assert max(entry.occurrences for entry in bed.entries()) == 2

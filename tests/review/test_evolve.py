@@ -257,6 +257,23 @@ def test_the_next_evolve_first_ends_the_one_that_was_killed(bed: Bed) -> None:
     assert len(bed.files()) == 3
 
 
+@pytest.mark.parametrize("point", ["journal-pending", "journal-applied"])
+def test_a_folder_that_became_a_link_out_of_the_vault_after_the_crash_holds_up_no_later_change(
+    bed: Bed, point: str
+) -> None:
+    old_note(bed)
+    bed.note("personal-private/fix/other.md", "We wrap.", kind="fix")
+    assert bed.run_python(EVOLVE.format(old=OLD, slug=None), point) == -9
+    folder = (bed.vault / OLD).parent
+    folder.rename(bed.root / "elsewhere")
+    folder.symlink_to(bed.root / "elsewhere")
+    outside = (bed.root / "elsewhere" / Path(OLD).name).read_bytes()
+    bed.journal.recover()
+    assert not bed.journal.is_interrupted
+    assert (bed.root / "elsewhere" / Path(OLD).name).read_bytes() == outside
+    assert "We wrap." in bed.files()["personal-private/fix/other.md"]
+
+
 # --- the journal itself ---
 
 

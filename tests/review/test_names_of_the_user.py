@@ -17,7 +17,16 @@ from memoryvault.vault.scrubbed import Scrubbed
 from .support import CHOICE, GUESS, RULE, Bed, said
 
 FOLDER = "personal-private/preferences"
-NAMES = ["Why pnpm?", "C# and pnpm", "[pnpm] | yarn", 'The "pnpm" rule', "pnpm: always", "Always pnpm.", " pnpm ", "a*b"]
+NAMES = [
+    "Why pnpm?",
+    "C# and pnpm",
+    "[pnpm]|",
+    'The "pnpm" rule',
+    "pnpm: always",
+    "Always pnpm.",
+    " pnpm ",
+    "a*b",
+]
 
 
 def renamed(bed: Bed, name: str) -> str:
