@@ -116,6 +116,7 @@ def _scanner() -> Callable[[str, int], tuple[Any, int]]:
     try:
         from _json import make_scanner
 
+        # A class will do: the scanner only reads attributes.
         scan: Callable[[str, int], tuple[Any, int]] = make_scanner(_ScannerContext)  # type: ignore[arg-type]
     except (ImportError, AttributeError):
         # No C accelerator, or a newer one that reads what we don't have: slower, the same result.
