@@ -55,10 +55,16 @@ def chunk_entry(entry: Entry) -> list[ChunkText]:
     for ordinal, passage in enumerate(_passages(entry.name, strip_evidence(entry.body))):
         heading = " – ".join(part for part in (entry.name, passage.heading) if part)
         head = [heading, tags] if ordinal == 0 else [heading]
-        embed_text = normal_form("\n".join(part for part in (*head, passage.text) if part))
+        embed_text = _in_normal_form("\n".join(part for part in (*head, passage.text) if part))
         title = f"{entry.name} {passage.heading}".strip()
         chunks.append(ChunkText(ordinal, title, tags if ordinal == 0 else "", passage.text, embed_text))
     return chunks
+
+
+def _in_normal_form(text: str) -> str:
+    """But for "…", which NFKC makes three dots: it stands in many notes, whose vectors would all be computed anew for a
+    sign that says nothing."""
+    return "…".join(map(normal_form, text.split("…")))
 
 
 def _passages(title: str, body: str) -> list[_Passage]:

@@ -29,6 +29,12 @@ def test_aliases_are_found_like_tags() -> None:
     assert "package manager" in chunk.embed_text
 
 
+def test_the_model_gets_the_usual_form_of_letters_and_the_mark_of_a_cut_as_it_is() -> None:
+    (chunk,) = chunk_entry(entry("# Ｇａｔｅｗａｙ …\n\nIts ﬁrst key …"))
+
+    assert chunk.embed_text == "Gateway …\nIts first key …"
+
+
 def test_an_empty_note_still_has_a_chunk() -> None:
     (chunk,) = chunk_entry(entry(""))
 
