@@ -107,6 +107,8 @@ class AgentProposals:
         Its title is new, too: that of the old text may say the opposite. Raises as `propose` does.
         """
         entry = self._store.read(old)
+        if entry.kind in RESERVED_KINDS:
+            raise UsageError(f"{old} is written by memoryvault itself: it takes no text of others")
         first, _, rest = text.strip().partition("\n")
         has_heading = first.startswith("# ") and bool(rest.strip())
         title = first[2:] if has_heading else cut(statement_of(text.strip()), EVOLVED_TITLE_CHARACTERS).rstrip(".")
@@ -142,7 +144,7 @@ class AgentProposals:
                 {
                     "kind": kind,
                     "status": "pending",
-                    "tags": [slugify(tag) for tag in fields.tags if tag.strip()],
+                    "tags": [slugify(str(scrub(tag))) for tag in fields.tags if tag.strip()],
                     "group": group,
                     "slug": path.rsplit("/", 1)[-1].removesuffix(".md"),
                     "always_load": False,
