@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import date, timedelta
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from pathlib import Path
 
 from ..pipelines.scrub import scrub
@@ -73,6 +73,7 @@ def note_costs(settings: Settings, store: VaultStore) -> int:
     cursors = Cursors(settings.state.state_db, SCAN)
     known = cursors.all()
     markers = _markers(settings)
+    moved = _MovedNotes(store)
     written = 0
     for session, marker in markers.items():
         path, cursor = Path(marker.transcript), known.get(session, {})
@@ -88,7 +89,7 @@ def note_costs(settings: Settings, store: VaultStore) -> int:
             continue
         if not usage.is_empty:
             try:
-                written += _write(store, marker, usage)
+                written += _write(store, moved, marker, usage)
             except (EntryInvalid, EditConflict, EntryExists, EntryNotFound, PathRefused) as error:
                 log.warning("the cost of session %s is not noted: %s", session, error)
                 continue
@@ -122,7 +123,30 @@ def _earlier(markers: Mapping[str, Marker], known: Iterable[str], marker: Marker
             yield folder / f"{session}.jsonl"
 
 
-def _write(store: VaultStore, marker: Marker, usage: SessionUsage) -> bool:
+class _MovedNotes:
+    """Finds the notes that are not where they were written, by the session that they name.
+
+    The user moved them or renamed the project's folder in Obsidian; or the session's folder has another name now, which
+    makes it a session of another project. The vault is looked through once, and only if a note is missing.
+    """
+
+    def __init__(self, store: VaultStore) -> None:
+        self._store = store
+
+    @cached_property
+    def _heads(self) -> list[tuple[str, bytes]]:
+        return [(path, head) for path, head in self._store.heads(HEADER_BYTES) if COST_KIND.encode() in head]
+
+    def of(self, session: str) -> str | None:
+        for path, head in self._heads:
+            if session.encode() in head:
+                entry = parse_entry(path, head)
+                if entry.kind == COST_KIND and any(source.session == session for source in entry.sources):
+                    return path
+        return None
+
+
+def _write(store: VaultStore, moved: _MovedNotes, marker: Marker, usage: SessionUsage) -> bool:
     project = project_of(marker.cwd)
     group = f"{PROJECTS}/{project}" if project else DEFAULT_GROUP
     slug = slugify(marker.session_id)
@@ -131,10 +155,11 @@ def _write(store: VaultStore, marker: Marker, usage: SessionUsage) -> bool:
     figures: dict[str, StoreValue] = {name: getattr(usage, name) for name in _FIGURES}
     figures["models"] = [scrub(model) for model in usage.models]
     with store.lock():
-        if store.exists(path):
-            entry = store.read(path)
+        there = path if store.exists(path) else moved.of(marker.session_id)
+        if there is not None:
+            entry = store.read(there)
             # Only the figures: what the user wrote below them stays.
-            return store.update(path, entry.content_hash, fields=figures).content_hash != entry.content_hash
+            return store.update(there, entry.content_hash, fields=figures).content_hash != entry.content_hash
         fields: dict[str, StoreValue] = {
             "kind": COST_KIND,
             "created": day,

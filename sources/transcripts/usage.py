@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
@@ -16,8 +17,11 @@ ACTIVE_GAP_SECONDS = 300.0
 """A longer gap between two records is a pause, and not counted as active."""
 START_SECONDS = 10.0
 """So long before the start that a hook saw may a session's own first record be."""
+COPY_GAP_SECONDS = 1.0
+"""Less lies between two records that Codex copies into the transcript of a fork."""
 _TIMESTAMP = re.compile(rb'"timestamp"\s*:\s*"([^"]{10,40})"')
 _COUNTS = ("input_tokens", "output_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")
+_CODEX_COUNTS = ("input_tokens", "cached_input_tokens", "output_tokens")
 
 
 @dataclass(frozen=True)
@@ -42,6 +46,8 @@ class SessionUsage:
 
 def session_usage(path: Path, host: str, own_from: int = 0) -> SessionUsage:
     """Sum the usage of one transcript of Claude Code or Codex; empty for other hosts. Raises OSError.
+
+    The sub-agents of Codex, whose transcripts do not lie with the session's, are not counted.
 
     `own_from`: the byte of a transcript of Claude Code at which the session itself begins, see `copied_bytes`.
     """
@@ -104,7 +110,16 @@ def session_bytes(path: Path) -> int:
 
 
 def _subagents(path: Path) -> list[Path]:
-    return sorted((path.with_suffix("") / "subagents").glob("agent-*.jsonl"))
+    """Those of workflows lie deeper, in workflows/wf_…/."""
+    return sorted((path.with_suffix("") / "subagents").rglob("agent-*.jsonl"))
+
+
+def _time_of(line: bytes) -> datetime | None:
+    match = _TIMESTAMP.search(line)
+    if match is not None:
+        with suppress(ValueError, OverflowError):
+            return datetime.fromisoformat(match[1].decode("ascii", "replace")).astimezone()
+    return None
 
 
 class _Clock:
@@ -116,12 +131,8 @@ class _Clock:
         self.active = 0.0
 
     def see(self, line: bytes) -> None:
-        match = _TIMESTAMP.search(line)
-        if match is None:
-            return
-        try:
-            at = datetime.fromisoformat(match[1].decode("ascii", "replace")).astimezone()
-        except (ValueError, OverflowError):
+        at = _time_of(line)
+        if at is None:
             return
         if self.last is not None and at > self.last:
             gap = (at - self.last).total_seconds()
@@ -154,12 +165,15 @@ def _claude(path: Path, own_from: int) -> SessionUsage:
             usage = message.get("usage") if isinstance(message, dict) else None
             if not isinstance(message, dict) or not isinstance(usage, dict) or message.get("role") != "assistant":
                 continue
+            model = message.get("model")
+            if isinstance(model, str) and model.startswith("<"):  # <synthetic>: the host's own words, of an error
+                continue
             # An answer is written once for each of its blocks, with the same usage, the last time in full.
             name = str(message.get("id") or len(answers))
             counts = tuple(_count(usage.get(key)) for key in _COUNTS)
             answers[name] = max(answers.get(name, counts), counts, key=sum)
-            if isinstance(message.get("model"), str) and not message["model"].startswith("<"):
-                models[message["model"]] = None
+            if isinstance(model, str):
+                models[model] = None
     fresh, said, stored, cached = (sum(counts[place] for counts in answers.values()) for place in range(len(_COUNTS)))
     return SessionUsage(
         fresh, said, stored, cached, len(answers), tuple(models), clock.first, clock.wall, round(clock.active)
@@ -167,31 +181,40 @@ def _claude(path: Path, own_from: int) -> SessionUsage:
 
 
 def _codex(path: Path) -> SessionUsage:
-    clock = _Clock()
-    total: dict[str, object] = {}
+    clock, copied = _Clock(), _CopiedByCodex()
+    running, sums = Counter[str](), Counter[str]()
     answers = 0
     models: dict[str, None] = {}
     for data in _lines(path):
-        clock.see(data)
+        if not (is_copy := copied.holds(data)):
+            clock.see(data)
         if b'"token_count"' not in data and b'"turn_context"' not in data:
             continue
         record = parse_object(data) or {}
         payload = record.get("payload")
         if not isinstance(payload, dict):
             continue
-        if record.get("type") == "turn_context" and isinstance(payload.get("model"), str):
+        if record.get("type") == "turn_context" and isinstance(payload.get("model"), str) and not is_copy:
             models[payload["model"]] = None
         info = payload.get("info")
         found = (
             info.get("total_token_usage") if payload.get("type") == "token_count" and isinstance(info, dict) else None
         )
-        if isinstance(found, dict):  # a running total
-            answers += found != total
-            total = found
-    cached = _count(total.get("cached_input_tokens"))
+        if not isinstance(found, dict):
+            continue
+        total = Counter({name: _count(found.get(name)) for name in _CODEX_COUNTS})
+        if is_copy or total == running:
+            running = total
+            continue
+        # A running total; older versions begin it anew when the session is resumed.
+        since = Counter[str]() if any(total[name] < running[name] for name in _CODEX_COUNTS) else running
+        sums.update({name: total[name] - since[name] for name in _CODEX_COUNTS})
+        running = total
+        answers += 1
+    cached = sums["cached_input_tokens"]
     return SessionUsage(
-        max(0, _count(total.get("input_tokens")) - cached),
-        _count(total.get("output_tokens")),
+        max(0, sums["input_tokens"] - cached),
+        sums["output_tokens"],
         0,
         cached,
         answers,
@@ -200,6 +223,29 @@ def _codex(path: Path) -> SessionUsage:
         clock.wall,
         round(clock.active),
     )
+
+
+class _CopiedByCodex:
+    """Tells the lines at a transcript's beginning that are another's: what was forked is written anew, all at once.
+
+    The copies have the time of the fork, or kept theirs. An answer of the session itself takes longer than between two
+    of them.
+    """
+
+    def __init__(self) -> None:
+        self._is_first, self._is_copy = True, False
+        self._last: datetime | None = None
+
+    def holds(self, line: bytes) -> bool:
+        """Whether the next line is a copy."""
+        if self._is_first:
+            meta = (parse_object(line) or {}).get("payload")
+            self._is_first, self._is_copy = False, isinstance(meta, dict) and bool(meta.get("forked_from_id"))
+        at = _time_of(line) if self._is_copy else None
+        if at is not None:
+            self._is_copy = self._last is None or (at - self._last).total_seconds() < COPY_GAP_SECONDS
+            self._last = at if self._last is None else max(at, self._last)
+        return self._is_copy
 
 
 def _count(value: object) -> int:

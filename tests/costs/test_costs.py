@@ -12,10 +12,10 @@ import pytest
 
 from memoryvault.cli.main import main
 from memoryvault.index.engine import RecallEngine, RecallQuery
-from memoryvault.sources.transcripts.usage import copied_bytes, session_usage
+from memoryvault.sources.transcripts.usage import copied_bytes, session_bytes, session_usage
 from memoryvault.tasks.costs import CostRow, costs_by_week, note_costs
 from memoryvault.tasks.indexing import reconcile_now
-from memoryvault.vault.marker import Marker, create_marker, mark_reflected
+from memoryvault.vault.marker import START, Marker, create_marker, mark_reflected, marker_path
 
 from ..review.support import Bed
 
@@ -79,6 +79,27 @@ def test_sub_agents_count_and_pauses_do_not(bed: Bed) -> None:
     assert (usage.wall_seconds, usage.active_seconds) == (31 * 60, 5 * 60)
 
 
+def test_agents_of_a_workflow_lie_a_folder_deeper_and_count_too(bed: Bed) -> None:
+    path = transcript(bed, answer("a", 0))
+    before = session_bytes(path)
+    deep = path.with_suffix("") / "subagents" / "workflows" / "wf_0a" / "agent-2.jsonl"
+    deep.parent.mkdir(parents=True)
+    deep.write_text(answer("w", 2, 100))
+    (deep.parent / "journal.jsonl").write_text(answer("j", 2, 1000))
+    assert session_usage(path, "claude").output_tokens == 110
+    assert session_bytes(path) == before + deep.stat().st_size
+
+
+def test_what_the_host_itself_put_in_the_place_of_an_answer_is_none(bed: Bed) -> None:
+    """A broken connection, a reached limit: the record has the form of an answer, of the model `<synthetic>`."""
+    refused = answer("x", 1, 0, model="<synthetic>", usage={"input_tokens": 0, "output_tokens": 0})
+    path = transcript(bed, answer("a", 0), refused)
+    assert session_usage(path, "claude").answers == 1
+    path.write_text(refused)
+    assert session_usage(path, "claude").is_empty
+    assert note_costs(bed.settings, bed.store) == 0
+
+
 def test_what_is_no_usage_costs_nothing(bed: Bed) -> None:
     odd = answer("a", 0, 5).replace('"output_tokens": 5', '"output_tokens": "many"')
     path = transcript(bed, odd, json.dumps({"message": {"usage": 7}}) + "\n", answer("x", 0, role="user"))
@@ -99,6 +120,56 @@ def test_codex_keeps_a_running_total(tmp_path: Path) -> None:
     usage = session_usage(path, "codex")
     assert (usage.input_tokens, usage.cache_read_tokens, usage.output_tokens, usage.answers) == (10, 80, 7, 2)
     assert usage.models == ("gpt-5",)
+
+
+def rollout(path: Path, *records: tuple[str, dict[str, object]]) -> Path:
+    """A transcript of Codex: records by second since 10:00, (":05.250", payload)."""
+    lines = []
+    for second, payload in records:
+        own = payload.get("type")
+        form = "session_meta" if "id" in payload else "turn_context" if own is None else "event_msg"
+        lines.append(json.dumps({"timestamp": f"2026-07-01T10:0{second}Z", "type": form, "payload": payload}) + "\n")
+    path.write_text("".join(lines))
+    return path
+
+
+def tokens(input_tokens: int, output: int) -> dict[str, object]:
+    """Codex's running total."""
+    total = {"input_tokens": input_tokens, "cached_input_tokens": 10, "output_tokens": output}
+    return {"type": "token_count", "info": {"total_token_usage": total}}
+
+
+def test_a_fork_in_codex_counts_nothing_of_what_it_began_with(tmp_path: Path) -> None:
+    """Codex writes the records of the other session anew, at the time of the fork, running totals included."""
+    copied: list[tuple[str, dict[str, object]]] = [
+        ("5:00.000", {"id": "fork", "forked_from_id": "first"}),
+        ("5:00.001", {"id": "first"}),
+        ("5:00.002", {"model": "gpt-5"}),
+        ("5:00.030", tokens(50, 5)),
+        ("5:00.700", tokens(90, 9)),
+    ]
+    path = rollout(tmp_path / "rollout-fork.jsonl", *copied)
+    assert session_usage(path, "codex").is_empty
+    own: tuple[tuple[str, dict[str, object]], ...] = (
+        ("5:01.100", {"model": "gpt-5.5"}),
+        ("5:04.000", tokens(200, 12)),
+        ("6:00.000", tokens(300, 20)),
+    )
+    rollout(path, *copied, *own)
+    usage = session_usage(path, "codex")
+    assert (usage.input_tokens, usage.cache_read_tokens, usage.output_tokens, usage.answers) == (210, 0, 11, 2)
+    unforked = rollout(path, ("5:00.000", {"id": "first"}), *copied[2:], *own)
+    assert session_usage(unforked, "codex").output_tokens == 20
+
+
+def test_a_running_total_of_codex_that_begins_again_is_added_to_what_was(tmp_path: Path) -> None:
+    """Older versions begin at nothing when a session is resumed, in the same file."""
+    path = rollout(
+        tmp_path / "rollout.jsonl", ("0:00", tokens(50, 5)), ("1:00", tokens(90, 9)), ("2:00", tokens(40, 4)),
+        ("3:00", tokens(70, 6)),
+    )  # fmt: skip
+    usage = session_usage(path, "codex")
+    assert (usage.input_tokens, usage.cache_read_tokens, usage.output_tokens, usage.answers) == (140, 20, 15, 4)
 
 
 def test_each_session_has_one_entry_that_grows_with_it(bed: Bed) -> None:
@@ -132,6 +203,49 @@ def test_a_lost_state_makes_no_second_entry(bed: Bed) -> None:
     Path(bed.settings.state.state_db).unlink()
     assert note_costs(bed.settings, bed.store) == 0
     assert bed.files() == before
+
+
+@pytest.mark.parametrize("moved", ["personal-projects/store/session-cost/0b54.md", "_archive/a cost.md", "Costs/x.md"])
+def test_a_note_that_the_user_moved_is_kept_up_where_it_is(bed: Bed, moved: str) -> None:
+    path = transcript(bed, answer("a", 0))
+    note_costs(bed.settings, bed.store)
+    (old,) = bed.files()
+    (bed.vault / moved).parent.mkdir(parents=True, exist_ok=True)
+    (bed.vault / old).rename(bed.vault / moved)
+    path.write_text(path.read_text() + answer("b", 1))
+    assert note_costs(bed.settings, bed.store) == 1
+    assert list(bed.files()) == [moved]
+    assert bed.entries()[0].extra["output_tokens"] == 20
+    Path(bed.settings.state.state_db).unlink()
+    assert note_costs(bed.settings, bed.store) == 0
+
+
+def test_a_session_whose_folder_was_renamed_keeps_its_one_note(bed: Bed) -> None:
+    """Its marker names a folder inside a repository that is no more, or, a month later, the new one."""
+    folder = bed.root / "shop" / "backend"
+    folder.mkdir(parents=True)
+    (bed.root / "shop" / ".git").mkdir()
+    path = transcript(bed, answer("a", 0), cwd=str(folder))
+    note_costs(bed.settings, bed.store)
+    (bed.root / "shop").rename(bed.root / "store")
+    path.write_text(path.read_text() + answer("b", 1))
+    assert note_costs(bed.settings, bed.store) == 1
+    assert list(bed.files()) == [f"personal-projects/shop/session-cost/{SESSION}.md"]
+    Path(marker_path(bed.settings.state.harness, SESSION, START)).unlink()
+    transcript(bed, answer("a", 0), answer("b", 1), answer("c", 2), cwd=str(bed.root / "store"))
+    assert note_costs(bed.settings, bed.store) == 1
+    assert outputs(bed) == {SESSION: 30}
+
+
+def test_another_note_that_names_the_session_is_not_taken_for_its_cost(bed: Bed) -> None:
+    transcript(bed, answer("a", 0), session="s1")
+    transcript(bed, answer("b", 0), session="s10")
+    (bed.vault / "rule.md").write_text(
+        "---\nkind: session-cost\nsource:\n- {host: claude, session: s10x}\n---\ns1 s10\n"
+    )
+    (bed.vault / "memo.md").write_text("---\nkind: memo\nsource:\n- {host: claude, session: s1}\n---\nsession-cost\n")
+    assert note_costs(bed.settings, bed.store) == 2
+    assert {path.rpartition("/")[2] for path in bed.files()} == {"memo.md", "rule.md", "s1.md", "s10.md"}
 
 
 def record(uuid: str, minute: int) -> str:
