@@ -104,7 +104,8 @@ def _print_result(args: argparse.Namespace, report: ScanReport, sources: Sources
         )
     else:
         for source in report.sources:
-            print(f"{source.source.slug}: {_in_words(source)}")
+            address = source.source.address
+            print(source.source.slug + (f"  <{address}>" if address else "") + f": {_in_words(source)}")
             for pattern in source.new:
                 print(f"  {pattern.title}  <{pattern.url}>")
         if report.new:

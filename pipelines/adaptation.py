@@ -345,7 +345,12 @@ def subjects_of(text: str) -> tuple[str, ...]:
     return tuple(subject for subject, words in _SUBJECTS if words.search(text))[:5]
 
 
+_LATIN = "a-z\u00df-\u00f6\u00f8-\u024f"
+_TERM = re.compile(rf"(?<!\w)[{_LATIN}][{_LATIN}0-9+#-]{{2,24}}(?!\w)")
+
+
 def terms_of(text: str) -> tuple[str, ...]:
     """List the text's words, each once, in alphabetical order: what it is about without how it says it."""
-    words = {word for word in re.findall(r"[a-z][a-z0-9+#-]{2,24}", text.casefold()) if word.strip("-") not in _STOP}
+    found = _TERM.findall(unicodedata.normalize("NFC", text).lower())
+    words = {word for word in found if word.strip("-") not in _STOP}
     return tuple(sorted(words))[:MOST_TERMS]

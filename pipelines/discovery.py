@@ -144,6 +144,11 @@ class Source:
         return f"{self.kind}:{canonical_url(self.target) or self.target}"
 
     @property
+    def address(self) -> str:
+        """Its address without the query, which may hold a token; '' for a topic and a folder of this machine."""
+        return re.split(r"[?#]", self.target, maxsplit=1)[0] if self.target.startswith(("http://", "https://")) else ""
+
+    @property
     def slug(self) -> str:
         """Name of its folder in the watchlist."""
         match self.kind:

@@ -6,6 +6,7 @@ import codecs
 import re
 import sys
 import zlib
+from contextlib import suppress
 
 _META_BYTES = 2048
 _META_CHARSET = re.compile(rb"""<meta[^>]{0,200}?charset\s*=\s*["']?\s*([a-zA-Z0-9_.:-]{1,40})""", re.IGNORECASE)
@@ -103,7 +104,12 @@ def decoded_text(body: bytes, content_type: str) -> str:
         found.group(1).decode("ascii") for pattern in (_XML_ENCODING, _META_CHARSET) if (found := pattern.search(head))
     ]
     for name in names:
-        if (codec := _codec(name)) is not None:
+        codec = _codec(name)
+        if codec == "cp1252":
+            # Many servers say it of all that they have. Accents of its own hardly ever make up valid UTF-8.
+            with suppress(UnicodeDecodeError):
+                return body.decode("utf-8")
+        if codec is not None:
             return body.decode(codec, "replace")
     try:
         return body.decode("utf-8")

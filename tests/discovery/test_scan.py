@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from memoryvault.cli.main import main
 from memoryvault.pipelines import discovery
 from memoryvault.sources.discovery.github import raw_address, tree_items
 from memoryvault.tasks import cursors
@@ -342,6 +343,22 @@ def test_a_failure_is_told_once_and_in_one_line(bed: Bed, site: Site) -> None:
     assert (done.returncode, done.stdout.count("\n"), done.stderr.count("\n")) == (1, 1, 1)
     assert done.stderr.startswith("memory: ")
     assert "status 404" in done.stderr
+
+
+@pytest.mark.slow
+def test_a_source_is_shown_with_its_address_without_what_may_be_a_token(
+    bed: Bed, site: Site, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Most names say nothing: `url-1c2d3e4f`."""
+    for name, value in bed.env.items():
+        monkeypatch.setenv(name, value)
+    gone = site.url("/gone.xml").replace("127.0.0.1", "localhost")
+    bed.sources(f"list: {site.put('/l.md', a_list('one'))}?token=hush", f"feed: {gone}")
+    assert main(["discover-skills"]) == 1
+    listed, missing = capsys.readouterr().out.splitlines()
+    assert f"  <{site.url('/l.md')}>: first scan" in listed
+    assert f"  <{gone}>: could not be read" in missing
+    assert "hush" not in listed
 
 
 # --- crashes ---

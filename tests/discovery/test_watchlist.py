@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from memoryvault.cli.main import main
-from memoryvault.pipelines.adaptation import DEFAULT_TRUSTED
+from memoryvault.pipelines.adaptation import DEFAULT_TRUSTED, terms_of
 from memoryvault.pipelines.discovery import Pattern
 from memoryvault.pipelines.watchlist import Defer, Dismiss, Promote, known_path, parts_of
 from memoryvault.tasks.discovery.adapting import TRUSTED_NOTE, owners_in
@@ -421,3 +421,12 @@ def test_no_decision_reaches_another_folder(bed: Bed, decision: Promote | Dismis
     with pytest.raises(EntryNotFound):
         bed.watchlist.decide(f"{FOLDER}/a/b.md", decision, run="r")
     assert bed.files() == before
+
+
+def test_words_with_accents_are_listed_whole() -> None:
+    assert terms_of("Cafe\u0301 ünïcode-hook Größe с\u043baude naïveté's x日本語") == (
+        "café",
+        "größe",
+        "naïveté",
+        "ünïcode-hook",
+    )
