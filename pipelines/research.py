@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import math
 import re
+import unicodedata
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from urllib.parse import parse_qsl, urlsplit, urlunsplit
 
+from ..vault.cjk import LETTER_CLASS
 from ..vault.entry import Entry, content_hash
 from ..vault.evidence import EVIDENCE_HEADING, NOT_TYPED, RECEIPT_HEADING
 from ..vault.render import estimate_tokens
@@ -18,6 +20,8 @@ RELATED_NOTES = "related-obsidian"
 WRITTEN_HASH = "written_hash"
 """Field of a research note: `hash_as_written` of its body."""
 MOST_QUERY_WORDS = 5
+LETTERS_OF_A_WORD = 2
+"""Of Chinese, Japanese and Korean, for MOST_QUERY_WORDS: a run of them may be a whole sentence."""
 MOST_LINKS = 3
 SUMMARY_SENTENCES = 5
 UNTRUSTED_LINE = (
@@ -37,7 +41,14 @@ _BEFORE_LINK = "\n\n## [["
 _RELATED_LINK = re.compile(r"^## \[\[(?P<target>[^\]|\r\n]+)\|(?P<title>[^\r\n]*?)\]\]", re.MULTILINE)
 """Matches a heading of `related_text`."""
 _WORD = re.compile(r"[\w'’-]+")
-_URL = re.compile(r"https?://[^\s<>\"'`\\\])|}]+")
+_CJK = re.compile(f"[{LETTER_CLASS}]")
+_SCRIPT_ENDS = re.compile(f"(?<=[{LETTER_CLASS}])(?=[^{LETTER_CLASS}])|(?<=[^{LETTER_CLASS}])(?=[{LETTER_CLASS}])")
+_LEAST = {False: 3, True: 2}
+"""Letters of a word, by whether it is CJK."""
+_ENDS = r"\s<>\"'`\\\]()|}“”„‘’«»‹›\u3000-\u303f\uff01-\uff0f\uff1a-\uff1f\uff3b-\uff40\uff5b-\uff65"
+_URL = re.compile(rf"https?://(?:[^{_ENDS}]|\([^{_ENDS}]*\))+", re.IGNORECASE)
+"""A link in a sentence, where it may stand in brackets or quotes; it may hold brackets in pairs itself."""
+_ADDRESS = re.compile(r"https?://\S+", re.IGNORECASE)
 _QUOTED_LINE = re.compile(r"^> ?(.*)$", re.MULTILINE)
 _NOT_TYPED = re.compile(rf"^{NOT_TYPED}\s*(?:^>.*(?:\n|\Z))*", re.MULTILINE)
 _TOKEN_NAME = re.compile(
@@ -79,7 +90,7 @@ def significant_words(text: str, private: Sequence[str] = ()) -> list[str]:
     A word goes if any part of it is a part of a private one, or if it is one written together or with hyphens.
     """
     hidden = {part for word in private for part in (*_parts(word), "".join(_parts(word)))}
-    words = _words(_URL.sub(" ", _REDACTED.sub(" ", text)))
+    words = _words(_ADDRESS.sub(" ", _REDACTED.sub(" ", text)))
     return list(
         dict.fromkeys(
             word
@@ -90,13 +101,34 @@ def significant_words(text: str, private: Sequence[str] = ()) -> list[str]:
 
 
 def _words(text: str) -> list[str]:
-    """List the whole words of 3 to 30 characters with a letter, so that none is part of an identifier."""
-    words = (match.group().lower().replace("’", "'").strip("'-") for match in _WORD.finditer(text))
-    return [word for word in words if 3 <= len(word) <= 30 and any(c.isalpha() for c in word)]
+    """List the whole words of 3 to 30 characters with a letter, so that none is part of an identifier.
+
+    Of Chinese, Japanese and Korean, whose words may be shorter and stand beside others' without a blank, runs from 2.
+    """
+    runs = (match.group().lower().replace("’", "'") for match in _WORD.finditer(text))
+    words = (word.strip("'-") for run in runs for word in _SCRIPT_ENDS.split(run))
+    return [word for word in words if _LEAST[_is_cjk(word)] <= len(word) <= 30 and any(c.isalpha() for c in word)]
+
+
+def _is_cjk(word: str) -> bool:
+    return _CJK.match(word) is not None
+
+
+def _within_words(words: Sequence[str], most: int) -> tuple[list[str], int]:
+    """The first of the words, `most` of them, and how many more there may be; of CJK two letters count as one."""
+    kept = []
+    for word in words:
+        if most <= 0:
+            break
+        kept.append(word[: most * LETTERS_OF_A_WORD] if _is_cjk(word) else word)
+        most -= math.ceil(len(kept[-1]) / LETTERS_OF_A_WORD) if _is_cjk(word) else 1
+    return kept, most
 
 
 def _parts(word: str) -> list[str]:
-    return [part for part in re.split(r"[\W_]+", word.lower()) if part]
+    """The parts of a word as names of projects are written: without accents and full-width letters."""
+    plain = (c for c in unicodedata.normalize("NFKD", word.lower()) if not unicodedata.combining(c))
+    return [part for part in re.split(r"[\W_]+", "".join(plain)) if part]
 
 
 def query_of(title: str, summary: str, private: Sequence[str] = ()) -> str:
@@ -109,8 +141,8 @@ def query_of(title: str, summary: str, private: Sequence[str] = ()) -> str:
     counts = Counter(_words(summary))
     others = [word for word in significant_words(summary, private) if word not in titled]
     others.sort(key=lambda word: -counts[word])
-    room = MOST_QUERY_WORDS - len(titled)
-    words = [*titled[:MOST_QUERY_WORDS], *(others[: min(room, 2)] if room > 0 else [])]
+    words, room = _within_words(titled, MOST_QUERY_WORDS)
+    words += _within_words(others, min(room, 2))[0]
     return " ".join(word for word in words if not any(c.isdigit() or c == "_" for c in word))
 
 

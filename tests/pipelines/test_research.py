@@ -65,6 +65,31 @@ def test_a_private_name_is_known_however_it_is_written(text: str) -> None:
     assert query_of(f"Watering {text} robot", text, private=["memory-vault"]) == "watering robot"
 
 
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("Café", "cafe"),
+        ("Cafe\u0301", "cafe"),
+        ("MÜLLER-Shop", "muller-shop"),
+        ("ＡＣＭＥ", "acme"),
+        ("Acmeの", "acme"),
+        ("の2acme・acme", "acme"),
+    ],
+)
+def test_a_name_is_private_in_every_alphabet_it_is_written_in(text: str, name: str) -> None:
+    """A project is known by the folder's name without accents."""
+    words = query_of(f"Watering {text} robot", text, private=[name]).split()
+    assert words[0] == "watering"
+    assert {"robot", "の"}.issuperset(words[1:])
+
+
+def test_of_text_without_blanks_two_letters_count_as_a_word() -> None:
+    title = "温室的番茄需要在夜间浇水机器人自动完成全部工作"
+    assert query_of(title, "番茄番茄浇水") == title[:10]
+    assert query_of("番茄 Watering robot", "土壤") == "番茄 watering robot 土壤"
+    assert query_of("デプロイ", "サーバーを再起動する仕組みについて考えたい") == "デプロイ サーバー"
+
+
 def test_the_rest_of_an_identifier_is_no_word() -> None:
     assert query_of("Watering robot", "Ask 10prodhost or _internal or 3x-prodhost") == "watering robot ask"
 
@@ -105,6 +130,25 @@ def test_links_are_those_of_the_quoted_words_of_the_user() -> None:
     assert typed_links(body, written_by_agent=False) == ["https://example.org/a", "https://example.org/b"]
     assert typed_links(body, written_by_agent=True) == []
     assert typed_links("See https://example.org/a", written_by_agent=False) == ["https://example.org/a"]
+
+
+@pytest.mark.parametrize(
+    ("text", "link"),
+    [
+        ("See https://example.org/Rust_(language).", "https://example.org/Rust_(language)"),
+        ("[it](https://example.org/Rust_(language)) says", "https://example.org/Rust_(language)"),
+        ("(see https://example.org/a)", "https://example.org/a"),
+        ("“https://example.org/a”, «https://example.org/a»", "https://example.org/a"),
+        ("看https://example.org/a。然后（https://example.org/a）", "https://example.org/a"),
+        ("HTTPS://example.org/a", "https://example.org/a"),
+    ],
+)
+def test_a_link_ends_where_a_reader_ends_it(text: str, link: str) -> None:
+    assert typed_links(text, written_by_agent=False) == [link]
+
+
+def test_nothing_of_an_address_is_asked_for_as_a_word() -> None:
+    assert query_of("Watering HTTPS://example.org/wiki_(apollo(moon robot", "") == "watering robot"
 
 
 def test_links_of_a_passage_that_the_user_did_not_type_are_not_followed() -> None:
