@@ -56,6 +56,10 @@ _TOKEN_NAME = re.compile(
     re.IGNORECASE,
 )
 _OPAQUE = re.compile(r"(?=[^/]*\d)(?=[^/]*[A-Za-z])[\w+/=.~-]{20,}|[0-9a-fA-F]{16,}|\d{12,}")
+_UNSEEN = re.compile(
+    "[\x00-\x08\x0e-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f\ufeff\U000e0000-\U000e007f]"
+)
+"""Not the joiners of letters and emoji."""
 _FENCE = re.compile(r"~{3,}")
 _REDACTED = re.compile(r"\[(?:REDACTED[^\]]*|removed)\]", re.IGNORECASE)
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s+(?=[\"'(]?[A-Z0-9])|\n{2,}")
@@ -245,7 +249,9 @@ def quoted(text: str) -> str:
 
 
 def _harmless(line: str) -> str:
-    """Remove what a viewer or one of its plugins would load or run: embeds, images, HTML, code."""
+    """Remove what a viewer or one of its plugins would load or run: embeds, images, HTML, code; and what hides text or
+    shows it in another order."""
+    line = _UNSEEN.sub("", line)
     line = line.replace("![", "[").replace("<", "&lt;").replace("%%", "% %")
     line = line.replace("`", "'")
     return _FENCE.sub("~~", re.sub(r"(?i)\b(javascript|data|obsidian|file):", r"\1 :", line))

@@ -400,7 +400,7 @@ class Research:
             if counted:  # Settled only where no connection came about: else what was allowed is what was made.
                 self._fetch = self._book.reserve(request.subject, {"fetches": 1}, [request.cap("fetches")])
             with open(self._folder / REQUESTS_FILE, "a", encoding="utf-8") as file:
-                file.write(shown_link(url, request.allow) + "\n")
+                file.write(shown_link(url, [*request.allow, *request.searxng_allow]) + "\n")
             kill_point("research-request")
 
         limits = Limits(total_seconds=max(0.1, min(FETCH_SECONDS, end - time.monotonic())))

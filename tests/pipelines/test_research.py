@@ -197,6 +197,13 @@ def test_no_line_of_quoted_text_begins_anything(text: str) -> None:
         assert "~~~" not in written
 
 
+def test_what_hides_or_turns_text_around_is_not_kept() -> None:
+    """A reader would see other words than those that are there."""
+    turned = "soil\u202e sensors\u2066\u200b\ufeff \x1b[31mred\U000e0041\x00 न\u200d 👩\u200d🌾"
+    assert one_line(turned) == "soil sensors [31mred न\u200d 👩\u200d🌾"
+    assert quoted(turned) == "> soil sensors [31mred न\u200d 👩\u200d🌾"
+
+
 def test_related_notes_are_wikilinks_with_excerpts() -> None:
     text = related_text("Found.", [ResearchSource("A | [[title]]", "Garden/Tomatoes", "night\nwater")], "nothing")
     assert "[[Garden/Tomatoes|A / title]]" in text

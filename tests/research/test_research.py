@@ -133,6 +133,7 @@ def test_a_searxng_on_this_machine_is_reached_because_the_user_has_named_it(tmp_
     bed.run(WebAccess())
     assert results_in(bed, "searxng") == 2
     assert bed.state == "done"
+    assert f"Left this machine: `{web.url}/search?q=" in bed.note("_index")
 
 
 def test_what_comes_from_the_web_is_marked_and_stays_out_of_recall(online: ResearchBed, web: Site) -> None:
