@@ -24,7 +24,7 @@ EPILOG = """example:
   memory watchlist review                                 one key for each: promote, dismiss, defer, skip
   memory watchlist promote SOURCE PATTERN
   memory watchlist dismiss SOURCE PATTERN --reason 'we have one'
-  memory watchlist defer SOURCE PATTERN --until 2026-08-01
+  memory watchlist defer SOURCE PATTERN --until 2030-08-01
 """
 BELONGS = {"--until": ("defer",), "--reason": ("promote", "dismiss", "defer"), "--all": ("list",)}
 KEYS = "[p]romote  [d]ismiss  de[f]er  [s]kip  [q]uit "

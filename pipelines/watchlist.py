@@ -49,7 +49,7 @@ _WORDS: dict[str, Decision] = {
 
 
 def parse_decision(text: str, today: date) -> Decision | None:
-    """The decision in a line such as `defer 2026-08-01`; None for anything else. `defer` alone: 30 days."""
+    """The decision in a line such as `defer 2030-08-01`; None for anything else. `defer` alone: 30 days."""
     words = text.strip("\"'“”‘’.! \n")
     if words.lower() in _WORDS:
         return _WORDS[words.lower()]
