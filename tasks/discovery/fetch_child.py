@@ -48,7 +48,8 @@ FetchKind = Literal["list", "topic", "feed", "folder", "tree", "facts", "text"]
 
 @dataclass(frozen=True)
 class FetchRequest:
-    """What is asked for. `url` is what is requested, `page` the address that relative links are relative to."""
+    """What is asked for. `url` is what is requested, `page` the address that relative links are relative to unless it
+    redirects."""
 
     kind: FetchKind
     url: str
@@ -138,7 +139,8 @@ def _read(request: FetchRequest, page: Page, about: FetchResult) -> FetchResult:
     try:
         match request.kind:
             case "list":
-                items = markdown_items(page.text, request.page or page.url)
+                base = page.url if page.requests > 1 else request.page or page.url
+                items = markdown_items(page.text, base)
                 if not items:  # Of a page that stands in for it, too: all it really lists would be new next time.
                     problem = f"{request.shown}: it lists nothing: no line of it begins with a link"
                     return FetchResult(problem=problem, status=page.status)

@@ -189,6 +189,17 @@ def test_a_list_that_lists_nothing_any_more_is_told_and_forgets_nothing(bed: Bed
     assert titles(bed.scan()) == ["b"]
 
 
+def test_links_of_a_list_are_relative_to_where_it_was_found(bed: Bed, site: Site) -> None:
+    """Many servers redirect a folder's address to the same with a slash."""
+    site.put("/skills", "", 301, location="/skills/")
+    site.put("/skills/", "- [Alpha](a/alpha.md) - a skill\n- [Beta](/beta.md) - a skill\n")
+    bed.sources(f"list: {site.url('/skills')}")
+    assert [pattern.url for pattern in bed.scan(everything=True).new] == [
+        site.url("/skills/a/alpha.md"),
+        site.url("/beta.md"),
+    ]
+
+
 def test_a_feed_may_have_no_entry_yet(bed: Bed, site: Site) -> None:
     bed.sources(f"feed: {site.put('/f', '<rss><channel></channel></rss>')}")
     assert bed.scan().sources[0].state == "fetched"
