@@ -184,7 +184,8 @@ def _codex(path: Path) -> SessionUsage:
     clock, copied = _Clock(), _CopiedByCodex()
     running, sums = Counter[str](), Counter[str]()
     answers = 0
-    models: dict[str, None] = {}
+    models: dict[str, bool] = {}
+    """Whether only what was copied names it, by name; in order."""
     for data in _lines(path):
         if not (is_copy := copied.holds(data)):
             clock.see(data)
@@ -194,8 +195,10 @@ def _codex(path: Path) -> SessionUsage:
         payload = record.get("payload")
         if not isinstance(payload, dict):
             continue
-        if record.get("type") == "turn_context" and isinstance(payload.get("model"), str) and not is_copy:
-            models[payload["model"]] = None
+        if record.get("type") == "turn_context" and isinstance(payload.get("model"), str):
+            if is_copy:
+                models.pop(payload["model"], None)  # The last that was copied stands at the end.
+            models[payload["model"]] = is_copy
         info = payload.get("info")
         found = (
             info.get("total_token_usage") if payload.get("type") == "token_count" and isinstance(info, dict) else None
@@ -212,13 +215,15 @@ def _codex(path: Path) -> SessionUsage:
         running = total
         answers += 1
     cached = sums["cached_input_tokens"]
+    # A fork that was asked at once has its own first turn among the copies.
+    own_models = [model for model, is_copied in models.items() if not is_copied] or list(models)[-1:]
     return SessionUsage(
         max(0, sums["input_tokens"] - cached),
         sums["output_tokens"],
         0,
         cached,
         answers,
-        tuple(models),
+        tuple(own_models),
         clock.first,
         clock.wall,
         round(clock.active),

@@ -158,6 +158,9 @@ def test_a_fork_in_codex_counts_nothing_of_what_it_began_with(tmp_path: Path) ->
     rollout(path, *copied, *own)
     usage = session_usage(path, "codex")
     assert (usage.input_tokens, usage.cache_read_tokens, usage.output_tokens, usage.answers) == (210, 0, 11, 2)
+    assert usage.models == ("gpt-5.5",)
+    asked_at_once = rollout(path, *copied, own[1])  # Its own turn begins within the same second.
+    assert session_usage(asked_at_once, "codex").models == ("gpt-5",)
     unforked = rollout(path, ("5:00.000", {"id": "first"}), *copied[2:], *own)
     assert session_usage(unforked, "codex").output_tokens == 20
 
