@@ -14,6 +14,7 @@ from ..vault.cjk import LETTER_CLASS
 from ..vault.entry import Entry, content_hash
 from ..vault.evidence import EVIDENCE_HEADING, NOT_TYPED, RECEIPT_HEADING
 from ..vault.render import estimate_tokens
+from .discovery import is_own_machine
 
 RELATED_MEMORIES = "related-memoryvault"
 RELATED_NOTES = "related-obsidian"
@@ -183,6 +184,13 @@ def safe_link(url: str, plain: Collection[tuple[str, int]] = frozenset()) -> str
     kept = "" if secret or (parts.query and not query) or ("=" not in parts.query) else parts.query
     scheme = parts.scheme if (parts.hostname, port) in plain else "https"
     return urlunsplit((scheme, f"{host}:{port}" if port else host, parts.path, kept, ""))
+
+
+def is_askable(link: str, plain: Collection[tuple[str, int]] = frozenset()) -> bool:
+    """Whether a link of `typed_links` may lead anywhere: not to the own machine or network by number or as localhost,
+    nor to another port than that of https. Of a name only its look-up can tell."""
+    parts = urlsplit(link)
+    return (parts.hostname, parts.port) in plain or (parts.port in (None, 443) and not is_own_machine(link))
 
 
 def shown_link(url: str, plain: Collection[tuple[str, int]] = frozenset()) -> str:

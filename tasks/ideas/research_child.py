@@ -26,6 +26,7 @@ from ...pipelines.research import (
     RELATED_MEMORIES,
     RELATED_NOTES,
     ResearchSource,
+    is_askable,
     related_text,
     shown_link,
     significant_words,
@@ -290,7 +291,7 @@ class Research:
             seconds = FETCH_SECONDS + (SUMMARY_SECONDS if self._completer else 0)
             steps.append(_Step(name, seconds, WEB_TOKENS, self._page_step(name, link), web=True))
         known = providers(request.bases)
-        room = request.fetches - len(request.links)
+        room = request.fetches - sum(is_askable(link, request.allow) for link in request.links)
         for engine in [known[name] for name in request.providers if name in known][: max(0, room)]:
             if request.query:
                 name = _free_name(f"research-{engine.name}", names)

@@ -172,6 +172,15 @@ def test_only_links_that_the_user_typed_are_followed(online: ResearchBed, web: S
     assert "waters the greenhouse" in online.note("research-127-0-0-1")
 
 
+def test_links_that_are_never_asked_for_leave_their_requests_to_the_engines(online: ResearchBed, web: Site) -> None:
+    """An idea of a developer names pages on the own machine."""
+    online.idea(evidence("See http://localhost:3000/a and https://192.168.1.5/b and https://example.org:8443/c"))
+    online.run(access_to(web))
+    assert online.spent()["fetches"] == 3
+    assert len(web.paths()) == 3
+    assert "192.168.1.5 is not a public address" in online.note("_index")
+
+
 def test_links_of_an_idea_that_an_agent_wrote_are_not_followed(online: ResearchBed, web: Site) -> None:
     online.idea(f"{STATEMENT} {web.url}/page", source="agent")
     online.run(access_to(web, "wikipedia"))
