@@ -18,6 +18,7 @@ from typing import Annotated, Any, Literal
 from mcp.server.mcpserver import Context as CallContext
 from mcp.server.mcpserver import MCPServer
 from mcp.server.mcpserver.exceptions import ResourceNotFoundError, ToolError
+from mcp.server.stdio import stdio_server
 from mcp_types import CallToolResult, InputRequiredResult, ToolAnnotations
 from pydantic import Field, ValidationError
 
@@ -39,6 +40,7 @@ from ..vault.paths import is_text
 from ..vault.project import project_of
 from ..vault.registry import readable
 from .context import Context, current_folder
+from .mcp_messages import AnsweredMessages
 
 EPILOG = """example:
   memory mcp                              what a host runs; it ends with its input
@@ -59,6 +61,8 @@ MOST_LISTED = 100
 EXCERPT_CHARACTERS = 1200
 RESULT_CHARACTERS = 24_000
 """Of one result, about 6,000 tokens: an agent pays for every one of them."""
+ERROR_CHARACTERS = 1000
+"""Of one error: it quotes what was sent, however long that is."""
 CHILD_VARIABLE = "MEMORY_WORKER_CHILD"
 
 READS = ToolAnnotations(read_only_hint=True, destructive_hint=False, idempotent_hint=True, open_world_hint=False)
@@ -129,6 +133,13 @@ def build_server(context: Context, cwd: str) -> MCPServer[Any]:
 
 class _Server(MCPServer[Any]):
     """What does not fit a tool's parameters is told in one line: pydantic's text has three for each, and an address."""
+
+    async def run_stdio_async(self) -> None:
+        """As the package's, but no message is left without an answer."""
+        async with stdio_server() as (messages, out):
+            await self._lowlevel_server.run(
+                AnsweredMessages(messages, out), out, self._lowlevel_server.create_initialization_options()
+            )
 
     async def call_tool(
         self, name: str, arguments: dict[str, Any], context: CallContext[Any, Any] | None = None
@@ -386,7 +397,7 @@ class _Tools:
         try:
             return _cut(self._entry(path).body, RESULT_CHARACTERS)
         except MemoryVaultError as error:
-            raise ResourceNotFoundError(str(error)) from error
+            raise ResourceNotFoundError(_cut(str(error), ERROR_CHARACTERS)) from error
 
     def _proposed(self, propose: Callable[[], ProposalOutcome]) -> Result:
         with _told():
@@ -422,7 +433,7 @@ def _told() -> Iterator[None]:
     try:
         yield
     except MemoryVaultError as error:
-        raise ToolError(str(error)) from error
+        raise ToolError(_cut(str(error), ERROR_CHARACTERS)) from error
 
 
 def _topic_head(topic: Topic) -> Result:

@@ -53,6 +53,9 @@ _TOKEN = re.compile(
 )
 _DATE = re.compile(r"^(\d{4})(?:-(\d{1,2})(?:-(\d{1,2}))?)?(?:T.*)?$")
 _AGE = re.compile(r"^(\d{1,5})([dwmy])$", re.IGNORECASE)
+MOST_CLAUSES = 200
+"""SQLite refuses a condition of some hundreds of them, in words that damage to the index has, too."""
+MOST_NESTED = 50
 _HELP = "e.g. tag=security AND project=sherwood, NOT kind=fix, created>2026-01, updated since 30d"
 
 
@@ -209,6 +212,7 @@ class _Parser:
         self.today = today
         self.position = 0
         self.depth = 0
+        self.clauses = 0
 
     def expression(self) -> Filter:
         parts = [self.conjunction()]
@@ -224,7 +228,7 @@ class _Parser:
 
     def negation(self) -> Filter:
         self.depth += 1
-        if self.depth > 50:
+        if self.depth > MOST_NESTED:
             raise _usage("nested too deeply")
         try:
             if self._keyword("NOT"):
@@ -241,6 +245,9 @@ class _Parser:
             self.depth -= 1
 
     def clause(self) -> Filter:
+        self.clauses += 1
+        if self.clauses > MOST_CLAUSES:
+            raise _usage(f"too long: it has more than {MOST_CLAUSES} clauses")
         if not self._peek("word"):
             what = self.tokens[self.position].text if self.position < len(self.tokens) else "the end"
             raise _usage(f"expected a clause such as tag=security, found {what!r}")

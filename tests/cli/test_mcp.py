@@ -332,6 +332,19 @@ def test_where_there_is_no_project_an_agent_is_told_so_in_terms_of_its_own(agent
         assert "--project" not in said
 
 
+@pytest.mark.parametrize(
+    ("tool", "arguments"),
+    [
+        ("read", {"path": "a/" * 100_000}),
+        ("evolve", {"entry": "a" * 100_000, "text": "Some text.", "reason": "It changed."}),
+        ("recall", {"query": "x", "filter": "a" * 100_000 + "=b"}),
+    ],
+)
+def test_a_refusal_is_bounded_too(reader: Agent, tool: str, arguments: dict[str, Any]) -> None:
+    """It quotes what was sent, and an agent would pay for that once more."""
+    assert len(reader.refused(tool, **arguments)) < 1200
+
+
 def test_a_result_is_bounded(agent: Agent) -> None:
     for number in range(60):
         folder = agent.sandbox.vault / "personal-private" / "fix"

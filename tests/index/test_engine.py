@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from memoryvault.index import database
 from memoryvault.index.embedder import EncodedTexts, ModelLoading
 from memoryvault.index.engine import RecallEngine, RecallQuery
-from memoryvault.index.filters import parse_filter
+from memoryvault.index.filters import MOST_CLAUSES, parse_filter
 from memoryvault.index.scope import Scope
 from memoryvault.index.store import row_of
 from memoryvault.tests.index.bed import TODAY, Bed, slugs
@@ -194,6 +194,14 @@ def test_a_filter_limits_both_arms(filterable: Bed, expression: str, expected: l
 def test_a_bad_filter_is_a_usage_error(filterable: Bed, expression: str) -> None:
     with pytest.raises(UsageError):
         filterable.recall("widget", filter=expression)
+
+
+@pytest.mark.parametrize("clause", ["tag=security", "group=personal-private", "(kind=fix AND tag=security)"])
+def test_the_longest_filter_is_still_one_the_index_can_answer(filterable: Bed, clause: str) -> None:
+    """SQLite refuses a longer one, which would pass for damage to the index."""
+    clauses = MOST_CLAUSES // (1 + clause.count("AND"))
+    result = filterable.recall("widget content", filter=" OR ".join([clause] * clauses))
+    assert result.degraded == ()
 
 
 def test_when_no_word_matches_the_filter_alone_still_answers(bed: Bed) -> None:

@@ -117,6 +117,7 @@ def test_a_note_never_updated_counts_as_updated_when_created() -> None:
         ("created>soon", "not a date"),
         ("created>2026-13", "not a date"),
         ("NOT " * 200 + "tag=a", "nested too deeply"),
+        (" OR ".join(["tag=a"] * 201), "more than 200 clauses"),
         ("=a", "expected a clause"),
     ],
 )
