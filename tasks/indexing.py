@@ -15,7 +15,7 @@ from ..index.client import RecallClient, ServiceRefused, ServiceUnavailable, ens
 from ..index.database import forget_sound
 from ..index.drain import DrainReport, drain
 from ..index.embedder import model_name
-from ..index.models import is_installed
+from ..index.models import why_not_loaded
 from ..index.reconcile import ReconcileReport, rebuild, reconcile, reconcile_paths
 from ..index.store import IndexStore, open_or_rebuild
 from ..vault.errors import IndexUnavailable, QueueUnavailable, SettingsError, VaultUnavailable
@@ -178,11 +178,11 @@ def _follow_settings(job: RunningJob, settings: Settings, not_here: Lasting) -> 
     if in_force is None or in_force == wanted:
         not_here.is_over()
         return
-    if is_installed(wanted, Path(settings.state.models)):
+    if (missing := why_not_loaded(wanted, Path(settings.state.models))) is None:
         not_here.is_over()
         job.enqueue(UPGRADE_KIND, {"model": wanted}, unique_key=upgrade_key(wanted))
     else:
-        not_here.is_so(f"{in_force} goes on answering: {wanted} is not on this machine (`memory model use {wanted}`)")
+        not_here.is_so(f"{in_force} goes on answering: {missing}")
 
 
 class WantedIndex:

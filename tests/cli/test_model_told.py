@@ -10,6 +10,8 @@ from memoryvault.cli.context import Context
 from memoryvault.cli.doctor import CHECKS
 from memoryvault.index.embedder import DEFAULT_MODEL
 from memoryvault.tasks.indexing import open_index
+from memoryvault.tasks.queue.enqueue import open_ledger
+from memoryvault.tasks.upgrading import ask_for
 from memoryvault.tests.support.forked import ForkedSandbox
 from memoryvault.tests.support.sandbox import Sandbox
 from memoryvault.vault.settings import load_settings
@@ -52,8 +54,39 @@ def test_the_model_that_answers_is_named_alone(sandbox: Sandbox) -> None:
 def test_where_no_model_can_be_loaded_it_is_said_why(sandbox: Sandbox) -> None:
     missing = sandbox.root / "no-such-model"
     (sandbox.root / "config.toml").write_text(f'[embedding]\nmodel = "{missing}"\n', "utf-8")
-    why = f"embedding.model: there is no folder {missing}"
+    why = f"embedding.model: there is no folder {missing}: put it back, or choose another (`memory model use`)"
     assert in_health(sandbox) == f"none: {why}"
     index = sandbox.json("health")["index"]
     assert (index["model"], index["model_to_use"], index["model_problem"]) == (None, str(missing), why)
     assert f"{missing}  not on this machine" in sandbox.memory("model")
+
+
+def test_a_model_that_is_wanted_and_gone_is_named_with_what_to_do(sandbox: Sandbox) -> None:
+    gone = sandbox.root / "gone"
+    (sandbox.root / "config.toml").write_text(f'[embedding]\nmodel = "{gone}"\n', "utf-8")
+    with open_index(load_settings(sandbox.environment)) as index:
+        index.put_in_force(DEFAULT_MODEL)
+    assert f"{gone}  not on this machine" in sandbox.memory("model")
+    found = dict(CHECKS)["model"](Context(sandbox.environment))
+    assert (found.grade, found.detail) == (
+        "note",
+        f"{DEFAULT_MODEL} goes on answering: embedding.model: there is no folder {gone}: put it back, or choose "
+        "another (`memory model use`)",
+    )
+
+
+def test_a_model_is_listed_from_the_moment_at_which_it_is_asked_for(sandbox: Sandbox) -> None:
+    """While the worker loads it, it has no vector yet; the doctor points here."""
+    folder = sandbox.root / "another"
+    folder.mkdir()
+    (folder / "config.json").write_text("{}", "utf-8")
+    (sandbox.root / "config.toml").write_text(f'[embedding]\nmodel = "{folder}"\n', "utf-8")
+    settings = load_settings(sandbox.environment)
+    sandbox.memory("save", "fix", "pump", "--body", "The pump needs a new bearing.")
+    sandbox.memory("reindex")
+    with open_index(settings) as index:
+        index.put_in_force(DEFAULT_MODEL)
+    with open_ledger(settings) as ledger:
+        ask_for(ledger, str(folder))
+    (row,) = [line for line in sandbox.memory("model").splitlines() if line.startswith(str(folder))]
+    assert row.split()[1:] == ["is", "being", "prepared", "0", "of", "1", "-"]
