@@ -15,11 +15,11 @@ from ..index.client import RecallClient, ServiceUnavailable, ensure_service
 from ..index.database import load_vectors, open_writer
 from ..index.drain import BATCH_TEXTS
 from ..index.embedder import locate_model, missing_library, model_name, verify_model
-from ..index.models import model_in_force, why_not_loaded
+from ..index.models import model_in_force, wanted_model, why_not_loaded
 from ..index.receipts import TRIAL_CALLER
 from ..tasks.active_counts import describe_notes
 from ..tasks.completion import completer_of
-from ..tasks.indexing import drain_now, open_index, reconcile_now, wanted_model
+from ..tasks.indexing import drain_now, open_index, reconcile_now
 from ..tasks.queue.enqueue import open_ledger
 from ..tasks.shared_queue import NO_CLIENT, is_shared, machine_name
 from ..vault.errors import MemoryVaultError, ModelUnavailable, QueueUnavailable, SettingsError

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
+from ..index.models import wanted_model
 from ..index.service import Outcome, ServiceConfig, serve
 from ..vault import hooklog
 from .context import Context
@@ -30,7 +31,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
     config = ServiceConfig.from_settings(context.settings)
     if args.stay:
         config = replace(config, idle_exit_seconds=math.inf)
-    outcome = serve(config, log=_log(state.log_file))
+    outcome = serve(config, log=_log(state.log_file), wanted=lambda: wanted_model(context.settings))
     if outcome is Outcome.ALREADY_RUNNING:
         note("memory: a recall service already runs for this vault")
     return 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import statistics
 import time
 from collections.abc import Callable, Iterable
@@ -10,11 +11,14 @@ from pathlib import Path
 
 import apsw
 
-from ..vault.errors import IndexUnavailable, ModelUnavailable
+from ..vault.errors import IndexUnavailable, ModelUnavailable, SettingsError
+from ..vault.settings import Settings, load_settings
 from . import database
 from .embedder import DEFAULT_MODEL, Embedder, locate_model, missing_library, model_name
 from .hub import PARTIAL_FOLDER
 from .store import VectorModel
+
+log = logging.getLogger(__name__)
 
 SLOW_QUERY_MS = 150.0
 """The prompt hook waits 255 ms for the recall service in all; a slower model is late for most prompts."""
@@ -48,6 +52,15 @@ def model_in_force(index_db: Path, setting: str) -> str:
     finally:
         connection.close()
     return str(row[0]) if row else model_name(setting)
+
+
+def wanted_model(settings: Settings) -> str:
+    """The name of the model in the settings as they are on disk now: a process lives longer than what it has read."""
+    try:
+        settings = load_settings(settings.environment, settings.config_file)
+    except SettingsError as error:
+        log.warning("the settings as they were at the start stay in force: %s", error)
+    return model_name(settings.embedding.model)
 
 
 def list_models(

@@ -123,9 +123,11 @@ def serve(
     *,
     load: Callable[[], Embedder] | None = None,
     log: Callable[[str, Mapping[str, Any]], None] = lambda event, fields: None,
+    wanted: Callable[[], str] | None = None,
 ) -> Outcome:
     """Serve until SIGTERM, SIGINT, `stop`, or `idle_exit_seconds` without a request. Main thread only.
 
+    `wanted()` is the model of the settings as they are then, for an index in which none is in force yet.
     `log(event, fields)` is called for start, end and faults. Raises CannotServe.
     """
     ensure_state(config.state, CannotServe)
@@ -133,7 +135,7 @@ def serve(
     with hold_lock(Path(config.state.recall_lock), Path(config.state.recall_socket)) as is_held:
         if not is_held:
             return Outcome.ALREADY_RUNNING
-        service = RecallService(config, load=load, log=log)
+        service = RecallService(config, load=load, log=log, wanted=wanted)
         try:
             return service.run()
         finally:
@@ -149,8 +151,10 @@ class RecallService:
         *,
         load: Callable[[], Embedder] | None = None,
         log: Callable[[str, Mapping[str, Any]], None] = lambda event, fields: None,
+        wanted: Callable[[], str] | None = None,
     ) -> None:
         self._config = config
+        self._wanted = wanted or (lambda: config.model)
         self._log = log
         self._socket_path = config.state.recall_socket
         self._listener = listen(self._socket_path, MAX_CONNECTIONS)
@@ -340,7 +344,8 @@ class RecallService:
     # Another model
 
     def _model_in_force(self) -> str:
-        return model_in_force(Path(self._config.state.index_db), self._config.model)
+        # An index made anew has none: what then counts is the setting, which may be another than at the start.
+        return model_in_force(Path(self._config.state.index_db), self._wanted())
 
     def _run_model(self, name: str) -> ModelRunner:
         config = self._config

@@ -14,14 +14,13 @@ from typing import TYPE_CHECKING
 from ..index.client import RecallClient, ServiceRefused, ServiceUnavailable, ensure_service
 from ..index.database import forget_sound
 from ..index.drain import DrainReport, drain
-from ..index.embedder import model_name
-from ..index.models import why_not_loaded
+from ..index.models import wanted_model, why_not_loaded
 from ..index.reconcile import ReconcileReport, rebuild, reconcile, reconcile_paths
 from ..index.store import IndexStore, open_or_rebuild
-from ..vault.errors import IndexUnavailable, QueueUnavailable, SettingsError, VaultUnavailable
+from ..vault.errors import IndexUnavailable, QueueUnavailable, VaultUnavailable
 from ..vault.layout import INBOX, INDEX_WANTED, REVIEW, WATCHLIST, special_folder
 from ..vault.paths import ensure_state
-from ..vault.settings import Settings, load_settings
+from ..vault.settings import Settings
 from ..vault.store import VaultStore
 from .queue.job import Handler, Postpone, RunningJob
 from .queue.kinds import Json
@@ -104,15 +103,6 @@ def drain_now(
         if index.in_force() is None and report.remaining == report.errors and model in index.models():
             index.put_in_force(model)
         return report
-
-
-def wanted_model(settings: Settings) -> str:
-    """The model in the settings as they are on disk now: a worker lives longer than what it has read."""
-    try:
-        settings = load_settings(settings.environment, settings.config_file)
-    except SettingsError as error:
-        log.warning("the settings as they were at the start stay in force: %s", error)
-    return model_name(settings.embedding.model)
 
 
 def upgrade_key(model: str) -> str:

@@ -21,13 +21,14 @@ from pathlib import Path
 from ..index.client import RecallClient, ServiceRefused, ServiceUnavailable
 from ..index.drain import drain, embed_with
 from ..index.embedder import load_embedder
+from ..index.models import wanted_model
 from ..index.store import IndexStore
 from ..vault.errors import IndexUnavailable, ModelUnavailable
 from ..vault.killpoint import kill_point
 from ..vault.priority import lower_priority
 from ..vault.settings import Settings
 from .child_job import run_json_child
-from .indexing import UPGRADE_KIND, open_index, upgrade_key, wanted_model
+from .indexing import UPGRADE_KIND, open_index, upgrade_key
 from .queue import supervisor
 from .queue.job import Dead, Handler, Postpone, RunningJob
 from .queue.kinds import Json

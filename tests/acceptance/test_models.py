@@ -233,6 +233,21 @@ def test_a_model_named_in_the_settings_by_hand_takes_over_the_same_way(
     wait_until(lambda: _swapped(sandbox, quick), "the drain asks for the change", seconds=120)
 
 
+def test_an_index_made_anew_is_embedded_with_the_model_changed_to_since_the_service_began(
+    tmp_path: Path, quick: Path
+) -> None:
+    """The settings name it, and a service that lives on has read them before."""
+    before = quick_model(tmp_path / "before")
+    sandbox = embedded_vault(tmp_path, load_embedder(str(before), models_folder=tmp_path, threads=1))
+    with sandbox.recall_service():
+        sandbox.memory("model", "use", str(quick), "--now")
+        for part in sandbox.state.glob("index.db*"):
+            part.unlink()
+        sandbox.memory("reindex")
+        assert vectors(sandbox) == {"quick": NOTES}
+        assert in_force(sandbox)["name"] == str(quick)
+
+
 def test_a_variable_that_wins_over_the_settings_file_is_named(sandbox: Sandbox, tiny: Path) -> None:
     variable = {"AGENT_TOOLKIT_EMBEDDING_MODEL": "all-MiniLM-L6-v2"}
     done = sandbox.run("model", "use", str(tiny / "old"), env=variable)

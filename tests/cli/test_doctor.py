@@ -27,8 +27,9 @@ from memoryvault.hooks import install as install_module
 from memoryvault.hooks.install import STUB, install, settings_file_of, uninstall
 from memoryvault.hooks.wiring import install_for
 from memoryvault.index.drain import BATCH_TEXTS
+from memoryvault.index.models import wanted_model
 from memoryvault.tasks.device import SETTINGS_NOTE
-from memoryvault.tasks.indexing import open_index, wanted_model
+from memoryvault.tasks.indexing import open_index
 from memoryvault.tasks.queue.units import service_manager
 from memoryvault.tests.support.forked import ForkedSandbox
 from memoryvault.vault import hooklog
