@@ -26,11 +26,11 @@ from ..vault.layout import StatePaths
 from ..vault.lock import lock_holder
 from ..vault.marker import REFLECTED, START, list_markers, marker_path
 from ..vault.settings import Settings
-from .active_counts import count_active_and_pending
+from .active_counts import ActiveCounts, count_active, count_active_and_pending
 from .health_warnings import warnings_of, why_away, why_dead, why_unheard
-from .hook_log import TRIAL_SESSION, HookRun, HookTimes, hook_times, read_hook_runs, week_before
+from .hook_log import TRIAL_SESSION, HookTimes, hook_times, read_hook_runs, week_before
 from .indexing import open_index, vault_store
-from .pending_counts import PendingCounts
+from .pending_counts import PendingCounts, count_pending
 from .queue.enqueue import open_ledger
 from .settings_in_force import why_nothing_starts
 from .shared_queue import NO_CLIENT, is_shared
@@ -127,18 +127,20 @@ class HealthReport:
     processes: Processes
 
 
-def health_report(settings: Settings, now: float, runs: Iterable[HookRun] | None = None) -> HealthReport:
+def health_report(settings: Settings, now: float, *, count_entries: bool = True) -> HealthReport:
     """Read all sections; what cannot be reached is said in `warnings`. Raises SettingsError.
 
-    `runs` are those of hooks (`read_hook_runs`), of a week at least, from a caller that has read them.
+    `count_entries`: no warning comes of it, and in a large vault it takes as long as all the rest; without it
+    `entries` is None.
     """
     state, week, faults = settings.state, week_before(now), _Faults()
-    vault = None if settings.only_works_for_others else faults.read(lambda: _read_vault(settings))
+    read_vault = _read_vault if count_entries else _read_waiting
+    vault = None if settings.only_works_for_others else faults.read(lambda: read_vault(settings))
     entries, waiting = vault or (None, None)
     ledger = faults.read(lambda: _read_ledger(settings))
     index = faults.read(lambda: _read_index(settings))
     spending = faults.read(lambda: spending_report(state.state_db, now))
-    hooks = hook_times(read_hook_runs(Path(state.log_file), week) if runs is None else runs, week)
+    hooks = hook_times(read_hook_runs(Path(state.log_file), week), week)
     last = last_reflection(state.harness, ledger.reflected_at if ledger else ())
     link = read_link(state) if is_shared(settings) else None
     warnings = (
@@ -184,7 +186,21 @@ class _Faults:
 def _read_vault(settings: Settings) -> tuple[EntryFigures, PendingCounts]:
     """What is in use and what waits. Raises VaultUnavailable."""
     active, pending = count_active_and_pending(settings, vault_store(settings))
-    return EntryFigures(active.groups, active.entries, active.set_aside), pending
+    return _entry_figures(active), pending
+
+
+def _read_waiting(settings: Settings) -> tuple[None, PendingCounts]:
+    """What waits alone. Raises VaultUnavailable."""
+    return None, count_pending(vault_store(settings))
+
+
+def read_entry_figures(settings: Settings) -> EntryFigures:
+    """What is in use alone. Raises VaultUnavailable."""
+    return _entry_figures(count_active(settings, vault_store(settings)))
+
+
+def _entry_figures(active: ActiveCounts) -> EntryFigures:
+    return EntryFigures(active.groups, active.entries, active.set_aside)
 
 
 @dataclass(frozen=True)

@@ -1,12 +1,17 @@
-"""Health: what needs the user first, then figures, then how latency, growth and spending went."""
+"""Health: what needs the user first, then figures, then how latency, growth and spending went.
+
+The entries in use and the charts are parts that the page asks for once it is shown: they are made of every note, what
+needs the user of few files. Without scripts links lead to the page with all its parts.
+"""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import closing, suppress
 from datetime import date, timedelta
 from pathlib import Path
+from typing import Any
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -14,7 +19,7 @@ from starlette.routing import Route
 
 from ...index.catalog_reader import CatalogReader
 from ...tasks.costs import costs_of
-from ...tasks.health_report import health_report
+from ...tasks.health_report import EntryFigures, health_report, read_entry_figures
 from ...tasks.hook_log import HOOK_DAYS, HookRun, budget_ms, read_hook_runs
 from ...tasks.spending import spent_by_day
 from ...tasks.trends import DAYS, WEEKS, costs_of_weeks, growth_by_week, hooks_by_day, last_days
@@ -26,6 +31,8 @@ from ..desk import Desk
 from ..page import Page
 
 PROMPT = "UserPromptSubmit"
+WHOLE = "whole"
+"""`?view=` of the page with all its parts."""
 MOST_COSTS = 2_000
 """Sessions whose cost is read for the chart, the newest first: some two dozen a day."""
 
@@ -33,31 +40,50 @@ MOST_COSTS = 2_000
 def _routes(desk: Desk) -> Sequence[Route]:
     def look(request: Request) -> Response:
         now = time.time()
-        # Read once, for the charts and, its last week, for the figures.
-        runs = list(read_hook_runs(Path(desk.settings.state.log_file), now - DAYS * SECONDS_PER_DAY))
-        report = health_report(desk.settings, now, runs)
+        report = health_report(desk.settings, now, count_entries=False)
+        is_whole = request.query_params.get("view") == WHOLE
         return desk.page(
             request,
             "health.html",
             page="health",
             pending=report.waiting,
             report=report,
-            charts=_charts(desk, runs, now),
             days=HOOK_DAYS,
             now=now,
+            whole=WHOLE,
+            is_whole=is_whole,
+            has_vault=not desk.settings.only_works_for_others,
+            **(_entries(desk) | _charts(desk, now) if is_whole else {}),
         )
 
-    return (Route("/health", look, methods=["GET"]),)
+    def entries(request: Request) -> Response:
+        return desk.part("health_entries.html", **_entries(desk))
+
+    def charts(request: Request) -> Response:
+        return desk.part("health_charts.html", **_charts(desk, time.time()))
+
+    routes = {"/health": look, "/health/entries": entries, "/health/charts": charts}
+    return tuple(Route(address, answer, methods=["GET"]) for address, answer in routes.items())
 
 
-def _charts(desk: Desk, runs: Sequence[HookRun], now: float) -> list[Chart]:
+def _entries(desk: Desk) -> dict[str, Any]:
+    """The values of `health_entries.html`."""
+    figures: EntryFigures | None = None
+    with suppress(MemoryVaultError):  # the page itself has said why
+        figures = read_entry_figures(desk.settings)
+    return {"entries": figures}
+
+
+def _charts(desk: Desk, now: float) -> dict[str, Any]:
+    """The values of `health_charts.html`."""
+    runs = read_hook_runs(Path(desk.settings.state.log_file), now - DAYS * SECONDS_PER_DAY)
     today = date.fromtimestamp(now)  # noqa: DTZ012 - a day of this machine
     made, costs = _indexed(desk, today - timedelta(weeks=WEEKS))
     sessions = _sessions(desk, costs[:MOST_COSTS], today, is_cut=len(costs) > MOST_COSTS)
-    return [_latency(runs, today), _growth(made, today), _spending(desk, today), sessions]
+    return {"charts": [_latency(runs, today), _growth(made, today), _spending(desk, today), sessions]}
 
 
-def _latency(runs: Sequence[HookRun], today: date) -> Chart:
+def _latency(runs: Iterable[HookRun], today: date) -> Chart:
     days = hooks_by_day(runs, PROMPT, today)
     ran = [day for day in days if day.p95_ms is not None]
     worst = max((day.p95_ms or 0.0 for day in ran), default=0.0)

@@ -13,6 +13,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Literal
 
+from playwright.sync_api import Page
+
 from memoryvault.index.client import RecallClient, ensure_service
 from memoryvault.index.drain import drain
 from memoryvault.index.embedder import DEFAULT_MODEL
@@ -57,6 +59,11 @@ def pages(bed: Bed) -> Mapping[str, str]:
     }
 
 
+def wait_for_parts(page: Page) -> None:
+    """Until what the page asks for once it is shown is there."""
+    page.wait_for_selector(".later", state="detached")
+
+
 def main(argv: list[str] | None = None) -> int:
     """Make the pictures."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -99,6 +106,7 @@ def shoot(bed: Bed, folder: Path, *, everything: bool) -> None:
                             continue
                         page.goto(console.base + address)
                         page.wait_for_load_state("load")
+                        wait_for_parts(page)
                         page.screenshot(path=folder / f"{file}.png", full_page=everything, animations="disabled")
                         width = page.evaluate("document.documentElement.scrollWidth")
                         if width > page.evaluate("window.innerWidth"):

@@ -26,7 +26,7 @@ TODAY = date(2026, 11, 20)  # a Friday
 
 
 def test_an_empty_vault_is_well_and_has_nothing_to_draw(front: Front) -> None:
-    text = visible(front.get("health"))
+    text = visible(front.get("health", view="whole"))
     assert "All is well." in text
     assert text.count("Nothing to draw yet.") == 4
 
@@ -46,7 +46,7 @@ def test_charts_have_a_name_a_description_and_their_figures_as_a_table(bed: Bed,
     book.settle(book.reserve("s1", {"tokens": 900}), {"tokens": 765})
     hook = {"time": now.isoformat(), "event": "hook", "hook": "UserPromptSubmit", "ms": 61.4}
     Path(bed.settings.state.log_file).write_text(json.dumps(hook) + "\n", "utf-8")
-    answer = front.get("health")
+    answer = front.get("health", view="whole")
     drawings = [
         ElementTree.fromstring(found) for found in re.findall(r"<svg viewBox=.*?</svg>", answer.text, re.DOTALL)
     ]
@@ -59,6 +59,42 @@ def test_charts_have_a_name_a_description_and_their_figures_as_a_table(bed: Bed,
     for figure in ("61", "3 now, 3 more than", "765", "4,321"):
         assert figure in text
     assert " style=" not in answer.text
+
+
+def test_what_looks_at_every_note_is_not_waited_for(bed: Bed, front: Front, monkeypatch: pytest.MonkeyPatch) -> None:
+    def looks(*args: object) -> None:
+        raise AssertionError("the page looks at every note before it is shown")
+
+    rule(bed, "a-rule", "Something.")
+    with monkeypatch.context() as patched:
+        for name in ("read_entry_figures", "costs_of", "hooks_by_day"):
+            patched.setattr(health, name, looks)
+        page = front.get("health")
+    assert "All is well." in visible(page)
+    for part in ("charts", "entries"):
+        assert re.search(rf'hx-get="[^"]*/health/{part}" hx-trigger="load"', page.text), part
+    assert "<svg" not in page.text
+
+
+def test_the_parts_of_the_page_are_pieces_that_need_the_session(bed: Bed, front: Front) -> None:
+    rule(bed, "a-rule", "Something.")
+    charts, entries = front.get("health/charts"), front.get("health/entries")
+    assert visible(entries) == "All 1 personal-private 1"
+    assert visible(charts).count("Nothing to draw yet.") == 4
+    whole = visible(front.get("health", view="whole"))
+    for part in (charts, entries):
+        assert "<html" not in part.text
+        assert visible(part) in whole
+    front.client.cookies.clear()
+    for part in ("charts", "entries"):
+        assert front.get(f"health/{part}").status_code in (401, 403)
+
+
+def test_without_the_vault_the_rest_is_told(bed: Bed, front: Front) -> None:
+    bed.vault.rmdir()
+    assert visible(front.get("health/entries")) == "They cannot be counted now."
+    assert visible(front.get("health/charts")).count("Nothing to draw yet.") == 4
+    assert "Memory" in visible(front.get("health", view="whole"))
 
 
 def test_hooks_are_summed_up_by_day_and_days_without_any_are_gaps() -> None:
@@ -125,9 +161,9 @@ def test_a_sum_of_only_some_sessions_says_so(bed: Bed, front: Front, monkeypatch
         day = today - timedelta(days=number)
         bed.note(f"x/session-cost/s{number}.md", "# Cost", kind="session-cost", created=day, output_tokens=tokens)
     index(bed)
-    assert "by week: 123 in 12 weeks." in visible(front.get("health"))
+    assert "by week: 123 in 12 weeks." in visible(front.get("health/charts"))
     monkeypatch.setattr(health, "MOST_COSTS", 2)
-    assert "by week: 120 in the newest 2 sessions; older ones are left out." in visible(front.get("health"))
+    assert "by week: 120 in the newest 2 sessions; older ones are left out." in visible(front.get("health/charts"))
 
 
 def test_a_line_ends_at_a_gap_and_nothing_leaves_the_drawing() -> None:

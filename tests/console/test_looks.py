@@ -16,11 +16,13 @@ from memoryvault.tasks.queue.ledger import Claim
 from memoryvault.tests.review.support import Bed
 
 from .demo import demo_vault
-from .screenshots import ROOT, SHOWN, pages
+from .screenshots import ROOT, SHOWN, pages, wait_for_parts
 from .support import Front
+from .test_sessions_page import FIRST as SESSION
+from .test_sessions_page import known
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser, Page
+    from playwright.sync_api import Browser, Page, Route
 
     from .browser import Windows
 
@@ -85,6 +87,7 @@ def _look_over(windows: Windows, addresses: Mapping[str, str], size: Literal["de
     page = windows.sign_in(size)
     for name, address in addresses.items():
         page.goto(windows.console.base + address)
+        wait_for_parts(page)
         page.evaluate("for (const one of document.querySelectorAll('details')) one.open = true")
         _load_axe(page)
         # On a phone only what the size changes is asked again.
@@ -138,6 +141,79 @@ def test_a_job_that_ends_is_seen_without_a_click_and_focus_stays(bed: Bed, windo
     page.wait_for_selector("#said p")
     assert page.inner_text("#said").strip() == f"job {waits} (reflect.session) is cancelled"
     assert page.url.endswith("/jobs")
+
+
+def test_where_a_link_of_a_live_part_leads_has_its_address_and_back_leads_to_the_part(
+    bed: Bed, windows: Windows
+) -> None:
+    known(bed, SESSION)
+    with open_ledger(bed.settings) as ledger:
+        job = ledger.enqueue("reflect.session", {"session": SESSION}, delay_seconds=900)
+    page = windows.sign_in()
+    page.goto(f"{windows.console.base}jobs?id={job}")
+    page.click(f"#live a:has-text('{SESSION}')")
+    page.wait_for_selector("h1:has-text('Session')")
+    assert page.url.endswith(f"/sessions?id={SESSION}")
+    page.go_back()
+    page.wait_for_selector(f"h1:text-is('Job {job}')")
+
+
+def test_the_charts_come_by_themselves_and_neither_focus_nor_keys_wait_for_them(bed: Bed, windows: Windows) -> None:
+    page = windows.sign_in()
+    held: list[Route] = []
+    page.route("**/health/charts", lambda route: held.append(route))
+    page.goto(windows.console.base + "health")
+    page.wait_for_selector("text=The charts are being drawn")
+    page.wait_for_selector("#entries + dl")
+    assert page.locator(".later a").is_hidden()
+    page.focus("nav [data-go=h]")
+    page.keyboard.press("?")
+    page.wait_for_selector("dialog[open]")
+    page.keyboard.press("Escape")
+    held[0].continue_()
+    page.wait_for_selector("#latency-title")
+    assert page.locator(".later").count() == 0
+    assert page.evaluate("document.activeElement.dataset.go") == "h"
+    assert page.url.endswith("/health")
+
+
+def test_a_page_that_was_left_meanwhile_gets_no_charts(bed: Bed, windows: Windows) -> None:
+    from playwright.sync_api import Error as PlaywrightError
+
+    page = windows.sign_in()
+    held: list[Route] = []
+    page.route("**/health/charts", lambda route: held.append(route))
+    page.goto(windows.console.base + "health")
+    page.wait_for_selector("text=The charts are being drawn")
+    page.click("nav [data-go=j]")
+    page.wait_for_selector("h1:text-is('Jobs')")
+    with suppress(PlaywrightError):  # the browser has given it up
+        held[0].continue_()
+    page.wait_for_timeout(500)
+    assert page.locator(".chart").count() == 0
+    assert page.inner_text("#said").strip() == ""
+
+
+def test_charts_that_could_not_be_had_are_a_link(bed: Bed, windows: Windows) -> None:
+    page = windows.sign_in()
+    page.route("**/health/charts", lambda route: route.abort())
+    page.goto(windows.console.base + "health")
+    page.wait_for_selector("#said p.problem")
+    page.click("text=Draw the charts")
+    page.wait_for_selector("#latency-title")
+    page.wait_for_url("**/health?view=whole")
+    assert page.locator(".later").count() == 0
+    windows.complaints = [line for line in windows.complaints if "ERR_FAILED" not in line and "htmx:" not in line]
+
+
+def test_the_charts_are_a_link_away_with_scripts_off(bed: Bed, windows: Windows) -> None:
+    page = windows.sign_in(script=False)
+    page.goto(windows.console.base + "health")
+    assert page.locator(".later:visible").count() == 2
+    assert page.locator(".meanwhile:visible").count() == 0
+    page.click("text=Count them")
+    assert page.inner_text("#entries + dl").split() == ["All", "0"]
+    assert page.is_visible("#latency-title")
 
 
 def test_a_dead_job_is_retried_with_scripts_off_too(bed: Bed, windows: Windows) -> None:
