@@ -6,6 +6,7 @@
   let changedAt = 0;
   let goTo = false;
   let busy = 0;
+  let leftAt = null; // the row of a table whose form or focus the next swap takes away
 
   const main = () => document.getElementById("main");
   const keysOff = () => {
@@ -19,9 +20,28 @@
     if (here) nav.scrollLeft += here.getBoundingClientRect().left - nav.getBoundingClientRect().left - (nav.clientWidth - here.clientWidth) / 2;
   }
 
+  // Of what stands in a row of a table: the table's number on the page, and the row's in it.
+  function placeOf(element) {
+    const row = element.closest("main tbody tr");
+    return row && { table: tables().indexOf(row.closest("table")), row: row.sectionRowIndex };
+  }
+  const tables = () => [...main().querySelectorAll("table")];
+
+  // Who decides row by row goes on with the row that is there now. Its heading, no button: a key that is still held down
+  // would press that.
+  function focusRow(place) {
+    const rows = tables()[place.table]?.tBodies[0]?.rows;
+    const heading = rows?.length && rows[Math.min(place.row, rows.length - 1)].querySelector("th");
+    if (!heading) return false;
+    heading.tabIndex = -1;
+    heading.focus();
+    return true;
+  }
+
   function settled() {
     changedAt = performance.now();
     showWhere();
+    if (leftAt && focusRow(leftAt)) return;
     const first = main().querySelector("[data-focus-first]") || main().querySelector("[data-focus]") || main().querySelector("h1");
     if (first) {
       if (!first.hasAttribute("tabindex") && first.tagName !== "TEXTAREA" && first.tagName !== "INPUT") first.tabIndex = -1;
@@ -43,6 +63,7 @@
   document.addEventListener("htmx:afterSettle", (event) => {
     const live = event.detail.requestConfig && event.detail.requestConfig.elt.matches("[data-live]");
     if (event.detail.target && event.detail.target.id === "main" && !live) settled();
+    if (live && leftAt && document.activeElement === document.body) focusRow(leftAt);
   });
   function tell(problem) {
     const line = document.createElement("p");
@@ -55,6 +76,9 @@
   document.addEventListener("htmx:beforeSwap", (event) => {
     const answer = new DOMParser().parseFromString(event.detail.serverResponse || "", "text/html");
     const refusal = answer.querySelector("main.refused [role=alert]");
+    const from = event.detail.requestConfig.elt;
+    if (from.matches("[data-live]")) leftAt = from.contains(document.activeElement) ? placeOf(document.activeElement) : null;
+    else leftAt = from.matches("form") ? placeOf(from) : null;
     if (!refusal) return;
     event.detail.shouldSwap = false;
     tell(refusal.textContent);

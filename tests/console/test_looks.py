@@ -20,6 +20,7 @@ from .screenshots import ROOT, SHOWN, pages, wait_for_parts
 from .support import Front
 from .test_sessions_page import FIRST as SESSION
 from .test_sessions_page import known
+from .vaults import inbox_note
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page, Route
@@ -98,8 +99,10 @@ def _look_over(windows: Windows, addresses: Mapping[str, str], size: Literal["de
             page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]  # one of its words
             for one in _serious(page, rules):
                 found += [f"{name}, {scheme}: {one['id']}: {node['html'][:200]}" for node in one["nodes"]]
-        if page.evaluate("document.documentElement.scrollWidth > window.innerWidth"):
-            found.append(f"{name}: wider than the window")
+        for text in ("100%", "200%"):
+            page.evaluate("size => { document.documentElement.style.fontSize = size }", text)
+            if page.evaluate("document.documentElement.scrollWidth > window.innerWidth"):
+                found.append(f"{name}, text at {text}: wider than the window")
     return found
 
 
@@ -156,6 +159,43 @@ def test_where_a_link_of_a_live_part_leads_has_its_address_and_back_leads_to_the
     assert page.url.endswith(f"/sessions?id={SESSION}")
     page.go_back()
     page.wait_for_selector(f"h1:text-is('Job {job}')")
+
+
+def test_who_decides_row_by_row_goes_on_where_the_row_was(bed: Bed, windows: Windows) -> None:
+    from playwright.sync_api import expect
+
+    for number in range(25):
+        inbox_note(bed, f"note-{number:02d}", f"A guess about thing {number:02d}.")
+    page = windows.sign_in()
+    page.goto(windows.console.base + "inbox?view=all")
+    rows = page.locator("tbody tr")
+    ninth, tenth = rows.nth(8).locator("th").inner_text(), rows.nth(9).locator("th").inner_text()
+    page.focus(f"tr:has-text('{ninth}') >> text=Reject")
+    page.keyboard.press("Enter")
+    page.wait_for_selector("#said p")
+    page.wait_for_selector("th:focus")
+    assert page.evaluate("document.activeElement.innerText") == tenth
+    page.wait_for_timeout(400)
+    rows.last.locator("text=Reject").click()
+    expect(rows).to_have_count(23)
+    page.wait_for_selector("th:focus")
+    assert page.evaluate("document.activeElement.innerText") == rows.last.locator("th").inner_text()
+    assert page.evaluate("scrollY") > 0
+    expect(page.locator("#said")).to_be_in_viewport()
+
+
+def test_a_button_that_goes_with_its_job_leaves_the_focus_in_the_row(bed: Bed, windows: Windows) -> None:
+    with open_ledger(bed.settings) as ledger:
+        job = ledger.enqueue("embed.drain")
+        claim = ledger.claim(job, "somebody", 600)
+        assert isinstance(claim, Claim)
+        page = windows.sign_in()
+        page.goto(windows.console.base + "jobs")
+        page.focus(f"#cancel-{job}")
+        ledger.complete(claim, {"embedded": 3})
+    page.wait_for_selector(f"#cancel-{job}", state="detached")
+    page.wait_for_selector("th:focus")
+    assert page.evaluate("document.activeElement.innerText") == str(job)
 
 
 def test_the_charts_come_by_themselves_and_neither_focus_nor_keys_wait_for_them(bed: Bed, windows: Windows) -> None:
