@@ -5,6 +5,7 @@ Delete queue.db and the next sweep makes every job again.
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -31,6 +32,9 @@ from ..vault.marker import (
 
 OUTSIDE = "the transcript lies outside the agent hosts' folders: refused"
 """Why the job of such a session is dead."""
+
+FUTURE_SECONDS = 60.0
+"""A file's time may be ahead by as much: another machine's clock gave it."""
 
 
 class Verdict(Enum):
@@ -98,12 +102,15 @@ def sweep(harness: str, roots: Sequence[str], *, now: float, idle_seconds: float
         marker, event_at = read_marker(path), last_event_at(path)
         if marker is None or event_at is None:
             continue
+        if event_at > now + FUTURE_SECONDS:
+            event_at = _from_now_on(path, now)
         marker = follow_transcript(harness, marker, roots)
         size: int | None = None
         is_gone = False
         try:
             status = os.stat(marker.transcript)
-            event_at = max(event_at, status.st_mtime)
+            if status.st_mtime <= now + FUTURE_SECONDS:
+                event_at = max(event_at, status.st_mtime)
             size = status.st_size if _has_news(marker, status.st_size, roots) else marker.offset
         except FileNotFoundError:
             is_gone = _is_in_reach(marker.transcript, roots)
@@ -121,6 +128,14 @@ def sweep(harness: str, roots: Sequence[str], *, now: float, idle_seconds: float
     for session in dead_pointers:
         remove_marker(harness, session, START)
     return SweepResult(tuple(found[Verdict.MINE]), finished, dead_pointers)
+
+
+def _from_now_on(path: str, now: float) -> float:
+    """Date the last event of a session today that is dated in the future: the clock was ahead then, and until that day
+    the session would count as live."""
+    with contextlib.suppress(FileNotFoundError):
+        os.utime(path, (now, now))
+    return now
 
 
 def follow_transcript(harness: str, marker: Marker, roots: Sequence[str]) -> Marker:

@@ -17,6 +17,7 @@ from ..vault.layout import StatePaths
 from ..vault.settings import Settings
 from .completion import CALLS_FOLDER
 from .corpus.store import FOLDER as CORPUS_FOLDER
+from .cursors import Cursors
 from .ideas.archive import purge_trash
 from .ideas.ledger import clean_beside_list
 from .ideas.research_child import PURPOSE as RESEARCH_FOLDER
@@ -29,6 +30,9 @@ from .queue.kinds import Json
 from .queue.salvage import back_up
 
 ROTATE_DAYS = 7
+SCAN, LAST_RUN = "upkeep", "logs.rotate"
+STRIDE_DAYS = 2
+"""What is deleted for good is no older by more than this than it was at the run before."""
 KEEP_DAYS = 30
 ROTATE_BYTES = 50_000_000
 """A log that grows faster than its week is rotated at this size."""
@@ -49,21 +53,35 @@ def rotate_handler(settings: Settings) -> Handler:
     def handle(job: RunningJob) -> Mapping[str, Json]:
         job.check_owned()
         state, now = settings.state, time.time()
+        runs = Cursors(state.state_db, SCAN)
+        steady = steady_time(runs, now)
         done: dict[str, Json] = {
             "rotated": [*rotate_logs(state, now)],
-            "deleted": delete_old(state, now),
+            "deleted": delete_old(state, steady),
             "temporaries": clean_temporaries(state, now),
         }
         with contextlib.suppress(VaultUnavailable, SettingsError):  # A machine may work for others and have no vault.
             store = vault_store(settings)
             done["vault_temporaries"] = store.clean_temporaries() + clean_beside_list(settings, store)
             Journal(settings.state, store).recover()
-            done["deleted_ideas"] = purge_trash(store)
+            done["deleted_ideas"] = purge_trash(store, datetime.fromtimestamp(steady).astimezone().date())
         done["pruned"] = _prune(settings, job)
         done["copied"] = sum(back_up(Path(name)) for name in (state.queue_db, state.state_db))
+        runs.set(LAST_RUN, {"at": now})
         return {name: value for name, value in done.items() if value}
 
     return handle
+
+
+def steady_time(runs: Cursors, now: float) -> float:
+    """The time by which things are old enough to be deleted: Unix seconds, `now` at most.
+
+    A machine that starts with a date a year ahead runs the slots it seems to have missed within seconds, and the user
+    would lose what is kept for 30 days. So time passes by two days a run at most; who comes back from a holiday has
+    things deleted a day later.
+    """
+    last = runs.get(LAST_RUN)
+    return now if last is None else min(now, float(last["at"]) + STRIDE_DAYS * SECONDS_PER_DAY)
 
 
 def _prune(settings: Settings, job: RunningJob) -> int:

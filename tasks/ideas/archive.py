@@ -210,13 +210,13 @@ def put_away_ideas(store: VaultStore) -> list[tuple[str, Entry]]:
     return found
 
 
-def purge_trash(store: VaultStore) -> int:
-    """Delete for good what has lain in the trash for 30 days; how many ideas. Raises VaultUnavailable.
+def purge_trash(store: VaultStore, today: date | None = None) -> int:
+    """Delete for good what has lain in the trash for 30 days at `today`; how many ideas. Raises VaultUnavailable.
 
     What does not say since when, as a folder that was dragged there, is dated today. An interrupted change has to be
     ended before (`Journal.recover`).
     """
-    limit = store.today() - timedelta(days=TRASH_DAYS)
+    limit = (today or store.today()) - timedelta(days=TRASH_DAYS)
     purged = 0
     for slug in _folders(store, IDEA_TRASH):
         folder = f"{IDEA_TRASH}/{slug}"

@@ -81,6 +81,9 @@ _OWN = {
         UPDATE job SET attempt = greatest(attempt, :attempt), run_at = greatest(run_at, :run_at) WHERE id = :id
     """,
     "PULL_FROM_FUTURE": queries.PULL_FROM_FUTURE.replace("max(", "greatest("),
+    "PULL_TIME_FROM_FUTURE": queries.PULL_TIME_FROM_FUTURE.replace(
+        queries._LAST_END, "(history -> -1 ->> 'ended')::float8"
+    ),
     "RING": f"""
         WITH rung AS (
             INSERT INTO huey_task (queue, data, priority, job_id)

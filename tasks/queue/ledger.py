@@ -62,6 +62,8 @@ _List = list  # Inside the class `list` is the method.
 
 LONGEST_LEASE_SECONDS = 3600.0
 CLOCK_TOLERANCE_SECONDS = 5.0
+LONGEST_WAIT_SECONDS = 2 * 86_400.0
+"""No job waits longer: a host that asks for a pause and a quiet period in the settings may ask for a day each."""
 STALE_DOORBELLS_PER_TRANSACTION = 100
 MAX_DEAD = 10_000
 
@@ -500,11 +502,10 @@ class LedgerRules(ABC):
 
     def follow_clock(self) -> int:
         """Repair times that a clock set back has put into the future; returns how many jobs moved."""
-        longest = max(policy.backoff_cap_seconds for policy in self.policies.values())
-        parameters = {"now": self.now(), "tolerance": CLOCK_TOLERANCE_SECONDS, "longest": longest}
+        parameters = {"now": self.now(), "tolerance": CLOCK_TOLERANCE_SECONDS, "longest": LONGEST_WAIT_SECONDS}
         with self.transaction() as conn:
             moved = conn.execute(self._sql.PULL_FROM_FUTURE, parameters).rowcount
-            return moved + conn.execute(self._sql.CAP_RETRIES, parameters).rowcount
+            return moved + conn.execute(self._sql.PULL_TIME_FROM_FUTURE, parameters).rowcount
 
     def hasten(self, unique_key: str) -> bool:
         """Make the waiting job of this key due now; False where none waits."""

@@ -146,9 +146,12 @@ PULL_FROM_FUTURE = """
     UPDATE job SET run_at = :now + max(0.0, run_at - created_at), created_at = :now
     WHERE state = 'queued' AND created_at > :now + :tolerance
 """
-CAP_RETRIES = """
-    UPDATE job SET run_at = :now + :longest
-    WHERE state = 'queued' AND history <> '[]' AND run_at > :now + :longest
+_LAST_END = "json_extract(history, '$[#-1].ended')"
+# The same for times that were put into older rows: a retry's pause, a quiet period that began again, a spooled job's.
+PULL_TIME_FROM_FUTURE = f"""
+    UPDATE job SET run_at = :now
+    WHERE state = 'queued' AND run_at > :now
+          AND (run_at > :now + :longest OR (history <> '[]' AND {_LAST_END} > :now + :tolerance))
 """
 ADVANCE = """
     UPDATE job SET run_at = :now

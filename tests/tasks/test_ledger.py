@@ -352,6 +352,39 @@ def test_a_clock_set_back_a_day_delays_nothing(ledger: LedgerRules, clock: Clock
     assert ledger.get(failing).run_at <= clock.now + 1
 
 
+def test_the_pause_that_a_host_asks_for_is_kept_though_it_is_longer_than_any_backoff(
+    ledger: LedgerRules, clock: Clock
+) -> None:
+    waiting = ledger.enqueue("effect")
+    ledger.fail(take(ledger), "its allowance is used up", after_seconds=DAY_SECONDS)
+    again = clock.now + DAY_SECONDS
+    clock.now += 60
+    assert ledger.follow_clock() == 0
+    assert ledger.get(waiting).run_at == again
+
+
+def test_a_retry_of_a_job_from_before_waits_no_day_when_the_clock_is_set_back(
+    ledger: LedgerRules, clock: Clock
+) -> None:
+    failing = ledger.enqueue("effect")
+    clock.now += 3 * DAY_SECONDS
+    ledger.fail(take(ledger), "broken", after_seconds=60)
+    clock.now -= DAY_SECONDS
+    assert ledger.follow_clock() == 1
+    assert ledger.get(failing).run_at == clock.now
+
+
+def test_a_quiet_period_that_began_again_under_a_clock_a_year_ahead_ends_when_that_is_set_right(
+    ledger: LedgerRules, clock: Clock
+) -> None:
+    stopped = ledger.enqueue("effect", unique_key="s", delay_seconds=90, due="later")
+    clock.now += 365 * DAY_SECONDS
+    assert ledger.enqueue("effect", unique_key="s", delay_seconds=90, due="later") == stopped
+    clock.now -= 365 * DAY_SECONDS
+    assert ledger.follow_clock() == 1
+    assert ledger.get(stopped).run_at == clock.now
+
+
 def test_a_clock_set_forward_a_day_takes_nothing_from_who_holds_it(ledger: LedgerRules, clock: Clock) -> None:
     ledger.enqueue("effect")
     claim = take(ledger, "me")
@@ -407,7 +440,7 @@ def test_claiming_never_reads_finished_jobs(file_ledger: Ledger) -> None:
     }  # fmt: skip
     for name in ("TAKE_DOORBELL", "CLAIMABLE", "CLAIM", "COMPLETE", "QUEUED_BY_KEY", "ANY_UNRUNG_DUE", "UNRUNG_KINDS",
                  "UNRUNG_DUE_OF_KIND", "RUNNING_BY_KIND", "EXPIRED", "IS_BUSY", "BACKLOG", "ADVANCE",
-                 "PULL_FROM_FUTURE", "CAP_RETRIES"):  # fmt: skip
+                 "PULL_FROM_FUTURE", "PULL_TIME_FROM_FUTURE"):  # fmt: skip
         for row in file_ledger.read("EXPLAIN QUERY PLAN " + getattr(queries, name), some):
             assert "SCAN job" not in row[3] or "INDEX" in row[3], f"{name}: {row[3]}"
     times = []

@@ -86,6 +86,18 @@ def test_a_crashed_session_is_found_and_a_finished_one_is_put_away(tmp_path: Pat
     assert list_markers(str(tmp_path), START) == ["crashed", "fresh"]
 
 
+def test_a_session_under_a_clock_a_year_ahead_is_found_once_that_is_set_right(tmp_path: Path) -> None:
+    """Its host was killed: no hook comes any more. It counts as silent from the day on which it was seen."""
+    a_year = 365 * 86_400.0
+    _session(tmp_path, "crashed", event_age=-a_year, text_age=-a_year)
+    _session(tmp_path, "finished", event_age=-a_year, text_age=4600, offset=3)
+    assert swept(tmp_path) == SweepResult((), (), ())
+    later = sweep(
+        str(tmp_path), [str(tmp_path)], now=time.time() + AN_HOUR, idle_seconds=HALF_AN_HOUR, crash_seconds=AN_HOUR - 60
+    )
+    assert ([each.session for each in later.to_mine], later.finished) == (["crashed"], ("finished",))
+
+
 @pytest.mark.parametrize("away", ["not mounted", "an empty mount point", "not to be read"])
 def test_a_session_on_a_volume_that_is_away_keeps_its_marker(tmp_path: Path, away: str) -> None:
     volume, harness = tmp_path / "volume", tmp_path / "harness"

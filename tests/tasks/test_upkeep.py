@@ -5,14 +5,16 @@ from __future__ import annotations
 import json
 import os
 import time
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 
+from memoryvault.tasks.cursors import Cursors
+from memoryvault.tasks.ideas.ledger import IDEA_TRASH
 from memoryvault.tasks.queue.ledger import Ledger
 from memoryvault.tasks.queue.salvage import backup_of
-from memoryvault.tasks.upkeep import KEEP_DAYS, clean_temporaries, delete_old, rotate_logs
+from memoryvault.tasks.upkeep import KEEP_DAYS, LAST_RUN, SCAN, clean_temporaries, delete_old, rotate_logs
 from memoryvault.tests.support.forked import ForkedSandbox
 from memoryvault.vault.days import SECONDS_PER_DAY
 from memoryvault.vault.layout import StatePaths
@@ -59,6 +61,28 @@ def test_only_what_is_old_is_deleted(state: StatePaths) -> None:
     assert Path(state.log_file).exists()
     assert Path(state.queue_db).exists()
     assert Path(state.spool, "1-2.json").exists()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("days", "kept"), [(364, True), (1, False)])
+def test_a_clock_that_leapt_ahead_deletes_nothing_for_good_in_its_first_run(
+    tmp_path: Path, days: int, kept: bool
+) -> None:
+    """Of an idea that was deleted 31 days ago, by the clock: the run before was so many days ago."""
+    sandbox = ForkedSandbox(tmp_path)
+    sandbox.memory("worker", "--until-idle")
+    Cursors(sandbox.state / "state.db", SCAN).set(LAST_RUN, {"at": time.time() - days * SECONDS_PER_DAY})
+    trashed = sandbox.vault / IDEA_TRASH / "one"
+    trashed.mkdir(parents=True)
+    deleted = (datetime.now().astimezone() - timedelta(days=31)).date().isoformat()
+    (trashed / "_index.md").write_text(f"---\nkind: idea\nstatus: dismissed\ndeleted: {deleted}\n---\n\n# One\n")
+    aside = sandbox.state / "queue.db.damaged-20260101T000000Z"
+    aside.touch()
+    os.utime(aside, (1, time.time() - 31 * SECONDS_PER_DAY))
+    for expected in (kept, False):  # The next run has been there a moment ago: the clock does tell the time.
+        sandbox.memory("schedule", "run", "logs-rotate")
+        sandbox.memory("worker", "--until-idle")
+        assert (trashed.exists(), aside.exists()) == (expected, expected)
 
 
 @pytest.mark.slow
