@@ -197,7 +197,7 @@ def _kinds(ledger: Ledger) -> list[KindRow]:
 
 
 def _scheduler(ledger: Ledger) -> Scheduler:
-    return Scheduler(ledger, kinds={schedule.kind for schedule in SCHEDULES}, tz=local_timezone())
+    return Scheduler(ledger, kinds={schedule.kind for schedule in SCHEDULES})
 
 
 def _acted(desk: Desk, form: Mapping[str, str]) -> Notice:

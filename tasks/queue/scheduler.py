@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import platform
+import time
 from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, timezone, tzinfo
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
@@ -15,6 +17,8 @@ from ...vault.errors import UsageError
 from ...vault.killpoint import kill_point
 from . import queries
 from .ledger import Ledger, NewJob
+
+LOCALTIME = "/etc/localtime"
 
 
 @dataclass(frozen=True)
@@ -30,14 +34,17 @@ class ScheduleStatus:
 
 
 class Scheduler:
-    """Brings the cron table and the ledger together.  Schedules whose kind is not in `kinds` are left out."""
+    """Brings the cron table and the ledger together.  Schedules whose kind is not in `kinds` are left out.
+
+    `tz` None: the machine's, as it is at each look; a laptop travels, and its worker runs on.
+    """
 
     def __init__(
         self,
         ledger: Ledger,
         *,
         kinds: Collection[str],
-        tz: tzinfo,
+        tz: tzinfo | None = None,
         schedules: Sequence[Schedule] = SCHEDULES,
         machine: str | None = None,
     ) -> None:
@@ -48,31 +55,38 @@ class Scheduler:
 
     def tick(self) -> int:
         """Enqueue what is due; returns how many jobs.  Two workers at once enqueue a slot once."""
-        now = _datetime(self._ledger.now())
+        now, zone = _datetime(self._ledger.now()), self._zone()
         last_slots = self._last_slots()
-        if not any(self._is_due(schedule, last_slots, now) for schedule in self._schedules):
+        if not any(self._is_due(schedule, last_slots, now, zone) for schedule in self._schedules):
             return 0
         enqueued = 0
         with self._ledger.transaction(durable=True):
             last_slots = self._last_slots()  # Another worker may have been here.
             for schedule in self._schedules:
-                if self._is_due(schedule, last_slots, now):
-                    enqueued += self._enqueue_due(schedule, last_slots, now)
+                if self._is_due(schedule, last_slots, now, zone):
+                    enqueued += self._enqueue_due(schedule, last_slots, now, zone)
             kill_point("schedule-tick")
         return enqueued
 
-    def _is_due(self, schedule: Schedule, last_slots: Mapping[str, tuple[float, bool]], now: datetime) -> bool:
+    def _zone(self) -> tzinfo:
+        return self._tz or local_timezone()
+
+    def _is_due(
+        self, schedule: Schedule, last_slots: Mapping[str, tuple[float, bool]], now: datetime, zone: tzinfo
+    ) -> bool:
         last, paused = last_slots.get(schedule.name, (None, False))
         if paused:
             return False
         if last is None:
             return True
         last_slot = _datetime(last)
-        return decide(schedule, last_slot, now, self._tz).last_slot != last_slot
+        return decide(schedule, last_slot, now, zone).last_slot != last_slot
 
-    def _enqueue_due(self, schedule: Schedule, last_slots: Mapping[str, tuple[float, bool]], now: datetime) -> int:
+    def _enqueue_due(
+        self, schedule: Schedule, last_slots: Mapping[str, tuple[float, bool]], now: datetime, zone: tzinfo
+    ) -> int:
         last = last_slots[schedule.name][0] if schedule.name in last_slots else None
-        due = decide(schedule, None if last is None else _datetime(last), now, self._tz)
+        due = decide(schedule, None if last is None else _datetime(last), now, zone)
         enqueued = 0
         for slot in due.slots:
             if schedule.overlap == "skip" and self._live(schedule):
@@ -107,13 +121,13 @@ class Scheduler:
 
     def status(self) -> list[ScheduleStatus]:
         """Every schedule, in the order of the table."""
-        last_slots, now = self._last_slots(), _datetime(self._ledger.now())
+        last_slots, now, zone = self._last_slots(), _datetime(self._ledger.now()), self._zone()
         last_runs = dict(self._ledger.read(queries.LAST_RUNS))
         return [
             ScheduleStatus(
                 schedule,
                 _datetime(last_runs[schedule.name]) if schedule.name in last_runs else None,
-                next_slot(schedule, now, self._tz),
+                next_slot(schedule, now, zone),
                 last_slots.get(schedule.name, (0.0, False))[1],
             )
             for schedule in self._schedules
@@ -140,7 +154,7 @@ class Scheduler:
         with self._ledger.transaction(durable=True) as conn:
             now = self._ledger.now()
             if schedule.name not in self._last_slots():
-                first = decide(schedule, None, _datetime(now), self._tz)
+                first = decide(schedule, None, _datetime(now), self._zone())
                 self._remember(schedule, first.last_slot)
             parameters = {"name": schedule.name, "paused_at": now if paused else None}
             conn.execute(queries.PAUSE_SCHEDULE, parameters)
@@ -156,13 +170,22 @@ class Scheduler:
 def local_timezone(
     environ: Mapping[str, str] = os.environ, readlink: Callable[[str], str] = os.path.realpath
 ) -> tzinfo:
-    """The machine's time zone with its rules, not just today's offset, where that can be found out."""
-    for name in (environ.get("TZ", "").lstrip(":"), readlink("/etc/localtime").rpartition("zoneinfo/")[2]):
-        if name and not name.startswith("/"):
-            try:
-                return ZoneInfo(name)
-            except (ZoneInfoNotFoundError, ValueError, OSError):
-                continue
+    """The machine's time zone with its rules, not just today's offset, where that can be found out.
+
+    It is looked up anew at each call, and the C library with it, which else keeps the zone that it began with.
+    """
+    time.tzset()
+    # As the C library has it: TZ names a zone or a file, and /etc/localtime is asked where it does not exist. TZ may
+    # also hold rules of its own; those are nobody's but the C library's.
+    place = environ["TZ"].removeprefix(":") if "TZ" in environ else readlink(LOCALTIME)
+    with suppress(ZoneInfoNotFoundError, ValueError, OSError):
+        if name := place.rpartition("zoneinfo/")[2].removeprefix("posix/") if "zoneinfo/" in place else "":
+            return ZoneInfo(name)
+    with suppress(ZoneInfoNotFoundError, ValueError, OSError):
+        if not place.startswith("/"):
+            return ZoneInfo(place)
+        with open(place, "rb") as file:  # A copy, as many containers have.
+            return ZoneInfo.from_file(file)
     offset = datetime.now(UTC).astimezone().utcoffset()
     return timezone(offset) if offset is not None else UTC
 

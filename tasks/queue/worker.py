@@ -37,7 +37,7 @@ from .metrics import HookTimes, MetricsServer, render
 from .reconciler import Reconciler
 from .records import DueLater
 from .salvage import finish_rebuilding, open_queue, restore_if_damaged
-from .scheduler import Scheduler, local_timezone
+from .scheduler import Scheduler
 from .spool import Spool
 from .versions import installed_version, is_newer
 
@@ -330,7 +330,7 @@ class Worker:
             scheduler=Scheduler(
                 ledger,
                 kinds=self._handlers.keys(),
-                tz=context.tz or local_timezone(),
+                tz=context.tz,
                 schedules=context.schedules,
             ),
             reconciler=Reconciler(ledger, lambda: [job.claim.owner for job in executor.running()]),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -146,6 +147,54 @@ def test_what_has_not_run_has_no_last_time(ledger: Ledger, clock: Clock) -> None
     while ledger.take_doorbell(lambda: "a", 30) is not None:
         pass
     assert [status.last_run for status in parts.status()] == [clock.time, clock.time]
+
+
+def test_the_slots_of_a_worker_follow_a_laptop_into_another_time_zone(
+    ledger: Ledger, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    daily = Schedule("daily", "0 4 * * *", "effect", {"key": "k"})
+    parts = Scheduler(ledger, kinds=POLICIES, schedules=(daily,), machine="m")
+    try:
+        monkeypatch.setenv("TZ", "Europe/Berlin")
+        parts.tick()
+        (before,) = parts.status()
+        assert before.next_slot == datetime(2027, 3, 11, 3, tzinfo=UTC)
+        monkeypatch.setenv("TZ", "America/New_York")
+        (after,) = parts.status()
+        assert after.next_slot == datetime(2027, 3, 11, 9, tzinfo=UTC)
+        passed = ["daily:2027-03-10T09:00Z"]  # Four o'clock there came after that in Berlin: it is taken once more.
+        for hour, slots in ((3, passed), (9, [*passed, "daily:2027-03-11T09:00Z"])):
+            clock.time = datetime(2027, 3, 11, hour, 1, tzinfo=UTC)
+            parts.tick()
+            assert keys(ledger) == slots
+            if (taken := ledger.take_doorbell(lambda: "a", 30)) is not None:
+                ledger.complete(taken[1])
+        assert time.localtime(clock()).tm_hour == 4, "and so do the days of notes"
+    finally:
+        monkeypatch.undo()
+        time.tzset()
+
+
+def test_the_time_zone_is_that_of_the_c_library(tmp_path: Path) -> None:
+    """TZ comes before the machine's zone, also where it names a file or rules; the machine's may be a copied file."""
+    july = datetime(2027, 7, 1, tzinfo=UTC)
+    berlin = Path("/usr/share/zoneinfo/Europe/Berlin").read_bytes()
+    (tmp_path / "localtime").write_bytes(berlin)
+
+    def hours(environ: dict[str, str], machine: str) -> float:
+        offset = july.astimezone(local_timezone(environ, lambda _: machine)).utcoffset()
+        assert offset is not None
+        return offset.total_seconds() / 3600
+
+    tokyo = "/usr/share/zoneinfo/Asia/Tokyo"
+    assert hours({"TZ": tokyo}, "/nowhere") == hours({"TZ": f":{tokyo}"}, "/nowhere") == 9
+    assert hours({}, str(tmp_path / "localtime")) == 2
+    assert hours({}, "/usr/share/zoneinfo/posix/Europe/Berlin") == 2
+    assert hours({"TZ": str(tmp_path / "localtime")}, tokyo) == 2
+    here = july.astimezone().utcoffset()
+    for other in ("", "UTC0", "No/Where", "/no/file"):
+        assert hours({"TZ": other}, tokyo) != 9, "not the machine's: that is not in force"
+    assert here is not None
 
 
 def test_the_time_zone_is_found_with_its_rules() -> None:
