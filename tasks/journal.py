@@ -246,12 +246,47 @@ class Journal:
                 log.warning("it was taken back: %s", error)
         return True
 
+    def note_renewal(self, path: str, old: str, new: str) -> None:
+        """Put down, before it is done, that a file's text of hash `old` is replaced by one of hash `new` without an
+        act, as `memory scrub` does. Raises VaultUnavailable when that cannot be written."""
+        line = json.dumps([path, old, new]).encode("ascii") + b"\n"
+        try:
+            make_private_folder(str(self._folder))
+            _write_synced(self._renewals, line, os.O_APPEND)
+        except OSError as error:
+            raise VaultUnavailable(f"the journal {self._folder} cannot be written: {error.strerror}") from error
+
+    def renew_hashes(self) -> None:
+        """Let the acts know the texts of `note_renewal`, also those of a process that was killed meanwhile: else its
+        notes would count as edited by the user. Raises VaultUnavailable."""
+        if not self._renewals.exists():
+            return
+        with self._store.lock():
+            self._store.require_vault()
+            renewed: dict[str, str] = {}
+            for line in _lines(self._renewals):
+                with suppress(ValueError, TypeError, PathRefused):
+                    path, old, new = json.loads(line)
+                    text = text_of(self._store, path)
+                    if text is None or hash_of(text) != old:  # Else it was not done any more.
+                        renewed[old] = new
+            try:
+                for file in self.files:
+                    lines = list(_lines(file))
+                    after = [_with_hashes(line, renewed) for line in lines]
+                    if after != lines:
+                        replace_synced(file, b"".join(after))
+                self._renewals.unlink(missing_ok=True)
+            except OSError as error:
+                raise VaultUnavailable(f"the journal {self._folder} cannot be written: {error.strerror}") from error
+
     def state_of_files(self) -> JournalState:
         """Says by being the same that no act came since."""
         return tuple(_state_of(file) for file in self.files)
 
     def acts(self) -> list[Act]:
-        """All that is remembered, oldest first. Lines that cannot be read are passed over."""
+        """All that is remembered, oldest first. Lines that cannot be read are passed over. Raises VaultUnavailable."""
+        self.renew_hashes()
         found: dict[str, Act] = {}
         for file in self.files:
             for line in _lines(file):
@@ -280,6 +315,7 @@ class Journal:
         `is_wanted` looks at a line before it is parsed, which costs fifty times as much: lines hold whole notes. It
         may let through too many.
         """
+        self.renew_hashes()
         seen: set[str] = set()
         for file in reversed(self.files):
             for line in lines_from_end(file):
@@ -310,6 +346,10 @@ class Journal:
     @property
     def _pending(self) -> Path:
         return self._folder / "pending.json"
+
+    @property
+    def _renewals(self) -> Path:
+        return self._folder / "renewals.jsonl"
 
     def _expect(self, change: Change, moves: Sequence[FolderMove], consent: Consent | None) -> None:
         if is_outside(change.path):
@@ -540,6 +580,30 @@ def _ends_whole(file: Path) -> bool:
             return data.read(1) == b"\n"
     except OSError:  # absent or empty
         return True
+
+
+def _with_hashes(line: bytes, renewed: Mapping[str, str]) -> bytes:
+    """The line of an act with the new hashes; any other as it is."""
+    try:
+        act = json.loads(line)
+        found = [change for change in act["changes"] if change["after_hash"] in renewed]
+    except (ValueError, KeyError, TypeError):
+        return line
+    for change in found:
+        change["after_hash"] = renewed[change["after_hash"]]
+    return json.dumps(act).encode("ascii") + b"\n" if found else line
+
+
+def replace_synced(file: Path, data: bytes) -> None:
+    """The file's new content: all of it, or the old one if the process is killed. Raises OSError."""
+    temporary = file.with_name(f".{file.name}-{os.getpid()}.tmp")
+    try:
+        _write_synced(temporary, data, os.O_TRUNC)
+        kill_point("before-replace")
+        os.replace(temporary, file)
+    except OSError:
+        temporary.unlink(missing_ok=True)
+        raise
 
 
 def _write_synced(file: Path, data: bytes, flags: int) -> None:

@@ -30,6 +30,7 @@ from ..vault.errors import (
 from ..vault.fields import MACHINE_KEYS
 from ..vault.frontmatter import load_fields, split_fields
 from ..vault.header import split_header
+from ..vault.killpoint import kill_point
 from ..vault.layout import FILE_MODE
 from ..vault.scrubbed import Scrubbed
 from ..vault.settings import Settings
@@ -39,7 +40,7 @@ from .corpus.store import FOLDER as CORPUS_FOLDER
 from .ideas.ledger import BY_COMMAND
 from .ideas.scrubbing import scrub_ideas_list
 from .indexing import open_index, reconcile_now
-from .journal import Journal, hash_of, text_of
+from .journal import Journal, hash_of, replace_synced, text_of
 from .queue import queries
 from .queue.enqueue import open_ledger
 from .queue.salvage import back_up, backup_of
@@ -69,14 +70,20 @@ def scrub_everything(settings: Settings, store: VaultStore, *, apply: bool) -> l
     """
     journal = Journal(settings.state, store)
     found = _interrupted(journal, store)
-    new_hashes: dict[str, str] = {}
+    changed: set[str] = set()
     kept: set[str] = set()
-    found += _vault(store, new_hashes, kept, apply)
+    found += _vault(journal, changed, kept, apply)
     found += _ideas_list(settings, store, apply)
-    found += _index(settings, bool(new_hashes), kept, apply)
+    found += _index(settings, bool(changed), kept, apply)
     with store.lock():
+        if apply:
+            try:
+                journal.renew_hashes()
+            except VaultUnavailable as error:
+                store.require_vault()
+                found.append(Found("journal", "hashes of notes", {}, str(error)))
         for file in journal.files:
-            found += _lines(file, "journal", _JournalLine(new_hashes), apply)
+            found += _lines(file, "journal", _journal_line, apply)
     for file in _files(settings.state.log):
         found += _lines(file, "log", _log_value, apply)
     for file in _files(settings.state.spool):
@@ -164,8 +171,9 @@ _ITS_NAME = "its name holds it: rename it by hand, and the links to it"
 _TOO_LARGE = "it is too large to be looked at: look at it by hand"
 
 
-def _vault(store: VaultStore, new_hashes: dict[str, str], kept: set[str], apply: bool) -> Iterator[Found]:
-    """`kept` gets the paths of notes that still hold what they held."""
+def _vault(journal: Journal, changed: set[str], kept: set[str], apply: bool) -> Iterator[Found]:
+    """`changed` gets the paths of notes that were rewritten, `kept` those of notes that still hold what they held."""
+    store = journal.store
     for path in store.walk(put_away=True):
         shown = str(scrub_issued(path))
         if in_name := issued(path):
@@ -187,9 +195,11 @@ def _vault(store: VaultStore, new_hashes: dict[str, str], kept: set[str], apply:
             continue
         clean, kinds = scrub_note(text, note_policy(entry))
         if clean != text:
-            problem = _rewrite(store, path, text, clean, new_hashes) if apply else None
+            problem = _rewrite(journal, path, text, clean) if apply else None
             if problem is not None:
                 kept.add(path)
+            elif apply:
+                changed.add(path)
             yield Found("vault", shown, kinds, problem)
 
 
@@ -204,18 +214,21 @@ def _ideas_list(settings: Settings, store: VaultStore, apply: bool) -> list[Foun
     return [Found("vault", "Ideas.md", kinds)] if kinds else []
 
 
-def _rewrite(store: VaultStore, path: str, text: str, clean: str, new_hashes: dict[str, str]) -> str | None:
+def _rewrite(journal: Journal, path: str, text: str, clean: str) -> str | None:
+    store = journal.store
     before, after = split_header(text), split_header(clean)
     if before is not None and (after is None or load_fields(before[1]).keys() != load_fields(after[1]).keys()):
         return "its frontmatter can't be changed safely: edit it by hand"
     with store.lock():  # One that cannot be had is no fault of this note.
         try:
-            # The journal keeps the text before a change, so this one is not put there.
+            # The journal keeps the text before a change, so this one is not put there: only that it happened.
+            with suppress(VaultUnavailable):  # A secret goes, though the note counts as edited then.
+                journal.note_renewal(path, hash_of(text), hash_of(clean))
             store.write_text(path, Scrubbed(clean), hash_of(text), keep_line_ends=True)
         except (EditConflict, PathRefused, VaultUnavailable) as error:
             store.require_vault()
             return str(error)
-    new_hashes[hash_of(text)] = hash_of(clean)
+    kill_point("note-scrubbed")
     return None
 
 
@@ -253,21 +266,15 @@ def _index(settings: Settings, changed: bool, kept: Collection[str], apply: bool
 # ---- files of JSON lines
 
 
-class _JournalLine:
-    """A line of the journal: its texts are notes, and hashes of notes that were rewritten are renewed."""
-
-    def __init__(self, new_hashes: Mapping[str, str]) -> None:
-        self._new_hashes = new_hashes
-
-    def __call__(self, value: Any) -> tuple[Any, Counter[str]]:
-        kinds: Counter[str] = Counter()
-        for change in value.get("changes", []) if isinstance(value, dict) else []:
-            if isinstance(change.get("before"), str):
-                text = change["before"]
-                change["before"], found = scrub_note(text, _policy_of(str(change.get("path", "")), text))
-                kinds += found
-            change["after_hash"] = self._new_hashes.get(change.get("after_hash"), change.get("after_hash"))
-        return value, kinds
+def _journal_line(value: Any) -> tuple[Any, Counter[str]]:
+    """A line of the journal: its texts are notes."""
+    kinds: Counter[str] = Counter()
+    for change in value.get("changes", []) if isinstance(value, dict) else []:
+        if isinstance(change.get("before"), str):
+            text = change["before"]
+            change["before"], found = scrub_note(text, _policy_of(str(change.get("path", "")), text))
+            kinds += found
+    return value, kinds
 
 
 def _policy_of(path: str, text: str) -> Policy:
@@ -342,14 +349,18 @@ def _lines(file: Path, where: str, clean: Any, apply: bool) -> list[Found]:
     text = "".join(lines)
     if apply and text != data:
         try:
-            _write_over(file, text.encode("utf-8", "surrogateescape"))
+            _write(file, text.encode("utf-8", "surrogateescape"))
         except OSError as error:
             return [Found(where, file.name, kinds, f"it can't be written: {error.strerror}")]
     return [Found(where, file.name, kinds)] if kinds else []
 
 
-def _write_over(file: Path, data: bytes) -> None:
-    """In place: programs that have the file open go on writing to it."""
+def _write(file: Path, data: bytes) -> None:
+    """Whoever is killed meanwhile leaves the old file. Programs open it for each line, not so their stderr."""
+    if file.suffix != ".stderr":
+        replace_synced(file, data)
+        return
+    # In place: programs that have the file open go on writing to it.
     descriptor = os.open(file, os.O_WRONLY | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW, FILE_MODE)
     with open(descriptor, "wb") as out:
         out.write(data)
@@ -424,7 +435,7 @@ def _state(settings: Settings, apply: bool) -> list[Found]:
     try:
         rows = replace_texts(state_db, clean, apply=apply)
         found = [Found("state", state_db.name, kinds)] if rows else []
-        if apply and rows and not checkpoint(state_db):
+        if apply and not checkpoint(state_db):  # Also for a run before, which was killed before it came to this.
             found.append(Found("state", state_db.name, {}, _IN_USE))
     except QueueUnavailable as error:
         return [Found("state", state_db.name, {}, str(error))]

@@ -22,6 +22,7 @@ from .ideas.archive import purge_trash
 from .ideas.ledger import clean_beside_list
 from .ideas.research_child import PURPOSE as RESEARCH_FOLDER
 from .indexing import vault_store
+from .journal import FOLDER as JOURNAL_FOLDER
 from .journal import Journal
 from .model_mining import ANSWERS_FOLDER
 from .queue.enqueue import open_ledger
@@ -136,7 +137,10 @@ def clean_temporaries(state: StatePaths, now: float) -> int:
     cache = Path(state.cache)
     left = (
         *Path(state.spool).glob("*.tmp"),
+        *Path(state.spool).glob(".*.tmp"),
         *Path(state.harness).glob(".*.tmp"),
+        *Path(state.log).glob(".*.tmp"),
+        *Path(state.root, JOURNAL_FOLDER).glob(".*"),
         *Path(state.root).glob(".*.restored"),
         *Path(state.root, CORPUS_FOLDER).glob("*.tmp"),
         *(Path(state.root).parent / "run").glob("*.tmp"),

@@ -5,7 +5,10 @@ from __future__ import annotations
 import errno
 import json
 import os
+import signal
 import sqlite3
+import subprocess
+import sys
 from contextlib import closing
 from pathlib import Path
 
@@ -17,9 +20,11 @@ from memoryvault.demo.sandbox import Sandbox
 from memoryvault.pipelines.scrub import Policy
 from memoryvault.tasks.evolving import evolve
 from memoryvault.tasks.indexing import reconcile_now, vault_store
+from memoryvault.tasks.journal import Change
 from memoryvault.tasks.queue.salvage import back_up
 from memoryvault.tasks.scrubbing import scrub_everything, scrub_note
 from memoryvault.tasks.statedb import state_transaction
+from memoryvault.tasks.undoing import Selector
 from memoryvault.tests.ideas.support import ideas_file, write_down
 from memoryvault.tests.review.support import make_bed
 from memoryvault.tests.support.forked import ForkedSandbox
@@ -160,6 +165,56 @@ def test_an_undo_after_scrubbing_brings_the_users_own_words_back_with_the_people
     assert texts[own] == before[own]
     assert MAIL not in texts[mined]
     assert [MAIL in text for path, text in texts.items() if path.endswith("Ideas.md")] == [True]
+
+
+@pytest.mark.slow
+@pytest.mark.once
+@pytest.mark.parametrize("again", [True, False])
+@pytest.mark.parametrize("point", ["vault-before-rename@2", "note-scrubbed@2"])
+def test_notes_scrubbed_by_a_run_that_was_killed_can_be_taken_back(tmp_path: Path, point: str, again: bool) -> None:
+    """They were mined by rules that did not know the secret yet; nobody but the scrubber has touched them since."""
+    bed = make_bed(tmp_path)
+    for name in "abc":
+        note = f"---\nkind: preference\nstatus: active\n---\n\n# {name}\n\nUse {TOKEN}.\n"
+        text = Scrubbed.trusted(note, reason="as an earlier release wrote it")
+        made = Change(f"personal-private/preferences/{name}.md", None, text)
+        bed.journal.commit([made], run="reflect:1", actor="reflection", what=name)
+    arm = {"MEMORY_TEST_MODE": "1", "MEMORY_TEST_KILL_POINT": point}
+    command = [sys.executable, "-m", "memoryvault", "scrub", "--apply"]
+    killed = subprocess.run(command, env={**bed.env, **arm}, cwd=tmp_path, check=False, capture_output=True)
+    assert killed.returncode == -signal.SIGKILL
+    assert all("Use [" in text or f"Use {TOKEN}." in text for text in bed.files().values()), "none is half written"
+    if again:
+        scrub_everything(bed.settings, bed.store, apply=True)
+        assert not any(TOKEN in text for text in bed.files().values())
+    done = bed.undo.carry_out(Selector(last=True))
+    assert sorted(step.step for step in done.steps) == ["remove"] * 3
+    assert bed.files() == {}
+
+
+@pytest.mark.slow
+@pytest.mark.once
+@pytest.mark.parametrize("place", ["journal", "spool", "log"])
+def test_a_scrub_that_is_killed_while_it_writes_a_file_of_lines_leaves_it_whole(tmp_path: Path, place: str) -> None:
+    """What can be undone, jobs that wait: the next run cleans what this one has not."""
+    bed = make_bed(tmp_path)
+    path = bed.note("personal-private/notes/team.md", "Mine.", kind="notes")
+    file = Path(bed.settings.state.root, place, "1-1.json" if place == "spool" else "x.jsonl")
+    if place == "journal":
+        bed.edit(path, "Mine.", f"token {TOKEN}")
+        evolve(bed.store, bed.journal, path, Scrubbed("why"), Scrubbed("new"))
+        file = bed.journal.files[-1]
+    else:
+        file.write_text(json.dumps({"kind": "reflect.session", "note": TOKEN}) + "\n")
+    before = file.read_bytes()
+    arm = {"MEMORY_TEST_MODE": "1", "MEMORY_TEST_KILL_POINT": "before-replace"}
+    command = [sys.executable, "-m", "memoryvault", "scrub", "--apply"]
+    killed = subprocess.run(command, env={**bed.env, **arm}, cwd=tmp_path, check=False, capture_output=True)
+    assert killed.returncode == -signal.SIGKILL
+    assert file.read_bytes() == before
+    scrub_everything(bed.settings, bed.store, apply=True)
+    assert len(file.read_bytes().splitlines()) == len(before.splitlines())
+    assert TOKEN.encode() not in file.read_bytes()
 
 
 def test_files_that_cannot_be_written_hold_up_nothing_else_and_are_named(
