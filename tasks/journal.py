@@ -32,11 +32,12 @@ from ..vault.errors import (
     VaultUnavailable,
 )
 from ..vault.killpoint import kill_point
-from ..vault.layout import FILE_MODE, StatePaths, make_private_folder
+from ..vault.layout import StatePaths, make_private_folder
 from ..vault.scrubbed import Scrubbed
 from ..vault.store import VaultStore
 from .boundary import is_outside, outside_write, require_consent, text_outside, without_change
 from .reverse_lines import lines_from_end
+from .synced_file import replace_synced, write_synced
 
 log = logging.getLogger(__name__)
 
@@ -252,7 +253,7 @@ class Journal:
         line = json.dumps([path, old, new]).encode("ascii") + b"\n"
         try:
             make_private_folder(str(self._folder))
-            _write_synced(self._renewals, line, os.O_APPEND)
+            write_synced(self._renewals, line, os.O_APPEND)
         except OSError as error:
             raise VaultUnavailable(f"the journal {self._folder} cannot be written: {error.strerror}") from error
 
@@ -496,7 +497,7 @@ class Journal:
         try:
             make_private_folder(str(self._folder))
             temporary = self._folder / f".pending-{os.getpid()}"
-            _write_synced(temporary, data, os.O_TRUNC)
+            write_synced(temporary, data, os.O_TRUNC)
             os.replace(temporary, self._pending)
         except OSError as error:
             raise VaultUnavailable(f"the journal {self._folder} cannot be written: {error.strerror}") from error
@@ -519,7 +520,7 @@ class Journal:
                 os.replace(file, self.files[0])
             # A line that a crash cut short is ended first.
             start = b"" if _ends_whole(file) else b"\n"
-            _write_synced(file, start + json.dumps(act).encode("ascii") + b"\n", os.O_APPEND)
+            write_synced(file, start + json.dumps(act).encode("ascii") + b"\n", os.O_APPEND)
         except OSError as error:
             raise VaultUnavailable(f"the journal {file} cannot be written: {error.strerror}") from error
 
@@ -592,23 +593,3 @@ def _with_hashes(line: bytes, renewed: Mapping[str, str]) -> bytes:
     for change in found:
         change["after_hash"] = renewed[change["after_hash"]]
     return json.dumps(act).encode("ascii") + b"\n" if found else line
-
-
-def replace_synced(file: Path, data: bytes) -> None:
-    """The file's new content: all of it, or the old one if the process is killed. Raises OSError."""
-    temporary = file.with_name(f".{file.name}-{os.getpid()}.tmp")
-    try:
-        _write_synced(temporary, data, os.O_TRUNC)
-        kill_point("before-replace")
-        os.replace(temporary, file)
-    except OSError:
-        temporary.unlink(missing_ok=True)
-        raise
-
-
-def _write_synced(file: Path, data: bytes, flags: int) -> None:
-    descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC | flags, FILE_MODE)
-    with open(descriptor, "wb") as out:
-        out.write(data)
-        out.flush()
-        os.fsync(descriptor)

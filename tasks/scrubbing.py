@@ -40,7 +40,7 @@ from .corpus.store import FOLDER as CORPUS_FOLDER
 from .ideas.ledger import BY_COMMAND
 from .ideas.scrubbing import scrub_ideas_list
 from .indexing import open_index, reconcile_now
-from .journal import Journal, hash_of, replace_synced, text_of
+from .journal import Journal, hash_of, text_of
 from .queue import queries
 from .queue.enqueue import open_ledger
 from .queue.salvage import back_up, backup_of
@@ -48,6 +48,7 @@ from .shared_queue import is_shared, machine_name, open_shared
 from .sharing.packing import MAGIC, ContentInvalid, unbundle, unpack
 from .sharing.shares import ShareStore, content_of
 from .statedb import checkpoint, replace_texts
+from .synced_file import replace_synced
 
 
 @dataclass(frozen=True)

@@ -63,6 +63,7 @@ WRITERS = {
     "tasks/shared_queue_link.py": STATE,
     "tasks/queue/spool.py": STATE,
     "tasks/statedb.py": STATE,
+    "tasks/synced_file.py": STATE,
     "tasks/taken_back.py": "its note in the vault, by VaultStore",
     "tasks/queue/units.py": "the unit of systemd or launchd, on the user's word",
     "tasks/upkeep.py": STATE,
