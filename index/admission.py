@@ -21,6 +21,9 @@ FULL_SECONDS = 0.04
 """The assumed time of a full recall until one has been measured."""
 SMOOTHING = 0.2
 """Weight of the last recall in the moving average: it has to follow a burst, not a single slow question."""
+HALF_LIFE_SECONDS = 1.0
+"""After so long only half of what the average has above FULL_SECONDS counts. A reduced recall measures nothing: one
+slow moment would otherwise keep all later ones reduced. A burst of prompts is over sooner."""
 MIN_SECONDS = 0.005
 """The time of a reduced recall: with less left none is started."""
 MAX_WAIT_SECONDS = 10.0
@@ -43,6 +46,7 @@ class Admission:
         self._free = self._places = places or max(2, min(4, os.cpu_count() or 1))
         self._clock = clock
         self._full_seconds = FULL_SECONDS
+        self._measured_at = clock()
         self._waiting: list[tuple[float, int, threading.Event]] = []
         self._number = itertools.count()
         self._lock = threading.Lock()
@@ -87,18 +91,27 @@ class Admission:
         if now >= deadline:
             return Effort.NONE
         with self._lock:
-            running = self._places - self._free
+            running, full_seconds = self._places - self._free, self._expected_seconds(now)
             # In the order of their admission: a recall is done after those before it.
             deadlines = [deadline, *sorted(waiter[0] for waiter in self._waiting)]
             for number, latest in enumerate(deadlines, running):
-                if now + math.ceil(number / self._places) * self._full_seconds > latest:
+                if now + math.ceil(number / self._places) * full_seconds > latest:
                     return Effort.REDUCED
         return Effort.FULL
+
+    def _expected_seconds(self, now: float) -> float:
+        above = self._full_seconds - FULL_SECONDS
+        if above <= 0:
+            return self._full_seconds
+        return FULL_SECONDS + above * math.exp2((self._measured_at - now) / HALF_LIFE_SECONDS)
 
     def _leave(self, full_seconds: float | None) -> None:
         with self._lock:
             if full_seconds is not None:
-                self._full_seconds += SMOOTHING * (full_seconds - self._full_seconds)
+                now = self._clock()
+                expected = self._expected_seconds(now)
+                self._full_seconds = expected + SMOOTHING * (full_seconds - expected)
+                self._measured_at = now
             if self._waiting:
                 heapq.heappop(self._waiting)[2].set()  # which takes over the place
             else:

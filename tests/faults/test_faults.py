@@ -6,6 +6,8 @@ forked."""
 from __future__ import annotations
 
 import json
+import os
+import signal
 import sqlite3
 import subprocess
 import sys
@@ -222,14 +224,18 @@ def test_an_index_that_breaks_while_everything_runs_is_rebuilt_in_the_background
     record_session(sandbox)
     sandbox.memory("worker", "--until-idle")
     index = sandbox.state / "index.db"
-    with sandbox.recall_service(), sandbox.process("worker"):
+    with sandbox.recall_service(), sandbox.process("worker") as worker:
         # Without a worker `memory recall` would bring the index in step itself, before it answers.
         wait_until(lambda: lock_holder(StatePaths(sandbox.state).worker_lock) is not None, "the worker runs")
         assert sandbox.json("recall", "ship on tuesday mornings")["degraded"] == ["no-model"]
-        for file in sandbox.state.glob("index.db*"):
-            if file.suffix != ".lock":
-                file.write_bytes(b"this is no database at all\n" * 400)
-        broken = sandbox.json("recall", "ship on tuesday mornings")
+        os.kill(worker.pid, signal.SIGSTOP)  # On a busy machine it is done before the command has begun.
+        try:
+            for file in sandbox.state.glob("index.db*"):
+                if file.suffix != ".lock":
+                    file.write_bytes(b"this is no database at all\n" * 400)
+            broken = sandbox.json("recall", "ship on tuesday mornings")
+        finally:
+            os.kill(worker.pid, signal.SIGCONT)
         assert len(broken["hits"]) == 1, "the files themselves are read"
         assert "no-index" in broken["degraded"]
         until = time.monotonic() + 60

@@ -40,6 +40,19 @@ def test_one_with_less_time_than_a_whole_recall_takes_is_answered_in_a_hurry() -
         assert effort is Effort.REDUCED
 
 
+def test_one_slow_moment_does_not_keep_all_later_ones_in_a_hurry() -> None:
+    """The machine was busy, or the model still loading, when one took its time; a reduced recall measures nothing."""
+    now = [1000.0]
+    admission = Admission(2, clock=lambda: now[0])
+    with admission.admit(None):
+        now[0] += 4.0
+    with admission.admit(now[0] + 0.25) as effort:
+        assert effort is Effort.REDUCED, "the machine may still be so slow"
+    now[0] += 5.0
+    with admission.admit(now[0] + 0.25) as effort:
+        assert effort is Effort.FULL
+
+
 def test_one_whose_time_is_over_is_not_worked_on() -> None:
     with Admission(2).admit(soon(-0.1)) as effort:
         assert effort is Effort.NONE
