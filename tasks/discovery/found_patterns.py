@@ -1,6 +1,10 @@
 """Patterns that were found and what came of each, in state.db: between a scan and the notes made of it.
 
 Decisions are not here, they are in the notes of the watchlist.
+
+Nothing is ever deleted: what was judged once must not be found again. A list of thousands brings some 200 new patterns
+in five weeks, most of them on the one day on which it is put in another order: 1 MB a year. 50,000 rows are 22 MB, and
+a scan reads all of them in half a second for each of its sources.
 """
 
 from __future__ import annotations
