@@ -231,9 +231,9 @@ def test_an_index_that_breaks_while_everything_runs_is_rebuilt_in_the_background
                 file.write_bytes(b"this is no database at all\n" * 400)
         broken = sandbox.json("recall", "ship on tuesday mornings")
         # On a busy machine the index is being filled again before the command has begun.
-        if not list(sandbox.state.glob("index.db.corrupt-*")):
-            assert len(broken["hits"]) == 1, "the files themselves are read"
+        if broken["degraded"] != ["no-model"]:
             assert "no-index" in broken["degraded"]
+            assert len(broken["hits"]) == 1, "the files themselves are read"
 
         def answers() -> bool:
             found = sandbox.json("recall", "ship on tuesday mornings")
