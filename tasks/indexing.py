@@ -59,6 +59,9 @@ def open_index(settings: Settings) -> IndexStore:
     store, set_aside = open_or_rebuild(Path(settings.state.index_db))
     if set_aside is not None:
         log.warning("the index was damaged: it is kept as %s and rebuilt from the files", set_aside.name)
+        # Whoever opened it may have come for something else: the drain, a few paths. An empty one looks like any other.
+        with suppress(OSError):
+            Path(settings.state.run, INDEX_WANTED).touch(mode=0o600)
     return store
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from memoryvault.tasks.indexing import WatchedVault, drain_handler, open_index, reconcile_now
+from memoryvault.tasks.indexing import WantedIndex, WatchedVault, drain_handler, open_index, reconcile_now
 from memoryvault.tasks.queue.enqueue import open_ledger
 from memoryvault.tasks.queue.job import Handler
 from memoryvault.tasks.queue.worker import Worker, WorkerContext
@@ -68,6 +68,20 @@ def test_what_comes_back_is_told_again(caplog: pytest.LogCaptureFixture) -> None
     condition.is_over()
     condition.is_so("no model")
     assert caplog.messages == ["no disk", "no model", "no model"]
+
+
+def test_a_damaged_index_is_filled_again_whoever_found_it(settings: Settings) -> None:
+    """Who opens it to embed or to look has set it aside: that it is empty then is nobody's error any more."""
+    Path(settings.state.index_db).write_bytes(b"this is no database at all\n" * 400)
+    with open_index(settings) as index:
+        assert index.files() == {}
+    wanted = WantedIndex(settings)
+    with open_ledger(settings) as ledger:
+        for job in ledger.list(["queued"]):
+            ledger.cancel(job.id)
+        wanted.start(ledger)
+        wanted.stop()
+        assert [(job.kind, job.args) for job in ledger.list(["queued"])] == [("index.reconcile", {})]
 
 
 def test_a_worker_that_watches_begins_with_a_walk(settings: Settings) -> None:
