@@ -79,7 +79,7 @@ def _costs(args: argparse.Namespace, context: Context) -> int:
             ],
         )
     else:
-        print("no session's cost is noted yet: the worker does it once an hour")
+        print("no session's cost is noted yet: the worker does it once an hour, for sessions that the hooks saw")
     return 0
 
 
