@@ -107,7 +107,7 @@ def test_what_the_program_wrote_an_agent_does_not_evolve(
         "---\nkind: session-cost\nstatus: active\ntokens: 900\n---\n\n# Session\n\nWhat it cost.\n", "utf-8"
     )
     assert agent("evolve", "s-1", "--reason", "it was less", "--body", "It cost nothing.") == 2
-    assert "'session-cost' are written by memoryvault itself" in capsys.readouterr().err
+    assert "s-1.md is written by memoryvault itself: it takes no text of others" in capsys.readouterr().err
     assert waiting(bed) == []
 
 

@@ -385,14 +385,6 @@ def propose_evolved(bed: Bed, old: str, text: str) -> str:
     return AgentProposals(bed.settings, bed.store).propose_evolved(old, text, "new train").path
 
 
-def test_an_agent_proposes_no_new_text_for_what_the_program_writes_itself(bed: Bed) -> None:
-    file = bed.vault / "personal-projects/shop/session-cost/2026-11-01-a.md"
-    file.parent.mkdir(parents=True)
-    file.write_text("---\nkind: session-cost\nstatus: active\n---\n\n# Cost\n\n3 USD\n", "utf-8")
-    with pytest.raises(UsageError, match="is written by memoryvault itself: it takes no text of others"):
-        propose_evolved(bed, "personal-projects/shop/session-cost/2026-11-01-a.md", "0 USD")
-
-
 def test_a_secret_does_not_get_in_as_an_agents_tag(bed: Bed) -> None:
     token = "ghp_" + "b1c2d3e4f5g6" * 3
     AgentProposals(bed.settings, bed.store).propose(
