@@ -26,6 +26,7 @@ from ..vault.entry import content_hash
 from ..vault.errors import (
     EditConflict,
     EntryExists,
+    EntryInvalid,
     EntryNotFound,
     OutsideUnavailable,
     PathRefused,
@@ -36,12 +37,14 @@ from ..vault.layout import StatePaths, make_private_folder
 from ..vault.scrubbed import Scrubbed
 from ..vault.store import VaultStore
 from .boundary import is_outside, outside_write, require_consent, text_outside, without_change
+from .renewed_hashes import with_hashes
 from .reverse_lines import lines_from_end
 from .synced_file import replace_synced, write_synced
 
 log = logging.getLogger(__name__)
 
 FOLDER = "journal"
+DAMAGED = "pending.damaged.json"
 MAX_JOURNAL_BYTES = 16 * 1024 * 1024
 """A longer journal becomes `changes.1.jsonl`, and the one before that goes."""
 
@@ -162,6 +165,13 @@ class Journal:
         return self._folder / "changes.1.jsonl", self._folder / "changes.jsonl"
 
     @property
+    def leftovers(self) -> tuple[Path, ...]:
+        """What killed writers left beside them, and a change that could not be read: nobody needs these any more.
+
+        Under the vault's lock: else one may be a file that is just being written."""
+        return *sorted(self._folder.glob(".*")), *self._folder.glob(DAMAGED)
+
+    @property
     def is_interrupted(self) -> bool:
         """Whether there is a change for `recover` to end."""
         return self._pending.exists()
@@ -268,18 +278,25 @@ class Journal:
             for line in _lines(self._renewals):
                 with suppress(ValueError, TypeError, PathRefused):
                     path, old, new = json.loads(line)
-                    text = text_of(self._store, path)
-                    if text is None or hash_of(text) != old:  # Else it was not done any more.
+                    if not self._holds(path, old):  # Else it was not done any more.
                         renewed[old] = new
             try:
                 for file in self.files:
                     lines = list(_lines(file))
-                    after = [_with_hashes(line, renewed) for line in lines]
+                    after = [with_hashes(line, renewed) for line in lines]
                     if after != lines:
                         replace_synced(file, b"".join(after))
                 self._renewals.unlink(missing_ok=True)
             except OSError as error:
                 raise VaultUnavailable(f"the journal {self._folder} cannot be written: {error.strerror}") from error
+
+    def _holds(self, path: str, expected: str) -> bool:
+        try:
+            text = text_of(self._store, path)
+        except (EntryInvalid, VaultUnavailable):  # One note that cannot be read must not keep all acts from being read.
+            self._store.require_vault()
+            return False
+        return text is not None and hash_of(text) == expected
 
     def state_of_files(self) -> JournalState:
         """Says by being the same that no act came since."""
@@ -509,7 +526,7 @@ class Journal:
         except FileNotFoundError:
             return None
         except (ValueError, KeyError, TypeError):
-            os.replace(self._pending, self._folder / "pending.damaged.json")
+            os.replace(self._pending, self._folder / DAMAGED)
             return None
         return dict(act)
 
@@ -581,15 +598,3 @@ def _ends_whole(file: Path) -> bool:
             return data.read(1) == b"\n"
     except OSError:  # absent or empty
         return True
-
-
-def _with_hashes(line: bytes, renewed: Mapping[str, str]) -> bytes:
-    """The line of an act with the new hashes; any other as it is."""
-    try:
-        act = json.loads(line)
-        found = [change for change in act["changes"] if change["after_hash"] in renewed]
-    except (ValueError, KeyError, TypeError):
-        return line
-    for change in found:
-        change["after_hash"] = renewed[change["after_hash"]]
-    return json.dumps(act).encode("ascii") + b"\n" if found else line

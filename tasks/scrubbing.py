@@ -40,7 +40,7 @@ from .corpus.store import FOLDER as CORPUS_FOLDER
 from .ideas.ledger import BY_COMMAND
 from .ideas.scrubbing import scrub_ideas_list
 from .indexing import open_index, reconcile_now
-from .journal import Journal, hash_of, text_of
+from .journal import Journal, JournalState, hash_of, text_of
 from .queue import queries
 from .queue.enqueue import open_ledger
 from .queue.salvage import back_up, backup_of
@@ -71,20 +71,16 @@ def scrub_everything(settings: Settings, store: VaultStore, *, apply: bool) -> l
     """
     journal = Journal(settings.state, store)
     found = _interrupted(journal, store)
+    # Before the notes: an undo after a run that was killed would else bring back what has gone from them.
+    in_journal, seen = _journal(journal, apply)
+    found += in_journal
     changed: set[str] = set()
     kept: set[str] = set()
     found += _vault(journal, changed, kept, apply)
     found += _ideas_list(settings, store, apply)
     found += _index(settings, bool(changed), kept, apply)
-    with store.lock():
-        if apply:
-            try:
-                journal.renew_hashes()
-            except VaultUnavailable as error:
-                store.require_vault()
-                found.append(Found("journal", "hashes of notes", {}, str(error)))
-        for file in journal.files:
-            found += _lines(file, "journal", _journal_line, apply)
+    if apply:
+        found += _journal(journal, apply, seen)[0]
     for file in _files(settings.state.log):
         found += _lines(file, "log", _log_value, apply)
     for file in _files(settings.state.spool):
@@ -111,6 +107,26 @@ def _interrupted(journal: Journal, store: VaultStore) -> list[Found]:
             store.require_vault()
             return [Found("journal", "a change that was interrupted", {}, str(error))]
     return []
+
+
+def _journal(journal: Journal, apply: bool, seen: JournalState | None = None) -> tuple[list[Found], JournalState]:
+    """`seen`: its state when it was looked at before; what was written by others since then is looked at."""
+    found: list[Found] = []
+    with journal.store.lock():
+        if journal.state_of_files() != seen:
+            for file in journal.leftovers:
+                found += _lines(file, "journal", _log_value, apply=False)
+                if apply:
+                    file.unlink(missing_ok=True)
+            for file in journal.files:
+                found += _lines(file, "journal", _journal_line, apply)
+        if apply:
+            try:
+                journal.renew_hashes()
+            except VaultUnavailable as error:
+                journal.store.require_vault()
+                found.append(Found("journal", "hashes of notes", {}, str(error)))
+        return found, journal.state_of_files()
 
 
 # ---- the vault
@@ -331,6 +347,7 @@ def _files(folder: str) -> list[Path]:
 
 def _lines(file: Path, where: str, clean: Any, apply: bool) -> list[Found]:
     try:
+        inode = os.stat(file).st_ino
         data = file.read_text("utf-8", "surrogateescape")
     except FileNotFoundError:
         return []
@@ -350,7 +367,11 @@ def _lines(file: Path, where: str, clean: Any, apply: bool) -> list[Found]:
     text = "".join(lines)
     if apply and text != data:
         try:
+            if os.stat(file).st_ino != inode:  # A log that was rotated meanwhile.
+                return _lines(file, where, clean, apply)
             _write(file, text.encode("utf-8", "surrogateescape"))
+        except FileNotFoundError:  # A job that the worker has taken meanwhile: it must not come a second time.
+            return []
         except OSError as error:
             return [Found(where, file.name, kinds, f"it can't be written: {error.strerror}")]
     return [Found(where, file.name, kinds)] if kinds else []

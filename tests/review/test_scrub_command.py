@@ -9,8 +9,10 @@ import signal
 import sqlite3
 import subprocess
 import sys
+from collections import Counter
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -18,6 +20,7 @@ from memoryvault.cli.context import Context
 from memoryvault.cli.main import build_parser
 from memoryvault.demo.sandbox import Sandbox
 from memoryvault.pipelines.scrub import Policy
+from memoryvault.tasks import scrubbing
 from memoryvault.tasks.evolving import evolve
 from memoryvault.tasks.indexing import reconcile_now, vault_store
 from memoryvault.tasks.journal import Change
@@ -26,7 +29,7 @@ from memoryvault.tasks.scrubbing import scrub_everything, scrub_note
 from memoryvault.tasks.statedb import state_transaction
 from memoryvault.tasks.undoing import Selector
 from memoryvault.tests.ideas.support import ideas_file, write_down
-from memoryvault.tests.review.support import make_bed
+from memoryvault.tests.review.support import Bed, make_bed
 from memoryvault.tests.support.forked import ForkedSandbox
 from memoryvault.vault.entry import Source
 from memoryvault.vault.paths import ensure_state
@@ -215,6 +218,81 @@ def test_a_scrub_that_is_killed_while_it_writes_a_file_of_lines_leaves_it_whole(
     scrub_everything(bed.settings, bed.store, apply=True)
     assert len(file.read_bytes().splitlines()) == len(before.splitlines())
     assert TOKEN.encode() not in file.read_bytes()
+
+
+@pytest.mark.slow
+@pytest.mark.once
+def test_an_undo_after_a_scrub_that_was_killed_brings_no_secret_back(tmp_path: Path) -> None:
+    bed = make_bed(tmp_path)
+    _note_of_two_acts(bed)
+    _kill_scrub(bed, "note-scrubbed")
+    bed.undo.carry_out(Selector(last=True))
+    assert [text.count("[REDACTED") for text in bed.files().values()] == [1]
+    assert not any(TOKEN in text for text in bed.files().values())
+
+
+@pytest.mark.slow
+@pytest.mark.once
+def test_what_a_killed_scrub_left_beside_the_journal_goes_with_the_next(tmp_path: Path) -> None:
+    bed = make_bed(tmp_path)
+    _note_of_two_acts(bed)
+    # As one that was killed while it put down the new hashes of notes.
+    journal = bed.journal.files[-1]
+    left = [journal.with_name(name) for name in (".changes.jsonl-1.tmp", ".pending-1", "pending.damaged.json")]
+    for file in left:
+        file.write_bytes(journal.read_bytes()[:-20])
+    found = [one.name for one in scrub_everything(bed.settings, bed.store, apply=False) if one.where == "journal"]
+    assert sorted(found) == sorted(file.name for file in (*left, journal))
+    assert all(file.exists() for file in left)
+    scrub_everything(bed.settings, bed.store, apply=True)
+    assert [path for path in journal.parent.iterdir() if TOKEN in path.read_text()] == []
+
+
+@pytest.mark.slow
+@pytest.mark.once
+@pytest.mark.parametrize("became", ["too large", "a folder"])
+def test_a_note_that_cannot_be_read_after_a_scrub_that_was_killed_keeps_no_act_from_being_read(
+    tmp_path: Path, became: str
+) -> None:
+    bed = make_bed(tmp_path)
+    path = bed.vault / _note_of_two_acts(bed)
+    _kill_scrub(bed, "note-scrubbed")
+    path.unlink()
+    if became == "too large":
+        path.write_bytes(b"x" * 9_000_000)
+    else:
+        path.mkdir()
+    assert [act.what for act in bed.journal.acts()] == ["said", "said again"]
+
+
+def _note_of_two_acts(bed: Bed) -> str:
+    """Mined by rules that did not know the secret yet."""
+    path = "personal-private/preferences/a.md"
+    first = f"---\nkind: preference\nstatus: active\n---\n\n# a\n\nUse {TOKEN}.\n"
+    for before, after, what in ((None, first, "said"), (first, f"{first}Again.\n", "said again")):
+        text = Scrubbed.trusted(after, reason="as an earlier release wrote it")
+        bed.journal.commit([Change(path, before, text)], run=f"reflect:{what}", actor="reflection", what=what)
+    return path
+
+
+def _kill_scrub(bed: Bed, point: str) -> None:
+    arm = {"MEMORY_TEST_MODE": "1", "MEMORY_TEST_KILL_POINT": point}
+    command = [sys.executable, "-m", "memoryvault", "scrub", "--apply"]
+    killed = subprocess.run(command, env={**bed.env, **arm}, cwd=bed.root, check=False, capture_output=True)
+    assert killed.returncode == -signal.SIGKILL
+
+
+def test_a_job_that_the_worker_takes_while_it_is_looked_at_does_not_come_a_second_time(tmp_path: Path) -> None:
+    bed = make_bed(tmp_path)
+    spooled = Path(bed.settings.state.spool, "1-1.json")
+    spooled.write_text(json.dumps({"kind": "reflect.session", "note": TOKEN}) + "\n")
+
+    def take(value: Any) -> tuple[Any, Counter[str]]:
+        spooled.unlink()
+        return {}, Counter({"API-KEY": 1})
+
+    assert scrubbing._lines(spooled, "spool", take, apply=True) == []
+    assert not spooled.exists()
 
 
 def test_files_that_cannot_be_written_hold_up_nothing_else_and_are_named(
