@@ -32,8 +32,8 @@ from .queue.salvage import back_up
 
 ROTATE_DAYS = 7
 SCAN, LAST_RUN = "upkeep", "logs.rotate"
-STRIDE_DAYS = 2
-"""What is deleted for good is no older by more than this than it was at the run before."""
+STRIDE_SECONDS = 2 * SECONDS_PER_DAY
+"""So far may the clock go on from one run to the next before it has leapt, and so long must it stand the test then."""
 KEEP_DAYS = 30
 ROTATE_BYTES = 50_000_000
 """A log that grows faster than its week is rotated at this size."""
@@ -54,21 +54,19 @@ def rotate_handler(settings: Settings) -> Handler:
     def handle(job: RunningJob) -> Mapping[str, Json]:
         job.check_owned()
         state, now = settings.state, time.time()
-        runs = Cursors(state.state_db, SCAN)
-        steady = steady_time(runs, now)
+        steady = steady_time(Cursors(state.state_db, SCAN), now)
         done: dict[str, Json] = {
             "rotated": [*rotate_logs(state, now)],
             "deleted": delete_old(state, steady),
-            "temporaries": clean_temporaries(state, now),
+            "temporaries": clean_temporaries(state, steady),
         }
         with contextlib.suppress(VaultUnavailable, SettingsError):  # A machine may work for others and have no vault.
             store = vault_store(settings)
             done["vault_temporaries"] = store.clean_temporaries() + clean_beside_list(settings, store)
             Journal(settings.state, store).recover()
             done["deleted_ideas"] = purge_trash(store, datetime.fromtimestamp(steady).astimezone().date())
-        done["pruned"] = _prune(settings, job)
+        done["pruned"] = _prune(settings, job, now - steady)
         done["copied"] = sum(back_up(Path(name)) for name in (state.queue_db, state.state_db))
-        runs.set(LAST_RUN, {"at": now})
         return {name: value for name, value in done.items() if value}
 
     return handle
@@ -77,19 +75,25 @@ def rotate_handler(settings: Settings) -> Handler:
 def steady_time(runs: Cursors, now: float) -> float:
     """The time by which things are old enough to be deleted: Unix seconds, `now` at most.
 
-    A machine that starts with a date a year ahead runs the slots it seems to have missed within seconds, and the user
-    would lose what is kept for 30 days. So time passes by two days a run at most; who comes back from a holiday has
-    things deleted a day later.
+    A machine that starts with a date a year ahead runs the slots it seems to have missed within seconds, that of the
+    next morning after them, and the user would lose what is kept for 30 days. So a leap is believed once the clock has
+    run on for two days from there; who comes back from a holiday has things deleted two days later.
     """
-    last = runs.get(LAST_RUN)
-    return now if last is None else min(now, float(last["at"]) + STRIDE_DAYS * SECONDS_PER_DAY)
+    last = runs.get(LAST_RUN) or {"at": now}
+    believed, leapt_at = float(last["at"]), float(last.get("leapt_at", now))
+    if now <= believed + STRIDE_SECONDS or now >= leapt_at + STRIDE_SECONDS:
+        runs.set(LAST_RUN, {"at": now})
+        return now
+    # A leap back out of the future, but not all the way, is one of its own.
+    runs.set(LAST_RUN, {"at": believed, "leapt_at": min(now, leapt_at)})
+    return believed + STRIDE_SECONDS
 
 
-def _prune(settings: Settings, job: RunningJob) -> int:
+def _prune(settings: Settings, job: RunningJob, ahead_seconds: float) -> int:
     pruned = 0
     with open_ledger(settings) as ledger:
         while job.still_owned():
-            some = ledger.prune(HISTORY_DAYS * SECONDS_PER_DAY, PRUNE_JOBS)
+            some = ledger.prune(HISTORY_DAYS * SECONDS_PER_DAY + ahead_seconds, PRUNE_JOBS)
             pruned += some
             if some < PRUNE_JOBS:
                 break
