@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from datetime import date
 from functools import cached_property
 from pathlib import Path
 
+from ..vault.days import local_today
 from ..vault.errors import VaultUnavailable
 from ..vault.layout import StatePaths
 from ..vault.paths import ensure_state, require_folder
@@ -86,4 +86,4 @@ class Context:
     @cached_property
     def store(self) -> VaultStore:
         """The vault's files."""
-        return VaultStore(self.vault, Path(self.state.vault_lock), date.today)
+        return VaultStore(self.vault, Path(self.state.vault_lock), local_today)

@@ -20,6 +20,7 @@ from pathlib import Path
 import apsw
 
 from ..vault.active import EXPLICIT_KINDS
+from ..vault.days import local_today
 from ..vault.entry import SKILL_KIND, Entry, parse_entry
 from ..vault.errors import IndexUnavailable, ModelUnavailable
 from .catalog_reader import EntryRow, StoredChunk
@@ -233,7 +234,7 @@ class RecallEngine:
         embedder: Embedder | None,
         weights: Weights | None = None,
         *,
-        today: Callable[[], date] = date.today,
+        today: Callable[[], date] = local_today,
         keep_vectors: bool = False,
     ) -> None:
         """`keep_vectors`: hold a large index's vectors in memory, for a process that answers many recalls."""

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import date
 from pathlib import Path
 from typing import Any
 
+from ..vault.days import local_today
 from ..vault.errors import UsageError
 from ..vault.layout import StatePaths
 from ..vault.settings import Settings
@@ -62,9 +62,9 @@ def recall_entries(
     `request` has the fields of the protocol's recall (protocol.py) except the text. A service that is started now gets
     `patience_seconds` to load its model. Raises UsageError for a bad filter.
     """
-    tree = parse_filter(request.get("filter"), date.today())  # noqa: DTZ011 - a day of this machine
+    tree = parse_filter(request.get("filter"), local_today())
     if statuses := named_values(tree, "status"):
-        require_known(statuses, VaultStore(settings.required_vault_path, state.vault_lock, date.today))
+        require_known(statuses, VaultStore(settings.required_vault_path, state.vault_lock, local_today))
     try:
         if settings.memory.autostart:
             ensure_service(settings, patience_seconds, wait_for_model=True)

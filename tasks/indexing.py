@@ -7,7 +7,6 @@ import threading
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import asdict
-from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,6 +16,7 @@ from ..index.drain import DrainReport, drain
 from ..index.models import wanted_model, why_not_loaded
 from ..index.reconcile import ReconcileReport, rebuild, reconcile, reconcile_paths
 from ..index.store import IndexStore, open_or_rebuild
+from ..vault.days import local_today
 from ..vault.errors import IndexUnavailable, QueueUnavailable, VaultUnavailable
 from ..vault.layout import INBOX, INDEX_WANTED, REVIEW, WATCHLIST, special_folder
 from ..vault.paths import ensure_state
@@ -50,7 +50,7 @@ LOOK_SECONDS = 2.0
 
 def vault_store(settings: Settings) -> VaultStore:
     """The vault's files, as the worker and the commands see them."""
-    return VaultStore(settings.required_vault_path, settings.state.vault_lock, date.today)
+    return VaultStore(settings.required_vault_path, settings.state.vault_lock, local_today)
 
 
 def open_index(settings: Settings) -> IndexStore:

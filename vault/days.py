@@ -11,6 +11,14 @@ if TYPE_CHECKING:
 SECONDS_PER_DAY = 86_400.0
 
 
+def local_today() -> date:
+    """Today, in the machine's time zone as it is now: the C library else keeps the one that the process began with."""
+    from datetime import date  # As in `parse_local_day`.
+
+    time.tzset()
+    return date.today()  # noqa: DTZ011 - a day of this machine
+
+
 def effective_date(surfaced_at: str | None, created: str | None, updated: str | None) -> str | None:
     """The ISO day or time at which the user last meant what a note says; None if the note has no date.
 

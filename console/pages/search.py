@@ -19,6 +19,7 @@ from ...index.filters import named_values, parse_filter
 from ...index.recall import DEGRADED_MESSAGES, recall_entries
 from ...index.scope import Scope
 from ...index.statuses import require_known
+from ...vault.days import local_today
 from ...vault.entry import AWAITING_STATUSES, STATUSES
 from ...vault.errors import IndexUnavailable, UsageError
 from ...vault.layout import INBOX, INCUBATOR, REVIEW
@@ -158,7 +159,7 @@ def _routes(desk: Desk) -> Sequence[Route]:
 
 def _results(desk: Desk, asked: SearchForm, number: int) -> Results:
     # A filter that is wrong is told before anything is asked.
-    tree = parse_filter(asked.expression, date.today())  # noqa: DTZ011 - a day of this machine
+    tree = parse_filter(asked.expression, local_today())
     require_known(named_values(tree, "status"), desk.store())
     if asked.text:
         return _recalled(desk, asked, number)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import logging
+import time
 from pathlib import Path
 
 import pytest
 
-from memoryvault.tasks.indexing import WantedIndex, WatchedVault, drain_handler, open_index, reconcile_now
+from memoryvault.tasks.indexing import WantedIndex, WatchedVault, drain_handler, open_index, reconcile_now, vault_store
 from memoryvault.tasks.queue.enqueue import open_ledger
 from memoryvault.tasks.queue.job import Handler
 from memoryvault.tasks.queue.worker import Worker, WorkerContext
@@ -92,3 +93,18 @@ def test_a_worker_that_watches_begins_with_a_walk(settings: Settings) -> None:
         watched.start(ledger)
         watched.stop()
         assert [job.args for job in ledger.list(["queued"], kind="index.reconcile", most=9)] == [{}]
+
+
+def test_the_days_of_a_process_that_runs_on_follow_the_machine_into_another_time_zone(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The console, and the server of an agent, run for months and date what is decided there."""
+    store, days = vault_store(settings), []
+    try:
+        for zone in ("Pacific/Kiritimati", "Pacific/Pago_Pago"):  # They are 25 hours apart.
+            monkeypatch.setenv("TZ", zone)
+            days.append(store.today())
+    finally:
+        monkeypatch.undo()
+        time.tzset()
+    assert days[0] > days[1]
