@@ -8,7 +8,7 @@ from __future__ import annotations
 import functools
 import operator
 from bisect import bisect_left
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from typing import NamedTuple, Protocol
 
 from ...vault.turn import Turn
@@ -211,6 +211,10 @@ class Message:
             return True
         missing -= head.of_ngrams(self._ngrams)
         return left < missing or show_too_little(self.scans, head, missing - head.logit(self._forms))
+
+    def without(self, taken: Container[int]) -> Message:
+        """The same message without the sentences of these numbers."""
+        return Message(self.turn, [part for index, part in enumerate(self.sentences) if index not in taken])
 
     def search(self, index: int) -> SentenceScan:
         """Scan of sentence number `index`, one of its `own`."""

@@ -217,10 +217,17 @@ class Miner:
                     taken.add(index)
         heads: tuple[tuple[str, Category], ...] = (("durable", "preference"), ("idea", "idea"))
         for name, category in heads:
-            head = self._classifier[name]
-            if any(_alike(category, known.category) for known in found) or said.is_beyond(head):
+            head, rest = self._classifier[name], said
+            if any(_alike(category, known.category) for known in found):
+                if category == "idea" or not any(known.standing_rule or known.claimed_rule for known in found):
+                    continue
+                # What stands beside a rule is asked about as if it had been sent alone: else it would be lost.
+                rest = said.without(taken)
+                if sum(len(part.text.split()) for part in rest.own) < 2:
+                    continue
+            if rest.is_beyond(head):
                 continue
-            probability = said.probability(head)
+            probability = rest.probability(head)
             if probability < head.threshold:
                 continue
             orders = {
@@ -415,7 +422,7 @@ _LESSONS = ("preference", "correction")
 
 
 def _alike(one: Category, other: Category) -> bool:
-    """One message teaches one lesson: a preference or a correction, not both."""
+    """A message teaches a preference or a correction, not both; only a standing rule may have one beside it."""
     return one == other or (one in _LESSONS and other in _LESSONS)
 
 

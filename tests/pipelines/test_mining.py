@@ -83,6 +83,14 @@ def rules(candidates: Iterable[Candidate]) -> list[str]:
 # ------------------------------------------------------------------------------------------------ standing rules
 
 
+def test_what_is_said_beside_a_rule_is_found_as_it_is_alone() -> None:
+    alone, rule = "Run the linter before you commit, please.", "Ask me before adding dependencies."
+    (found,) = said(alone)
+    for text in (f"{alone} {rule}", f"{rule} {alone}"):
+        assert [one.statement for one in said(text)] == [rule, alone]
+        assert said(text)[1].score == found.score
+
+
 @pytest.mark.parametrize(
     "text",
     [
