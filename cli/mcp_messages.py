@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from types import TracebackType
-from typing import Any
+from typing import Any, TypeGuard
 
 import anyio
 from mcp.shared.message import SessionMessage
@@ -88,13 +88,20 @@ def _read_again(error: ValidationError) -> SessionMessage | list[JSONRPCError]:
 
 
 def _refusals(value: object) -> Iterator[JSONRPCError]:
-    """One for each request in it, so that none is waited for; one for what has none."""
+    """One for each request in it, so that none is waited for; one for what has none.
+
+    The id of a response is the server's own: a host may wait for the answer to another request of that id.
+    """
     several = isinstance(value, list)
     why = "send one message at a time: batches are not read" if several else "this is no request of JSON-RPC 2.0"
-    found = [each.get("id") for each in (value if isinstance(value, list) else [value]) if isinstance(each, dict)]
+    found = [each.get("id") for each in (value if isinstance(value, list) else [value]) if _may_wait(each)]
     ids: list[str | int | None] = [each for each in found if isinstance(each, str | int) and not isinstance(each, bool)]
     for each in ids or [None]:
         yield _answer(each, INVALID_REQUEST, why)
+
+
+def _may_wait(value: object) -> TypeGuard[dict[str, object]]:
+    return isinstance(value, dict) and ("method" in value or not ("result" in value or "error" in value))
 
 
 def _answer(request: str | int | None, code: int, message: str) -> JSONRPCError:

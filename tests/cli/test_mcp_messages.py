@@ -77,6 +77,9 @@ def line(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Line]:
         (b'{"jsonrpc":"2.0","id":5,"method":"ping","params":[1]}', NO_REQUEST, [5]),
         (b'{"jsonrpc":"2.0","id":"\\ud800","method":7}', NO_REQUEST, ["\ufffd"]),
         (b"[]", NO_REQUEST, [None]),
+        (b'{"jsonrpc":"2.0","id":5,"result":null}', NO_REQUEST, [None]),
+        (b'{"jsonrpc":"2.0","id":5,"error":"no"}', NO_REQUEST, [None]),
+        (b'[{"jsonrpc":"2.0","id":6,"method":"ping"},{"jsonrpc":"2.0","id":7,"result":{}}]', NO_REQUEST, [6]),
         (b'[{"jsonrpc":"2.0","id":6,"method":"ping"},{"jsonrpc":"2.0","id":7,"method":"ping"}]', NO_REQUEST, [6, 7]),
     ],
 )
