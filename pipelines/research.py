@@ -14,6 +14,7 @@ from ..vault.cjk import LETTER_CLASS
 from ..vault.entry import Entry, content_hash
 from ..vault.evidence import EVIDENCE_HEADING, NOT_TYPED, RECEIPT_HEADING
 from ..vault.render import estimate_tokens
+from ..vault.slug import transliterate
 from .discovery import is_own_machine
 
 RELATED_MEMORIES = "related-memoryvault"
@@ -46,7 +47,7 @@ _CJK = re.compile(f"[{LETTER_CLASS}]")
 _SCRIPT_ENDS = re.compile(f"(?<=[{LETTER_CLASS}])(?=[^{LETTER_CLASS}])|(?<=[^{LETTER_CLASS}])(?=[{LETTER_CLASS}])")
 _LEAST = {False: 3, True: 2}
 """Letters of a word, by whether it is CJK."""
-_ENDS = r"\s<>\"'`\\\]()|}“”„‘’«»‹›\u3000-\u303f\uff01-\uff0f\uff1a-\uff1f\uff3b-\uff40\uff5b-\uff65"
+_ENDS = r"\s<>\"'`\\\]()|}“”„‘’«»‹›\u3000-\u3004\u3008-\u303f\uff01-\uff0f\uff1a-\uff1f\uff3b-\uff40\uff5b-\uff65"
 _URL = re.compile(rf"https?://(?:[^{_ENDS}]|\([^{_ENDS}]*\))+", re.IGNORECASE)
 """A link in a sentence, where it may stand in brackets or quotes; it may hold brackets in pairs itself."""
 _ADDRESS = re.compile(r"https?://\S+", re.IGNORECASE)
@@ -92,15 +93,19 @@ class ResearchSource:
 def significant_words(text: str, private: Sequence[str] = ()) -> list[str]:
     """List the words that carry the text's meaning, each once, in lower case and in order, without `private` ones.
 
-    A word goes if any part of it is a part of a private one, or if it is one written together or with hyphens.
+    A word goes if any part of it is a part of a private one, or if it is one written together or with hyphens. Of
+    Chinese, Japanese and Korean, where others stand beside it without a blank, also if it holds one.
     """
     hidden = {part for word in private for part in (*_parts(word), "".join(_parts(word)))}
+    held = [part for part in hidden if _is_cjk(part) and len(unicodedata.normalize("NFC", part)) >= _LEAST[True]]
     words = _words(_ADDRESS.sub(" ", _REDACTED.sub(" ", text)))
     return list(
         dict.fromkeys(
             word
             for word in words
-            if word not in _STOP_WORDS and hidden.isdisjoint((*_parts(word), "".join(_parts(word))))
+            if word not in _STOP_WORDS
+            and hidden.isdisjoint((*_parts(word), "".join(_parts(word))))
+            and not any(part in "".join(_parts(word)) for part in held)
         )
     )
 
@@ -110,7 +115,7 @@ def _words(text: str) -> list[str]:
 
     Of Chinese, Japanese and Korean, whose words may be shorter and stand beside others' without a blank, runs from 2.
     """
-    runs = (match.group().lower().replace("’", "'") for match in _WORD.finditer(text))
+    runs = (match.group().lower().replace("’", "'") for match in _WORD.finditer(unicodedata.normalize("NFC", text)))
     words = (word.strip("'-") for run in runs for word in _SCRIPT_ENDS.split(run))
     return [word for word in words if _LEAST[_is_cjk(word)] <= len(word) <= 30 and any(c.isalpha() for c in word)]
 
@@ -131,9 +136,10 @@ def _within_words(words: Sequence[str], most: int) -> tuple[list[str], int]:
 
 
 def _parts(word: str) -> list[str]:
-    """The parts of a word as names of projects are written: without accents and full-width letters."""
-    plain = (c for c in unicodedata.normalize("NFKD", word.lower()) if not unicodedata.combining(c))
-    return [part for part in re.split(r"[\W_]+", "".join(plain)) if part]
+    """The parts of a word as names of projects are written: without accents and full-width letters, each of one
+    script, as `_words` are."""
+    runs = re.split(r"[\W_]+", transliterate(word))
+    return [part for run in runs for part in _SCRIPT_ENDS.split(run) if part]
 
 
 def query_of(title: str, summary: str, private: Sequence[str] = ()) -> str:

@@ -40,14 +40,19 @@ _SPELLED_OUT = str.maketrans(
 )
 
 
-def _words(text: str) -> list[str]:
-    """The alphanumeric runs of `text` in lower case, transliterated to ASCII as far as Unicode defines how."""
+def transliterate(text: str) -> str:
+    """`text` in lower case and in ASCII, as far as Unicode or custom defines how: `Łódź` is `lodz`, `の` stays."""
     folded = unicodedata.normalize("NFKC", text).casefold().translate(_SPELLED_OUT)
     if not folded.isascii():
         # Combining marks go, so that é is e; every other foreign letter separates words.
         decomposed = unicodedata.normalize("NFKD", folded)
         folded = "".join(c for c in decomposed if not unicodedata.combining(c))
-    return _WORD.findall(folded)
+    return folded
+
+
+def _words(text: str) -> list[str]:
+    """The alphanumeric runs of `text`, transliterated."""
+    return _WORD.findall(transliterate(text))
 
 
 def _foreign_name(text: str, fallback: str) -> str:

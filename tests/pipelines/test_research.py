@@ -74,6 +74,14 @@ def test_a_private_name_is_known_however_it_is_written(text: str) -> None:
         ("ＡＣＭＥ", "acme"),
         ("Acmeの", "acme"),
         ("の2acme・acme", "acme"),
+        ("Łódź", "lodz"),
+        ("Straße", "strasse"),
+        ("na\u00efve", "naive"),
+        ("nai\u0308ve", "naive"),
+        ("東京ツールの設計", "東京ツール"),
+        ("秘密プロジェクトacme", "acme-秘密プロジェクト"),
+        ("acmeプロジェクト", "acmeプロジェクト"),
+        ("가나를", "가나"),
     ],
 )
 def test_a_name_is_private_in_every_alphabet_it_is_written_in(text: str, name: str) -> None:
@@ -141,6 +149,7 @@ def test_links_are_those_of_the_quoted_words_of_the_user() -> None:
         ("“https://example.org/a”, «https://example.org/a»", "https://example.org/a"),
         ("看https://example.org/a。然后（https://example.org/a）", "https://example.org/a"),
         ("HTTPS://example.org/a", "https://example.org/a"),
+        ("「https://example.org/佐々木〇」", "https://example.org/佐々木〇"),
     ],
 )
 def test_a_link_ends_where_a_reader_ends_it(text: str, link: str) -> None:
