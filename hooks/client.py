@@ -13,7 +13,7 @@ from _thread import allocate_lock, start_new_thread
 
 from ..vault import hooklog
 from ..vault.marker import Marker, create_marker, forget_end, note_end, touch_marker
-from ..vault.snapshot import config_stamp, read_snapshot, remove_snapshot, write_snapshot
+from ..vault.snapshot import config_stamp, is_switched_off, read_snapshot, renew_snapshot, write_snapshot
 from . import claude
 from .payload import HookCall, parse_object, read_stdin
 
@@ -190,7 +190,9 @@ def run(hook: Hook) -> str:
         hook.budget = min(hook.budget, int(options["--budget-ms"]) / 1000)
     sys.setswitchinterval(SWITCH_SECONDS)
     start_new_thread(_watch, (hook,))
-    raw = read_stdin()
+    raw = read_stdin()  # Also when switched off: a host that finds its pipe closed may call that a failure.
+    if is_switched_off(env):
+        return ""
     payload = parse_object(raw)
     call = adapter.read_call(named, payload or {})
     hook.call = call
@@ -277,8 +279,8 @@ def _settings(hook: Hook, env: Mapping[str, str]) -> Mapping[str, str]:
     try:
         if values["enabled"] == "1":
             write_snapshot(env, values, stamp)
-        else:  # Switched off means that nothing is written, the snapshot included.
-            remove_snapshot(env)
+        else:  # Switched off means that nothing is written; but what is there allows what is not allowed any more.
+            renew_snapshot(env, values, stamp)
     except OSError as error:
         hook.fields["snapshot"] = str(error)
     return values

@@ -40,7 +40,7 @@ from .settings_table import (
     redacted,
     render_settings_reference,
 )
-from .snapshot import config_stamp, read_snapshot, snapshot_path, write_installation, write_snapshot
+from .snapshot import OFF_WORDS, config_stamp, read_snapshot, snapshot_path, write_installation, write_snapshot
 
 __all__ = [
     "BY_NAME",
@@ -432,7 +432,7 @@ def _from_toml(row: Setting, raw: object, where: str, env: Mapping[str, str]) ->
 
 
 _SWITCH_WORDS = {"1": True, "true": True, "yes": True, "on": True}
-_SWITCH_WORDS |= {"0": False, "false": False, "no": False, "off": False}
+_SWITCH_WORDS |= dict.fromkeys(OFF_WORDS, False)
 
 
 def _from_text(row: Setting, raw: str, env: Mapping[str, str]) -> Any:

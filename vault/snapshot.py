@@ -20,6 +20,14 @@ FORMAT = "1"
 _OTHER_VARIABLES = ("AGENT_TOOLKIT_EMBEDDING_MODEL", "CLAUDE_CONFIG_DIR", "CODEX_HOME", "IDEAS_SURFACE_PATH")
 _IGNORED_VARIABLES = ("MEMORY_WORKER_CHILD",)
 
+OFF_WORDS = ("0", "false", "no", "off")
+"""What a switch in the environment says to be off, in any case of letters."""
+
+
+def is_switched_off(env: Mapping[str, str]) -> bool:
+    """Does the environment say that memory.enabled is off? It wins over config.toml, which need not be read then."""
+    return env.get("MEMORY_ENABLED", "").strip().lower() in OFF_WORDS
+
 
 def escape(value: str) -> str:
     """Escape line ends and backslashes, so that `value` is one line."""
@@ -141,9 +149,7 @@ def write_snapshot(env: Mapping[str, str], values: Mapping[str, str], stamp: str
         raise
 
 
-def remove_snapshot(env: Mapping[str, str]) -> None:
-    """Delete the snapshot, if there is one: what it allows must not come into force again. Raises OSError."""
-    try:
-        os.unlink(snapshot_path(env))
-    except FileNotFoundError:
-        return
+def renew_snapshot(env: Mapping[str, str], values: Mapping[str, str], stamp: str) -> None:
+    """Write the snapshot, as `write_snapshot` does, in the place of one that is there; else nothing. Raises OSError."""
+    if os.path.exists(snapshot_path(env)):
+        write_snapshot(env, values, stamp)

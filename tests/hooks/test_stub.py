@@ -113,6 +113,37 @@ def test_a_warm_prompt_does_not_load_the_fallback(sandbox: Sandbox) -> None:
     assert not loaded & {"memoryvault.hooks.search", "_sqlite3", "math"}
 
 
+@pytest.mark.parametrize(
+    ("event", "word"), [*((event, "false") for event in EVENTS), ("Stop", "0"), ("Stop", " Off "), ("Stop", "NO")]
+)
+def test_switched_off_by_the_environment_a_hook_does_not_even_look_for_settings(
+    sandbox: Sandbox, event: str, word: str
+) -> None:
+    sandbox.extra_env["MEMORY_ENABLED"] = word
+    sandbox.compiled = False
+    (sandbox.root / "config.toml").write_text("[recall\n")
+    sandbox.extra_env["MEMORY_CONFIG"] = str(sandbox.root / "config.toml")
+    assert imported(sandbox, event, prompt="tea?", notification_type="idle_prompt") <= OURS | BUILT_IN
+    assert not sandbox.state_root.exists()
+
+
+def test_switched_off_in_the_file_only_the_first_hook_parses_it(sandbox: Sandbox) -> None:
+    config = sandbox.root / "config.toml"
+    config.write_text("[recall]\nk = 3\n")
+    sandbox.extra_env["MEMORY_CONFIG"] = str(config)
+    compile_snapshot(sandbox.env)
+    sandbox.compiled = False
+    config.write_text("[memory]\nenabled = false\n")
+    before = sandbox.files()
+    assert "tomllib" in imported(sandbox, "UserPromptSubmit", prompt="tea?")
+    for event in EVENTS:
+        assert imported(sandbox, event, prompt="tea?", notification_type="idle_prompt") <= OURS | BUILT_IN
+    assert sandbox.files() == before
+    config.write_text("[memory]\nenabled = true\n")
+    sandbox.run("Stop", sandbox.payload())
+    assert sandbox.files() > before, "switched on again it records"
+
+
 def test_a_folder_full_of_traps_changes_nothing(sandbox: Sandbox, tmp_path: Path) -> None:
     """Neither the working directory nor PYTHONPATH can shadow what a hook loads."""
     sandbox.entry("personal-private/preferences/cocoa.md", "Cocoa goes into the blue teapot.")
