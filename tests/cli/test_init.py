@@ -176,6 +176,40 @@ def test_without_leave_to_start_processes_the_sessions_wait_for_a_worker(tmp_pat
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("switch", ["STOP", "variable", "file"])
+def test_on_a_paused_vault_init_says_so_first_and_waits_for_no_worker(live: Sandbox, switch: str) -> None:
+    live.transcript(SESSION, SHIPPED_SESSION.read_text("utf-8"))
+    env = live.environment
+    config = load_settings(env).config_file
+    stop = Path(load_settings(env).state.stop_file)
+    if switch == "STOP":
+        stop.parent.mkdir(parents=True)
+        stop.touch()
+        told = f"there is a STOP file: nothing is recorded and no job starts; to go on, delete {stop}"
+    elif switch == "variable":
+        env = {**env, "MEMORY_ENABLED": "false"}
+        told = (
+            "memory.enabled is false: nothing is recorded and no job starts; to go on, take MEMORY_ENABLED out of the "
+            "environment"
+        )
+    else:
+        config.write_text("[memory]\nenabled = false\n", "utf-8")
+        told = (
+            "memory.enabled is false: nothing is recorded and no job starts; to go on, set memory.enabled = true in "
+            f"{config}"
+        )
+    done = subprocess.run(
+        [sys.executable, "-m", "memoryvault", "init", "--yes", "--vault", str(live.vault)],
+        env=env, cwd=live.root, capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    assert f"memory: {told}" in done.stderr.splitlines()
+    assert "a worker is started" not in done.stderr
+    assert "1 session waits until memory is switched on" in done.stdout
+    assert f"hooks are switched off now: {told}" in done.stdout
+    assert lock_holder(load_settings(env).state.worker_lock) is None
+
+
+@pytest.mark.slow
 def test_history_may_be_left_alone(tmp_path: Path) -> None:
     sandbox = Sandbox(tmp_path)
     sandbox.transcript(SESSION, SHIPPED_SESSION.read_text("utf-8"))
