@@ -18,6 +18,7 @@ from ..vault.errors import VaultUnavailable
 from ..vault.killpoint import kill_point
 from ..vault.layout import resolve_within
 from ..vault.marker import Marker, forget_end, has_ended, mark_reflected, marker_path, read_marker, rewrite_marker
+from ..vault.project import project_of
 from ..vault.settings import Settings
 from .child_job import run_json_child
 from .ideas.ledger import research_key
@@ -70,9 +71,17 @@ def reflect_handler(settings: Settings) -> Handler:
             "bytes": mined.mined_until - marker.offset,
             "bad_lines": mined.bad_lines,
         }
+        if mined.mined_until > marker.offset:  # Else nothing was new: no line for it.
+            log_mined(marker.session_id, marker.cwd, counts)
         return {**counts, "model": dict(mined.model)} if mined.model else counts
 
     return handle
+
+
+def log_mined(session: str, cwd: str, counts: Mapping[str, Json]) -> None:
+    """One line of what a reading of a session came to, in numbers: the log never holds what was said."""
+    told = ", ".join(f"{name} {count}" for name, count in counts.items() if count)
+    log.info("session %s mined (project %s): %s", session, project_of(cwd) or "none", told)
 
 
 def _mine_in_child(settings: Settings, job: RunningJob, marker: Marker) -> Mined:

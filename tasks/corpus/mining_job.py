@@ -26,7 +26,7 @@ from ..queue.enqueue import open_ledger
 from ..queue.job import Dead, Handler, Postpone, Retry, RunningJob
 from ..queue.kinds import Json
 from ..queue.ledger import Ledger
-from ..reflection import ATTEMPTS_WITH_A_MODEL
+from ..reflection import ATTEMPTS_WITH_A_MODEL, log_mined
 from ..sharing.origin import MIN_POLL_SECONDS, MineLocally, Placement, Shareable, ShareOrigin, Waiting
 from .backfill import AHEAD_BYTES, AHEAD_TRANSCRIPTS, KIND, SETTLE, is_live, live_transcripts, refusal
 from .store import CorpusStore
@@ -253,6 +253,7 @@ def _store_result(
     if is_own:
         cursor["run"] = context.run  # The jobs of those that were mined ahead note themselves that they are done.
     context.store.advance(transcript.identity, cursor)
+    log_mined(transcript.session, transcript.cwd, counts)
     context.origin.forget(transcript.identity)
     AnswerCache(context.settings.state).forget(mined.answers)
     return {**counts, "model": dict(mined.model)} if is_own and mined.model else counts

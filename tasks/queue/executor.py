@@ -58,6 +58,7 @@ class Executor:
         try:
             job = self._prepare(claim)
         except ArgsInvalid as error:
+            log.warning("job %d (%s) failed for good: %s", claim.job_id, claim.kind, error)
             self._record(claim, "dead", lambda reason=str(error): self._ledger.bury(claim, reason))  # type: ignore[misc]
             return
         with self._lock:
@@ -89,6 +90,7 @@ class Executor:
             self._count("lost", claim)
         except Dead as error:
             reason = str(error)
+            log.warning("job %d (%s) failed for good: %s", job.id, job.kind, reason)
             self._record(claim, "dead", lambda: ledger.bury(claim, reason))
         except Retry as error:
             reason, after = str(error), error.after_seconds

@@ -136,6 +136,16 @@ def test_how_a_handler_fails_decides_what_becomes_of_the_job(
     assert (report.dead, report.delayed) == (int(state_after == "dead"), int(state_after == "queued"))
 
 
+def test_a_job_that_fails_for_good_has_a_line_in_the_log(
+    state: StatePaths, ledger: Ledger, caplog: pytest.LogCaptureFixture
+) -> None:
+    job = ledger.enqueue("effect")
+    unknown = ledger.enqueue("single")
+    run(state, raising(Dead("hopeless")))
+    assert f"job {job} (effect) failed for good: hopeless" in caplog.messages
+    assert any(line.startswith(f"job {unknown} (single) failed for good: ") for line in caplog.messages)
+
+
 def test_a_job_that_keeps_failing_ends_dead(state: StatePaths, ledger: Ledger) -> None:
     ledger.enqueue("effect")
     dead = 0
