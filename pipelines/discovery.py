@@ -145,8 +145,11 @@ class Source:
 
     @property
     def address(self) -> str:
-        """Its address without the query, which may hold a token; '' for a topic and a folder of this machine."""
-        return re.split(r"[?#]", self.target, maxsplit=1)[0] if self.target.startswith(("http://", "https://")) else ""
+        """Its address without query and credentials, which may hold a token; '' for a topic and a folder of this
+        machine."""
+        if not self.target.startswith(("http://", "https://")):
+            return ""
+        return re.sub(r"(?<=://)[^/]*@", "", re.split(r"[?#]", self.target, maxsplit=1)[0])
 
     @property
     def slug(self) -> str:

@@ -294,3 +294,9 @@ def test_no_other_name_makes_a_path(name: str) -> None:
 def test_only_a_note_of_the_watchlist_can_be_decided_on(path: str) -> None:
     with pytest.raises(PathRefused):
         parts_of(path)
+
+
+def test_the_address_of_a_source_is_shown_without_what_may_be_a_secret() -> None:
+    assert Source("feed", "https://ann:hush@a.org/x.xml?token=hush#top").address == "https://a.org/x.xml"
+    assert Source("feed", "https://a.org/@ann/x.xml").address == "https://a.org/@ann/x.xml"
+    assert Source("topic", "claude-code").address == Source("folder", "~/src/skills").address == ""
