@@ -8,7 +8,17 @@ from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
-from ..index.receipts import TRIAL_CALLER, append_receipt, marks_of, new_mark, read_marks, read_receipts
+from ..index.receipts import (
+    TRIAL_CALLER,
+    append_receipt,
+    count_given_before,
+    describe_given_before,
+    describe_nothing_shown,
+    marks_of,
+    new_mark,
+    read_marks,
+    read_receipts,
+)
 from ..vault.errors import UsageError
 from .context import Context
 from .output import add_json, note, print_json
@@ -53,7 +63,9 @@ def run(args: argparse.Namespace, context: Context) -> int:
         return _mark(chosen, slug, marks_file, useful=bool(args.useful), as_json=args.json)
     marks = marks_of(read_marks(marks_file))
     if args.json:
-        print_json([{**one, "marks": _marks(one, marks)} for one in chosen])
+        print_json(
+            [{**one, "given_before": _given_before(one, receipts), "marks": _marks(one, marks)} for one in chosen]
+        )
         return 0
     if not chosen:
         print("nothing was recalled yet")
@@ -65,14 +77,8 @@ def run(args: argparse.Namespace, context: Context) -> int:
     return 0
 
 
-def _given_before(one: Mapping[str, Any], receipts: Sequence[Mapping[str, Any]]) -> Sequence[str]:
-    """Paths of the entries that earlier prompts of the same session were given: a later one is not given them again."""
-    if not one.get("session"):
-        return ()
-    before = takewhile(lambda other: other is not one, receipts)
-    given = (path for other in before if other.get("session") == one["session"] for path in other.get("injected") or ())
-    asked = {entry.get("path") for entry in (*(one.get("hits") or ()), *(one.get("refused") or ()))}
-    return [path for path in dict.fromkeys(map(str, given)) if path not in asked]
+def _given_before(one: Mapping[str, Any], receipts: Sequence[Mapping[str, Any]]) -> int:
+    return count_given_before(one, takewhile(lambda other: other is not one, receipts))
 
 
 def _mark(chosen: Sequence[Mapping[str, Any]], slug: str, file: Path, *, useful: bool, as_json: bool) -> int:
@@ -96,10 +102,10 @@ def _marks(one: Mapping[str, Any], marks: Mapping[tuple[str, str], bool]) -> dic
     return {path: mark for path, mark in found if mark is not None}
 
 
-def lines_of(one: Mapping[str, Any], marks: Mapping[str, bool], given: Sequence[str] = ()) -> Iterator[str]:
+def lines_of(one: Mapping[str, Any], marks: Mapping[str, bool], given_before: int = 0) -> Iterator[str]:
     """One receipt for a reader: who asked, each hit with its scores and why, latency by stage.
 
-    `given`: the entries that the session had before.
+    `given_before`: so many entries were not searched, since the session had them.
     """
     injected = set(one.get("injected") or ())
     stages: Mapping[str, Any] = one.get("ms") or {}
@@ -123,14 +129,14 @@ def lines_of(one: Mapping[str, Any], marks: Mapping[str, bool], given: Sequence[
             *(["marked " + ("useful" if marks[hit["path"]] else "as noise")] if hit.get("path") in marks else []),
         ]
         yield f"  {_scores(hit)}  {hit.get('path')}" + (f"  ({', '.join(remarks)})" if remarks else "")
-    floor = _number(one.get("floor"), "+.1f").strip()
+    floor = one.get("floor")
     if not hits:
-        other = "other entry" if given else "entry"
-        yield f"  nothing was shown: no {other} reached the floor (answers {floor})"
+        yield f"  {describe_nothing_shown(floor if isinstance(floor, int | float) else None, given_before)}"
     elif any(hit.get("answers") is not None for hit in hits):
-        yield f"  the best reached the floor (answers {floor}: log-odds that the question is answered by it)"
-    for path in given:
-        yield f"  {path}  (not shown: the session was given it before)"
+        reached = _number(floor, "+.1f")
+        yield f"  the best reached the floor (answers {reached}: log-odds that the question is answered by it)"
+    if given_before:
+        yield f"  {describe_given_before(given_before)}"
     for other in one.get("refused") or ():
         yield f"  {_scores(other)}  {other.get('path')}  (not shown: {REASONS.get(other.get('why'), other.get('why'))})"
     tokens = f"{one['tokens']} tokens, " if one.get("tokens") is not None else ""

@@ -71,7 +71,7 @@ def stages(one: Mapping[str, Any]) -> Sequence[tuple[str, float, float]]:
 
 
 _TEXTS = ("session", "project", "caller", "query")
-_NUMBERS = ("characters", "tokens", "floor")
+_NUMBERS = ("characters", "tokens", "floor", "given_before")
 _SCORES = ("score", "dense", "keyword", "answers", "ordinal")
 
 

@@ -13,6 +13,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from ..vault.wording import counted
 from .engine import Hit, RecallResult, Rejection
 
 TRIAL_CALLER = "doctor"
@@ -34,8 +35,12 @@ def receipt(
     project: str | None = None,
     injected: Iterable[str] = (),
     tokens: int | None = None,
+    given_before: int | None = None,
 ) -> dict[str, Any]:
-    """Describe one recall: its hits and rejections with their scores, what was printed, milliseconds by stage."""
+    """Describe one recall: its hits and rejections with their scores, what was printed, milliseconds by stage.
+
+    `given_before`: so many entries were not searched, since the session has them; None when that is not known.
+    """
     return {
         "at": (now or datetime.now(UTC)).isoformat(timespec="milliseconds"),
         "caller": caller,
@@ -48,6 +53,7 @@ def receipt(
         "floor": result.threshold,
         "injected": list(injected),
         "tokens": tokens,
+        "given_before": given_before,
         "ms": dict(result.timings_ms),
         "degraded": list(result.degraded),
     }
@@ -83,6 +89,35 @@ def read_receipts(path: Path, *, session: str | None = None, last: int | None = 
         if isinstance(row, dict) and (session is None or row.get("session") == session):
             rows.append(row)
     return rows[-last:] if last is not None else rows
+
+
+def count_given_before(one: Mapping[str, Any], earlier: Iterable[Mapping[str, Any]]) -> int:
+    """How many entries this recall did not search, since the session has them. They have no scores.
+
+    `earlier`: the receipts before it, in any order. They tell it where the receipt itself does not, as those of a hook
+    without the service and of older versions: what the session was given, as though it had forgotten nothing since.
+    """
+    said = one.get("given_before")
+    if isinstance(said, int) and not isinstance(said, bool):
+        return said
+    if not one.get("session"):
+        return 0
+    given = {
+        path for other in earlier if other.get("session") == one["session"] for path in other.get("injected") or ()
+    }
+    return len(given - {entry.get("path") for entry in (*(one.get("hits") or ()), *(one.get("refused") or ()))})
+
+
+def describe_nothing_shown(floor: float | None, given_before: int) -> str:
+    """Why a recall without a hit gave nothing, for the reader of its receipt. `floor`: in log-odds."""
+    of_what = f" of {floor:+.1f}" if floor is not None else ""
+    return f"nothing was shown: no {'other ' if given_before else ''}entry reached the floor{of_what}"
+
+
+def describe_given_before(count: int) -> str:
+    """What `count_given_before` found, for the reader of a receipt."""
+    one, many = "entry that the session was given before was", "entries that the session was given before were"
+    return f"{counted(count, one, many)} not considered"
 
 
 def new_mark(recall: Mapping[str, Any], path: str, *, useful: bool) -> dict[str, Any]:

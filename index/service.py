@@ -450,6 +450,7 @@ class RecallService:
                 project=project,
                 injected=paths if session else (),
                 tokens=tokens,
+                given_before=len(query.exclude_paths),
             )
             append_receipt(Path(self._config.state.receipts), line)
 

@@ -13,7 +13,15 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from ...index.recall import DEGRADED_MESSAGES
-from ...index.receipts import append_receipt, marks_of, new_mark, read_marks
+from ...index.receipts import (
+    append_receipt,
+    count_given_before,
+    describe_given_before,
+    describe_nothing_shown,
+    marks_of,
+    new_mark,
+    read_marks,
+)
 from ...vault.errors import UsageError
 from ..desk import Desk, Notice, attempt, page_number
 from ..page import Page
@@ -71,6 +79,8 @@ def _one(desk: Desk, request: Request, session: str, said: Notice | None = None)
     wanted = None if session == NO_SESSION else session
     rows = [one for one in receipts_of(desk.settings.state, wanted or "") if (one["session"] or None) == wanted]
     listed = _page(rows, page_number(request), RECALLS_ON_A_PAGE)
+    shown_from = (listed.number - 1) * RECALLS_ON_A_PAGE
+    given_before = [count_given_before(one, rows[at + 1 :]) for at, one in enumerate(listed.rows, shown_from)]
     marks = marks_of(read_marks(_marks_file(desk)))
     return desk.page(
         request,
@@ -80,6 +90,9 @@ def _one(desk: Desk, request: Request, session: str, said: Notice | None = None)
         said=said or (None if rows else Notice(f"no recall of a session {session[:80]} is on record", True)),
         address=desk.url("recall", session=session, page=listed.number),
         listed=listed,
+        given_before=given_before,
+        describe_given_before=describe_given_before,
+        describe_nothing_shown=describe_nothing_shown,
         session=session,
         no_session=NO_SESSION,
         marks=marks,

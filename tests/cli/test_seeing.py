@@ -65,7 +65,8 @@ def test_a_prompt_that_the_hook_answered_alone_leaves_a_receipt(sandbox: Sandbox
     assert "degraded: " in text
 
 
-def test_what_a_session_was_given_before_is_no_miss(sandbox: Sandbox) -> None:
+def test_what_a_session_was_given_before_is_counted_as_no_miss(sandbox: Sandbox) -> None:
+    """It was not compared with the prompt: to name it would say that it fits."""
     first = {"at": "2026-11-23T08:00:00.000+00:00", "caller": "hook", "session": "s1", "floor": 0.0}
     given, other = "personal-private/fix/locked-db.md", "personal-private/fix/slow-query.md"
     file = sandbox.state / "log" / "receipts.jsonl"
@@ -74,9 +75,22 @@ def test_what_a_session_was_given_before_is_no_miss(sandbox: Sandbox) -> None:
     append_receipt(file, {**first, "session": "s2", "hits": [{"path": other}], "injected": [other]})
     append_receipt(file, {**first, "hits": [], "injected": []})
     text = sandbox.memory("inspect", "last")
-    assert "nothing was shown: no other entry reached the floor" in text
-    assert f"{given}  (not shown: the session was given it before)" in text
-    assert other not in text
+    assert "nothing was shown: no other entry reached the floor of +0.0\n" in text
+    assert "  1 entry that the session was given before was not considered\n" in text
+    assert ".md" not in text
+    assert sandbox.json("inspect", "last")[0]["given_before"] == 1
+
+
+def test_what_a_session_forgot_when_it_was_compacted_was_considered(sandbox: Sandbox) -> None:
+    first = {"at": "2026-11-23T08:00:00.000+00:00", "caller": "hook", "session": "s1", "floor": 0.0}
+    given = "personal-private/fix/locked-db.md"
+    file = sandbox.state / "log" / "receipts.jsonl"
+    file.parent.mkdir(parents=True, exist_ok=True)
+    append_receipt(file, {**first, "hits": [{"path": given}], "injected": [given], "given_before": 0})
+    append_receipt(file, {**first, "hits": [], "injected": [], "given_before": 0})
+    text = sandbox.memory("inspect", "last")
+    assert "nothing was shown: no entry reached the floor of +0.0\n" in text
+    assert "given before" not in text
 
 
 @pytest.mark.model

@@ -69,6 +69,16 @@ def test_a_receipt_tells_hits_scores_stages_and_what_was_missing(bed: Bed, front
     assert "12 tokens given" in text
 
 
+def test_what_the_session_was_given_before_is_told_as_memory_inspect_tells_it(bed: Bed, front: Front) -> None:
+    leave(bed, "personal-private/login.md")
+    nothing = receipt("a haiku", RecallResult((), (), {"total": 1.0}, (), 0.0), caller="hook", session=SESSION)
+    append_receipt(Path(bed.settings.state.receipts), nothing)
+    text = visible(front.get("recall", session=SESSION))
+    assert "Nothing was shown: no other entry reached the floor of +0.0." in text
+    assert text.count("given before") == 1
+    assert "1 entry that the session was given before was not considered." in text
+
+
 def test_a_hit_is_marked_and_the_last_word_counts(bed: Bed, front: Front) -> None:
     at = leave(bed, "personal-private/login.md")
     fields = {"session": SESSION, "at": at, "path": "personal-private/login.md"}

@@ -169,6 +169,9 @@ def test_what_the_session_holds_is_not_given_again_until_it_forgets(vault_of_two
         os.truncate(injected, 0)
         assert len(client.recall("we use pnpm here", session="s-1")["paths"]) == 2
         assert len(client.recall("pnpm")["paths"]) == 2
+        client.ping()  # A receipt is written after its answer.
+    told = [line["given_before"] for line in read_receipts(Path(vault_of_two.state.receipts))]
+    assert told == [2, 0, 0]
 
 
 def test_a_rule_that_did_not_fit_the_sessions_start_is_recalled(vault_of_two: Bed, service: Start) -> None:
