@@ -24,12 +24,12 @@ def tell_missing(asked: Iterable[str], store: VaultStore) -> None:
     there = kinds_of(store) if asked else set()
     for kind in asked:
         if kind.lower() not in there:
-            say_missing(kind, there)
+            say_missing("the kind", kind, there)
 
 
-def say_missing(kind: str, there: Iterable[str]) -> None:
-    """One line: nothing is of this kind, but of those."""
-    note(f"memory: nothing is of the kind {kind!r}; there are: {', '.join(sorted(there)) or 'none so far'}")
+def say_missing(what: str, asked: str, there: Iterable[str]) -> None:
+    """One line: nothing is of this kind or project, but of those."""
+    note(f"memory: nothing is of {what} {asked!r}; there are: {', '.join(sorted(there)) or 'none so far'}")
 
 
 def meant_kind(kind: str, group: str, store: VaultStore) -> str:

@@ -90,7 +90,8 @@ def run(args: argparse.Namespace, context: Context) -> int:
 
 
 def _tell_what_there_is(args: argparse.Namespace, notes: Sequence[Entry], today: date, wished: Filter) -> None:
-    """Where nothing is listed: the kinds of which something would be, and what waits, each with the same options."""
+    """Where nothing is listed: the kinds and projects of which something would be, and what waits, each with the same
+    options."""
     if args.kind is not None and not any(matches(Equals("kind", args.kind), row_of(entry)) for entry in notes):
         others = _filter(_with(args, kind=None), today)
         kinds = {
@@ -99,7 +100,17 @@ def _tell_what_there_is(args: argparse.Namespace, notes: Sequence[Entry], today:
             if entry.kind and _is_asked_for(entry, _with(args, kind=(kind := entry.kind.lower())))
             and matches(others, row_of(entry))
         }  # fmt: skip
-        say_missing(args.kind, kinds)
+        say_missing("the kind", args.kind, kinds)
+    if args.project is not None and not any(
+        matches(Equals("project", project_slug(args.project)), row_of(entry)) for entry in notes
+    ):
+        others = _filter(_with(args, project=None), today)
+        projects = {
+            entry.project
+            for entry in notes
+            if entry.project and _is_asked_for(entry, args) and matches(others, row_of(entry))
+        }
+        say_missing("the project", args.project, projects)
     if args.status == "active" and not args.include_inbox:
         more = _with(args, include_inbox=True)
         waiting = (e for e in notes if e.special in WAITING_FOLDERS and _is_asked_for(e, more))

@@ -63,6 +63,19 @@ def test_a_kind_may_be_any_word_so_one_without_entries_is_told_beside_those_that
     assert "tabs.md" in capsys.readouterr().out
 
 
+def test_a_project_without_entries_is_told_beside_those_that_have_some(
+    vault: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write(vault, "personal-projects/shop/tabs.md", "active", "Tabs.", kind="preferences", project="shop")
+    write(vault, "personal-projects/attic/spaces.md", "rejected", "Spaces.", kind="preferences", project="attic")
+    assert main(["list", "--project", "nosuch"]) == 0
+    told = capsys.readouterr()
+    assert told.out == "no entries match\n"
+    assert told.err == "memory: nothing is of the project 'nosuch'; there are: shop\n"
+    assert main(["list", "--project", "Shop", "--tag", "none"]) == 0
+    assert "nothing is of the project" not in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("line", ["recall --filter kind=foo", "recall tabs --filter kind=foo"])
 def test_recall_tells_it_as_well(vault: Path, capsys: pytest.CaptureFixture[str], line: str) -> None:
     write(vault, f"{PRIVATE}/preferences/tabs.md", "active", "Tabs.", kind="preferences")
