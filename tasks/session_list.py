@@ -182,13 +182,21 @@ def _entries(settings: Settings, session: str) -> list[EntryRow]:
 
 
 def _confirmed(settings: Settings, session: str, known: set[str]) -> tuple[EntryRow, ...]:
-    """By the journal, which remembers some months: the entries name all their sessions, the index the first."""
+    """By the journal, which remembers some months: the entries name all their sessions, the index the first.
+
+    A note where the journal says may by now be another's: what was written was taken back, or deleted and said again.
+    """
     journal = Journal(settings.state, vault_store(settings))
     paths = {change.path for act in journal.acts_of(session) for change in act.changes} - known
+    again = [path for path in paths if _came_up_again(_read(settings, path), session)]
     index = Path(settings.state.index_db)
     with suppress(IndexUnavailable), closing(CatalogReader(index)) as reader, reader.snapshot():
-        return tuple(reader.entries_at_paths(paths))
+        return tuple(reader.entries_at_paths(again))
     return ()
+
+
+def _came_up_again(entry: Entry | None, session: str) -> bool:
+    return entry is not None and any(source.session == session for source in entry.sources[1:])
 
 
 def _read(settings: Settings, path: str) -> Entry | None:

@@ -9,6 +9,7 @@ import pytest
 
 from memoryvault.tasks.corpus.store import CorpusStore
 from memoryvault.tasks.queue.enqueue import open_ledger
+from memoryvault.tasks.undoing import Selector
 from memoryvault.tests.review.support import RULE, Bed
 from memoryvault.vault.marker import Marker, create_marker, mark_reflected
 
@@ -61,6 +62,29 @@ def test_a_session_tells_what_was_learned_in_it_and_what_came_up_again(bed: Bed,
     again = visible(front.get("sessions", id=SECOND))
     assert "0 entries were learned in it" in again
     assert "1 entry was known and came up again" in again
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("is_undone", [True, False])
+def test_what_was_taken_back_and_said_again_is_of_the_later_session_alone(
+    bed: Bed, front: Front, is_undone: bool
+) -> None:
+    known(bed, FIRST)
+    known(bed, SECOND)
+    bed.remember(replace(RULE, session=FIRST))
+    (path,) = bed.files()
+    if is_undone:
+        bed.undo.carry_out(Selector(session=FIRST))
+    else:
+        (bed.vault / path).unlink()
+    index(bed)
+    bed.remember(replace(RULE, session=SECOND, records=("r7",)))
+    assert list(bed.files()) == [path]
+    index(bed)
+    for session, learned in ((FIRST, "0 entries were learned in it"), (SECOND, "1 entry was learned in it")):
+        text = visible(front.get("sessions", id=session))
+        assert learned in text
+        assert "came up again" not in text
 
 
 def test_a_session_whose_marker_is_gone_is_known_by_its_entries(bed: Bed, front: Front) -> None:
