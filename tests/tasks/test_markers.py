@@ -98,7 +98,7 @@ def test_sessions_of_a_folder_that_the_worker_does_not_know_wait_for_one_that_do
     ledger.enqueue("reflect.session", {"session": "poison"})  # By its own hook.
     run_one(ledger, "reflect.session", dying(OUTSIDE))
     assert [swept(ledger, sweep) for _ in range(3)] == [0, 0, 0]
-    (told,) = [record.getMessage() for record in caplog.records if record.levelname == "WARNING"]
+    (told,) = [record.getMessage() for record in caplog.records if record.name.endswith(".markers")]
     assert str(transcript.parent) in told
     knowing = load_settings({**sandbox.environment, "CLAUDE_CONFIG_DIR": str(profile)})
     assert swept(ledger, recover_handler(knowing)) == 1
