@@ -133,7 +133,8 @@ def records_within(data: bytes, begins: bytes) -> list[tuple[int, bytes]]:
 
 
 def parse_object(data: bytes) -> dict[str, Any] | None:
-    """Parse the JSON object in a line; None if there is none. Bytes that are not UTF-8 become U+FFFD."""
+    """Parse the JSON object in a line; None if there is none. Bytes that are not UTF-8 become U+FFFD, whole
+    numbers beyond 64 bits floats."""
     try:
         value = orjson.loads(data) if len(data) <= MAX_QUICK_BYTES else _parse_leniently(data)
     except orjson.JSONDecodeError:
