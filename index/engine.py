@@ -11,7 +11,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
-from concurrent.futures import TimeoutError as FutureTimeout
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import date
@@ -373,7 +372,7 @@ class RecallEngine:
                 if not embedding.is_unread:
                     return embedding
                 state.mark_degraded(MODEL_UNREAD)
-            except FutureTimeout:
+            except TimeoutError:
                 future.cancel()
                 state.mark_degraded(DENSE_LATE)
             except ModelLoading:
