@@ -10,7 +10,7 @@ import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import urlencode
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
@@ -40,10 +40,8 @@ from ..vault.wording import cut
 from .diff import side_by_side
 from .last_decision import LastDecision
 from .markdown import render_markdown
+from .navigation import NavigationItem
 from .times import ago, day_of, lasting, size, when, when_iso
-
-if TYPE_CHECKING:
-    from .page import Page
 
 log = logging.getLogger(__name__)
 
@@ -61,7 +59,7 @@ class Notice:
 class Desk:
     """Shared by all requests of one console."""
 
-    def __init__(self, settings: Settings, *, place: str, pages: Sequence[Page] = ()) -> None:
+    def __init__(self, settings: Settings, *, place: str, pages: Sequence[NavigationItem] = ()) -> None:
         self.settings = settings
         self.pages = tuple(pages)
         self.last_decision = LastDecision()
