@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -13,6 +13,7 @@ from typing import Any
 from ..index.filters import named_values, parse_filter
 from ..index.recall import DEGRADED_MESSAGES, recall_entries
 from ..vault.days import effective_date, parse_local_day
+from ..vault.entry import ACTIVE
 from ..vault.errors import MemoryVaultError, UsageError
 from ..vault.layout import INBOX, INCUBATOR, REVIEW
 from ..vault.lock import lock_holder
@@ -25,10 +26,13 @@ EPILOG = """example:
   memory recall 'how do we release?'
   memory recall 'login tokens' --filter 'tag=security AND project=shop' -k 3 --json
   memory recall --filter kind=session-cost     without a question: the newest that the filter names
+
+A hit that a prompt with these words would not get, in a new session here, is marked; in JSON its `given` is false.
 """
 
 SERVICE_PATIENCE_SECONDS = 20.0
 SLOW_SECONDS = 2.0
+NOT_GIVEN = "a session would not get it"
 NO_MODEL, BY_WORDS = "no-model", "by keywords only"
 
 
@@ -63,6 +67,9 @@ def run(args: argparse.Namespace, context: Context) -> int:
         "all_projects": args.all_projects,
         "include": sorted((INBOX, REVIEW, INCUBATOR)) if args.include_inbox else [],
     }
+    if args.query.strip():  # Without a question there is no prompt.
+        settings = context.settings.recall
+        request |= {"prompt_k": settings.k, "token_budget": settings.token_budget}
     _see_what_is_new(context)
     with _said_when_slow():
         answer = recall_entries(
@@ -81,8 +88,9 @@ def run(args: argparse.Namespace, context: Context) -> int:
         # Without the service nobody has looked for a model.
         without_model = answer.without_service and code == NO_MODEL
         note(f"memory: answered {BY_WORDS if without_model else DEGRADED_MESSAGES.get(code, code)}")
+    hits = [_with_those_at_start(hit, request["project"], context) for hit in answer.hits]
     if args.json:
-        print_json({"query": args.query, "hits": list(answer.hits), "degraded": list(answer.degraded)})
+        print_json({"query": args.query, "hits": hits, "degraded": list(answer.degraded)})
         return 0
     if not answer.hits:
         print("nothing in the vault answers that")
@@ -95,11 +103,22 @@ def run(args: argparse.Namespace, context: Context) -> int:
             tell_missing(named_values(parse_filter(args.filter, context.store.today()), "kind"), context.store)
     if sorted(answer.hits, key=lambda hit: -hit["score"]) != list(answer.hits) and request["project"]:
         note(f"memory: what belongs to {request['project']} comes first, whatever its score")
-    for hit in answer.hits:
+    for hit in hits:
         day = parse_local_day(effective_date(hit.get("surfaced_at"), hit["created"], hit["updated"])) or "-"
         place = f"{hit['kind'] or '-'}, {hit['project'] or 'any project'}, {day}"
+        if hit.get("given") is False:
+            place += f"; {NOT_GIVEN}"
         print(f"{hit['score']:.2f}  {hit['title']}  ({place})\n      {hit['path']}")
     return 0
+
+
+def _with_those_at_start(hit: Mapping[str, Any], project: str | None, context: Context) -> Mapping[str, Any]:
+    """The hit; what each session gets at its start is given, though no prompt gets it again."""
+    if hit.get("given") is False and hit["project"] in (None, "", project):
+        with suppress(MemoryVaultError):  # Its file may be out of reach: it is as the index has it.
+            entry = context.store.read(hit["path"])
+            return {**hit, "given": entry.always_load and entry.effective_status == ACTIVE}
+    return hit
 
 
 def _see_what_is_new(context: Context) -> None:

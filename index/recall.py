@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,6 +15,7 @@ from ..vault.store import VaultStore
 from .client import RecallClient, ServiceRefused, ServiceUnavailable, ensure_service
 from .engine import RecallEngine, RecallQuery
 from .filters import named_values, parse_filter
+from .given import paths_given
 from .receipts import append_receipt, receipt
 from .service import weights_from_settings
 from .statuses import require_known
@@ -36,10 +37,16 @@ DEGRADED_MESSAGES: Mapping[str, str] = {
 }
 """How a recall was answered that lacked something ("answered ..."), by the code in `degraded`."""
 
+_OF_THE_SERVICE = frozenset({"include", "floor", "prompt_k", "token_budget"})
+"""Fields of a request that are no fields of a RecallQuery, or of another type."""
+
 
 @dataclass(frozen=True)
 class RecallAnswer:
-    """Hits as mappings (path, slug, title, kind, score, excerpt, …), best first."""
+    """Hits as mappings (path, slug, title, kind, score, excerpt, …), best first.
+
+    Where the request has `prompt_k`, each has `given`: whether a prompt with these words would get it.
+    """
 
     hits: tuple[Mapping[str, Any], ...]
     degraded: tuple[str, ...] = ()
@@ -70,17 +77,24 @@ def recall_entries(
             ensure_service(settings, patience_seconds, wait_for_model=True)
         with RecallClient(state.recall_socket) as client:
             answer = client.recall(query, caller=caller, **request)
-        return RecallAnswer(tuple(answer["hits"]), tuple(answer["degraded"]))
+        return RecallAnswer(_told_apart(answer["hits"], answer.get("given")), tuple(answer["degraded"]))
     except ServiceRefused as error:
         raise UsageError(str(error)) from error
     except ServiceUnavailable as error:
         without = str(error)
     engine = RecallEngine(Path(state.index_db), settings.required_vault_path, None, weights_from_settings(settings))
     try:
-        options = {name: value for name, value in request.items() if name not in ("include", "floor")}
+        options = {name: value for name, value in request.items() if name not in _OF_THE_SERVICE}
         include, apply_threshold = frozenset(request["include"]), request.get("floor", True)
-        result = engine.recall(RecallQuery(query, include=include, apply_threshold=apply_threshold, **options))
+        asked = RecallQuery(query, include=include, apply_threshold=apply_threshold, **options)
+        result = engine.recall(asked)
+        prompt_k = request.get("prompt_k")
+        given = None if prompt_k is None else paths_given(engine, asked, prompt_k, request["token_budget"])
     finally:
         engine.close()
     append_receipt(Path(state.receipts), receipt(query, result, caller=caller, project=request["project"]))
-    return RecallAnswer(tuple(hit.__dict__ for hit in result.hits), result.degraded, without)
+    return RecallAnswer(_told_apart([hit.__dict__ for hit in result.hits], given), result.degraded, without)
+
+
+def _told_apart(hits: Sequence[Mapping[str, Any]], given: Sequence[str] | None) -> tuple[Mapping[str, Any], ...]:
+    return tuple(hits if given is None else ({**hit, "given": hit["path"] in given} for hit in hits))

@@ -31,6 +31,7 @@ from .admission import Admission, Effort
 from .daemon import CannotServe, hold_lock, listen, wake_on_signals
 from .embedder import Embedder, load_embedder
 from .engine import NO_INDEX, VECTORS_DAMAGED, Hit, RecallEngine, RecallQuery
+from .given import paths_given
 from .models import model_in_force
 from .protocol import (
     MAX_BUDGET_MS,
@@ -419,20 +420,24 @@ class RecallService:
         self._last_used = time.monotonic()
         query, session, project = self._query(message)
         deadline = _deadline(message)
+        token_budget = int(number_field(message, "token_budget", 2000) or 0)
+        prompt_k = number_field(message, "prompt_k", None)
+        answer: dict[str, Any] = {}
         self._runner.hold_batches()
         with self._admission.admit(deadline) as effort:
             if effort is Effort.NONE:
                 raise RecallLate("too much is asked at once: the time for this question is over")
             left_ms = None if deadline is None else (deadline - time.monotonic()) * 1000
             result = self._engine.recall(query, budget_ms=left_ms, is_reduced=effort is Effort.REDUCED)
+            if prompt_k is not None:
+                k = int(max(0, min(MAX_K, prompt_k)))
+                answer["given"] = paths_given(self._engine, query, k, token_budget, self._runner.count_tokens)
         shown = list(result.hits)
         if not {NO_INDEX, VECTORS_DAMAGED}.isdisjoint(result.degraded):
             with contextlib.suppress(OSError):
                 Path(self._config.state.run, INDEX_WANTED).touch(mode=0o600)
-        answer: dict[str, Any] = {}
         tokens = None
         if message.get("render"):
-            token_budget = int(number_field(message, "token_budget", 2000) or 0)
             count = self._runner.count_tokens
             shown = select_hits(result.hits, token_budget, count)
             answer["block"] = render_block(shown, 0)

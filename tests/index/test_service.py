@@ -60,6 +60,25 @@ def test_it_answers_a_prompt_asked_sideways_with_a_block_ready_for_the_model(vau
     assert answer["degraded"] == []
 
 
+def test_a_command_is_told_what_a_prompt_with_its_words_would_get(vault_of_two: Bed, service: Start) -> None:
+    vault_of_two.write("personal-private/_always-load/yarn.md", "Never yarn.", kind="preferences", status="active")
+    vault_of_two.write("personal-private/fix/old.md", "We used yarn then.", kind="fix", status="superseded")
+    vault_of_two.index()
+    vault_of_two.embed()
+    running = service()
+    running.wait_until_listening()
+    everything = {"filter": "status=active OR status=superseded", "include": ["_archive"]}
+    with running.client() as client:
+        command = client.recall("which yarn", k=10, prompt_k=5, token_budget=2000, **everything)
+        prompt = client.recall("which yarn", k=5, session="s-1", render=True, token_budget=2000)
+        few = client.recall("which yarn", k=10, prompt_k=5, token_budget=1, **everything)
+        unasked = client.recall("which yarn")
+    assert command["given"] == prompt["paths"] == ["personal-private/preferences/use-pnpm.md"]
+    assert len(command["hits"]) > len(command["given"])
+    assert few["given"] == []
+    assert "given" not in unasked
+
+
 def test_it_steps_back_for_the_hooks_that_ask_it(vault_of_two: Bed, service: Start) -> None:
     running = service()
     running.wait_until_listening()
