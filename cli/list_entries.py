@@ -11,7 +11,9 @@ from ..index.filters import And, Equals, Filter, matches, since
 from ..index.statuses import require_known
 from ..index.store import row_of
 from ..pipelines.incubation import GC_KIND, SURFACE_KIND
+from ..pipelines.likeness import statement_of
 from ..vault.active import EXPLICIT_KINDS, has_content, is_entry, is_entry_place
+from ..vault.days import effective_date, parse_local_day
 from ..vault.entry import ACTIVE, AWAITING_STATUSES, STATUSES, Entry
 from ..vault.errors import UsageError
 from ..vault.layout import INBOX, INCUBATOR, REVIEW
@@ -19,7 +21,7 @@ from ..vault.pending import describe_pending, group_by_place
 from ..vault.project import project_slug
 from .context import Context
 from .kinds import say_missing
-from .output import add_json, note, print_json, print_table
+from .output import add_json, fitted, note, print_json
 
 EPILOG = """example:
   memory list --kind preferences --tag release
@@ -69,6 +71,8 @@ def run(args: argparse.Namespace, context: Context) -> int:
                     "created": entry.created,
                     "updated": entry.updated,
                     "surfaced_at": entry.surfaced_at,
+                    "said": said_on(entry),
+                    "statement": statement_of(entry.body),
                     "occurrences": entry.occurrences,
                     "confidence": entry.confidence,
                 }
@@ -76,10 +80,8 @@ def run(args: argparse.Namespace, context: Context) -> int:
             ]
         )
     elif entries:
-        print_table(
-            ("kind", "status", "updated", "path"),
-            [(e.kind or "-", e.status or "-", e.updated or "-", e.path) for e in entries],
-        )
+        for entry in entries:
+            print_entry(entry)
     else:
         print("no entries match")
         _tell_what_there_is(args, notes, context.store.today(), wished)
@@ -87,6 +89,22 @@ def run(args: argparse.Namespace, context: Context) -> int:
         told = ", ".join(f"{count:,} {status}" for status, count in sorted(hidden.items()))
         note(f"memory: not in use, and not shown: {told} (--status {min(hidden) if len(hidden) == 1 else 'all'})")
     return 0
+
+
+def print_entry(entry: Entry) -> None:
+    """Two lines: when it was said and what it says; where it is."""
+    day = said_on(entry) or "-"
+    place = f"{entry.kind or '-'}, {entry.project or 'any project'}"
+    if entry.effective_status != ACTIVE:
+        place += f", {entry.status}"
+    says = fitted(statement_of(entry.body) or entry.title, len(f"{day:10}    ({place})"))
+    print(f"{day:10}  {says}  ({place})\n{'':10}  {entry.path}")
+
+
+def said_on(entry: Entry) -> str | None:
+    """The day on which the user last meant it, ISO; None where its note has no date."""
+    day = parse_local_day(effective_date(entry.surfaced_at, entry.created, entry.updated))
+    return None if day is None else day.isoformat()
 
 
 def _tell_what_there_is(args: argparse.Namespace, notes: Sequence[Entry], today: date, wished: Filter) -> None:

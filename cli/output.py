@@ -8,11 +8,16 @@ import sys
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from ..vault.wording import CUT, one_line
 from ..vault.wording import counted as counted
 from ..vault.wording import cut as cut
+from .plain import line_columns
 
 COLUMN_CHARACTERS = 100
 """About so much of a text stands in a column of a table; a program gets all of it by `--json`."""
+
+LEAST_COLUMNS = 40
+"""So much of a text is shown on the narrowest terminal: its line wraps then."""
 
 
 def add_json(parser: argparse.ArgumentParser) -> None:
@@ -33,6 +38,18 @@ def print_table(header: Sequence[str], rows: Iterable[Sequence[object]]) -> None
     for row in cells:
         line = "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True))
         print(line.rstrip())
+
+
+def fitted(text: str, taken: int) -> str:
+    """`text` as far as a terminal's line holds it beside `taken` other columns; where nobody looks, as in a table."""
+    if not sys.stdout.isatty():
+        return cut(text, COLUMN_CHARACTERS)
+    from unicodedata import east_asian_width  # only lists need it
+
+    line = one_line(text)
+    columns = sum(2 if east_asian_width(character) in "WF" else 1 for character in line)
+    room = max(line_columns() - taken, LEAST_COLUMNS)
+    return line if columns <= room else cut(line, room * len(line) // columns - len(CUT), leeway=0)
 
 
 def note(line: str) -> None:

@@ -19,10 +19,13 @@ def one_line(text: str) -> str:
     return " ".join(text.split())
 
 
-def cut(text: str, characters: int) -> str:
-    """`text` on one line; if it is longer than about `characters`, cut after a word, with `CUT` appended."""
+def cut(text: str, characters: int, leeway: int = LEAST_LEFT_OUT) -> str:
+    """`text` on one line; if it is longer than about `characters`, cut after a word, with `CUT` appended.
+
+    `leeway`: by so much it may be longer and is not cut.
+    """
     line = one_line(text)
-    if len(line) <= characters + LEAST_LEFT_OUT:
+    if len(line) <= characters + leeway:
         return line
     kept = line[: characters + 1].rpartition(" ")[0]
     if len(kept) < characters // 2:  # One long word, such as an address, fills most of the line.

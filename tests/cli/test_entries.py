@@ -3,7 +3,13 @@
 from __future__ import annotations
 
 import json
+import os
+import pty
+import subprocess
+import sys
+from contextlib import suppress
 from pathlib import Path
+from unicodedata import east_asian_width
 
 import pytest
 
@@ -76,3 +82,44 @@ def test_without_a_question_there_is_no_prompt_to_compare_with(notes: Path, caps
     assert MARK not in capsys.readouterr().out
     assert main(["recall", "--filter", "kind=fix", "--json"]) == 0
     assert all("given" not in hit for hit in json.loads(capsys.readouterr().out)["hits"])
+
+
+SAID = "We take a backup of the database before each migration, since the one of last spring could not be undone"
+
+
+def test_a_list_tells_of_each_entry_what_it_says_and_when_it_was_said(
+    vault: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    told = {"surfaced_at": "2024-05-06T10:00:00Z", "project": "shop"}
+    path = "personal-projects/shop/workflow/backup.md"
+    write(vault, path, f"# Backups\n\n{SAID}.\n\n## Evidence\n\n> it was said", **told)
+    write(vault, WEAK, "The database was locked.", status="dismissed", updated="2026-03-01")
+    assert main(["list", "--status", "all"]) == 0
+    assert capsys.readouterr().out.splitlines() == [
+        "2026-03-01  The database was locked.  (fix, any project, dismissed)",
+        f"            {WEAK}",
+        f"2024-05-06  {SAID}.  (workflow, shop)",
+        f"            {path}",
+    ]
+    assert main(["list", "--json"]) == 0
+    (one,) = json.loads(capsys.readouterr().out)
+    assert (one["said"], one["statement"]) == ("2024-05-06", f"{SAID}.")
+
+
+@pytest.mark.parametrize("columns", [80, 120, 200])
+@pytest.mark.parametrize("text", [SAID, "データベースの移行の前には必ずバックアップを取る。" * 3])
+def test_on_a_terminal_a_line_of_a_list_fits(vault: Path, columns: int, text: str) -> None:
+    write(vault, WEAK, text)
+    leader, follower = pty.openpty()
+    command = [sys.executable, "-m", "memoryvault", "list"]
+    with subprocess.Popen(command, stdout=follower, env={**os.environ, "COLUMNS": str(columns)}):
+        os.close(follower)
+        shown = b""
+        with suppress(OSError):  # what is read of a terminal that nobody writes to any more
+            while piece := os.read(leader, 4096):
+                shown += piece
+    os.close(leader)
+    line, path = shown.decode().splitlines()
+    assert (" …  (fix, any project)" in line) == (columns < 200)
+    assert columns - 24 < sum(1 + (east_asian_width(each) in "WF") for each in line) < columns or columns == 200
+    assert path.strip() == WEAK

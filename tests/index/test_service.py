@@ -13,6 +13,7 @@ import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -67,7 +68,7 @@ def test_a_command_is_told_what_a_prompt_with_its_words_would_get(vault_of_two: 
     vault_of_two.embed()
     running = service()
     running.wait_until_listening()
-    everything = {"filter": "status=active OR status=superseded", "include": ["_archive"]}
+    everything: dict[str, Any] = {"filter": "status=active OR status=superseded", "include": ["_archive"]}
     with running.client() as client:
         command = client.recall("which yarn", k=10, prompt_k=5, token_budget=2000, **everything)
         prompt = client.recall("which yarn", k=5, session="s-1", render=True, token_budget=2000)
