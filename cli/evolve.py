@@ -7,7 +7,8 @@ from pathlib import Path
 
 from ..pipelines.scrub import Policy, scrub
 from ..tasks.agent_proposals import AgentProposals
-from ..tasks.evolving import evolve, resolve_entry
+from ..tasks.entry_names import resolve_entry
+from ..tasks.evolving import evolve
 from ..tasks.journal import Journal
 from ..tasks.queue.enqueue import request_indexing
 from ..vault.entry import INCIDENT
@@ -16,6 +17,7 @@ from .agent_shell import agent_of, tell_proposed
 from .context import Context
 from .output import add_json, note, print_json
 from .save import read_body
+from .show import NAME
 
 EPILOG = """example:
   memory evolve personal-private/preferences/tabs.md --reason 'the team agreed' --body 'Spaces, four of them.'
@@ -26,7 +28,7 @@ EPILOG = """example:
 def configure(parser: argparse.ArgumentParser) -> None:
     """Arguments of `memory evolve`."""
     parser.epilog = EPILOG
-    parser.add_argument("old", metavar="OLD", help="the entry: its path in the vault, or its slug")
+    parser.add_argument("old", metavar="OLD", help=NAME)
     parser.add_argument("reason_word", metavar="REASON", nargs="?", help="the same as --reason")
     parser.add_argument("--reason", default=None, help="why it holds no longer")
     parser.add_argument("--new-slug", default=None, help="another name for the new entry")

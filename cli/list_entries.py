@@ -6,6 +6,7 @@ import argparse
 from collections import Counter
 from collections.abc import Sequence
 from datetime import date
+from typing import Any
 
 from ..index.filters import And, Equals, Filter, matches, since
 from ..index.statuses import require_known
@@ -58,27 +59,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
     notes = [*store.readable()]  # Read once: what is not listed is told of, too.
     entries = [entry for entry in notes if _is_asked_for(entry, args) and matches(wished, row_of(entry))]
     if args.json:
-        print_json(
-            [
-                {
-                    "path": entry.path,
-                    "title": entry.title,
-                    "kind": entry.kind,
-                    "status": entry.status,
-                    "tags": list(entry.tags),
-                    "project": entry.project,
-                    "group": entry.group,
-                    "created": entry.created,
-                    "updated": entry.updated,
-                    "surfaced_at": entry.surfaced_at,
-                    "said": said_on(entry),
-                    "statement": statement_of(entry.body),
-                    "occurrences": entry.occurrences,
-                    "confidence": entry.confidence,
-                }
-                for entry in entries
-            ]
-        )
+        print_json([as_json(entry) for entry in entries])
     elif entries:
         for entry in entries:
             print_entry(entry)
@@ -89,6 +70,26 @@ def run(args: argparse.Namespace, context: Context) -> int:
         told = ", ".join(f"{count:,} {status}" for status, count in sorted(hidden.items()))
         note(f"memory: not in use, and not shown: {told} (--status {min(hidden) if len(hidden) == 1 else 'all'})")
     return 0
+
+
+def as_json(entry: Entry) -> dict[str, Any]:
+    """An entry as `--json` prints it, but for its text."""
+    return {
+        "path": entry.path,
+        "title": entry.title,
+        "kind": entry.kind,
+        "status": entry.status,
+        "tags": list(entry.tags),
+        "project": entry.project,
+        "group": entry.group,
+        "created": entry.created,
+        "updated": entry.updated,
+        "surfaced_at": entry.surfaced_at,
+        "said": said_on(entry),
+        "statement": statement_of(entry.body),
+        "occurrences": entry.occurrences,
+        "confidence": entry.confidence,
+    }
 
 
 def print_entry(entry: Entry) -> None:

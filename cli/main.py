@@ -30,6 +30,8 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "recall": ("recall", "ask the vault"),
     "search": ("recall", "the same as recall"),
     "list": ("list_entries", "list entries"),
+    "show": ("show", "show one entry"),
+    "dismiss": ("dismiss", "take a wrong entry out of use; it is not recalled, and not proposed again"),
     "inspect": ("inspect", "show what was recalled into prompts, and why"),
     "reflect": ("reflect", "mine a session transcript, or all old ones"),
     "console": ("console", "look and decide in the browser: review, inbox, ideas, search, receipts, jobs, health"),

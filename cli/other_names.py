@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-_FILES = "an entry is a markdown file"
-_FOUND = f"{_FILES}: `memory recall WORDS` finds it, `memory list` names them"
-_DELETED = (
-    f"{_FILES} and yours to delete (`memory list` names it); `memory undo` takes back what MemoryVault wrote by itself"
-)
+_REMOVED = "`memory dismiss` takes an entry out of use, `memory undo` takes back what MemoryVault wrote by itself"
 _COMMANDS: Mapping[str, tuple[str, ...]] = {
     "list": ("ls", "dir", "entries"),
     "recall": ("find", "ask", "query", "grep"),
+    "show": ("get", "cat", "read", "view", "open"),
     "save": ("add", "remember", "create", "new", "write", "store", "learn"),
     "evolve": ("edit", "update", "change", "replace"),
     "health": ("status", "stats"),
@@ -25,9 +22,8 @@ _COMMANDS: Mapping[str, tuple[str, ...]] = {
 }
 INSTEAD: Mapping[str, str] = {
     **{other: f"did you mean `memory {name}`?" for name, others in _COMMANDS.items() for other in others},
-    **dict.fromkeys(("show", "get", "cat", "read", "view", "open"), _FOUND),
     "digest": "it is a note of the vault, `_meta/corpus-digest.md`; `memory reflect corpus` makes it",
-    **dict.fromkeys(("rm", "delete", "remove", "forget"), _DELETED),
+    **dict.fromkeys(("rm", "delete", "remove", "forget"), _REMOVED),
 }
 """Other name -> what to do instead, for the end of a line."""
 

@@ -36,7 +36,8 @@ from ..vault.settings import Settings
 from ..vault.slug import slugify, title_slug, validate_kind, validate_slug
 from ..vault.store import VaultStore
 from ..vault.wording import cut
-from .evolving import require_living, resolve_entry, says_already
+from .entry_names import require_living, resolve_entry
+from .evolving import says_already
 from .indexing import vault_store
 from .journal import Change, Journal
 from .known_memories import RULE_KINDS

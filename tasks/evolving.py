@@ -10,21 +10,20 @@ from dataclasses import dataclass
 from ..pipelines.incubation import GC_KIND, SURFACE_KIND
 from ..pipelines.likeness import statement_of
 from ..pipelines.review import Accepted, Approve, Proposal, archive_name, link_target, settle
-from ..vault.entry import Entry, fingerprint, parse_entry
+from ..vault.entry import Entry, fingerprint
 from ..vault.errors import EntryExists, EntryInvalid, EntryNotFound, UsageError
 from ..vault.evidence import strip_evidence
 from ..vault.fields import StoreValue
-from ..vault.layout import ARCHIVE, INBOX, REVIEW
-from ..vault.normal_form import composed
+from ..vault.layout import INBOX, REVIEW
 from ..vault.pending import IDEA_NOTE, pending_folder
 from ..vault.scrubbed import Scrubbed
 from ..vault.slug import validate_slug
 from ..vault.store import VaultStore
 from ..vault.wording import cut
 from .decision_property import decision_keys
-from .journal import Change, Journal, text_of
+from .entry_names import require_living, resolve_entry
+from .journal import Change, Journal
 
-EVOLVABLE = frozenset({"active", "pending", "inbox", "incubating", "resolved"})
 SETTLED = frozenset({"active", "incubating"})
 """What an evolved entry may be; of another status its own text makes it hold."""
 TITLE_CHARACTERS = 90
@@ -83,17 +82,6 @@ def says_already(entry: Entry, text: str) -> bool:
     return new in (held, _HEADING.sub("", held))
 
 
-def require_living(store: VaultStore, path: str) -> tuple[str, Entry]:
-    """Text and entry that may be superseded. Raises EntryNotFound, EntryInvalid."""
-    before = text_of(store, path)
-    if before is None:
-        raise EntryNotFound(f"there is no entry {path}: `memory list` shows what there is")
-    entry = parse_entry(path, before.encode("utf-8", "surrogateescape"))
-    if entry.effective_status not in EVOLVABLE or entry.special == ARCHIVE:
-        raise EntryInvalid(f"{path} can't be evolved: its status is {entry.effective_status}")
-    return before, entry
-
-
 def free_archive_path(store: VaultStore, path: str) -> str:
     """Where the entry at `path` is archived today."""
     day = store.today().strftime("%Y%m%d")
@@ -114,44 +102,6 @@ def archived_text(store: VaultStore, journal: Journal, before: str, new_path: st
             "superseded_reason": reason,
         },
     )
-
-
-def resolve_entry(store: VaultStore, name: str) -> str:
-    """Path of a living entry by its path (relative, absolute, without .md) or its slug.
-
-    Raises EntryNotFound, EntryInvalid (the only one of that slug cannot be read, or lives no more), and UsageError
-    when several have that slug.
-    """
-    relative = _relative(store, name)
-    for path in (relative, f"{relative}.md"):
-        if path.endswith(".md") and "/" in path and store.exists(path):
-            return path
-    slug = composed(relative.removesuffix(".md"))
-    if "/" in slug:
-        for path in () if slug.isascii() else store.walk():  # macOS has its own spelling of accents.
-            if composed(path) == f"{slug}.md":
-                return path
-        raise EntryNotFound(f"there is no entry {name}: `memory list` shows what there is")
-    named = [path for path in store.walk() if composed(path).endswith((f"/{slug}.md", f"/{slug}/_index.md"))]
-    found = [
-        entry.path
-        for entry in store.readable(named)
-        if entry.effective_status in EVOLVABLE and entry.special != ARCHIVE
-    ]
-    if len(found) > 1:
-        raise UsageError(f"{slug} is the name of several entries; give the path: {', '.join(found)}")
-    if not found and len(named) == 1:
-        require_living(store, named[0])  # says why it is none
-    if not found:
-        raise EntryNotFound(f"there is no entry {name}: `memory list` shows what there is")
-    return found[0]
-
-
-def _relative(store: VaultStore, name: str) -> str:
-    for root in (str(store.vault), str(store.vault.resolve())):
-        if name.startswith(root.rstrip("/") + "/"):
-            return name[len(root.rstrip("/")) + 1 :]
-    return name
 
 
 def _place(store: VaultStore, entry: Entry, new_slug: str | None) -> tuple[str, str]:

@@ -60,7 +60,8 @@ from ..vault.slug import slugify
 from ..vault.store import VaultStore
 from .boundary import consent_of, is_outside
 from .decision_property import DECISION_ERROR, decision_keys, may_be_decided, read_decision
-from .evolving import archived_text, free_archive_path, require_living, resolve_entry
+from .entry_names import require_living, resolve_entry
+from .evolving import archived_text, free_archive_path
 from .ideas.incubator_gc import answer_listed, parse_listed
 from .ideas.ledger import ask_next, decline, research_key, slug_of, surface, taken_back
 from .ideas.lost_questions import asked_idea

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from ...tasks.evolving import resolve_entry
+from ...tasks.entry_facts import facts_of
+from ...tasks.entry_names import resolve_entry
 from ...tasks.excerpts import Excerpt, excerpts_of
 from ...tasks.journal import Act, Journal
-from ...vault.days import parse_local_day
 from ...vault.entry import AGENT_SOURCE, Entry, Source
 from ...vault.errors import EntryNotFound, PathRefused
 from ...vault.store import VaultStore
@@ -52,7 +52,7 @@ def _routes(desk: Desk) -> Sequence[Route]:
             more_steps=max(0, len(steps) - MOST_ACTS),
             evidence=_evidence(desk, entry.sources[:MOST_SOURCES]),
             more_evidence=max(0, len(entry.sources) - MOST_SOURCES),
-            fields=_fields(entry),
+            fields=facts_of(entry),
             agent=AGENT_SOURCE,
         )
 
@@ -102,24 +102,6 @@ def _evidence(desk: Desk, sources: Sequence[Source]) -> list[tuple[Source, Excer
     """Each with the piece of its session, None for what no session said."""
     excerpts = iter(excerpts_of(desk.settings, [source for source in sources if source.session]))
     return [(source, next(excerpts) if source.session else None) for source in sources]
-
-
-def _fields(entry: Entry) -> Mapping[str, str]:
-    """What the frontmatter says beyond what the page shows by itself."""
-    shown = {
-        "Kind": entry.kind,
-        "Status": entry.effective_status,
-        "Project": entry.project,
-        "Said": said.isoformat() if (said := parse_local_day(entry.surfaced_at)) else None,
-        "Made": entry.created,
-        "Changed": entry.updated,
-        "Seen": f"{entry.occurrences} times" if entry.occurrences > 1 else "once",
-        "Confidence": entry.confidence,
-        "Tags": ", ".join(entry.tags),
-        "Always loaded": "yes" if entry.always_load else None,
-        "Superseded because": entry.superseded_reason,
-    }
-    return {name: value for name, value in shown.items() if value}
 
 
 PAGE = Page(name="entry", title="Entry", key="", routes=_routes, hidden=True)

@@ -16,7 +16,7 @@ from ...pipelines.likeness import statement_of
 from ...pipelines.review import Approve, Decision, KeepBoth, Reject, Supersede, link_target
 from ...pipelines.review import without_replacement_line as kept_text
 from ...pipelines.scrub import Policy, scrub
-from ...tasks.evolving import resolve_entry
+from ...tasks.entry_names import resolve_entry
 from ...tasks.pending_counts import count_pending_notes, count_pending_paths
 from ...tasks.pending_page import list_pending_paths, load_pending_page, order_pending
 from ...tasks.reviewing import NearEntry, Reviewer

@@ -508,7 +508,7 @@ def test_a_mistyped_word_is_told_in_one_line_with_the_right_one(
 @pytest.mark.parametrize(
     ("other", "command"),
     [
-        ("show", "recall"), ("get", "list"), ("ls", "list"), ("find", "recall"), ("rm", "undo"), ("delete", "list"),
+        ("get", "show"), ("cat", "show"), ("ls", "list"), ("find", "recall"), ("rm", "undo"), ("delete", "dismiss"),
         ("forget", "undo"), ("edit", "evolve"), ("status", "health"), ("add", "save"), ("remember", "save"),
         ("install", "init"), ("start", "up"), ("digest", "reflect corpus"),
     ],

@@ -13,7 +13,8 @@ from memoryvault.demo.sandbox import Sandbox
 from memoryvault.pipelines.incubation import SURFACE_KIND
 from memoryvault.pipelines.review import Approve, Supersede
 from memoryvault.tasks.agent_proposals import AgentProposals, ProposalFields
-from memoryvault.tasks.evolving import evolve, resolve_entry
+from memoryvault.tasks.entry_names import resolve_entry
+from memoryvault.tasks.evolving import evolve
 from memoryvault.tasks.journal import Change, Journal
 from memoryvault.tests.support.forked import ForkedSandbox
 from memoryvault.vault.entry import Source

@@ -1,0 +1,69 @@
+"""`memory dismiss`: an entry that is wrong is not recalled any more, and not proposed again."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+
+from ..tasks.dismissing import dismiss, is_dismissed, require_dismissible
+from ..tasks.entry_names import find_entry
+from ..tasks.queue.enqueue import request_indexing
+from ..tasks.reviewing import Reviewer
+from ..vault.errors import UsageError
+from .agent_shell import agent_of
+from .context import Context
+from .list_entries import print_entry
+from .output import add_json, note, print_json
+from .show import NAME
+from .terminal import read_line
+
+EPILOG = """example:
+  memory dismiss tabs
+  memory dismiss personal-private/preferences/tabs.md --yes
+  memory review --undo                                  takes it back, as long as it is the last decision
+
+The note stays where it is, with `status: dismissed`; what waits for a decision is rejected.
+"""
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Arguments of `memory dismiss`."""
+    parser.epilog = EPILOG
+    parser.add_argument("name", metavar="NAME", help=NAME)
+    parser.add_argument("--yes", action="store_true", help="do not ask; without a terminal nothing is done before this")
+    add_json(parser)
+
+
+def run(args: argparse.Namespace, context: Context) -> int:
+    """Show the entry; ask, or without a terminal refuse unless --yes is given; dismiss it."""
+    reviewer = Reviewer(context.settings, context.store)
+    _ = context.state
+    reviewer.journal.recover()
+    entry = find_entry(context.store, args.name)
+    if is_dismissed(entry):
+        if args.json:
+            print_json({"path": entry.path, "status": entry.effective_status, "changed": False})
+        else:
+            print(f"{entry.path} is {entry.effective_status} already")
+        return 0
+    require_dismissible(entry)
+    if agent := agent_of(context):
+        raise UsageError(
+            f"{agent} runs this: only the user dismisses an entry, in a terminal of their own; nothing was changed"
+        )
+    if not args.yes:
+        if args.json or not sys.stdin.isatty():
+            why = "--json asks nothing" if args.json else "standard input is no terminal"
+            raise UsageError(f"nothing was changed: {why}; --yes dismisses {entry.path}")
+        print_entry(entry)
+        if read_line("dismiss this? [y/N] ").lower() not in ("y", "yes"):
+            note("memory: nothing was changed")
+            return 1
+    done = dismiss(reviewer, entry.path, entry.content_hash)
+    request_indexing(context.settings)
+    if args.json:
+        print_json({"path": done.path, "status": done.status, "changed": not done.was_so})
+    else:
+        print(f"{done.status}: {done.path}")
+        note("memory: `memory review --undo` takes it back")
+    return 0

@@ -1,0 +1,55 @@
+"""`memory show`: one entry, whole."""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import asdict
+
+from ..tasks.entry_facts import facts_of
+from ..tasks.entry_names import find_entry
+from ..vault.entry import Entry
+from .context import Context
+from .list_entries import as_json
+from .output import add_json, print_json
+
+EPILOG = """example:
+  memory show personal-private/preferences/tabs.md      as `memory list` and `memory recall` print it
+  memory show tabs                                      the name of its file
+  memory show 'Tabs or spaces'                          its title
+"""
+NAME = "the entry: its path, its file name, or its title"
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Arguments of `memory show`."""
+    parser.epilog = EPILOG
+    parser.add_argument("name", metavar="NAME", help=NAME)
+    add_json(parser)
+
+
+def run(args: argparse.Namespace, context: Context) -> int:
+    """Print what its frontmatter says, and its text."""
+    entry = find_entry(context.store, args.name)
+    if args.json:
+        links = {"supersedes": entry.supersedes, "superseded_by": entry.superseded_by}
+        sources = [asdict(source) for source in entry.sources]
+        print_json({**as_json(entry), "always_load": entry.always_load, **links, "source": sources, "text": entry.body})
+        return 0
+    facts = _facts(entry)
+    width = max(map(len, facts))
+    for name, value in facts.items():
+        print(f"{name:{width}}  {value}")
+    print()
+    print(entry.body)
+    return 0
+
+
+def _facts(entry: Entry) -> dict[str, str]:
+    others = {"In the place of": entry.supersedes, "Superseded by": entry.superseded_by}
+    sessions = dict.fromkeys(source.session for source in entry.sources if source.session)
+    return {
+        "path": entry.path,
+        **{name.lower(): value for name, value in facts_of(entry).items()},
+        **{name.lower(): value for name, value in others.items() if value},
+        **({"sessions": ", ".join(sessions)} if sessions else {}),
+    }

@@ -1,0 +1,202 @@
+"""An entry that is wrong is dismissed by its name: as `status: dismissed` in the note does it, and taken back."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import pytest
+
+from memoryvault.cli.main import main
+from memoryvault.pipelines.incubation import SURFACE_KIND
+from memoryvault.tasks.agent_proposals import AgentProposals
+from memoryvault.tasks.dismissing import Dismissed, dismiss
+from memoryvault.tasks.entry_names import find_entry, resolve_entry
+from memoryvault.vault.automemory import TOPIC_KIND
+from memoryvault.vault.errors import EditConflict, EntryInvalid, EntryNotFound, UsageError
+from memoryvault.vault.layout import WATCHLIST
+
+from .support import CHOICE, GUESS, RULE, Bed, said
+
+TABS = "personal-private/preferences/tabs.md"
+
+
+@pytest.fixture
+def ask(bed: Bed, monkeypatch: pytest.MonkeyPatch) -> Bed:
+    """The bed, whose vault commands of this process work on."""
+    for name, value in bed.env.items():
+        monkeypatch.setenv(name, value)
+    return bed
+
+
+def tabs(bed: Bed, path: str = TABS, **fields: object) -> str:
+    return bed.note(path, "# Tabs or spaces\n\nIndent with four spaces.", kind="preferences", **fields)
+
+
+# --- what it does ---
+
+
+def test_it_stays_as_a_note_that_is_dismissed_and_the_last_decision_takes_it_back(bed: Bed) -> None:
+    bed.remember(RULE)
+    before = bed.files()
+    path = bed.only("active").path
+    assert dismiss(bed.reviewer, path) == Dismissed(path, "dismissed")
+    assert bed.files() == {path: before[path].replace("status: active", "status: dismissed")}
+    assert dismiss(bed.reviewer, path) == Dismissed(path, "dismissed", was_so=True)
+    act = bed.reviewer.undo_last()
+    assert act is not None
+    assert act.what.startswith("took back: dismissed: ")
+    assert bed.files() == before
+
+
+def test_the_same_statement_is_not_proposed_again(bed: Bed) -> None:
+    bed.remember(RULE)
+    dismiss(bed.reviewer, bed.only("active").path)
+    before = bed.files()
+    again = bed.remember(said(RULE, "s2"))
+    assert (again.written, {routed.why for routed in again.routed}) == ((), {"you rejected it"})
+    assert bed.files() == before
+
+
+def test_nor_is_one_that_the_user_wrote_in_whatever_kind_it_comes(bed: Bed) -> None:
+    bed.note("personal-private/decision/pnpm.md", RULE.statement, kind="decision")
+    dismiss(bed.reviewer, "personal-private/decision/pnpm.md")
+    assert bed.remember(RULE).written == ()
+    proposed = AgentProposals(bed.settings, bed.store).propose("preferences", "pnpm", RULE.statement)
+    assert proposed.verdict == "rejected before"
+
+
+@pytest.mark.parametrize("candidate", [CHOICE, GUESS])
+def test_what_waits_for_a_decision_is_rejected(bed: Bed, candidate: object) -> None:
+    (path,) = bed.remember(replace(RULE, **vars(candidate))).written
+    done = dismiss(bed.reviewer, path)
+    assert (done.status, bed.only("rejected").path) == ("rejected", done.path)
+    assert dismiss(bed.reviewer, done.path).was_so
+    assert bed.reviewer.undo_last() is not None
+    assert bed.store.exists(path)
+
+
+def test_an_edit_made_since_it_was_seen_is_not_overwritten(bed: Bed) -> None:
+    seen = bed.store.read(tabs(bed)).content_hash
+    bed.edit(TABS, "four", "two")
+    before = bed.files()
+    with pytest.raises(EditConflict, match="look at it again"):
+        dismiss(bed.reviewer, TABS, seen)
+    assert bed.files() == before
+
+
+def test_what_another_command_decides_on_is_left_to_it(bed: Bed) -> None:
+    asks = bed.note("personal-private/_review/surface-x.md", "May it?", kind=SURFACE_KIND, status="pending", idea="x")
+    idea = bed.note("personal-private/_idea-incubator/x/_index.md", "x", kind="idea", status="incubating")
+    found = bed.note(f"{WATCHLIST}/list/x.md", "x", kind="skill-pattern", status="pending")
+    topic = bed.note("personal-projects/shop/memory/x.md", "x", kind=TOPIC_KIND)
+    old = bed.note("personal-private/_archive/x.md", "x", kind="preferences", status="superseded")
+    own = bed.note("_meta/x.md", "x", kind="dashboard")
+    before = bed.files()
+    for path, instead in {
+        asks: "memory review",
+        idea: "memory idea archive",
+        found: "special folder|memory watchlist dismiss",
+        topic: "memory topics rm",
+        old: "its status is superseded",
+        own: "MemoryVault's own",
+    }.items():
+        with pytest.raises(EntryInvalid, match=instead):
+            dismiss(bed.reviewer, path)
+    assert bed.files() == before
+
+
+# --- names ---
+
+
+@pytest.mark.parametrize("name", [TABS, TABS[:-3], "tabs", "tabs.md", "Tabs or spaces", "tabs or  spaces."])
+def test_an_entry_is_found_by_its_path_its_file_name_or_its_title(bed: Bed, name: str) -> None:
+    tabs(bed)
+    bed.note("personal-private/_archive/other.md", "# Tabs or spaces\n\nTwo.", kind="x", status="superseded")
+    assert find_entry(bed.store, name).path == resolve_entry(bed.store, name) == TABS
+
+
+def test_a_name_of_several_names_them(bed: Bed) -> None:
+    other = "personal-projects/shop/preferences/spaces.md"
+    tabs(bed)
+    tabs(bed, other)
+    for find in (find_entry, resolve_entry):
+        with pytest.raises(UsageError, match=f"give the path: {TABS}, {other}"):
+            find(bed.store, "Tabs or spaces")
+
+
+def test_what_lives_no_more_is_shown_where_nothing_else_has_its_name(bed: Bed) -> None:
+    archived = tabs(bed, "personal-private/_archive/tabs.md", status="superseded")
+    assert find_entry(bed.store, "tabs").path == find_entry(bed.store, "Tabs or spaces").path == archived
+    for name, error in {"tabs": EntryInvalid, "Tabs or spaces": EntryNotFound}.items():
+        with pytest.raises(error):
+            resolve_entry(bed.store, name)
+    tabs(bed)
+    assert find_entry(bed.store, "tabs").path == TABS
+
+
+@pytest.mark.parametrize("name", ["", " ", ".", "nothing", "personal-private/nothing", "../tabs", "/etc/passwd"])
+def test_what_is_not_there_is_told_in_one_line(ask: Bed, name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    tabs(ask)
+    for command in (["show", name], ["dismiss", name, "--yes"]):
+        assert main(command) in (1, 2)
+        told = capsys.readouterr()
+        assert (told.out, told.err.count("\n"), told.err.startswith("memory: ")) == ("", 1, True)
+
+
+# --- the commands ---
+
+
+def test_show_prints_what_is_known_of_it_and_its_text(ask: Bed, capsys: pytest.CaptureFixture[str]) -> None:
+    ask.remember(RULE)
+    entry = ask.only("active")
+    assert main(["show", entry.slug]) == 0
+    facts, _, text = capsys.readouterr().out.partition("\n\n")
+    assert text == entry.body + "\n"
+    told = dict(line.split(maxsplit=1) for line in facts.splitlines())
+    assert told["path"] == entry.path
+    assert (told["status"], told["sessions"], told["seen"]) == ("active", "s1", "once")
+    assert main(["show", entry.slug, "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert (found["path"], found["text"]) == (entry.path, entry.body)
+    assert found["source"] == [{"host": "claude", "session": "s1", "records": ["r1"]}]
+
+
+def test_show_of_a_name_of_several_is_bad_usage(ask: Bed) -> None:
+    tabs(ask)
+    tabs(ask, "personal-projects/shop/preferences/tabs.md")
+    assert main(["show", "tabs"]) == main(["dismiss", "tabs", "--yes"]) == main(["evolve", "tabs", "x"]) == 2
+
+
+def test_dismiss_does_nothing_unasked(ask: Bed, capsys: pytest.CaptureFixture[str]) -> None:
+    tabs(ask)
+    before = ask.files()
+    assert main(["dismiss", "tabs"]) == 2
+    assert f"--yes dismisses {TABS}" in capsys.readouterr().err
+    assert main(["dismiss", "tabs", "--json"]) == 2
+    assert ask.files() == before
+
+
+def test_dismiss_by_command_and_back(ask: Bed, capsys: pytest.CaptureFixture[str]) -> None:
+    tabs(ask)
+    before = ask.files()
+    assert main(["dismiss", "tabs", "--yes"]) == 0
+    told = capsys.readouterr()
+    assert (told.out, told.err) == (f"dismissed: {TABS}\n", "memory: `memory review --undo` takes it back\n")
+    assert main(["dismiss", "tabs"]) == 0
+    assert capsys.readouterr().out == f"{TABS} is dismissed already\n"
+    assert main(["dismiss", "tabs", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out) == {"path": TABS, "status": "dismissed", "changed": False}
+    assert main(["review", "--undo"]) == 0
+    assert ask.files() == before
+
+
+def test_an_agent_dismisses_nothing(
+    ask: Bed, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    tabs(ask)
+    before = ask.files()
+    monkeypatch.setenv("CLAUDECODE", "1")
+    assert main(["dismiss", "tabs", "--yes"]) == 2
+    assert "only the user dismisses" in capsys.readouterr().err
+    assert ask.files() == before
