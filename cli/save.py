@@ -6,12 +6,16 @@ import argparse
 import sys
 from pathlib import Path
 
+from ..pipelines.likeness import statement_of
 from ..pipelines.review import group_of
 from ..pipelines.scrub import Policy, scrub
 from ..tasks.agent_proposals import AgentProposals, ProposalFields
+from ..tasks.evolving import says_already
+from ..tasks.known_memories import VaultMemories
 from ..tasks.queue.enqueue import request_indexing
-from ..vault.entry import INCIDENT
-from ..vault.errors import UsageError
+from ..tasks.semantic_similarity import SemanticSimilarity
+from ..vault.entry import ACTIVE, INCIDENT, Entry
+from ..vault.errors import EntryExists, UsageError
 from ..vault.project import project_slug
 from .agent_shell import agent_of, tell_proposed
 from .context import Context
@@ -72,28 +76,45 @@ def run(args: argparse.Namespace, context: Context) -> int:
     store = context.store
     tags = [tag.strip() for tag in args.tags.split(",") if tag.strip()]
     path = store.entry_path(group, args.kind, args.slug, always_load=args.always_load)
-    entry = store.create(
-        path,
-        {
-            "kind": args.kind,
-            "status": "active",
-            "tags": tags,
-            "group": group,
-            "slug": args.slug,
-            "always_load": args.always_load,
-            "project": project,
-        },
-        title=scrub(args.title, policy) if args.title else None,
-        body=text,
-    )
+    with store.lock():
+        # What has this name already is told by `create`.
+        like = [] if store.exists(path) else _like(args.kind, str(text), project, context)
+        for one in like:
+            reach = (one.project, one.always_load)
+            if one.effective_status == ACTIVE and reach == (project, args.always_load) and says_already(one, str(text)):
+                raise EntryExists(f"{one.path} says that already: nothing was written")
+        entry = store.create(
+            path,
+            {
+                "kind": args.kind,
+                "status": "active",
+                "tags": tags,
+                "group": group,
+                "slug": args.slug,
+                "always_load": args.always_load,
+                "project": project,
+            },
+            title=scrub(args.title, policy) if args.title else None,
+            body=text,
+        )
     request_indexing(context.settings)
     where = str(context.vault / entry.path)
     if args.json:
-        print_json({"path": where, "slug": entry.slug, "kind": entry.kind})
+        print_json({"path": where, "slug": entry.slug, "kind": entry.kind, "like": [one.path for one in like]})
     else:
         print(where)
+    for one in like:
+        status = "" if one.effective_status == ACTIVE else f" ({one.effective_status})"
+        note(f"memory: saved beside one that says nearly the same: {one.path}{status}")
     tell_meant(args.kind, meant)
     return 0
+
+
+def _like(kind: str, text: str, project: str | None, context: Context) -> list[Entry]:
+    """Entries of this kind that say the same, but for those of another project. Raises VaultUnavailable."""
+    with SemanticSimilarity(context.settings) as meaning:
+        found = VaultMemories(context.store, context.settings, meaning).saying(statement_of(text), kind)
+    return [one for one in found if project is None or one.project in (None, project)]
 
 
 def _propose(args: argparse.Namespace, body: str, project: str | None, agent: str, context: Context) -> int:

@@ -123,3 +123,57 @@ def test_on_a_terminal_a_line_of_a_list_fits(vault: Path, columns: int, text: st
     assert (" …  (fix, any project)" in line) == (columns < 200)
     assert columns - 24 < sum(1 + (east_asian_width(each) in "WF") for each in line) < columns or columns == 200
     assert path.strip() == WEAK
+
+
+# --- saving what is there already ---
+
+SHORT = "Answers are short and say what was done."
+
+
+def save(*arguments: str, kind: str = "preferences", body: str = SHORT) -> int:
+    return main(["save", kind, *arguments, "--body", body])
+
+
+def notes_of(vault: Path) -> set[str]:
+    return {str(path.relative_to(vault)) for path in vault.rglob("*.md")}
+
+
+@pytest.mark.parametrize("options", [[], ["--always-load"], ["--project", "shop"]])
+def test_what_an_entry_says_already_is_not_saved_under_another_name(
+    vault: Path, capsys: pytest.CaptureFixture[str], options: list[str]
+) -> None:
+    assert save("short", *options) == 0
+    (path,) = before = notes_of(vault)
+    assert save("brief", *options) == 1
+    assert capsys.readouterr().err == f"memory: {path} says that already: nothing was written\n"
+    assert notes_of(vault) == before
+
+
+def test_one_that_says_nearly_the_same_or_holds_elsewhere_is_told_and_saved(
+    vault: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert save("short") == 0
+    told = f"memory: saved beside one that says nearly the same: {PRIVATE}/preferences/short.md"
+    capsys.readouterr()
+    assert save("other", body="The answers are short, and they say what was done.") == 0
+    assert capsys.readouterr().err == f"{told}\n"
+    (vault / f"{PRIVATE}/preferences/other.md").unlink()
+    assert save("always", "--always-load", "--json") == 0
+    shown = capsys.readouterr()
+    assert (json.loads(shown.out)["like"], shown.err) == ([f"{PRIVATE}/preferences/short.md"], f"{told}\n")
+    (vault / f"{PRIVATE}/_always-load/always.md").unlink()
+    assert main(["dismiss", "short", "--yes"]) == 0
+    capsys.readouterr()
+    assert save("anew") == 0
+    assert capsys.readouterr().err == f"{told} (dismissed)\n"
+
+
+def test_what_says_something_else_or_holds_in_another_project_is_saved_without_a_word(
+    vault: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert save("short", "--project", "shop") == 0
+    capsys.readouterr()
+    assert save("short", "--project", "attic") == 0
+    assert save("long", body="Reports are long and say what is left to do.") == 0
+    assert save("not", body="Answers are never short and never say what was done.") == 0
+    assert capsys.readouterr().err == ""
