@@ -24,9 +24,10 @@ from .context import Context
 from .output import add_json, note, print_json
 
 EPILOG = """example:
-  memory inspect                         the last recall
-  memory inspect 3f0c6a52                every recall of the session that begins so
-  memory inspect --useful wal-checkpoint remember that this hit of the last recall helped
+  memory inspect                          the last recall
+  memory inspect 3f0c6a52                 every recall of the session that begins so
+  memory inspect --useful wal-checkpoint  remember that this hit helped, in the newest recall that has it
+  memory inspect 3f0c6a52 --useless tabs  remember that it was noise, in the newest recall of this session that has it
 """
 
 REASONS = {
@@ -41,7 +42,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.epilog = EPILOG
     parser.add_argument("session", nargs="?", default="last", help="a session id or its beginning, or `last`")
     mark = parser.add_mutually_exclusive_group()
-    mark.add_argument("--useful", metavar="SLUG", help="mark a hit of the last of them as useful")
+    mark.add_argument("--useful", metavar="SLUG", help="mark a hit as useful, in the newest recall that has it")
     mark.add_argument("--useless", metavar="SLUG", help="mark it as noise")
     add_json(parser)
 
@@ -50,15 +51,16 @@ def run(args: argparse.Namespace, context: Context) -> int:
     """Print receipts, oldest first; or mark a hit."""
     state = context.settings.state
     receipts = read_receipts(Path(state.receipts))
+    slug = args.useful or args.useless
     if args.session == "last":
         own = [one for one in receipts if one.get("caller") != TRIAL_CALLER]
-        chosen: Sequence[Mapping[str, Any]] = own[-1:]
+        # What is to be marked may have come with an earlier prompt.
+        chosen: Sequence[Mapping[str, Any]] = own if slug else own[-1:]
     else:
         chosen = [one for one in receipts if str(one.get("session") or "").startswith(args.session)]
         if not chosen:
             raise UsageError(f"no recall of a session {args.session} is on record")
     marks_file = Path(state.log) / "marks.jsonl"
-    slug = args.useful or args.useless
     if slug:
         return _mark(chosen, slug, marks_file, useful=bool(args.useful), as_json=args.json)
     marks = marks_of(read_marks(marks_file))
@@ -91,9 +93,14 @@ def _mark(chosen: Sequence[Mapping[str, Any]], slug: str, file: Path, *, useful:
                 if as_json:
                     print_json(mark)
                 else:
-                    note(f"memory: {path} is marked as {'useful' if useful else 'noise'}")
+                    mark_name = "useful" if useful else "noise"
+                    note(f"memory: {path} is marked as {mark_name}, in the recall of {_time_of(one)}")
                 return 0
-    raise UsageError(f"no hit {slug} in that recall (`memory inspect` shows them)")
+    raise UsageError(f"no recall that is on record there has a hit {slug} (`memory inspect [SESSION]` shows them)")
+
+
+def _time_of(one: Mapping[str, Any]) -> str:
+    return str(one.get("at", "-"))[:23].replace("T", " ")
 
 
 def _marks(one: Mapping[str, Any], marks: Mapping[tuple[str, str], bool]) -> dict[str, bool]:
@@ -110,7 +117,7 @@ def lines_of(one: Mapping[str, Any], marks: Mapping[str, bool], given_before: in
     injected = set(one.get("injected") or ())
     stages: Mapping[str, Any] = one.get("ms") or {}
     facts = [
-        str(one.get("at", "-"))[:23].replace("T", " "),
+        _time_of(one),
         str(one.get("caller", "-")),
         f"session {one.get('session') or '-'}",
         f"project {one.get('project') or '-'}",

@@ -14,6 +14,7 @@ from unicodedata import east_asian_width
 import pytest
 
 from memoryvault.cli.main import main
+from memoryvault.index.receipts import query_hash
 
 PRIVATE = "personal-private"
 ANSWERS = f"{PRIVATE}/workflow/db-backup.md"
@@ -177,3 +178,19 @@ def test_what_says_something_else_or_holds_in_another_project_is_saved_without_a
     assert save("long", body="Reports are long and say what is left to do.") == 0
     assert save("not", body="Answers are never short and never say what was done.") == 0
     assert capsys.readouterr().err == ""
+
+
+# --- marks of hits ---
+
+
+def test_a_hit_is_marked_in_the_newest_recall_that_has_it(notes: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for question in ("a backup of the database", QUESTION, "bullet points of release notes"):
+        assert main(["recall", question]) == 0
+    capsys.readouterr()
+    assert main(["inspect", "--useless", "db-backup", "--json"]) == 0
+    mark = json.loads(capsys.readouterr().out)
+    assert (mark["path"], mark["query"], mark["useful"]) == (ANSWERS, query_hash(QUESTION), False)
+    assert main(["inspect", "--useful", "db-backup"]) == 0
+    assert f"{ANSWERS} is marked as useful, in the recall of 2" in capsys.readouterr().err
+    assert main(["inspect", "--useful", "nothing"]) == 2
+    assert "no recall that is on record there has a hit nothing" in capsys.readouterr().err
