@@ -19,6 +19,8 @@ from .entry_names import is_living
 from .journal import Change, hash_of, text_of
 from .reviewing import Reviewer
 
+RUN = "dismiss"
+"""How the runs of the journal begin in which something was dismissed."""
 _DECIDED_ELSEWHERE: Mapping[str, str] = {
     SURFACE_KIND: "it is a question: answer it with `memory review`",
     GC_KIND: "it is a question: answer it with `memory review`",
@@ -37,16 +39,23 @@ class Dismissed:
     was_so: bool = False
 
 
-def require_dismissible(entry: Entry) -> None:
-    """Raises EntryInvalid, with what to do instead."""
+def reason_against(entry: Entry) -> str:
+    """Why it can't be dismissed, with what to do instead; '' where it can."""
     why = _DECIDED_ELSEWHERE.get(entry.kind or "")
     if is_idea_path(entry.path):
-        why = "it is an idea: `memory idea archive` or `memory idea delete`"
-    elif why is None and not is_living(entry):
-        why = f"its status is {entry.effective_status}, so it is not in use"
-    elif why is None and pending_folder(entry.path) not in (REVIEW, INBOX) and not is_entry_place(entry.path):
-        why = "it is a note of MemoryVault's own, or in a special folder"
+        return "it is an idea: `memory idea archive` or `memory idea delete`"
     if why is not None:
+        return why
+    if not is_living(entry):
+        return f"its status is {entry.effective_status}, so it is not in use"
+    if pending_folder(entry.path) not in (REVIEW, INBOX) and not is_entry_place(entry.path):
+        return "it is a note of MemoryVault's own, or in a special folder"
+    return ""
+
+
+def require_dismissible(entry: Entry) -> None:
+    """Raises EntryInvalid, with what to do instead."""
+    if why := reason_against(entry):
         raise EntryInvalid(f"{entry.path} can't be dismissed: {why}")
 
 
@@ -62,7 +71,7 @@ def dismiss(reviewer: Reviewer, path: str, expected_hash: str | None = None) -> 
     EntryInvalid, VaultUnavailable; nothing is changed then.
     """
     store, journal = reviewer.store, reviewer.journal
-    run = journal.new_run("dismiss")
+    run = journal.new_run(RUN)
     with store.lock():
         journal.recover()
         before = text_of(store, path)

@@ -1,22 +1,24 @@
-"""One entry: what it says, what became of it, and where it was said."""
+"""One entry: what it says, what became of it, and where it was said. One that is wrong is dismissed here."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from ...tasks.dismissing import RUN, dismiss, reason_against
 from ...tasks.entry_facts import facts_of
 from ...tasks.entry_names import resolve_entry
 from ...tasks.excerpts import Excerpt, excerpts_of
 from ...tasks.journal import Act, Journal
 from ...vault.entry import AGENT_SOURCE, Entry, Source
 from ...vault.errors import EntryNotFound, PathRefused
+from ...vault.pending import pending_folder
 from ...vault.store import VaultStore
-from ..desk import Desk
+from ..desk import Desk, Notice, attempt, undone
 from ..page import Page
 
 MOST_ACTS = 50
@@ -39,14 +41,31 @@ class _Step:
 
 def _routes(desk: Desk) -> Sequence[Route]:
     def look(request: Request) -> Response:
+        return shown(request, request.query_params.get("path", ""))
+
+    def dismiss_it(request: Request) -> Response:
+        form: Mapping[str, str] = request.state.form
+        return shown(request, form.get("item", ""), attempt(lambda: _dismissed(desk, form)))
+
+    def undo(request: Request) -> Response:
+        form: Mapping[str, str] = request.state.form
+        return shown(request, form.get("item", ""), undone(desk, form.get("act", ""))[0])
+
+    def shown(request: Request, path: str, said: Notice | None = None) -> Response:
         store = desk.store()
-        entry = _find(store, request.query_params.get("path", ""))
+        entry = _find(store, path)
+        last = desk.last_decision.of(desk.reviewer())
         steps = _history(Journal(desk.settings.state, store), store, entry)
         return desk.page(
             request,
             "entry.html",
             page="entry",
             title=entry.title,
+            said=said,
+            address="" if said is None else desk.entry_url(entry.path),
+            # What waits is decided on where it waits.
+            can_dismiss=pending_folder(entry.path) == "" and not reason_against(entry),
+            last=last if last and last.run.startswith(f"{RUN}:") and last.changes[0].path == entry.path else None,
             entry=entry,
             steps=steps[:MOST_ACTS],
             more_steps=max(0, len(steps) - MOST_ACTS),
@@ -56,7 +75,19 @@ def _routes(desk: Desk) -> Sequence[Route]:
             agent=AGENT_SOURCE,
         )
 
-    return (Route("/entry", look, methods=["GET"]),)
+    return (
+        Route("/entry", look, methods=["GET"]),
+        Route("/entry/dismiss", dismiss_it, methods=["POST"]),
+        Route("/entry/undo", undo, methods=["POST"]),
+        Route("/entry/dismiss", look, methods=["GET"]),
+        Route("/entry/undo", look, methods=["GET"]),
+    )
+
+
+def _dismissed(desk: Desk, form: Mapping[str, str]) -> Notice:
+    done = dismiss(desk.reviewer(), form.get("item", ""), form.get("hash", ""))
+    desk.changed()
+    return Notice(f"{done.status}{' already' if done.was_so else ''}: {done.path}")
 
 
 def _find(store: VaultStore, name: str) -> Entry:
@@ -104,4 +135,11 @@ def _evidence(desk: Desk, sources: Sequence[Source]) -> list[tuple[Source, Excer
     return [(source, next(excerpts) if source.session else None) for source in sources]
 
 
-PAGE = Page(name="entry", title="Entry", key="", routes=_routes, hidden=True)
+PAGE = Page(
+    name="entry",
+    title="Entry",
+    key="",
+    routes=_routes,
+    keys=(("d", "dismiss it: it is wrong"), ("u", "undo that")),
+    hidden=True,
+)

@@ -1,0 +1,55 @@
+"""The page of an entry: one that is wrong is dismissed there, as the command does it."""
+
+from __future__ import annotations
+
+from memoryvault.tests.review.support import Bed
+
+from .support import Front, proposal, said
+from .test_other_pages import forms, press
+from .vaults import idea
+
+TABS = "personal-private/preferences/tabs.md"
+
+
+def tabs(bed: Bed, path: str = TABS, **fields: object) -> str:
+    return bed.note(path, "# Tabs or spaces\n\nIndent with four spaces.", kind="preferences", **fields)
+
+
+def test_it_is_dismissed_and_comes_back(bed: Bed, front: Front) -> None:
+    tabs(bed)
+    before = bed.files()
+    page = front.get("entry", path="tabs")
+    assert forms(page, "entry/undo") == []
+    done = press(front, page, "entry/dismiss")
+    assert said(done) == f"dismissed: {TABS}"
+    assert bed.store.read(TABS).status == "dismissed"
+    assert forms(done, "entry/dismiss") == []
+    assert said(press(front, page, "entry/dismiss")) == f"dismissed already: {TABS}"
+    assert said(press(front, done, "entry/undo")) == "took back: dismissed: tabs"
+    assert bed.files() == before
+
+
+def test_an_edit_made_since_it_was_shown_is_kept(bed: Bed, front: Front) -> None:
+    tabs(bed)
+    page = front.get("entry", path="tabs")
+    bed.edit(TABS, "four", "two")
+    before = bed.files()
+    assert "was changed since you saw it" in said(press(front, page, "entry/dismiss"))
+    assert bed.files() == before
+
+
+def test_what_is_decided_on_elsewhere_has_no_such_button(bed: Bed, front: Front) -> None:
+    archived = tabs(bed, "personal-private/_archive/tabs.md", status="superseded")
+    waits = proposal(bed, "spaces").path
+    thought = idea(bed, "Offline maps", "Ship the tiles with the app.")
+    for path in (archived, waits, thought):
+        page = front.get("entry", path=path)
+        assert page.status_code == 200
+        assert forms(page, "entry/dismiss") == []
+
+
+def test_another_decision_on_it_is_not_taken_back_here(bed: Bed, front: Front) -> None:
+    front.decide(proposal(bed, "tabs", "Indent with four spaces."), "approve")
+    page = front.get("entry", path=TABS)
+    assert len(forms(page, "entry/dismiss")) == 1
+    assert forms(page, "entry/undo") == []
