@@ -15,6 +15,7 @@ from memoryvault.tests.support.forked import ForkedSandbox
 
 CLI = Path(__file__).resolve().parents[2] / "cli"
 ASKING = {
+    "dismiss": ("dismiss", "ship-day"),
     "init": ("init", "--vault", "{root}/vault"),
     "model": ("model", "use", "nobody/nothing"),
     "seed": ("seed", "{root}/repository", "--again"),
@@ -31,6 +32,7 @@ def sandbox(tmp_path_factory: pytest.TempPathFactory) -> ForkedSandbox:
         (sandbox.root / name).mkdir()
         (sandbox.root / name / "CLAUDE.md").write_text(f"# Rules\n\n- {rule}\n", "utf-8")
     sandbox.memory("seed", str(sandbox.root / "other"), "--yes")
+    sandbox.memory("save", "convention", "ship-day", "--body", "We ship on Tuesdays.")
     return sandbox
 
 
@@ -67,6 +69,13 @@ def test_whoever_answers_no_is_told_that_nothing_was_done(sandbox: ForkedSandbox
     assert status == 1, told
     assert notes(sandbox) == before
     assert not (sandbox.root / "vault").exists()
+
+
+def test_yes_dismisses_what_was_shown(sandbox: ForkedSandbox) -> None:
+    status, told = at_a_terminal(sandbox, ASKING["dismiss"], "y\n")
+    assert (status, "We ship on Tuesdays." in told) == (0, True)
+    assert "status: dismissed\n" in (sandbox.vault / "personal-private/convention/ship-day.md").read_text("utf-8")
+    sandbox.memory("review", "--undo")
 
 
 def test_no_other_command_asks_whether_to_go_ahead() -> None:
