@@ -130,6 +130,10 @@ _NAMED_BEFORE = re.compile(r"([A-Za-z][\w.-]{0,50})[\\\"']{0,2}\s{0,3}(?::=|=|:)
 _NO_NAMES = frozenset(
     {"value", "key", "val", "default", "string", "data", "arg", "use", "it", "this", "is", "here", "content", "x"}
 )
+# Of a maker nobody has heard of: `swiftKey := …`. By such a name a record is found as often as a door is opened, so
+# what stands there decides.
+_NAMED_KEY = re.compile(r"key\d{0,2}\Z", re.IGNORECASE)
+_KEY_OF_RECORDS = re.compile(r"(?:public|cache|primary|sort|partition|foreign)[_.-]?key\d{0,2}\Z", re.IGNORECASE)
 _URL_BEFORE = re.compile(r"https?://\S{0,300}\Z")
 
 
@@ -159,10 +163,10 @@ def _tokens(text: str) -> Iterator[Finding]:
             continue
         if any(start <= base < end for start, end in public):
             continue
-        if "://" in token or _URL_BEFORE.search(text[max(0, base - 300) : base]):
-            continue
         named = _NAMED_BEFORE.search(text, max(0, base - 60), base) if _is_assigned(text, base) else None
-        if named and named.group(1).lower() not in _NO_NAMES:
+        if named and not _may_be_anything(named.group(1)):
+            continue
+        if "://" in token or _URL_BEFORE.search(text[max(0, base - 300) : base]):
             continue
         yield from _by_chance(token, base, text)
 
@@ -182,6 +186,13 @@ def _marked_in(text: str, token: str, base: int) -> Iterator[Finding]:
             and not is_cut(text, base + match.start(), base + len(token[: match.end()].rstrip(".")))
         ):
             yield Finding(base + match.start(), base + match.end(), "API-KEY")
+
+
+def _may_be_anything(name: str) -> bool:
+    """Does the name of a value leave open whether it is a secret?"""
+    if name.lower() in _NO_NAMES:
+        return True
+    return _NAMED_KEY.search(name) is not None and _KEY_OF_RECORDS.search(name) is None
 
 
 def _is_assigned(text: str, base: int) -> bool:

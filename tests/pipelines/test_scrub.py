@@ -402,3 +402,15 @@ def test_a_note_named_with_words_and_dates_is_no_token(name: str) -> None:
 @pytest.mark.parametrize("end", ["x7Kq2mPz9LwT4vBn8RcY", "1234-5678-90ab-cdef-2026", "kwTzqPmXrLbNvJhGfDsC-2026"])
 def test_words_and_a_year_beside_what_is_drawn_by_lot_are_still_a_token(end: str) -> None:
     assert [found.kind for found in findings(f"see sk-proj-{end}")] == ["API-KEY"]
+
+
+@pytest.mark.parametrize("name", ["pelikanKey := ", "const heronKey1 = ", "gull_Key: ", "OTTERKEY="])
+def test_what_is_called_a_key_of_something_unknown_is_judged_by_its_characters(name: str) -> None:
+    drawn_by_lot = "tR7wQz2mKx9LpV4nB8cYf3HsJd6GaE1u"
+    assert str(scrub(f'{name}"{drawn_by_lot}"')) == f'{name}"[REDACTED-API-KEY]"'
+    assert findings(f'{name}"menu-entry-of-the-left-sidebar"') == ()
+
+
+@pytest.mark.parametrize("name", ["publicKey", "cacheKey", "sort_key", "partitionKey", "primary-key", "FOREIGN_KEY"])
+def test_a_key_that_opens_nothing_stays(name: str) -> None:
+    assert findings(f'{name}: "tR7wQz2mKx9LpV4nB8cYf3HsJd6GaE1u"') == ()
