@@ -9,19 +9,21 @@ from dataclasses import asdict
 from typing import Any
 
 from ..pipelines.incubation import GC_KIND, SURFACE_KIND, Answer, listed, part_of
-from ..pipelines.likeness import statement_of
+from ..pipelines.likeness import statement_of, tells_occasion
 from ..pipelines.review import HOW_TO_DECIDE, Approve, Decision, KeepBoth, Reject, Skip, Supersede, parse_decision
 from ..pipelines.review import without_replacement_line as kept_text
 from ..pipelines.routing import PASSED_ON
 from ..pipelines.scrub import Policy, scrub
 from ..tasks.conflicts import Choice, ConflictCopy, settle_copy, waiting_copies
+from ..tasks.excerpts import excerpts_of, occasion_of
 from ..tasks.ideas.incubator_gc import parse_listed
 from ..tasks.pending_counts import count_pending
 from ..tasks.queue.enqueue import request_indexing
 from ..tasks.reviewing import DecisionOutcome, Reviewer
+from ..vault.days import day_of, parse_local_day
 from ..vault.entry import INCIDENT, Entry
 from ..vault.errors import EditConflict, EntryInvalid, EntryNotFound, MemoryVaultError, UsageError
-from ..vault.evidence import PASSED_ON_TAG
+from ..vault.evidence import PASSED_ON_TAG, SAID
 from ..vault.layout import INBOX, INCUBATOR, REVIEW
 from ..vault.pending import IDEA_NOTE, INCUBATOR_FOLDER, describe_pending, group_by_place
 from ..vault.scrubbed import Scrubbed
@@ -30,7 +32,7 @@ from .conflicts import ask_about_copies, choice_of, copy_as_json
 from .context import Context
 from .editor import Drafts
 from .init import CONSENT, CONSENT_QUESTION, agreed
-from .output import add_json, counted, note, print_json, print_table
+from .output import add_json, counted, cut, note, print_json, print_table
 from .pending import list_other_places
 from .review_steps import SKIPPED, Steps, summarize
 from .settings_file import write_setting
@@ -58,11 +60,15 @@ KEYS = {
     "r": "[r]eject",
     "s": "[s]kip",
     "p": "su[p]ersede",
+    "w": "[w]here it was said",
     "u": "[u]ndo",
     "q": "[q]uit",
 }
 REFUSED = {SURFACE_KIND: "ep", "idea": "p"}
 """Keys that make no sense of a proposal of this kind."""
+MOST_SESSIONS = 3
+"""Of so many sessions that said it is shown what was said around it."""
+PIECE_CHARACTERS = 300
 REPLACES_KEYS = "[a]pprove, archiving it  keep [b]oth  [n]either "
 IDEA_KEYS = "[k]eep  [a]rchive  [d]elete  [s]kip  [u]ndo  [q]uit "
 ANSWERS = {"k": Answer.KEEP, "a": Answer.ARCHIVE, "d": Answer.DELETE}
@@ -152,8 +158,15 @@ def entry_as_json(entry: Entry) -> dict[str, Any]:
         "agent": entry.written_by_agent,
         "passed_on": PASSED_ON_TAG in entry.tags,
         "created": entry.created,
+        "said": day_said(entry),
         **({"ideas": list(listed(entry.body))} if entry.kind == GC_KIND else {}),
     }
+
+
+def day_said(entry: Entry) -> str | None:
+    """The day on which it was said, as ISO text; None when the note does not tell."""
+    day = parse_local_day(entry.surfaced_at)
+    return day.isoformat() if day is not None else None
 
 
 def _counted(context: Context, waiting: Sequence[Entry], copies: Sequence[ConflictCopy]) -> str:
@@ -176,12 +189,19 @@ def _list(args: argparse.Namespace, context: Context, waiting: Sequence[Entry], 
         print_json([*map(entry_as_json, waiting), *map(copy_as_json, copies)])
     elif waiting or copies:
         rows: list[Sequence[object]] = [
-            (e.path.rsplit("/", 1)[-1][:-3], e.kind or "-", e.project or "-", e.occurrences, statement_of(e.body))
+            (
+                e.path.rsplit("/", 1)[-1][:-3],
+                e.kind or "-",
+                e.project or "-",
+                e.occurrences,
+                day_said(e) or e.created or "-",
+                statement_of(e.body),
+            )
             for e in waiting
         ]
         for copy in map(copy_as_json, copies):
-            rows.append((copy["slug"], copy["kind"], "-", "-", f"another text of {copy['note']}"))
-        print_table(("slug", "kind", "project", "seen", "says"), rows)
+            rows.append((copy["slug"], copy["kind"], "-", "-", "-", f"another text of {copy['note']}"))
+        print_table(("slug", "kind", "project", "seen", "said", "says"), rows)
         note(f"memory: {_counted(context, waiting, copies)}")
     else:
         print(_nothing(args, context))
@@ -307,18 +327,23 @@ class _Dialogue:
     def _show(self, entry: Entry) -> None:
         print(f"\n[{self._at + 1}/{len(self._paths)}] {entry.kind or '-'}, {entry.project or 'any project'}, ", end="")
         print(f"seen {entry.occurrences} times" if entry.occurrences > 1 else "seen once", end="")
+        said = day_said(entry)
+        print(f", said {said}" if said else f", noted {entry.created}" if entry.created else "", end="")
         print(", proposed by an agent" if entry.written_by_agent else "", end="")
         print(f", {PASSED_ON}" if PASSED_ON_TAG in entry.tags else "")
         print("\n".join(f"    {line}" for line in entry.body.splitlines()))
+        if not tells_occasion(entry.body) and (answered := occasion_of(self._context.settings, entry.sources)):
+            print(f"    {SAID}{answered} (from the transcript)")
 
     def _ask(self, entry: Entry) -> bool:
         """One key and what it does; False to leave."""
         refused = REFUSED.get(entry.kind or "", "") + ("" if entry.supersedes else "b")
+        refused += "" if any(source.session for source in entry.sources) else "w"
         keys = {key: label for key, label in KEYS.items() if key not in refused}
         key = read_key("  ".join(keys.values()) + " ")
         try:
             match key:
-                case "b" | "e" | "p" if key not in keys:
+                case "b" | "e" | "p" | "w" if key not in keys:
                     print(f"press one of: {' '.join(keys)}")
                 case "a":
                     self._decide(entry, Approve())
@@ -332,6 +357,8 @@ class _Dialogue:
                     self._decide(entry, Skip())
                 case "p":
                     self._supersede(entry)
+                case "w":
+                    self._tell_where(entry)
                 case "u":
                     self._undo()
                 case "q" | "\x03" | "\x04" | "":
@@ -440,6 +467,17 @@ class _Dialogue:
         while (key := read_key(REPLACES_KEYS)) not in answers:
             print("press one of: a b n")
         return answers[key]
+
+    def _tell_where(self, entry: Entry) -> None:
+        """What was said around the evidence, as far as the transcripts are still there."""
+        said_in = [source for source in entry.sources if source.session]
+        for excerpt in excerpts_of(self._context.settings, said_in[:MOST_SESSIONS]):
+            print(f"  {excerpt.host}, session {excerpt.session}{': ' * bool(excerpt.missing)}{excerpt.missing}")
+            for piece in excerpt.pieces:
+                who = f"{piece.who.value}, {day_of(piece.at)}" if piece.at else piece.who.value
+                print(f"  {'>' if piece.is_evidence else ' '} {who}: {cut(str(piece.text), PIECE_CHARACTERS)}")
+        if len(said_in) > MOST_SESSIONS:
+            print(f"    and {counted(len(said_in) - MOST_SESSIONS, 'more session')}")
 
     def _supersede(self, entry: Entry) -> None:
         near = self._reviewer.nearest(entry)

@@ -23,6 +23,7 @@ from ..tasks.journal import Act
 from ..tasks.pending_counts import PendingCounts, count_pending_notes
 from ..tasks.queue.enqueue import request_indexing
 from ..tasks.reviewing import Reviewer
+from ..vault.days import day_of as local_day
 from ..vault.entry import Entry
 from ..vault.errors import (
     EditConflict,
@@ -82,6 +83,7 @@ class Desk:
         self._templates.filters |= {
             "name_of": name_of,
             "day": lambda text: (text or "")[:10],
+            "local_day": local_day,
             "count": counted,
             "cut": cut,
         }

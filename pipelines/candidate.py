@@ -72,6 +72,9 @@ class Candidate:
     names none."""
     said_at: str | None = None
     """When it was said or done, as `moment` formats it; None if the transcript does not tell."""
+    occasion: str = ""
+    """What the user answered by it, in one line of the agent's, for who decides on it; '' if the statement tells, or
+    nothing is known. It is never part of the memory."""
 
     def __post_init__(self) -> None:
         if self.category not in CATEGORIES:

@@ -13,6 +13,7 @@ from difflib import SequenceMatcher
 from math import ceil
 from typing import TypeVar
 
+from ..vault.evidence import SAID
 from ..vault.normal_form import normal_form
 from .foreign_language import is_negative_in_its_language
 from .reversal import content_words, is_negative, reverses
@@ -78,6 +79,14 @@ def statement_of(body: str) -> str:
 
 
 _CONTEXT = re.compile(r"\s*\((?:when refusing|asked:|in answer to:|about) [^\n]*\)\Z")
+
+
+_OCCASION = re.compile(rf"(?:\(|^{SAID})(?:when refusing |asked: |in answer to: )", re.MULTILINE)
+
+
+def tells_occasion(body: str) -> bool:
+    """Whether a mined note tells what the user answered, in its statement or below it."""
+    return _OCCASION.search(body) is not None
 
 
 def own_words(statement: str) -> str:

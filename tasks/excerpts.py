@@ -21,7 +21,7 @@ from ..vault.layout import resolve_within
 from ..vault.marker import REFLECTED, START, is_session_id, marker_path, read_marker
 from ..vault.scrubbed import Scrubbed
 from ..vault.settings import Settings
-from ..vault.turn import Role, Turn
+from ..vault.turn import Origin, Role, Turn
 
 BEFORE, AFTER = 3, 2
 """Pieces of the session that are shown around a piece of evidence."""
@@ -63,6 +63,26 @@ def excerpts_of(settings: Settings, sources: Sequence[Source]) -> list[Excerpt]:
     """For each source the pieces of its session around the records that it names."""
     transcripts = find_transcripts(settings, {source.session for source in sources})
     return [_excerpt(source, transcripts.get(source.session)) for source in sources]
+
+
+def occasion_of(settings: Settings, sources: Sequence[Source]) -> Scrubbed:
+    """What the user answered by the first piece of evidence, in one line, as the miner tells it (`occasion`); '' where
+    the user did not say it, or no transcript tells any more."""
+    from ..pipelines.mining.statement_context import occasion  # Its patterns take a while to compile.
+
+    source = next((source for source in sources if source.session and source.records), None)
+    transcript = find_transcripts(settings, {source.session}).get(source.session) if source else None
+    answered = ""
+    with suppress(OSError, KeyError):
+        if source is not None and transcript is not None and (offsets := list(_offsets(transcript, source.records))):
+            agent_said = ""
+            for turn in open_transcript(transcript, _lines_before(transcript, min(offsets)), look_back=False):
+                if turn.record in source.records or turn.offset > min(offsets):
+                    answered = occasion(turn, agent_said) if turn.is_users_words else ""
+                    break
+                if turn.origin is Origin.ASSISTANT:
+                    agent_said = turn.text
+    return scrub(answered, Policy.FULL)
 
 
 def _excerpt(source: Source, transcript: Path | None) -> Excerpt:

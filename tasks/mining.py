@@ -252,6 +252,7 @@ def _scrub_candidate(candidate: Candidate) -> Candidate:
         excerpt=_scrub(candidate.excerpt),
         replaces=_scrub(candidate.replaces) if candidate.replaces else None,
         said=_scrub(candidate.said) if candidate.said else None,
+        occasion=_scrub(candidate.occasion) if candidate.occasion else "",
     )
 
 

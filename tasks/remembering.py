@@ -32,7 +32,7 @@ from ..pipelines.routing import (
 )
 from ..vault.entry import Source, fingerprint, parse_entry
 from ..vault.errors import EditConflict, EntryInvalid, EntryNotFound, PathRefused
-from ..vault.evidence import EVIDENCE_HEADING, LOOKED_UP, NOT_TYPED, PASSED_ON_TAG
+from ..vault.evidence import EVIDENCE_HEADING, LOOKED_UP, NOT_TYPED, PASSED_ON_TAG, SAID
 from ..vault.fields import StoreValue
 from ..vault.layout import DEFAULT_GROUP, INCUBATOR, PROJECTS
 from ..vault.paths import resolve_inside
@@ -433,7 +433,8 @@ def _body(decision: RoutedCandidate, statement: str) -> str:
         lines += [replacement_line(decision.supersedes), ""]
     # What is said of one occurrence stays in the note when more have come.
     why = f"Proposed because: {candidate.reason}; {'at first ' * (decision.why == ONE_OCCURRENCE)}{decision.why}."
-    lines += [f"## {EVIDENCE_HEADING}", "", why, "", quoted, "", f"Session {candidate.session}"]
+    said_upon = [f"{SAID}{candidate.occasion}", ""] if candidate.occasion else []
+    lines += [f"## {EVIDENCE_HEADING}", "", why, "", *said_upon, quoted, "", f"Session {candidate.session}"]
     if candidate.category == "idea":
         lines += ["", LOOKED_UP]
     return "\n".join(lines)

@@ -11,6 +11,8 @@ LOOKED_UP = "Research about this idea is listed below, in a receipt. Without a r
 """A line in the note of every idea: Ideas.md leads there from the start, as to deep research."""
 NOT_TYPED = "Not typed by the user:"
 """The line above a quoted passage of an agent or a tool, or one that was pasted."""
+SAID = "Said "
+"""Begins the line of the evidence that tells what the user answered: context for who decides, in the agent's words."""
 _LINES = ("\n## " + EVIDENCE_HEADING + "\n", "\n## " + RECEIPT_HEADING + "\n")
 
 

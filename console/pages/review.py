@@ -17,10 +17,12 @@ from ...pipelines.review import Approve, Decision, KeepBoth, Reject, Supersede, 
 from ...pipelines.review import without_replacement_line as kept_text
 from ...pipelines.scrub import Policy, scrub
 from ...tasks.entry_names import resolve_entry
+from ...tasks.excerpts import excerpts_of
 from ...tasks.pending_counts import count_pending_notes, count_pending_paths
 from ...tasks.pending_page import list_pending_paths, load_pending_page, order_pending
 from ...tasks.reviewing import NearEntry, Reviewer
-from ...vault.entry import Entry
+from ...vault.days import parse_local_day
+from ...vault.entry import Entry, Source
 from ...vault.errors import EditConflict, EntryInvalid, EntryNotFound, MemoryVaultError, PathRefused, UsageError
 from ...vault.layout import INCUBATOR, REVIEW, special_folder
 from ...vault.pending import describe_review
@@ -28,6 +30,8 @@ from ..desk import Desk, Notice, attempt, decided_elsewhere, name_of, page_numbe
 from ..page import Page
 
 ON_A_PAGE = 20
+MOST_SESSIONS = 3
+"""What was said around the evidence is shown of so many sessions; the entry's page has more."""
 PANELS = frozenset({"edit", "supersede"})
 
 
@@ -66,6 +70,13 @@ def _routes(desk: Desk) -> Sequence[Route]:
             desk, request, form.get("next", ""), said=said, unsent=form.get("body", "") if said.is_problem else ""
         )
 
+    def around(request: Request) -> Response:
+        sources: tuple[Source, ...] = ()
+        with suppress(EntryNotFound, EntryInvalid, PathRefused):  # Decided on elsewhere, in this moment.
+            sources = desk.store().read(request.query_params.get("item", "")).sources
+        said_in = [source for source in sources if source.session][:MOST_SESSIONS]
+        return desk.part("review_said.html", excerpts=excerpts_of(desk.settings, said_in))
+
     def undo(request: Request) -> Response:
         form: Mapping[str, str] = request.state.form
         said, act = undone(desk, form.get("act", ""))
@@ -74,6 +85,7 @@ def _routes(desk: Desk) -> Sequence[Route]:
 
     return (
         Route("/review", look, methods=["GET"]),
+        Route("/review/said", around, methods=["GET"]),
         Route("/review/decide", decide, methods=["POST"]),
         Route("/review/undo", undo, methods=["POST"]),
         # Loaded again where scripts are off, a change is looked at and not made once more.
@@ -187,6 +199,8 @@ def _shown(
         near=near,
         old=old,
         last=desk.last_decision.of(reviewer),
+        said_on=parse_local_day(item.entry.surfaced_at) if item else None,
+        is_said=item is not None and any(source.session for source in item.entry.sources),
         surface_kind=SURFACE_KIND,
         list_kind=GC_KIND,
     )

@@ -24,10 +24,11 @@ from .rule_certainty import Certainty
 from .sentence_scan import ASIDE_BIT, CURE_BIT, EXPLICIT_BITS, PROCEDURE_BITS, RULE_BITS, cues
 from .sentences import Sentence, looks_pasted
 from .standing_rules import Rule, describes, downloads_and_runs
-from .statement_context import ConversationContext, names_code, needs_context, only_rejects, statement
+from .statement_context import ConversationContext, names_code, needs_context, occasion, only_rejects, statement
 
 MAX_RULES_PER_MESSAGE = 3
 EXCERPT_CHARS = 700
+LESSONS = ("preference", "correction")
 LEAD_CHARS = 240
 """How much of the message before a sentence may be needed to understand it."""
 
@@ -112,9 +113,12 @@ def candidate_of_user(
     certainty = rule.certainty if rule is not None else None
     if certainty is Certainty.STATED and (part.introduced or passed_on or PRIVATE_MARK in sentence):
         certainty = Certainty.LIKELY  # Somebody else's words, it may be, or without its private part another rule.
+    stated = " ".join(sentence.split()) if language else statement(sentence, turn, agent_said, before)
+    # A rule stands for itself; of a correction nobody can judge who does not know what it corrects.
+    answered = occasion(turn, agent_said) if category in LESSONS and certainty is not Certainty.STATED else ""
     return Candidate(
         category=category,
-        statement=" ".join(sentence.split()) if language else statement(sentence, turn, agent_said, before),
+        statement=stated,
         reason=reason,
         role="user",
         records=(turn.record,),
@@ -130,6 +134,7 @@ def candidate_of_user(
         replaces=replaced(sentence) if category in ("preference", "correction") else None,
         names_project=named,
         said_at=moment(turn.timestamp),
+        occasion="" if answered in stated else answered,
     )
 
 
@@ -418,12 +423,9 @@ class Miner:
         )
 
 
-_LESSONS = ("preference", "correction")
-
-
 def _alike(one: Category, other: Category) -> bool:
     """A message teaches a preference or a correction, not both; only a standing rule may have one beside it."""
-    return one == other or (one in _LESSONS and other in _LESSONS)
+    return one == other or (one in LESSONS and other in LESSONS)
 
 
 def _named(rule: Rule, part: Sentence) -> str:

@@ -139,18 +139,24 @@ def statement(sentence: str, turn: Turn, said: str, before: str = "") -> str:
     if lead and turn.origin is not Origin.ANSWER:
         text = f"{lead} {text}"
     if turn.about:
-        about = _one_line(turn.about)
-        if turn.origin is Origin.REJECTION:
-            notes.append(f"when refusing {about}")
-        elif turn.origin is Origin.ANSWER:
-            notes.append(f"asked: {about}")
-    elif not lead or needs_context(lead):
-        asked = _asked(said)
-        if asked:
-            notes.append(f"in answer to: “{asked}”")
+        if asked := occasion(turn, said):
+            notes.append(asked)
+    elif (not lead or needs_context(lead)) and (answers := occasion(turn, said)):
+        notes.append(answers)
     if turn.is_users_words and (file := _FILE.search(turn.text)) is not None and file[1] not in text:
         notes.append(f"about {file[1]}")
     return f"{text} ({'; '.join(notes)})" if notes else text
+
+
+def occasion(turn: Turn, said: str) -> str:
+    """What a message of the user answers, in one line: the tool call that is refused, the question that was asked, or
+    what the agent said last (`said`); '' when nothing is known of it."""
+    if turn.about:
+        about = _one_line(turn.about)
+        known = {Origin.REJECTION: f"when refusing {about}", Origin.ANSWER: f"asked: {about}"}
+        return known.get(turn.origin, "")
+    answered = last_words(said)
+    return f"in answer to: “{answered}”" if answered else ""
 
 
 def needs_context(sentence: str) -> bool:
@@ -180,8 +186,8 @@ def names_code(text: str) -> bool:
     )
 
 
-def _asked(said: str) -> str:
-    """Extract the agent's question, else its last line."""
+def last_words(said: str) -> str:
+    """Extract the agent's question from what it said, else its last line: at most QUOTE_CHARS characters."""
     tail = said.strip()[-1500:]
     end = tail.rfind("?")
     question = tail[max(tail.rfind(sign, 0, max(end, 0)) for sign in ".!?\n") + 1 : end + 1]

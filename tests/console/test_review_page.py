@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
+from urllib.parse import quote
 
 import pytest
 
 from memoryvault.pipelines.incubation import SURFACE_KIND
 from memoryvault.pipelines.review import Approve
-from memoryvault.tests.review.support import RULE, Bed
+from memoryvault.tests.review.support import CHOICE, RULE, Bed
 
 from .support import Front, proposal, said, visible
-from .vaults import idea, nobody_came_back_to
+from .vaults import SESSION, idea, nobody_came_back_to, transcript
 
 OLD = "personal-private/preferences/use-npm.md"
 
@@ -244,6 +246,22 @@ def test_what_a_session_proposed_is_shown_with_where_it_comes_from(bed: Bed, fro
     text = visible(front.get("review"))
     assert "1 proposal waits" in text
     assert "personal-private/_review/other.md" in text
+
+
+def test_what_was_said_around_a_proposal_is_asked_for_once_it_is_shown(bed: Bed, front: Front) -> None:
+    transcript(bed.root, [("assistant", "I ran npm install."), ("user", "No, use pnpm instead of npm")])
+    records = (f"{SESSION[:8]}-r1",)
+    bed.remember(replace(CHOICE, session=SESSION, records=records, said_at="2026-05-04T09:01:00Z"))
+    entry = bed.only("pending")
+    page = front.get("review")
+    assert "seen once, said 2026-05-04" in visible(page)
+    assert f"review/said?item={quote(entry.path, safe='')}" in page.text
+    assert "I ran npm install." not in page.text
+    part = visible(front.get("review/said", item=entry.path))
+    assert part.startswith("Agent 4 May 2026")
+    assert "I ran npm install. You the evidence" in part
+    front.decide(entry, "reject")
+    assert visible(front.get("review/said", item=entry.path)) == "It does not wait any more."
 
 
 def test_an_empty_queue_says_so(front: Front) -> None:

@@ -4,18 +4,43 @@ from __future__ import annotations
 
 import pytest
 
+from memoryvault.pipelines.candidate import Candidate
 from memoryvault.pipelines.mining import mine
 from memoryvault.pipelines.mining.statement_context import LONGEST_REJECTION, only_rejects
 from memoryvault.vault.turn import Origin, Role, Turn
 
 
-def statement_of(text: str) -> str:
+def candidate_of(text: str, origin: Origin = Origin.PROMPT, about: str = "") -> Candidate:
     turns = (
         Turn(Role.ASSISTANT, Origin.ASSISTANT, "All tests pass.", "before", "session"),
-        Turn(Role.USER, Origin.PROMPT, text, "record", "session", cwd="/home/dev/shop"),
+        Turn(Role.USER, origin, text, "record", "session", cwd="/home/dev/shop", about=about),
     )
     (found,) = mine(turns)
-    return found.statement
+    return found
+
+
+def statement_of(text: str) -> str:
+    return candidate_of(text).statement
+
+
+def test_a_correction_comes_with_what_it_answers_and_not_in_its_statement() -> None:
+    found = candidate_of("No, use pnpm instead of npm")
+    assert found.statement == "No, use pnpm instead of npm"
+    assert found.occasion == "in answer to: “All tests pass.”"
+    refused = candidate_of("No, use pnpm instead of npm", Origin.REJECTION, "Bash: npm install")
+    assert refused.statement == "No, use pnpm instead of npm"
+    assert refused.occasion == "when refusing Bash: npm install"
+
+
+def test_a_statement_that_tells_what_it_answers_does_not_tell_it_twice() -> None:
+    found = candidate_of("No, use that instead of npm")
+    assert "in answer to" in found.statement
+    assert found.occasion == ""
+
+
+@pytest.mark.parametrize("text", ["Always use pnpm, not npm.", "What about caching the rates for an hour some day?"])
+def test_a_rule_and_an_idea_stand_for_themselves(text: str) -> None:
+    assert candidate_of(text).occasion == ""
 
 
 def test_what_holds_instead_comes_with_the_refusal() -> None:

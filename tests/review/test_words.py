@@ -8,9 +8,11 @@ import pytest
 
 from memoryvault.cli import review
 from memoryvault.cli.main import main
+from memoryvault.index.chunking import chunk_entry
 from memoryvault.tasks.triaging import run_triage
+from memoryvault.tests.console.vaults import SESSION, transcript
 
-from .support import GUESS, RULE, Bed, said
+from .support import CHOICE, GUESS, RULE, Bed, said
 
 
 def answer(monkeypatch: pytest.MonkeyPatch, bed: Bed, keys: str) -> list[str]:
@@ -46,6 +48,52 @@ def test_only_keys_that_do_something_are_offered(
     assert answer(monkeypatch, bed, pressed) == [keys] * len(pressed)
     short = " ".join(key for key in "aerspuq" if f"[{key}]" in keys)
     assert capsys.readouterr().out.count(f"press one of: {short}\n") == len(pressed) - 1
+
+
+CORRECTION = replace(
+    CHOICE, occasion="in answer to: “I ran npm install.”", said_at="2026-05-04T09:02:00Z", session=SESSION
+)
+
+
+def test_a_correction_is_shown_with_its_day_and_what_it_answers(
+    bed: Bed, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    bed.remember(CORRECTION)
+    answer(monkeypatch, bed, "q")
+    told = capsys.readouterr().out
+    assert "preferences, any project, seen once, said 2026-05-04\n" in told
+    assert told.count("I ran npm install.") == 1
+
+
+def test_what_a_correction_answers_is_never_part_of_what_is_recalled(bed: Bed) -> None:
+    bed.remember(CORRECTION)
+    entry = bed.only("pending")
+    assert "\nSaid in answer to: “I ran npm install.”\n" in entry.body
+    assert "npm install" not in " ".join(chunk.embed_text + chunk.body for chunk in chunk_entry(entry))
+
+
+def test_of_a_note_that_does_not_tell_the_transcript_is_asked_while_it_is_there(
+    bed: Bed, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    token = "ghp_" + "b" * 36
+    turns = [("assistant", f"I ran npm install with {token}."), ("user", str(CHOICE.statement))]
+    written = transcript(bed.root, turns, SESSION)
+    bed.remember(replace(CHOICE, session=SESSION, records=(f"{SESSION[:8]}-r1",)))
+    answer(monkeypatch, bed, "wq")
+    told = capsys.readouterr().out
+    assert "    Said in answer to: “I ran npm install with " in told
+    assert "  > user, 2026-05-04: No, use pnpm instead of npm\n" in told
+    assert token not in told
+    written.unlink()
+    answer(monkeypatch, bed, "wq")
+    told = capsys.readouterr().out
+    assert "Said in answer to" not in told
+    assert "Its transcript is not on this machine any more." in told
+
+
+def test_the_list_tells_the_day_on_which_it_was_said(bed: Bed) -> None:
+    bed.remember(CORRECTION)
+    assert review.entry_as_json(bed.only("pending"))["said"] == "2026-05-04"
 
 
 def replacing(bed: Bed) -> None:
@@ -114,7 +162,7 @@ def test_a_proposal_from_a_text_that_was_passed_on_says_so(
     run_triage(replace(bed.settings, memory=replace(bed.settings.memory, review_mode="silent")), bed.reviewer)
     assert bed.only("pending").tags == ("passed-on",), "in no mode is it kept unasked"
     answer(monkeypatch, bed, "a")
-    assert ", seen 3 times, in a text you passed on\n" in capsys.readouterr().out
+    assert ", in a text you passed on\n" in capsys.readouterr().out
     assert bed.only("active").tags == ()
 
 
@@ -125,7 +173,7 @@ def test_what_was_seen_often_is_not_said_to_be_inferred_from_one_occurrence(
         bed.remember(said(GUESS, session))
     answer(monkeypatch, bed, "q")
     shown = capsys.readouterr().out
-    assert ", seen 3 times\n" in shown
+    assert ", seen 3 times, noted " in shown
     assert "; at first inferred from one occurrence." in shown
 
 
