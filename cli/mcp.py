@@ -29,7 +29,7 @@ from ..tasks.agent_proposals import AgentProposals, ProposalFields, ProposalOutc
 from ..tasks.journal import Journal
 from ..tasks.pending_counts import count_pending
 from ..tasks.queue.enqueue import request_indexing
-from ..tasks.topics import Topic, Topics
+from ..tasks.topics import ARGUMENTS, Topic, Topics
 from ..vault.active import EXPLICIT_KINDS, is_entry
 from ..vault.days import effective_date, parse_local_day
 from ..vault.entry import ACTIVE, RESEARCH_KIND, Entry
@@ -189,7 +189,7 @@ class _Tools:
         if self._project is None:
             raise UsageError("this folder belongs to no project, so there are no topics here")
         journal = Journal(self._context.state, self._context.store)
-        return Topics(self._context.store, journal, self._project, actor="agent")
+        return Topics(self._context.store, journal, self._project, actor="agent", words=ARGUMENTS)
 
     def recall(
         self,

@@ -24,6 +24,9 @@ Reads CLAUDE.md, AGENTS.md, decision records and the agent's own notes. Everythi
 """
 
 STATEMENT_CHARACTERS = 200
+LEFT_CHARACTERS = 100
+FEW = 5
+"""So many lines that are not proposed are named unasked."""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -34,6 +37,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--most", type=int, default=DEFAULT_MOST, help=f"most proposals (default {DEFAULT_MOST})")
     parser.add_argument("--more", action="store_true", help="also what ranked below the limit in earlier runs")
     parser.add_argument("--again", action="store_true", help="as if no file had been read before")
+    parser.add_argument("--left-out", action="store_true", help="list the lines that are not proposed, and why")
     parser.add_argument("--dry-run", action="store_true", help="show what would be proposed; change nothing")
     parser.add_argument("--yes", action="store_true", help="do not ask")
     add_json(parser)
@@ -59,17 +63,21 @@ def run(args: argparse.Namespace, context: Context) -> int:
                 "proposals": [_as_json(planned) for planned in plan.chosen],
                 "held": len(plan.held),
                 "known": plan.known,
+                "left_out": [
+                    {"file": str(one.file.path), "line": one.line, "sentence": one.sentence, "why": one.why}
+                    for one in plan.left_out
+                ],
                 "unread": [{"path": str(one.path), "why": one.why} for one in plan.unread],
                 "written": written,
             }
         )
         return 0
     if agreed:
-        _tell_written(plan, written)
+        _tell_written(plan, written, args)
     elif sys.stdin.isatty() and plan.chosen and not args.dry_run:
         return 1  # It was asked, and the answer was no.
     else:
-        _show(plan)
+        _show(plan, args)
         if plan.chosen:
             note("memory: nothing was written; --yes puts these into the review")
     return 0
@@ -78,7 +86,7 @@ def run(args: argparse.Namespace, context: Context) -> int:
 def _is_asked_and_agreed(plan: SeedPlan, args: argparse.Namespace) -> bool:
     if args.json or not sys.stdin.isatty():
         return False
-    _show(plan)
+    _show(plan, args)
     these = counted(len(plan.chosen), "proposal")
     if read_line(f"put {these} into the review? [y/N] ").lower() in ("y", "yes"):
         return True
@@ -86,23 +94,23 @@ def _is_asked_and_agreed(plan: SeedPlan, args: argparse.Namespace) -> bool:
     return False
 
 
-def _show(plan: SeedPlan) -> None:
+def _show(plan: SeedPlan, args: argparse.Namespace) -> None:
     for planned in plan.chosen:
         proposal = planned.proposal
         print(f"{proposal.score:4.1f}  {proposal.kind:<11}  {planned.file.name}:{proposal.line}")
         print(f"      {cut(proposal.statement, STATEMENT_CHARACTERS)}")
-    _tell_rest(plan)
+    _tell_rest(plan, args)
 
 
-def _tell_written(plan: SeedPlan, written: list[str]) -> None:
+def _tell_written(plan: SeedPlan, written: list[str], args: argparse.Namespace) -> None:
     for path in written:
         print(path)
-    _tell_rest(plan)
+    _tell_rest(plan, args)
     if written:
         note("memory: decide with `memory review`; `memory undo --of seed` takes them back")
 
 
-def _tell_rest(plan: SeedPlan) -> None:
+def _tell_rest(plan: SeedPlan, args: argparse.Namespace) -> None:
     if not plan.files:
         note("memory: no CLAUDE.md, AGENTS.md, decision record or agent's note was found")
     elif not plan.chosen:
@@ -112,6 +120,12 @@ def _tell_rest(plan: SeedPlan) -> None:
         note(f"memory: {counted(plan.known, 'is', 'are')} in the vault already, or rejected")
     if plan.held:
         note(f"memory: {counted(len(plan.held), 'more ranks', 'more rank')} lower; --more proposes the next")
+    if plan.left_out and (args.left_out or plan.unchanged < len(plan.files)):
+        lists = args.left_out or len(plan.left_out) <= FEW
+        what = counted(len(plan.left_out), "line asks for nothing", "lines ask for nothing")
+        note(f"memory: {what} plainly enough to be proposed{':' if lists else '; --left-out lists them'}")
+        for left in plan.left_out if lists else ():
+            note(f"  {left.file.name}:{left.line}: {cut(left.sentence, LEFT_CHARACTERS)} ({left.why})")
     for one in plan.unread:
         note(f"memory: left out: {one.path}: {one.why}")
 

@@ -20,6 +20,8 @@ LEAST_WORDS, MOST_WORDS = 3, 60
 MAX_STATEMENT_CHARACTERS = 600
 MAX_DECISION_CHARACTERS = 500
 TITLE_CHARACTERS = 90
+UNFIT = "too short, too long or only a link"
+DESCRIBES = "it describes something"
 
 _RULE = re.compile(
     r"\b(?:always|never|must(?:n't| not)?|do not|don't|shall(?: not)?|required?|forbidden|under no circumstances)\b",
@@ -85,6 +87,29 @@ class Proposal:
         return fingerprint(self.statement)
 
 
+@dataclass(frozen=True)
+class LeftOut:
+    """A sentence that is not proposed, the line it begins on, and why. It is not scrubbed yet."""
+
+    line: int
+    sentence: str
+    why: str
+
+
+def left_out_of(text: str) -> list[LeftOut]:
+    """Find the sentences that `rules_in` does not propose, in the order of the file. Code blocks, tables, quotations
+    and comments are no sentences."""
+    found = []
+    for line, heading, sentence in _sentences(text):
+        score, why = grade(sentence, heading)
+        if score < LEAST_SCORE:
+            if why not in (UNFIT, DESCRIBES):
+                is_prose = _PROSE_HEADING.search(heading) is not None
+                why += f", but under “{heading}”" if is_prose else ", but under no heading of rules"
+            found.append(LeftOut(line, sentence, why))
+    return found
+
+
 def rules_in(text: str) -> list[Proposal]:
     """Find the rules in a file of instructions, each sentence once, the strongest first."""
     found: dict[str, Proposal] = {}
@@ -126,7 +151,7 @@ def grade(sentence: str, heading: str = "") -> tuple[float, str]:
     """Score how strong a rule a sentence is, with the reason."""
     words = sentence.split()
     if not LEAST_WORDS <= len(words) <= MOST_WORDS or _LINK_ONLY.fullmatch(sentence):
-        return 0.0, "too short, too long or only a link"
+        return 0.0, UNFIT
     score, reasons = 0.0, []
     for pattern, weight, reason in (
         (_RULE, 3.0, "it says always, never or must"),
@@ -146,7 +171,7 @@ def grade(sentence: str, heading: str = "") -> tuple[float, str]:
         score += 0.75
     elif _PROSE_HEADING.search(heading):
         score -= 1.0
-    return score, " and ".join(reasons) or "it describes something"
+    return score, " and ".join(reasons) or DESCRIBES
 
 
 def decision_in(text: str) -> Proposal | None:

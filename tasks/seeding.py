@@ -13,7 +13,7 @@ from pathlib import Path
 
 from ..pipelines.routing import PUT_AWAY_STATUSES, Tier
 from ..pipelines.scrub import scrub
-from ..pipelines.seeding import Proposal, decision_in, is_injection, memory_in, rules_in
+from ..pipelines.seeding import LeftOut, Proposal, decision_in, is_injection, left_out_of, memory_in, rules_in
 from ..sources.instructions import InstructionFile, Unread, repository_files, user_files
 from ..vault.entry import Source
 from ..vault.evidence import EVIDENCE_HEADING
@@ -55,6 +55,16 @@ class PlannedProposal:
 
 
 @dataclass(frozen=True)
+class LeftLine:
+    """A sentence of a file that is not proposed, scrubbed, and why."""
+
+    file: InstructionFile
+    line: int
+    sentence: str
+    why: str
+
+
+@dataclass(frozen=True)
 class SeedPlan:
     """What a run would do."""
 
@@ -68,6 +78,8 @@ class SeedPlan:
     """Sentences that the vault holds already, or that the user rejected."""
     unchanged: int
     """Files that are as the manifest knows them."""
+    left_out: tuple[LeftLine, ...]
+    """What the files say and is no rule, file by file, unchanged ones included."""
 
 
 class Seeding:
@@ -97,9 +109,11 @@ class Seeding:
         manifest = {} if again else self._cursors.all()
         memories = VaultMemories(self._store, self._settings)
         waiting: list[tuple[int, PlannedProposal]] = []
+        left_out: list[LeftLine] = []
         unchanged = known = 0
         seen: set[str] = set()
         for file in files:
+            left_out += _left_out(file)
             cursor = manifest.get(str(file.path), {})
             if cursor.get("digest") == file.digest and not more:
                 unchanged += 1
@@ -122,7 +136,7 @@ class Seeding:
                 place += 1
         waiting.sort(key=lambda pair: (pair[0] // BLOCK, -pair[1].proposal.score))
         ordered = tuple(planned for _, planned in waiting)
-        return SeedPlan(tuple(files), tuple(unread), ordered[:most], ordered[most:], known, unchanged)
+        return SeedPlan(tuple(files), tuple(unread), ordered[:most], ordered[most:], known, unchanged, tuple(left_out))
 
     def carry_out(self, plan: SeedPlan) -> list[str]:
         """Put the chosen ones into the review and remember what was done; the paths of the new notes.
@@ -221,6 +235,16 @@ def _proposals(file: InstructionFile) -> list[PlannedProposal]:
         if clean.statement.strip():
             planned.append(PlannedProposal(file, clean))
     return planned
+
+
+def _left_out(file: InstructionFile) -> list[LeftLine]:
+    """What the file says and is not proposed; of a file that is one proposal or none, the reason why it is none."""
+    left: list[LeftOut] = []
+    if file.kind == "instructions" or (file.kind == "memory" and memory_in(file.text) is None):
+        left = left_out_of(file.text)
+    elif file.kind == "decision" and decision_in(file.text) is None:
+        left = [LeftOut(1, "the whole file", "it holds no accepted decision with its text")]
+    return [LeftLine(file, one.line, scrub(one.sentence), one.why) for one in left]
 
 
 def _is_known(planned: PlannedProposal, memories: VaultMemories) -> bool:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from ..index.catalog_reader import CatalogReader, EntryRow
 from ..vault.automemory import COST_KIND
-from ..vault.entry import Entry
+from ..vault.entry import Entry, parse_entry
 from ..vault.errors import EntryInvalid, EntryNotFound, IndexUnavailable, PathRefused, QueueUnavailable, UsageError
 from ..vault.marker import (
     REFLECTED,
@@ -87,6 +87,18 @@ class SessionPage:
 
 
 @dataclass(frozen=True)
+class TakenBackNote:
+    """A note of the session that an undo removed or changed back."""
+
+    title: str
+    path: str
+    at: str
+    """UTC, ISO 8601 with Z."""
+    is_gone: bool
+    """The undo removed it; else it took back what this session had changed in it."""
+
+
+@dataclass(frozen=True)
 class SessionStory:
     """All that is known of one session."""
 
@@ -98,6 +110,8 @@ class SessionStory:
     """Entries of other sessions that this one said again or changed."""
     cost: Entry | None
     jobs: tuple[Job, ...]
+    taken_back: tuple[TakenBackNote, ...] = ()
+    """What `memory undo` took back of it, as the journal remembers; the newest first."""
 
 
 def session_page(
@@ -128,11 +142,13 @@ def session_story(settings: Settings, session: str) -> SessionStory:
     jobs: tuple[Job, ...] = ()
     with suppress(QueueUnavailable), open_ledger(settings) as ledger:
         jobs = tuple(ledger.of_session(session))
-    if row is None and not entries and not jobs:
+    taken_back = _taken_back(settings, session)
+    if row is None and not entries and not jobs and not taken_back:
         raise UsageError(f"nothing is known of a session {session}")
     if row is None:
         days = [entry.created or "" for entry in entries]
-        row = SessionRow(session, max([_day(max(days, default="")), *(job.created_at for job in jobs)]), "", 0)
+        times = [_day(max(days, default="")), *(job.created_at for job in jobs), *(_day(one.at) for one in taken_back)]
+        row = SessionRow(session, max(times), "", 0)
     (row,) = _with_markers(settings, [replace(row, learned=len(learned))])
     cost = next((entry.path for entry in entries if entry.kind == COST_KIND), None)
     return SessionStory(
@@ -142,6 +158,7 @@ def session_story(settings: Settings, session: str) -> SessionStory:
         confirmed=_confirmed(settings, session, {entry.path for entry in entries}),
         cost=_read(settings, cost) if cost else None,
         jobs=jobs,
+        taken_back=taken_back,
     )
 
 
@@ -193,6 +210,22 @@ def _confirmed(settings: Settings, session: str, known: set[str]) -> tuple[Entry
     with suppress(IndexUnavailable), closing(CatalogReader(index)) as reader, reader.snapshot():
         return tuple(reader.entries_at_paths(again))
     return ()
+
+
+def _taken_back(settings: Settings, session: str) -> tuple[TakenBackNote, ...]:
+    """By the journal, which remembers some months."""
+    journal = Journal(settings.state, vault_store(settings))
+    written = {act.id: {change.path for change in act.changes} for act in journal.acts_of(session)}
+    found: dict[str, TakenBackNote] = {}
+    for act in journal.newest_decisions() if written else ():
+        if act.actor != "undo" or written.keys().isdisjoint(act.undoes):
+            continue
+        for change in act.changes:
+            if change.before is not None and change.path not in found and session in change.before:
+                with suppress(EntryInvalid):
+                    entry = parse_entry(change.path, change.before.encode("utf-8", "surrogateescape"))
+                    found[change.path] = TakenBackNote(entry.title, change.path, act.at, change.after_hash is None)
+    return tuple(found.values())
 
 
 def _came_up_again(entry: Entry | None, session: str) -> bool:

@@ -61,13 +61,39 @@ class Problem:
     what: str
 
 
+@dataclass(frozen=True)
+class TopicWords:
+    """How errors name what their reader can do: options of the command, or arguments of an agent's tools."""
+
+    type: str
+    description: str
+    replace: str
+    append: str
+    listing: str
+    """What shows the topics that there are."""
+
+
+OPTIONS = TopicWords("--type", "--description", "--replace", "--append", "`memory topics list`")
+ARGUMENTS = TopicWords("`type`", "`description`", "`replace`", "`append`", "the tool `list`")
+
+
 class Topics:
     """The notes of one project. Raises PathRefused and VaultUnavailable throughout.
 
     `actor`: who writes, for the journal; `agent` for what a model writes unasked, which `memory undo` takes back.
+    `words`: those of who reads the errors.
     """
 
-    def __init__(self, store: VaultStore, journal: Journal, project: str, *, actor: Actor = "topics") -> None:
+    def __init__(
+        self,
+        store: VaultStore,
+        journal: Journal,
+        project: str,
+        *,
+        actor: Actor = "topics",
+        words: TopicWords = OPTIONS,
+    ) -> None:
+        self._words = words
         self._store = store
         self._journal = journal
         self._actor = actor
@@ -89,7 +115,7 @@ class Topics:
         """One topic. Raises EntryNotFound."""
         self._journal.recover()
         if _checked(slug) not in self._slugs():
-            raise EntryNotFound(f"{self.project} has no topic {slug}: `memory topics list` shows what there is")
+            raise EntryNotFound(f"{self.project} has no topic {slug}: {self._words.listing} shows what there is")
         return self._topic(slug, any(one.file == f"{slug}.md" for one in index_lines(self._index())))
 
     def links(self, topic: Topic) -> Mapping[str, bool]:
@@ -126,7 +152,7 @@ class Topics:
             if before is None:
                 self._refuse_twin(slug)
                 if replace is not None:
-                    raise EntryNotFound(f"{self.project} has no topic {slug}: write it without --replace")
+                    raise EntryNotFound(f"{self.project} has no topic {slug}: write it without {self._words.replace}")
                 after = self._new(path, slug, body, type_, description, name)
             else:
                 after = self._changed(slug, before, body, type_, description, name, replace, append)
@@ -149,7 +175,7 @@ class Topics:
             path = f"{self.folder}/{slug}.md"
             before = text_of(self._store, path)
             if before is None:
-                raise EntryNotFound(f"{self.project} has no topic {slug}: `memory topics list` shows what there is")
+                raise EntryNotFound(f"{self.project} has no topic {slug}: {self._words.listing} shows what there is")
             archive = self._free_archive(path)
             changes = [Change(archive, None, self._store.render_edit(before, {"status": "archived"}))]
             index = self._index_text()
@@ -216,7 +242,8 @@ class Topics:
         self, path: str, slug: str, body: str, type_: str | None, description: str | None, name: str | None
     ) -> Scrubbed:
         if type_ is None or not (description or "").strip():
-            raise UsageError(f"a new topic needs --type ({', '.join(TYPES)}) and --description")
+            words = self._words
+            raise UsageError(f"a new topic needs {words.type} ({', '.join(TYPES)}) and {words.description}")
         fields: dict[str, StoreValue] = {
             "name": _line(name or slug, "name"),
             "description": _line(description or "", "description"),
@@ -249,8 +276,8 @@ class Topics:
                 )
         elif replace is None:
             raise EntryExists(
-                f"there is a topic {slug} already: read it, then use --replace {shown} to put a new text in its place, "
-                "or --append to add to it"
+                f"there is a topic {slug} already: read it, then use {self._words.replace} {shown} to put a new text "
+                f"in its place, or {self._words.append} to add to it"
             )
         elif len(replace) < SHOWN_HASH_CHARACTERS or not hash_of(before).startswith(replace):
             raise EditConflict(

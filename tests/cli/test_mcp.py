@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 import time
@@ -300,6 +301,7 @@ def test_bad_input_is_told_in_words_and_writes_nothing(reader: Agent) -> None:
         assert "Traceback" not in said
         assert len(said.splitlines()) == 1, said
         assert "pydantic" not in said
+        assert re.search(r"(?<!\S)`?--[a-z]|`memory ", said) is None, f"an agent has no command: {said}"
     assert sorted(reader.sandbox.vault.rglob("*.md")) == before
 
 
@@ -321,6 +323,17 @@ def test_a_wrong_argument_is_named_with_what_is_expected(
     reader: Agent, tool: str, arguments: dict[str, Any], said: str
 ) -> None:
     assert reader.refused(tool, **arguments).startswith(f"Error executing tool {tool}: {said}")
+
+
+def test_how_a_topic_is_changed_is_told_in_the_tools_arguments(agent: Agent) -> None:
+    fresh = agent.refused("write_topic", slug="deploy", text="Tag, then push.")
+    assert "a new topic needs `type` (user, feedback, project, reference) and `description`" in fresh
+    topic = {"slug": "deploy", "text": "Tag.", "type": "project", "description": "Deploying"}
+    assert "without `replace`" in agent.refused("write_topic", **topic, replace="0" * 12)
+    agent.call("write_topic", **topic)
+    known = agent.refused("write_topic", **topic)
+    assert "then use `replace` " in known
+    assert "or `append` to add to it" in known
 
 
 def test_where_there_is_no_project_an_agent_is_told_so_in_terms_of_its_own(agent: Agent) -> None:

@@ -87,6 +87,30 @@ def test_what_was_taken_back_and_said_again_is_of_the_later_session_alone(
         assert "came up again" not in text
 
 
+@pytest.mark.parametrize("has_marker", [True, False])
+def test_a_session_tells_what_undo_took_back(bed: Bed, front: Front, has_marker: bool) -> None:
+    if has_marker:
+        known(bed, FIRST)
+    bed.remember(replace(RULE, session=FIRST))
+    (path,) = bed.files()
+    bed.undo.carry_out(Selector(session=FIRST))
+    text = visible(front.get("sessions", id=FIRST))
+    assert "0 entries were learned in it" in text
+    assert "1 note was taken back Always use pnpm, not npm removed · " in text
+    assert path in text
+
+
+def test_of_what_another_session_said_too_the_session_tells_that_its_own_part_was_taken_back(
+    bed: Bed, front: Front
+) -> None:
+    bed.remember(replace(RULE, session=FIRST))
+    bed.remember(replace(RULE, session=SECOND, records=("r7",)))
+    bed.undo.carry_out(Selector(session=SECOND))
+    index(bed)
+    assert "without what this session added" in visible(front.get("sessions", id=SECOND))
+    assert "taken back" not in visible(front.get("sessions", id=FIRST))
+
+
 def test_a_session_whose_marker_is_gone_is_known_by_its_entries(bed: Bed, front: Front) -> None:
     bed.remember(replace(RULE, session=FIRST))
     index(bed)

@@ -234,3 +234,42 @@ def test_what_speaks_over_the_users_head_is_told_and_not_proposed(bed: Bed, shop
     plan = seeding(bed).plan([shop])
     assert len(plan.chosen) == 2
     assert sorted(one.why.split(" speaks")[0] for one in plan.unread) == ["line 4", "line 5", "line 6"]
+
+
+@pytest.mark.parametrize("asked", [True, False])
+@pytest.mark.parametrize("lines", [2, 9])
+def test_lines_that_are_not_proposed_are_counted_and_named_when_they_are_few_or_asked_for(
+    bed: Bed,
+    shop: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    lines: int,
+    asked: bool,
+) -> None:
+    described = "".join(f"- The module number {number} holds the token {TOKEN}.\n" for number in range(lines))
+    (shop / "CLAUDE.md").write_text(f"# Overview\n\n- Always ship on Tuesdays.\n{described}")
+    for name, value in bed.env.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setattr("sys.stdin", io.StringIO())
+    assert main(["seed", str(shop), *["--left-out"] * asked]) == 0
+    told = capsys.readouterr().err
+    assert f"{lines} lines ask for nothing plainly enough to be proposed" in told
+    assert told.count("(it describes something)") == (lines if asked or lines < 5 else 0)
+    assert ("--left-out lists them" in told) == (lines > 5 and not asked)
+    assert ("CLAUDE.md:4: The module number 0 " in told) == (asked or lines < 5)
+    assert TOKEN not in told
+    assert main(["seed", str(shop), "--yes"]) == 0
+    capsys.readouterr()
+    assert main(["seed", str(shop), *["--left-out"] * asked]) == 0
+    assert ("CLAUDE.md:4: The module number 0 " in capsys.readouterr().err) == asked, (
+        "a second run is quiet, but answers"
+    )
+
+
+def test_a_record_without_a_decision_is_named(bed: Bed, shop: Path) -> None:
+    (shop / "docs" / "adr").mkdir(parents=True)
+    (shop / "docs" / "adr" / "0001-queue.md").write_text(
+        "# A queue\n\n## Status\n\nProposed\n\n## Decision\n\nUse one.\n"
+    )
+    (left,) = seeding(bed).plan([shop]).left_out
+    assert (left.file.name, left.why) == ("docs/adr/0001-queue.md", "it holds no accepted decision with its text")
